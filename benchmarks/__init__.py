@@ -1,0 +1,1 @@
+"""What is asked: sources → Item → Prompt."""

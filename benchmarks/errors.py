@@ -1,0 +1,17 @@
+"""Errors for bad input. Each says what is wrong, where, and what to do; the command line prints it and exits with 2."""
+
+
+class EvenhandError(Exception):
+    """Anything a user can put right; shown as one message without a traceback."""
+
+
+class ConfigError(EvenhandError):
+    """A config file, key or override is wrong."""
+
+
+class DataError(EvenhandError):
+    """A data file, run directory or record is wrong."""
+
+
+class ModelError(EvenhandError):
+    """A model, checkpoint, tokenizer or server cannot be used as asked."""

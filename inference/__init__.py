@@ -1,0 +1,1 @@
+"""How it is answered: Prompt → Completion."""

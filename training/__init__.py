@@ -1,0 +1,1 @@
+"""How the judge changes: Item → example → adapter → merged checkpoint."""
