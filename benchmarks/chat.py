@@ -1,0 +1,77 @@
+"""Messages → the text a model reads, through the tokenizer's own chat template.
+
+Templates add things (Qwen2.5 and SmolLM2 a default system message, Llama-3.1 today's date) and refuse things (Gemma-2 a
+system role). Whatever comes out is kept with the run.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from benchmarks.errors import ModelError
+from benchmarks.records import Message
+
+# Llama-3.1's template prints the date it is given, else the date of the day: the same config would ask another
+# question tomorrow. This is the date its template falls back to.
+FIXED_DATE = "26 Jul 2024"
+
+
+def render_chat(
+    tokenizer: Any, messages: Sequence[Message], chat_format: str = "chat", template_args: Mapping[str, Any] | None = None
+) -> str:
+    """The prompt text up to where the answer begins.
+
+    tokenizer: a Hugging Face tokenizer. chat_format: "chat", or "raw" for the bare text without any template
+    (as the published fine-tuned models were trained and asked). template_args: extra template variables.
+    Raises ModelError when the tokenizer has no chat template or refuses the messages.
+    """
+    turns = [{"role": m.role, "content": m.content} for m in messages]
+    if chat_format == "raw":
+        return "\n\n".join(turn["content"] for turn in turns)
+    if not getattr(tokenizer, "chat_template", None):
+        raise ModelError(
+            f"{tokenizer.name_or_path}: the tokenizer has no chat template; take an instruction-tuned model, "
+            "or set `format: raw` to send the bare text"
+        )
+    arguments = {"date_string": FIXED_DATE, **(template_args or {})}
+    if turns[0]["role"] == "system" and not accepts_system(tokenizer):
+        turns = fold_system(turns)
+    return str(tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True, **arguments))
+
+
+def accepts_system(tokenizer: Any) -> bool:
+    """Whether the chat template takes a system message and shows it."""
+    from jinja2.exceptions import TemplateError
+
+    probe = [{"role": "system", "content": "evenhand-probe"}, {"role": "user", "content": "x"}]
+    try:
+        return "evenhand-probe" in tokenizer.apply_chat_template(probe, tokenize=False)
+    except TemplateError:
+        return False
+
+
+def fold_system(turns: list[dict[str, str]]) -> list[dict[str, str]]:
+    """The system message moved to the head of the first user turn: it is the treatment, so it is never dropped."""
+    system, user, *rest = turns
+    return [{"role": "user", "content": f"{system['content']}\n\n{user['content']}"}, *rest]
+
+
+def encode(tokenizer: Any, text: str, chat_format: str = "chat") -> list[int]:
+    """Token ids of a rendered prompt. A chat template writes its own BOS, so none is added to it again."""
+    return list(tokenizer.encode(text, add_special_tokens=chat_format == "raw"))
+
+
+def answer_token_ids(tokenizer: Any, answers: Sequence[str] = ("1", "2")) -> dict[str, int]:
+    """The single token of each answer as it follows a rendered prompt. Raises ModelError when one takes several."""
+    ids: dict[str, int] = {}
+    for answer in answers:
+        tokens = tokenizer.encode(answer, add_special_tokens=False)
+        # Llama-2 and Mistral tokenizers put a word-start mark before a text's first word; the digit is the last token.
+        if len(tokens) == 2 and not tokenizer.decode(tokens[:1]).strip():
+            tokens = tokens[1:]
+        if len(tokens) != 1:
+            raise ModelError(
+                f"{tokenizer.name_or_path}: answer '{answer}' takes {len(tokens)} tokens; margins need one token each, "
+                "so use `verdict: reason` with this model"
+            )
+        ids[answer] = tokens[0]
+    return ids

@@ -1,0 +1,134 @@
+"""One YAML file is one run: typed, frozen, closed, complete. `key=value` words override single keys."""
+
+import difflib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from benchmarks.errors import ConfigError
+
+
+class Closed(BaseModel):
+    """A frozen config section whose unknown keys are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, protected_namespaces=())
+
+
+C = TypeVar("C", bound=BaseModel)
+
+
+def load_config(schema: type[C], words: Sequence[str]) -> C:
+    """The config read from words[0] (a YAML file) with the later words ("a.b=value", "list[0].key=value") applied.
+
+    Values are read as YAML, so `sampling.n=10` is a number and `model.revision=null` is none.
+    Raises ConfigError that names file, key, value and the fix.
+    """
+    if not words:
+        raise ConfigError("no config file given; say which one, for example configs/inference/pocket.yaml")
+    path = Path(words[0])
+    tree = read_yaml(path)
+    for word in words[1:]:
+        apply_override(tree, word)
+    return parse_config(schema, tree, str(path))
+
+
+def parse_config(schema: type[C], tree: dict[str, Any], where: str) -> C:
+    """The tree as a config; `where` heads the message of a ConfigError."""
+    try:
+        return schema.model_validate(tree)
+    except ValidationError as error:
+        lines = [explain(schema, detail) for detail in error.errors()]
+        raise ConfigError("\n".join(f"{where}: {line}" for line in lines)) from None
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """The mapping in a YAML file. Raises ConfigError when the file is absent, damaged or holds something else."""
+    try:
+        tree = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}); configs lie under configs/") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path}: is not UTF-8 text; a config is a YAML file") from None
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path}: is not valid YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(tree, dict):
+        raise ConfigError(f"{path}: must hold a mapping of keys to values, found {type(tree).__name__}")
+    return tree
+
+
+def apply_override(tree: dict[str, Any], word: str) -> None:
+    """Set one key of the tree in place: "engine.kind=openai" or "benchmarks[0].n_items=20"."""
+    key, equals, raw = word.partition("=")
+    if not equals or not key:
+        raise ConfigError(f"override '{word}': write key=value, for example sampling.n=10")
+    try:
+        value = yaml.safe_load(raw)
+    except yaml.YAMLError:
+        raise ConfigError(f"override '{word}': '{raw}' is not a YAML value; quote it") from None
+    node: Any = tree
+    parts = key.replace("[", ".[").split(".")
+    for part, following in zip(parts, [*parts[1:], None], strict=True):
+        index: Any = part
+        if part.startswith("["):
+            digits = part.strip("[]")
+            if not (isinstance(node, list) and digits.isdigit() and int(digits) < len(node)):
+                size = len(node) if isinstance(node, list) else 0
+                raise ConfigError(f"override '{word}': there is no element {part} (the config has {size} there)")
+            index = int(digits)
+        elif not isinstance(node, dict):
+            raise ConfigError(f"override '{word}': '{part}' is no key of a {type(node).__name__}")
+        if following is None:
+            node[index] = value
+        else:
+            if isinstance(node, dict) and node.get(index) is None:
+                node[index] = {}
+            node = node[index]
+
+
+def explain(schema: type[BaseModel], detail: Any) -> str:
+    """One line for one pydantic error: the key's path, what is wrong, and the nearest known key."""
+    location = [part for part in detail["loc"]]
+    key = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in location).lstrip(".")
+    if detail["type"] == "extra_forbidden":
+        known = sorted(fields_at(schema, location[:-1]))
+        return f"{key}: unknown key. {did_you_mean(str(location[-1]), known)}"
+    if detail["type"] == "missing":
+        return f"{key}: this key is required and absent"
+    message = detail["msg"].removeprefix("Value error, ")
+    given = detail.get("input")
+    shown = "" if isinstance(given, dict | list | BaseModel) else f" (got {given!r})"
+    return f"{key or 'config'}: {message}{shown}"
+
+
+def did_you_mean(word: str, known: Sequence[str]) -> str:
+    """ "Did you mean 'x'? Known: ..." or only the known names when none is near."""
+    near = difflib.get_close_matches(word, known, n=1)
+    hint = f"Did you mean '{near[0]}'? " if near else ""
+    return f"{hint}Known: {', '.join(known)}."
+
+
+def fields_at(schema: type[BaseModel], location: Sequence[str | int]) -> set[str]:
+    """The keys a config may have at a location; every variant's keys where there are several."""
+    models = [schema]
+    for part in location:
+        if isinstance(part, int):
+            continue
+        inner = [f.annotation for m in models if (f := m.model_fields.get(part))]
+        found = [model for annotation in inner for model in models_in(annotation)]
+        models = found or models
+    return {name for model in models for name in model.model_fields}
+
+
+def models_in(annotation: Any) -> list[type[BaseModel]]:
+    """The pydantic models inside a type such as `tuple[A, ...]` or `A | B`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for argument in get_args(annotation) for model in models_in(argument)]
+
+
+def to_yaml(config: BaseModel) -> str:
+    """The resolved config as YAML that `load_config` reads back to an equal config."""
+    return yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
