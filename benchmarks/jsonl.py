@@ -1,0 +1,67 @@
+"""JSON lines in and out: every damaged line is named with file and line, every file appears whole or not at all."""
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks.errors import DataError
+
+
+def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """(line number from 1, object) for each line. Raises DataError naming file and line of the first bad one."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            yield from parse_lines(file, path)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: is not UTF-8 at byte {error.start}; save it as UTF-8 or fetch it again") from None
+
+
+def parse_lines(lines: Iterable[str], path: Path | str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """(line number, object) of JSON lines from anywhere; `path` heads the error message."""
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except json.JSONDecodeError as error:
+            problem = f"is no JSON object ({error.msg} at column {error.colno}); the file is damaged: restore it"
+            raise DataError(f"{path}:{number}: {problem}") from None
+        if not isinstance(record, dict):
+            raise DataError(f"{path}:{number}: is a JSON {type(record).__name__}, not an object; the file is damaged")
+        yield number, record
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that a reader sees all of it or nothing, also after a crash: fsync, then atomic rename."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # The writer's id keeps two processes that write the same file from writing into each other's half.
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    with partial.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames inside a folder survive a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_jsonl(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
+    """One JSON object a line, written whole."""
+    write_whole(path, "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records))
+
+
+def write_json(path: Path, content: object) -> None:
+    """Indented JSON, written whole."""
+    write_whole(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")

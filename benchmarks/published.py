@@ -1,0 +1,107 @@
+"""The test split that DialDefer's authors published, read from a data root that the user names (MIT; never shipped here).
+
+The root holds `benchmark_data/sampled_formatted/<dataset>_formatted.jsonl` (GPQA's zipped, by its authors' wish) and
+`aio/finalAIOdata_experiment_ready.jsonl`, as in github.com/LadyPary/DialDefer.
+"""
+
+import io
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from benchmarks.errors import DataError
+from benchmarks.jsonl import parse_lines, read_jsonl
+from benchmarks.records import Item
+
+# Canonical dataset name → stem of the published file. Sizes: Table 8.
+FILES = {
+    "truthfulqa": "truthfulqa",
+    "advisorqa": "advisorqa",
+    "amqa": "amqa",
+    "bbq": "bbq",
+    "gpqa": "gpqa",
+    "halueval": "halueval_qa",
+    "harp": "harp_mcq",
+    "plausibleqa": "plausibleqa",
+    "socialiqa": "socialiqa",
+}
+# GPQA's authors ask that no example be shown in plain text online; the password is the one their readme gives.
+GPQA_PASSWORD = b"deserted-untie-orchid"
+SPLIT_FOLDER = Path("benchmark_data/sampled_formatted")
+AIO_FILE = Path("aio/finalAIOdata_experiment_ready.jsonl")
+AIO_VERDICTS = {"OR": "overreacting", "NOR": "not overreacting"}
+
+
+def published_items(dataset: str, root: Path) -> Iterator[Item]:
+    """The published test items of one dataset, in published order. Raises DataError naming file, line and field."""
+    path = root / SPLIT_FOLDER / f"{FILES[dataset]}_formatted.jsonl"
+    zipped = path.with_name(f"{path.name}.zip")
+    if path.exists():
+        records = read_jsonl(path)
+    elif zipped.exists():
+        records = read_zipped(zipped)
+    else:
+        raise DataError(f"{path}: no such file; set `root` to a checkout of github.com/LadyPary/DialDefer's data")
+    for number, record in records:
+        yield to_item(dataset, record, f"{path}:{number}")
+
+
+def to_item(dataset: str, record: dict[str, Any], where: str) -> Item:
+    """One published record as an Item; `where` is its file and line."""
+    question = text_field(record, "question", where)
+    return Item(
+        item_id=text_field(record, "id", where),
+        benchmark="dialdefer",
+        dataset=dataset,
+        question=question,
+        correct_answer=text_field(record, "chosen_correct_answer", where),
+        incorrect_answer=text_field(record, "chosen_incorrect_answer", where),
+        context=record.get("context"),
+        meta=record.get("meta") or {key: record[key] for key in ("type", "category") if key in record},
+    )
+
+
+def aio_context_items(root: Path) -> Iterator[Item]:
+    """r/AIO with the neutralised context alone: the released dialogues are redacted. Another experiment, another name.
+
+    correct_answer is the community's verdict on the original poster (Speaker 2); the renderer inverts it for 2->1.
+    """
+    path = root / AIO_FILE
+    for number, record in read_jsonl(path):
+        where = f"{path}:{number}"
+        label = text_field(record, "ground_truth", where)
+        if label not in AIO_VERDICTS:
+            raise DataError(f"{where}: ground_truth is '{label}'; it must be OR or NOR")
+        yield Item(
+            item_id=text_field(record, "id", where),
+            benchmark="dialdefer",
+            dataset="aio-context",
+            question="",
+            correct_answer=AIO_VERDICTS[label],
+            incorrect_answer=AIO_VERDICTS["OR" if label == "NOR" else "NOR"],
+            context=text_field(record, "context", where),
+            meta={"label": label, "dialogue": record.get("c2_input"), "c1_input": record.get("c1_input")},
+        )
+
+
+def read_zipped(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The JSON lines of the only member of a password-protected zip."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.namelist()
+            if len(members) != 1:
+                raise DataError(f"{path}: holds {len(members)} files, expected the one JSONL; fetch it again")
+            with archive.open(members[0], pwd=GPQA_PASSWORD) as raw:
+                yield from parse_lines(io.TextIOWrapper(raw, encoding="utf-8"), f"{path}!{members[0]}")
+    except (zipfile.BadZipFile, RuntimeError) as error:
+        raise DataError(f"{path}: is no readable zip ({error}); fetch it again") from None
+
+
+def text_field(record: dict[str, Any], name: str, where: str) -> str:
+    """A field that must be a non-empty text. Raises DataError naming the field."""
+    value = record.get(name)
+    if not isinstance(value, str) or not value.strip():
+        found = "absent" if name not in record else repr(value)[:40]
+        raise DataError(f"{where}: field '{name}' must be a text, found {found}; is this the right file?")
+    return value

@@ -1,0 +1,155 @@
+"""Run directories: named by the config's digest, append-only, resumable after a kill at any moment.
+
+`<root>/<kind>/<name>-<digest>/` holds config.yaml (resolved, re-runnable), provenance.json, the results as whole files
+written by atomic rename, and DONE.json last. No database: SQLite's log fails on NFS and Lustre.
+"""
+
+import json
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from benchmarks.config import parse_config, read_yaml, to_yaml
+from benchmarks.errors import DataError
+from benchmarks.jsonl import read_jsonl, write_json, write_jsonl, write_whole
+from benchmarks.provenance import provenance
+from benchmarks.records import Completion, Condition, Factors, Prompt, digest
+
+CONFIG_FILE = "config.yaml"
+PROVENANCE_FILE = "provenance.json"
+PLAN_FILE = "plan.jsonl"
+DONE_FILE = "DONE.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """One line of plan.jsonl: which item and condition a prompt hash stands for. Arms may share a hash."""
+
+    prompt_hash: str
+    item_id: str
+    benchmark: str
+    dataset: str
+    condition: Condition
+    factors: Factors
+
+
+def run_path(root: Path, kind: str, name: str, config: BaseModel, free_of_effect: set[str] | None = None) -> Path:
+    """The directory of a run: same config, same directory. Keys that change no number are left out of the digest."""
+    content = {k: v for k, v in config.model_dump(mode="json").items() if k not in (free_of_effect or set())}
+    return root / kind / f"{name}-{digest(content, 8)}"
+
+
+def open_run(path: Path, config: BaseModel, item_hash: str, model: Mapping[str, Any]) -> None:
+    """Create the run directory, or check that the one there is of the same config, items and model.
+
+    Raises DataError when it is of another config or its items or model have changed since: mixing them would be a
+    result of nothing.
+    """
+    config_file = path / CONFIG_FILE
+    if not config_file.exists():
+        write_whole(config_file, to_yaml(config))
+    else:
+        refuse_other_config(config_file, config)
+    facts_file = path / PROVENANCE_FILE
+    facts = {"item_set_hash": item_hash, "model": dict(model), **provenance()}
+    if not facts_file.exists():
+        write_json(facts_file, facts)
+        return
+    before = read_json(facts_file)
+    for key, now in (("item_set_hash", item_hash), ("model", dict(model))):
+        if before.get(key) != now:
+            raise DataError(
+                f"{path}: its {key.replace('_', ' ')} was {before.get(key)}, now it is {now}; "
+                "restore what it was made with, or give the run another `name`"
+            )
+
+
+def refuse_other_config(config_file: Path, config: BaseModel) -> None:
+    """Raises DataError when a run directory holds another config than the one it is opened with."""
+    there = parse_config(type(config), read_yaml(config_file), str(config_file)).model_dump(mode="json")
+    here = config.model_dump(mode="json")
+    changed = [key for key in here if here[key] != there.get(key) and key not in ("engine", "run")]
+    if changed:
+        raise DataError(
+            f"{config_file.parent}: is the run of another config (differs in {', '.join(changed)}); "
+            "give this run another `name`"
+        )
+
+
+def write_plan(path: Path, prompts: Sequence[Prompt]) -> None:
+    """plan.jsonl, once: the key of every planned prompt, so that scores need nothing but the run directory."""
+    if (path / PLAN_FILE).exists():
+        return
+    keys = ({k: v for k, v in asdict(p).items() if k not in ("messages", "answer_space")} for p in prompts)
+    write_jsonl(
+        path / PLAN_FILE, ({"prompt_hash": p.prompt_hash, **key} for p, key in zip(prompts, keys, strict=True))
+    )
+
+
+def read_plan(path: Path) -> list[Planned]:
+    """Every planned prompt of a run. Raises DataError naming a damaged line or a folder that is no run."""
+    file = path / PLAN_FILE
+    if not file.exists():
+        raise DataError(f"{path}: is no sampling run (it has no {PLAN_FILE}); make one with `evenhand sample CONFIG`")
+    planned = []
+    for number, record in read_jsonl(file):
+        try:
+            condition, factors = Condition(record["condition"]), Factors(**record["factors"])
+            planned.append(Planned(**{**record, "condition": condition, "factors": factors}))
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(f"{file}:{number}: is no planned prompt ({error}); the file is damaged") from None
+    return planned
+
+
+def append_completions(path: Path, batch: Iterable[Completion]) -> Path:
+    """Write the next shard of completions: whole or absent, and no counter that two writers could race for."""
+    shard = path / "completions" / f"{uuid.uuid4().hex}.jsonl"
+    write_jsonl(shard, (asdict(completion) for completion in batch))
+    return shard
+
+
+def read_completions(path: Path) -> dict[tuple[str, int], Completion]:
+    """(prompt hash, sample index) → completion. An answer wins over an engine error; else the first shard by name.
+
+    Raises DataError naming the shard and line that is damaged.
+    """
+    found: dict[tuple[str, int], Completion] = {}
+    for shard in sorted((path / "completions").glob("*.jsonl")):
+        for number, record in read_jsonl(shard):
+            try:
+                completion = Completion(**record)
+            except TypeError as error:
+                raise DataError(
+                    f"{shard}:{number}: is no completion ({error}); delete the shard and continue the run"
+                ) from None
+            key = (completion.prompt_hash, completion.sample_index)
+            if key not in found or (found[key].is_error and not completion.is_error):
+                found[key] = completion
+    return found
+
+
+def finish(path: Path, facts: Mapping[str, Any]) -> None:
+    """DONE.json, written last: the run is complete."""
+    write_json(path / DONE_FILE, dict(facts))
+
+
+def is_done(path: Path) -> bool:
+    """Whether the run is complete."""
+    return (path / DONE_FILE).exists()
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object from a run directory. Raises DataError when the file is damaged."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror})") from None
+    except json.JSONDecodeError as error:
+        raise DataError(f"{path}: is damaged JSON ({error.msg} at line {error.lineno})") from None
+    if not isinstance(content, dict):
+        raise DataError(f"{path}: must hold a JSON object")
+    return content
