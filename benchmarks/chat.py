@@ -4,8 +4,9 @@ Templates add things (Qwen2.5 and SmolLM2 a default system message, Llama-3.1 to
 system role). Whatever comes out is kept with the run.
 """
 
+import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmarks.errors import ModelError
 from benchmarks.records import Message
@@ -60,18 +61,26 @@ def encode(tokenizer: Any, text: str, chat_format: str = "chat") -> list[int]:
     return list(tokenizer.encode(text, add_special_tokens=chat_format == "raw"))
 
 
-def answer_token_ids(tokenizer: Any, answers: Sequence[str] = ("1", "2")) -> dict[str, int]:
-    """The single token of each answer as it follows a rendered prompt. Raises ModelError when one takes several."""
-    ids: dict[str, int] = {}
-    for answer in answers:
-        tokens = tokenizer.encode(answer, add_special_tokens=False)
-        # Llama-2 and Mistral tokenizers put a word-start mark before a text's first word; the digit is the last token.
-        if len(tokens) == 2 and not tokenizer.decode(tokens[:1]).strip():
-            tokens = tokens[1:]
-        if len(tokens) != 1:
+class AnswerTokens(NamedTuple):
+    """The tokens that tell the answers apart."""
+
+    lead: tuple[int, ...]  # tokens every answer starts with, put behind the prompt; empty for most tokenizers
+    ids: dict[str, int]  # answer → its one token after the lead
+
+
+def answer_tokens(tokenizer: Any, answers: Sequence[str] = ("1", "2")) -> AnswerTokens:
+    """Where and how an answer is read: log P(ids[a] | prompt + lead). Raises ModelError when an answer needs more.
+
+    Mistral's tokenizer writes "1" as a word-start mark and a digit. The mark is common to all answers, so its
+    probability cancels in the margin; read at the first position instead, the digits would be noise.
+    """
+    tokens = {answer: list(tokenizer.encode(answer, add_special_tokens=False)) for answer in answers}
+    lead = tuple(os.path.commonprefix(list(tokens.values())))
+    rests = {answer: ids[len(lead) :] for answer, ids in tokens.items()}
+    for answer, rest in rests.items():
+        if len(rest) != 1:
             raise ModelError(
-                f"{tokenizer.name_or_path}: answer '{answer}' takes {len(tokens)} tokens; margins need one token each, "
+                f"{tokenizer.name_or_path}: answer '{answer}' takes {len(rest)} tokens of its own; margins need one, "
                 "so use `verdict: reason` with this model"
             )
-        ids[answer] = tokens[0]
-    return ids
+    return AnswerTokens(lead, {answer: rest[0] for answer, rest in rests.items()})

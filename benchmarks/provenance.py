@@ -61,12 +61,13 @@ def package_versions() -> dict[str, str]:
 
 
 def device_name() -> str:
-    """The GPU's name, or the processor's."""
-    import torch
-
-    if torch.cuda.is_available():
-        return f"{torch.cuda.device_count()} x {torch.cuda.get_device_name(0)}"
-    return f"CPU: {cpu_model()}"
+    """The GPUs' names as the driver gives them, or the processor's. CUDA itself is not started: vLLM forks later."""
+    try:
+        query = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
+        done = subprocess.run(query, capture_output=True, text=True, check=True, timeout=30)
+    except (OSError, subprocess.SubprocessError):
+        return f"CPU: {cpu_model()}"
+    return ", ".join(done.stdout.strip().splitlines())
 
 
 def cpu_model() -> str:
