@@ -1,0 +1,67 @@
+"""Bootstrap over items: whole items are drawn, so the conditions of an item stay together (a paired bootstrap)."""
+
+import zlib
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+N_DRAWS = 10_000
+SEED = 20260
+MANY_KINDS = 400  # above this, drawing item indices is faster than drawing counts of kinds
+CHUNK_CELLS = 2**16  # counters held at once while drawing indices; half a MiB stays in the cache
+
+
+def rng_for(seed: int, name: str) -> np.random.Generator:
+    """A generator of a dataset's own, so that its interval does not depend on which others are scored beside it."""
+    return np.random.default_rng([seed, zlib.crc32(name.encode())])
+
+
+def resampled_sums(columns: FloatArray, n_draws: int, rng: np.random.Generator) -> FloatArray:
+    """Column sums over n_items items drawn with replacement, shape (n_draws, k), for columns of shape (n_items, k).
+
+    Verdicts are few kinds of rows (16 for four 0/1 answers). How often each kind is drawn is exactly multinomial, so
+    the cost does not grow with n_items. Rows that are all different (probabilities) are drawn by index instead.
+    """
+    kinds, n_of_kind = np.unique(columns, axis=0, return_counts=True)
+    if len(kinds) <= MANY_KINDS:
+        counts = rng.multinomial(len(columns), n_of_kind / len(columns), size=n_draws)
+        return np.asarray(counts @ kinds, dtype=np.float64)
+    return sums_by_index(columns, n_draws, rng)
+
+
+def sums_by_index(columns: FloatArray, n_draws: int, rng: np.random.Generator) -> FloatArray:
+    """As resampled_sums, by counting drawn indices, in chunks of bounded memory."""
+    n_items = len(columns)
+    chunk = max(1, CHUNK_CELLS // n_items)
+    sums = np.empty((n_draws, columns.shape[1]))
+    for start in range(0, n_draws, chunk):
+        size = min(chunk, n_draws - start)
+        drawn = rng.integers(n_items, size=(size, n_items), dtype=np.int64)
+        drawn += n_items * np.arange(size)[:, None]
+        counts = np.bincount(drawn.ravel(), minlength=size * n_items).reshape(size, n_items)
+        sums[start : start + size] = counts.astype(np.float64) @ columns
+    return sums
+
+
+def resampled_means(
+    earned: FloatArray, counted: FloatArray, n_draws: int, rng: np.random.Generator
+) -> FloatArray:
+    """Σ earned / Σ counted per column over resampled items, shape (n_draws, k); NaN where a draw counts nothing.
+
+    earned, counted: shape (n_items, k); an item that is not counted in a column earns nothing there.
+    """
+    k = earned.shape[1]
+    sums = resampled_sums(np.hstack([earned, counted]), n_draws, rng)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(sums[:, :k] / sums[:, k:])
+
+
+def percentile_interval(draws: FloatArray, level: float = 0.95) -> tuple[float, float] | None:
+    """The central percentile interval of one-dimensional draws; None when a draw is undefined."""
+    if not len(draws) or np.isnan(draws).any():
+        return None
+    tail = 50 * (1 - level)
+    low, high = np.percentile(draws, [tail, 100 - tail])
+    return float(low), float(high)
