@@ -13,6 +13,7 @@ mentioned first as often as for the other. An answer or its place alone therefor
 
 import random
 from collections.abc import Iterator, Sequence
+from itertools import cycle, islice
 from typing import NamedTuple, TypeVar
 
 from benchmarks.errors import ConfigError
@@ -68,20 +69,22 @@ def _items(split: str) -> Iterator[Item]:
 def _family_drafts(family: Family, split: str, rng: random.Random) -> list[Draft]:
     """All drafts of a family, shuffled so that each two in a row ask for the first and the second answer once."""
     seen: set[str] = set()
-    drafts = [draft for _ in range(BLOCKS_PER_FAMILY[split]) for draft in _block(family, split, rng, seen)]
+    fixed_keys = cycle((None,) if isinstance(family.keys, Words) else family.keys)
+    blocks = islice(zip(_pairs(family.answers.of(split), rng), fixed_keys, strict=False), BLOCKS_PER_FAMILY[split])
+    drafts = [draft for pair, fixed in blocks for draft in _block(family, split, rng, pair, fixed, seen)]
     firsts = _shuffled([draft for draft in drafts if draft.asks_first], rng)
     seconds = _shuffled([draft for draft in drafts if not draft.asks_first], rng)
     return [draft for pair in zip(firsts, seconds, strict=True) for draft in _shuffled(pair, rng)]
 
 
-def _block(family: Family, split: str, rng: random.Random, seen: set[str]) -> list[Draft]:
+def _block(
+    family: Family, split: str, rng: random.Random, pair: Pair, fixed: Pair | None, seen: set[str]
+) -> list[Draft]:
     """Four drafts about one pair of answers: both orders of mention × both answers asked for. Adds them to seen.
 
     Fixed keys change places in two of the four, so that neither a key and a position nor a key and an answer go
     together.
     """
-    pair = _pick_two(family.answers.of(split), rng)
-    fixed = None if isinstance(family.keys, Words) else _pick(family.keys, rng)
     drafts = []
     for swapped in (False, True):
         for asks_first in (True, False):
@@ -98,7 +101,7 @@ def _block(family: Family, split: str, rng: random.Random, seen: set[str]) -> li
 def _draft(
     family: Family, split: str, rng: random.Random, answers: Pair, fixed_keys: Pair | None, asks_first: bool
 ) -> Draft:
-    """One draft with these answers in this order; its wording, bystanders and (unless they are fixed) keys are drawn."""
+    """One draft with these answers in this order; wording, bystanders and (unless they are fixed) keys are drawn."""
     key1, key2 = fixed_keys or _drawn_keys(family, split, rng)
     answer1, answer2 = (family.answer_form.format(answer) for answer in answers)
     bystanders = [name for name in NAMES.of(split) if name not in (*answers, key1, key2)]
@@ -120,7 +123,7 @@ def _draft(
 
 def _drawn_keys(family: Family, split: str, rng: random.Random) -> Pair:
     assert isinstance(family.keys, Words)
-    return _pick_two(family.keys.of(split), rng)
+    return next(_pairs(family.keys.of(split), rng))
 
 
 def _swap(pair: Pair) -> Pair:
@@ -137,9 +140,11 @@ def _pick(entries: Sequence[T], rng: random.Random) -> T:
     return entries[int(rng.random() * len(entries))]
 
 
-def _pick_two(entries: Sequence[str], rng: random.Random) -> Pair:
-    first, second = _shuffled(entries, rng)[:2]
-    return first, second
+def _pairs(entries: Sequence[str], rng: random.Random) -> Iterator[Pair]:
+    """Pairs without end; every entry is dealt once (an odd one is left over) before any is dealt again."""
+    while True:
+        deck = _shuffled(entries, rng)
+        yield from zip(deck[::2], deck[1::2], strict=False)
 
 
 def _shuffled(entries: Sequence[T], rng: random.Random) -> list[T]:

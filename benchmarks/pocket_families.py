@@ -49,7 +49,7 @@ OWNER = Family(
             "Who has the {key}?",
         ),
         Wording(
-            "The {key1} belongs to {answer1} and the {key2} belongs to {answer2}. Both things were left at the {place}.",
+            "The {key1} belongs to {answer1} and the {key2} belongs to {answer2}. Both were left at the {place}.",
             "Who does the {key} belong to?",
         ),
         Wording(
@@ -146,8 +146,8 @@ GIFT = Family(
             "Who was the {key} for?",
         ),
         Wording(
-            "{person} lent {answer1} {an_key1} for a week. {person} also lent {answer2} {an_key2}.",
-            "Who did {person} lend the {key} to?",
+            "{person} sold {answer1} {an_key1} at the {place}. {person} also sold {answer2} {an_key2}.",
+            "Who did {person} sell the {key} to?",
         ),
     ),
 )

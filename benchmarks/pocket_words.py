@@ -24,15 +24,17 @@ def _words(train: str, test: str) -> Words:
 
 
 NAMES = _words(
-    """Anna, Ben, Carla, David, Emma, Frank, Grace, Henry, Ivan, Julia, Kevin, Laura, Martin, Nina, Oscar, Paula,
-    Robert, Sarah, Thomas, Vera, Walter, Alice, Brian, Clara, Daniel, Ella, George, Hannah, Jacob, Karen, Lucas, Maria""",
+    """Anna, Ben, Carla, David, Emma, Frank, Grace, Henry, Ivan, Julia, Kevin, Laura, Martin, Nina, Oscar,
+    Paula, Robert, Sarah, Thomas, Vera, Walter, Alice, Brian, Clara, Daniel, Ella, George, Hannah, Jacob, Karen, Lucas,
+    Maria""",
     "Peter, Rosa, Simon, Tina, Victor, Wendy, Adam, Bella, Colin, Diana, Edward, Fiona",
 )
 OBJECTS = _words(
-    """lamp, book, clock, kite, torch, ball, camera, notebook, umbrella, blanket, candle, bottle, basket, mirror, pencil,
-    hammer, comb, glove, pillow, radio, ring, coin, key, map, spanner, vase, wallet, whistle, apple, album,
+    """lamp, book, clock, kite, torch, ball, camera, notebook, umbrella, blanket, candle, bottle, basket, mirror,
+    pencil, hammer, comb, glove, pillow, radio, ring, coin, key, map, spanner, vase, wallet, whistle, apple, album,
     envelope, eraser, scarf, hat, knife, plate, spoon, brush, rope, shell""",
-    "flute, cup, stamp, towel, ticket, onion, helmet, compass, button, purse, kettle, broom, ruler, egg, magnet, puzzle",
+    """flute, cup, stamp, towel, ticket, onion, helmet, compass, button, purse, kettle, broom, ruler, egg, magnet,
+    puzzle""",
 )
 COLOURS = _words("red, blue, yellow, black, brown, pink, grey, gold", "green, white, purple, silver")
 SPOTS = _words(
