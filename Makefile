@@ -1,0 +1,79 @@
+# `make demo` and `make test` first install what is missing into .venv. `make help` lists the rest.
+PYTHON ?= python3
+VENV ?= .venv
+ARGS ?=
+
+# cpu or cuda. `make venv-cuda` notes its choice in the environment, and the other targets keep to it.
+DEVICE ?= $(or $(shell cat $(VENV)/device 2>/dev/null),cpu)
+
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready-$(DEVICE)
+READY_DEV := $(VENV)/.ready-dev
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+# The locks are complete, so pip resolves nothing; -qq keeps its notes in the log.
+INSTALL = $(PIP) install -qq --progress-bar off --log $(VENV)/install.log --no-deps
+BENCH ?= $(BIN)/python -m inference.bench
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-gpu lint bench venv venv-dev venv-cuda lock clean
+
+help: ## what each target does
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+demo: venv ## the whole loop on the embedded model: sample, train, merge, sample again, compare
+	$(BIN)/evenhand demo $(ARGS)
+
+test: venv-dev ## all tests that need no CUDA device, fast ones first
+	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest $(ARGS)
+
+test-gpu: venv-dev ## the tests that need a CUDA device
+	@$(BIN)/python -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' || { \
+	  echo 'make test-gpu: torch sees no CUDA device; on a machine that has one, run `make venv-cuda` first.' >&2; exit 1; }
+	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -m gpu $(ARGS)
+
+lint: venv-dev ## ruff (rules and format) and mypy --strict
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: venv ## speed, measured side by side in one run
+	$(BENCH) $(ARGS)
+
+venv: $(READY) ## install for this machine's CPU (or keep the CUDA environment that is there)
+
+venv-dev: $(READY_DEV) ## the same, with the test and lint tools
+
+venv-cuda: ## install for CUDA
+	@$(MAKE) --no-print-directory venv DEVICE=cuda
+
+# An installation that was cut short may have left half a package that pip takes for whole, so .installing marks
+# the environment until it is done, and one that bears the mark, or is for the other device, is built anew.
+$(READY): requirements/$(DEVICE).lock requirements/torch-cpu.lock pyproject.toml $(if $(wildcard $(VENV)/.installing),FORCE)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo 'Evenhand needs Python 3.11 or newer: make PYTHON=/path/to/python3.12 ...' >&2; exit 1; }
+	@if [ -e $(VENV)/.installing ] || [ ! -x $(BIN)/python ] || [ "$$(cat $(VENV)/device 2>/dev/null)" != $(DEVICE) ]; then \
+	  $(PYTHON) -m venv --clear $(VENV); fi
+	@touch $(VENV)/.installing && echo $(DEVICE) > $(VENV)/device
+	@echo "Installing into $(VENV) for $(DEVICE), a few minutes the first time; details in $(VENV)/install.log"
+	@if [ $(DEVICE) = cpu ]; then $(INSTALL) --timeout 20 --retries 1 -r requirements/torch-cpu.lock || { \
+	  echo "torch's CPU build is neither at download.pytorch.org nor in the index and find-links of 'pip config list'." >&2; \
+	  exit 1; }; fi
+	@$(INSTALL) -r requirements/$(DEVICE).lock
+	@$(INSTALL) --no-build-isolation -e .
+	@rm $(VENV)/.installing
+	@touch $@
+
+$(READY_DEV): requirements/dev.lock $(READY)
+	@touch $(VENV)/.installing
+	@$(INSTALL) -r requirements/dev.lock
+	@rm $(VENV)/.installing
+	@touch $@
+
+FORCE:
+
+lock: ## resolve the dependencies anew and write the lock files
+	$(PYTHON) requirements/lock.py
+
+clean: ## remove the environment and caches; runs/ stays
+	rm -rf $(VENV) build *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
