@@ -113,15 +113,23 @@ def test_every_answer_is_correct_as_often_as_incorrect(split: str) -> None:
 
 
 @both_splits
-def test_a_fixed_key_asks_for_the_first_mentioned_answer_as_often_as_for_the_other(split: str) -> None:
-    """So "left" or "won" says nothing about the place of the answer."""
+def test_every_answer_is_correct_as_often_when_mentioned_first_as_when_mentioned_last(split: str) -> None:
+    first = Counter((family_of(item), item.correct_answer) for item in SPLITS[split] if asks_first(item))
+    last = Counter((family_of(item), item.correct_answer) for item in SPLITS[split] if not asks_first(item))
+    assert first == last
+
+
+@both_splits
+def test_a_fixed_key_goes_with_no_place_and_no_answer(split: str) -> None:
+    """So "left" or "won" alone says nothing about where the correct answer stands, nor which one it is."""
     for family in FAMILIES:
         if isinstance(family.keys, Words):
             continue
-        for key in (key for pair in family.keys for key in pair):
+        for key in chain(*family.keys):
             asked = [i for i in SPLITS[split] if family_of(i) == family.name and key in i.question.split(". ")[-1]]
             assert len(asked) >= 10
             assert 2 * sum(map(asks_first, asked)) == len(asked), key
+            assert Counter(i.correct_answer for i in asked) == Counter(i.incorrect_answer for i in asked), key
 
 
 @both_splits
