@@ -1,0 +1,176 @@
+"""Answers from any OpenAI-compatible server: `vllm serve`, a hosted API, llama.cpp and so on.
+
+The client asks again after 408, 409, 429, 5xx, timeouts and broken connections, waiting twice as long each time with
+jitter, or as long as Retry-After says. What fails for good is an error completion, which the same command asks again.
+"""
+
+import asyncio
+import os
+from collections import deque
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import Self
+
+import openai
+
+from benchmarks.errors import ConfigError, ModelError
+from benchmarks.records import Completion, Prompt
+from inference.config import InferenceConfig, OpenAIConfig
+from inference.server_facts import connection_words, find_facts, key_refused, status_words
+from inference.server_replies import BadReply, read_reply
+from inference.server_requests import path_for, request_body, spellings_for
+
+# At least so many prompts that fail one after another mean that the server is gone, not that it is busy.
+FAILURES_IN_A_ROW = 8
+
+Asked = asyncio.Task[list[Completion]]
+
+
+class TooLong(Exception):
+    """One prompt that does not fit into the server's context window."""
+
+
+class OpenAIEngine:
+    """Asks one server, `concurrency` prompts at a time."""
+
+    def __init__(self, config: InferenceConfig) -> None:
+        assert isinstance(config.engine, OpenAIConfig)
+        self.config = config
+        self.server = config.engine
+        structured, json_mode = config.sampling.structured, self.server.json_mode
+        if config.verdict == "reason" and (structured == "json") != (json_mode == "json_schema"):
+            raise ConfigError(
+                f"sampling.structured is '{structured}' and engine.json_mode '{json_mode}': "
+                "a server is held to the two keys by `structured: json` and `json_mode: json_schema` together"
+            )
+        self._answered = False
+        self._failed_in_a_row = 0
+
+    def __enter__(self) -> Self:
+        self._loop = asyncio.Runner()
+        self._client = openai.AsyncOpenAI(
+            base_url=self.server.base_url,
+            # A local server wants no key but the client does; a hosted one says 401, and that names the variable.
+            api_key=os.environ.get(self.server.api_key_env) or "none",
+            timeout=self.server.timeout_s,
+            max_retries=self.server.max_retries,
+        )
+        is_margin = self.config.verdict == "margin"
+        try:
+            self._facts = self._loop.run(
+                find_facts(self._client, self.server, self.config.model.name, margin=is_margin)
+            )
+        except BaseException:
+            self._close()
+            raise
+        self._spellings = spellings_for(self.config, self._facts)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._close()
+
+    def _close(self) -> None:
+        self._loop.run(self._client.close())
+        self._loop.close()
+
+    def generate(self, prompts: Sequence[Prompt]) -> Iterator[Completion]:
+        """Yield the completions of each prompt as they arrive, in any order; see Engine.
+
+        After an error that every prompt would meet nothing new is asked; what is under way is awaited and yielded, and
+        then ModelError is raised. Prompts over the context window are named by a ModelError at the end.
+        """
+        waiting, running = deque(prompts), set[Asked]()
+        fatal: ModelError | None = None
+        too_long: list[str] = []
+        try:
+            while running or (waiting and not fatal):
+                for task in self._loop.run(self._advance(waiting if not fatal else deque(), running)):
+                    try:
+                        completions = task.result()
+                    except TooLong as error:
+                        too_long.append(str(error))
+                    except ModelError as error:
+                        fatal = fatal or error
+                    else:
+                        yield from completions
+                        fatal = fatal or self._gone(completions)
+        finally:
+            self._loop.run(cancel(running))
+        if fatal:
+            raise fatal
+        if too_long:
+            raise ModelError(
+                f"{len(too_long)} of {len(prompts)} prompts do not fit the context window of {self.server.base_url}: "
+                f"{'; '.join(too_long[:3])}{' ...' if len(too_long) > 3 else ''}. Serve the model with a longer one "
+                "(vLLM: --max-model-len), lower sampling.max_tokens, or leave the dataset out"
+            )
+
+    async def _advance(self, waiting: deque[Prompt], running: set[Asked]) -> set[Asked]:
+        """Ask up to the concurrency limit and return what has finished, at least one; changes both arguments."""
+        while waiting and len(running) < self.server.concurrency:
+            running.add(asyncio.create_task(self._ask(waiting.popleft())))
+        done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+        running -= done
+        return done
+
+    async def _ask(self, prompt: Prompt) -> list[Completion]:
+        """A prompt's completions, or as many error completions. Raises TooLong, and ModelError where all would fail."""
+        body = request_body(self.config, self._facts, prompt)
+        try:
+            reply = await self._client.post(path_for(self.config), cast_to=str, body=body)
+            completions = read_reply(reply, prompt.prompt_hash, self.config.sampling.n, self._spellings)
+        except BadReply as error:
+            return self._failed(prompt, str(error))
+        except openai.APITimeoutError:
+            return self._failed(prompt, f"no reply within {self.server.timeout_s:g} s")
+        except openai.APIConnectionError as error:
+            return self._failed(prompt, f"connection: {connection_words(error)}")
+        except openai.APIStatusError as error:
+            self._raise_if_hopeless(error, prompt)
+            return self._failed(prompt, status_words(error))
+        self._answered = True
+        return completions
+
+    def _failed(self, prompt: Prompt, reason: str) -> list[Completion]:
+        return [
+            Completion(prompt_hash=prompt.prompt_hash, sample_index=index, text="", finish_reason=f"error: {reason}")
+            for index in range(self.config.sampling.n)
+        ]
+
+    def _raise_if_hopeless(self, error: openai.APIStatusError, prompt: Prompt) -> None:
+        """Raise TooLong for a prompt over the context window, ModelError for what every other prompt would meet too."""
+        words, place = status_words(error), self.server.base_url
+        if error.status_code in (401, 403):
+            raise key_refused(self.server, error.status_code) from None
+        if error.status_code == 404:
+            raise ModelError(
+                f"{place}: knows no model '{self.config.model.name}' or no {path_for(self.config)} ({words}); "
+                "check model.name, format and engine.base_url"
+            ) from None
+        if error.code == "context_length_exceeded" or "context length" in words:
+            raise TooLong(f"{prompt.item_id} ({prompt.condition}): {words}") from None
+        # A server that has answered others refuses this prompt, not this kind of request.
+        if error.status_code in (400, 422) and not self._answered and error.code != "content_filter":
+            raise ModelError(
+                f"{place}: refuses the request ({words}). Change what the config asks for; engine.extra_body sets a "
+                "field of the request, or takes it out with null"
+            ) from None
+
+    def _gone(self, completions: Sequence[Completion]) -> ModelError | None:
+        """The error to stop with when too many prompts have failed in a row."""
+        self._failed_in_a_row = self._failed_in_a_row + 1 if completions[0].is_error else 0
+        if self._failed_in_a_row < max(FAILURES_IN_A_ROW, self.server.concurrency):
+            return None
+        return ModelError(
+            f"{self.server.base_url}: {self._failed_in_a_row} prompts in a row got no answer, the last one "
+            f"'{completions[0].finish_reason}'. See to the server, then run the same command again to continue"
+        )
+
+
+async def cancel(running: set[Asked]) -> None:
+    """Stop what is under way and wait until it has stopped."""
+    for task in running:
+        task.cancel()
+    await asyncio.gather(*running, return_exceptions=True)

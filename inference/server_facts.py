@@ -1,0 +1,101 @@
+"""What an OpenAI-compatible server is, found out before anything is asked: its models, whether it is vLLM, its tokens."""
+
+import os
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import openai
+
+from benchmarks.chat import AnswerTokens, answer_tokens
+from benchmarks.errors import ModelError
+from inference.config import OpenAIConfig
+from inference.server_replies import BadReply, excerpt, parse_object
+
+ANSWERS = ("1", "2")
+
+
+class ServerFacts(NamedTuple):
+    """What decides how a server is asked."""
+
+    is_vllm: bool  # it understands vLLM's own request fields
+    answers: AnswerTokens | None  # the answers' token ids where a margin is read by them (vLLM only)
+
+
+async def find_facts(client: openai.AsyncOpenAI, server: OpenAIConfig, model: str, *, margin: bool) -> ServerFacts:
+    """The server's facts. Raises ModelError when it is absent, refuses the key or does not serve the model."""
+    is_vllm = await serves_with_vllm(client, server, model)
+    return ServerFacts(is_vllm, await find_answer_tokens(client, server, model) if is_vllm and margin else None)
+
+
+async def serves_with_vllm(client: openai.AsyncOpenAI, server: OpenAIConfig, model: str) -> bool:
+    """Whether the server says that vLLM owns the model."""
+    place = server.base_url
+    try:
+        listing = parse_object(await client.get("/models", cast_to=str))
+        models = {str(entry["id"]): entry.get("owned_by") for entry in listing["data"]}
+    except (BadReply, KeyError, TypeError, AttributeError):
+        raise ModelError(f"{place}: is no OpenAI-compatible server; engine.base_url usually ends in /v1") from None
+    except openai.APIConnectionError as error:
+        raise ModelError(
+            f"{place}: no server answers there ({connection_words(error)}); start one, for example "
+            f"`vllm serve {model}`, or set engine.base_url"
+        ) from None
+    except openai.APIStatusError as error:
+        if error.status_code in (401, 403):
+            raise key_refused(server, error.status_code) from None
+        if error.status_code in (404, 405, 501):  # it does not list its models, and need not
+            return False
+        raise ModelError(f"{place}: the server is not ready ({status_words(error)}); try again later") from None
+    if models and model not in models:
+        raise ModelError(f"{place}: does not serve model '{model}'. It serves: {', '.join(sorted(models)[:10])}")
+    return models.get(model) == "vllm"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerTokenizer:
+    """As much of a tokenizer as `answer_tokens` needs."""
+
+    name_or_path: str
+    encoded: dict[str, list[int]]
+
+    def encode(self, text: str, *, add_special_tokens: bool) -> list[int]:
+        """The ids the server gave for a text, without special tokens."""
+        assert not add_special_tokens
+        return self.encoded[text]
+
+
+async def find_answer_tokens(client: openai.AsyncOpenAI, server: OpenAIConfig, model: str) -> AnswerTokens:
+    """The answers' tokens by vLLM's /tokenize, which lies beside /v1. Raises ModelError when it cannot be asked."""
+    url = server.base_url.rstrip("/").removesuffix("/v1") + "/tokenize"
+    encoded: dict[str, list[int]] = {}
+    for answer in ANSWERS:
+        body: dict[str, Any] = {"model": model, "prompt": answer, "add_special_tokens": False}
+        try:
+            encoded[answer] = parse_object(await client.post(url, cast_to=str, body=body))["tokens"]
+        except (openai.APIError, BadReply, KeyError) as error:
+            raise ModelError(
+                f"{url}: does not give the tokens of '{answer}' ({excerpt(str(error))}), and without them a margin may "
+                "be missing; point engine.base_url at the vLLM server itself, or take `verdict: reason`"
+            ) from None
+    return answer_tokens(ServerTokenizer(f"{server.base_url}: {model}", encoded), ANSWERS)
+
+
+def key_refused(server: OpenAIConfig, status: int) -> ModelError:
+    """For 401 and 403. The server's words stay out: they may quote the key."""
+    state = "is not the right key" if os.environ.get(server.api_key_env) else "is not set"
+    return ModelError(
+        f"{server.base_url}: refuses the key ({status}): ${server.api_key_env} {state}; export a valid one, "
+        "or name another variable in engine.api_key_env"
+    )
+
+
+def status_words(error: openai.APIStatusError) -> str:
+    """A status and what the server said with it, on one line: "500 out of memory"."""
+    body = error.body
+    said = body.get("message") if isinstance(body, dict) else body
+    return f"{error.status_code} {excerpt(said, 200)}" if isinstance(said, str) and said else str(error.status_code)
+
+
+def connection_words(error: openai.APIConnectionError) -> str:
+    """Why there was no connection: "All connection attempts failed"."""
+    return excerpt(str(error.__cause__ or error))
