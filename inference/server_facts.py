@@ -1,4 +1,4 @@
-"""What an OpenAI-compatible server is, found out before anything is asked: its models, whether it is vLLM, its tokens."""
+"""What an OpenAI-compatible server is, found out before anything is asked: its models, if it is vLLM, its tokens."""
 
 import os
 from dataclasses import dataclass

@@ -1,0 +1,130 @@
+"""A scripted OpenAI-compatible server on loopback: says what it is told to, and remembers what it was asked."""
+
+import json
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Self
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One HTTP response."""
+
+    status: int = 200
+    body: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def answer(text: str | None, **choice: Any) -> Reply:
+    """A chat completion with one choice; keywords go into the choice."""
+    filled = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop", **choice}
+    return as_json({"choices": [filled], "usage": {"prompt_tokens": 7, "completion_tokens": 3 if text else 0}})
+
+
+def as_json(content: object, status: int = 200) -> Reply:
+    """Any JSON body."""
+    return Reply(status, json.dumps(content))
+
+
+def refusal(status: int, message: str, code: str | None = None, **headers: str) -> Reply:
+    """An error as OpenAI's API words it; keywords are headers, `retry_after="1"` being Retry-After."""
+    named = {name.replace("_", "-").title(): value for name, value in headers.items()}
+    return Reply(status, json.dumps({"error": {"message": message, "code": code}}), named)
+
+
+class QuietServer(ThreadingHTTPServer):
+    """Says nothing of clients that left, and does not wait for scripts that never answer."""
+
+    daemon_threads = True
+    block_on_close = False
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that gave up is part of a test."""
+
+
+Script = Callable[[dict[str, Any], int], Reply]
+
+
+class FakeServer:
+    """Answers GET /v1/models by `models`, POST /tokenize by `tokens`, and every other POST by the script.
+
+    script: (request body, how often the same body was asked before) → Reply; called from many threads.
+    """
+
+    def __init__(
+        self, script: Script, models: Reply | None = None, tokens: Mapping[str, list[int]] | None = None
+    ) -> None:
+        self.script = script
+        self.models = models or as_json({"data": [{"id": "judge"}]})
+        self.tokens = tokens or {}
+        self.asked: list[dict[str, Any]] = []
+        self.paths: list[str] = []
+        self.keys: list[str | None] = []
+        self.most_at_once = 0
+        self._at_once = 0
+        self._lock = threading.Lock()
+
+    @property
+    def base_url(self) -> str:
+        """Where clients find it."""
+        return f"http://127.0.0.1:{self._http.server_port}/v1"
+
+    def texts(self) -> list[str]:
+        """The last message of every request, in the order they came."""
+        return [body["messages"][-1]["content"] for body in self.asked]
+
+    def reply(self, path: str, body: dict[str, Any]) -> Reply:
+        """Record a request and have the script answer it."""
+        if path == "/tokenize":
+            return as_json({"tokens": self.tokens[body["prompt"]]}) if self.tokens else Reply(404)
+        with self._lock:
+            n_before = self.asked.count(body)
+            self.asked.append(body)
+            self.paths.append(path)
+            self._at_once += 1
+            self.most_at_once = max(self.most_at_once, self._at_once)
+        try:
+            return self.script(body, n_before)
+        finally:
+            with self._lock:
+                self._at_once -= 1
+
+    def __enter__(self) -> Self:
+        fake = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            wbufsize = -1  # one packet per reply: two would wait 40 ms for each other
+
+            def do_GET(self) -> None:
+                self.send(fake.models if self.path == "/v1/models" else Reply(404))
+
+            def do_POST(self) -> None:
+                fake.keys.append(self.headers["Authorization"])
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                self.send(fake.reply(self.path, body))
+
+            def send(self, reply: Reply) -> None:
+                payload = reply.body.encode()
+                self.send_response(reply.status)
+                headers = {"Content-Type": "application/json", "Content-Length": str(len(payload)), **reply.headers}
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(payload)
+
+            def log_message(self, format: str, *args: object) -> None:
+                """Say nothing: pytest's output is for failures."""
+
+        self._http = QuietServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._http.shutdown()
+        self._http.server_close()
