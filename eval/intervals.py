@@ -45,9 +45,7 @@ def sums_by_index(columns: FloatArray, n_draws: int, rng: np.random.Generator) -
     return sums
 
 
-def resampled_means(
-    earned: FloatArray, counted: FloatArray, n_draws: int, rng: np.random.Generator
-) -> FloatArray:
+def resampled_means(earned: FloatArray, counted: FloatArray, n_draws: int, rng: np.random.Generator) -> FloatArray:
     """Σ earned / Σ counted per column over resampled items, shape (n_draws, k); NaN where a draw counts nothing.
 
     earned, counted: shape (n_items, k); an item that is not counted in a column earns nothing there.

@@ -107,17 +107,18 @@ def code_of(verdict: Verdict, choice: int | None) -> int:
     return ERROR if verdict.reason is NoVerdict.ERROR else UNREADABLE
 
 
-def refuse_holes(name: str, item_ids: Sequence[str], replies: NDArray[np.int8]) -> None:
+def refuse_holes(name: str, item_ids: tuple[str, ...], replies: NDArray[np.int8]) -> None:
     """Raises DataError when a condition was asked for some items and not for others, or only half a framing was."""
     absent = replies == ABSENT
     unasked = absent.all(axis=(0, 2))
     for pair in (C1, C2):
         if unasked[pair].any() and not unasked[pair].all():
-            raise DataError(f"{name}: has no {CONDITIONS[pair[int(unasked[pair][1])]]}; a framing needs both its conditions")
+            missing = CONDITIONS[pair[int(unasked[pair][1])]]
+            raise DataError(f"{name}: has no {missing}; a framing needs both its conditions")
     for column, condition in enumerate(CONDITIONS):
         holes = absent[:, column].any(axis=1)
         if not unasked[column] and holes.any():
-            lacking = [item_ids[i] for i in np.flatnonzero(holes)]
+            lacking = [item_ids[int(i)] for i in np.flatnonzero(holes)]
             raise DataError(f"{name}: {named(lacking)} no complete verdict for {condition}; complete or leave them out")
 
 

@@ -15,9 +15,10 @@ ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|\\')
 def parse_strict(text: str) -> int | None:
     """1 or 2 when the reply's one JSON object says so, else None. Nothing is guessed.
 
-    The object is read at the first brace, so a code fence or a sentence before it does no harm. Its `chosen_answer` must
-    be "1", "2", 1 or 2 and occur once at its top level, and nothing outside the object may name another one. Tolerated,
-    because they cannot change the answer: raw newlines and stray backslashes inside strings, words around the object.
+    The object is read at the first brace, so a code fence or a sentence before it does no harm. Its `chosen_answer`
+    must be "1", "2", 1 or 2 and occur once at its top level, and nothing outside the object may name another one.
+    Tolerated, because they cannot change the answer: raw newlines and stray backslashes inside strings, words around
+    the object.
     """
     start = text.find("{")
     if start < 0:

@@ -1,0 +1,82 @@
+"""A finished sampling run on disk → verdicts. The only place where eval reads a run directory."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.checkpoints import ModelConfig
+from benchmarks.config import parse_config, read_yaml
+from benchmarks.errors import DataError
+from benchmarks.records import Completion
+from benchmarks.rundir import CONFIG_FILE, PROVENANCE_FILE, Planned, read_completions, read_json, read_plan
+from eval.panels import Panel, panels_of
+from eval.verdicts import Reading, Verdict, judge_all
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class JudgedRun:
+    """A complete run and what its judge decided."""
+
+    path: Path
+    config: Mapping[str, Any]  # config.yaml, as the inference package wrote it
+    provenance: Mapping[str, Any]
+    reading: Reading
+    n_samples: int
+    plan: Sequence[Planned]
+    verdicts: Sequence[Verdict]
+    panels: Sequence[Panel]
+    rendered: Mapping[str, str]  # prompt hash → what the model read; lacks prompts that a server rendered unseen
+
+    @property
+    def name(self) -> str:
+        """The run directory's name, which tells configs apart by their digest."""
+        return self.path.name
+
+    @property
+    def model(self) -> str:
+        """What tables call the model."""
+        return parse_config(ModelConfig, dict(self.config["model"]), f"{self.path / CONFIG_FILE}: model").shown_as
+
+
+def load_run(path: Path, parser: str = "strict") -> JudgedRun:
+    """The run at a path with its verdicts; `parser` is used where the run's verdicts are reasoned.
+
+    Raises DataError when the folder is no run, a file in it is damaged, or a planned prompt has no completion.
+    """
+    plan = read_plan(path)
+    config = read_yaml(path / CONFIG_FILE)
+    lacking = [key for key in ("name", "model", "verdict", "sampling") if key not in config]
+    if lacking:
+        raise DataError(f"{path / CONFIG_FILE}: has no '{lacking[0]}', so it is not the config of a sampling run")
+    n_samples = int(config["sampling"].get("n", 1))
+    completions = read_completions(path)
+    refuse_unfinished(path, plan, completions, n_samples)
+    reading = Reading(config["verdict"], parser if config["verdict"] == "reason" else None)
+    verdicts = judge_all(plan, completions, n_samples, reading)
+    return JudgedRun(
+        path=path,
+        config=config,
+        provenance=read_json(path / PROVENANCE_FILE),
+        reading=reading,
+        n_samples=n_samples,
+        plan=plan,
+        verdicts=verdicts,
+        panels=panels_of(verdicts),
+        rendered={key[0]: c.rendered for key, c in completions.items() if c.rendered is not None},
+    )
+
+
+def refuse_unfinished(
+    path: Path, plan: Sequence[Planned], completions: Mapping[tuple[str, int], Completion], n_samples: int
+) -> None:
+    """Raises DataError when a planned prompt lacks a completion: a score over part of the items is another score."""
+    hashes = {planned.prompt_hash for planned in plan}
+    if not hashes:
+        raise DataError(f"{path}: its plan is empty, so there is nothing to score")
+    n_missing = sum(any((h, k) not in completions for k in range(n_samples)) for h in hashes)
+    if n_missing:
+        raise DataError(
+            f"{path}: {n_missing} of {len(hashes)} prompts have no completion; scores need them all.\n"
+            f"  Continue the run with `python -m inference {path / CONFIG_FILE}`."
+        )
