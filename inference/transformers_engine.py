@@ -1,0 +1,171 @@
+"""Answers from plain transformers: slow and simple, what the other engines are checked against."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import torch
+from safetensors import SafetensorError
+from transformers import AutoModelForCausalLM, GenerationConfig
+
+from benchmarks.chat import AnswerTokens, answer_tokens
+from benchmarks.checkpoints import load_tokenizer, resolve
+from benchmarks.errors import ConfigError, ModelError
+from benchmarks.records import Completion, Prompt, digest
+from inference.config import InferenceConfig, SamplingConfig, TransformersConfig
+from inference.encoding import Encoded, encode_prompts
+
+
+class TransformersEngine:
+    """A checkpoint on the GPU if there is one, else on the CPU."""
+
+    def __init__(self, config: InferenceConfig) -> None:
+        assert isinstance(config.engine, TransformersConfig)
+        if config.sampling.structured != "none":
+            raise ConfigError(
+                f"sampling.structured is '{config.sampling.structured}', which the transformers engine cannot do; "
+                "take engine.kind vllm or openai, or set it to none"
+            )
+        self.config = config
+        self.batch_size = config.engine.batch_size
+        self.dtype = getattr(torch, config.engine.dtype)
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+    def __enter__(self) -> Self:
+        folder = resolve(self.config.model)
+        self.tokenizer = load_tokenizer(folder)
+        is_margin = self.config.verdict == "margin"
+        self.answers = answer_tokens(self.tokenizer) if is_margin else AnswerTokens((), {})
+        self.model = load_model(folder, self.dtype).to(self.device).eval()
+        self.stop_ids = stop_ids(self.model, self.tokenizer)
+        # The checkpoint's own generation config goes: `generate` would take repetition_penalty or top_k from it.
+        self.model.generation_config = generation_config(self.config.sampling, self.stop_ids)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        del self.model
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+
+    def generate(self, prompts: Sequence[Prompt]) -> Iterator[Completion]:
+        """Yield completions a batch at a time, the longest prompts first; see Engine."""
+        window = self.model.config.get_text_config().max_position_embeddings
+        encoded = encode_prompts(self.tokenizer, prompts, self.config, window, self.answers.lead)
+        encoded.sort(key=lambda e: len(e.token_ids), reverse=True)  # like lengths together: little padding
+        answer = self.read_margins if self.config.verdict == "margin" else self.write_answers
+        for start in range(0, len(encoded), self.batch_size):
+            batch = encoded[start : start + self.batch_size]
+            try:
+                completions = answer(batch)
+            except torch.OutOfMemoryError:
+                raise ModelError(
+                    f"{self.device}: no memory for {len(batch)} prompts of up to {len(batch[0].token_ids)} tokens; "
+                    "lower engine.batch_size. What was answered is kept: the same command continues"
+                ) from None
+            yield from completions
+
+    @torch.inference_mode()
+    def read_margins(self, batch: Sequence[Encoded]) -> list[Completion]:
+        """log P of each answer behind each prompt, over the whole vocabulary, in float32."""
+        input_ids, mask = pad_left(batch, self.padding_id, self.device)
+        # Positions count real tokens only, so that padding moves nothing.
+        positions = (mask.cumsum(dim=1) - 1).clamp(min=0)
+        logits = self.model(input_ids=input_ids, attention_mask=mask, position_ids=positions, logits_to_keep=1).logits
+        logprobs = logits[:, -1].float().log_softmax(dim=-1)  # [batch, vocabulary]
+        read = logprobs[:, list(self.answers.ids.values())].tolist()  # [batch, answers]
+        completions = []
+        for encoded, values in zip(batch, read, strict=True):
+            answers = dict(zip(self.answers.ids, values, strict=True))
+            text = max(answers, key=lambda answer: answers[answer])
+            completions.append(completion(encoded, 0, text, "length", n_tokens=1, answer_logprobs=answers))
+        return completions
+
+    @torch.inference_mode()
+    def write_answers(self, batch: Sequence[Encoded]) -> list[Completion]:
+        """sampling.n generated answers for each prompt."""
+        sampling = self.config.sampling
+        input_ids, mask = pad_left(batch, self.padding_id, self.device)
+        # Seeded by content, so that a continued run draws what an undisturbed one would from the same batch.
+        torch.manual_seed(int(digest([sampling.seed, *(e.prompt.prompt_hash for e in batch)], 12), 16))
+        sequences = self.model.generate(input_ids=input_ids, attention_mask=mask)  # [batch × n, width + generated]
+        completions = []
+        for row, tokens in enumerate(sequences[:, input_ids.shape[1] :].tolist()):
+            index, sample_index = divmod(row, sampling.n)
+            end = next((i for i, token in enumerate(tokens) if token in self.stop_ids), None)
+            kept = tokens if end is None else tokens[:end]
+            text = self.tokenizer.decode(kept, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+            reason, n_tokens = ("length", len(kept)) if end is None else ("stop", len(kept) + 1)
+            completions.append(completion(batch[index], sample_index, text, reason, n_tokens=n_tokens))
+        return completions
+
+    @property
+    def padding_id(self) -> int:
+        """Any token will do, since padding is masked."""
+        padding = self.tokenizer.pad_token_id
+        return min(self.stop_ids, default=0) if padding is None else padding
+
+
+def load_model(folder: Path, dtype: torch.dtype) -> Any:
+    """The checkpoint's model. Raises ModelError when its weights are damaged or not all there."""
+    try:
+        loaded: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, output_loading_info=True)
+    except (OSError, ValueError, SafetensorError) as error:
+        reason = " ".join(str(error).split())[:300]
+        raise ModelError(f"{folder}: its weights cannot be loaded ({reason}); make the checkpoint anew") from None
+    model, report = loaded
+    if missing := sorted(report["missing_keys"]):  # transformers makes up random ones, and only warns
+        raise ModelError(f"{folder}: lacks {len(missing)} weights ({missing[0]} ...); make the checkpoint anew")
+    return model
+
+
+def stop_ids(model: Any, tokenizer: Any) -> list[int]:
+    """The tokens that end an answer: the tokenizer's and the generation config's (Llama-3.1 and Gemma have several)."""
+    own = model.generation_config.eos_token_id
+    listed = own if isinstance(own, list) else [own]
+    return sorted({token for token in [*listed, tokenizer.eos_token_id] if token is not None})
+
+
+def generation_config(sampling: SamplingConfig, stop: Sequence[int]) -> GenerationConfig:
+    """Exactly what the config says, and nothing of the checkpoint's habits."""
+    drawn = {"temperature": sampling.temperature, "top_p": sampling.top_p, "top_k": 0} if sampling.temperature else {}
+    return GenerationConfig(
+        max_new_tokens=sampling.max_tokens,
+        do_sample=sampling.temperature > 0,
+        num_return_sequences=sampling.n,
+        eos_token_id=list(stop) or None,
+        pad_token_id=min(stop, default=0),
+        **drawn,
+    )
+
+
+def pad_left(batch: Sequence[Encoded], padding_id: int, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+    """Token ids and mask, both [batch, longest prompt]; every prompt ends in the last column."""
+    width = max(len(e.token_ids) for e in batch)
+    ids = [[padding_id] * (width - len(e.token_ids)) + e.token_ids for e in batch]
+    mask = [[0] * (width - len(e.token_ids)) + [1] * len(e.token_ids) for e in batch]
+    return torch.tensor(ids, device=device), torch.tensor(mask, device=device)
+
+
+def completion(
+    encoded: Encoded,
+    sample_index: int,
+    text: str,
+    finish_reason: str,
+    *,
+    n_tokens: int,
+    answer_logprobs: dict[str, float] | None = None,
+) -> Completion:
+    """A Completion with the facts of its prompt."""
+    return Completion(
+        prompt_hash=encoded.prompt.prompt_hash,
+        sample_index=sample_index,
+        text=text,
+        finish_reason=finish_reason,
+        answer_logprobs=answer_logprobs,
+        prompt_tokens=len(encoded.token_ids),
+        completion_tokens=n_tokens,
+        rendered=encoded.rendered,
+    )
