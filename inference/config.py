@@ -7,6 +7,7 @@ from pydantic import Field, field_validator, model_validator
 
 from benchmarks.checkpoints import ModelConfig
 from benchmarks.config import Closed
+from benchmarks.errors import ConfigError
 from benchmarks.records import Condition
 from benchmarks.sources import DatasetSpec
 from benchmarks.templates import template_for
@@ -52,7 +53,7 @@ class VllmConfig(Closed):
     max_num_seqs: int | None = None  # null takes vLLM's
     enforce_eager: bool = False  # true starts faster and runs a little slower
     block_size: int | None = None  # KV block; 32 shares three times as many prefixes on CPU as its default 128
-    cpu_kv_cache_gib: float = Field(default=2.0, gt=0)  # only read on CPU
+    cpu_kv_cache_gib: int = Field(default=2, ge=1)  # only read on CPU
 
 
 class OpenAIConfig(Closed):
@@ -110,7 +111,10 @@ class InferenceConfig(Closed):
     @model_validator(mode="after")
     def template_has_form(self) -> "InferenceConfig":
         if any(spec.dataset != "aio-context" for spec in self.benchmarks):
-            template_for(self.prompts.template, self.answer_form)
+            try:
+                template_for(self.prompts.template, self.answer_form)
+            except ConfigError as error:
+                raise ValueError(str(error)) from None
         if self.verdict == "margin" and self.sampling.n > 1:
             raise ValueError("verdict margin reads exact probabilities: one reading is all there is; set sampling.n to 1")
         return self

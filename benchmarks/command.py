@@ -1,0 +1,64 @@
+"""`evenhand VERB ...`: one console command, each verb in the package it belongs to, imported only when it is called."""
+
+import importlib
+import sys
+from collections.abc import Callable, Sequence
+
+from benchmarks.config import did_you_mean
+from benchmarks.errors import EvenhandError
+
+VERBS: dict[str, tuple[str, str, str]] = {
+    "show": ("benchmarks.show", "main", "print the exact prompt a model would get for an item and condition"),
+    "build": ("benchmarks.build", "main", "write a dataset's items to a folder"),
+    "fetch": ("benchmarks.fetch", "main", "bring a config's models to the cache, for nodes without internet"),
+    "sample": ("inference.__main__", "main", "ask a model every prompt of a config; continues what was cut off"),
+    "train": ("training.__main__", "main", "fine-tune with QLoRA, SFT or DPO (on GPUs: accelerate launch -m training)"),
+    "merge": ("training.merge", "main", "merge a trained adapter into a standalone checkpoint, and check it"),
+    "score": ("eval.__main__", "score_main", "verdicts, accuracies, DDS with intervals of a sampling run"),
+    "compare": ("eval.__main__", "compare_main", "before and after: changes with paired intervals, and a report"),
+    "report": ("eval.__main__", "report_main", "report.html of one run or several"),
+    "demo": ("eval.demo", "main", "the whole loop on the embedded model: sample, train, merge, sample again, compare"),
+}
+
+
+def usage() -> str:
+    """The command's help text."""
+    verbs = "\n".join(f"  {verb:<9}{purpose}" for verb, (_, _, purpose) in VERBS.items())
+    return (
+        "usage: evenhand VERB [arguments]\n\n"
+        "Does a language-model judge bend to who is speaking? Measure it, train it out, measure again.\n\n"
+        f"{verbs}\n\n"
+        "`evenhand VERB --help` explains one verb. Configs are YAML files under configs/; key=value words override keys."
+    )
+
+
+def run_main(entry: Callable[[Sequence[str]], None], argv: Sequence[str] | None = None) -> int:
+    """Run an entry point; a user's error becomes one message on stderr and exit code 2, without a traceback."""
+    try:
+        entry(sys.argv[1:] if argv is None else argv)
+    except EvenhandError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("interrupted; what was computed is kept, the same command continues", file=sys.stderr)
+        return 130
+    return 0
+
+
+def main() -> None:
+    """The console command."""
+    words = sys.argv[1:]
+    if not words or words[0] in ("-h", "--help", "help"):
+        print(usage())
+        sys.exit(0 if words else 2)
+    verb, arguments = words[0], words[1:]
+    if verb not in VERBS:
+        print(f"error: unknown verb '{verb}'. {did_you_mean(verb, list(VERBS))}", file=sys.stderr)
+        sys.exit(2)
+    module, function, _ = VERBS[verb]
+    entry = getattr(importlib.import_module(module), function)
+    sys.exit(run_main(entry, arguments))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,29 @@
+"""`python -m inference CONFIG [key=value ...] [--shard i/n]`, which is `evenhand sample`."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from benchmarks.command import run_main
+from benchmarks.config import load_config
+from inference.config import InferenceConfig
+from inference.sampling import parse_shard, sample
+
+
+def main(argv: Sequence[str]) -> None:
+    """Sample every prompt of a config that has no answer yet; the same command continues a run that was cut off."""
+    parser = argparse.ArgumentParser(
+        prog="evenhand sample",
+        description=main.__doc__,
+        epilog="example: evenhand sample configs/inference/pocket.yaml sampling.max_tokens=120 --shard 0/4",
+    )
+    parser.add_argument("config", help="a YAML file under configs/inference, or a run's own config.yaml")
+    parser.add_argument("overrides", nargs="*", metavar="key=value", help="override single keys of the config")
+    parser.add_argument("--shard", type=parse_shard, help="i/n: answer only part i (from 0) of n, e.g. one per Slurm task")
+    words = parser.parse_intermixed_args(argv)
+    config = load_config(InferenceConfig, [words.config, *words.overrides])
+    print(sample(config, words.shard))
+
+
+if __name__ == "__main__":  # vLLM spawns workers that import this file again
+    sys.exit(run_main(main))

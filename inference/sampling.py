@@ -1,0 +1,127 @@
+"""A sampling run from start to end: plan, find what is owed, ask for it, write it down. Resumable after any kill."""
+
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from tqdm import tqdm
+
+from benchmarks.checkpoints import fingerprint, resolve
+from benchmarks.errors import ConfigError, ModelError
+from benchmarks.records import Completion, Prompt
+from benchmarks.render import render
+from benchmarks.rundir import append_completions, finish, is_done, open_run, read_completions, run_path, write_plan
+from benchmarks.sources import item_set_hash, load_items
+from inference.config import InferenceConfig
+from inference.engine import Engine, open_engine
+
+
+def plan(config: InferenceConfig) -> tuple[list[Prompt], str]:
+    """Every prompt of the run, item by item so that prefixes are shared, and the item set's hash."""
+    items = load_items(config.benchmarks)
+    wanted = config.prompts
+    prompts = [
+        render(
+            item,
+            condition,
+            template=wanted.template,
+            answer_form=config.answer_form,
+            arm=arm,
+            speakers=wanted.speakers,
+            roles=wanted.roles,
+        )
+        for item in items
+        for arm in wanted.arms
+        for condition in wanted.conditions
+    ]
+    return prompts, item_set_hash(items)
+
+
+def owed(path: Path, prompts: Sequence[Prompt], n_samples: int) -> list[Prompt]:
+    """The distinct prompts that lack a sample; an engine error is no answer, so it is asked again."""
+    answered = {key for key, completion in read_completions(path).items() if not completion.is_error}
+    distinct = {prompt.prompt_hash: prompt for prompt in prompts}
+    return [
+        prompt
+        for hash_, prompt in distinct.items()
+        if any((hash_, index) not in answered for index in range(n_samples))
+    ]
+
+
+def take_shard(prompts: Sequence[Prompt], shard: tuple[int, int] | None) -> list[Prompt]:
+    """Shard i of n by content hash: every process cuts alike, whatever is already answered."""
+    if shard is None:
+        return list(prompts)
+    index, count = shard
+    return [prompt for prompt in prompts if int(prompt.prompt_hash, 16) % count == index]
+
+
+def parse_shard(text: str) -> tuple[int, int]:
+    """ "2/8" → (2, 8), shards counted from 0. Raises ConfigError otherwise."""
+    index, slash, count = text.partition("/")
+    if slash and index.isdigit() and count.isdigit() and int(index) < int(count):
+        return int(index), int(count)
+    raise ConfigError(f"--shard {text}: write i/n with 0 <= i < n, for example 0/4 ... 3/4")
+
+
+def sample(config: InferenceConfig, shard: tuple[int, int] | None = None) -> Path:
+    """Run (or continue) a sampling run and return its directory. DONE.json appears when nothing is owed."""
+    prompts, items_hash = plan(config)
+    path = run_path(config.run.root, "inference", config.name, config, {"run"})
+    open_run(path, config, items_hash, model_facts(config))
+    write_plan(path, prompts)
+    if is_done(path):
+        print(f"{path}: complete already ({len(prompts)} prompts)", file=sys.stderr)
+        return path
+    missing = take_shard(owed(path, prompts, config.sampling.n), shard)
+    print(f"{path}: {len(prompts)} prompts planned, {len(missing)} owed by this process", file=sys.stderr)
+    if missing:
+        with open_engine(config) as engine:
+            collect(engine, missing, path, config)
+    settle(path, prompts, config)
+    return path
+
+
+def collect(engine: Engine, prompts: Sequence[Prompt], path: Path, config: InferenceConfig) -> None:
+    """Write completions a shard at a time as they come, with progress, throughput and time left."""
+    batch: list[Completion] = []
+    started, tokens = time.monotonic(), 0
+    total = len(prompts) * config.sampling.n
+    with tqdm(total=total, unit="answer", dynamic_ncols=True, desc=config.name) as bar:
+        try:
+            for completion in engine.generate(prompts):
+                batch.append(completion)
+                tokens += (completion.prompt_tokens or 0) + (completion.completion_tokens or 0)
+                bar.set_postfix_str(f"{tokens / (time.monotonic() - started):.0f} tok/s", refresh=False)
+                bar.update()
+                if len(batch) >= config.run.shard_size * config.sampling.n:
+                    append_completions(path, batch)
+                    batch = []
+        finally:
+            # Also when the engine died or the user pressed Ctrl-C: what was computed is kept.
+            if batch:
+                append_completions(path, batch)
+
+
+def settle(path: Path, prompts: Sequence[Prompt], config: InferenceConfig) -> None:
+    """Mark the run complete when nothing is owed; raise ModelError when this process left errors behind."""
+    missing = owed(path, prompts, config.sampling.n)
+    if not missing:
+        finish(path, {"n_planned": len(prompts), "n_distinct": len({p.prompt_hash for p in prompts})})
+        return
+    hashes = {prompt.prompt_hash for prompt in missing}
+    errors = [c for c in read_completions(path).values() if c.is_error and c.prompt_hash in hashes]
+    if errors:
+        raise ModelError(
+            f"{path}: {len(errors)} of {len(prompts)} prompts got no reply, the last reason: {errors[-1].finish_reason}. "
+            "The others are kept; run the same command again to ask for these"
+        )
+    print(f"{path}: {len(missing)} prompts still owed by other shards", file=sys.stderr)
+
+
+def model_facts(config: InferenceConfig) -> dict[str, object]:
+    """The model's identity for provenance.json; of a server's model only its name is known."""
+    if config.engine.kind == "openai":
+        return {"name": config.model.name}
+    return fingerprint(config.model, resolve(config.model))
