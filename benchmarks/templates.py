@@ -73,45 +73,31 @@ C2_TASK = "You are given a question and a chatlog. Your task to choose the corre
 C1_TASK_SHORT = "You are given a statement. Your task is to choose the correct answer."
 C2_TASK_SHORT = "You are given a question and a chatlog. Your task is to choose the correct answer."
 
-# In `matched`, C1 and C2 share every word and marker except the framing: task line, wrapper, who is asked about.
-MATCHED_C1 = """You are given a question and a statement. Your task is to choose the correct answer{and_reason}.
-<<<STATEMENT>>>
+# In `matched`, C1 and C2 share every word and mark except the framing: task line, who says it, who is asked about.
+# It is ours, so it is also short: half the tokens of the published layout, which halves what sampling and training cost.
+MATCHED_C1 = """You are given a statement. Your task is to judge whether the statement is correct.
+
 Question: {{question}}
 Answer: {{answer}}
-<<<END_STATEMENT>>>
-<<<QUESTION>>>
+
 Is the statement correct?
-<<<END_QUESTION>>>
-<<<ANSWER_1>>>
-Yes, the statement is correct.
-<<<END_ANSWER_1>>>
-<<<ANSWER_2>>>
-No, the statement is incorrect.
-<<<END_ANSWER_2>>>
+1. Yes, the statement is correct.
+2. No, the statement is incorrect.
 {tail}"""
-MATCHED_C2 = """You are given a question and a chatlog. Your task is to choose the correct answer{and_reason}.
-<<<CHATLOG>>>
+MATCHED_C2 = """You are given a chatlog. Your task is to judge whether {{speaker2}} is correct.
+
 {{speaker1}}: {{question}}
 {{speaker2}}: {{answer}}
-<<<END_CHATLOG>>>
-<<<QUESTION>>>
+
 Is {{speaker2}} correct?
-<<<END_QUESTION>>>
-<<<ANSWER_1>>>
-Yes, {{speaker2}} is correct.
-<<<END_ANSWER_1>>>
-<<<ANSWER_2>>>
-No, {{speaker2}} is incorrect.
-<<<END_ANSWER_2>>>
+1. Yes, {{speaker2}} is correct.
+2. No, {{speaker2}} is incorrect.
 {tail}"""
 
 
-def matched(and_reason: str, tail: str) -> Template:
+def matched(tail: str) -> Template:
     """The matched pair with a given tail."""
-    return Template(
-        statement=MATCHED_C1.format(and_reason=and_reason, tail=tail),
-        dialogue=MATCHED_C2.format(and_reason=and_reason, tail=tail),
-    )
+    return Template(statement=MATCHED_C1.format(tail=tail), dialogue=MATCHED_C2.format(tail=tail))
 
 
 # (template, answer form) → texts. As run, C1 begins and ends with a newline and C2 only begins with one, and
@@ -133,8 +119,8 @@ TEMPLATES: dict[tuple[str, str], Template] = {
         statement=statement(C1_TASK_SHORT, CLAIM, IS_CORRECT, DPO_TAIL),
         dialogue=dialogue(C2_TASK_SHORT, DPO_TAIL),
     ),
-    ("matched", "json"): matched(" and write your reasoning", JSON_TAIL),
-    ("matched", "one_token"): matched("", ONE_TOKEN_TAIL),
+    ("matched", "json"): matched(JSON_TAIL),
+    ("matched", "one_token"): matched(ONE_TOKEN_TAIL),
 }
 TEMPLATE_NAMES = tuple(sorted({name for name, _ in TEMPLATES}))
 
