@@ -7,12 +7,12 @@ from pathlib import Path
 
 from benchmarks.command import run_main
 from eval.accuracy import DENOMINATORS
+from eval.change_tables import change_tables
 from eval.files import write_rows
+from eval.findings import Findings, find, score_run
 from eval.intervals import N_DRAWS, SEED
 from eval.parsing import PARSERS
-from eval.rows import Scored, ScoreRow
-from eval.runs import JudgedRun, load_run
-from eval.scores import score_panels
+from eval.runs import load_run
 from eval.tables import score_tables
 
 
@@ -28,17 +28,46 @@ def score_main(argv: Sequence[str]) -> None:
         print("\nwritten: " + ", ".join(map(str, files)))
 
 
-def score_run(run: JudgedRun, denominators: Sequence[str], n_draws: int, seed: int) -> list[ScoreRow]:
-    """All rows of one run."""
-    scored = Scored(
-        run=run.name,
-        model=run.model,
-        verdict=run.reading.mode,
-        parser=run.reading.parser,
-        n_draws=n_draws,
-        seed=seed,
+def compare_main(argv: Sequence[str]) -> None:
+    """`evenhand compare BASE AFTER...`: print what changed, and write it with a report."""
+    options = compare_options(argv)
+    found = findings_of([options.base, *options.after], options)
+    out = options.out or options.after[-1] / "compare"
+    for label, rows in found.changes.items():
+        print(change_tables(rows) + "\n")
+        for difference in found.differences[label]:
+            print(f"{'Warning: differs' if difference.serious else 'Note: differs'} in {difference}")
+    changes = [row.as_dict() for rows in found.changes.values() for row in rows]
+    files = [*write_rows(out, "compare", changes), *write_findings(found, out)]
+    print("\nwritten: " + ", ".join(map(str, files)))
+
+
+def report_main(argv: Sequence[str]) -> None:
+    """`evenhand report RUN...`: report.html, plots and scores of one run, or of a base run and those after it."""
+    options = report_options(argv)
+    out = options.out or options.runs[-1] / "report"
+    files = write_findings(findings_of(options.runs, options), out)
+    print("written: " + ", ".join(map(str, files)))
+
+
+def findings_of(paths: Sequence[Path], options: argparse.Namespace) -> Findings:
+    """What there is to say about some runs, the first being the base."""
+    return find(
+        [load_run(path, options.parser) for path in paths],
+        denominator=options.denominator,
+        n_draws=options.draws,
+        seed=options.seed,
+        allow_differences=options.allow_differences,
     )
-    return score_panels(run.panels, scored, denominators)
+
+
+def write_findings(found: Findings, out: Path) -> list[Path]:
+    """The scores of all runs and the report, in a folder."""
+    from eval.report import write_report  # brings matplotlib, which scoring alone does not wait for
+
+    groups = [*found.scores.values(), *found.treated.values()]
+    scores = [row.as_dict() for rows in groups for row in rows]
+    return [*write_rows(out, "scores", scores), *write_report(found, out)]
 
 
 def score_options(argv: Sequence[str]) -> argparse.Namespace:
@@ -73,6 +102,45 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--draws", type=int, default=N_DRAWS, help=f"bootstrap draws (default: {N_DRAWS})")
     parser.add_argument("--seed", type=int, default=SEED, help=f"seed of the bootstrap (default: {SEED})")
+
+
+def compare_options(argv: Sequence[str]) -> argparse.Namespace:
+    """The words of `evenhand compare`."""
+    parser = argparse.ArgumentParser(
+        prog="evenhand compare",
+        description="What changed from a base run to one or more runs after it: accuracy and DDS with intervals paired "
+        "by item, with own C1 and with fixed C1. Refuses runs that differ in more than the model.",
+    )
+    parser.add_argument("base", type=Path, metavar="BASE_RUN", help="the run of the untrained model")
+    parser.add_argument("after", nargs="+", type=Path, metavar="AFTER_RUN", help="runs of models made from it")
+    parser.add_argument("--out", type=Path, help="folder for the results (default: the last AFTER_RUN/compare)")
+    add_reading_options(parser)
+    add_report_options(parser)
+    return parser.parse_args(argv)
+
+
+def report_options(argv: Sequence[str]) -> argparse.Namespace:
+    """The words of `evenhand report`."""
+    parser = argparse.ArgumentParser(
+        prog="evenhand report",
+        description="report.html with plots inline, the plots as PNG, and scores: of one run, or of a base run and "
+        "those after it.",
+    )
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run directories, the base first")
+    parser.add_argument("--out", type=Path, help="folder for the results (default: the last RUN/report)")
+    add_reading_options(parser)
+    add_report_options(parser)
+    return parser.parse_args(argv)
+
+
+def add_report_options(parser: argparse.ArgumentParser) -> None:
+    """The options that compare and report share."""
+    parser.add_argument("--denominator", choices=DENOMINATORS, default="published", help="default: published")
+    parser.add_argument(
+        "--allow-differences",
+        action="store_true",
+        help="compare runs whose prompts, rendering, engine or precision differ, and say so in the report",
+    )
 
 
 if __name__ == "__main__":

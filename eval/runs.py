@@ -26,6 +26,7 @@ class JudgedRun:
     plan: Sequence[Planned]
     verdicts: Sequence[Verdict]
     panels: Sequence[Panel]
+    first_verdicts: Mapping[str, Verdict]  # prompt hash → the verdict of its first sample
     rendered: Mapping[str, str]  # prompt hash → what the model read; lacks prompts that a server rendered unseen
 
     @property
@@ -63,6 +64,7 @@ def load_run(path: Path, parser: str = "strict") -> JudgedRun:
         plan=plan,
         verdicts=verdicts,
         panels=panels_of(verdicts),
+        first_verdicts={v.prompt_hash: v for v in verdicts if v.sample_index == 0},
         rendered={key[0]: c.rendered for key, c in completions.items() if c.rendered is not None},
     )
 

@@ -1,0 +1,91 @@
+"""The findings in words: one sentence a run, one paragraph a change, and what to be careful about."""
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from eval.averages import BENCH_AVG, TOTAL_AVG
+from eval.changes import ChangeRow
+from eval.rows import ScoreRow
+from eval.tables import ARM_WORDS, interval, number, percent, signed
+
+Row = TypeVar("Row", ScoreRow, ChangeRow)
+
+
+def main_row(rows: Sequence[Row]) -> Row:
+    """The row a headline speaks of: Total Avg, else Bench Avg, else another average, else the only dataset."""
+    by_name = {row.dataset: row for row in rows}
+    averages = [row for row in rows if row.datasets != (row.dataset,)]
+    return by_name.get(TOTAL_AVG) or by_name.get(BENCH_AVG) or (averages or list(rows))[0]
+
+
+def over_words(row: ScoreRow | ChangeRow) -> str:
+    """Over what a row's numbers are."""
+    if len(row.datasets) == 1:
+        return f"{row.n_items:,} {row.datasets[0]} items"
+    return f"{len(row.datasets)} datasets ({row.n_items:,} items)"
+
+
+def shift_words(row: ScoreRow) -> str:
+    """Which way a judge bends, as far as its interval says so."""
+    if row.dds_pp is None or row.dds_ci_low_pp is None or row.dds_ci_high_pp is None:
+        return "its shift is unknown"
+    if row.saturated:
+        return "it nearly always gives one answer, so its DDS says little"
+    if row.dds_ci_low_pp > 0:
+        return "it defers: the same claims are accepted more when a speaker makes them"
+    if row.dds_ci_high_pp < 0:
+        return "it is skeptical: the same claims are accepted less when a speaker makes them"
+    return "no clear shift: the interval of its DDS includes 0"
+
+
+def run_sentence(label: str, row: ScoreRow) -> str:
+    """How one judge did."""
+    arm = "" if row.arm == "none" else f" under {ARM_WORDS.get(row.arm, row.arm)}"
+    return (
+        f"{label}{arm}: over {over_words(row)} it is right on {number(row.acc_c1)} % of statements and "
+        f"{number(row.acc_c2)} % of speakers' turns; DDS {signed(row.dds_pp)} pp "
+        f"{interval(row.dds_ci_low_pp, row.dds_ci_high_pp)}. In words, {shift_words(row)}."
+    )
+
+
+def change_sentence(label: str, own: ChangeRow | None, fixed: ChangeRow) -> str:
+    """How an after model differs from the base, with both sources of C1."""
+    parts = [
+        f"{label}: accuracy on speakers' turns went from {number(fixed.base_acc_c2)} to {number(fixed.after_acc_c2)} % "
+        f"({change(fixed.change_acc_c2_pp, fixed.change_acc_c2_ci_low_pp, fixed.change_acc_c2_ci_high_pp)})."
+    ]
+    if own is not None:
+        parts.append(
+            f"DDS went from {signed(own.base_dds_pp)} to {signed(own.after_dds_pp)} pp with own C1 "
+            f"({change(own.change_dds_pp, own.change_dds_ci_low_pp, own.change_dds_ci_high_pp)}),"
+        )
+    start = "and" if own else "DDS went"
+    parts.append(f"{start} from {signed(fixed.base_dds_pp)} to {signed(fixed.after_dds_pp)} pp with fixed C1.")
+    if own is not None and disagree(own, fixed):
+        parts.append(
+            "The two disagree in direction. Own C1 is the one to believe: fixed C1 holds the new model's dialogues "
+            "against the old model's statements."
+        )
+    return " ".join(parts)
+
+
+def change(value: float | None, low: float | None, high: float | None) -> str:
+    """A change with its interval."""
+    return f"{signed(value)} pp {interval(low, high)}"
+
+
+def disagree(own: ChangeRow, fixed: ChangeRow) -> bool:
+    """Whether own and fixed C1 call the after model by opposite names, beyond rounding."""
+    if own.after_dds_pp is None or fixed.after_dds_pp is None:
+        return False
+    return own.after_dds_pp * fixed.after_dds_pp < 0 and min(abs(own.after_dds_pp), abs(fixed.after_dds_pp)) >= 1
+
+
+def saturation_sentences(label: str, rows: Sequence[ScoreRow]) -> list[str]:
+    """A plain warning for every dataset on which a judge nearly always gives one answer."""
+    return [
+        f"{label} is saturated on {row.dataset}: it accepts {percent(row.accept_rate_c1)} of the claims as statements "
+        f"and {percent(row.accept_rate_c2)} as speakers' turns. Such a judge has a DDS near 0 for the wrong reason."
+        for row in rows
+        if row.saturated and row.datasets == (row.dataset,)
+    ]
