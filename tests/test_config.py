@@ -1,0 +1,72 @@
+"""Configs are closed and complete; their errors name file, key, value and the fix."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from benchmarks.config import load_config, to_yaml
+from benchmarks.errors import ConfigError
+from inference.config import InferenceConfig
+
+CONFIGS = Path(__file__).parents[1] / "configs"
+MINIMAL = {"name": "x", "model": {"name": "embedded"}, "benchmarks": [{"dataset": "pocket"}]}
+
+
+def written(folder: Path, **changes: object) -> str:
+    path = folder / "run.yaml"
+    path.write_text(yaml.safe_dump({**MINIMAL, **changes}))
+    return str(path)
+
+
+@pytest.mark.parametrize("path", sorted((CONFIGS / "inference").glob("*.yaml")), ids=lambda p: p.name)
+def test_every_shipped_sampling_config_loads_and_survives_a_round_trip(path: Path, tmp_path: Path) -> None:
+    config = load_config(InferenceConfig, [str(path)])
+    copy = tmp_path / "config.yaml"
+    copy.write_text(to_yaml(config))
+    assert load_config(InferenceConfig, [str(copy)]) == config
+
+
+def test_overrides_reach_nested_keys_and_list_elements(tmp_path: Path) -> None:
+    words = [written(tmp_path), "sampling.max_tokens=7", "benchmarks[0].n_items=3", "model.label=judge"]
+    config = load_config(InferenceConfig, words)
+    assert (config.sampling.max_tokens, config.benchmarks[0].n_items, config.model.label) == (7, 3, "judge")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words", "says"),
+    [
+        ({"sampling": {"tempature": 1}}, [], "sampling.tempature: unknown key. Did you mean 'temperature'?"),
+        ({"engine": {"kind": "vllm", "dtpye": "x"}}, [], "unknown key. Did you mean 'dtype'?"),
+        ({"benchmarks": [{"dataset": "truthful_qa"}]}, [], "unknown dataset 'truthful_qa'. Did you mean 'truthfulqa'?"),
+        ({}, ["sampling.n=0"], "sampling.n: Input should be greater than or equal to 1 (got 0)"),
+        ({}, ["sampling.n=5"], "greedy samples are all alike"),
+        ({}, ["benchmarks[3].n_items=1"], "there is no element [3]"),
+        ({}, ["nonsense"], "write key=value"),
+        ({}, ["verdict=margin", "prompts.template=paper"], "has no one_token form"),
+        ({"model": {}}, [], "model.name: this key is required"),
+        ({"name": "a/b"}, [], "name: "),
+    ],
+)
+def test_a_bad_config_is_refused_with_key_and_fix(
+    tmp_path: Path, changes: dict[str, object], words: list[str], says: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config(InferenceConfig, [written(tmp_path, **changes), *words])
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"), [(b"a: [", "not valid YAML"), (b"- 1", "must hold a mapping"), (b"\xff\xfe", "is not UTF-8")]
+)
+def test_a_file_that_is_no_config_is_named(tmp_path: Path, content: bytes, says: str) -> None:
+    path = tmp_path / "bad.yaml"
+    path.write_bytes(content)
+    with pytest.raises(ConfigError, match=says) as caught:
+        load_config(InferenceConfig, [str(path)])
+    assert str(path) in str(caught.value)
+
+
+def test_an_absent_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"absent\.yaml: cannot be read"):
+        load_config(InferenceConfig, [str(tmp_path / "absent.yaml")])
