@@ -1,0 +1,167 @@
+"""A sampling run loses nothing, asks nothing twice, and refuses to be mixed with another."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import pytest
+
+from benchmarks.errors import ConfigError, DataError, ModelError
+from benchmarks.records import Completion, Prompt
+from benchmarks.rundir import is_done, read_completions, read_plan
+from inference import sampling
+from inference.config import InferenceConfig
+from inference.sampling import parse_shard, plan, sample
+
+
+class ScriptedEngine:
+    """Answers every prompt with its own hash; dies or errs where told to."""
+
+    asked: list[str] = []
+    die_after: int | None = None
+    errors: set[str] = set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        pass
+
+    def generate(self, prompts: Sequence[Prompt]) -> Iterator[Completion]:
+        for number, prompt in enumerate(prompts):
+            if number == self.die_after:
+                raise ModelError("the engine died")
+            self.asked.append(prompt.prompt_hash)
+            failed = prompt.prompt_hash in self.errors
+            yield Completion(
+                prompt_hash=prompt.prompt_hash,
+                sample_index=0,
+                text="" if failed else prompt.prompt_hash,
+                finish_reason="error: 500" if failed else "stop",
+            )
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> ScriptedEngine:
+    scripted = ScriptedEngine()
+    scripted.asked, scripted.errors = [], set()
+    monkeypatch.setattr(sampling, "open_engine", lambda config: scripted)
+    monkeypatch.setattr(sampling, "model_facts", lambda config: {"name": "scripted"})
+    return scripted
+
+
+def config(root: Path, **changes: object) -> InferenceConfig:
+    return InferenceConfig.model_validate(
+        {
+            "name": "toy",
+            "model": {"name": "scripted"},
+            "benchmarks": [{"dataset": "pocket", "n_items": 10}],
+            "run": {"root": root, "shard_size": 7},
+            **changes,
+        }
+    )
+
+
+def answers(path: Path) -> dict[tuple[str, int], str]:
+    return {key: c.text for key, c in read_completions(path).items()}
+
+
+def test_a_run_answers_every_planned_prompt_and_is_done(tmp_path: Path, engine: ScriptedEngine) -> None:
+    path = sample(config(tmp_path))
+    planned = read_plan(path)
+    assert len(planned) == 40
+    assert set(answers(path)) == {(p.prompt_hash, 0) for p in planned}
+    assert is_done(path)
+
+
+def test_an_engine_that_dies_keeps_what_it_answered_and_the_same_command_asks_only_for_the_rest(
+    tmp_path: Path, engine: ScriptedEngine
+) -> None:
+    engine.die_after = 11
+    with pytest.raises(ModelError, match="died"):
+        sample(config(tmp_path))
+    engine.die_after = None
+    path = sample(config(tmp_path))
+    assert len(engine.asked) == len(set(engine.asked)) == 40
+    assert is_done(path)
+
+
+def test_an_error_is_no_answer_it_is_reported_and_asked_again(tmp_path: Path, engine: ScriptedEngine) -> None:
+    unlucky = plan(config(tmp_path))[0][5].prompt_hash
+    engine.errors = {unlucky}
+    with pytest.raises(ModelError, match=r"1 of 40 prompts got no reply, the last reason: error: 500"):
+        sample(config(tmp_path))
+    engine.errors = set()
+    path = sample(config(tmp_path))
+    assert engine.asked.count(unlucky) == 2
+    assert answers(path)[unlucky, 0] == unlucky
+
+
+def test_shards_divide_the_work_and_the_last_one_finishes_the_run(tmp_path: Path, engine: ScriptedEngine) -> None:
+    path = sample(config(tmp_path), (0, 3))
+    assert not is_done(path)
+    sample(config(tmp_path), (2, 3))
+    assert not is_done(path)
+    sample(config(tmp_path), (1, 3))
+    assert is_done(path)
+    assert len(engine.asked) == len(set(engine.asked)) == 40
+
+
+def test_any_process_may_finish_what_a_lost_shard_left(tmp_path: Path, engine: ScriptedEngine) -> None:
+    sample(config(tmp_path), (0, 3))
+    path = sample(config(tmp_path))
+    assert is_done(path)
+    assert len(engine.asked) == 40
+
+
+def test_a_prompt_that_two_arms_share_is_asked_once(tmp_path: Path, engine: ScriptedEngine) -> None:
+    path = sample(config(tmp_path, prompts={"arms": ["none", "none"]}))
+    assert len(engine.asked) == 40
+    assert len(read_plan(path)) == 80
+
+
+def test_a_changed_config_gets_another_directory_and_a_changed_root_or_shard_size_does_not(tmp_path: Path) -> None:
+    def name(**changes: object) -> str:
+        from benchmarks.rundir import run_path
+
+        made = config(tmp_path, **changes)
+        return run_path(made.run.root, "inference", made.name, made, {"run"}).name
+
+    assert name() == name(run={"root": tmp_path, "shard_size": 99})
+    assert name() != name(sampling={"max_tokens": 9})
+    assert name() != name(prompts={"template": "paper"})
+
+
+def test_a_run_whose_items_have_changed_since_is_refused(
+    tmp_path: Path, engine: ScriptedEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sample(config(tmp_path))
+    monkeypatch.setattr(sampling, "item_set_hash", lambda items: "another")
+    with pytest.raises(DataError, match="item set hash was .*, now it is another"):
+        sample(config(tmp_path))
+
+
+def test_a_damaged_line_is_named_with_file_and_line(tmp_path: Path, engine: ScriptedEngine) -> None:
+    path = sample(config(tmp_path))
+    shard = sorted((path / "completions").glob("*.jsonl"))[0]
+    lines = shard.read_text().splitlines()
+    lines[2] = lines[2][:20]
+    shard.write_text("\n".join(lines))
+    with pytest.raises(DataError, match=rf"{shard.name}:3: is no JSON object"):
+        read_completions(path)
+
+
+def test_half_a_shard_left_by_a_killed_writer_is_not_read(tmp_path: Path, engine: ScriptedEngine) -> None:
+    path = sample(config(tmp_path))
+    before = answers(path)
+    (path / "completions" / "x.jsonl.99.partial").write_text('{"prompt_hash": "to')
+    assert answers(path) == before
+
+
+@pytest.mark.parametrize("text", ["3/3", "1", "a/2", "-1/2", "1/0"])
+def test_a_shard_that_cannot_be_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="0 <= i < n"):
+        parse_shard(text)
