@@ -81,12 +81,29 @@ def refuse_other_config(config_file: Path, config: BaseModel) -> None:
 
 
 def write_plan(path: Path, prompts: Sequence[Prompt]) -> None:
-    """plan.jsonl, once: the key of every planned prompt, so that scores need nothing but the run directory."""
-    if (path / PLAN_FILE).exists():
-        return
-    keys = ({k: v for k, v in asdict(p).items() if k not in ("messages", "answer_space")} for p in prompts)
-    write_jsonl(
-        path / PLAN_FILE, ({"prompt_hash": p.prompt_hash, **key} for p, key in zip(prompts, keys, strict=True))
+    """plan.jsonl: the key of every planned prompt, so that scores need nothing but the run directory.
+
+    Raises DataError when the run was planned with other prompts: the code's templates have changed since.
+    """
+    planned = [planned_from(prompt) for prompt in prompts]
+    if not (path / PLAN_FILE).exists():
+        write_jsonl(path / PLAN_FILE, (asdict(line) for line in planned))
+    elif read_plan(path) != planned:
+        raise DataError(
+            f"{path}: was planned with other prompts than this code makes of its config; continue it with the commit in "
+            f"its {PROVENANCE_FILE}, or give the new run another `name`"
+        )
+
+
+def planned_from(prompt: Prompt) -> Planned:
+    """A prompt's line in the plan."""
+    return Planned(
+        prompt_hash=prompt.prompt_hash,
+        item_id=prompt.item_id,
+        benchmark=prompt.benchmark,
+        dataset=prompt.dataset,
+        condition=prompt.condition,
+        factors=prompt.factors,
     )
 
 

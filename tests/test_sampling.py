@@ -144,6 +144,20 @@ def test_a_run_whose_items_have_changed_since_is_refused(
         sample(config(tmp_path))
 
 
+def test_a_run_planned_with_other_prompts_is_refused(
+    tmp_path: Path, engine: ScriptedEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from benchmarks.templates import TEMPLATES, Template
+
+    engine.die_after = 3
+    with pytest.raises(ModelError):
+        sample(config(tmp_path))
+    engine.die_after = None
+    monkeypatch.setitem(TEMPLATES, ("published", "json"), Template("{question} {answer}?", "{speaker2}: {answer}?"))
+    with pytest.raises(DataError, match="planned with other prompts"):
+        sample(config(tmp_path))
+
+
 def test_a_damaged_line_is_named_with_file_and_line(tmp_path: Path, engine: ScriptedEngine) -> None:
     path = sample(config(tmp_path))
     shard = sorted((path / "completions").glob("*.jsonl"))[0]
