@@ -10,8 +10,11 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready-$(DEVICE)
 READY_DEV := $(VENV)/.ready-dev
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-# The locks are complete, so pip resolves nothing; -qq keeps its notes in the log.
-INSTALL = $(PIP) install -qq --progress-bar off --log $(VENV)/install.log --no-deps
+
+# pip, quietly: the locks are complete, so it resolves nothing. $(1): what to install; $(2): a hint, should that fail.
+install = @$(PIP) install --progress-bar off --no-compile --no-deps $(1) >> $(VENV)/install.log 2>&1 || { \
+  tail -n 5 $(VENV)/install.log >&2; echo "make: pip could not install $(1). $(2)" >&2; exit 1; }
+NO_TORCH := It is neither at download.pytorch.org nor in the index and find-links of pip's own configuration.
 BENCH ?= $(BIN)/python -m inference.bench
 
 .DEFAULT_GOAL := help
@@ -31,10 +34,11 @@ test-gpu: venv-dev ## the tests that need a CUDA device
 	  echo 'make test-gpu: torch sees no CUDA device; on a machine that has one, run `make venv-cuda` first.' >&2; exit 1; }
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -m gpu $(ARGS)
 
-lint: venv-dev ## ruff (rules and format) and mypy --strict
+lint: venv-dev ## ruff (rules and format), mypy --strict, shellcheck
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/shellcheck -x slurm/*.sh .ci/run
 
 bench: venv ## speed, measured side by side in one run
 	$(BENCH) $(ARGS)
@@ -55,17 +59,15 @@ $(READY): requirements/$(DEVICE).lock requirements/torch-cpu.lock pyproject.toml
 	  $(PYTHON) -m venv --clear $(VENV); fi
 	@touch $(VENV)/.installing && echo $(DEVICE) > $(VENV)/device
 	@echo "Installing into $(VENV) for $(DEVICE), a few minutes the first time; details in $(VENV)/install.log"
-	@if [ $(DEVICE) = cpu ]; then $(INSTALL) --timeout 20 --retries 1 -r requirements/torch-cpu.lock || { \
-	  echo "torch's CPU build is neither at download.pytorch.org nor in the index and find-links of 'pip config list'." >&2; \
-	  exit 1; }; fi
-	@$(INSTALL) -r requirements/$(DEVICE).lock
-	@$(INSTALL) --no-build-isolation -e .
+	$(if $(filter cpu,$(DEVICE)),$(call install,--timeout 20 --retries 1 -r requirements/torch-cpu.lock,$(NO_TORCH)))
+	$(call install,-r requirements/$(DEVICE).lock)
+	$(call install,--no-build-isolation -e .)
 	@rm $(VENV)/.installing
 	@touch $@
 
 $(READY_DEV): requirements/dev.lock $(READY)
 	@touch $(VENV)/.installing
-	@$(INSTALL) -r requirements/dev.lock
+	$(call install,-r requirements/dev.lock)
 	@rm $(VENV)/.installing
 	@touch $@
 

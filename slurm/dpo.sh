@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# Direct preference optimisation, from the base model: dpo.sh CONFIG [key=value ...].
+# Continues from the last checkpoint when it was cut off.
+set -euo pipefail
+. slurm/job.sh
+
+accelerate launch --num_processes "$DPO_GPUS" --num_machines 1 --main_process_port 0 --mixed_precision no \
+  --dynamo_backend no -m training "$@" output.root="$RUN_ROOT"
+# Complete by now, so this only prints where it lies.
+make_note evenhand train "$@" output.root="$RUN_ROOT"

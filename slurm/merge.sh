@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# Merge a training run's adapter into a standalone checkpoint and check it: merge.sh RUN|@FILE.
+set -euo pipefail
+. slurm/job.sh
+
+mapfile -t words < <(given "$@")
+make_note evenhand merge "${words[@]}"

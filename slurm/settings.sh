@@ -1,0 +1,30 @@
+# shellcheck shell=bash
+# All that differs between clusters and projects. Edit here, or set any of it in the environment; `set -a` hands it to
+# the jobs as it was when they were submitted.
+set -a
+
+# Paths, all on a disk that the login node and the compute nodes see. Relative ones start at the checkout.
+: "${VENV:=.venv}"                           # made with `make venv-cuda`
+: "${RUN_ROOT:=runs}"                        # results
+: "${LOGS:=logs}"                            # one log for each job and array task
+: "${HF_HOME:=$HOME/.cache/huggingface}"     # models, brought by `evenhand fetch` on the login node
+: "${EVENHAND_CACHE:=$HOME/.cache/evenhand}" # the embedded model
+
+# Where jobs go; empty takes the cluster's default.
+: "${PARTITION:=}"
+: "${ACCOUNT:=}"
+: "${QOS:=}"
+: "${CONSTRAINT:=}"
+: "${GPU:=gpu:a100}" # as `sinfo -o %G` names it
+: "${EXTRA:=}"       # further sbatch options, for example "--exclude=node07 --mail-type=FAIL"
+
+# Resources. GPUs are counted on one node; SAMPLE_GPUS must equal the config's engine.tensor_parallel_size, and more
+# than one GPU in SFT or DPO multiplies the batch that the config names.
+: "${SAMPLE_SHARDS:=4}"
+: "${SAMPLE_GPUS:=1}" "${SAMPLE_CPUS:=8}" "${SAMPLE_MEM:=64G}" "${SAMPLE_TIME:=04:00:00}"
+: "${SFT_GPUS:=1}" "${SFT_CPUS:=8}" "${SFT_MEM:=96G}" "${SFT_TIME:=12:00:00}"
+: "${DPO_GPUS:=1}" "${DPO_CPUS:=8}" "${DPO_MEM:=96G}" "${DPO_TIME:=24:00:00}"
+: "${MERGE_GPUS:=1}" "${MERGE_CPUS:=8}" "${MERGE_MEM:=96G}" "${MERGE_TIME:=01:00:00}"
+: "${SCORE_GPUS:=0}" "${SCORE_CPUS:=4}" "${SCORE_MEM:=16G}" "${SCORE_TIME:=00:30:00}"
+
+set +a

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# Submit one job and print its id: slurm/submit.sh sample|sft|dpo|merge|score ARGUMENT...
+# The arguments are those of slurm/KIND.sh. DRY_RUN=1 prints the sbatch command instead.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. slurm/settings.sh
+
+N_SUBMITTED=0
+
+# submit KIND ARGUMENT...: sets JOB to the id. AFTER="id:id" waits for these to succeed, LABEL tells jobs of a kind apart.
+submit() {
+  local kind=$1 upper gpus cpus mem time
+  shift
+  if [ ! -f "slurm/$kind.sh" ] || [[ ! $kind =~ ^(sample|sft|dpo|merge|score)$ ]]; then
+    echo "slurm/submit.sh: no job '$kind'; known: sample, sft, dpo, merge, score" >&2
+    return 2
+  fi
+  upper=${kind^^}
+  gpus=${upper}_GPUS cpus=${upper}_CPUS mem=${upper}_MEM time=${upper}_TIME
+
+  # --requeue: a preempted job starts again, and the same command continues what it left.
+  local options=(--parsable --requeue --open-mode=append --nodes=1 --ntasks=1 --chdir="$PWD"
+    --job-name="evenhand-$kind${LABEL:+-$LABEL}"
+    --cpus-per-task="${!cpus}" --mem="${!mem}" --time="${!time}")
+  if [ "${!gpus}" -gt 0 ]; then options+=(--gres="$GPU:${!gpus}"); fi
+  if [ "$kind" = sample ]; then
+    options+=(--array="0-$((SAMPLE_SHARDS - 1))" --output="$LOGS/%x-%A_%a.log")
+  else
+    options+=(--output="$LOGS/%x-%j.log")
+  fi
+  # Without kill-on-invalid-dep, what waits for a failed job would wait for ever.
+  if [ -n "${AFTER:-}" ]; then options+=(--dependency="afterok:$AFTER" --kill-on-invalid-dep=yes); fi
+  if [ -n "$PARTITION" ]; then options+=(--partition="$PARTITION"); fi
+  if [ -n "$ACCOUNT" ]; then options+=(--account="$ACCOUNT"); fi
+  if [ -n "$QOS" ]; then options+=(--qos="$QOS"); fi
+  if [ -n "$CONSTRAINT" ]; then options+=(--constraint="$CONSTRAINT"); fi
+  # shellcheck disable=SC2206  # EXTRA holds several words
+  options+=($EXTRA)
+
+  if [ "${DRY_RUN:-0}" = 1 ]; then
+    N_SUBMITTED=$((N_SUBMITTED + 1))
+    JOB=$N_SUBMITTED
+    printf '[%s]' "$JOB"
+    printf ' %q' ${NOTE:+NOTE="$NOTE"} sbatch "${options[@]}" "slurm/$kind.sh" "$@"
+    echo
+    return
+  fi
+  mkdir -p "$LOGS"
+  JOB=$(sbatch "${options[@]}" "slurm/$kind.sh" "$@")
+  JOB=${JOB%%;*} # federations answer "id;cluster"
+  echo "$JOB evenhand-$kind${LABEL:+-$LABEL} $*"
+}
+
+if [ "${BASH_SOURCE[0]}" = "$0" ]; then
+  if [ $# -lt 2 ]; then
+    sed -n '2,3s/^# //p' slurm/submit.sh >&2
+    exit 2
+  fi
+  submit "$@"
+fi

@@ -1,0 +1,189 @@
+"""The Slurm scripts: sound shell, the right chain, and jobs that hand their results on. No controller is needed."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SCRIPTS = sorted((ROOT / "slurm").glob("*.sh"))
+SOURCED = {"settings.sh", "job.sh"}
+
+# Stands in for sbatch: runs the job at once, each array task in turn, in the folder that --chdir names.
+SBATCH = """#!/usr/bin/env bash
+set -eu
+last=0
+for word in "$@"; do case $word in
+  --array=0-*) last=${word#--array=0-};; --chdir=*) cd "${word#--chdir=}";; --*) ;; *) break;; esac; done
+while case $1 in --*) true;; *) false;; esac; do echo "option $1" >> "$CALLS"; shift; done
+count=$(cat "$COUNTER" 2>/dev/null || echo 100); echo $((count + 1)) > "$COUNTER"
+for task in $(seq 0 "$last"); do SLURM_ARRAY_TASK_ID=$task bash "$@" >> "$CALLS.out" 2>&1; done
+echo "$((count + 1));cluster"
+"""
+
+# Stands in for evenhand: tells how it was called, and prints the folder of its result after some talk, as the real one.
+EVENHAND = """#!/usr/bin/env bash
+echo "evenhand $* [offline=${HF_HUB_OFFLINE:-0}]" >> "$CALLS"
+case $1 in
+  sample) case "$*" in *merged-sft*) made=run-sft;; *merged-dpo*) made=run-dpo;; *) made=run-before;; esac;;
+  train) case "$*" in *sft.yaml*) made=train-sft;; *) made=train-dpo;; esac;;
+  merge) made=merged-${2##*-};;
+  *) exit 0;;
+esac
+echo "talk of $1"
+[ -n "${BROKEN:-}" ] && exit 0
+mkdir -p "$RUN_ROOT/$made" && touch "$RUN_ROOT/$made/DONE.json" && echo "$RUN_ROOT/$made"
+"""
+
+ACCELERATE = """#!/usr/bin/env bash
+echo "accelerate $*" >> "$CALLS"
+"""
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    """Environment variables of a pretended cluster; CALLS is the file that its commands write their words to."""
+    programs = tmp_path / "venv" / "bin"
+    programs.mkdir(parents=True)
+    for name, text in {"sbatch": SBATCH, "evenhand": EVENHAND, "accelerate": ACCELERATE}.items():
+        (programs / name).write_text(text)
+        (programs / name).chmod(0o755)
+    for name in ("eval.yaml", "sft.yaml", "dpo.yaml"):
+        (tmp_path / name).touch()
+    kept = {key: os.environ[key] for key in ("PATH", "HOME") if key in os.environ}
+    places = {"VENV": tmp_path / "venv", "RUN_ROOT": tmp_path / "runs", "LOGS": tmp_path / "logs"}
+    files = {"CALLS": tmp_path / "calls", "COUNTER": tmp_path / "counter"}
+    return {**kept, **{key: str(path) for key, path in {**places, **files}.items()}, "SAMPLE_SHARDS": "3"}
+
+
+def run(script: str, *words: object, env: dict[str, str], cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    command = ["bash", str(ROOT / "slurm" / script), *map(str, words)]
+    return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=60)
+
+
+def configs(cluster: dict[str, str]) -> list[Path]:
+    return [Path(cluster["RUN_ROOT"]).parent / name for name in ("eval.yaml", "sft.yaml", "dpo.yaml")]
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
+def test_a_script_is_sound_shell(script):
+    checked = subprocess.run(["bash", "-n", script], capture_output=True, text=True)
+    assert (checked.returncode, checked.stderr) == (0, "")
+    assert os.access(script, os.X_OK) == (script.name not in SOURCED)
+
+
+def test_a_dry_run_prints_the_chain_in_order_and_submits_nothing(cluster):
+    done = run("pipeline.sh", *configs(cluster), env={**cluster, "DRY_RUN": "1"})
+    assert done.returncode == 0, done.stderr
+    fetch, *jobs = done.stdout.splitlines()
+    assert fetch == f"{cluster['VENV']}/bin/evenhand fetch " + " ".join(map(str, configs(cluster)))
+    chain = [
+        (
+            re.search(r"^\[(\d)\]", job).group(1),
+            re.search(r"--job-name=evenhand-(\S+)", job).group(1),
+            "".join(re.findall(r"--dependency=(\S+)", job)),
+        )
+        for job in jobs
+    ]
+    assert chain == [
+        ("1", "sample-before", ""),
+        ("2", "sft", ""),
+        ("3", "merge-sft", "afterok:2"),
+        ("4", "sample-sft", "afterok:3"),
+        ("5", "dpo", ""),
+        ("6", "merge-dpo", "afterok:5"),
+        ("7", "sample-dpo", "afterok:6"),
+        ("8", "score", "afterok:1:4:7"),
+    ]
+    assert all(("--array=0-2" in job) == ("slurm/sample.sh" in job) for job in jobs)
+    assert not Path(cluster["CALLS"]).exists()
+    assert not Path(cluster["RUN_ROOT"]).exists()
+
+
+def test_without_a_dpo_config_the_chain_has_sft_alone(cluster):
+    done = run("pipeline.sh", *configs(cluster)[:2], env={**cluster, "DRY_RUN": "1", "FETCH": "0"})
+    names = re.findall(r"--job-name=evenhand-(\S+)", done.stdout)
+    assert names == ["sample-before", "sft", "merge-sft", "sample-sft", "score"]
+
+
+def test_resources_and_places_come_from_the_settings(cluster):
+    asked = {"PARTITION": "big", "ACCOUNT": "lab", "GPU": "gpu:h100", "SFT_GPUS": "2", "EXTRA": "--exclude=n1 --nice"}
+    done = run("submit.sh", "sft", "sft.yaml", "name=x", env={**cluster, **asked, "DRY_RUN": "1"})
+    words = set(done.stdout.split())
+    assert {"--partition=big", "--account=lab", "--gres=gpu:h100:2", "--exclude=n1", "--nice", "--requeue"} <= words
+    assert done.stdout.split()[-3:] == ["slurm/sft.sh", "sft.yaml", "name=x"]
+    scored = run("submit.sh", "score", "somewhere", env={**cluster, "DRY_RUN": "1"})
+    assert "--gres" not in scored.stdout  # a job of 0 GPUs asks for none
+
+
+def test_each_job_finds_what_the_earlier_ones_made(cluster, tmp_path):
+    sampling, sft, dpo = configs(cluster)
+    done = run("pipeline.sh", sampling, sft, dpo, env={**cluster, "PATH": f"{cluster['VENV']}/bin:{cluster['PATH']}"})
+    assert done.returncode == 0, done.stderr
+    runs = cluster["RUN_ROOT"]
+    calls = Path(cluster["CALLS"]).read_text().splitlines()
+    assert calls[0] == f"evenhand fetch {sampling} {sft} {dpo} [offline=0]"
+    work = [call for call in calls[1:] if not call.startswith("option")]
+
+    def sampled(name: str) -> list[str]:
+        model = f"name=eval-{name} model.name={runs}/merged-{name} model.label=eval-{name} model.revision=null "
+        words = f"{sampling} {model if name != 'before' else ''}run.root={runs}"
+        return [f"evenhand sample {words} --shard {shard}/3 [offline=1]" for shard in range(3)]
+
+    def check_training(name: str, config: Path) -> None:
+        launch, train, merge = [
+            call
+            for call in work
+            if name in call and not call.startswith(("evenhand sample", "evenhand score", "evenhand compare"))
+        ]
+        assert re.fullmatch(rf"accelerate launch .*--num_processes 1 .*-m training {config} output.root={runs}", launch)
+        assert train == f"evenhand train {config} output.root={runs} [offline=1]"
+        assert merge == f"evenhand merge {runs}/train-{name} [offline=1]"
+
+    samplings = [call for call in work if call.startswith("evenhand sample")]
+    assert samplings == [*sampled("before"), *sampled("sft"), *sampled("dpo")]
+    check_training("sft", sft)
+    check_training("dpo", dpo)
+    assert work[-3:] == [
+        f"evenhand score {runs}/run-before {runs}/run-sft {runs}/run-dpo [offline=1]",
+        f"evenhand compare {runs}/run-before {runs}/run-sft [offline=1]",
+        f"evenhand compare {runs}/run-before {runs}/run-dpo [offline=1]",
+    ]
+    options = [call for call in calls if call.startswith("option --dependency")]
+    assert options == [f"option --dependency=afterok:{ids}" for ids in ("102", "103", "105", "106", "101:104:107")]
+
+
+def test_a_job_whose_command_makes_nothing_fails_so_that_the_next_one_never_starts(cluster):
+    env = {**cluster, "PATH": f"{cluster['VENV']}/bin:{cluster['PATH']}", "BROKEN": "1"}
+    done = run("merge.sh", "somewhere", env=env)
+    assert done.returncode != 0
+    assert "evenhand merge ended with 'talk of merge', which is no directory" in done.stderr
+
+
+def test_a_run_that_lacks_its_mark_is_completed_before_it_is_scored(cluster, tmp_path):
+    env = {**cluster, "PATH": f"{cluster['VENV']}/bin:{cluster['PATH']}"}
+    (tmp_path / "unmarked").mkdir()
+    assert run("score.sh", tmp_path / "unmarked", env=env).returncode == 0
+    calls = Path(cluster["CALLS"]).read_text().splitlines()
+    assert [call.split()[:3] for call in calls] == [
+        ["evenhand", "sample", f"{tmp_path}/unmarked/config.yaml"],
+        ["evenhand", "score", f"{tmp_path}/unmarked"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("script", "words", "message"),
+    [
+        ("pipeline.sh", ["absent.yaml", "absent.yaml"], "slurm/pipeline.sh: no file absent.yaml"),
+        ("pipeline.sh", ["one"], "slurm/pipeline.sh SAMPLING_CONFIG SFT_CONFIG [DPO_CONFIG]"),
+        ("submit.sh", ["smaple", "x"], "slurm/submit.sh: no job 'smaple'; known: sample, sft, dpo, merge, score"),
+        ("submit.sh", [], "slurm/submit.sh sample|sft|dpo|merge|score ARGUMENT..."),
+    ],
+)
+def test_wrong_words_get_one_message_and_submit_nothing(script, words, message, cluster):
+    done = run(script, *words, env=cluster)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert not Path(cluster["CALLS"]).exists()
