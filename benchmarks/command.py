@@ -17,7 +17,7 @@ VERBS: dict[str, tuple[str, str, str]] = {
     "score": ("eval.__main__", "score_main", "verdicts, accuracies, DDS with intervals of a sampling run"),
     "compare": ("eval.__main__", "compare_main", "before and after: changes with paired intervals, and a report"),
     "report": ("eval.__main__", "report_main", "report.html of one run or several"),
-    "demo": ("eval.demo", "main", "the whole loop on the embedded model: sample, train, merge, sample again, compare"),
+    "demo": ("benchmarks.demo", "main", "the whole loop on the embedded model: sample, train, merge, sample again, compare"),
 }
 
 

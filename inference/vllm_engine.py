@@ -118,7 +118,7 @@ class VllmEngine:
 def start(folder: Path, settings: VllmConfig, seed: int) -> Any:
     """A running vllm.LLM. Raises ModelError with the advice that fits when it cannot start."""
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", str(settings.cpu_kv_cache_gib))
-    os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
+    os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
     from vllm import LLM
 
     optional = {

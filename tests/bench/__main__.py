@@ -1,0 +1,22 @@
+"""`make bench`: sampling against bare vLLM and transformers, margins against reasoning, SFT against DPO.
+
+Each comparison runs in a process of its own, one after the other, so that none shares memory or threads with another.
+"""
+
+import subprocess
+import sys
+
+PARTS = ("tests.bench.sampling", "tests.bench.training")
+
+
+def main() -> int:
+    for part in PARTS:
+        done = subprocess.run([sys.executable, "-m", part], check=False)
+        if done.returncode:
+            print(f"{part} failed", file=sys.stderr)
+            return done.returncode
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

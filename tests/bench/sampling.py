@@ -1,0 +1,99 @@
+"""Our sampling against a bare LLM.chat over the same prompts, vLLM against generate, margins against reasoning."""
+
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from inference.config import InferenceConfig
+from inference.engine import open_engine
+from inference.sampling import collect, plan
+
+N_ITEMS = 24  # × 4 conditions
+N_GENERATE = 4  # items for transformers' generate, which is slow
+MAX_TOKENS = 120
+ROUNDS = 3
+
+
+def config(kind: str, verdict: str, n_items: int) -> InferenceConfig:
+    engines: dict[str, dict[str, Any]] = {
+        "vllm": {"enforce_eager": True, "max_model_len": 2048, "block_size": 32, "max_num_seqs": 64},
+        "transformers": {"dtype": "bfloat16", "batch_size": 16},
+    }
+    return InferenceConfig.model_validate(
+        {
+            "name": "bench",
+            "model": {"name": "embedded"},
+            "benchmarks": [{"dataset": "pocket", "n_items": n_items}],
+            "prompts": {"template": "published"},
+            "verdict": verdict,
+            "sampling": {"max_tokens": MAX_TOKENS},
+            "engine": {"kind": kind, **engines[kind]},
+        }
+    )
+
+
+def timed(work: Callable[[], int]) -> tuple[float, int]:
+    """(seconds, what the work counted)."""
+    started = time.perf_counter()
+    count = work()
+    return time.perf_counter() - started, count
+
+
+def ours_against_bare(engine: Any, settings: InferenceConfig) -> None:
+    """A B A B on one and the same engine, prefix cache emptied before each; ratio of output tokens per second."""
+    from vllm import SamplingParams
+
+    prompts, _ = plan(settings)
+    chats = [[{"role": m.role, "content": m.content} for m in p.messages] for p in prompts]
+
+    def ours() -> int:
+        with tempfile.TemporaryDirectory() as folder:
+            collect(engine, prompts, Path(folder), settings)
+        return len(prompts)
+
+    def bare() -> int:
+        outputs = engine.llm.chat(chats, SamplingParams(temperature=0.0, max_tokens=MAX_TOKENS), use_tqdm=False)
+        return sum(len(o.outputs[0].token_ids) for o in outputs)
+
+    ratios = []
+    bare()  # warm-up
+    for _ in range(ROUNDS):
+        engine.llm.reset_prefix_cache()
+        our_seconds, _ = timed(ours)
+        engine.llm.reset_prefix_cache()
+        bare_seconds, tokens = timed(bare)
+        ratios.append(bare_seconds / our_seconds)
+        print(f"  ours {tokens / our_seconds:.0f} tok/s, bare LLM.chat {tokens / bare_seconds:.0f} tok/s")
+    print(f"sampling, ours / bare LLM.chat: {median(ratios):.3f} (median of {ROUNDS}; goal 0.97)", flush=True)
+
+
+def verdicts_per_second(engine: Any, settings: InferenceConfig) -> float:
+    """Verdicts per second of an engine over all prompts of a config, prefix cache empty."""
+    prompts, _ = plan(settings)
+    if hasattr(engine, "llm"):
+        engine.llm.reset_prefix_cache()
+    seconds, count = timed(lambda: len(list(engine.generate(prompts))))
+    return count / seconds
+
+
+def main() -> None:
+    reason, margin = config("vllm", "reason", N_ITEMS), config("vllm", "margin", N_ITEMS)
+    with open_engine(reason) as engine:
+        ours_against_bare(engine, reason)
+        by_reason = verdicts_per_second(engine, reason)
+        few = verdicts_per_second(engine, config("vllm", "reason", N_GENERATE))
+    with open_engine(margin) as engine:
+        list(engine.generate(plan(margin)[0][:8]))  # warm-up
+        by_margin = verdicts_per_second(engine, margin)
+    print(f"verdicts/s: margin {by_margin:.1f}, reasoning {by_reason:.2f}, ratio {by_margin / by_reason:.1f}", flush=True)
+    slow = config("transformers", "reason", N_GENERATE)
+    with open_engine(slow) as engine:
+        plain = verdicts_per_second(engine, slow)
+    print(f"vLLM / transformers generate, same {4 * N_GENERATE} prompts, {MAX_TOKENS} tokens: {few / plain:.1f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

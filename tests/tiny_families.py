@@ -1,0 +1,86 @@
+"""Tiny random models of the four families, with real architectures and chat templates in each family's manner."""
+
+from pathlib import Path
+from typing import Any
+
+QWEN = (
+    "{% if messages[0]['role'] != 'system' %}<|im_start|>system\nYou are Qwen.<|im_end|>\n{% endif %}"
+    "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+GEMMA = (  # folds a system message into the user turn by itself
+    "{% if messages[0]['role'] == 'system' %}{% set first = messages[0]['content'] + '\n\n' %}"
+    "{% set rest = messages[1:] %}{% else %}{% set first = '' %}{% set rest = messages %}{% endif %}"
+    "{% for m in rest %}<start_of_turn>{{ m['role'] }}\n{{ first if loop.first }}{{ m['content'] | trim }}<end_of_turn>\n"
+    "{% endfor %}{% if add_generation_prompt %}<start_of_turn>model\n{% endif %}"
+)
+GEMMA_2 = (  # refuses a system message
+    "{% if messages[0]['role'] == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}"
+    "{% for m in messages %}<start_of_turn>{{ m['role'] }}\n{{ m['content'] | trim }}<end_of_turn>\n{% endfor %}"
+    "{% if add_generation_prompt %}<start_of_turn>model\n{% endif %}"
+)
+LLAMA = (  # prints the date it is given, else today's
+    "{% if not date_string is defined %}{% set date_string = strftime_now('%d %b %Y') %}{% endif %}"
+    "<|start|>system<|end|>\n\nToday Date: {{ date_string }}\n\n"
+    "{% if messages[0]['role'] == 'system' %}{{ messages[0]['content'] }}{% set rest = messages[1:] %}"
+    "{% else %}{% set rest = messages %}{% endif %}<|eot|>"
+    "{% for m in rest %}<|start|>{{ m['role'] }}<|end|>\n\n{{ m['content'] | trim }}<|eot|>{% endfor %}"
+    "{% if add_generation_prompt %}<|start|>assistant<|end|>\n\n{% endif %}"
+)
+MISTRAL = (
+    "{% if messages[0]['role'] == 'system' %}{% set first = messages[0]['content'] + '\n\n' %}"
+    "{% set rest = messages[1:] %}{% else %}{% set first = '' %}{% set rest = messages %}{% endif %}"
+    "{% for m in rest %}[INST] {{ first if loop.first }}{{ m['content'] }}[/INST]{% endfor %}"
+)
+TEMPLATES = {"qwen2": QWEN, "gemma3": GEMMA, "llama": LLAMA, "mistral": MISTRAL}
+SIZES: dict[str, Any] = {
+    "hidden_size": 64,
+    "intermediate_size": 128,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 1,
+    "max_position_embeddings": 1024,
+    "initializer_range": 0.1,  # far from uniform, so that argmaxes do not hang on rounding
+}
+
+
+def save_family(folder: Path, family: str, tokenizer_from: Path) -> Path:
+    """The folder of a new checkpoint of one family ("qwen2", "gemma3", "llama", "mistral"), the same every time.
+
+    tokenizer_from: a checkpoint whose tokenizer it borrows; its chat template is the family's.
+    """
+    import torch
+    from transformers import (
+        AutoTokenizer,
+        Gemma3ForCausalLM,
+        Gemma3TextConfig,
+        LlamaConfig,
+        LlamaForCausalLM,
+        MistralConfig,
+        MistralForCausalLM,
+        Qwen2Config,
+        Qwen2ForCausalLM,
+    )
+
+    kinds: dict[str, tuple[Any, Any, dict[str, Any]]] = {
+        "qwen2": (Qwen2Config, Qwen2ForCausalLM, {}),
+        "gemma3": (Gemma3TextConfig, Gemma3ForCausalLM, {"head_dim": 32, "sliding_window": 64}),
+        "llama": (LlamaConfig, LlamaForCausalLM, {"head_dim": 32}),
+        "mistral": (MistralConfig, MistralForCausalLM, {"head_dim": 32, "sliding_window": None}),
+    }
+    tokenizer = AutoTokenizer.from_pretrained(tokenizer_from)
+    tokenizer.chat_template = TEMPLATES[family]
+    tokenizer.model_max_length = SIZES["max_position_embeddings"]
+    tokenizer.save_pretrained(folder)
+    config_class, model_class, extra = kinds[family]
+    torch.manual_seed(0)
+    config = config_class(
+        vocab_size=len(tokenizer),
+        bos_token_id=tokenizer.bos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+        **SIZES,
+        **extra,
+    )
+    model_class(config).to(torch.bfloat16).save_pretrained(folder)
+    return folder
