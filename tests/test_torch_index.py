@@ -1,4 +1,4 @@
-"""torch's CPU build comes from PyTorch's own index, or from where pip is configured to look when that is out of reach."""
+"""torch's CPU build comes from PyTorch's own index or, when that is out of reach, from where pip is told to look."""
 
 import os
 import subprocess

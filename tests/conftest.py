@@ -1,0 +1,13 @@
+"""What holds for all tests: none asks a hub, and slow ones run after the others."""
+
+import os
+
+import pytest
+
+# Before anything imports huggingface_hub or vllm, which read these once.
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["VLLM_NO_USAGE_STATS"] = "1"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.get_closest_marker("slow") is not None)
