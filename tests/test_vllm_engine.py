@@ -1,0 +1,107 @@
+"""vLLM itself, on tiny models of four families, against plain transformers."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.chat import FIXED_DATE
+from benchmarks.embedded import embedded_model_path
+from benchmarks.errors import ModelError
+from benchmarks.records import Completion, Prompt
+from inference.config import InferenceConfig
+from inference.engine import open_engine
+from inference.sampling import plan
+from tests.tiny_families import TEMPLATES, save_family
+
+pytestmark = pytest.mark.slow
+
+VLLM = {"kind": "vllm", "enforce_eager": True, "max_model_len": 512, "dtype": "float32", "max_num_seqs": 16}
+
+
+@pytest.fixture(autouse=True)
+def one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VLLM_ENABLE_V1_MULTIPROCESSING", "0")  # the same engine without a worker's start
+    monkeypatch.setenv("VLLM_CPU_KVCACHE_SPACE", "1")
+
+
+@pytest.fixture(scope="module")
+def families(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    root = tmp_path_factory.mktemp("families")
+    return {name: save_family(root / name, name, embedded_model_path()) for name in TEMPLATES}
+
+
+def config(checkpoint: Path, engine: dict[str, Any], **changes: Any) -> InferenceConfig:
+    return InferenceConfig.model_validate(
+        {
+            "name": "tiny",
+            "model": {"name": str(checkpoint)},
+            "benchmarks": [{"dataset": "pocket", "n_items": 3}],
+            "prompts": {"template": "matched"},
+            "engine": engine,
+            **changes,
+        }
+    )
+
+
+def answers(settings: InferenceConfig, prompts: list[Prompt] | None = None) -> Iterator[Completion]:
+    with open_engine(settings) as engine:
+        yield from engine.generate(prompts or plan(settings)[0])
+
+
+def margins(settings: InferenceConfig) -> dict[str, float]:
+    found = {}
+    for completion in answers(settings):
+        assert completion.answer_logprobs is not None
+        found[completion.prompt_hash] = completion.answer_logprobs["1"] - completion.answer_logprobs["2"]
+    return found
+
+
+@pytest.mark.parametrize("family", sorted(TEMPLATES))
+def test_margins_equal_those_of_transformers(families: dict[str, Path], family: str) -> None:
+    ours = margins(config(families[family], VLLM, verdict="margin"))
+    plain = margins(config(families[family], {"kind": "transformers", "dtype": "float32"}, verdict="margin"))
+    assert len(ours) == 12
+    assert ours == pytest.approx(plain, abs=1e-4)
+    assert max(abs(margin) for margin in ours.values()) > 0.01
+
+
+def test_reasoning_samples_grammar_and_the_context_window(families: dict[str, Path]) -> None:
+    greedy = config(families["llama"], VLLM, sampling={"max_tokens": 12})
+    prompts, _ = plan(greedy)
+    plain = {c.prompt_hash: c.text for c in answers(config(families["llama"], {"kind": "transformers"}, sampling={"max_tokens": 12}))}
+    with open_engine(greedy) as engine:
+        completions = list(engine.generate(prompts))
+        assert {c.prompt_hash: c.text for c in completions} == plain
+        assert all(FIXED_DATE in (c.rendered or "") for c in completions)  # the date of the day never gets in
+        assert {c.finish_reason for c in completions} <= {"stop", "length"}
+        with_n = greedy.model_copy(update={"sampling": greedy.sampling.model_copy(update={"n": 3, "temperature": 1.0})})
+        engine.config = with_n  # type: ignore[attr-defined]
+        sampled = list(engine.generate(prompts[:4]))
+        assert sorted((c.prompt_hash, c.sample_index) for c in sampled) == sorted(
+            (p.prompt_hash, index) for p in prompts[:4] for index in range(3)
+        )
+        assert len({c.text for c in sampled}) > 4
+        grammar = {"structured": "json", "max_tokens": 400}
+        engine.config = greedy.model_copy(update={"sampling": greedy.sampling.model_copy(update=grammar)})  # type: ignore[attr-defined]
+        with pytest.raises(ModelError, match=r"do not fit the context window of 512 tokens; the longest is pocket-test-"):
+            list(engine.generate(prompts))
+        grammar["max_tokens"] = 300
+        engine.config = greedy.model_copy(update={"sampling": greedy.sampling.model_copy(update=grammar)})  # type: ignore[attr-defined]
+        for completion in engine.generate(prompts[:2]):
+            if completion.finish_reason == "stop":
+                assert json.loads(completion.text)["chosen_answer"] in ("1", "2")
+            else:  # a random model need not end its string, but it starts as the grammar says
+                assert completion.text.lstrip().startswith("{")
+
+
+def test_a_checkpoint_vllm_cannot_load_is_one_sentence_not_a_traceback(tmp_path: Path, families: dict[str, Path]) -> None:
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    for file in families["llama"].iterdir():
+        content = file.read_bytes()
+        (broken / file.name).write_bytes(content[:100] if file.suffix == ".safetensors" else content)
+    with pytest.raises(ModelError, match="could not start"):
+        list(answers(config(broken, VLLM, verdict="margin")))
