@@ -25,4 +25,6 @@ def main(argv: Sequence[str]) -> None:
         write_jsonl(words.out / f"{split}.jsonl", (asdict(item) for item in items))
         splits[split] = {"n_items": len(items), "item_set_hash": item_set_hash(items)}
         print(f"{words.out / split}.jsonl: {len(items)} items")
-    write_json(words.out / "manifest.json", {"dataset": "pocket", "splits": splits, "code": code_state(Path(__file__).parent)})
+    write_json(
+        words.out / "manifest.json", {"dataset": "pocket", "splits": splits, "code": code_state(Path(__file__).parent)}
+    )

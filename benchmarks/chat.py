@@ -17,7 +17,10 @@ FIXED_DATE = "26 Jul 2024"
 
 
 def render_chat(
-    tokenizer: Any, messages: Sequence[Message], chat_format: str = "chat", template_args: Mapping[str, Any] | None = None
+    tokenizer: Any,
+    messages: Sequence[Message],
+    chat_format: str = "chat",
+    template_args: Mapping[str, Any] | None = None,
 ) -> str:
     """The prompt text up to where the answer begins.
 

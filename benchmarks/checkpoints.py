@@ -24,7 +24,9 @@ class ModelConfig(Closed):
     @property
     def shown_as(self) -> str:
         """The name for tables and plots."""
-        return self.label or ("SmolLM2-135M-Instruct" if self.name == EMBEDDED_NAME else self.name.rstrip("/").split("/")[-1])
+        return self.label or (
+            "SmolLM2-135M-Instruct" if self.name == EMBEDDED_NAME else self.name.rstrip("/").split("/")[-1]
+        )
 
 
 def resolve(model: ModelConfig, *, download: bool = True) -> Path:
@@ -40,14 +42,18 @@ def resolve(model: ModelConfig, *, download: bool = True) -> Path:
         check_folder(folder)
         return folder
     if model.name.startswith((".", "/", "~")) or model.name.count("/") != 1:
-        raise ModelError(f"model '{model.name}': no such folder; name a checkpoint folder, a Hub id (owner/name) or 'embedded'")
+        raise ModelError(
+            f"model '{model.name}': no such folder; name a checkpoint folder, a Hub id (owner/name) or 'embedded'"
+        )
     return hub_snapshot(model, download=download)
 
 
 def check_folder(folder: Path) -> None:
     """Raises ModelError when a checkpoint folder lacks a config or a tokenizer."""
     if not (folder / "config.json").is_file():
-        hint = "is an adapter: merge it first with `evenhand merge`" if (folder / "adapter_config.json").is_file() else ""
+        hint = (
+            "is an adapter: merge it first with `evenhand merge`" if (folder / "adapter_config.json").is_file() else ""
+        )
         raise ModelError(f"{folder}: {hint or 'has no config.json, so it is no checkpoint'}")
     if not any((folder / name).is_file() for name in TOKENIZER_FILES):
         raise ModelError(f"{folder}: has no tokenizer; copy the tokenizer files of the model it was made from into it")
@@ -66,7 +72,9 @@ def hub_snapshot(model: ModelConfig, *, download: bool) -> Path:
 
     patterns = ["*.json", "*.safetensors", "*.model", "*.jinja", "*.txt"]
     try:
-        return Path(snapshot_download(model.name, revision=model.revision, allow_patterns=patterns, local_files_only=True))
+        return Path(
+            snapshot_download(model.name, revision=model.revision, allow_patterns=patterns, local_files_only=True)
+        )
     except LocalEntryNotFoundError:
         offline = constants.HF_HUB_OFFLINE or not download
     if offline:
@@ -78,18 +86,21 @@ def hub_snapshot(model: ModelConfig, *, download: bool) -> Path:
         return Path(snapshot_download(model.name, revision=model.revision, allow_patterns=patterns))
     except GatedRepoError:
         raise ModelError(
-            f"model '{model.name}': is gated. Accept its licence at https://huggingface.co/{model.name} with your account, "
-            "make a read token at https://huggingface.co/settings/tokens, set HF_TOKEN to it, and run again"
+            f"model '{model.name}': is gated. Accept its licence at https://huggingface.co/{model.name} with your "
+            "account, make a read token at https://huggingface.co/settings/tokens, set HF_TOKEN to it, and run again"
         ) from None
     except RevisionNotFoundError:
-        raise ModelError(f"model '{model.name}': has no revision '{model.revision}'; give a commit hash or null") from None
+        raise ModelError(
+            f"model '{model.name}': has no revision '{model.revision}'; give a commit hash or null"
+        ) from None
     except RepositoryNotFoundError:
         raise ModelError(
             f"model '{model.name}': the hub knows no such model; check the spelling (private ones need HF_TOKEN)"
         ) from None
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
         raise ModelError(
-            f"model '{model.name}': could not be downloaded ({type(error).__name__}: {error}); check the connection and run again"
+            f"model '{model.name}': could not be downloaded ({type(error).__name__}: {error}); "
+            "check the connection and run again"
         ) from None
 
 

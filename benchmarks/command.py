@@ -17,7 +17,11 @@ VERBS: dict[str, tuple[str, str, str]] = {
     "score": ("eval.__main__", "score_main", "verdicts, accuracies, DDS with intervals of a sampling run"),
     "compare": ("eval.__main__", "compare_main", "before and after: changes with paired intervals, and a report"),
     "report": ("eval.__main__", "report_main", "report.html of one run or several"),
-    "demo": ("benchmarks.demo", "main", "the whole loop on the embedded model: sample, train, merge, sample again, compare"),
+    "demo": (
+        "benchmarks.demo",
+        "main",
+        "the whole loop on the embedded model: sample, train, merge, sample again, compare",
+    ),
 }
 
 
@@ -28,7 +32,7 @@ def usage() -> str:
         "usage: evenhand VERB [arguments]\n\n"
         "Does a language-model judge bend to who is speaking? Measure it, train it out, measure again.\n\n"
         f"{verbs}\n\n"
-        "`evenhand VERB --help` explains one verb. Configs are YAML files under configs/; key=value words override keys."
+        "`evenhand VERB --help` explains one verb. Configs are YAML files under configs/; key=value words override."
     )
 
 

@@ -90,7 +90,7 @@ def apply_override(tree: dict[str, Any], word: str) -> None:
 
 def explain(schema: type[BaseModel], detail: Any) -> str:
     """One line for one pydantic error: the key's path, what is wrong, and the nearest known key."""
-    location = [part for part in detail["loc"]]
+    location = list(detail["loc"])
     key = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in location).lstrip(".")
     if detail["type"] == "extra_forbidden":
         known = sorted(fields_at(schema, location[:-1]))
@@ -131,4 +131,4 @@ def models_in(annotation: Any) -> list[type[BaseModel]]:
 
 def to_yaml(config: BaseModel) -> str:
     """The resolved config as YAML that `load_config` reads back to an equal config."""
-    return yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+    return str(yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True))

@@ -28,7 +28,9 @@ def main(argv: Sequence[str]) -> None:
     before = step("1. Ask the base model every prompt", "inference", SAMPLING, root)
     after = []
     for number, (arm, config) in enumerate(ARMS.items(), start=2):
-        trained = step(f"{number}. Fine-tune with QLoRA: {arm.upper()}", "accelerate.commands.launch", *one_process(), config, root)
+        trained = step(
+            f"{number}. Fine-tune with QLoRA: {arm.upper()}", "accelerate.commands.launch", *one_process(), config, root
+        )
         merged = step("   Merge into a standalone checkpoint, and check it", "training.merge", trained)
         asked = [f"name=pocket-{arm}", f"model.name={merged}", f"model.label=SmolLM2-135M + {arm.upper()}"]
         after.append(step("   Ask it the same prompts", "inference", SAMPLING, *asked, root))
@@ -59,5 +61,7 @@ def run(command: list[str]) -> str:
             print(line, end="", flush=True)
             last = line.strip() or last
     if process.returncode:
-        raise EvenhandError(f"the step above failed (exit code {process.returncode}); once it is put right, run the demo again: it continues")
+        raise EvenhandError(
+            f"the step above failed (exit code {process.returncode}); once that is put right, the same command continues"
+        )
     return last

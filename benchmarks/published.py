@@ -1,4 +1,4 @@
-"""The test split that DialDefer's authors published, read from a data root that the user names (MIT; never shipped here).
+"""The test split that DialDefer's authors published (MIT), read from a data root that the user names; never shipped.
 
 The root holds `benchmark_data/sampled_formatted/<dataset>_formatted.jsonl` (GPQA's zipped, by its authors' wish) and
 `aio/finalAIOdata_experiment_ready.jsonl`, as in github.com/LadyPary/DialDefer.

@@ -1,4 +1,4 @@
-"""Item × Condition × factors → Prompt. The only place where prompts are made: inference, training and `show` share it."""
+"""Item × Condition × factors → Prompt. The only place where prompts are made, for inference and training."""
 
 from benchmarks.errors import DataError
 from benchmarks.records import Condition, Factors, Item, Message, Prompt

@@ -90,8 +90,8 @@ def write_plan(path: Path, prompts: Sequence[Prompt]) -> None:
         write_jsonl(path / PLAN_FILE, (asdict(line) for line in planned))
     elif read_plan(path) != planned:
         raise DataError(
-            f"{path}: was planned with other prompts than this code makes of its config; continue it with the commit in "
-            f"its {PROVENANCE_FILE}, or give the new run another `name`"
+            f"{path}: was planned with other prompts than this code makes of its config; continue it with the "
+            f"commit in its {PROVENANCE_FILE}, or give the new run another `name`"
         )
 
 

@@ -22,7 +22,9 @@ def main(argv: Sequence[str]) -> None:
     )
     parser.add_argument("dataset", choices=sorted(SOURCES))
     parser.add_argument("--item", help="item id; the first item when left out")
-    parser.add_argument("--condition", choices=[*Condition], action="append", help="may be repeated; all four when left out")
+    parser.add_argument(
+        "--condition", choices=[*Condition], action="append", help="may be repeated; all four when left out"
+    )
     parser.add_argument("--root", type=Path, help="folder of the published data (not needed for pocket)")
     parser.add_argument("--split", default="test")
     parser.add_argument("--model", default="embedded", help="whose chat template: Hub id, folder or 'embedded'")
@@ -58,4 +60,6 @@ def find(items: Sequence[Item], item_id: str | None) -> Item:
     for item in items:
         if item.item_id == item_id:
             return item
-    raise DataError(f"no item '{item_id}' in {items[0].dataset}; its ids look like {', '.join(i.item_id for i in items[:3])}")
+    raise DataError(
+        f"no item '{item_id}' in {items[0].dataset}; its ids look like {', '.join(i.item_id for i in items[:3])}"
+    )

@@ -58,7 +58,7 @@ def needed_root(spec: DatasetSpec) -> Path:
 
 SOURCES: dict[str, Callable[[DatasetSpec], Iterator[Item]]] = {
     "pocket": pocket_source,
-    **{name: published_source for name in published.FILES},
+    **dict.fromkeys(published.FILES, published_source),
     "aio-context": aio_context_source,
 }
 
@@ -95,5 +95,3 @@ def item_set_hash(items: Iterable[Item]) -> str:
     for item in items:
         total.update(digest({**asdict(item), "meta": dict(item.meta)}).encode())
     return total.hexdigest()[:16]
-
-

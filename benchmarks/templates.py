@@ -74,7 +74,7 @@ C1_TASK_SHORT = "You are given a statement. Your task is to choose the correct a
 C2_TASK_SHORT = "You are given a question and a chatlog. Your task is to choose the correct answer."
 
 # In `matched`, C1 and C2 share every word and mark except the framing: task line, who says it, who is asked about.
-# It is ours, so it is also short: half the tokens of the published layout, which halves what sampling and training cost.
+# It is ours, so it is also short: half the tokens of the published layout, which halves what training costs.
 MATCHED_C1 = """You are given a statement. Your task is to judge whether the statement is correct.
 
 Question: {{question}}

@@ -19,7 +19,9 @@ def main(argv: Sequence[str]) -> None:
     )
     parser.add_argument("config", help="a YAML file under configs/inference, or a run's own config.yaml")
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="override single keys of the config")
-    parser.add_argument("--shard", type=parse_shard, help="i/n: answer only part i (from 0) of n, e.g. one per Slurm task")
+    parser.add_argument(
+        "--shard", type=parse_shard, help="i/n: answer only part i (from 0) of n, e.g. one per Slurm task"
+    )
     words = parser.parse_intermixed_args(argv)
     config = load_config(InferenceConfig, [words.config, *words.overrides])
     print(sample(config, words.shard))

@@ -38,7 +38,9 @@ class SamplingConfig(Closed):
     @model_validator(mode="after")
     def greedy_needs_one(self) -> "SamplingConfig":
         if self.n > 1 and self.temperature == 0:
-            raise ValueError(f"n is {self.n} but temperature is 0: greedy samples are all alike; set a temperature or n=1")
+            raise ValueError(
+                f"n is {self.n} but temperature is 0: greedy samples are all alike; set a temperature or n=1"
+            )
         return self
 
 
@@ -116,5 +118,7 @@ class InferenceConfig(Closed):
             except ConfigError as error:
                 raise ValueError(str(error)) from None
         if self.verdict == "margin" and self.sampling.n > 1:
-            raise ValueError("verdict margin reads exact probabilities: one reading is all there is; set sampling.n to 1")
+            raise ValueError(
+                "verdict margin reads exact probabilities: one reading is all there is; set sampling.n to 1"
+            )
         return self

@@ -43,8 +43,8 @@ def encode_prompts(
     if too_long:
         worst = max(too_long, key=lambda e: len(e.token_ids))
         raise ModelError(
-            f"{len(too_long)} of {len(prompts)} prompts do not fit the context window of {window} tokens; the longest is "
-            f"{worst.prompt.item_id} ({worst.prompt.condition}) with {len(worst.token_ids)} + {answer} for the answer. "
+            f"{len(too_long)} of {len(prompts)} prompts do not fit the context window of {window} tokens; the longest "
+            f"is {worst.prompt.item_id} ({worst.prompt.condition}): {len(worst.token_ids)} + {answer} for the answer. "
             "Raise engine.max_model_len if the model allows it, lower sampling.max_tokens, or leave the dataset out"
         )
     return encoded

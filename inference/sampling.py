@@ -113,9 +113,10 @@ def settle(path: Path, prompts: Sequence[Prompt], config: InferenceConfig) -> No
     hashes = {prompt.prompt_hash for prompt in missing}
     errors = [c for c in read_completions(path).values() if c.is_error and c.prompt_hash in hashes]
     if errors:
+        reason = errors[-1].finish_reason
         raise ModelError(
-            f"{path}: {len(errors)} of {len(prompts)} prompts got no reply, the last reason: {errors[-1].finish_reason}. "
-            "The others are kept; run the same command again to ask for these"
+            f"{path}: {len(errors)} of {len(prompts)} prompts got no reply, the last reason: {reason}. "
+            "The others are kept; the same command asks for these again"
         )
     print(f"{path}: {len(missing)} prompts still owed by other shards", file=sys.stderr)
 
