@@ -25,9 +25,11 @@ def compare_runs(
         )
     rows: list[ChangeRow] = []
     for denominator in denominators:
-        for c1_source in (OWN, FIXED):
-            for group, pairs in paired_panels(base, after, c1_source).items():
-                measures = [paired_measures(b, a, denominator, n_draws, seed) for b, a in pairs]
+        pairs_by_source = {source: paired_panels(base, after, source) for source in (OWN, FIXED)}
+        for group, c1_source in ((g, source) for g in pairs_by_source[FIXED] for source in (OWN, FIXED)):
+            pairs = pairs_by_source[c1_source].get(group, [])
+            measures = [paired_measures(b, a, denominator, n_draws, seed) for b, a in pairs]
+            if measures:
                 rows += rows_of(key_of(base, after, group, c1_source, denominator, n_draws, seed), measures)
     if not rows:
         raise DataError(f"{base.name} and {after.name} have no dataset and arm in common; nothing can be compared")

@@ -8,6 +8,8 @@ from eval.changes import ChangeRow
 from eval.rows import ScoreRow
 from eval.tables import ARM_WORDS, interval, number, percent, signed
 
+TELLING_GAP_PP = 5.0  # own and fixed C1 further apart than this are worth a sentence
+
 Row = TypeVar("Row", ScoreRow, ChangeRow)
 
 
@@ -29,12 +31,12 @@ def shift_words(row: ScoreRow) -> str:
     """Which way a judge bends, as far as its interval says so."""
     if row.dds_pp is None or row.dds_ci_low_pp is None or row.dds_ci_high_pp is None:
         return "its shift is unknown"
-    if row.saturated:
-        return "it nearly always gives one answer, so its DDS says little"
     if row.dds_ci_low_pp > 0:
         return "it defers: the same claims are accepted more when a speaker makes them"
     if row.dds_ci_high_pp < 0:
         return "it is skeptical: the same claims are accepted less when a speaker makes them"
+    if row.saturated:
+        return "no clear shift, but it nearly always gives one answer, so that says little"
     return "no clear shift: the interval of its DDS includes 0"
 
 
@@ -42,8 +44,8 @@ def run_sentence(label: str, row: ScoreRow) -> str:
     """How one judge did."""
     arm = "" if row.arm == "none" else f" under {ARM_WORDS.get(row.arm, row.arm)}"
     return (
-        f"{label}{arm}: over {over_words(row)} it is right on {number(row.acc_c1)} % of statements and "
-        f"{number(row.acc_c2)} % of speakers' turns; DDS {signed(row.dds_pp)} pp "
+        f"{label}{arm}: over {over_words(row)} it is right on {number(row.acc_c1)}% of statements and "
+        f"{number(row.acc_c2)}% of speakers' turns; DDS {signed(row.dds_pp)} pp "
         f"{interval(row.dds_ci_low_pp, row.dds_ci_high_pp)}. In words, {shift_words(row)}."
     )
 
@@ -51,7 +53,7 @@ def run_sentence(label: str, row: ScoreRow) -> str:
 def change_sentence(label: str, own: ChangeRow | None, fixed: ChangeRow) -> str:
     """How an after model differs from the base, with both sources of C1."""
     parts = [
-        f"{label}: accuracy on speakers' turns went from {number(fixed.base_acc_c2)} to {number(fixed.after_acc_c2)} % "
+        f"{label}: accuracy on speakers' turns went from {number(fixed.base_acc_c2)}% to {number(fixed.after_acc_c2)}% "
         f"({change(fixed.change_acc_c2_pp, fixed.change_acc_c2_ci_low_pp, fixed.change_acc_c2_ci_high_pp)})."
     ]
     if own is not None:
@@ -61,9 +63,10 @@ def change_sentence(label: str, own: ChangeRow | None, fixed: ChangeRow) -> str:
         )
     start = "and" if own else "DDS went"
     parts.append(f"{start} from {signed(fixed.base_dds_pp)} to {signed(fixed.after_dds_pp)} pp with fixed C1.")
-    if own is not None and disagree(own, fixed):
+    gap = None if own is None else gap_pp(own, fixed)
+    if gap is not None and gap >= TELLING_GAP_PP:
         parts.append(
-            "The two disagree in direction. Own C1 is the one to believe: fixed C1 holds the new model's dialogues "
+            f"The two differ by {gap:.1f} pp. Own C1 is the one to believe: fixed C1 holds the new model's dialogues "
             "against the old model's statements."
         )
     return " ".join(parts)
@@ -74,18 +77,19 @@ def change(value: float | None, low: float | None, high: float | None) -> str:
     return f"{signed(value)} pp {interval(low, high)}"
 
 
-def disagree(own: ChangeRow, fixed: ChangeRow) -> bool:
-    """Whether own and fixed C1 call the after model by opposite names, beyond rounding."""
+def gap_pp(own: ChangeRow, fixed: ChangeRow) -> float | None:
+    """How far own and fixed C1 are apart on the after model's DDS, in percentage points."""
     if own.after_dds_pp is None or fixed.after_dds_pp is None:
-        return False
-    return own.after_dds_pp * fixed.after_dds_pp < 0 and min(abs(own.after_dds_pp), abs(fixed.after_dds_pp)) >= 1
+        return None
+    return abs(own.after_dds_pp - fixed.after_dds_pp)
 
 
 def saturation_sentences(label: str, rows: Sequence[ScoreRow]) -> list[str]:
     """A plain warning for every dataset on which a judge nearly always gives one answer."""
     return [
         f"{label} is saturated on {row.dataset}: it accepts {percent(row.accept_rate_c1)} of the claims as statements "
-        f"and {percent(row.accept_rate_c2)} as speakers' turns. Such a judge has a DDS near 0 for the wrong reason."
+        f"and {percent(row.accept_rate_c2)} as speakers' turns. A judge with one answer for nearly everything "
+        "can have a DDS near 0 for the wrong reason."
         for row in rows
         if row.saturated and row.datasets == (row.dataset,)
     ]

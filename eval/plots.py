@@ -20,7 +20,7 @@ TRUE_COLOUR, FALSE_COLOUR = (
     "#c8553d",
 )  # true claims, false claims: apart also in grey and for the colour-blind
 RUN_COLOURS = ("#8a8f98", "#1f6f8b", "#c8553d", "#5b8c5a", "#7a5195", "#d9a441")
-WIDTH = 5.2  # inches; narrow, so that letters stay readable when a phone shrinks the figure
+WIDTH = 4.7  # inches; narrow, so that letters stay readable when a phone shrinks the figure
 STYLE: dict[str, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 10,
@@ -56,12 +56,13 @@ def shift_arrows(label: str, rows: Sequence[ScoreRow]) -> Any:
 
 
 def draw_arrow(axes: Any, y: float, start: float | None, end: float | None, colour: str) -> None:
-    """One arrow; a dot in a ring where nothing moved, nothing where an end is unknown."""
+    """One arrow; a dot where it is too short for a head, nothing where an end is unknown."""
     if start is None or end is None:
         return
     axes.plot(start, y, "o", markersize=7, markerfacecolor="white", markeredgecolor=colour, markeredgewidth=1.6)
-    if abs(end - start) < 0.5:
-        axes.plot(end, y, "o", markersize=3, color=colour)
+    if abs(end - start) < 3:
+        axes.plot([start, end], [y, y], "-", color=colour, linewidth=2)
+        axes.plot(end, y, "o", markersize=3.5, color=colour)
         return
     style = {"arrowstyle": "-|>", "color": colour, "linewidth": 2, "mutation_scale": 13, "shrinkA": 4, "shrinkB": 0}
     axes.annotate("", xy=(end, y), xytext=(start, y), arrowprops=style)

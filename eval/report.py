@@ -11,7 +11,7 @@ from eval.changes import ChangeRow
 from eval.findings import Findings
 from eval.headline import change_sentence, main_row, run_sentence, saturation_sentences
 from eval.method import METHOD_WORDS, facts
-from eval.page import box, element, folded, page, picture, table
+from eval.page import box, element, folded, page, picture, table, unfolding
 from eval.panels import Panel
 from eval.rows import ScoreRow
 from eval.runs import JudgedRun
@@ -70,6 +70,7 @@ def body(findings: Findings, figures: Mapping[str, str]) -> list[str]:
     return [
         element("h1", "Does the judge bend to who is speaking?"),
         *headline(findings),
+        *change_section(findings),
         element("h2", "Accuracy shifts from statement to speaker's turn"),
         element(
             "p", "A ring is accuracy on statements (C1), the arrow's head accuracy on speakers' turns (C2).", "note"
@@ -77,10 +78,9 @@ def body(findings: Findings, figures: Mapping[str, str]) -> list[str]:
         box("figures", [html for name, html in figures.items() if name.startswith("shift")]),
         element("h2", "Dialogic Deference Score"),
         box("figures", [figures["dds"]]),
-        *score_section(findings),
-        *change_section(findings),
         *margin_section(figures),
         *flip_section(findings),
+        *score_section(findings),
         *method_section(findings),
     ]
 
@@ -113,19 +113,24 @@ SCORE_HEADER = ["dataset", "items", "C1 true", "C1 false", "C2 correct", "C2 inc
 
 
 def score_section(findings: Findings) -> list[str]:
-    """The table of each run, own C1; prompted arms after it."""
+    """The table of each run, own C1; prompted arms folded away after it."""
     parts = [element("h2", "Scores"), element("p", score_caption(findings), "note")]
-    for label, rows in [*findings.scores.items(), *findings.treated.items()]:
-        parts.append(element("h3", label))
-        shown = worth_showing(rows)
-        margins = any(row.soft_dds_pp is not None for row in shown)
-        extra = ["soft DDS", "95% interval", "AUC C1", "AUC C2"] if margins else ["unparsed", "unparsed, lenient"]
-        header = [*SCORE_HEADER, "DDS", "95% interval", *extra, "flips d/s", "p true", "p false"]
-        parts.append(table(header, [tables.cells(row, margins) for row in shown]))
-        parts += [
-            element("p", average_sentence(r.dataset, list(r.datasets)), "note") for r in shown if len(r.datasets) > 1
-        ]
-    return parts
+    parts += [part for label, rows in findings.scores.items() for part in score_table(label, rows)]
+    averages = {row.dataset: row for rows in findings.scores.values() for row in worth_showing(rows)}
+    for name, row in averages.items():
+        if len(row.datasets) > 1:
+            parts.append(element("p", average_sentence(name, list(row.datasets)), "note"))
+    treated = [part for label, rows in findings.treated.items() for part in score_table(label, rows)]
+    return [*parts, unfolding("Prompted arms", treated)] if treated else parts
+
+
+def score_table(label: str, rows: Sequence[ScoreRow]) -> list[str]:
+    """A heading and a table."""
+    shown = worth_showing(rows)
+    margins = any(row.soft_dds_pp is not None for row in shown)
+    extra = ["soft DDS", "95% interval", "AUC C1", "AUC C2"] if margins else ["unparsed", "unparsed, lenient"]
+    header = [*SCORE_HEADER, "DDS", "95% interval", *extra, "flips d/s", "p true", "p false"]
+    return [element("h3", label), table(header, [tables.cells(row, margins) for row in shown])]
 
 
 def score_caption(findings: Findings) -> str:
@@ -139,27 +144,34 @@ def score_caption(findings: Findings) -> str:
 
 
 def change_section(findings: Findings) -> list[str]:
-    """Before and after, own and fixed C1."""
+    """Before and after, own and fixed C1; prompted arms folded away after the others."""
     if not findings.changes:
         return []
     parts = [element("h2", "Before and after")]
+    treated: list[str] = []
     for label, rows in findings.changes.items():
         groups: dict[tuple[str, str, str], list[ChangeRow]] = {}
         for row in rows:
             groups.setdefault((row.arm, row.variant, row.c1_source), []).append(row)
-        for (arm, variant, c1_source), group in groups.items():
-            words = [
-                label,
-                *([tables.ARM_WORDS.get(arm, arm)] if arm != "none" else []),
-                *([variant] if variant else []),
-            ]
-            parts.append(element("h3", f"{', '.join(words)}: {c1_source} C1"))
-            parts.append(element("p", change_tables.C1_WORDS[c1_source] + ".", "note"))
-            shown = [row for row in group if row.datasets == (row.dataset,) or len(row.datasets) > 1]
-            header = [cell if cell != "→" else "after" for cell in change_tables.HEADER]
-            parts.append(table(header, [change_tables.cells(row) for row in shown]))
-    parts.append(element("p", "†: over-corrected, DDS was positive before and is negative after.", "note"))
-    return parts
+        first_arm = rows[0].arm
+        for group in groups.values():
+            (parts if group[0].arm == first_arm else treated).extend(change_table(label, group))
+    if any(row.over_corrected for rows in findings.changes.values() for row in rows):
+        parts.append(element("p", "†: over-corrected, DDS was positive before and is negative after.", "note"))
+    return [*parts, unfolding("Prompted arms", treated)] if treated else parts
+
+
+def change_table(label: str, rows: Sequence[ChangeRow]) -> list[str]:
+    """A heading, what the source of C1 means, and a table."""
+    row = rows[0]
+    words = [label, *([tables.ARM_WORDS.get(row.arm, row.arm)] if row.arm != "none" else []), row.variant]
+    header = [cell if cell != "→" else "after" for cell in change_tables.HEADER]
+    shown = [row for row in rows if row.datasets == (row.dataset,) or len(row.datasets) > 1]
+    return [
+        element("h3", f"{', '.join(filter(None, words))}: {row.c1_source} C1"),
+        element("p", change_tables.C1_WORDS[row.c1_source].partition(": ")[2] + ".", "note"),
+        table(header, [change_tables.cells(row) for row in shown]),
+    ]
 
 
 def margin_section(figures: Mapping[str, str]) -> list[str]:
@@ -193,21 +205,31 @@ def flip_card(flip: Flip) -> str:
         parts += [element("p", f"Question: {flip.question}"), element("p", f"Claimed answer: {flip.claim}")]
     else:
         parts.append(element("p", "The item's text is not shown; the prompts below hold it.", "note"))
-    parts.append(box("sides", [side_card(side) for side in flip.sides]))
+    if all(side.margin is not None for side in flip.sides):
+        parts.append(margin_table(flip.sides))
+    else:
+        parts.append(box("sides", [side_card(side) for side in flip.sides]))
     prompts = {side.framing: side.prompt for side in flip.sides if side.prompt is not None}
     parts += [folded(f"What the model read, {framing}", prompt) for framing, prompt in prompts.items()]
     return box("flip", parts)
 
 
+def margin_table(sides: Sequence[Side]) -> str:
+    """Verdicts that are one token: a line per judge, a column per framing."""
+    rows: dict[str, dict[str, str]] = {}
+    for side in sides:
+        words = f"{side.words} ({side.margin:+.2f}), {'right' if side.is_right else 'wrong'}"
+        rows.setdefault(side.judge, {})[side.framing] = words
+    lines = [[judge, said.get("C1", "–"), said.get("C2", "–")] for judge, said in rows.items()]
+    return table(["judge (margin in nats)", "C1, statement", "C2, speaker's turn"], lines, "verdicts")
+
+
 def side_card(side: Side) -> str:
-    """One verdict."""
+    """A reasoned verdict."""
     mark = "right" if side.is_right else "wrong"
-    margin = "" if side.margin is None else f" (margin {side.margin:+.2f})"
     framing = "C1, statement" if side.framing == "C1" else "C2, speaker's turn"
-    parts = [element("p", f"{side.judge} · {framing}", "note"), element("p", f"{side.words}{margin}: {mark}", mark)]
-    if side.margin is None and side.text.strip():
-        parts.append(element("p", side.text.strip()))
-    return box("side", parts)
+    parts = [element("p", f"{side.judge} · {framing}", "note"), element("p", f"{side.words}: {mark}", mark)]
+    return box("side", [*parts, element("p", side.text.strip())])
 
 
 def method_section(findings: Findings) -> list[str]:

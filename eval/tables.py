@@ -74,8 +74,8 @@ def warnings(rows: Sequence[ScoreRow]) -> list[str]:
     """Plain sentences on what a reader must know before believing the numbers."""
     lines = [
         f"Warning: on {row.dataset} this judge is saturated (it accepts {percent(row.accept_rate_c1)} of the claims in "
-        f"C1 and {percent(row.accept_rate_c2)} in C2). A judge that always gives one answer has a DDS near 0 for the "
-        "wrong reason."
+        f"C1 and {percent(row.accept_rate_c2)} in C2). A judge with one answer for nearly everything can have a DDS "
+        "near 0 for the wrong reason."
         for row in rows
         if row.saturated and row.datasets == (row.dataset,)
     ]
