@@ -1,8 +1,9 @@
-"""The ten families of pocket: what binds two answers to two keys, and how the passage and the question say it.
+"""The ten families of pocket: what binds an answer to a key, and how the passage and the question say it.
 
-Every passage tells that key1 goes with answer1 and key2 with answer2, always in this order; the question asks for
-the answer that goes with one of the keys. Slots: answer1, answer2, key1, key2, an_key1, an_key2 (with article), key
-(the one asked for), and the bystanders person, place, game.
+A passage of level "single" tells that key goes with answer, and names nothing else that could be the answer; slots:
+answer, key, an_key (with article). One of level "pair" tells that key1 goes with answer1 and key2 with answer2, always
+in this order, and asks for the answer that goes with one of them; slots: answer1, answer2, key1, key2, an_key1,
+an_key2, key (the one asked for). Slots of both, for bystanders: person, place, game.
 """
 
 from typing import NamedTuple
@@ -35,15 +36,25 @@ class Family(NamedTuple):
     name: str
     answers: Words
     keys: Words | tuple[tuple[str, str], ...]
-    wordings: tuple[Wording, ...]
+    single: tuple[Wording, ...]
+    pair: tuple[Wording, ...]
     answer_form: str = "{}"
+
+    def wordings(self, level: str) -> tuple[Wording, ...]:
+        """The wordings of "single" or "pair"."""
+        return {"single": self.single, "pair": self.pair}[level]
 
 
 OWNER = Family(
     "owner",
     NAMES,
     OBJECTS,
-    (
+    single=(
+        Wording("{answer} has {an_key}. We all met at the {place} today.", "Who has the {key}?"),
+        Wording("The {key} belongs to {answer}. It was left at the {place}.", "Who does the {key} belong to?"),
+        Wording("{answer} brought {an_key} to the {place} this morning.", "Who brought the {key}?"),
+    ),
+    pair=(
         Wording(
             "Two friends met at the {place} today. {answer1} has {an_key1} and {answer2} has {an_key2}.",
             "Who has the {key}?",
@@ -63,7 +74,12 @@ COLOUR = Family(
     "colour",
     COLOURS,
     OBJECTS,
-    (
+    single=(
+        Wording("{person} bought something near the {place}. The {key} is {answer}.", "What colour is the {key}?"),
+        Wording("{person} found a {answer} {key} at the {place} this morning.", "What colour is the {key}?"),
+        Wording("In the picture that {person} painted, the {key} is {answer}.", "What is the colour of the {key}?"),
+    ),
+    pair=(
         Wording(
             "{person} bought two things near the {place}. The {key1} is {answer1} and the {key2} is {answer2}.",
             "What colour is the {key}?",
@@ -83,7 +99,12 @@ SPOT = Family(
     "spot",
     SPOTS,
     OBJECTS,
-    (
+    single=(
+        Wording("Before dinner, {person} put the {key} {answer}.", "Where did {person} put the {key}?"),
+        Wording("The house is tidy again. The {key} is {answer}.", "Where is the {key}?"),
+        Wording("{person} was looking for something. The {key} was {answer}.", "Where was the {key}?"),
+    ),
+    pair=(
         Wording(
             "Before dinner, {person} put the {key1} {answer1} and the {key2} {answer2}.",
             "Where did {person} put the {key}?",
@@ -103,7 +124,11 @@ SIDE = Family(
     "side",
     OBJECTS,
     (("on the left", "on the right"), ("at the top", "at the bottom"), ("in front", "at the back")),
-    (
+    single=(
+        Wording("{person} took a photo. In it, {answer} is {key}.", "Which thing is {key}?"),
+        Wording("In the shop window, you can see {answer} {key}.", "What can you see {key}?"),
+    ),
+    pair=(
         Wording(
             "{person} took a photo of two things. In it, {answer1} is {key1} and {answer2} is {key2}.",
             "Which thing is {key}?",
@@ -120,7 +145,11 @@ ORDER = Family(
     "order",
     ACTIONS,
     (("in the morning", "in the evening"), ("before lunch", "after lunch"), ("first", "last")),
-    (
+    single=(
+        Wording("{person} had a busy day yesterday. {person} {answer} {key}.", "What did {person} do {key}?"),
+        Wording("On a day off, {person} {answer} {key}.", "What did {person} do {key}?"),
+    ),
+    pair=(
         Wording(
             "{person} had a very busy day yesterday. {person} {answer1} {key1} and {answer2} {key2}.",
             "What did {person} do {key}?",
@@ -136,7 +165,12 @@ GIFT = Family(
     "gift",
     NAMES,
     OBJECTS,
-    (
+    single=(
+        Wording("At the party, the {key} was given to {answer}.", "Who was the {key} given to?"),
+        Wording("We came back from the {place} with {an_key} for {answer}.", "Who was the {key} for?"),
+        Wording("We sold {answer} {an_key} at the {place}.", "Who did we sell the {key} to?"),
+    ),
+    pair=(
         Wording(
             "At the party, {person} gave the {key1} to {answer1} and the {key2} to {answer2}.",
             "Who got the {key} from {person}?",
@@ -156,7 +190,12 @@ OPENING = Family(
     "opening",
     DAYS,
     SHOPS,
-    (
+    single=(
+        Wording("In this small town, the {key} is only open {answer}.", "When is the {key} open?"),
+        Wording("{person} read a sign. The {key} is closed {answer}.", "When is the {key} closed?"),
+        Wording("{person} goes to the {key} {answer}.", "When does {person} go to the {key}?"),
+    ),
+    pair=(
         Wording(
             "In this small town, the {key1} is only open {answer1}, and the {key2} is only open {answer2}.",
             "When is the {key} open?",
@@ -177,7 +216,12 @@ ANIMAL = Family(
     "animal",
     ANIMALS,
     HOMES,
-    (
+    single=(
+        Wording("{person} knows that {answer} lives in the {key}.", "Which animal lives in the {key}?"),
+        Wording("At night it gets cold here, so {answer} sleeps in the {key}.", "Which animal sleeps in the {key}?"),
+        Wording("{person} saw {answer} in the {key}.", "Which animal did {person} see in the {key}?"),
+    ),
+    pair=(
         Wording(
             "{person} knows all the animals here. In the {key1} lives {answer1}, and in the {key2} lives {answer2}.",
             "Which animal lives in the {key}?",
@@ -198,7 +242,11 @@ GAME = Family(
     "game",
     NAMES,
     (("won", "lost"),),
-    (
+    single=(
+        Wording("{answer} {key} the {game} match at the {place} today.", "Who {key} the {game} match?"),
+        Wording("After a long day, {answer} {key} the {game} final.", "Who {key} the {game} final?"),
+    ),
+    pair=(
         Wording(
             "There was a {game} match at the {place} today. In the end, {answer1} {key1} and {answer2} {key2}.",
             "Who {key} the {game} match?",
@@ -214,7 +262,12 @@ CAFE = Family(
     "cafe",
     FOODS,
     NAMES,
-    (
+    single=(
+        Wording("At the cafe near the {place}, {key} ordered {answer}.", "What did {key} order?"),
+        Wording("During the break at the {place}, {key} had {answer}.", "What did {key} have during the break?"),
+        Wording("The waiter brought {answer} for {key}, who said thank you.", "What did the waiter bring for {key}?"),
+    ),
+    pair=(
         Wording(
             "At the cafe near the {place}, {key1} ordered {answer1}. A little later, {key2} ordered {answer2}.",
             "What did {key} order?",

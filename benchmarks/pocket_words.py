@@ -39,17 +39,17 @@ OBJECTS = _words(
 COLOURS = _words("red, blue, yellow, black, brown, pink, grey, gold", "green, white, purple, silver")
 SPOTS = _words(
     """in the drawer, under the bed, on the shelf, behind the door, in the cupboard, on the desk, in the box,
-    under the chair, on the windowsill, in the bag, next to the stove, behind the curtain, on the sofa, in the garage,
+    under the chair, on the windowsill, in the bag, beside the stove, behind the curtain, on the sofa, in the garage,
     under the stairs, in the suitcase""",
-    """on the piano, in the wardrobe, under the rug, behind the fridge, in the cellar, next to the fireplace,
+    """on the piano, in the wardrobe, under the rug, behind the fridge, in the cellar, beside the fireplace,
     on the bench, in the trunk""",
 )
 ACTIONS = _words(
     """washed the car, fed the ducks, painted the fence, baked bread, wrote a letter, cleaned the kitchen,
     watered the plants, fixed the bike, called the doctor, cut the grass, walked the dog, read the newspaper,
-    swept the floor, played cards, sold the old table, packed the bags, picked cherries, made a cake,
-    painted the wall, repaired the roof""",
-    """cooked lunch, ironed the shirts, planted a tree, visited the dentist, milked the cow, folded the laundry,
+    swept the floor, played cards, sold the table, packed the bags, picked cherries, made a cake,
+    locked the gate, repaired the roof""",
+    """cooked breakfast, ironed the shirts, planted a tree, visited the dentist, milked the cow, folded the laundry,
     polished the shoes, practised yoga, chopped wood, built a sandcastle""",
 )
 SHOPS = _words(

@@ -20,12 +20,15 @@ from benchmarks.records import Item, digest
 SPLITS = {split: list(pocket_items(split)) for split in ("train", "test")}
 N_ITEMS = {"train": 4000, "test": 800}
 GOLDEN = {
-    "train": "9191d753db5305ac440f570f8b6693370d689c0d0f097a1d907f4fc6a66fb173",
-    "test": "5d06e9250dec02fac1625bf4675da2aca03cf37cf2d1e7bae39a81700e7b138d",
+    "train": "08688c9a07606ecffe9cbe68e00941d0a1dbb904afb8fe3212229015e9231678",
+    "test": "081720d869fbcb457cba9ec09c0bb73034441e3e22d142648a75a449301c8608",
 }
 FIELDS = {name: field for name, field in vars(pocket_words).items() if isinstance(field, Words)}
 
+LEVELS = ("single", "pair")
+
 both_splits = pytest.mark.parametrize("split", ["train", "test"])
+both_levels = pytest.mark.parametrize("level", LEVELS)
 
 
 def passage_of(item: Item) -> str:
@@ -48,6 +51,14 @@ def family_of(item: Item) -> str:
     return str(item.meta["family"])
 
 
+def level_of(item: Item) -> str:
+    return str(item.meta["level"])
+
+
+def of_level(level: str, split: str) -> list[Item]:
+    return [item for item in SPLITS[split] if level_of(item) == level]
+
+
 @both_splits
 def test_a_split_holds_its_number_of_items_evenly_over_ten_families(split: str) -> None:
     families = Counter(map(family_of, SPLITS[split]))
@@ -60,7 +71,7 @@ def test_a_split_holds_its_number_of_items_evenly_over_ten_families(split: str) 
 def test_the_items_never_change(split: str) -> None:
     """An intended change raises SCHEMA_VERSION and brings a new digest: scores of other items cannot be compared."""
     assert digest([asdict(item) for item in SPLITS[split]]) == GOLDEN[split]
-    assert SCHEMA_VERSION == "v1"
+    assert SCHEMA_VERSION == "v2"
 
 
 def test_the_items_do_not_depend_on_the_hash_seed() -> None:
@@ -99,23 +110,41 @@ def test_any_prefix_holds_the_families_evenly(split: str, n: int) -> None:
 
 
 @both_splits
-@pytest.mark.parametrize("n", [20, 60, 400, 800])
-def test_the_correct_answer_is_mentioned_first_in_half_of_each_family_and_prefix(split: str, n: int) -> None:
-    firsts = Counter(family_of(item) for item in SPLITS[split][:n] if asks_first(item))
-    assert firsts == {family.name: n // 20 for family in FAMILIES}
+def test_every_fifty_items_hold_forty_single_ones_and_one_pair_of_each_family(split: str) -> None:
+    for start in range(0, N_ITEMS[split], 50):
+        fifty = SPLITS[split][start : start + 50]
+        assert Counter(map(level_of, fifty)) == {"single": 40, "pair": 10}
+        assert {family_of(item) for item in fifty if level_of(item) == "pair"} == {family.name for family in FAMILIES}
 
 
 @both_splits
-def test_every_answer_is_correct_as_often_as_incorrect(split: str) -> None:
-    correct = Counter((family_of(item), item.correct_answer) for item in SPLITS[split])
-    incorrect = Counter((family_of(item), item.incorrect_answer) for item in SPLITS[split])
+def test_any_prefix_holds_one_pair_item_in_five_to_within_two(split: str) -> None:
+    n_pairs = 0
+    for n, item in enumerate(SPLITS[split], 1):
+        n_pairs += level_of(item) == "pair"
+        assert abs(n_pairs - n / 5) <= 2, n
+
+
+@both_splits
+@pytest.mark.parametrize("n", [100, 300, 800])
+def test_in_pair_items_the_correct_answer_is_first_in_half_of_each_family_and_prefix(split: str, n: int) -> None:
+    pairs = [item for item in SPLITS[split][:n] if level_of(item) == "pair"]
+    assert Counter(map(family_of, filter(asks_first, pairs))) == {family.name: n // 100 for family in FAMILIES}
+
+
+@both_levels
+@both_splits
+def test_every_answer_is_correct_as_often_as_incorrect(split: str, level: str) -> None:
+    correct = Counter((family_of(item), item.correct_answer) for item in of_level(level, split))
+    incorrect = Counter((family_of(item), item.incorrect_answer) for item in of_level(level, split))
     assert correct == incorrect
 
 
 @both_splits
-def test_every_answer_is_correct_as_often_when_mentioned_first_as_when_mentioned_last(split: str) -> None:
-    first = Counter((family_of(item), item.correct_answer) for item in SPLITS[split] if asks_first(item))
-    last = Counter((family_of(item), item.correct_answer) for item in SPLITS[split] if not asks_first(item))
+def test_in_pair_items_every_answer_is_correct_as_often_when_first_as_when_last(split: str) -> None:
+    pairs = of_level("pair", split)
+    first = Counter((family_of(item), item.correct_answer) for item in pairs if asks_first(item))
+    last = Counter((family_of(item), item.correct_answer) for item in pairs if not asks_first(item))
     assert first == last
 
 
@@ -128,18 +157,50 @@ def test_a_fixed_key_goes_with_no_place_and_no_answer(split: str) -> None:
         for key in chain(*family.keys):
             asked = [i for i in SPLITS[split] if family_of(i) == family.name and key in i.question.split(". ")[-1]]
             assert len(asked) >= 10
-            assert 2 * sum(map(asks_first, asked)) == len(asked), key
-            assert Counter(i.correct_answer for i in asked) == Counter(i.incorrect_answer for i in asked), key
+            for level in LEVELS:
+                items = [item for item in asked if level_of(item) == level]
+                assert Counter(i.correct_answer for i in items) == Counter(i.incorrect_answer for i in items), key
+            pairs = [item for item in asked if level_of(item) == "pair"]
+            assert 2 * sum(map(asks_first, pairs)) == len(pairs), key
+
+
+def mentions_of(answer: str, item: Item) -> int:
+    return len(re.findall(rf"\b{re.escape(answer)}\b", item.question))
 
 
 @both_splits
-def test_both_answers_stand_once_in_the_passage_and_not_in_the_question(split: str) -> None:
-    for item in SPLITS[split]:
+def test_a_single_item_states_the_correct_answer_once_and_the_wrong_one_nowhere(split: str) -> None:
+    for item in of_level("single", split):
+        assert mentions_of(item.correct_answer, item) == 1, item
+        assert place_of(item.correct_answer, item) >= 0
+        wrong_noun = item.incorrect_answer.split()[-1]
+        assert mentions_of(wrong_noun, item) == 0, item
+
+
+@both_splits
+def test_a_single_item_states_no_other_candidate_of_the_asked_kind(split: str) -> None:
+    answers = {family.name: [family.answer_form.format(a) for a in family.answers.of(split)] for family in FAMILIES}
+    for item in of_level("single", split):
+        stated = [answer for answer in answers[family_of(item)] if mentions_of(answer, item)]
+        assert stated == [item.correct_answer], item
+
+
+@both_splits
+def test_a_pair_item_states_both_answers_once_and_neither_in_the_question(split: str) -> None:
+    for item in of_level("pair", split):
         assert item.correct_answer != item.incorrect_answer
         for answer in (item.correct_answer, item.incorrect_answer):
-            mentions = re.findall(rf"\b{re.escape(answer)}\b", item.question)
-            assert len(mentions) == 1, item
+            assert mentions_of(answer, item) == 1, item
             assert place_of(answer, item) >= 0
+
+
+@both_splits
+def test_both_answers_are_of_the_kind_asked_for_and_have_one_to_three_words(split: str) -> None:
+    answers = {family.name: {family.answer_form.format(a) for a in family.answers.of(split)} for family in FAMILIES}
+    for item in SPLITS[split]:
+        for answer in (item.correct_answer, item.incorrect_answer):
+            assert answer in answers[family_of(item)]
+            assert 1 <= len(answer.split()) <= 3
 
 
 def test_no_question_is_asked_twice_in_or_across_the_splits() -> None:
@@ -166,9 +227,11 @@ def test_every_word_of_the_lists_is_used() -> None:
 
 
 @both_splits
-def test_the_text_reads_as_plain_sentences_of_19_to_30_words(split: str) -> None:
+def test_the_text_reads_as_plain_sentences_of_few_words(split: str) -> None:
+    bounds = {"single": (12, 22), "pair": (19, 30)}
     for item in SPLITS[split]:
-        assert 19 <= len(item.question.split()) <= 30, item.question
+        least, most = bounds[level_of(item)]
+        assert least <= len(item.question.split()) <= most, item.question
         assert re.fullmatch(r"(?:[A-Z][A-Za-z ,:]+\. )+[A-Z][A-Za-z ]+\?", item.question), item.question
         assert "  " not in item.question
 
@@ -183,10 +246,13 @@ def test_an_stands_before_vowels_and_a_before_all_others(split: str) -> None:
 def test_nobody_plays_two_parts_in_one_passage(split: str) -> None:
     """Each family names its own number of people; one fewer would mean that a bystander is also an answer or a key."""
     names = set(pocket_words.NAMES.of(split))
-    n_people = {"owner": {2}, "gift": {3}, "game": {2, 3}, "cafe": {2}}
+    n_people = {
+        "single": {"owner": {1}, "gift": {1}, "game": {1}, "cafe": {1}},
+        "pair": {"owner": {2}, "gift": {3}, "game": {2, 3}, "cafe": {2}},
+    }
     for item in SPLITS[split]:
         people = {word for word in re.findall(r"\w+", item.question) if word in names}
-        assert len(people) in n_people.get(family_of(item), {0, 1}), item.question
+        assert len(people) in n_people[level_of(item)].get(family_of(item), {0, 1}), item.question
 
 
 def pattern_of(family: Family, wording: Wording) -> re.Pattern[str]:
@@ -195,8 +261,7 @@ def pattern_of(family: Family, wording: Wording) -> re.Pattern[str]:
     answers = (family.answer_form.format(answer) for answer in (*family.answers.train, *family.answers.test))
     content = {"answer": "|".join(answers), "key": "|".join(keys)}
     pattern = re.escape(f"{wording.passage} {wording.question}").replace(r"\{", "{").replace(r"\}", "}")
-    for number in ("1", "2"):
-        pattern = pattern.replace(f"{{an_key{number}}}", rf"an?\ {{key{number}}}")
+    pattern = re.sub(r"{an_(key[12]?)}", r"an?\\ {\1}", pattern)
     for slot in set(re.findall(r"{(\w+)}", pattern)):
         before, *after = pattern.split(f"{{{slot}}}")
         group = f"(?P<{slot}>{content.get(slot.rstrip('12'), '[A-Za-z ]+')})"
@@ -204,12 +269,22 @@ def pattern_of(family: Family, wording: Wording) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
+def read(level: str, item: Item) -> list[re.Match[str]]:
+    """The item's text read through each wording of its family at this level that fits it."""
+    [family] = [family for family in FAMILIES if family.name == family_of(item)]
+    matches = (pattern_of(family, wording).fullmatch(item.question) for wording in family.wordings(level))
+    return [match for match in matches if match]
+
+
 @both_splits
 def test_reading_the_passage_gives_the_correct_answer(split: str) -> None:
-    patterns = {family.name: [pattern_of(family, wording) for wording in family.wordings] for family in FAMILIES}
-    for item in SPLITS[split]:
-        [read] = filter(None, (pattern.fullmatch(item.question) for pattern in patterns[family_of(item)]))
-        told = {read["key1"]: read["answer1"], read["key2"]: read["answer2"]}
+    for item in of_level("single", split):
+        [found] = read("single", item)
+        assert found["answer"] == item.correct_answer, item
+        assert not read("pair", item)
+    for item in of_level("pair", split):
+        [found] = read("pair", item)
+        told = {found["key1"]: found["answer1"], found["key2"]: found["answer2"]}
         assert len(told) == 2, item
-        assert item.correct_answer == told.pop(read["key"]), item
+        assert item.correct_answer == told.pop(found["key"]), item
         assert [item.incorrect_answer] == list(told.values()), item
