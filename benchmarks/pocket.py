@@ -7,8 +7,8 @@ single (80 %): the passage states one fact, the correct answer to the letter; th
 is absent from it.
 pair (20 %): the passage states two facts of the same kind, and the wrong answer is the one not asked for.
 
-So small a model as SmolLM2-135M learns to look an answer up, but stays at chance when it must bind two answers to two
-keys: single is what its training can show, pair is room above it.
+To bind two answers to two keys is the harder task: single is meant for models as small as 135M parameters, pair is
+room above it.
 
 Disjoint between train and test: every word of benchmarks/pocket_words.py (people, objects, colours, days, ...), and
 so every passage. Shared: the sentence patterns, and the fixed pairs such as left and right.
@@ -105,7 +105,8 @@ def _pair_drafts(family: Family, split: str, rng: random.Random) -> list[Draft]:
     They are drawn in fours about one pair of answers: both orders of mention × both answers asked for. Fixed keys
     change places in two of the four, so that neither a key and a position nor a key and an answer go together.
     """
-    firsts, seconds = [], []
+    firsts: list[Draft] = []
+    seconds: list[Draft] = []
     seen: set[str] = set()
     for pair, fixed in _blocks(family, split, rng, CYCLES[split] // 4):
         for answers, swapped in ((pair, False), (_swap(pair), True)):

@@ -49,7 +49,7 @@ ACTIONS = _words(
     watered the plants, fixed the bike, called the doctor, cut the grass, walked the dog, read the newspaper,
     swept the floor, played cards, sold the table, packed the bags, picked cherries, made a cake,
     locked the gate, repaired the roof""",
-    """cooked breakfast, ironed the shirts, planted a tree, visited the dentist, milked the cow, folded the laundry,
+    """roasted nuts, ironed the shirts, planted a tree, visited the dentist, milked the cow, folded the laundry,
     polished the shoes, practised yoga, chopped wood, built a sandcastle""",
 )
 SHOPS = _words(
