@@ -44,7 +44,7 @@ def test_raw_format_is_the_bare_text() -> None:
 
 
 def test_a_tokenizer_without_a_chat_template_is_refused_with_the_way_out() -> None:
-    with pytest.raises(ModelError, match="no chat template.*format: raw"):
+    with pytest.raises(ModelError, match=r"no chat template.*format: raw"):
         render("", USER)
 
 

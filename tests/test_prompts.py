@@ -64,7 +64,9 @@ def test_dpo_prompt_asks_for_exactly_one_token() -> None:
     assert prompt.endswith("Return exactly one token: 1 or 2.")
 
 
-@pytest.mark.parametrize(("condition", "name"), [(Condition.C1_TRUE, "aio_c1_json"), (Condition.C2_CORRECT, "aio_c2_json")])
+@pytest.mark.parametrize(
+    ("condition", "name"), [(Condition.C1_TRUE, "aio_c1_json"), (Condition.C2_CORRECT, "aio_c2_json")]
+)
 def test_aio_prompt_is_as_run_to_the_byte(condition: Condition, name: str) -> None:
     assert text(render(CONFLICT, condition)) == golden(name)
 

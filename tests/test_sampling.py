@@ -140,7 +140,7 @@ def test_a_run_whose_items_have_changed_since_is_refused(
 ) -> None:
     sample(config(tmp_path))
     monkeypatch.setattr(sampling, "item_set_hash", lambda items: "another")
-    with pytest.raises(DataError, match="item set hash was .*, now it is another"):
+    with pytest.raises(DataError, match=r"item set hash was .*, now it is another"):
         sample(config(tmp_path))
 
 

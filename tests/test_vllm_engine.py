@@ -71,7 +71,10 @@ def test_margins_equal_those_of_transformers(families: dict[str, Path], family: 
 def test_reasoning_samples_grammar_and_the_context_window(families: dict[str, Path]) -> None:
     greedy = config(families["llama"], VLLM, sampling={"max_tokens": 12})
     prompts, _ = plan(greedy)
-    plain = {c.prompt_hash: c.text for c in answers(config(families["llama"], {"kind": "transformers"}, sampling={"max_tokens": 12}))}
+    plain = {
+        c.prompt_hash: c.text
+        for c in answers(config(families["llama"], {"kind": "transformers"}, sampling={"max_tokens": 12}))
+    }
     with open_engine(greedy) as engine:
         completions = list(engine.generate(prompts))
         assert {c.prompt_hash: c.text for c in completions} == plain
@@ -86,7 +89,9 @@ def test_reasoning_samples_grammar_and_the_context_window(families: dict[str, Pa
         assert len({c.text for c in sampled}) > 4
         grammar = {"structured": "json", "max_tokens": 400}
         engine.config = greedy.model_copy(update={"sampling": greedy.sampling.model_copy(update=grammar)})  # type: ignore[attr-defined]
-        with pytest.raises(ModelError, match=r"do not fit the context window of 512 tokens; the longest is pocket-test-"):
+        with pytest.raises(
+            ModelError, match=r"do not fit the context window of 512 tokens; the longest is pocket-test-"
+        ):
             list(engine.generate(prompts))
         grammar["max_tokens"] = 300
         engine.config = greedy.model_copy(update={"sampling": greedy.sampling.model_copy(update=grammar)})  # type: ignore[attr-defined]
@@ -97,7 +102,9 @@ def test_reasoning_samples_grammar_and_the_context_window(families: dict[str, Pa
                 assert completion.text.lstrip().startswith("{")
 
 
-def test_a_checkpoint_vllm_cannot_load_is_one_sentence_not_a_traceback(tmp_path: Path, families: dict[str, Path]) -> None:
+def test_a_checkpoint_vllm_cannot_load_is_one_sentence_not_a_traceback(
+    tmp_path: Path, families: dict[str, Path]
+) -> None:
     broken = tmp_path / "broken"
     broken.mkdir()
     for file in families["llama"].iterdir():

@@ -11,8 +11,8 @@ QWEN = (
 GEMMA = (  # folds a system message into the user turn by itself
     "{% if messages[0]['role'] == 'system' %}{% set first = messages[0]['content'] + '\n\n' %}"
     "{% set rest = messages[1:] %}{% else %}{% set first = '' %}{% set rest = messages %}{% endif %}"
-    "{% for m in rest %}<start_of_turn>{{ m['role'] }}\n{{ first if loop.first }}{{ m['content'] | trim }}<end_of_turn>\n"
-    "{% endfor %}{% if add_generation_prompt %}<start_of_turn>model\n{% endif %}"
+    "{% for m in rest %}<start_of_turn>{{ m['role'] }}\n{{ first if loop.first }}{{ m['content'] | trim }}"
+    "<end_of_turn>\n{% endfor %}{% if add_generation_prompt %}<start_of_turn>model\n{% endif %}"
 )
 GEMMA_2 = (  # refuses a system message
     "{% if messages[0]['role'] == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}"

@@ -88,11 +88,16 @@ def main() -> None:
     with open_engine(margin) as engine:
         list(engine.generate(plan(margin)[0][:8]))  # warm-up
         by_margin = verdicts_per_second(engine, margin)
-    print(f"verdicts/s: margin {by_margin:.1f}, reasoning {by_reason:.2f}, ratio {by_margin / by_reason:.1f}", flush=True)
+    print(
+        f"verdicts/s: margin {by_margin:.1f}, reasoning {by_reason:.2f}, ratio {by_margin / by_reason:.1f}", flush=True
+    )
     slow = config("transformers", "reason", N_GENERATE)
     with open_engine(slow) as engine:
         plain = verdicts_per_second(engine, slow)
-    print(f"vLLM / transformers generate, same {4 * N_GENERATE} prompts, {MAX_TOKENS} tokens: {few / plain:.1f}", flush=True)
+    print(
+        f"vLLM / transformers generate, same {4 * N_GENERATE} prompts, {MAX_TOKENS} tokens: {few / plain:.1f}",
+        flush=True,
+    )
 
 
 if __name__ == "__main__":

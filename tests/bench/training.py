@@ -14,7 +14,9 @@ STEPS = 6
 def seconds_per_step(method: str, root: Path) -> float:
     """The median step of a short run, the first (warm-up) left out."""
     words = [f"configs/training/pocket-{method}.yaml", f"optim.max_steps={STEPS}", f"run.root={root}"]
-    done = subprocess.run([sys.executable, "-m", "training", *words], cwd=CHECKOUT, stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "training", *words], cwd=CHECKOUT, stdout=subprocess.PIPE, text=True, check=True
+    )
     metrics = Path(done.stdout.strip().splitlines()[-1]) / "metrics.jsonl"
     rows = [json.loads(line) for line in metrics.read_text().splitlines()]
     return median([row["step_s"] for row in rows if "step_s" in row][1:])
