@@ -62,6 +62,6 @@ def run(command: list[str]) -> str:
             last = line.strip() or last
     if process.returncode:
         raise EvenhandError(
-            f"the step above failed (exit code {process.returncode}); once that is put right, the same command continues"
+            f"the step above failed (exit code {process.returncode}); once put right, the same command continues"
         )
     return last
