@@ -62,7 +62,8 @@ def by_hand(folder: Path, text: str, extra: str = "") -> torch.Tensor:
     ids = tokenizer.encode(f"<user>{text}</s><assistant>", add_special_tokens=False)
     ids += [tokenizer.convert_tokens_to_ids(token) for token in extra]
     with torch.no_grad():
-        return model(torch.tensor([ids])).logits[0, -1].log_softmax(dim=-1)
+        logits: torch.Tensor = model(torch.tensor([ids])).logits
+    return logits[0, -1].log_softmax(dim=-1)
 
 
 def test_a_margin_is_the_log_softmax_over_the_whole_vocabulary_behind_the_prompt(checkpoint: Path) -> None:
@@ -130,7 +131,13 @@ def test_an_answer_ends_at_any_token_that_the_checkpoint_ends_with(checkpoint: P
 
 
 def test_the_checkpoints_own_generation_config_changes_nothing(checkpoint: Path, tmp_path: Path) -> None:
-    habits = {"repetition_penalty": 9.0, "do_sample": True, "temperature": 3.0, "top_k": 2, "max_length": 5}
+    habits: dict[str, Any] = {
+        "repetition_penalty": 9.0,
+        "do_sample": True,
+        "temperature": 3.0,
+        "top_k": 2,
+        "max_length": 5,
+    }
     folder = save_checkpoint(tmp_path, **habits)
     plain, other = (answers(config(f, "reason", sampling={"max_tokens": 12})) for f in (checkpoint, folder))
     assert {t: c[0].text for t, c in plain.items()} == {t: c[0].text for t, c in other.items()}

@@ -51,7 +51,7 @@ def byte_tokenizer(*, word_start: bool = False, digits: str = "split") -> Any:
     letters = sorted(pre_tokenizers.ByteLevel.alphabet())
     vocabulary = {token: i for i, token in enumerate(["<s>", "</s>", *letters])}
     tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
-    steps = [normalizers.Prepend("_")] if word_start else []
+    steps: list[Any] = [normalizers.Prepend("_")] if word_start else []
     if digits == "byte":
         steps += [normalizers.Replace("1", "#a"), normalizers.Replace("2", "$b")]
     if steps:
