@@ -38,8 +38,17 @@ class Planned:
 
 
 def run_path(root: Path, kind: str, name: str, config: BaseModel, free_of_effect: set[str] | None = None) -> Path:
-    """The directory of a run: same config, same directory. Keys that change no number are left out of the digest."""
-    content = {k: v for k, v in config.model_dump(mode="json").items() if k not in (free_of_effect or set())}
+    """The directory of a run: same config, same directory.
+
+    free_of_effect: keys that change no number ("run", "engine.timeout_s"); they are left out of the digest.
+    """
+    content = config.model_dump(mode="json")
+    for key in free_of_effect or set():
+        *sections, last = key.split(".")
+        node = content
+        for section in sections:
+            node = node.get(section, {})
+        node.pop(last, None)
     return root / kind / f"{name}-{digest(content, 8)}"
 
 

@@ -87,6 +87,14 @@ class RunConfig(Closed):
     shard_size: int = Field(default=256, ge=1)  # prompts between two writes
 
 
+# Where a server stands and how patiently it is asked, how much memory an engine takes: no answer depends on it.
+FREE_OF_EFFECT = {
+    "run",
+    *(f"engine.{key}" for key in ("base_url", "api_key_env", "concurrency", "timeout_s", "max_retries")),
+    *(f"engine.{key}" for key in ("gpu_memory_utilization", "cpu_kv_cache_gib")),
+}
+
+
 class InferenceConfig(Closed):
     """A sampling run."""
 

@@ -13,7 +13,7 @@ from benchmarks.records import Completion, Prompt
 from benchmarks.render import render
 from benchmarks.rundir import append_completions, finish, is_done, open_run, read_completions, run_path, write_plan
 from benchmarks.sources import item_set_hash, load_items
-from inference.config import InferenceConfig
+from inference.config import FREE_OF_EFFECT, InferenceConfig
 from inference.engine import Engine, open_engine
 
 
@@ -68,7 +68,7 @@ def parse_shard(text: str) -> tuple[int, int]:
 def sample(config: InferenceConfig, shard: tuple[int, int] | None = None) -> Path:
     """Run (or continue) a sampling run and return its directory. DONE.json appears when nothing is owed."""
     prompts, items_hash = plan(config)
-    path = run_path(config.run.root, "inference", config.name, config, {"run"})
+    path = run_path(config.run.root, "inference", config.name, config, FREE_OF_EFFECT)
     open_run(path, config, items_hash, model_facts(config))
     write_plan(path, prompts)
     if is_done(path):

@@ -11,7 +11,7 @@ from benchmarks.errors import ConfigError, DataError, ModelError
 from benchmarks.records import Completion, Prompt
 from benchmarks.rundir import is_done, read_completions, read_plan
 from inference import sampling
-from inference.config import InferenceConfig
+from inference.config import FREE_OF_EFFECT, InferenceConfig
 from inference.sampling import parse_shard, plan, sample
 
 
@@ -128,11 +128,14 @@ def test_a_changed_config_gets_another_directory_and_a_changed_root_or_shard_siz
         from benchmarks.rundir import run_path
 
         made = config(tmp_path, **changes)
-        return run_path(made.run.root, "inference", made.name, made, {"run"}).name
+        return run_path(made.run.root, "inference", made.name, made, FREE_OF_EFFECT).name
 
     assert name() == name(run={"root": tmp_path, "shard_size": 99})
     assert name() != name(sampling={"max_tokens": 9})
     assert name() != name(prompts={"template": "paper"})
+    server = {"kind": "openai", "base_url": "http://node1:8000/v1"}
+    assert name(engine=server) == name(engine={**server, "base_url": "http://node2:8000/v1", "concurrency": 3})
+    assert name(engine=server) != name(engine={**server, "json_mode": "json_object"})
 
 
 def test_a_run_whose_items_have_changed_since_is_refused(
