@@ -88,7 +88,8 @@ def collect(engine: Engine, prompts: Sequence[Prompt], path: Path, config: Infer
     batch: list[Completion] = []
     started, tokens = time.monotonic(), 0
     total = len(prompts) * config.sampling.n
-    with tqdm(total=total, unit="answer", dynamic_ncols=True, desc=config.name) as bar:
+    every = 0.5 if sys.stderr.isatty() else 30.0  # seconds; a job's log file is no screen
+    with tqdm(total=total, unit="answer", dynamic_ncols=True, desc=config.name, mininterval=every) as bar:
         try:
             for completion in engine.generate(prompts):
                 batch.append(completion)
