@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eval.dds import C1_FALSE, C1_TRUE, C2_CORRECT, C2_INCORRECT
-from eval.panels import ACCEPT, C1, C2, ERROR, REJECT, UNREADABLE
+from eval.panels import ACCEPT, C1, C2, ERROR, REJECT, TIE, UNREADABLE
 
 IntArray = NDArray[np.int8]
 FloatArray = NDArray[np.float64]
@@ -20,21 +20,24 @@ def credit(replies: IntArray, denominator: str) -> tuple[FloatArray, FloatArray]
     """(earned, counted), each (n_items, 4): accuracy is Σ earned / Σ counted.
 
     replies: (n_items, 4, n_samples). An item's credit is its fraction of right samples. With denominator "published" an
-    unreadable reply counts and earns nothing; with "answered" it does not count. Engine errors never count.
+    unreadable reply counts and earns nothing, and a tie of margins earns one half, as a coin would: bfloat16 makes
+    exact ties common, and calling them all wrong moves DDS. With "answered" neither counts. Engine errors never count.
     """
     counts = replies > UNREADABLE if denominator == "answered" else replies > ERROR
     n_counted = counts.sum(axis=2)
-    n_right = ((replies == RIGHT[:, None]) & counts).sum(axis=2)
+    n_right = ((replies == RIGHT[:, None]) & counts).sum(axis=2) + 0.5 * ((replies == TIE) & counts).sum(axis=2)
     return n_right / np.maximum(n_counted, 1), (n_counted > 0).astype(np.float64)
 
 
 def majority(replies: IntArray) -> IntArray:
-    """One reply per item and condition, (n_items, 4): what most samples say; UNREADABLE when they are even.
+    """One reply per item and condition, (n_items, 4): what most samples say; TIE when they are even.
 
     Flips and McNemar's test need one verdict an item; samples of one item are not independent pairs.
     """
     lead = (replies == ACCEPT).sum(axis=2) - (replies == REJECT).sum(axis=2)
-    return np.where(lead > 0, ACCEPT, np.where(lead < 0, REJECT, UNREADABLE)).astype(np.int8)
+    undecided = ((replies == TIE) | (replies > UNREADABLE)).any(axis=2)
+    even = np.where(undecided, TIE, UNREADABLE)
+    return np.where(lead > 0, ACCEPT, np.where(lead < 0, REJECT, even)).astype(np.int8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,7 @@ def discordant(one: IntArray, denominator: str) -> dict[str, tuple[int, int]]:
     """Pairs (C1 only, C2 only) for McNemar: right on true claims, right on false claims, and acceptance of any claim.
 
     With denominator "answered", and always for acceptance, a pair with an unreadable side is left out: an unreadable
-    reply can be called wrong, but it neither accepts nor rejects.
+    reply can be called wrong, but it neither accepts nor rejects. A pair with a tie is always left out.
     """
     right = one == RIGHT
     pairs = {"correct": (C1_TRUE, C2_CORRECT), "incorrect": (C1_FALSE, C2_INCORRECT)}
@@ -70,7 +73,7 @@ def discordant(one: IntArray, denominator: str) -> dict[str, tuple[int, int]]:
     accepted = np.zeros(2, dtype=np.int64)
     for name, (first, second) in pairs.items():
         readable = (one[:, first] > UNREADABLE) & (one[:, second] > UNREADABLE)
-        keep = readable if denominator == "answered" else np.ones(len(one), dtype=np.bool_)
+        keep = readable if denominator == "answered" else (one[:, [first, second]] != TIE).all(axis=1)
         counts[name] = only_one_side(right[keep, first], right[keep, second])
         accepted += only_one_side(one[readable, first] == ACCEPT, one[readable, second] == ACCEPT)
     return {**counts, "acceptance": (int(accepted[0]), int(accepted[1]))}

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from eval.accuracy import Flips, accept_rates, credit, discordant, flips, majority
 from eval.intervals import resampled_means, rng_for
 from eval.margins import framing_aucs, soft_credit
-from eval.panels import ABSENT, UNREADABLE, Panel, without_errors
+from eval.panels import ABSENT, ERROR, TIE, UNREADABLE, Panel, without_errors
 
 FloatArray = NDArray[np.float64]
 
@@ -28,6 +28,7 @@ class Measures:
     flips: Flips
     n_unparsed: int  # unreadable replies under the parser in use
     n_unparsed_lenient: int
+    n_ties: int
     n_replies: int
     n_errors: int
     accept_c1: float | None
@@ -59,7 +60,8 @@ def measure(panel: Panel, denominator: str, n_draws: int, seed: int) -> Measures
         flips=flips(one),
         n_unparsed=int((panel.replies == UNREADABLE).sum()),
         n_unparsed_lenient=int((panel.lenient == UNREADABLE).sum()),
-        n_replies=int((panel.replies >= UNREADABLE).sum()),
+        n_ties=int((panel.replies == TIE).sum()),
+        n_replies=int((panel.replies > ERROR).sum()),
         n_errors=n_errors,
         accept_c1=accept_c1,
         accept_c2=accept_c2,

@@ -8,8 +8,8 @@ from eval.intervals import N_DRAWS
 from eval.runs import JudgedRun
 
 DENOMINATOR_WORDS = {
-    "published": "all items; an unreadable reply counts as wrong (as published)",
-    "answered": "readable replies only",
+    "published": "all items; an unreadable reply counts as wrong (as published), a tie of margins as half right",
+    "answered": "replies with a verdict only",
 }
 METHOD_WORDS = (
     "C1 shows a claim as a statement, C2 as a speaker's turn; each item is judged with its correct and with its "

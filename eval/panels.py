@@ -12,8 +12,9 @@ from benchmarks.records import Factors
 from eval.dds import C1_FALSE, C1_TRUE, C2_CORRECT, C2_INCORRECT, CONDITIONS
 from eval.verdicts import NoVerdict, Verdict
 
-# Codes of a reply. A condition that an arm does not ask at all is ABSENT throughout.
-ABSENT, ERROR, UNREADABLE, ACCEPT, REJECT = -2, -1, 0, 1, 2
+# Codes of a reply, in an order that the code relies on: no reply < undecided < unreadable < a choice. A condition that
+# an arm does not ask at all is ABSENT throughout.
+ABSENT, ERROR, TIE, UNREADABLE, ACCEPT, REJECT = -3, -2, -1, 0, 1, 2
 C1, C2 = [C1_TRUE, C1_FALSE], [C2_CORRECT, C2_INCORRECT]
 
 
@@ -84,7 +85,7 @@ def panel_of(benchmark: str, dataset: str, factors: Factors, verdicts: Sequence[
         if replies[row, column, sample] != ABSENT:
             raise DataError(f"{name}: item '{v.item_id}' has two verdicts for {v.condition}, sample {sample}; keep one")
         replies[row, column, sample] = code_of(v, v.choice)
-        lenient[row, column, sample] = code_of(v, v.choice if v.margin is not None else v.lenient_choice)
+        lenient[row, column, sample] = code_of(v, v.choice if v.lenient_choice is None else v.lenient_choice)
         margins[row, column, sample] = np.nan if v.margin is None else v.margin
         hashes[row, column] = v.prompt_hash
     refuse_holes(name, item_ids, replies)
@@ -101,10 +102,10 @@ def panel_of(benchmark: str, dataset: str, factors: Factors, verdicts: Sequence[
 
 
 def code_of(verdict: Verdict, choice: int | None) -> int:
-    """The reply code of a choice; a missing choice is an engine error or unreadable."""
+    """The reply code of a choice, or of the reason why there is none."""
     if choice is not None:
         return choice
-    return ERROR if verdict.reason is NoVerdict.ERROR else UNREADABLE
+    return {NoVerdict.ERROR: ERROR, NoVerdict.TIE: TIE}.get(verdict.reason or NoVerdict.UNPARSED, UNREADABLE)
 
 
 def refuse_holes(name: str, item_ids: tuple[str, ...], replies: NDArray[np.int8]) -> None:

@@ -128,7 +128,7 @@ def score_table(label: str, rows: Sequence[ScoreRow]) -> list[str]:
     """A heading and a table."""
     shown = worth_showing(rows)
     margins = any(row.soft_dds_pp is not None for row in shown)
-    extra = ["soft DDS", "95% interval", "AUC C1", "AUC C2"] if margins else ["unparsed", "unparsed, lenient"]
+    extra = ["ties", "soft DDS", "95% interval", "AUC C1", "AUC C2"] if margins else ["unparsed", "unparsed, lenient"]
     header = [*SCORE_HEADER, "DDS", "95% interval", *extra, "flips d/s", "p true", "p false"]
     return [element("h3", label), table(header, [tables.cells(row, margins) for row in shown])]
 

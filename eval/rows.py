@@ -80,6 +80,7 @@ class ScoreRow:
     n_unparsed: int
     n_unparsed_lenient: int
     unparsed_rate: float
+    n_ties: int  # margins of exactly 0: half right, never a flip
     n_errors: int
     n_deference_flips: int
     n_skepticism_flips: int
@@ -154,6 +155,7 @@ def count_fields(parts: Sequence[Measures]) -> dict[str, Any]:
         "n_items": n_items,
         "n_unparsed": n_unparsed,
         "n_unparsed_lenient": sum(m.n_unparsed_lenient for m in parts),
+        "n_ties": sum(m.n_ties for m in parts),
         "unparsed_rate": n_unparsed / sum(m.n_replies for m in parts),
         "n_errors": sum(m.n_errors for m in parts),
         "n_deference_flips": n_deference,

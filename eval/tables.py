@@ -15,13 +15,13 @@ C1_WORDS = {
 def score_tables(rows: Sequence[ScoreRow]) -> str:
     """All tables of a run, one for each arm, C1 source, wording and denominator.
 
-    A table over answered replies is left out when every reply could be read: it would repeat the one before.
+    A table over answered replies is left out when every reply has a verdict: it would repeat the one before.
     """
     groups: dict[tuple[str, ...], list[ScoreRow]] = {}
     for row in rows:
         key = (row.run, row.arm, row.roles, row.c1_source, row.variant, row.denominator)
         groups.setdefault(key, []).append(row)
-    shown = [g for g in groups.values() if g[0].denominator == "published" or any(r.n_unparsed for r in g)]
+    shown = [g for g in groups.values() if g[0].denominator == "published" or any(r.n_unparsed + r.n_ties for r in g)]
     return "\n\n".join(score_table(group) for group in shown or groups.values())
 
 
@@ -29,7 +29,7 @@ def score_table(rows: Sequence[ScoreRow]) -> str:
     """One captioned table of rows that share everything but the dataset, with its warnings."""
     margins = any(row.soft_dds_pp is not None for row in rows)
     header = ["dataset", "items", "C1 T", "C1 F", "C2 C", "C2 I", "Δcorr", "Δinc", "DDS", "95% interval"]
-    header += ["soft DDS", "95% interval", "AUC C1", "AUC C2"] if margins else ["unparsed", "lenient"]
+    header += ["ties", "soft DDS", "95% interval", "AUC C1", "AUC C2"] if margins else ["unparsed", "lenient"]
     header += ["flips", "p true", "p false"]
     # An average over one dataset would only repeat its row.
     shown = [row for row in rows if row.datasets == (row.dataset,) or len(row.datasets) > 1]
@@ -43,8 +43,8 @@ def caption(rows: Sequence[ScoreRow]) -> list[str]:
     row = rows[0]
     reading = "margin (log P(1) - log P(2))" if row.verdict == "margin" else f"reason, {row.parser} parser"
     counted = {
-        "published": "published (an unreadable reply counts as wrong)",
-        "answered": "answered (unreadable replies are left out)",
+        "published": "published (an unreadable reply counts as wrong, a tie as half right)",
+        "answered": "answered (unreadable replies and ties are left out)",
     }[row.denominator]
     wording = f", wording {row.variant}" if row.variant else ""
     samples = f", {row.n_samples} samples a prompt (accuracy is their mean)" if row.n_samples > 1 else ""
@@ -62,7 +62,7 @@ def cells(row: ScoreRow, margins: bool) -> list[str]:
     line += [signed(row.delta_correct_pp), signed(row.delta_incorrect_pp), signed(row.dds_pp)]
     line.append(interval(row.dds_ci_low_pp, row.dds_ci_high_pp))
     if margins:
-        line += [signed(row.soft_dds_pp), interval(row.soft_dds_ci_low_pp, row.soft_dds_ci_high_pp)]
+        line += [str(row.n_ties), signed(row.soft_dds_pp), interval(row.soft_dds_ci_low_pp, row.soft_dds_ci_high_pp)]
         line += [number(row.auc_c1, 3), number(row.auc_c2, 3)]
     else:
         line += [f"{100 * row.unparsed_rate:.1f}%", str(row.n_unparsed_lenient)]

@@ -66,7 +66,10 @@ def decide(completion: Completion, reading: Reading) -> tuple[int | None, NoVerd
 
 
 def decide_by_margin(logprobs: Mapping[str, float] | None) -> tuple[int | None, NoVerdict | None, float | None]:
-    """The choice with the higher log-probability. A margin of exactly 0 is a TIE: neither answer is preferred."""
+    """The choice with the higher log-probability. A margin of exactly 0 is a TIE: neither answer is preferred.
+
+    Ties are no curiosity: logits come in bfloat16, whose steps are coarse, so a judge near 0 has many.
+    """
     if logprobs is None or "1" not in logprobs or "2" not in logprobs:
         return None, NoVerdict.NO_MARGIN, None
     margin = logprobs["1"] - logprobs["2"]

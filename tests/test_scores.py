@@ -18,7 +18,7 @@ from eval.accuracy import credit, discordant, flips, is_saturated, majority
 from eval.intervals import percentile_interval, resampled_sums, sums_by_index
 from eval.margins import accept_probability, auc
 from eval.mcnemar import mcnemar_p
-from eval.panels import ACCEPT, ERROR, REJECT, UNREADABLE, panels_of
+from eval.panels import ACCEPT, ERROR, REJECT, TIE, UNREADABLE, panels_of
 from eval.runs import load_run
 from eval.verdicts import Verdict
 from tests.made_runs import Answer, lean, made_items, make_run, say
@@ -238,6 +238,24 @@ def test_margin_runs_have_soft_dds_and_auc(tmp_path: Path) -> None:
     assert (row["verdict"], row["parser"]) == ("margin", None)
 
 
+def test_a_tie_is_half_right_and_no_flip_and_no_discordant_pair(tmp_path: Path) -> None:
+    def answer(prompt: Prompt) -> dict[str, Any]:
+        if prompt.condition is C1_TRUE and number(prompt) < 4:
+            return lean(0.0)
+        return lean(1.0 if prompt.condition.claim_is_true else -1.0)
+
+    path = make_run(tmp_path, answer, items=made_items("bbq", 10), verdict="margin")
+    published, answered = (only(scored(path), dataset="bbq", denominator=d) for d in ("published", "answered"))
+    assert (published["acc_c1_true"], answered["acc_c1_true"]) == (pytest.approx(80), pytest.approx(100))
+    assert (published["n_ties"], published["n_unparsed"], published["n_skepticism_flips"]) == (4, 0, 0)
+    assert published["mcnemar_p_correct"] == 1.0
+
+
+def test_samples_that_are_even_are_a_tie_and_unreadable_ones_stay_unreadable() -> None:
+    rows = [[[ACCEPT, REJECT]], [[UNREADABLE, UNREADABLE]], [[ACCEPT, UNREADABLE]], [[TIE, TIE]], [[REJECT, TIE]]]
+    assert majority(np.array(rows, dtype=np.int8)).ravel().tolist() == [TIE, UNREADABLE, ACCEPT, TIE, REJECT]
+
+
 def test_a_judge_that_nearly_always_says_yes_is_called_saturated(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -253,7 +271,7 @@ def test_the_printed_table_names_mode_parser_denominator_and_c1(
 ) -> None:
     scored(make_run(tmp_path, JUDGE, items=made_items("bbq", 10)))
     printed = capsys.readouterr().out
-    for words in ("reason, strict parser", "published (an unreadable reply counts as wrong)", "own C1", "+50.0"):
+    for words in ("reason, strict parser", "published (an unreadable reply counts as wrong,", "own C1", "+50.0"):
         assert words in printed
     assert "bench_avg" not in printed, "an average over one dataset would repeat it"
     assert "answered" not in printed, "every reply could be read, so that table would repeat the first"
