@@ -1,0 +1,33 @@
+"""`accelerate launch -m training CONFIG [key=value ...]`, which is `evenhand train` on one device."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from benchmarks.command import run_main
+from training.config import SFTRun, load_training_config
+
+
+def main(argv: Sequence[str]) -> None:
+    """Fine-tune a judge with QLoRA, by SFT or DPO; the same command continues a run that was cut off."""
+    parser = argparse.ArgumentParser(
+        prog="evenhand train",
+        description=main.__doc__,
+        epilog="example: accelerate launch -m training configs/training/pocket-sft.yaml optimiser.max_steps=40",
+    )
+    parser.add_argument("config", help="a YAML file under configs/training, or a run's own config.yaml")
+    parser.add_argument("overrides", nargs="*", metavar="key=value", help="override single keys of the config")
+    words = parser.parse_intermixed_args(argv)
+    config = load_training_config([words.config, *words.overrides])
+    if isinstance(config, SFTRun):  # the trainers take seconds to import; a wrong config is told before
+        from training.sft import train_sft
+
+        print(train_sft(config))
+    else:
+        from training.dpo import train_dpo
+
+        print(train_dpo(config))
+
+
+if __name__ == "__main__":
+    sys.exit(run_main(main))

@@ -1,0 +1,48 @@
+"""A run's config → the arguments that TRL's SFTConfig and DPOConfig have in common."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from benchmarks.errors import ConfigError
+from training.config import TrainingConfig
+from training.run import CHECKPOINTS_DIR
+
+
+def shared_arguments(config: TrainingConfig, path: Path) -> dict[str, Any]:
+    """Keyword arguments for SFTConfig and DPOConfig. Raises ConfigError for fp16 on CPU, which torch cannot train in."""
+    on_gpu = torch.cuda.is_available()
+    wanted = config.optimiser
+    if wanted.mixed_precision == "fp16" and not on_gpu:
+        raise ConfigError("optimiser.mixed_precision: fp16 needs a GPU; write bf16 or no")
+    return {
+        "output_dir": str(path / CHECKPOINTS_DIR),
+        "run_name": path.name,
+        "optim": "adamw_torch",
+        "learning_rate": wanted.learning_rate,
+        "lr_scheduler_type": wanted.schedule,
+        "warmup_steps": wanted.warmup_ratio,  # below 1 it is a share of all steps
+        "weight_decay": wanted.weight_decay,
+        "max_grad_norm": wanted.max_grad_norm,
+        "per_device_train_batch_size": wanted.per_device_batch_size,
+        "gradient_accumulation_steps": wanted.gradient_accumulation_steps,
+        "num_train_epochs": wanted.epochs,
+        "max_steps": wanted.max_steps or -1,
+        "train_sampling_strategy": "sequential" if wanted.order == "whole_items" else "random",
+        "bf16": wanted.mixed_precision == "bf16",
+        "fp16": wanted.mixed_precision == "fp16",
+        "gradient_checkpointing": wanted.gradient_checkpointing,
+        "seed": wanted.seed,
+        "max_length": None,  # nothing is cut: over-long prompts were left out and listed
+        "use_cpu": not on_gpu,
+        "dataloader_pin_memory": on_gpu,
+        "eval_strategy": "no",  # an evaluation every 100 steps cost a published run a fifth of its time
+        "save_strategy": "steps",
+        "save_steps": config.run.save_steps,
+        "save_total_limit": config.run.keep_checkpoints,
+        "logging_steps": config.run.logging_steps,
+        "logging_nan_inf_filter": False,  # a loss that is no number must be seen, not averaged away
+        "report_to": list(config.run.report_to),
+        "ddp_find_unused_parameters": False,
+    }

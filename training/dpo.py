@@ -1,0 +1,67 @@
+"""Direct preference optimisation of the right verdict over the wrong one with TRL's DPOTrainer (K.3, Tables 36, 37)."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from datasets import Dataset
+from transformers import set_seed
+from trl import DPOConfig, DPOTrainer
+
+from training.arguments import shared_arguments
+from training.callbacks import DivergenceGuard, GradientCheck, MarkComplete, MetricsFile
+from training.config import DPORun
+from training.examples import Example, dpo_row
+from training.qlora import count_trainable, load_base, lora_config, score_answers_only, set_adapter_dtype
+from training.run import close_training, last_checkpoint, open_training
+
+
+class TokenisedDPOTrainer(DPOTrainer):
+    """DPOTrainer for examples in tokens. TRL's own tokenises prompt and answer as one text, where they could merge."""
+
+    def _prepare_dataset(self, dataset: Dataset, *_: Any) -> Dataset:
+        return dataset
+
+
+def train_dpo(config: DPORun) -> Path:
+    """Train (or continue) a DPO run and return its directory. A completed run is left as it is."""
+    run = open_training(config)
+    if run.is_done:
+        print(f"{run.path}: complete already")
+        return run.path
+    set_seed(config.optimiser.seed)  # the adapter's first weights are drawn before the trainer seeds itself
+    score_answers_only()
+    trainer = TokenisedDPOTrainer(
+        model=load_base(
+            run.base, config.quantisation
+        ),  # the base, not the SFT model; without its adapter: the reference
+        args=DPOConfig(
+            **shared_arguments(config, run.path),
+            beta=config.beta,
+            precompute_ref_log_probs=config.precompute_reference,
+            disable_dropout=False,  # TRL would otherwise switch off the adapter's dropout too
+        ),
+        train_dataset=Dataset.from_list([dpo_row(example) for example in run.examples]),
+        processing_class=run.tokenizer,
+        peft_config=lora_config(config.lora),
+        callbacks=[
+            MetricsFile(run.path),
+            GradientCheck(),
+            MarkComplete(run.path),
+            DivergenceGuard(run.path, config.guard, math.log(2)),
+        ],
+    )
+    set_adapter_dtype(trainer.model, config.lora)
+    check_pairs(trainer.train_dataset, run.examples)
+    trainer.train(resume_from_checkpoint=last_checkpoint(run.path))
+    close_training(run, trainer, {"method": "dpo", "n_trainable": count_trainable(trainer.model)})
+    return run.path
+
+
+def check_pairs(rows: Iterable[Mapping[str, Sequence[int]]], examples: Sequence[Example]) -> None:
+    """Asserts that TRL compares exactly the two verdicts (and EOS) behind the whole prompt."""
+    for row, example in zip(rows, examples, strict=True):
+        assert tuple(row["prompt_ids"]) == example.prompt_ids, example.item_id
+        assert tuple(row["chosen_ids"]) == example.right_ids, example.item_id
+        assert tuple(row["rejected_ids"]) == example.wrong_ids, example.item_id

@@ -1,0 +1,136 @@
+"""Items → training examples: the prompts that inference asks, the right verdict behind them, and nothing else learnt.
+
+Prompt and answer are tokenised apart, so that no token can straddle them, and a prompt too long is left out whole.
+"""
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.chat import AnswerTokens, answer_tokens, encode, render_chat
+from benchmarks.errors import DataError, ModelError
+from benchmarks.records import Condition, Item
+from benchmarks.render import render
+from training.config import CONDITIONS, TrainingConfig
+
+IGNORED = -100  # the label that puts no loss on a position
+ACCEPT, REJECT = "1", "2"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """One item under one condition, in tokens."""
+
+    item_id: str
+    condition: Condition
+    prompt_ids: tuple[int, ...]  # rendered as for inference, with the tokens that every answer starts with behind it
+    right_ids: tuple[int, ...]  # the verdict's one token, and EOS if it is learnt
+    wrong_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Excluded:
+    """A prompt left out for its length."""
+
+    item_id: str
+    dataset: str
+    condition: Condition
+    prompt_tokens: int
+
+
+def make_examples(
+    items: Iterable[Item], config: TrainingConfig, tokenizer: Any
+) -> tuple[list[Example], list[Excluded]]:
+    """The examples in the order of the items, and the prompts over max_prompt_length.
+
+    Raises ModelError when a verdict takes more than one token or EOS serves as padding, DataError when nothing is left.
+    """
+    answers = answer_tokens(tokenizer, (ACCEPT, REJECT))
+    end = end_of_answer(tokenizer) if config.examples.loss_on_eos else ()
+    examples, excluded = [], []
+    for item, condition, prompt_ids in encoded_prompts(items, config, tokenizer, answers):
+        if len(prompt_ids) > config.examples.max_prompt_length:
+            excluded.append(
+                Excluded(item_id=item.item_id, dataset=item.dataset, condition=condition, prompt_tokens=len(prompt_ids))
+            )
+            continue
+        right, wrong = (ACCEPT, REJECT) if condition.claim_is_true else (REJECT, ACCEPT)
+        examples.append(
+            Example(
+                item_id=item.item_id,
+                condition=condition,
+                prompt_ids=prompt_ids,
+                right_ids=(answers.ids[right], *end),
+                wrong_ids=(answers.ids[wrong], *end),
+            )
+        )
+    if not examples:
+        raise DataError(
+            f"all {len(excluded)} prompts are longer than examples.max_prompt_length = "
+            f"{config.examples.max_prompt_length} tokens; raise it or take other data"
+        )
+    return examples, excluded
+
+
+def encoded_prompts(
+    items: Iterable[Item], config: TrainingConfig, tokenizer: Any, answers: AnswerTokens
+) -> Iterator[tuple[Item, Condition, tuple[int, ...]]]:
+    """Every item under every condition of the config, as the token ids that an engine would read a margin behind."""
+    wanted = config.examples
+    for item in items:
+        for condition in CONDITIONS[wanted.conditions]:
+            prompt = render(
+                item, condition, template=wanted.template, answer_form="one_token", speakers=wanted.speakers
+            )
+            text = render_chat(tokenizer, prompt.messages, wanted.format, config.model.chat_template_args)
+            yield item, condition, (*encode(tokenizer, text, wanted.format), *answers.lead)
+
+
+def end_of_answer(tokenizer: Any) -> tuple[int, ...]:
+    """EOS as the end of an answer. Raises ModelError when padding could hide it from the loss."""
+    if tokenizer.eos_token_id is None:
+        raise ModelError(f"{tokenizer.name_or_path}: the tokenizer names no EOS token; set examples.loss_on_eos=false")
+    if tokenizer.pad_token_id == tokenizer.eos_token_id:
+        raise ModelError(
+            f"{tokenizer.name_or_path}: the padding token is EOS, so EOS could not be learnt; give it another padding token"
+        )
+    return (tokenizer.eos_token_id,)
+
+
+def set_padding(tokenizer: Any) -> None:
+    """Give a tokenizer without padding (Llama-3.1, Mistral) a token for it that is not EOS. Padding is masked anyway."""
+    vocabulary = tokenizer.get_vocab()
+    known = (tokenizer.pad_token, "<|finetune_right_pad_id|>", "<pad>", tokenizer.unk_token, tokenizer.bos_token)
+    for token in known:
+        if token in vocabulary and token != tokenizer.eos_token:
+            tokenizer.pad_token = token
+            return
+    raise ModelError(f"{tokenizer.name_or_path}: no token but EOS can serve as padding; add a padding token to it")
+
+
+def shuffled_by_item(examples: Sequence[Example], seed: int) -> list[Example]:
+    """The examples with the items shuffled and each item's conditions kept together."""
+    by_item: dict[str, list[Example]] = {}
+    for example in examples:
+        by_item.setdefault(example.item_id, []).append(example)
+    groups = list(by_item.values())
+    random.Random(seed).shuffle(groups)
+    return [example for group in groups for example in group]
+
+
+def sft_row(example: Example) -> dict[str, list[int]]:
+    """What TRL's SFTTrainer takes: token ids, and labels that are IGNORED but for the answer."""
+    return {
+        "input_ids": [*example.prompt_ids, *example.right_ids],
+        "labels": [IGNORED] * len(example.prompt_ids) + list(example.right_ids),
+    }
+
+
+def dpo_row(example: Example) -> dict[str, list[int]]:
+    """What TRL's DPOTrainer makes of a pair: prompt, chosen and rejected tokens."""
+    return {
+        "prompt_ids": list(example.prompt_ids),
+        "chosen_ids": list(example.right_ids),
+        "rejected_ids": list(example.wrong_ids),
+    }

@@ -1,0 +1,122 @@
+"""The frozen base in NF4, the adapter on it, and the checks that gradients reach the adapter. The same on CPU and CUDA."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from peft import LoraConfig
+from transformers import AutoModelForCausalLM, BitsAndBytesConfig
+
+from benchmarks.errors import ModelError
+from training.config import LoraSettings, QuantisationConfig
+
+FIRST_LAYER = ".layers.0."
+# Gemma-3's image encoder has projections of the same names; a judge of text trains none of it.
+NOT_LANGUAGE = r".*(vision_tower|vision_model|multi_modal_projector).*"
+
+
+def load_base(folder: Path, quantisation: QuantisationConfig, *, attention: str | None = None) -> Any:
+    """The frozen base model on this process's device: NF4 as the paper's (Table 34), or plain bf16.
+
+    attention: a transformers attention implementation; None takes eager on CPU, where the backward pass of torch's
+    fused attention takes a quarter of a step, and the model's own default on CUDA.
+    Raises ModelError when the checkpoint cannot be loaded.
+    """
+    on_gpu = torch.cuda.is_available()
+    arguments: dict[str, Any] = {
+        "dtype": torch.bfloat16,
+        "attn_implementation": attention or (None if on_gpu else "eager"),
+    }
+    if on_gpu:  # each process that `accelerate launch` starts takes its own GPU
+        arguments["device_map"] = {"": int(os.environ.get("LOCAL_RANK", "0"))}
+    if quantisation.kind == "nf4":
+        arguments["quantization_config"] = BitsAndBytesConfig(
+            load_in_4bit=True,
+            bnb_4bit_quant_type="nf4",
+            bnb_4bit_use_double_quant=quantisation.double_quant,
+            bnb_4bit_compute_dtype=getattr(torch, quantisation.compute_dtype),
+        )
+    try:
+        model = AutoModelForCausalLM.from_pretrained(folder, **arguments)
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{folder}: the model cannot be loaded ({' '.join(str(error).split())[:300]})") from None
+    keep_unpacked(model)
+    return model
+
+
+def keep_unpacked(model: Any) -> None:
+    """Keep bitsandbytes from repacking weights for inference on CPU, for good.
+
+    On CPUs with AVX512-BF16 a 4-bit layer repacks its weights at its first forward pass in eval mode, and from then on
+    no gradient flows through it, in train mode too. An evaluation, or DPO's reference pass before training, would ruin
+    the run without an error.
+    """
+    from bitsandbytes.nn import Linear4bit
+
+    for module in model.modules():
+        if isinstance(module, Linear4bit):
+            module.support_avx512bf16_for_cpu = False
+
+
+def lora_config(settings: LoraSettings) -> LoraConfig:
+    """The adapter as PEFT wants it."""
+    return LoraConfig(
+        r=settings.r,
+        lora_alpha=settings.alpha,
+        lora_dropout=settings.dropout,
+        bias="none",
+        task_type="CAUSAL_LM",
+        target_modules=list(settings.target_modules),
+        exclude_modules=NOT_LANGUAGE,
+    )
+
+
+def set_adapter_dtype(model: Any, settings: LoraSettings) -> None:
+    """Give the trainable weights their dtype. To be called after TRL's trainer is built and before it trains.
+
+    TRL casts the adapters of a quantised model to bf16, which has 8 bits of mantissa: an optimiser step of a few
+    thousandths of a weight is lost. Pure bf16 adapters did not learn the embedded task at all.
+    """
+    dtype = getattr(torch, settings.dtype)
+    for _, parameter in trainable(model):
+        parameter.data = parameter.data.to(dtype)
+
+
+def trainable(model: Any) -> Iterator[tuple[str, Any]]:
+    """Name and tensor of every weight that trains."""
+    return ((name, parameter) for name, parameter in model.named_parameters() if parameter.requires_grad)
+
+
+def count_trainable(model: Any) -> int:
+    """How many numbers train."""
+    return sum(parameter.numel() for _, parameter in trainable(model))
+
+
+def refuse_blocked_gradients(model: Any, step: int) -> None:
+    """Raises ModelError when, after a backward pass, a first-layer adapter has no gradient or only zeros.
+
+    The second LoRA factor (B) starts at zero, and so the first one (A) gets no gradient before B has moved: B is looked at.
+    """
+    first = [(name, p.grad) for name, p in trainable(model) if FIRST_LAYER in name and "lora_B" in name]
+    blocked = [name for name, gradient in first if gradient is None or not torch.count_nonzero(gradient)]
+    if blocked or not first:
+        raise ModelError(
+            f"step {step}: no gradient reaches {', '.join(blocked[:3]) or 'any adapter of the first layer'}, so the model "
+            "cannot learn. On CPU this happens when bitsandbytes has packed the weights for inference "
+            "(training.qlora.keep_unpacked prevents it); else look at lora.target_modules"
+        )
+
+
+def score_answers_only() -> None:
+    """Make TRL project only the answer's positions onto the vocabulary on CPU, as it does on CUDA.
+
+    TRL 1.16 does so only where Triton runs; elsewhere it scores every position of the prompt and throws the result
+    away, which more than doubles the time of a step here.
+    """
+    import trl.trainer.utils as trl_utils
+
+    if not torch.cuda.is_available():
+        assert hasattr(trl_utils, "_use_triton"), "another TRL than the locked one: look at its add_fused_lm_head"
+        trl_utils._use_triton = lambda device: True

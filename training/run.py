@@ -1,0 +1,103 @@
+"""A training run's directory and data: what SFT and DPO both do before their trainer and after it.
+
+`runs/training/<name>-<digest>/`: config.yaml, provenance.json, excluded.jsonl (prompts left out for their length),
+metrics.jsonl, checkpoints/ to continue from, adapter/, and DONE.json last.
+"""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from accelerate import PartialState
+
+from benchmarks.checkpoints import fingerprint, load_tokenizer, resolve
+from benchmarks.jsonl import sync_folder, write_jsonl
+from benchmarks.rundir import finish, is_done, open_run, run_path
+from benchmarks.sources import item_set_hash, load_items
+from training.config import TrainingConfig
+from training.examples import Example, make_examples, set_padding, shuffled_by_item
+
+ADAPTER_DIR = "adapter"
+ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors")
+CHECKPOINTS_DIR = "checkpoints"
+COMPLETE_FILE = "COMPLETE"  # in a checkpoint whose every file is written
+EXCLUDED_FILE = "excluded.jsonl"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenRun:
+    """A run directory that is ready to train in."""
+
+    path: Path
+    base: Path  # folder of the model that is trained
+    tokenizer: Any
+    examples: list[Example]
+    n_excluded: int
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the run was completed before."""
+        return is_done(self.path)
+
+
+def open_training(config: TrainingConfig) -> OpenRun:
+    """Create or find the run's directory, and make its examples. Raises DataError when data or model have changed."""
+    items = load_items(config.benchmarks)
+    base = resolve(config.model, download=PartialState().is_local_main_process)
+    tokenizer = load_tokenizer(base)
+    set_padding(tokenizer)
+    examples, excluded = make_examples(items, config, tokenizer)
+    if config.optimiser.order == "whole_items":
+        examples = shuffled_by_item(examples, config.optimiser.seed)
+    path = run_path(config.run.root, "training", config.name, config, {"run"})
+    with main_process_first() as is_main:
+        if is_main:
+            open_run(path, config, item_set_hash(items), fingerprint(config.model, base))
+            write_jsonl(path / EXCLUDED_FILE, (asdict(left_out) for left_out in excluded))
+    if PartialState().is_main_process:
+        print(
+            f"{path}: {len(examples)} examples from {len(items)} items; {len(excluded)} prompts longer than "
+            f"{config.examples.max_prompt_length} tokens left out (listed in {EXCLUDED_FILE})"
+        )
+    return OpenRun(path=path, base=base, tokenizer=tokenizer, examples=examples, n_excluded=len(excluded))
+
+
+@contextmanager
+def main_process_first() -> Iterator[bool]:
+    """Yields True in the main process of `accelerate launch`; the others wait until it has left the block."""
+    state = PartialState()
+    with state.main_process_first():
+        yield state.is_main_process
+
+
+def last_checkpoint(path: Path) -> Path | None:
+    """The newest whole checkpoint of a run; one that a kill left half written is passed over."""
+    whole = [file.parent for file in (path / CHECKPOINTS_DIR).glob(f"checkpoint-*/{COMPLETE_FILE}")]
+    return max(whole, key=lambda folder: int(folder.name.partition("-")[2]), default=None)
+
+
+def close_training(run: OpenRun, trainer: Any, facts: dict[str, Any]) -> None:
+    """Save the adapter, then DONE.json; the checkpoints to continue from are not needed any more."""
+    last = run.path / CHECKPOINTS_DIR / "last"
+    trainer.save_model(str(last))  # by every process: sharded weights are gathered
+    if not PartialState().is_main_process:
+        return
+    copy_adapter(last, run.path / ADAPTER_DIR)
+    counts = {"n_examples": len(run.examples), "n_excluded": run.n_excluded, "n_steps": trainer.state.global_step}
+    finish(run.path, {**counts, "epochs": trainer.state.epoch, **facts})
+    shutil.rmtree(run.path / CHECKPOINTS_DIR, ignore_errors=True)
+
+
+def copy_adapter(source: Path, target: Path) -> None:
+    """The adapter's two files in a folder that is whole or absent; a folder already there is replaced."""
+    partial = target.with_name(f"{target.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    for name in ADAPTER_FILES:
+        shutil.copy2(source / name, partial / name)
+    shutil.rmtree(target, ignore_errors=True)
+    partial.rename(target)
+    sync_folder(target.parent)
