@@ -15,7 +15,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 install = @$(PIP) install --progress-bar off --no-compile --no-deps $(1) >> $(VENV)/install.log 2>&1 || { \
   tail -n 5 $(VENV)/install.log >&2; echo "make: pip could not install $(1). $(2)" >&2; exit 1; }
 NO_TORCH := It is neither at download.pytorch.org nor in the index and find-links of pip's own configuration.
-BENCH ?= $(BIN)/python -m inference.bench
+BENCH ?= $(BIN)/python -m tests.bench
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-gpu lint bench venv venv-dev venv-cuda lock clean

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Score sampling runs, and compare the first with each of the others: score.sh BEFORE|@FILE [AFTER|@FILE ...].
+# Score sampling runs, and compare the first with the others: score.sh BEFORE|@FILE [AFTER|@FILE ...].
 set -euo pipefail
 . slurm/job.sh
 
@@ -10,6 +10,6 @@ for run in "${runs[@]}"; do
   [ -e "$run/DONE.json" ] || evenhand sample "$run/config.yaml"
 done
 evenhand score "${runs[@]}"
-for after in "${runs[@]:1}"; do
-  evenhand compare "${runs[0]}" "$after"
-done
+if [ ${#runs[@]} -gt 1 ]; then
+  evenhand compare "${runs[@]}"
+fi

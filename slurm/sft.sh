@@ -4,6 +4,6 @@ set -euo pipefail
 . slurm/job.sh
 
 accelerate launch --num_processes "$SFT_GPUS" --num_machines 1 --main_process_port 0 --mixed_precision no \
-  --dynamo_backend no -m training "$@" output.root="$RUN_ROOT"
+  --dynamo_backend no -m training "$@" run.root="$RUN_ROOT"
 # Complete by now, so this only prints where it lies.
-make_note evenhand train "$@" output.root="$RUN_ROOT"
+make_note evenhand train "$@" run.root="$RUN_ROOT"
