@@ -11,7 +11,7 @@ from training.run import CHECKPOINTS_DIR
 
 
 def shared_arguments(config: TrainingConfig, path: Path) -> dict[str, Any]:
-    """Keyword arguments for SFTConfig and DPOConfig. Raises ConfigError for fp16 on CPU, which torch cannot train in."""
+    """Keyword arguments for SFTConfig and DPOConfig. Raises ConfigError for fp16 on CPU: torch has none."""
     on_gpu = torch.cuda.is_available()
     wanted = config.optimiser
     if wanted.mixed_precision == "fp16" and not on_gpu:

@@ -113,8 +113,8 @@ class DivergenceGuard(TrainerCallback):
             self.last_good_step = step
         if step - self.last_good_step >= self.settings.patience_steps:
             raise ModelError(
-                f"{self.path}: for {step - self.last_good_step} steps the loss has been at chance ({self.chance_loss:.3f}) "
-                f"or above, now {self.last_loss:.3f}; {self.advice()}"
+                f"{self.path}: for {step - self.last_good_step} steps the loss has been at chance "
+                f"({self.chance_loss:.3f}) or above, now {self.last_loss:.3f}; {self.advice()}"
             )
 
     def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
@@ -127,4 +127,4 @@ class DivergenceGuard(TrainerCallback):
         """What a user can do about it."""
         best = self.path / BEST_DIR
         kept = f"the best adapter saved so far is kept in {best}. " if best.exists() else ""
-        return f"{kept}Lower optimiser.learning_rate or lengthen the warmup, or raise guard.patience_steps if it may still come"
+        return f"{kept}Lower optimiser.learning_rate, lengthen the warmup, or raise guard.patience_steps"

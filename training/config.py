@@ -127,7 +127,7 @@ class SFTRun(TrainingConfig):
 
 
 class DPORun(TrainingConfig):
-    """Direct preference optimisation of the right verdict over the wrong one, from the base model (K.3, Tables 36, 37)."""
+    """Direct preference optimisation of the right verdict over the wrong one (DialDefer K.3, Tables 36 and 37)."""
 
     method: Literal["dpo"]
     beta: float = Field(default=0.1, gt=0)

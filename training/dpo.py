@@ -1,4 +1,7 @@
-"""Direct preference optimisation of the right verdict over the wrong one with TRL's DPOTrainer (K.3, Tables 36, 37)."""
+"""Direct preference optimisation of the right verdict over the wrong one with TRL's DPOTrainer (K.3, Tables 36, 37).
+
+It starts from the base model, as the paper's. The same model with its adapter switched off is the reference.
+"""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,9 +36,7 @@ def train_dpo(config: DPORun) -> Path:
     set_seed(config.optimiser.seed)  # the adapter's first weights are drawn before the trainer seeds itself
     score_answers_only()
     trainer = TokenisedDPOTrainer(
-        model=load_base(
-            run.base, config.quantisation
-        ),  # the base, not the SFT model; without its adapter: the reference
+        model=load_base(run.base, config.quantisation),  # the base, not the SFT model
         args=DPOConfig(
             **shared_arguments(config, run.path),
             beta=config.beta,

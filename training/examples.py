@@ -93,13 +93,13 @@ def end_of_answer(tokenizer: Any) -> tuple[int, ...]:
         raise ModelError(f"{tokenizer.name_or_path}: the tokenizer names no EOS token; set examples.loss_on_eos=false")
     if tokenizer.pad_token_id == tokenizer.eos_token_id:
         raise ModelError(
-            f"{tokenizer.name_or_path}: the padding token is EOS, so EOS could not be learnt; give it another padding token"
+            f"{tokenizer.name_or_path}: the padding token is EOS, so EOS cannot be learnt; give it another"
         )
     return (tokenizer.eos_token_id,)
 
 
 def set_padding(tokenizer: Any) -> None:
-    """Give a tokenizer without padding (Llama-3.1, Mistral) a token for it that is not EOS. Padding is masked anyway."""
+    """Give a tokenizer without padding (Llama-3.1, Mistral) a token for it that is not EOS. It is masked."""
     vocabulary = tokenizer.get_vocab()
     known = (tokenizer.pad_token, "<|finetune_right_pad_id|>", "<pad>", tokenizer.unk_token, tokenizer.bos_token)
     for token in known:

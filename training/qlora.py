@@ -1,4 +1,4 @@
-"""The frozen base in NF4, the adapter on it, and the checks that gradients reach the adapter. The same on CPU and CUDA."""
+"""The frozen base in NF4, the adapter on it, and the check that gradients reach it. The same on CPU and CUDA."""
 
 import os
 from collections.abc import Iterator
@@ -97,14 +97,14 @@ def count_trainable(model: Any) -> int:
 def refuse_blocked_gradients(model: Any, step: int) -> None:
     """Raises ModelError when, after a backward pass, a first-layer adapter has no gradient or only zeros.
 
-    The second LoRA factor (B) starts at zero, and so the first one (A) gets no gradient before B has moved: B is looked at.
+    LoRA's second factor (B) starts at zero, so the first (A) gets no gradient before B has moved: B is looked at.
     """
     first = [(name, p.grad) for name, p in trainable(model) if FIRST_LAYER in name and "lora_B" in name]
     blocked = [name for name, gradient in first if gradient is None or not torch.count_nonzero(gradient)]
     if blocked or not first:
         raise ModelError(
-            f"step {step}: no gradient reaches {', '.join(blocked[:3]) or 'any adapter of the first layer'}, so the model "
-            "cannot learn. On CPU this happens when bitsandbytes has packed the weights for inference "
+            f"step {step}: no gradient reaches {', '.join(blocked[:3]) or 'any adapter of the first layer'}, so the "
+            "model cannot learn. On CPU this happens when bitsandbytes has packed the weights for inference "
             "(training.qlora.keep_unpacked prevents it); else look at lora.target_modules"
         )
 
