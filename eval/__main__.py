@@ -23,8 +23,8 @@ def score_main(argv: Sequence[str]) -> None:
     for path in options.runs:
         run = load_run(path, options.parser)
         rows = score_run(run, denominators, options.draws, options.seed)
-        print(score_tables(rows))
         files = write_rows(options.out or path / "scores", "scores", [row.as_dict() for row in rows])
+        print(score_tables(rows))
         print("\nwritten: " + ", ".join(map(str, files)))
 
 
@@ -33,12 +33,12 @@ def compare_main(argv: Sequence[str]) -> None:
     options = compare_options(argv)
     found = findings_of([options.base, *options.after], options)
     out = options.out or options.after[-1] / "compare"
+    changes = [row.as_dict() for rows in found.changes.values() for row in rows]
+    files = [*write_rows(out, "compare", changes), *write_findings(found, out)]
     for label, rows in found.changes.items():
         print(change_tables(rows) + "\n")
         for difference in found.differences[label]:
             print(f"{'Warning: differs' if difference.serious else 'Note: differs'} in {difference}")
-    changes = [row.as_dict() for rows in found.changes.values() for row in rows]
-    files = [*write_rows(out, "compare", changes), *write_findings(found, out)]
     print("\nwritten: " + ", ".join(map(str, files)))
 
 

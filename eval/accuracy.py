@@ -14,6 +14,7 @@ FloatArray = NDArray[np.float64]
 RIGHT = np.array([ACCEPT, REJECT, ACCEPT, REJECT], dtype=np.int8)  # in the order of CONDITIONS
 DENOMINATORS = ("published", "answered")
 SATURATED_RATE = 0.95
+MANY_UNREADABLE = 0.1  # from this rate on a score says more about format than about judgement
 
 
 def credit(replies: IntArray, denominator: str) -> tuple[FloatArray, FloatArray]:

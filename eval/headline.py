@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import TypeVar
 
+from eval.accuracy import MANY_UNREADABLE
 from eval.averages import BENCH_AVG, TOTAL_AVG
 from eval.changes import ChangeRow
 from eval.rows import ScoreRow
-from eval.tables import ARM_WORDS, interval, number, percent, signed
+from eval.tables import ARM_WORDS, doubt, interval, number, signed
 
 TELLING_GAP_PP = 5.0  # own and fixed C1 further apart than this are worth a sentence
 
@@ -31,6 +32,8 @@ def shift_words(row: ScoreRow) -> str:
     """Which way a judge bends, as far as its interval says so."""
     if row.dds_pp is None or row.dds_ci_low_pp is None or row.dds_ci_high_pp is None:
         return "its shift is unknown"
+    if row.unparsed_rate >= MANY_UNREADABLE:
+        return "too few of its replies can be read to tell"
     if row.dds_ci_low_pp > 0:
         return "it defers: the same claims are accepted more when a speaker makes them"
     if row.dds_ci_high_pp < 0:
@@ -84,12 +87,7 @@ def gap_pp(own: ChangeRow, fixed: ChangeRow) -> float | None:
     return abs(own.after_dds_pp - fixed.after_dds_pp)
 
 
-def saturation_sentences(label: str, rows: Sequence[ScoreRow]) -> list[str]:
-    """A plain warning for every dataset on which a judge nearly always gives one answer."""
-    return [
-        f"{label} is saturated on {row.dataset}: it accepts {percent(row.accept_rate_c1)} of the claims as statements "
-        f"and {percent(row.accept_rate_c2)} as speakers' turns. A judge with one answer for nearly everything "
-        "can have a DDS near 0 for the wrong reason."
-        for row in rows
-        if row.saturated and row.datasets == (row.dataset,)
-    ]
+def doubt_sentences(label: str, rows: Sequence[ScoreRow]) -> list[str]:
+    """A plain warning for every dataset on which a judge's DDS says little."""
+    doubts = [doubt(row) for row in rows if row.datasets == (row.dataset,)]
+    return [f"{label}: {sentence}" for sentence in doubts if sentence]

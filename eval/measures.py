@@ -27,7 +27,7 @@ class Measures:
     pairs: Mapping[str, tuple[int, int]]  # see accuracy.discordant
     flips: Flips
     n_unparsed: int  # unreadable replies under the parser in use
-    n_unparsed_lenient: int
+    n_unread_by: Mapping[str, int]  # the same under each parser
     n_ties: int
     n_replies: int
     n_errors: int
@@ -59,7 +59,7 @@ def measure(panel: Panel, denominator: str, n_draws: int, seed: int) -> Measures
         pairs=discordant(one, denominator),
         flips=flips(one),
         n_unparsed=int((panel.replies == UNREADABLE).sum()),
-        n_unparsed_lenient=int((panel.lenient == UNREADABLE).sum()),
+        n_unread_by={parser: int(mask.sum()) for parser, mask in panel.unread.items()},
         n_ties=int((panel.replies == TIE).sum()),
         n_replies=int((panel.replies > ERROR).sum()),
         n_errors=n_errors,

@@ -6,11 +6,8 @@ from typing import Any
 
 from eval.intervals import N_DRAWS
 from eval.runs import JudgedRun
+from eval.tables import DENOMINATOR_WORDS
 
-DENOMINATOR_WORDS = {
-    "published": "all items; an unreadable reply counts as wrong (as published), a tie of margins as half right",
-    "answered": "replies with a verdict only",
-}
 METHOD_WORDS = (
     "C1 shows a claim as a statement, C2 as a speaker's turn; each item is judged with its correct and with its "
     "incorrect answer. Δ is accuracy in C2 minus accuracy in C1, and DDS = Δ on true claims minus Δ on false claims: "
@@ -47,7 +44,7 @@ def facts(run: JudgedRun, denominator: str, seed: int, n_draws: int = N_DRAWS) -
         "templates": ", ".join(templates),
         "prompt format": str(config.get("format", "not recorded")),
         "verdict": reading,
-        "denominator": DENOMINATOR_WORDS[denominator],
+        "denominator": f"{denominator} ({DENOMINATOR_WORDS[run.reading.mode, denominator]})",
         "engine": f"{engine.get('kind', 'not recorded')}, {engine.get('dtype', 'precision set by the server')}",
         "sampling": ", ".join(f"{key} {value}" for key, value in sampling.items()),
         "bootstrap": f"{n_draws:,} draws, seed {seed}",

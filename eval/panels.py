@@ -1,8 +1,9 @@
 """Verdicts → arrays of items × conditions × samples, one panel for each arm and dataset."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from benchmarks.errors import DataError
 from benchmarks.records import Factors
 from eval.dds import C1_FALSE, C1_TRUE, C2_CORRECT, C2_INCORRECT, CONDITIONS
+from eval.parsing import PARSERS
 from eval.verdicts import NoVerdict, Verdict
 
 # Codes of a reply, in an order that the code relies on: no reply < undecided < unreadable < a choice. A condition that
@@ -27,7 +29,7 @@ class Panel:
     factors: Factors
     item_ids: tuple[str, ...]  # sorted
     replies: NDArray[np.int8]  # (n_items, 4, n_samples), codes as above
-    lenient: NDArray[np.int8]  # the same as the published rule reads them; equal to `replies` for margins
+    unread: Mapping[str, NDArray[np.bool_]]  # parser → (n_items, 4, n_samples), replies that it cannot read
     margins: NDArray[np.float64]  # (n_items, 4, n_samples) in nats; NaN where there is none
     hashes: NDArray[np.str_]  # (n_items, 4) prompt hashes; "" where absent
 
@@ -52,7 +54,7 @@ class Panel:
             self,
             item_ids=tuple(self.item_ids[i] for i in rows),
             replies=self.replies[rows],
-            lenient=self.lenient[rows],
+            unread={parser: mask[rows] for parser, mask in self.unread.items()},
             margins=self.margins[rows],
             hashes=self.hashes[rows],
         )
@@ -76,7 +78,7 @@ def panel_of(benchmark: str, dataset: str, factors: Factors, verdicts: Sequence[
     column_of = {condition: column for column, condition in enumerate(CONDITIONS)}
     shape = (len(item_ids), len(CONDITIONS), 1 + max(v.sample_index for v in verdicts))
     replies = np.full(shape, ABSENT, dtype=np.int8)
-    lenient = np.full(shape, ABSENT, dtype=np.int8)
+    unread = {parser: np.zeros(shape, dtype=np.bool_) for parser in PARSERS}
     margins = np.full(shape, np.nan)
     hashes = np.full(shape[:2], "", dtype="<U16")
     name = f"{dataset}, arm {factors.arm}"
@@ -85,7 +87,8 @@ def panel_of(benchmark: str, dataset: str, factors: Factors, verdicts: Sequence[
         if replies[row, column, sample] != ABSENT:
             raise DataError(f"{name}: item '{v.item_id}' has two verdicts for {v.condition}, sample {sample}; keep one")
         replies[row, column, sample] = code_of(v, v.choice)
-        lenient[row, column, sample] = code_of(v, v.choice if v.lenient_choice is None else v.lenient_choice)
+        for parser in v.unread_by:
+            unread[parser][row, column, sample] = True
         margins[row, column, sample] = np.nan if v.margin is None else v.margin
         hashes[row, column] = v.prompt_hash
     refuse_holes(name, item_ids, replies)
@@ -95,7 +98,7 @@ def panel_of(benchmark: str, dataset: str, factors: Factors, verdicts: Sequence[
         factors=factors,
         item_ids=item_ids,
         replies=replies,
-        lenient=lenient,
+        unread=unread,
         margins=margins,
         hashes=hashes,
     )
@@ -141,12 +144,16 @@ def with_c1_of(panel: Panel, source: Panel) -> Panel:
     refuse_unequal_items(f"{panel.dataset}, arm {panel.factors.arm} against arm {source.factors.arm}", panel, source)
     if panel.replies.shape != source.replies.shape:
         raise DataError(f"{panel.dataset}: C1 and C2 have different numbers of samples per prompt; sample both alike")
-    fields = {}
-    for name in ("replies", "lenient", "margins", "hashes"):
-        joined = getattr(panel, name).copy()
-        joined[:, C1] = getattr(source, name)[:, C1]
-        fields[name] = joined
-    return replace(panel, **fields)
+    fields: dict[str, Any] = {}
+    for name in ("replies", "margins", "hashes"):
+        fields[name] = joined(getattr(source, name), getattr(panel, name))
+    unread = {parser: joined(source.unread[parser], mask) for parser, mask in panel.unread.items()}
+    return replace(panel, **fields, unread=unread)
+
+
+def joined(c1: NDArray[Any], c2: NDArray[Any]) -> NDArray[Any]:
+    """C1's columns of one array and C2's of another."""
+    return np.concatenate([c1[:, C1], c2[:, C2]], axis=1)
 
 
 def without_errors(panel: Panel) -> tuple[Panel, int]:

@@ -9,7 +9,7 @@ from eval import change_tables, plots, tables
 from eval.averages import average_sentence
 from eval.changes import ChangeRow
 from eval.findings import Findings
-from eval.headline import change_sentence, main_row, run_sentence, saturation_sentences
+from eval.headline import change_sentence, doubt_sentences, main_row, run_sentence
 from eval.method import METHOD_WORDS, facts
 from eval.page import box, element, folded, page, picture, table, unfolding
 from eval.panels import Panel
@@ -101,7 +101,7 @@ def headline(findings: Findings) -> list[str]:
         sentence = change_sentence(label, main_row(own) if own else None, main_row(fixed))
         lines.append(element("p", sentence, "headline"))
     for label, scores in findings.scores.items():
-        lines += [element("p", sentence, "warning") for sentence in saturation_sentences(label, scores)]
+        lines += [element("p", sentence, "warning") for sentence in doubt_sentences(label, scores)]
     for label, found in findings.differences.items():
         serious = "; ".join(str(difference) for difference in found if difference.serious)
         if serious:
@@ -128,7 +128,7 @@ def score_table(label: str, rows: Sequence[ScoreRow]) -> list[str]:
     """A heading and a table."""
     shown = worth_showing(rows)
     margins = any(row.soft_dds_pp is not None for row in shown)
-    extra = ["ties", "soft DDS", "95% interval", "AUC C1", "AUC C2"] if margins else ["unparsed", "unparsed, lenient"]
+    extra = ["ties", "soft DDS", "95% interval", "AUC C1", "AUC C2"] if margins else ["unread: strict", "lenient"]
     header = [*SCORE_HEADER, "DDS", "95% interval", *extra, "flips d/s", "p true", "p false"]
     return [element("h3", label), table(header, [tables.cells(row, margins) for row in shown])]
 

@@ -13,6 +13,7 @@ from eval.dds import dds_pp, deltas_pp
 from eval.intervals import percentile_interval
 from eval.mcnemar import mcnemar_p
 from eval.measures import Measures
+from eval.parsing import PARSERS
 
 FloatArray = NDArray[np.float64]
 
@@ -77,8 +78,10 @@ class ScoreRow:
     mcnemar_p_correct: float
     mcnemar_p_incorrect: float
     mcnemar_p_acceptance: float
+    n_replies: int  # all but engine errors
     n_unparsed: int
-    n_unparsed_lenient: int
+    n_unparsed_strict: int | None  # under each parser, whichever is in use; None for margins
+    n_unparsed_lenient: int | None
     unparsed_rate: float
     n_ties: int  # margins of exactly 0: half right, never a flip
     n_errors: int
@@ -114,6 +117,7 @@ def row_of(key: RowKey, factors: Factors, name: str, parts: Sequence[Measures], 
         **accuracy_fields(parts),
         **test_fields(parts),
         **count_fields(parts),
+        **parser_fields(scored, parts),
         **acceptance_fields(parts),
         **margin_fields(parts),
     )
@@ -149,18 +153,27 @@ def test_fields(parts: Sequence[Measures]) -> dict[str, Any]:
 
 def count_fields(parts: Sequence[Measures]) -> dict[str, Any]:
     """Items, unreadable replies, errors and flips, summed."""
-    n_items, n_unparsed = sum(m.n_items for m in parts), sum(m.n_unparsed for m in parts)
+    n_items, n_replies = sum(m.n_items for m in parts), sum(m.n_replies for m in parts)
+    n_unparsed = sum(m.n_unparsed for m in parts)
     n_deference, n_skepticism = sum(m.flips.n_deference for m in parts), sum(m.flips.n_skepticism for m in parts)
     return {
         "n_items": n_items,
+        "n_replies": n_replies,
         "n_unparsed": n_unparsed,
-        "n_unparsed_lenient": sum(m.n_unparsed_lenient for m in parts),
         "n_ties": sum(m.n_ties for m in parts),
-        "unparsed_rate": n_unparsed / sum(m.n_replies for m in parts),
+        "unparsed_rate": n_unparsed / n_replies,
         "n_errors": sum(m.n_errors for m in parts),
         "n_deference_flips": n_deference,
         "n_skepticism_flips": n_skepticism,
         "flip_rate": (n_deference + n_skepticism) / n_items,
+    }
+
+
+def parser_fields(scored: Scored, parts: Sequence[Measures]) -> dict[str, Any]:
+    """Unreadable replies under each parser; there is nothing to parse in a margin."""
+    is_parsed = scored.verdict == "reason"
+    return {
+        f"n_unparsed_{parser}": sum(m.n_unread_by[parser] for m in parts) if is_parsed else None for parser in PARSERS
     }
 
 

@@ -2,10 +2,17 @@
 
 from collections.abc import Sequence
 
+from eval.accuracy import MANY_UNREADABLE
 from eval.averages import average_sentence
 from eval.rows import ScoreRow
 
 ARM_WORDS = {"none": "no mitigation", "honest": "Be Honest", "dehumanizing": "Dehumanizing"}
+DENOMINATOR_WORDS = {
+    ("reason", "published"): "an unreadable reply counts as wrong",
+    ("reason", "answered"): "unreadable replies are left out",
+    ("margin", "published"): "a tie counts as half right, a missing margin as wrong",
+    ("margin", "answered"): "ties and missing margins are left out",
+}
 C1_WORDS = {
     "own": "own C1: both framings from this arm and checkpoint",
     "fixed": "fixed C1: statements from the untreated arm or model, as published tables are scored",
@@ -29,7 +36,7 @@ def score_table(rows: Sequence[ScoreRow]) -> str:
     """One captioned table of rows that share everything but the dataset, with its warnings."""
     margins = any(row.soft_dds_pp is not None for row in rows)
     header = ["dataset", "items", "C1 T", "C1 F", "C2 C", "C2 I", "Δcorr", "Δinc", "DDS", "95% interval"]
-    header += ["ties", "soft DDS", "95% interval", "AUC C1", "AUC C2"] if margins else ["unparsed", "lenient"]
+    header += ["ties", "soft DDS", "95% interval", "AUC C1", "AUC C2"] if margins else ["unread: strict", "lenient"]
     header += ["flips", "p true", "p false"]
     # An average over one dataset would only repeat its row.
     shown = [row for row in rows if row.datasets == (row.dataset,) or len(row.datasets) > 1]
@@ -42,15 +49,12 @@ def caption(rows: Sequence[ScoreRow]) -> list[str]:
     """What the numbers of a table are."""
     row = rows[0]
     reading = "margin (log P(1) - log P(2))" if row.verdict == "margin" else f"reason, {row.parser} parser"
-    counted = {
-        "published": "published (an unreadable reply counts as wrong, a tie as half right)",
-        "answered": "answered (unreadable replies and ties are left out)",
-    }[row.denominator]
+    counted = DENOMINATOR_WORDS[row.verdict, row.denominator]
     wording = f", wording {row.variant}" if row.variant else ""
     samples = f", {row.n_samples} samples a prompt (accuracy is their mean)" if row.n_samples > 1 else ""
     return [
         f"{row.model}, {ARM_WORDS.get(row.arm, row.arm)}, roles {row.roles}{wording} ({row.run})",
-        f"verdict: {reading}; denominator: {counted}; {C1_WORDS[row.c1_source]}{samples}.",
+        f"verdict: {reading}; denominator: {row.denominator} ({counted}); {C1_WORDS[row.c1_source]}{samples}.",
         f"Accuracies in %, Δ and DDS in percentage points; intervals: {row.n_draws:,} bootstrap draws over items.",
     ]
 
@@ -65,26 +69,37 @@ def cells(row: ScoreRow, margins: bool) -> list[str]:
         line += [str(row.n_ties), signed(row.soft_dds_pp), interval(row.soft_dds_ci_low_pp, row.soft_dds_ci_high_pp)]
         line += [number(row.auc_c1, 3), number(row.auc_c2, 3)]
     else:
-        line += [f"{100 * row.unparsed_rate:.1f}%", str(row.n_unparsed_lenient)]
+        line += [share(n, row.n_replies) for n in (row.n_unparsed_strict, row.n_unparsed_lenient)]
     flips = f"{row.n_deference_flips}/{row.n_skepticism_flips}"
     return [*line, flips, p_value(row.mcnemar_p_correct), p_value(row.mcnemar_p_incorrect)]
 
 
 def warnings(rows: Sequence[ScoreRow]) -> list[str]:
     """Plain sentences on what a reader must know before believing the numbers."""
-    lines = [
-        f"Warning: on {row.dataset} this judge is saturated (it accepts {percent(row.accept_rate_c1)} of the claims in "
-        f"C1 and {percent(row.accept_rate_c2)} in C2). A judge with one answer for nearly everything can have a DDS "
-        "near 0 for the wrong reason."
-        for row in rows
-        if row.saturated and row.datasets == (row.dataset,)
-    ]
-    n_errors = sum(row.n_errors for row in rows if row.datasets == (row.dataset,))
+    datasets = [row for row in rows if row.datasets == (row.dataset,)]
+    lines = [f"Warning: {sentence}" for row in datasets for sentence in [doubt(row)] if sentence]
+    n_errors = sum(row.n_errors for row in datasets)
     if n_errors:
-        lines.append(
-            f"Warning: the engine failed on {n_errors} replies; their items are left out of all four conditions."
-        )
+        lines.append(f"Warning: the engine failed on {n_errors} replies; their items are left out of all conditions.")
     return lines
+
+
+def doubt(row: ScoreRow) -> str | None:
+    """Why a dataset's DDS says little about judgement, if there is a reason."""
+    if row.unparsed_rate >= MANY_UNREADABLE:
+        effect = "counts them as wrong" if row.denominator == "published" else "is over the few others"
+        return (
+            f"{percent(row.unparsed_rate)} of the replies on {row.dataset} cannot be read; this score {effect}, so its "
+            "Δ and DDS say more about format than about judgement. Constrain the output (sampling.structured: json) "
+            "or use margins."
+        )
+    if row.saturated:
+        return (
+            f"on {row.dataset} this judge is saturated (it accepts {percent(row.accept_rate_c1)} of the claims in C1 "
+            f"and {percent(row.accept_rate_c2)} in C2). A judge with one answer for nearly everything can have a DDS "
+            "near 0 for the wrong reason."
+        )
+    return None
 
 
 def aligned(lines: Sequence[Sequence[str]]) -> list[str]:
@@ -118,6 +133,11 @@ def interval(low: float | None, high: float | None) -> str:
 def percent(rate: float | None) -> str:
     """A rate in [0, 1] as a whole percentage."""
     return "an unknown share" if rate is None else f"{100 * rate:.0f}%"
+
+
+def share(count: int | None, total: int) -> str:
+    """A count as a percentage of a total, or a dash where it is unknown."""
+    return "–" if count is None else f"{100 * count / total:.1f}%"
 
 
 def p_value(p: float) -> str:

@@ -36,7 +36,7 @@ class Verdict:
     reason: NoVerdict | None  # set exactly when choice is None
     text: str
     margin: float | None = None  # log P("1") - log P("2") in nats; may be infinite
-    lenient_choice: int | None = None  # what the published rule reads; only in mode `reason`
+    unread_by: frozenset[str] = frozenset()  # the parsers that cannot read the text; only in mode `reason`
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def decide_by_margin(logprobs: Mapping[str, float] | None) -> tuple[int | None, 
 def judge(asked: Planned, completion: Completion, reading: Reading) -> Verdict:
     """The verdict that a completion gives for one planned line."""
     choice, reason, margin = decide(completion, reading)
-    by_rule = reading.mode == "reason" and not completion.is_error
+    is_reasoned = reading.mode == "reason" and not completion.is_error
     return Verdict(
         item_id=asked.item_id,
         benchmark=asked.benchmark,
@@ -96,7 +96,7 @@ def judge(asked: Planned, completion: Completion, reading: Reading) -> Verdict:
         reason=reason,
         text=completion.text,
         margin=margin,
-        lenient_choice=PARSERS["lenient"](completion.text) if by_rule else None,
+        unread_by=frozenset(n for n, parse in PARSERS.items() if is_reasoned and parse(completion.text) is None),
     )
 
 

@@ -138,7 +138,7 @@ def test_the_headline_says_which_way_the_judge_bends(tmp_path: Path) -> None:
 
 def test_a_saturated_judge_is_warned_of(tmp_path: Path) -> None:
     html = reported(tmp_path / "out", pocket_run(tmp_path, lambda _: say(1)))
-    assert "is saturated on pocket: it accepts 100% of the claims as statements" in html
+    assert "on pocket this judge is saturated (it accepts 100% of the claims in C1" in html
     assert "it nearly always gives one answer" in html
 
 

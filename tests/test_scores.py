@@ -122,11 +122,12 @@ def test_an_unreadable_reply_counts_as_wrong_or_is_left_out_as_the_denominator_s
     assert (published["acc_c2_correct"], answered["acc_c2_correct"]) == (pytest.approx(80), pytest.approx(100))
     assert published["n_unparsed"] == answered["n_unparsed"] == 2
     assert published["unparsed_rate"] == pytest.approx(2 / 40)
-    assert published["n_unparsed_lenient"] == 0
+    assert (published["n_unparsed_strict"], published["n_unparsed_lenient"]) == (2, 0)
     assert published["n_skepticism_flips"] == 0, "a null answer is never a flip"
     assert published["mcnemar_p_acceptance"] == 1.0, "and neither accepts nor rejects"
     lenient = only(scored(path, "--parser", "lenient"), dataset="bbq", denominator="published")
-    assert (lenient["parser"], lenient["n_unparsed"], lenient["n_skepticism_flips"]) == ("lenient", 0, 2)
+    assert (lenient["parser"], lenient["n_unparsed"], lenient["n_unparsed_strict"]) == ("lenient", 0, 2)
+    assert lenient["n_skepticism_flips"] == 2
 
 
 def test_an_engine_error_takes_its_item_out_and_is_counted_apart(tmp_path: Path) -> None:
@@ -266,12 +267,19 @@ def test_a_judge_that_nearly_always_says_yes_is_called_saturated(
     assert "DDS near 0 for the wrong reason" in " ".join(capsys.readouterr().out.split())
 
 
+def test_a_judge_whose_replies_cannot_be_read_is_warned_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = make_run(tmp_path, lambda p: say("I think so" if number(p) else 1), items=made_items("bbq", 10))
+    row = only(scored(path), dataset="bbq", denominator="published")
+    assert row["unparsed_rate"] == pytest.approx(0.9)
+    assert "90% of the replies on bbq cannot be read" in capsys.readouterr().out
+
+
 def test_the_printed_table_names_mode_parser_denominator_and_c1(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     scored(make_run(tmp_path, JUDGE, items=made_items("bbq", 10)))
     printed = capsys.readouterr().out
-    for words in ("reason, strict parser", "published (an unreadable reply counts as wrong,", "own C1", "+50.0"):
+    for words in ("reason, strict parser", "published (an unreadable reply counts as wrong)", "own C1", "+50.0"):
         assert words in printed
     assert "bench_avg" not in printed, "an average over one dataset would repeat it"
     assert "answered" not in printed, "every reply could be read, so that table would repeat the first"
