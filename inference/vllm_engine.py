@@ -119,6 +119,7 @@ def start(folder: Path, settings: VllmConfig, seed: int) -> Any:
     """A running vllm.LLM. Raises ModelError with the advice that fits when it cannot start."""
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", str(settings.cpu_kv_cache_gib))
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
+    os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")  # what a user judges is nobody else's business
     from vllm import LLM
 
     optional = {
