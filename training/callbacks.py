@@ -6,16 +6,15 @@ import time
 from pathlib import Path
 from typing import Any
 
-from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers import ProgressCallback, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from benchmarks.errors import ModelError
 from benchmarks.jsonl import write_jsonl, write_whole
 from training.config import GuardConfig
 from training.qlora import refuse_blocked_gradients
-from training.run import CHECKPOINTS_DIR, COMPLETE_FILE, copy_adapter
+from training.run import BEST_DIR, CHECKPOINTS_DIR, COMPLETE_FILE, copy_adapter
 
 METRICS_FILE = "metrics.jsonl"
-BEST_DIR = "best"
 
 
 class MetricsFile(TrainerCallback):
@@ -47,6 +46,22 @@ def read_metrics(file: Path) -> list[dict[str, Any]]:
     """The whole lines of a metrics file. A kill can tear the last line; nothing is computed from it."""
     lines = file.read_text(encoding="utf-8").split("\n")
     return [json.loads(line) for line in lines[:-1]]  # what follows the last newline is torn, or empty
+
+
+class ProgressBar(ProgressCallback):
+    """transformers' bar with steps, speed and time left, and the last loss behind it; metrics.jsonl holds the rest."""
+
+    def on_log(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        logs: dict[str, float] | None = None,
+        **_: Any,
+    ) -> None:
+        if self.training_bar is not None and logs and "loss" in logs:
+            accuracy = logs.get("rewards/accuracies", logs.get("mean_token_accuracy", math.nan))
+            self.training_bar.set_postfix_str(f"loss {logs['loss']:.3f}, accuracy {accuracy:.2f}")
 
 
 class GradientCheck(TrainerCallback):

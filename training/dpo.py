@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from datasets import Dataset
-from transformers import set_seed
+from transformers import ProgressCallback, set_seed
 from trl import DPOConfig, DPOTrainer
 
 from training.arguments import shared_arguments
-from training.callbacks import DivergenceGuard, GradientCheck, MarkComplete, MetricsFile
+from training.callbacks import DivergenceGuard, GradientCheck, MarkComplete, MetricsFile, ProgressBar
 from training.config import DPORun
 from training.examples import Example, dpo_row
 from training.qlora import count_trainable, load_base, lora_config, score_answers_only, set_adapter_dtype
@@ -35,8 +35,9 @@ def train_dpo(config: DPORun) -> Path:
         return run.path
     set_seed(config.optimiser.seed)  # the adapter's first weights are drawn before the trainer seeds itself
     score_answers_only()
+    model = load_base(run.base, config.quantisation)
     trainer = TokenisedDPOTrainer(
-        model=load_base(run.base, config.quantisation),  # the base, not the SFT model
+        model=model,  # the base, not the SFT model
         args=DPOConfig(
             **shared_arguments(config, run.path),
             beta=config.beta,
@@ -45,8 +46,9 @@ def train_dpo(config: DPORun) -> Path:
         ),
         train_dataset=Dataset.from_list([dpo_row(example) for example in run.examples]),
         processing_class=run.tokenizer,
-        peft_config=lora_config(config.lora),
+        peft_config=lora_config(config.lora, model),
         callbacks=[
+            ProgressBar(),
             MetricsFile(run.path),
             GradientCheck(),
             MarkComplete(run.path),
@@ -55,6 +57,7 @@ def train_dpo(config: DPORun) -> Path:
     )
     set_adapter_dtype(trainer.model, config.lora)
     check_pairs(trainer.train_dataset, run.examples)
+    trainer.remove_callback(ProgressCallback)  # ProgressBar stands in for it
     trainer.train(resume_from_checkpoint=last_checkpoint(run.path))
     close_training(run, trainer, {"method": "dpo", "n_trainable": count_trainable(trainer.model)})
     return run.path

@@ -1,6 +1,7 @@
 """The frozen base in NF4, the adapter on it, and the check that gradients reach it. The same on CPU and CUDA."""
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,8 @@ import torch
 from peft import LoraConfig
 from transformers import AutoModelForCausalLM, BitsAndBytesConfig
 
-from benchmarks.errors import ModelError
+from benchmarks.config import did_you_mean
+from benchmarks.errors import ConfigError, ModelError
 from training.config import LoraSettings, QuantisationConfig
 
 FIRST_LAYER = ".layers.0."
@@ -60,8 +62,13 @@ def keep_unpacked(model: Any) -> None:
             module.support_avx512bf16_for_cpu = False
 
 
-def lora_config(settings: LoraSettings) -> LoraConfig:
-    """The adapter as PEFT wants it."""
+def lora_config(settings: LoraSettings, model: Any) -> LoraConfig:
+    """The adapter for a model as PEFT wants it. Raises ConfigError for a target module that the model does not have."""
+    has = {name.rpartition(".")[2] for name, _ in model.named_modules()}
+    for target in settings.target_modules:
+        if target not in has:
+            raise ConfigError(f"lora.target_modules: the model has no '{target}'. {did_you_mean(target, sorted(has))}")
+    sees = any(re.fullmatch(NOT_LANGUAGE, name) for name, _ in model.named_modules())
     return LoraConfig(
         r=settings.r,
         lora_alpha=settings.alpha,
@@ -69,7 +76,7 @@ def lora_config(settings: LoraSettings) -> LoraConfig:
         bias="none",
         task_type="CAUSAL_LM",
         target_modules=list(settings.target_modules),
-        exclude_modules=NOT_LANGUAGE,
+        exclude_modules=NOT_LANGUAGE if sees else None,
     )
 
 

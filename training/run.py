@@ -23,6 +23,7 @@ from training.examples import Example, make_examples, set_padding, shuffled_by_i
 ADAPTER_DIR = "adapter"
 ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors")
 CHECKPOINTS_DIR = "checkpoints"
+BEST_DIR = "best"  # the best adapter saved so far; what is left of a run that diverged
 COMPLETE_FILE = "COMPLETE"  # in a checkpoint whose every file is written
 EXCLUDED_FILE = "excluded.jsonl"
 
@@ -80,7 +81,7 @@ def last_checkpoint(path: Path) -> Path | None:
 
 
 def close_training(run: OpenRun, trainer: Any, facts: dict[str, Any]) -> None:
-    """Save the adapter, then DONE.json; the checkpoints to continue from are not needed any more."""
+    """Save the adapter, then DONE.json; the checkpoints to continue from are needed no more."""
     last = run.path / CHECKPOINTS_DIR / "last"
     trainer.save_model(str(last))  # by every process: sharded weights are gathered
     if not PartialState().is_main_process:
@@ -88,7 +89,8 @@ def close_training(run: OpenRun, trainer: Any, facts: dict[str, Any]) -> None:
     copy_adapter(last, run.path / ADAPTER_DIR)
     counts = {"n_examples": len(run.examples), "n_excluded": run.n_excluded, "n_steps": trainer.state.global_step}
     finish(run.path, {**counts, "epochs": trainer.state.epoch, **facts})
-    shutil.rmtree(run.path / CHECKPOINTS_DIR, ignore_errors=True)
+    for folder in (CHECKPOINTS_DIR, BEST_DIR):
+        shutil.rmtree(run.path / folder, ignore_errors=True)
 
 
 def copy_adapter(source: Path, target: Path) -> None:

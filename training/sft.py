@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from datasets import Dataset
-from transformers import set_seed
+from transformers import ProgressCallback, set_seed
 from trl import SFTConfig, SFTTrainer
 
 from training.arguments import shared_arguments
-from training.callbacks import DivergenceGuard, GradientCheck, MarkComplete, MetricsFile
+from training.callbacks import DivergenceGuard, GradientCheck, MarkComplete, MetricsFile, ProgressBar
 from training.config import SFTRun
 from training.examples import IGNORED, Example, sft_row
 from training.qlora import count_trainable, load_base, lora_config, score_answers_only, set_adapter_dtype
@@ -24,13 +24,15 @@ def train_sft(config: SFTRun) -> Path:
         return run.path
     set_seed(config.optimiser.seed)  # the adapter's first weights are drawn before the trainer seeds itself
     score_answers_only()
+    model = load_base(run.base, config.quantisation)
     trainer = SFTTrainer(
-        model=load_base(run.base, config.quantisation),
+        model=model,
         args=SFTConfig(**shared_arguments(config, run.path)),
         train_dataset=Dataset.from_list([sft_row(example) for example in run.examples]),
         processing_class=run.tokenizer,
-        peft_config=lora_config(config.lora),
+        peft_config=lora_config(config.lora, model),
         callbacks=[
+            ProgressBar(),
             MetricsFile(run.path),
             GradientCheck(),
             MarkComplete(run.path),
@@ -39,6 +41,7 @@ def train_sft(config: SFTRun) -> Path:
     )
     set_adapter_dtype(trainer.model, config.lora)
     check_loss_mask(trainer.train_dataset, run.examples)
+    trainer.remove_callback(ProgressCallback)  # ProgressBar stands in for it
     trainer.train(resume_from_checkpoint=last_checkpoint(run.path))
     close_training(run, trainer, {"method": "sft", "n_trainable": count_trainable(trainer.model)})
     return run.path

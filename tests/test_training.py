@@ -1,0 +1,242 @@
+"""SFT and DPO through TRL on tiny models: what is learnt, what continues, what is stopped."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from peft import get_peft_model
+from safetensors.torch import load_file
+from transformers import TrainerControl, TrainerState
+
+from benchmarks.checkpoints import load_tokenizer
+from benchmarks.errors import ConfigError, ModelError
+from benchmarks.rundir import DONE_FILE
+from benchmarks.sources import load_items
+from tests.training_runs import tiny_model, tiny_run
+from training.__main__ import main
+from training.callbacks import DivergenceGuard, GradientCheck, read_metrics
+from training.config import GuardConfig, LoraSettings, QuantisationConfig
+from training.dpo import train_dpo
+from training.examples import make_examples
+from training.qlora import load_base, lora_config, refuse_blocked_gradients, set_adapter_dtype, trainable
+from training.run import ADAPTER_FILES
+from training.sft import train_sft
+
+pytestmark = pytest.mark.slow
+TRAIN: dict[str, Any] = {"sft": train_sft, "dpo": train_dpo}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_model(tmp_path_factory.mktemp("model"))
+
+
+def adapter_of(run: Path) -> dict[str, torch.Tensor]:
+    return dict(load_file(run / "adapter" / "adapter_model.safetensors"))
+
+
+def metrics_of(run: Path) -> list[dict[str, Any]]:
+    return [record for record in read_metrics(run / "metrics.jsonl") if "loss" in record]
+
+
+def killed_at(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the next training stop as if killed, in the middle of a step."""
+
+    def die(self: GradientCheck, args: Any, state: TrainerState, control: Any, **_: Any) -> None:
+        if state.global_step + 1 == step:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(GradientCheck, "on_pre_optimizer_step", die)
+
+
+@pytest.mark.parametrize("method", ["sft", "dpo"])
+def test_a_run_leaves_adapter_metrics_provenance_and_done(method: str, model: Path, tmp_path: Path) -> None:
+    run = TRAIN[method](tiny_run(method, model, tmp_path))
+    assert {file.name for file in run.iterdir()} == {
+        "config.yaml", "provenance.json", "excluded.jsonl", "metrics.jsonl", "adapter", DONE_FILE,
+    }  # fmt: skip
+    assert {file.name for file in (run / "adapter").iterdir()} == set(ADAPTER_FILES)
+    done = json.loads((run / DONE_FILE).read_text())
+    assert (done["method"], done["n_examples"], done["n_excluded"], done["n_steps"]) == (method, 32, 0, 4)
+    assert [record["step"] for record in metrics_of(run)] == [1, 2, 3, 4]
+    weights = adapter_of(run)
+    assert {tensor.dtype for tensor in weights.values()} == {torch.float32}, "TRL casts them to bf16"
+    first_layer = [tensor for name, tensor in weights.items() if ".layers.0." in name and "lora_B" in name]
+    assert len(first_layer) == 7
+    assert all(torch.count_nonzero(tensor) for tensor in first_layer), "the first layer has learnt nothing"
+
+
+@pytest.mark.parametrize("method", ["sft", "dpo"])
+def test_an_interrupted_run_continues_to_the_same_adapter(
+    method: str, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    undisturbed = TRAIN[method](tiny_run(method, model, tmp_path / "undisturbed"))
+    config = tiny_run(method, model, tmp_path / "killed", run={"save_steps": 2})
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        killed_at(4, patch)
+        TRAIN[method](config)
+    path = tmp_path / "killed" / "training" / undisturbed.name
+    assert not (path / DONE_FILE).exists()
+    half_written = path / "checkpoints" / "checkpoint-3"  # killed while saving
+    half_written.mkdir()
+    (half_written / "trainer_state.json").write_text('{"global_st')
+    with (path / "metrics.jsonl").open("a") as file:
+        file.write('{"step": 4, "lo')  # torn
+    assert TRAIN[method](config) == path
+    expected, found = adapter_of(undisturbed), adapter_of(path)
+    assert all(torch.equal(found[name], tensor) for name, tensor in expected.items())
+    assert [record["step"] for record in metrics_of(path)] == [1, 2, 3, 4]
+
+
+def test_a_finished_run_is_left_as_it_is(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = train_sft(tiny_run("sft", model, tmp_path))
+    before = {
+        file: file.stat().st_mtime_ns for file in run.rglob("*") if file.is_file() and "excluded" not in file.name
+    }
+    assert train_sft(tiny_run("sft", model, tmp_path)) == run
+    assert "complete already" in capsys.readouterr().out
+    assert before == {file: file.stat().st_mtime_ns for file in before}
+
+
+def test_over_long_prompts_are_counted_and_listed(model: Path, tmp_path: Path) -> None:
+    tokenizer = load_tokenizer(model)
+    config = tiny_run("sft", model, tmp_path, optimiser={"max_steps": 1})
+    examples, _ = make_examples(load_items(config.benchmarks), config, tokenizer)
+    lengths = [len(example.prompt_ids) for example in examples]
+    limit = sorted(lengths)[20]
+    run = train_sft(tiny_run("sft", model, tmp_path, optimiser={"max_steps": 1}, examples={"max_prompt_length": limit}))
+    listed = [json.loads(line) for line in (run / "excluded.jsonl").read_text().splitlines()]
+    done = json.loads((run / DONE_FILE).read_text())
+    assert [record["prompt_tokens"] for record in listed] == [length for length in lengths if length > limit] != []
+    assert (done["n_excluded"], done["n_examples"]) == (len(listed), 32 - len(listed))
+
+
+@pytest.mark.parametrize("precompute", [True, False])
+def test_dpo_starts_at_its_reference_the_base_model(precompute: bool, model: Path, tmp_path: Path) -> None:
+    config = tiny_run("dpo", model, tmp_path, optimiser={"max_steps": 2})
+    first, second = metrics_of(train_dpo(config.model_copy(update={"precompute_reference": precompute})))
+    # An untrained adapter changes nothing, so policy and reference agree: loss ln 2, no rewards.
+    assert first["loss"] == pytest.approx(math.log(2), abs=2e-3)
+    assert (first["rewards/chosen"], first["rewards/rejected"]) == pytest.approx((0, 0), abs=0.02)
+    assert second["loss"] != pytest.approx(math.log(2), abs=2e-3)
+
+
+def adapted(model: Path, *, packing: bool = False) -> Any:
+    base = load_base(model, QuantisationConfig())
+    if packing:
+        for module in base.modules():
+            if hasattr(module, "support_avx512bf16_for_cpu"):
+                module.support_avx512bf16_for_cpu = True
+    settings = LoraSettings(r=4)
+    with_adapter = get_peft_model(base, lora_config(settings, base))
+    set_adapter_dtype(with_adapter, settings)
+    return with_adapter
+
+
+def evaluate_then_backward(with_adapter: Any) -> None:
+    ids = torch.arange(24).reshape(2, 12)
+    with_adapter.eval()
+    with torch.no_grad():
+        with_adapter(input_ids=ids)
+    with_adapter.train()
+    with torch.autocast("cpu", torch.bfloat16):
+        with_adapter(input_ids=ids, labels=ids).loss.backward()
+
+
+def test_gradients_reach_the_first_layer_after_an_evaluation(model: Path) -> None:
+    with_adapter = adapted(model)
+    evaluate_then_backward(with_adapter)
+    refuse_blocked_gradients(with_adapter, step=1)
+    gradients = {name: p.grad for name, p in trainable(with_adapter) if "lora_B" in name}
+    assert len(gradients) == 14
+    assert all(torch.count_nonzero(gradient) for gradient in gradients.values())
+
+
+def test_weights_packed_by_an_evaluation_would_be_noticed(model: Path) -> None:
+    from bitsandbytes.functional import has_avx512bf16
+
+    if not has_avx512bf16():
+        pytest.skip("bitsandbytes packs weights only on CPUs with AVX512-BF16")
+    with_adapter = adapted(model, packing=True)
+    evaluate_then_backward(with_adapter)
+    with pytest.raises(ModelError, match="step 3: no gradient reaches .*packed"):
+        refuse_blocked_gradients(with_adapter, step=3)
+
+
+def test_trl_scores_the_answers_positions_alone(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import trl.trainer.utils as trl_utils
+
+    scored = []
+    original = trl_utils._ChunkedLogProbFunction.apply
+
+    def count(hidden: torch.Tensor, *rest: Any) -> Any:
+        scored.append(len(hidden))
+        return original(hidden, *rest)
+
+    monkeypatch.setattr(trl_utils._ChunkedLogProbFunction, "apply", count)
+    train_sft(tiny_run("sft", model, tmp_path, optimiser={"max_steps": 2}))
+    assert scored == [8, 8], "four examples, a verdict and EOS each"
+
+
+def test_a_loss_that_is_no_number_stops_the_run(model: Path, tmp_path: Path) -> None:
+    config = tiny_run("sft", model, tmp_path, optimiser={"learning_rate": 1e30, "schedule": "constant"})
+    with pytest.raises(ModelError, match=r"the loss is nan at step \d.*Lower optimiser\.learning_rate"):
+        train_sft(config)
+    assert not list(tmp_path.rglob(DONE_FILE))
+
+
+def guard_over(losses: list[float], path: Path, patience: int = 30) -> None:
+    """Feed a guard with the losses of steps 10, 20, ..., a checkpoint saved at each."""
+    guard = DivergenceGuard(path, GuardConfig(patience_steps=patience, chance_margin=0.02), chance_loss=math.log(2))
+    state, control = TrainerState(), TrainerControl()
+    guard.on_train_begin(None, state, control)  # type: ignore[arg-type]
+    for number, loss in enumerate(losses, start=1):
+        state.global_step = 10 * number
+        folder = path / "checkpoints" / f"checkpoint-{state.global_step}"
+        folder.mkdir(parents=True)
+        for name in ADAPTER_FILES:
+            (folder / name).write_text(str(state.global_step))
+        guard.on_log(None, state, control, logs={"loss": loss})  # type: ignore[arg-type]
+        guard.on_save(None, state, control)  # type: ignore[arg-type]
+
+
+def test_a_run_that_collapses_to_chance_is_stopped_and_its_best_adapter_kept(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"for 30 steps the loss has been at chance \(0\.693\).*kept in .*best"):
+        guard_over([0.69, 0.4, 0.2, 0.3, 0.7, 0.69, 0.71, 0.1], tmp_path)
+    assert {(tmp_path / "best" / name).read_text() for name in ADAPTER_FILES} == {"30"}
+
+
+def test_a_run_that_never_learns_is_stopped(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"for 30 steps the loss has been at chance"):
+        guard_over([5.0, 0.69, 0.70], tmp_path)
+
+
+def test_a_run_that_recovers_in_time_goes_on(tmp_path: Path) -> None:
+    guard_over([0.69, 0.7, 0.5, 0.7, 0.7, 0.5], tmp_path)
+
+
+def test_a_target_module_the_model_does_not_have_is_named(model: Path, tmp_path: Path) -> None:
+    config = tiny_run("sft", model, tmp_path, lora={"target_modules": ["qproj"]})
+    with pytest.raises(ConfigError, match=r"the model has no 'qproj'. Did you mean 'q_proj'"):
+        train_sft(config)
+
+
+def test_fp16_is_refused_on_cpu(model: Path, tmp_path: Path) -> None:
+    if torch.cuda.is_available():
+        pytest.skip("fp16 is fine on a GPU")
+    with pytest.raises(ConfigError, match="fp16 needs a GPU"):
+        train_sft(tiny_run("sft", model, tmp_path, optimiser={"mixed_precision": "fp16"}))
+
+
+def test_the_command_line_trains_what_its_config_says(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = Path(__file__).resolve().parents[1] / "configs" / "training" / "pocket-dpo.yaml"
+    words = [f"model.name={model}", f"run.root={tmp_path}", "optimiser.max_steps=1", "benchmarks[0].n_items=1"]
+    main([str(config), *words])
+    run = Path(capsys.readouterr().out.splitlines()[-1])
+    assert run.parent == tmp_path / "training"
+    assert json.loads((run / DONE_FILE).read_text())["method"] == "dpo"
