@@ -31,7 +31,7 @@ def main(argv: Sequence[str]) -> None:
         trained = step(
             f"{number}. Fine-tune with QLoRA: {arm.upper()}", "accelerate.commands.launch", *one_process(), config, root
         )
-        merged = step("   Merge into a standalone checkpoint, and check it", "training.merge", trained)
+        merged = step("   Merge into a standalone checkpoint, and check it", "training.merge", trained, "--onto", "nf4")
         asked = [f"name=pocket-{arm}", f"model.name={merged}", f"model.label=SmolLM2-135M + {arm.upper()}"]
         after.append(step("   Ask it the same prompts", "inference", SAMPLING, *asked, root))
     print("\n4. Before and after", flush=True)
