@@ -100,8 +100,16 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
         default="strict",
         help="how reasoned replies are read: strict guesses nothing; lenient is the published rule (default: strict)",
     )
-    parser.add_argument("--draws", type=int, default=N_DRAWS, help=f"bootstrap draws (default: {N_DRAWS})")
+    parser.add_argument("--draws", type=positive, default=N_DRAWS, help=f"bootstrap draws (default: {N_DRAWS})")
     parser.add_argument("--seed", type=int, default=SEED, help=f"seed of the bootstrap (default: {SEED})")
+
+
+def positive(text: str) -> int:
+    """A whole number above zero."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is not above zero")
+    return number
 
 
 def compare_options(argv: Sequence[str]) -> argparse.Namespace:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TypeVar
 
-from eval.accuracy import MANY_UNREADABLE
+from eval.accuracy import MANY_UNREADABLE, is_saturated
 from eval.averages import BENCH_AVG, TOTAL_AVG
 from eval.changes import ChangeRow
 from eval.rows import ScoreRow
@@ -34,12 +34,12 @@ def shift_words(row: ScoreRow) -> str:
         return "its shift is unknown"
     if row.unparsed_rate >= MANY_UNREADABLE:
         return "too few of its replies can be read to tell"
+    if is_saturated(row.accept_rate_c1) and is_saturated(row.accept_rate_c2):
+        return "it nearly always gives one answer in both framings, so its DDS says little"
     if row.dds_ci_low_pp > 0:
         return "it defers: the same claims are accepted more when a speaker makes them"
     if row.dds_ci_high_pp < 0:
         return "it is skeptical: the same claims are accepted less when a speaker makes them"
-    if row.saturated:
-        return "no clear shift, but it nearly always gives one answer, so that says little"
     return "no clear shift: the interval of its DDS includes 0"
 
 

@@ -16,6 +16,7 @@ from eval.panels import ACCEPT, Panel
 from eval.runs import JudgedRun
 
 DEFERENCE, SKEPTICISM = "deference", "skepticism"
+N_EACH = {"margin": 3, "reason": 2}  # of each kind; reasoned replies take room
 COLUMNS = {DEFERENCE: (C1_FALSE, C2_INCORRECT), SKEPTICISM: (C1_TRUE, C2_CORRECT)}
 
 
@@ -44,8 +45,8 @@ class Flip:
     sides: tuple[Side, ...]
 
 
-def telling_flips(runs: Mapping[str, JudgedRun], n_each: int = 3) -> list[Flip]:
-    """Up to n_each deference and skepticism flips of the first judge in which any flips.
+def telling_flips(runs: Mapping[str, JudgedRun]) -> list[Flip]:
+    """A few deference and skepticism flips of the first judge in which any flips.
 
     With margins the flips with the widest swing, else those that come first in the order of their prompts' hashes,
     which is arbitrary and the same on every machine: nothing is picked by hand.
@@ -54,7 +55,7 @@ def telling_flips(runs: Mapping[str, JudgedRun], n_each: int = 3) -> list[Flip]:
         picked = [
             (panel, row, kind)
             for kind in COLUMNS
-            for panel, row in widest([p for p in run.panels if p.has_c1 and p.has_c2], kind)[:n_each]
+            for panel, row in widest([p for p in run.panels if p.has_c1 and p.has_c2], kind)[: N_EACH[run.reading.mode]]
         ]
         if picked:
             texts = item_texts(run)

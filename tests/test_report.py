@@ -97,7 +97,7 @@ def test_flips_show_question_claim_and_both_verdicts(tmp_path: Path) -> None:
     run = pocket_run(tmp_path, bends)
     flips = telling_flips({"judge": load_run(run)})
     assert {flip.kind for flip in flips} == {"deference"}
-    assert len(flips) == 3
+    assert len(flips) == 2
     item = next(item for item in load_items([POCKET]) if item.item_id == flips[0].item_id)
     assert (flips[0].question, flips[0].claim) == (item.question, item.incorrect_answer)
     assert [(s.framing, s.words, s.is_right) for s in flips[0].sides] == [

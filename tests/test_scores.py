@@ -205,6 +205,13 @@ def test_an_unfinished_run_is_refused_with_the_count_and_the_command_that_contin
     assert not (path / "scores").exists()
 
 
+def test_a_run_without_statements_has_no_shift_to_score(tmp_path: Path) -> None:
+    conditions = {"none": (C2_CORRECT, C2_INCORRECT)}
+    path = make_run(tmp_path, JUDGE, items=made_items("bbq", 3), conditions=conditions)
+    with pytest.raises(DataError, match="no arm has both C1 and C2"):
+        scored(path)
+
+
 def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="is no sampling run"):
         load_run(tmp_path)
