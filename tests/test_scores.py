@@ -15,8 +15,9 @@ from benchmarks.errors import DataError
 from benchmarks.records import Condition, Factors, Prompt
 from eval.__main__ import score_main
 from eval.accuracy import credit, discordant, flips, is_saturated, majority
+from eval.averages import averages_over
 from eval.intervals import percentile_interval, resampled_sums, sums_by_index
-from eval.margins import accept_probability, auc
+from eval.margins import accept_probability, auc, soft_credit
 from eval.mcnemar import mcnemar_p
 from eval.panels import ACCEPT, ERROR, REJECT, TIE, UNREADABLE, panels_of
 from eval.runs import load_run
@@ -421,6 +422,19 @@ def test_auc_is_the_chance_that_a_true_claim_outranks_a_false_one(high: list[int
 def test_auc_takes_infinite_margins_leaves_missing_ones_out_and_is_unknown_without_any() -> None:
     assert auc(np.array([math.inf, math.nan]), np.array([-math.inf, 0.0])) == 1.0
     assert auc(np.array([math.nan]), np.array([0.0])) is None
+
+
+def test_soft_credit_counts_only_items_with_all_four_margins() -> None:
+    earned, counted = soft_credit(np.array([[0.0, 0.0, 0.0, 0.0], [9.0, math.nan, 9.0, 9.0]]))
+    assert counted.tolist() == [[1, 1, 1, 1], [0, 0, 0, 0]]
+    assert earned.tolist() == [[0.5, 0.5, 0.5, 0.5], [0, 0, 0, 0]]
+
+
+def test_total_avg_is_over_the_benchmark_and_r_aio_but_never_over_its_contexts_alone() -> None:
+    pairs = [("dialdefer", d) for d in ("bbq", "aio", "aio-context")]
+    assert averages_over(pairs) == {"bench_avg": ["bbq"], "total_avg": ["bbq", "aio"]}
+    assert averages_over([("ours", "a"), ("ours", "b")]) == {"ours_avg": ["a", "b"]}
+    assert averages_over([("pocket", "pocket")]) == {}
 
 
 def test_acceptance_probability_is_the_renormalised_one() -> None:
