@@ -4,4 +4,5 @@ set -euo pipefail
 . slurm/job.sh
 
 mapfile -t words < <(given "$@")
-make_note evenhand merge "${words[@]}"
+# shellcheck disable=SC2086  # MERGE_OPTIONS holds several words
+make_note evenhand merge "${words[@]}" $MERGE_OPTIONS

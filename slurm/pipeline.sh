@@ -4,7 +4,8 @@
 #   slurm/pipeline.sh SAMPLING_CONFIG SFT_CONFIG [DPO_CONFIG]
 #
 # Run it in the checkout on the login node, where `evenhand fetch` brings models and data to the cache (FETCH=0 leaves
-# that out). DRY_RUN=1 prints the commands. Resources and paths: slurm/settings.sh.
+# that out). DRY_RUN=1 prints the commands. Resources and paths: slurm/settings.sh. After a failure, the same command
+# again: what is complete is left as it is.
 set -euo pipefail
 # shellcheck source=slurm/submit.sh
 . "$(dirname "$0")/submit.sh"

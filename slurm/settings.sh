@@ -18,6 +18,8 @@ set -a
 : "${GPU:=gpu:a100}" # as `sinfo -o %G` names it
 : "${EXTRA:=}"       # further sbatch options, for example "--exclude=node07 --mail-type=FAIL"
 
+: "${MERGE_OPTIONS:=}" # of `evenhand merge`, for example "--onto nf4"
+
 # Resources. GPUs are counted on one node; SAMPLE_GPUS must equal the config's engine.tensor_parallel_size, and more
 # than one GPU in SFT or DPO multiplies the batch that the config names.
 : "${SAMPLE_SHARDS:=4}"

@@ -120,7 +120,8 @@ def test_resources_and_places_come_from_the_settings(cluster):
 
 def test_each_job_finds_what_the_earlier_ones_made(cluster, tmp_path):
     sampling, sft, dpo = configs(cluster)
-    done = run("pipeline.sh", sampling, sft, dpo, env={**cluster, "PATH": f"{cluster['VENV']}/bin:{cluster['PATH']}"})
+    env = {**cluster, "PATH": f"{cluster['VENV']}/bin:{cluster['PATH']}", "MERGE_OPTIONS": "--onto nf4"}
+    done = run("pipeline.sh", sampling, sft, dpo, env=env)
     assert done.returncode == 0, done.stderr
     runs = cluster["RUN_ROOT"]
     calls = Path(cluster["CALLS"]).read_text().splitlines()
@@ -140,7 +141,7 @@ def test_each_job_finds_what_the_earlier_ones_made(cluster, tmp_path):
         ]
         assert re.fullmatch(rf"accelerate launch .*--num_processes 1 .*-m training {config} run.root={runs}", launch)
         assert train == f"evenhand train {config} run.root={runs} [offline=1]"
-        assert merge == f"evenhand merge {runs}/train-{name} [offline=1]"
+        assert merge == f"evenhand merge {runs}/train-{name} --onto nf4 [offline=1]"
 
     samplings = [call for call in work if call.startswith("evenhand sample")]
     assert samplings == [*sampled("before"), *sampled("sft"), *sampled("dpo")]
