@@ -1,6 +1,7 @@
 """`evenhand VERB ...`: one console command, each verb in the package it belongs to, imported only when it is called."""
 
 import importlib
+import os
 import sys
 from collections.abc import Callable, Sequence
 
@@ -43,6 +44,10 @@ def run_main(entry: Callable[[Sequence[str]], None], argv: Sequence[str] | None 
     except EvenhandError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except BrokenPipeError:
+        # `evenhand ... | head`: the reader has seen enough. What is still buffered must not be flushed into the pipe.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except KeyboardInterrupt:
         print("interrupted; what was computed is kept, the same command continues", file=sys.stderr)
         return 130
