@@ -12,7 +12,7 @@ given() {
   local word
   for word in "$@"; do
     case $word in
-      *@*) printf '%s%s\n' "${word%%@*}" "$(cat "${word#*@}")" ;;
+      @* | *=@*) printf '%s%s\n' "${word%%@*}" "$(cat "${word#*@}")" ;;
       *) printf '%s\n' "$word" ;;
     esac
   done

@@ -3,6 +3,8 @@
 #
 #   slurm/pipeline.sh SAMPLING_CONFIG SFT_CONFIG [DPO_CONFIG]
 #
+# The sampling config must ask for margins (configs/inference/*-margin.yaml): a checkpoint trained on one-token verdicts
+# no longer writes the JSON that reasoned verdicts are read from.
 # Run it in the checkout on the login node, where `evenhand fetch` brings models and data to the cache (FETCH=0 leaves
 # that out). DRY_RUN=1 prints the commands. Resources and paths: slurm/settings.sh. After a failure, the same command
 # again: what is complete is left as it is.
@@ -11,7 +13,7 @@ set -euo pipefail
 . "$(dirname "$0")/submit.sh"
 
 if [ $# -lt 2 ] || [ $# -gt 3 ]; then
-  sed -n '2,7s/^# \{0,1\}//p' slurm/pipeline.sh >&2
+  sed -n '2,9s/^# \{0,1\}//p' slurm/pipeline.sh >&2
   exit 2
 fi
 sampling=$1
@@ -20,6 +22,11 @@ for config in "$@"; do
   [ -f "$config" ] || { echo "slurm/pipeline.sh: no file $config; paths start at the checkout" >&2; exit 2; }
 done
 # Where jobs tell the next ones what they made.
+if ! grep -Eq '^verdict: *margin' "$sampling"; then
+  echo "slurm/pipeline.sh: $sampling does not say 'verdict: margin'; a checkpoint trained on one-token verdicts is not" \
+    "read otherwise. Take configs/inference/*-margin.yaml" >&2
+  exit 2
+fi
 notes=$RUN_ROOT/pipelines/$(date +%Y%m%d-%H%M%S)-$$
 
 if [ "${FETCH:-1}" = 1 ]; then
