@@ -110,6 +110,9 @@ def margins(model: Any, prompts: Sequence[tuple[int, ...]], answers: AnswerToken
     Prompts of like length go together, padded on the left: a 4-bit base is dequantised once a batch, not once a prompt.
     """
     model.eval()
+    # torch multiplies a strided slice of the hidden states with a copy of the whole head for each prompt of the batch.
+    head = model.get_output_embeddings()
+    hook = head.register_forward_pre_hook(lambda _, inputs: tuple(tensor.contiguous() for tensor in inputs))
     order = sorted(range(len(prompts)), key=lambda index: len(prompts[index]))
     found: dict[int, float] = {}
     for start in range(0, len(order), BATCH_SIZE):
@@ -119,10 +122,12 @@ def margins(model: Any, prompts: Sequence[tuple[int, ...]], answers: AnswerToken
         ids = torch.tensor([[0] * (width - len(prompts[i])) + list(prompts[i]) for i in batch])
         positions = (mask.cumsum(1) - 1).clamp(min=0)
         inputs = {"input_ids": ids, "attention_mask": mask, "position_ids": positions}
-        outputs = model(**{name: tensor.to(model.device) for name, tensor in inputs.items()}, logits_to_keep=1)
+        with torch.autocast(model.device.type, torch.bfloat16):  # as in training
+            outputs = model(**{name: tensor.to(model.device) for name, tensor in inputs.items()}, logits_to_keep=1)
         logits = outputs.logits[:, -1].float()
         difference = logits[:, answers.ids[ACCEPT]] - logits[:, answers.ids[REJECT]]
         found.update(zip(batch, difference.tolist(), strict=True))
+    hook.remove()
     return [found[index] for index in range(len(prompts))]
 
 

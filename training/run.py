@@ -47,7 +47,8 @@ class OpenRun:
 def open_training(config: TrainingConfig) -> OpenRun:
     """Create or find the run's directory, and make its examples. Raises DataError when data or model have changed."""
     items = load_items(config.benchmarks)
-    base = resolve(config.model, download=PartialState().is_local_main_process)
+    with PartialState().local_main_process_first():  # one process downloads, the others find it cached
+        base = resolve(config.model)
     tokenizer = load_tokenizer(base)
     set_padding(tokenizer)
     examples, excluded = make_examples(items, config, tokenizer)
