@@ -36,10 +36,15 @@ def render_chat(
             f"{tokenizer.name_or_path}: the tokenizer has no chat template; take an instruction-tuned model, "
             "or set `format: raw` to send the bare text"
         )
+    from jinja2.exceptions import TemplateError
+
     arguments = {"date_string": FIXED_DATE, **(template_args or {})}
     if turns[0]["role"] == "system" and not accepts_system(tokenizer):
         turns = fold_system(turns)
-    return str(tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True, **arguments))
+    try:
+        return str(tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True, **arguments))
+    except TemplateError as error:
+        raise ModelError(f"{tokenizer.name_or_path}: its chat template refuses the prompt ({error})") from None
 
 
 def accepts_system(tokenizer: Any) -> bool:

@@ -8,8 +8,8 @@ from typing import Any
 from benchmarks.config import Closed
 from benchmarks.embedded import EMBEDDED_NAME, embedded_model_path
 from benchmarks.errors import ModelError
+from benchmarks.hub import hub_snapshot, missing_files
 
-TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "tokenizer_config.json", "tekken.json", "vocab.json")
 MEBIBYTE = 2**20
 
 
@@ -29,11 +29,11 @@ class ModelConfig(Closed):
         )
 
 
-def resolve(model: ModelConfig, *, download: bool = True) -> Path:
-    """The folder of the model's files, downloaded from the Hub when it is not yet cached and the Hub may be asked.
+def resolve(model: ModelConfig, *, weights: bool = True) -> Path:
+    """The folder of the model's files, downloaded from the Hub when it is not cached whole and the Hub may be asked.
 
-    Raises ModelError saying what to do: an absent folder, a checkpoint without tokenizer, an unknown or gated Hub id,
-    no connection.
+    weights: False brings tokenizer and config only. Raises ModelError saying what to do: an absent folder, a checkpoint
+    without tokenizer or weights, an unknown or gated Hub id, no connection.
     """
     if model.name == EMBEDDED_NAME:
         return embedded_model_path()
@@ -45,63 +45,18 @@ def resolve(model: ModelConfig, *, download: bool = True) -> Path:
         raise ModelError(
             f"model '{model.name}': no such folder; name a checkpoint folder, a Hub id (owner/name) or 'embedded'"
         )
-    return hub_snapshot(model, download=download)
+    return hub_snapshot(model.name, model.revision, weights=weights)
 
 
 def check_folder(folder: Path) -> None:
-    """Raises ModelError when a checkpoint folder lacks a config or a tokenizer."""
-    if not (folder / "config.json").is_file():
-        hint = (
-            "is an adapter: merge it first with `evenhand merge`" if (folder / "adapter_config.json").is_file() else ""
+    """Raises ModelError when a checkpoint folder lacks config, tokenizer or weights."""
+    if (folder / "adapter_config.json").is_file() and not (folder / "config.json").is_file():
+        raise ModelError(f"{folder}: is an adapter: merge it first with `evenhand merge`")
+    if lacking := missing_files(folder):
+        raise ModelError(
+            f"{folder}: has no {lacking.removeprefix('a ')}, so it is no checkpoint; copy what lacks from the model it "
+            "was made from"
         )
-        raise ModelError(f"{folder}: {hint or 'has no config.json, so it is no checkpoint'}")
-    if not any((folder / name).is_file() for name in TOKENIZER_FILES):
-        raise ModelError(f"{folder}: has no tokenizer; copy the tokenizer files of the model it was made from into it")
-
-
-def hub_snapshot(model: ModelConfig, *, download: bool) -> Path:
-    """The cached snapshot of a Hub model, fetched if need be."""
-    from huggingface_hub import constants, snapshot_download
-    from huggingface_hub.errors import (
-        GatedRepoError,
-        HfHubHTTPError,
-        LocalEntryNotFoundError,
-        RepositoryNotFoundError,
-        RevisionNotFoundError,
-    )
-
-    patterns = ["*.json", "*.safetensors", "*.model", "*.jinja", "*.txt"]
-    try:
-        return Path(
-            snapshot_download(model.name, revision=model.revision, allow_patterns=patterns, local_files_only=True)
-        )
-    except LocalEntryNotFoundError:
-        offline = constants.HF_HUB_OFFLINE or not download
-    if offline:
-        raise ModelError(
-            f"model '{model.name}': is not in the cache and the hub is offline; "
-            "run `evenhand fetch CONFIG` on a machine with internet that shares this cache (HF_HOME)"
-        )
-    try:
-        return Path(snapshot_download(model.name, revision=model.revision, allow_patterns=patterns))
-    except GatedRepoError:
-        raise ModelError(
-            f"model '{model.name}': is gated. Accept its licence at https://huggingface.co/{model.name} with your "
-            "account, make a read token at https://huggingface.co/settings/tokens, set HF_TOKEN to it, and run again"
-        ) from None
-    except RevisionNotFoundError:
-        raise ModelError(
-            f"model '{model.name}': has no revision '{model.revision}'; give a commit hash or null"
-        ) from None
-    except RepositoryNotFoundError:
-        raise ModelError(
-            f"model '{model.name}': the hub knows no such model; check the spelling (private ones need HF_TOKEN)"
-        ) from None
-    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
-        raise ModelError(
-            f"model '{model.name}': could not be downloaded ({type(error).__name__}: {error}); "
-            "check the connection and run again"
-        ) from None
 
 
 def fingerprint(model: ModelConfig, folder: Path) -> dict[str, Any]:

@@ -11,6 +11,17 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from benchmarks.errors import ConfigError
 
 
+class StrictLoader(yaml.SafeLoader):
+    """YAML whose repeated keys are errors: of two values the reader would see one and the run take the other."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        for key in keys:
+            if keys.count(key) > 1:
+                raise yaml.constructor.ConstructorError(None, None, f"key '{key}' occurs twice", node.start_mark)
+        return dict(super().construct_mapping(node, deep))
+
+
 class Closed(BaseModel):
     """A frozen config section whose unknown keys are errors."""
 
@@ -40,14 +51,16 @@ def parse_config(schema: type[C], tree: dict[str, Any], where: str) -> C:
     try:
         return schema.model_validate(tree)
     except ValidationError as error:
-        lines = [explain(schema, detail) for detail in error.errors()]
+        # A list that is short only because its elements were refused says nothing more than they do.
+        details = [detail for detail in error.errors() if detail["type"] != "too_short" or not detail["input"]]
+        lines = [explain(schema, detail) for detail in details]
         raise ConfigError("\n".join(f"{where}: {line}" for line in lines)) from None
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
     """The mapping in a YAML file. Raises ConfigError when the file is absent, damaged or holds something else."""
     try:
-        tree = yaml.safe_load(path.read_text(encoding="utf-8"))
+        tree = yaml.load(path.read_text(encoding="utf-8"), Loader=StrictLoader)
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror}); configs lie under configs/") from None
     except UnicodeDecodeError:
@@ -90,16 +103,16 @@ def apply_override(tree: dict[str, Any], word: str) -> None:
 
 def explain(schema: type[BaseModel], detail: Any) -> str:
     """One line for one pydantic error: the key's path, what is wrong, and the nearest known key."""
-    location = list(detail["loc"])
+    location, models = locate(schema, detail["loc"])
     key = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in location).lstrip(".")
     if detail["type"] == "extra_forbidden":
-        known = sorted(fields_at(schema, location[:-1]))
+        known = sorted({name for model in models for name in model.model_fields})
         return f"{key}: unknown key. {did_you_mean(str(location[-1]), known)}"
     if detail["type"] == "missing":
         return f"{key}: this key is required and absent"
     message = detail["msg"].removeprefix("Value error, ")
     given = detail.get("input")
-    shown = "" if isinstance(given, dict | list | BaseModel) else f" (got {given!r})"
+    shown = "" if isinstance(given, dict | list | tuple | BaseModel) else f" (got {given!r})"
     return f"{key or 'config'}: {message}{shown}"
 
 
@@ -110,16 +123,24 @@ def did_you_mean(word: str, known: Sequence[str]) -> str:
     return f"{hint}Known: {', '.join(known)}."
 
 
-def fields_at(schema: type[BaseModel], location: Sequence[str | int]) -> set[str]:
-    """The keys a config may have at a location; every variant's keys where there are several."""
-    models = [schema]
-    for part in location:
-        if isinstance(part, int):
+def locate(schema: type[BaseModel], location: Sequence[str | int]) -> tuple[list[str | int], list[type[BaseModel]]]:
+    """The key's path as a user wrote it, and the models that hold its last part.
+
+    pydantic names a union's chosen variant in between ("engine", "openai", "timeout_s"); it is no key of the config.
+    """
+    models: list[type[BaseModel]] = [schema]
+    path: list[str | int] = []
+    for position, part in enumerate(location):
+        kinds = {model: get_args(field.annotation) for model in models if (field := model.model_fields.get("kind"))}
+        if variants := [model for model, names in kinds.items() if part in names]:
+            models = variants
             continue
-        inner = [f.annotation for m in models if (f := m.model_fields.get(part))]
-        found = [model for annotation in inner for model in models_in(annotation)]
-        models = found or models
-    return {name for model in models for name in model.model_fields}
+        path.append(part)
+        if isinstance(part, int) or position == len(location) - 1:
+            continue
+        inner = [field.annotation for model in models if (field := model.model_fields.get(part))]
+        models = [model for annotation in inner for model in models_in(annotation)] or models
+    return path, models
 
 
 def models_in(annotation: Any) -> list[type[BaseModel]]:

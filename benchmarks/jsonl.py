@@ -2,7 +2,9 @@
 
 import json
 import os
+import uuid
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -37,15 +39,20 @@ def parse_lines(lines: Iterable[str], path: Path | str) -> Iterator[tuple[int, d
 
 def write_whole(path: Path, text: str) -> None:
     """Write a file so that a reader sees all of it or nothing, also after a crash: fsync, then atomic rename."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # The writer's id keeps two processes that write the same file from writing into each other's half.
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    with partial.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
-    sync_folder(path.parent)
+    # Unique, so that two writers of the same file, on two nodes perhaps, do not write into each other's half.
+    partial = path.with_name(f"{path.name}.{uuid.uuid4().hex}.partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with partial.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+        sync_folder(path.parent)
+    except OSError as error:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+        raise DataError(f"{path}: cannot be written ({error.strerror}); free space or choose another folder") from None
 
 
 def sync_folder(folder: Path) -> None:

@@ -1,5 +1,7 @@
 """Item × Condition × factors → Prompt. The only place where prompts are made, for inference and training."""
 
+import re
+
 from benchmarks.errors import DataError
 from benchmarks.records import Condition, Factors, Item, Message, Prompt
 from benchmarks.templates import AIO, AIO_VERSION, TAILS, template_for
@@ -120,4 +122,6 @@ def relabel(text: str, labels: tuple[str, str]) -> str:
     """The text with r/AIO's own labels replaced, so that an arm that renames speakers renames them everywhere."""
     if labels == AIO_LABELS:
         return text
-    return text.replace(AIO_LABELS[0], labels[0]).replace(AIO_LABELS[1], labels[1])
+    new = dict(zip(AIO_LABELS, labels, strict=True))
+    # Both at once, so that labels may be swapped.
+    return re.sub("|".join(AIO_LABELS), lambda found: new[found.group()], text)

@@ -145,22 +145,32 @@ def read_completions(path: Path) -> dict[tuple[str, int], Completion]:
     """
     found: dict[tuple[str, int], Completion] = {}
     for shard in sorted((path / "completions").glob("*.jsonl")):
-        for number, record in read_jsonl(shard):
-            try:
-                completion = Completion(**record)
-            except TypeError as error:
-                raise DataError(
-                    f"{shard}:{number}: is no completion ({error}); delete the shard and continue the run"
-                ) from None
+        for completion in read_shard(shard):
             key = (completion.prompt_hash, completion.sample_index)
             if key not in found or (found[key].is_error and not completion.is_error):
                 found[key] = completion
     return found
 
 
+def read_shard(shard: Path) -> list[Completion]:
+    """The completions of one shard. Raises DataError with the way out when a line is damaged."""
+    try:
+        return [Completion(**record) for _, record in read_jsonl(shard)]
+    except (DataError, TypeError) as error:
+        where = error if isinstance(error, DataError) else f"{shard}: holds no completions ({error})"
+        raise DataError(
+            f"{where}. Delete this shard and run the sampling command again: only its prompts are asked anew"
+        ) from None
+
+
 def finish(path: Path, facts: Mapping[str, Any]) -> None:
     """DONE.json, written last: the run is complete."""
     write_json(path / DONE_FILE, dict(facts))
+
+
+def reopen(path: Path) -> None:
+    """Take DONE.json away: something of the run is owed again."""
+    (path / DONE_FILE).unlink(missing_ok=True)
 
 
 def is_done(path: Path) -> bool:

@@ -37,7 +37,7 @@ def main(argv: Sequence[str]) -> None:
     words = parser.parse_args(argv)
     spec = DatasetSpec(dataset=words.dataset, split=words.split, root=words.root)
     item = find(load_items([spec]), words.item)
-    tokenizer = load_tokenizer(resolve(ModelConfig(name=words.model)))
+    tokenizer = load_tokenizer(resolve(ModelConfig(name=words.model), weights=False))
     for condition in map(Condition, words.condition or Condition):
         prompt = render(
             item,

@@ -120,11 +120,12 @@ class InferenceConfig(Closed):
 
     @model_validator(mode="after")
     def template_has_form(self) -> "InferenceConfig":
-        if any(spec.dataset != "aio-context" for spec in self.benchmarks):
-            try:
-                template_for(self.prompts.template, self.answer_form)
-            except ConfigError as error:
-                raise ValueError(str(error)) from None
+        try:
+            template_for(self.prompts.template, self.answer_form)
+        except ConfigError as error:
+            raise ValueError(str(error)) from None
+        if self.verdict == "margin" and self.sampling.structured != "none":
+            raise ValueError("verdict margin generates no text to structure; set sampling.structured to none")
         if self.verdict == "margin" and self.sampling.n > 1:
             raise ValueError(
                 "verdict margin reads exact probabilities: one reading is all there is; set sampling.n to 1"

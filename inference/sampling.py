@@ -11,7 +11,16 @@ from benchmarks.checkpoints import fingerprint, resolve
 from benchmarks.errors import ConfigError, ModelError
 from benchmarks.records import Completion, Prompt
 from benchmarks.render import render
-from benchmarks.rundir import append_completions, finish, is_done, open_run, read_completions, run_path, write_plan
+from benchmarks.rundir import (
+    append_completions,
+    finish,
+    is_done,
+    open_run,
+    read_completions,
+    reopen,
+    run_path,
+    write_plan,
+)
 from benchmarks.sources import item_set_hash, load_items
 from inference.config import FREE_OF_EFFECT, InferenceConfig
 from inference.engine import Engine, open_engine
@@ -71,15 +80,17 @@ def sample(config: InferenceConfig, shard: tuple[int, int] | None = None) -> Pat
     path = run_path(config.run.root, "inference", config.name, config, FREE_OF_EFFECT)
     open_run(path, config, items_hash, model_facts(config))
     write_plan(path, prompts)
-    if is_done(path):
+    all_owed = owed(path, prompts, config.sampling.n)
+    if is_done(path) and not all_owed:
         print(f"{path}: complete already ({len(prompts)} prompts)", file=sys.stderr)
         return path
-    missing = take_shard(owed(path, prompts, config.sampling.n), shard)
+    reopen(path)  # a shard was lost or deleted since
+    missing = take_shard(all_owed, shard)
     print(f"{path}: {len(prompts)} prompts planned, {len(missing)} owed by this process", file=sys.stderr)
     if missing:
         with open_engine(config) as engine:
             collect(engine, missing, path, config)
-    settle(path, prompts, config)
+    settle(path, prompts, missing, config)
     return path
 
 
@@ -105,18 +116,18 @@ def collect(engine: Engine, prompts: Sequence[Prompt], path: Path, config: Infer
                 append_completions(path, batch)
 
 
-def settle(path: Path, prompts: Sequence[Prompt], config: InferenceConfig) -> None:
-    """Mark the run complete when nothing is owed; raise ModelError when this process left errors behind."""
-    missing = owed(path, prompts, config.sampling.n)
+def settle(path: Path, prompts: Sequence[Prompt], asked: Sequence[Prompt], config: InferenceConfig) -> None:
+    """Mark the run complete when nothing is owed; raise ModelError when a prompt asked here got no reply."""
+    missing = {prompt.prompt_hash for prompt in owed(path, prompts, config.sampling.n)}
     if not missing:
         finish(path, {"n_planned": len(prompts), "n_distinct": len({p.prompt_hash for p in prompts})})
         return
-    hashes = {prompt.prompt_hash for prompt in missing}
-    errors = [c for c in read_completions(path).values() if c.is_error and c.prompt_hash in hashes]
+    unanswered = missing & {prompt.prompt_hash for prompt in asked}
+    errors = [c for c in read_completions(path).values() if c.is_error and c.prompt_hash in unanswered]
     if errors:
         reason = errors[-1].finish_reason
         raise ModelError(
-            f"{path}: {len(errors)} of {len(prompts)} prompts got no reply, the last reason: {reason}. "
+            f"{path}: {len(unanswered)} of {len(asked)} prompts got no reply, the last reason: {reason}. "
             "The others are kept; the same command asks for these again"
         )
     print(f"{path}: {len(missing)} prompts still owed by other shards", file=sys.stderr)

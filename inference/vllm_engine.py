@@ -130,6 +130,8 @@ def start(folder: Path, settings: VllmConfig, seed: int) -> Any:
     try:
         return LLM(
             model=str(folder),
+            config_format="hf",
+            load_format="auto",
             dtype=settings.dtype,
             tensor_parallel_size=settings.tensor_parallel_size,
             gpu_memory_utilization=settings.gpu_memory_utilization,

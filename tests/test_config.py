@@ -37,7 +37,12 @@ def test_overrides_reach_nested_keys_and_list_elements(tmp_path: Path) -> None:
     ("changes", "words", "says"),
     [
         ({"sampling": {"tempature": 1}}, [], "sampling.tempature: unknown key. Did you mean 'temperature'?"),
-        ({"engine": {"kind": "vllm", "dtpye": "x"}}, [], "unknown key. Did you mean 'dtype'?"),
+        (
+            {"engine": {"kind": "transformers", "dtpye": "x"}},
+            [],
+            "engine.dtpye: unknown key. Did you mean 'dtype'? Known: batch_size, dtype, kind.",
+        ),
+        ({}, ["verdict=margin", "sampling.structured=json"], "generates no text to structure"),
         ({"benchmarks": [{"dataset": "truthful_qa"}]}, [], "unknown dataset 'truthful_qa'. Did you mean 'truthfulqa'?"),
         ({}, ["sampling.n=0"], "sampling.n: Input should be greater than or equal to 1 (got 0)"),
         ({}, ["sampling.n=5"], "greedy samples are all alike"),
@@ -57,7 +62,13 @@ def test_a_bad_config_is_refused_with_key_and_fix(
 
 
 @pytest.mark.parametrize(
-    ("content", "says"), [(b"a: [", "not valid YAML"), (b"- 1", "must hold a mapping"), (b"\xff\xfe", "is not UTF-8")]
+    ("content", "says"),
+    [
+        (b"a: [", "not valid YAML"),
+        (b"- 1", "must hold a mapping"),
+        (b"a: 1\na: 2", "key 'a' occurs twice"),
+        (b"\xff\xfe", "is not UTF-8"),
+    ],
 )
 def test_a_file_that_is_no_config_is_named(tmp_path: Path, content: bytes, says: str) -> None:
     path = tmp_path / "bad.yaml"
@@ -70,3 +81,9 @@ def test_a_file_that_is_no_config_is_named(tmp_path: Path, content: bytes, says:
 def test_an_absent_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"absent\.yaml: cannot be read"):
         load_config(InferenceConfig, [str(tmp_path / "absent.yaml")])
+
+
+def test_a_refused_list_element_is_one_line_not_two(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config(InferenceConfig, [written(tmp_path, benchmarks=[{"dataset": "nope"}])])
+    assert len(str(caught.value).splitlines()) == 1

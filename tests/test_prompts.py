@@ -135,3 +135,9 @@ def test_template_version_is_part_of_a_prompts_hash(monkeypatch: pytest.MonkeyPa
 def test_a_template_without_the_asked_form_is_refused_by_name() -> None:
     with pytest.raises(ConfigError, match="template 'paper' has no one_token form"):
         render(ITEM, Condition.C1_TRUE, template="paper", answer_form="one_token")
+
+
+def test_labels_may_be_swapped_in_context_and_dialogue() -> None:
+    swapped = text(render(CONFLICT, Condition.C1_TRUE, speakers=("Speaker B", "Speaker A")))
+    assert "[Neutralized Context]: Speaker A forgot a birthday and Speaker B is cross." in swapped
+    assert "[Statement]: Speaker B is overreacting." in swapped

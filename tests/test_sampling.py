@@ -167,8 +167,21 @@ def test_a_damaged_line_is_named_with_file_and_line(tmp_path: Path, engine: Scri
     lines = shard.read_text().splitlines()
     lines[2] = lines[2][:20]
     shard.write_text("\n".join(lines))
-    with pytest.raises(DataError, match=rf"{shard.name}:3: is no JSON object"):
+    with pytest.raises(DataError, match=rf"{shard.name}:3: is no JSON object.*Delete this shard"):
         read_completions(path)
+    shard.unlink()
+    engine.asked.clear()
+    assert is_done(sample(config(tmp_path))), "a finished run that lost a shard asks for it again"
+    assert len(engine.asked) == 7
+
+
+def test_a_shard_fails_for_its_own_errors_not_for_those_of_others(tmp_path: Path, engine: ScriptedEngine) -> None:
+    unlucky = plan(config(tmp_path))[0][5].prompt_hash
+    engine.errors = {unlucky}
+    its_shard = int(unlucky, 16) % 2
+    with pytest.raises(ModelError, match="1 of"):
+        sample(config(tmp_path), (its_shard, 2))
+    assert not is_done(sample(config(tmp_path), (1 - its_shard, 2)))
 
 
 def test_half_a_shard_left_by_a_killed_writer_is_not_read(tmp_path: Path, engine: ScriptedEngine) -> None:

@@ -51,7 +51,7 @@ def cluster(tmp_path):
         (programs / name).write_text(text)
         (programs / name).chmod(0o755)
     for name in ("eval.yaml", "sft.yaml", "dpo.yaml"):
-        (tmp_path / name).touch()
+        (tmp_path / name).write_text("verdict: margin\n")
     kept = {key: os.environ[key] for key in ("PATH", "HOME") if key in os.environ}
     places = {"VENV": tmp_path / "venv", "RUN_ROOT": tmp_path / "runs", "LOGS": tmp_path / "logs"}
     files = {"CALLS": tmp_path / "calls", "COUNTER": tmp_path / "counter"}
@@ -100,6 +100,15 @@ def test_a_dry_run_prints_the_chain_in_order_and_submits_nothing(cluster):
     assert all(("--array=0-2" in job) == ("slurm/sample.sh" in job) for job in jobs)
     assert not Path(cluster["CALLS"]).exists()
     assert not Path(cluster["RUN_ROOT"]).exists()
+
+
+def test_a_sampling_config_for_reasoned_verdicts_is_refused_before_anything_is_submitted(cluster):
+    sampling = configs(cluster)[0]
+    sampling.write_text("verdict: reason\n")
+    done = run("pipeline.sh", *configs(cluster), env={**cluster, "DRY_RUN": "1"})
+    assert done.returncode == 2
+    assert "does not say 'verdict: margin'" in done.stderr
+    assert done.stdout == ""
 
 
 def test_without_a_dpo_config_the_chain_has_sft_alone(cluster):
