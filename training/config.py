@@ -69,6 +69,7 @@ class OptimiserConfig(Closed):
     max_grad_norm: float = Field(default=1.0, gt=0)
     per_device_batch_size: int = Field(default=4, ge=1)
     gradient_accumulation_steps: int = Field(default=4, ge=1)
+    n_processes: int = Field(default=1, ge=1)  # GPUs that train together; the three multiply to the effective batch
     epochs: float = Field(default=1.0, gt=0)
     max_steps: int | None = Field(default=None, ge=1)  # optimiser steps; null goes by epochs
     # whole_items keeps an item's conditions together in a batch, shuffled item by item: what two prompts share cancels

@@ -14,6 +14,7 @@ from typing import Any
 from accelerate import PartialState
 
 from benchmarks.checkpoints import fingerprint, load_tokenizer, resolve
+from benchmarks.errors import ConfigError
 from benchmarks.jsonl import sync_folder, write_jsonl
 from benchmarks.rundir import finish, is_done, open_run, run_path
 from benchmarks.sources import item_set_hash, load_items
@@ -46,6 +47,7 @@ class OpenRun:
 
 def open_training(config: TrainingConfig) -> OpenRun:
     """Create or find the run's directory, and make its examples. Raises DataError when data or model have changed."""
+    refuse_other_batch(config)
     items = load_items(config.benchmarks)
     with PartialState().local_main_process_first():  # one process downloads, the others find it cached
         base = resolve(config.model)
@@ -65,6 +67,21 @@ def open_training(config: TrainingConfig) -> OpenRun:
             f"{config.examples.max_prompt_length} tokens left out (listed in {EXCLUDED_FILE})"
         )
     return OpenRun(path=path, base=base, tokenizer=tokenizer, examples=examples, n_excluded=len(excluded))
+
+
+def refuse_other_batch(config: TrainingConfig) -> None:
+    """Raises ConfigError when another number of processes was launched than the config's batch is counted for.
+
+    `accelerate launch` takes every GPU it sees; the batch, and so the experiment, would grow with the node.
+    """
+    launched, meant = PartialState().num_processes, config.optimiser.n_processes
+    if launched != meant:
+        batch = config.optimiser.per_device_batch_size * config.optimiser.gradient_accumulation_steps
+        raise ConfigError(
+            f"optimiser.n_processes is {meant}, but {launched} were launched: the effective batch would be "
+            f"{batch * launched} instead of {batch * meant}. Launch with `accelerate launch --num_processes {meant}`, or "
+            f"set optimiser.n_processes={launched} and lower gradient_accumulation_steps to keep the batch"
+        )
 
 
 @contextmanager
