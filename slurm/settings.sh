@@ -20,8 +20,8 @@ set -a
 
 : "${MERGE_OPTIONS:=}" # of `evenhand merge`, for example "--onto nf4"
 
-# Resources. GPUs are counted on one node; SAMPLE_GPUS must equal the config's engine.tensor_parallel_size, and more
-# than one GPU in SFT or DPO multiplies the batch that the config names.
+# Resources. GPUs are counted on one node; SAMPLE_GPUS must equal the config's engine.tensor_parallel_size, SFT_GPUS
+# and DPO_GPUS the config's optimiser.n_processes.
 : "${SAMPLE_SHARDS:=4}"
 : "${SAMPLE_GPUS:=1}" "${SAMPLE_CPUS:=8}" "${SAMPLE_MEM:=64G}" "${SAMPLE_TIME:=04:00:00}"
 : "${SFT_GPUS:=1}" "${SFT_CPUS:=8}" "${SFT_MEM:=96G}" "${SFT_TIME:=12:00:00}"

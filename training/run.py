@@ -47,7 +47,6 @@ class OpenRun:
 
 def open_training(config: TrainingConfig) -> OpenRun:
     """Create or find the run's directory, and make its examples. Raises DataError when data or model have changed."""
-    refuse_other_batch(config)
     items = load_items(config.benchmarks)
     with PartialState().local_main_process_first():  # one process downloads, the others find it cached
         base = resolve(config.model)
@@ -57,6 +56,8 @@ def open_training(config: TrainingConfig) -> OpenRun:
     if config.optimiser.order == "whole_items":
         examples = shuffled_by_item(examples, config.optimiser.seed)
     path = run_path(config.run.root, "training", config.name, config, {"run"})
+    if not is_done(path):
+        refuse_other_batch(config)
     with main_process_first() as is_main:
         if is_main:
             open_run(path, config, item_set_hash(items), fingerprint(config.model, base))
@@ -79,8 +80,8 @@ def refuse_other_batch(config: TrainingConfig) -> None:
         batch = config.optimiser.per_device_batch_size * config.optimiser.gradient_accumulation_steps
         raise ConfigError(
             f"optimiser.n_processes is {meant}, but {launched} were launched: the effective batch would be "
-            f"{batch * launched} instead of {batch * meant}. Launch with `accelerate launch --num_processes {meant}`, or "
-            f"set optimiser.n_processes={launched} and lower gradient_accumulation_steps to keep the batch"
+            f"{batch * launched} instead of {batch * meant}. Launch with `accelerate launch --num_processes {meant}`, "
+            f"or set optimiser.n_processes={launched} and lower gradient_accumulation_steps to keep the batch"
         )
 
 
