@@ -13,7 +13,7 @@ set -euo pipefail
 . "$(dirname "$0")/submit.sh"
 
 if [ $# -lt 2 ] || [ $# -gt 3 ]; then
-  sed -n '2,9s/^# \{0,1\}//p' slurm/pipeline.sh >&2
+  awk 'NR > 1 { if (!/^#/) exit; sub(/^# ?/, ""); print }' slurm/pipeline.sh >&2
   exit 2
 fi
 sampling=$1
@@ -21,12 +21,12 @@ declare -A trainings=([sft]=$2 [dpo]=${3:-})
 for config in "$@"; do
   [ -f "$config" ] || { echo "slurm/pipeline.sh: no file $config; paths start at the checkout" >&2; exit 2; }
 done
-# Where jobs tell the next ones what they made.
 if ! grep -Eq '^verdict: *margin' "$sampling"; then
   echo "slurm/pipeline.sh: $sampling does not say 'verdict: margin'; a checkpoint trained on one-token verdicts is not" \
     "read otherwise. Take configs/inference/*-margin.yaml" >&2
   exit 2
 fi
+# Where jobs tell the next ones what they made.
 notes=$RUN_ROOT/pipelines/$(date +%Y%m%d-%H%M%S)-$$
 
 if [ "${FETCH:-1}" = 1 ]; then
