@@ -1,6 +1,7 @@
 """`evenhand demo`: the whole loop on the embedded model, each step the command a user would type."""
 
 import argparse
+import os
 import shlex
 import subprocess
 import sys
@@ -12,6 +13,8 @@ from benchmarks.errors import EvenhandError
 
 CHECKOUT = Path(__file__).parents[1]
 SAMPLING = "configs/inference/pocket.yaml"
+# The libraries' warnings to their developers, which would bury what a newcomer is to see.
+QUIET = {"PYTHONWARNINGS": "ignore", "TORCH_CPP_LOG_LEVEL": "ERROR", "TRANSFORMERS_VERBOSITY": "error"}
 ARMS = {"sft": "configs/training/pocket-sft.yaml", "dpo": "configs/training/pocket-dpo.yaml"}
 
 
@@ -55,7 +58,8 @@ def run(command: list[str]) -> str:
     shown = shlex.join(["python", *command[1:]])
     print(f"$ {shown}", flush=True)
     last = ""
-    with subprocess.Popen(command, cwd=CHECKOUT, stdout=subprocess.PIPE, text=True) as process:
+    environment = {**os.environ, **QUIET}
+    with subprocess.Popen(command, cwd=CHECKOUT, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         for line in process.stdout:
             print(line, end="", flush=True)
