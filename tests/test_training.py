@@ -10,6 +10,7 @@ import torch
 from peft import get_peft_model
 from safetensors.torch import load_file
 from transformers import TrainerControl, TrainerState
+from trl import DPOTrainer
 
 from benchmarks.checkpoints import load_tokenizer
 from benchmarks.errors import ConfigError, ModelError
@@ -75,9 +76,10 @@ def test_an_interrupted_run_continues_to_the_same_adapter(
 ) -> None:
     undisturbed = TRAIN[method](tiny_run(method, model, tmp_path / "undisturbed"))
     config = tiny_run(method, model, tmp_path / "killed", run={"save_steps": 2})
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patch:
         killed_at(4, patch)
-        TRAIN[method](config)
+        with pytest.raises(KeyboardInterrupt):
+            TRAIN[method](config)
     path = tmp_path / "killed" / "training" / undisturbed.name
     assert not (path / DONE_FILE).exists()
     half_written = path / "checkpoints" / "checkpoint-3"  # killed while saving
@@ -89,6 +91,18 @@ def test_an_interrupted_run_continues_to_the_same_adapter(
     expected, found = adapter_of(undisturbed), adapter_of(path)
     assert all(torch.equal(found[name], tensor) for name, tensor in expected.items())
     assert [record["step"] for record in metrics_of(path)] == [1, 2, 3, 4]
+
+
+def test_a_continued_dpo_run_does_not_ask_the_reference_again(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tiny_run("dpo", model, tmp_path, run={"save_steps": 2})
+    with monkeypatch.context() as patch:
+        killed_at(3, patch)
+        with pytest.raises(KeyboardInterrupt):
+            train_dpo(config)
+    monkeypatch.setattr(DPOTrainer, "compute_ref_log_probs", lambda *_: pytest.fail("asked again"))
+    assert (train_dpo(config) / DONE_FILE).exists()
 
 
 def test_a_finished_run_is_left_as_it_is(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -162,7 +176,7 @@ def test_weights_packed_by_an_evaluation_would_be_noticed(model: Path) -> None:
         pytest.skip("bitsandbytes packs weights only on CPUs with AVX512-BF16")
     with_adapter = adapted(model, packing=True)
     evaluate_then_backward(with_adapter)
-    with pytest.raises(ModelError, match="step 3: no gradient reaches .*packed"):
+    with pytest.raises(ModelError, match=r"step 3: no gradient reaches .*packed"):
         refuse_blocked_gradients(with_adapter, step=3)
 
 

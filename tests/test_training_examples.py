@@ -1,6 +1,5 @@
 """What a model is trained on: the prompts that inference asks, one verdict, EOS, and a loss on those two alone."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -69,7 +68,9 @@ def test_the_loss_is_on_the_verdict_and_eos_and_on_nothing_else(tokenizer: Any) 
 
 def test_without_loss_on_eos_only_the_verdict_is_learnt(tokenizer: Any) -> None:
     for example in make_examples(ITEMS, config(loss_on_eos=False), tokenizer)[0]:
-        assert [label for label in sft_row(example)["labels"] if label != IGNORED] == [sft_row(example)["input_ids"][-1]]
+        assert [label for label in sft_row(example)["labels"] if label != IGNORED] == [
+            sft_row(example)["input_ids"][-1]
+        ]
 
 
 def test_a_pair_differs_in_the_verdict_alone(tokenizer: Any) -> None:
@@ -147,5 +148,3 @@ def test_answers_of_several_tokens_are_refused() -> None:
     tokenizer = byte_tokenizer(digits="byte")
     with pytest.raises(ModelError, match="takes 2 tokens"):
         make_examples(ITEMS, config(), tokenizer)
-
-

@@ -60,8 +60,8 @@ class ProgressBar(ProgressCallback):
         **_: Any,
     ) -> None:
         if self.training_bar is not None and logs and "loss" in logs:
-            accuracy = logs.get("rewards/accuracies", logs.get("mean_token_accuracy", math.nan))
-            self.training_bar.set_postfix_str(f"loss {logs['loss']:.3f}, accuracy {accuracy:.2f}")
+            name = "rewards/accuracies" if "rewards/accuracies" in logs else "mean_token_accuracy"
+            self.training_bar.set_postfix_str(f"loss {logs['loss']:.3f}, {name} {logs.get(name, math.nan):.2f}")
 
 
 class GradientCheck(TrainerCallback):

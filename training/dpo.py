@@ -4,11 +4,12 @@ It starts from the base model, as the paper's. The same model with its adapter s
 """
 
 import math
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from datasets import Dataset
+from datasets import Dataset, load_from_disk
 from transformers import ProgressCallback, set_seed
 from trl import DPOConfig, DPOTrainer
 
@@ -17,7 +18,7 @@ from training.callbacks import DivergenceGuard, GradientCheck, MarkComplete, Met
 from training.config import DPORun
 from training.examples import Example, dpo_row
 from training.qlora import count_trainable, load_base, lora_config, score_answers_only, set_adapter_dtype
-from training.run import close_training, last_checkpoint, open_training
+from training.run import CHECKPOINTS_DIR, close_training, last_checkpoint, main_process_first, open_training
 
 
 class TokenisedDPOTrainer(DPOTrainer):
@@ -44,11 +45,10 @@ def train_dpo(config: DPORun) -> Path:
             precompute_ref_log_probs=config.precompute_reference,
             disable_dropout=False,  # TRL would otherwise switch off the adapter's dropout too
         ),
-        train_dataset=Dataset.from_list([dpo_row(example) for example in run.examples]),
+        train_dataset=pairs_on_disk(run.examples, run.path / CHECKPOINTS_DIR / "pairs"),
         processing_class=run.tokenizer,
         peft_config=lora_config(config.lora, model),
         callbacks=[
-            ProgressBar(),
             MetricsFile(run.path),
             GradientCheck(),
             MarkComplete(run.path),
@@ -57,10 +57,26 @@ def train_dpo(config: DPORun) -> Path:
     )
     set_adapter_dtype(trainer.model, config.lora)
     check_pairs(trainer.train_dataset, run.examples)
-    trainer.remove_callback(ProgressCallback)  # ProgressBar stands in for it
+    trainer.remove_callback(ProgressCallback)
+    trainer.add_callback(ProgressBar())
     trainer.train(resume_from_checkpoint=last_checkpoint(run.path))
     close_training(run, trainer, {"method": "dpo", "n_trainable": count_trainable(trainer.model)})
     return run.path
+
+
+def pairs_on_disk(examples: Sequence[Example], folder: Path) -> Dataset:
+    """The pairs as a dataset in a folder, written once.
+
+    TRL keeps the reference's log-probabilities beside it. In memory each process would keep them for itself, where the
+    others, and a run that continues, do not find them.
+    """
+    with main_process_first() as is_main:
+        if is_main and not folder.exists():
+            partial = folder.with_name(f"{folder.name}.partial")
+            shutil.rmtree(partial, ignore_errors=True)
+            Dataset.from_list([dpo_row(example) for example in examples]).save_to_disk(str(partial))
+            partial.rename(folder)
+    return load_from_disk(str(folder))
 
 
 def check_pairs(rows: Iterable[Mapping[str, Sequence[int]]], examples: Sequence[Example]) -> None:

@@ -11,7 +11,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from accelerate import PartialState
+from datasets import disable_progress_bars
 
 from benchmarks.checkpoints import fingerprint, load_tokenizer, resolve
 from benchmarks.errors import ConfigError
@@ -47,8 +49,9 @@ class OpenRun:
 
 def open_training(config: TrainingConfig) -> OpenRun:
     """Create or find the run's directory, and make its examples. Raises DataError when data or model have changed."""
+    disable_progress_bars()  # of small steps with data; training shows its own
     items = load_items(config.benchmarks)
-    with PartialState().local_main_process_first():  # one process downloads, the others find it cached
+    with processes().local_main_process_first():  # one process downloads, the others find it cached
         base = resolve(config.model)
     tokenizer = load_tokenizer(base)
     set_padding(tokenizer)
@@ -62,7 +65,7 @@ def open_training(config: TrainingConfig) -> OpenRun:
         if is_main:
             open_run(path, config, item_set_hash(items), fingerprint(config.model, base))
             write_jsonl(path / EXCLUDED_FILE, (asdict(left_out) for left_out in excluded))
-    if PartialState().is_main_process:
+    if processes().is_main_process:
         print(
             f"{path}: {len(examples)} examples from {len(items)} items; {len(excluded)} prompts longer than "
             f"{config.examples.max_prompt_length} tokens left out (listed in {EXCLUDED_FILE})"
@@ -75,7 +78,7 @@ def refuse_other_batch(config: TrainingConfig) -> None:
 
     `accelerate launch` takes every GPU it sees; the batch, and so the experiment, would grow with the node.
     """
-    launched, meant = PartialState().num_processes, config.optimiser.n_processes
+    launched, meant = processes().num_processes, config.optimiser.n_processes
     if launched != meant:
         batch = config.optimiser.per_device_batch_size * config.optimiser.gradient_accumulation_steps
         raise ConfigError(
@@ -85,10 +88,15 @@ def refuse_other_batch(config: TrainingConfig) -> None:
         )
 
 
+def processes() -> PartialState:
+    """Which of the processes of `accelerate launch` this one is."""
+    return PartialState(cpu=not torch.cuda.is_available())  # without cpu, processes without GPUs do not see each other
+
+
 @contextmanager
 def main_process_first() -> Iterator[bool]:
     """Yields True in the main process of `accelerate launch`; the others wait until it has left the block."""
-    state = PartialState()
+    state = processes()
     with state.main_process_first():
         yield state.is_main_process
 
@@ -103,7 +111,7 @@ def close_training(run: OpenRun, trainer: Any, facts: dict[str, Any]) -> None:
     """Save the adapter, then DONE.json; the checkpoints to continue from are needed no more."""
     last = run.path / CHECKPOINTS_DIR / "last"
     trainer.save_model(str(last))  # by every process: sharded weights are gathered
-    if not PartialState().is_main_process:
+    if not processes().is_main_process:
         return
     copy_adapter(last, run.path / ADAPTER_DIR)
     counts = {"n_examples": len(run.examples), "n_excluded": run.n_excluded, "n_steps": trainer.state.global_step}

@@ -32,7 +32,6 @@ def train_sft(config: SFTRun) -> Path:
         processing_class=run.tokenizer,
         peft_config=lora_config(config.lora, model),
         callbacks=[
-            ProgressBar(),
             MetricsFile(run.path),
             GradientCheck(),
             MarkComplete(run.path),
@@ -41,7 +40,8 @@ def train_sft(config: SFTRun) -> Path:
     )
     set_adapter_dtype(trainer.model, config.lora)
     check_loss_mask(trainer.train_dataset, run.examples)
-    trainer.remove_callback(ProgressCallback)  # ProgressBar stands in for it
+    trainer.remove_callback(ProgressCallback)
+    trainer.add_callback(ProgressBar())
     trainer.train(resume_from_checkpoint=last_checkpoint(run.path))
     close_training(run, trainer, {"method": "sft", "n_trainable": count_trainable(trainer.model)})
     return run.path
