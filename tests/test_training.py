@@ -71,6 +71,14 @@ def test_a_run_leaves_adapter_metrics_provenance_and_done(method: str, model: Pa
 
 
 @pytest.mark.parametrize("method", ["sft", "dpo"])
+def test_the_first_layer_learns_under_the_papers_memory_saving(method: str, model: Path, tmp_path: Path) -> None:
+    saving = {"gradient_checkpointing": True, "gradient_accumulation_steps": 2, "max_steps": 2}
+    run = TRAIN[method](tiny_run(method, model, tmp_path, optimiser=saving, lora={"dropout": 0.05}))
+    first_layer = [tensor for name, tensor in adapter_of(run).items() if ".layers.0." in name and "lora_B" in name]
+    assert all(torch.count_nonzero(tensor) for tensor in first_layer)
+
+
+@pytest.mark.parametrize("method", ["sft", "dpo"])
 def test_an_interrupted_run_continues_to_the_same_adapter(
     method: str, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,12 +159,12 @@ def adapted(model: Path, *, packing: bool = False) -> Any:
 
 
 def evaluate_then_backward(with_adapter: Any) -> None:
-    ids = torch.arange(24).reshape(2, 12)
+    ids = torch.arange(24, device=with_adapter.device).reshape(2, 12)
     with_adapter.eval()
     with torch.no_grad():
         with_adapter(input_ids=ids)
     with_adapter.train()
-    with torch.autocast("cpu", torch.bfloat16):
+    with torch.autocast(with_adapter.device.type, torch.bfloat16):
         with_adapter(input_ids=ids, labels=ids).loss.backward()
 
 
@@ -172,7 +180,7 @@ def test_gradients_reach_the_first_layer_after_an_evaluation(model: Path) -> Non
 def test_weights_packed_by_an_evaluation_would_be_noticed(model: Path) -> None:
     from bitsandbytes.functional import has_avx512bf16
 
-    if not has_avx512bf16():
+    if torch.cuda.is_available() or not has_avx512bf16():
         pytest.skip("bitsandbytes packs weights only on CPUs with AVX512-BF16")
     with_adapter = adapted(model, packing=True)
     evaluate_then_backward(with_adapter)
