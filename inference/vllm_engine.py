@@ -120,6 +120,7 @@ def start(folder: Path, settings: VllmConfig, seed: int) -> Any:
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", str(settings.cpu_kv_cache_gib))
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
     os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")  # what a user judges is nobody else's business
+    from safetensors import SafetensorError
     from vllm import LLM
 
     optional = {
@@ -140,7 +141,7 @@ def start(folder: Path, settings: VllmConfig, seed: int) -> Any:
             seed=seed,
             **{key: value for key, value in optional.items() if value is not None},
         )
-    except (RuntimeError, ValueError, OSError) as error:
+    except (RuntimeError, ValueError, OSError, SafetensorError) as error:
         reason = " ".join(str(error).split())[:400]
         raise ModelError(
             f"{folder}: vLLM could not start ({reason}). If it says that memory is short, lower "

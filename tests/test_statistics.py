@@ -14,7 +14,7 @@ from eval.averages import averages_over
 from eval.intervals import percentile_interval, resampled_sums, sums_by_index
 from eval.margins import accept_probability, auc, soft_credit
 from eval.mcnemar import mcnemar_p
-from eval.panels import ACCEPT, ERROR, REJECT, UNREADABLE, panels_of
+from eval.panels import ACCEPT, ERROR, REJECT, TIE, UNREADABLE, panels_of
 from eval.verdicts import Verdict
 
 C1_TRUE, C1_FALSE, C2_CORRECT, C2_INCORRECT = Condition

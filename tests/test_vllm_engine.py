@@ -59,6 +59,11 @@ def margins(settings: InferenceConfig) -> dict[str, float]:
     return found
 
 
+def whole(text: str) -> str:
+    """Without the mark of a character that the last token leaves unfinished, which vLLM drops."""
+    return text.rstrip("\ufffd")
+
+
 @pytest.mark.parametrize("family", sorted(TEMPLATES))
 def test_margins_equal_those_of_transformers(families: dict[str, Path], family: str) -> None:
     ours = margins(config(families[family], VLLM, verdict="margin"))
@@ -72,12 +77,12 @@ def test_reasoning_samples_grammar_and_the_context_window(families: dict[str, Pa
     greedy = config(families["llama"], VLLM, sampling={"max_tokens": 12})
     prompts, _ = plan(greedy)
     plain = {
-        c.prompt_hash: c.text
+        c.prompt_hash: whole(c.text)
         for c in answers(config(families["llama"], {"kind": "transformers"}, sampling={"max_tokens": 12}))
     }
     with open_engine(greedy) as engine:
         completions = list(engine.generate(prompts))
-        assert {c.prompt_hash: c.text for c in completions} == plain
+        assert {c.prompt_hash: whole(c.text) for c in completions} == plain
         assert all(FIXED_DATE in (c.rendered or "") for c in completions)  # the date of the day never gets in
         assert {c.finish_reason for c in completions} <= {"stop", "length"}
         with_n = greedy.model_copy(update={"sampling": greedy.sampling.model_copy(update={"n": 3, "temperature": 1.0})})
