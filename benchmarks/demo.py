@@ -39,7 +39,7 @@ def main(argv: Sequence[str]) -> None:
         after.append(step("   Ask it the same prompts", "inference", SAMPLING, *asked, root))
     print("\n4. Before and after", flush=True)
     run([sys.executable, "-m", "benchmarks.command", "compare", before, *after, "--out", str(out / "demo")])
-    print(f"\nDone in {(time.monotonic() - started) / 60:.1f} minutes.")
+    print(f"\nReport: {out / 'demo' / 'report.html'}\nDone in {(time.monotonic() - started) / 60:.1f} minutes.")
 
 
 def one_process() -> list[str]:
