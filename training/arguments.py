@@ -1,9 +1,11 @@
 """A run's config → the arguments that TRL's SFTConfig and DPOConfig have in common."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
+from transformers.integrations import get_available_reporting_integrations
 
 from benchmarks.errors import ConfigError
 from training.config import TrainingConfig
@@ -12,6 +14,7 @@ from training.run import CHECKPOINTS_DIR
 
 def shared_arguments(config: TrainingConfig, path: Path) -> dict[str, Any]:
     """Keyword arguments for SFTConfig and DPOConfig. Raises ConfigError for fp16 on CPU: torch has none."""
+    refuse_absent_trackers(config.run.report_to)
     on_gpu = torch.cuda.is_available()
     wanted = config.optimiser
     if wanted.mixed_precision == "fp16" and not on_gpu:
@@ -46,3 +49,14 @@ def shared_arguments(config: TrainingConfig, path: Path) -> dict[str, Any]:
         "report_to": list(config.run.report_to),
         "ddp_find_unused_parameters": False,
     }
+
+
+def refuse_absent_trackers(names: Sequence[str]) -> None:
+    """Raises ConfigError when a tracker that metrics are to go to is not installed."""
+    available = get_available_reporting_integrations()
+    for name in names:
+        if name not in available:
+            raise ConfigError(
+                f"run.report_to: tracker '{name}' is not installed or unknown to transformers (installed: "
+                f"{', '.join(available) or 'none'}); `pip install` it, or leave it out: metrics.jsonl has the figures"
+            )

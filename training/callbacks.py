@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from accelerate import PartialState
 from transformers import ProgressCallback, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from benchmarks.errors import ModelError
@@ -89,6 +90,7 @@ class MarkComplete(TrainerCallback):
         self.checkpoints = path / CHECKPOINTS_DIR
 
     def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        PartialState().wait_for_everyone()  # every process saves its own random state
         if state.is_world_process_zero:
             write_whole(self.checkpoints / f"checkpoint-{state.global_step}" / COMPLETE_FILE, "")
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from benchmarks.checkpoints import ModelConfig
 from benchmarks.config import Closed, did_you_mean, load_config, read_yaml
@@ -109,6 +109,17 @@ class TrainingConfig(Closed):
     optimiser: OptimiserConfig
     guard: GuardConfig = GuardConfig()
     run: RunConfig = RunConfig()
+
+    @model_validator(mode="after")
+    def batches_hold_whole_items(self) -> Self:
+        n_conditions = len(CONDITIONS[self.examples.conditions])
+        size = self.optimiser.per_device_batch_size
+        if self.optimiser.order == "whole_items" and size % n_conditions:
+            raise ValueError(
+                f"optimiser.order is whole_items, but a batch of {size} holds no whole items of {n_conditions} prompts: "
+                f"set optimiser.per_device_batch_size to a multiple of {n_conditions}"
+            )
+        return self
 
     @field_validator("benchmarks")
     @classmethod

@@ -22,7 +22,7 @@ def main(argv: Sequence[str]) -> None:
         default="bf16",
         help="bf16: the base as published. nf4: the base as it was trained with, quantised and dequantised",
     )
-    parser.add_argument("--n-prompts", type=int, default=64, help="prompts to compare verdicts on (default 64)")
+    parser.add_argument("--n-prompts", type=positive, default=64, help="prompts to compare verdicts on (default 64)")
     parser.add_argument(
         "--min-agreement", type=float, default=0.95, help="share of equal verdicts asked for (default 0.95)"
     )
@@ -30,6 +30,14 @@ def main(argv: Sequence[str]) -> None:
     from training.merged_checkpoint import merge  # takes seconds to import; a wrong argument is told before
 
     print(merge(words.run, words.onto, words.n_prompts, words.min_agreement))
+
+
+def positive(text: str) -> int:
+    """A whole number above zero, for argparse."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not above zero")
+    return number
 
 
 if __name__ == "__main__":
