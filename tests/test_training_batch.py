@@ -23,7 +23,7 @@ def test_another_number_of_processes_than_the_batch_is_counted_for_is_refused(tm
 
 
 def test_batches_that_cannot_hold_whole_items_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValidationError, match="set optimiser.per_device_batch_size to a multiple of 4"):
+    with pytest.raises(ValidationError, match=r"set optimiser\.per_device_batch_size to a multiple of 4"):
         tiny_run("sft", tmp_path, tmp_path, optimiser={"order": "whole_items", "per_device_batch_size": 6})
     tiny_run("sft", tmp_path, tmp_path, optimiser={"order": "whole_items", "per_device_batch_size": 8})
 

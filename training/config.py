@@ -116,7 +116,7 @@ class TrainingConfig(Closed):
         size = self.optimiser.per_device_batch_size
         if self.optimiser.order == "whole_items" and size % n_conditions:
             raise ValueError(
-                f"optimiser.order is whole_items, but a batch of {size} holds no whole items of {n_conditions} prompts: "
+                f"optimiser.order is whole_items, but a batch of {size} holds no whole items of {n_conditions}: "
                 f"set optimiser.per_device_batch_size to a multiple of {n_conditions}"
             )
         return self
