@@ -16,7 +16,7 @@ from tests.training_runs import tiny_model, tiny_run
 from training import merged_checkpoint
 from training.dpo import train_dpo
 from training.merge import main
-from training.merged_checkpoint import compare, merge
+from training.merged_checkpoint import compare, merge, round_to_bf16
 from training.sft import train_sft
 
 pytestmark = pytest.mark.slow
@@ -55,6 +55,23 @@ def test_merged_weights_are_the_bf16_base_plus_the_adapter(run: Path, model: Pat
     assert torch.allclose(merged[PROJECTION].float(), expected.float(), rtol=2**-7, atol=0)
     assert not torch.equal(merged[PROJECTION], base[PROJECTION])
     assert torch.equal(merged["model.norm.weight"], base["model.norm.weight"])
+
+
+def test_updates_finer_than_bf16_survive_on_average() -> None:
+    torch.manual_seed(0)
+    base = (0.05 * torch.randn(512, 512)).bfloat16().float()
+    update = 1e-5 * torch.randn(512, 4) @ torch.randn(4, 512)  # a tenth of a bf16 step of such weights
+
+    def kept(rounded: torch.Tensor) -> float:
+        return float(((rounded.float() - base) * update).sum() / (update * update).sum())
+
+    assert kept((base + update).bfloat16()) < 0.5, "rounding to the nearest takes most of it back"
+    assert kept(round_to_bf16(base + update, torch.Generator().manual_seed(0))) == pytest.approx(1, abs=0.1)
+
+
+def test_weights_on_the_bf16_grid_stay_as_they_are() -> None:
+    weights = torch.randn(4, 999).bfloat16()
+    assert torch.equal(round_to_bf16(weights.float(), torch.Generator().manual_seed(0)), weights)
 
 
 def test_onto_nf4_the_base_is_the_one_that_was_trained_with(run: Path, model: Path) -> None:
