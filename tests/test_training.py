@@ -253,6 +253,11 @@ def test_fp16_is_refused_on_cpu(model: Path, tmp_path: Path) -> None:
         train_sft(tiny_run("sft", model, tmp_path, optimiser={"mixed_precision": "fp16"}))
 
 
+def test_a_tracker_that_is_not_there_is_named(model: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"run\.report_to: tracker 'wandbb' is not installed or unknown"):
+        train_sft(tiny_run("sft", model, tmp_path, run={"report_to": ["wandbb"]}))
+
+
 def test_the_command_line_trains_what_its_config_says(
     model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
