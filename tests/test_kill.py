@@ -17,7 +17,7 @@ from benchmarks.rundir import read_completions, read_plan
 from tests.tiny_checkpoint import save_checkpoint
 
 CHECKOUT = Path(__file__).parents[1]
-N_ITEMS = 60
+N_ITEMS = 40
 
 
 def write_config(folder: Path, root: Path, checkpoint: Path) -> Path:
@@ -56,7 +56,7 @@ def test_a_run_killed_at_random_moments_equals_an_undisturbed_one(tmp_path: Path
     config = write_config(tmp_path, disturbed, checkpoint)
     moments = random.Random(7)
     kills = 0
-    while kills < 4:
+    while kills < 3:
         before = n_shards(disturbed)
         process = start(config)
         while n_shards(disturbed) <= before:  # killed only once it has written something anew
