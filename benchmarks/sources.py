@@ -50,9 +50,15 @@ def needed_root(spec: DatasetSpec) -> Path:
     if spec.split != "test":
         raise ConfigError(f"{spec.dataset}: split '{spec.split}' is not published; only 'test' is")
     if spec.root is None:
-        raise ConfigError(f"{spec.dataset}: set `root` to the folder of the published data (see README, 'Real items')")
+        raise ConfigError(
+            f"{spec.dataset}: set `root` (--root of `evenhand show`) to the folder of the published data; README says "
+            "where it comes from"
+        )
     if not spec.root.is_dir() or not any(spec.root.iterdir()):
-        raise DataError(f"{spec.root}: is empty or no folder; it must hold the published data of {spec.dataset}")
+        raise DataError(
+            f"{spec.root}: is empty or no folder; it must hold the published data of {spec.dataset}, from "
+            "github.com/LadyPary/DialDefer: copy or link it there, or set `root`"
+        )
     return spec.root
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.command import run_main
+from benchmarks.errors import DataError
 from eval.accuracy import DENOMINATORS
 from eval.change_tables import change_tables
 from eval.files import write_rows
@@ -31,6 +32,8 @@ def score_main(argv: Sequence[str]) -> None:
 def compare_main(argv: Sequence[str]) -> None:
     """`evenhand compare BASE AFTER...`: print what changed, and write it with a report."""
     options = compare_options(argv)
+    if options.base in options.after:
+        raise DataError(f"{options.base}: is named as before and as after; compare two runs")
     found = findings_of([options.base, *options.after], options)
     out = options.out or options.after[-1] / "compare"
     changes = [row.as_dict() for rows in found.changes.values() for row in rows]

@@ -215,3 +215,8 @@ def test_several_after_runs_are_each_held_against_the_same_base(tmp_path: Path) 
 
 def test_flattened_names_every_leaf() -> None:
     assert flattened({"a": {"b": [1, {"c": 2}]}, "d": {}}) == {"a.b[0]": 1, "a.b[1].c": 2, "d": {}}
+
+
+def test_a_run_is_not_compared_with_itself(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="is named as before and as after"):
+        compare_main([str(tmp_path), str(tmp_path)])

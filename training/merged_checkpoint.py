@@ -24,7 +24,7 @@ from benchmarks.sources import load_items
 from training.config import QuantisationConfig, TrainingConfig, load_training_config
 from training.examples import ACCEPT, REJECT, make_examples, set_padding
 from training.qlora import load_base
-from training.run import ADAPTER_DIR
+from training.run import ADAPTER_DIR, EXCLUDED_FILE
 
 TEXT_SUFFIXES = (".json", ".jinja", ".model", ".txt")
 BATCH_SIZE = 16
@@ -55,10 +55,12 @@ def merge(run: Path, onto: str, n_prompts: int = 64, min_agreement: float = 0.95
         return target
     base = resolve(config.model)
     prompts, answers = sample_prompts(config, base, n_prompts)
+    print(f"{run.name}: judging {len(prompts)} prompts with base + adapter as trained", flush=True)
     trained = PeftModel.from_pretrained(load_base(base, config.quantisation), run / ADAPTER_DIR)
     expected = margins(trained, prompts, answers)
     del trained
     gc.collect()
+    print(f"{run.name}: merging onto {onto}, then judging the same prompts with what was merged", flush=True)
     partial = run / f"merged-{onto}.partial"
     shutil.rmtree(partial, ignore_errors=True)
     write_merged(base, run / ADAPTER_DIR, config.quantisation, onto, partial)
@@ -86,8 +88,10 @@ PLAIN = QuantisationConfig(kind="none")
 def finished_config(run: Path) -> TrainingConfig:
     """A finished training run's config. Raises DataError when the folder is no training run or it is not done."""
     file = run / CONFIG_FILE
-    if not file.exists():
-        raise DataError(f"{run}: is no training run (it has no {CONFIG_FILE}); train one with `evenhand train CONFIG`")
+    if not (file.exists() and (run / EXCLUDED_FILE).exists()):
+        raise DataError(
+            f"{run}: is no training run (it has no {CONFIG_FILE} or no {EXCLUDED_FILE}); train one with `evenhand train CONFIG`"
+        )
     config = load_training_config([str(file)])
     if not is_done(run):
         raise DataError(f"{run}: the training is not finished; continue it with `evenhand train {file}`")
