@@ -89,9 +89,7 @@ def finished_config(run: Path) -> TrainingConfig:
     """A finished training run's config. Raises DataError when the folder is no training run or it is not done."""
     file = run / CONFIG_FILE
     if not (file.exists() and (run / EXCLUDED_FILE).exists()):
-        raise DataError(
-            f"{run}: is no training run (it has no {CONFIG_FILE} or no {EXCLUDED_FILE}); train one with `evenhand train CONFIG`"
-        )
+        raise DataError(f"{run}: is no training run (it has no {EXCLUDED_FILE}); make one with `evenhand train CONFIG`")
     config = load_training_config([str(file)])
     if not is_done(run):
         raise DataError(f"{run}: the training is not finished; continue it with `evenhand train {file}`")
