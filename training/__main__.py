@@ -1,7 +1,6 @@
 """`accelerate launch -m training CONFIG [key=value ...]`, which is `evenhand train` on one device."""
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 
@@ -19,9 +18,6 @@ def main(argv: Sequence[str]) -> None:
     parser.add_argument("config", help="a YAML file under configs/training, or a run's own config.yaml")
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="override single keys of the config")
     words = parser.parse_intermixed_args(argv)
-    # Threads that wait by spinning stop each other as soon as anything else runs on the machine: seen on 2 cores, 42 s
-    # a step instead of 2.7. OpenMP reads this when torch is imported, which happens below.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     config = load_training_config([words.config, *words.overrides])
     if isinstance(config, SFTRun):  # the trainers take seconds to import; a wrong config is told before
         from training.sft import train_sft
