@@ -132,7 +132,6 @@ def start(folder: Path, settings: VllmConfig, seed: int) -> Any:
         return LLM(
             model=str(folder),
             config_format="hf",
-            load_format="auto",
             dtype=settings.dtype,
             tensor_parallel_size=settings.tensor_parallel_size,
             gpu_memory_utilization=settings.gpu_memory_utilization,
