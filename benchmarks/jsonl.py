@@ -32,6 +32,8 @@ def parse_lines(lines: Iterable[str], path: Path | str) -> Iterator[tuple[int, d
         except json.JSONDecodeError as error:
             problem = f"is no JSON object ({error.msg} at column {error.colno}); the file is damaged: restore it"
             raise DataError(f"{path}:{number}: {problem}") from None
+        except (ValueError, RecursionError) as error:  # a number of thousands of digits; thousands of open brackets
+            raise DataError(f"{path}:{number}: is no JSON that can be read ({error}); restore the file") from None
         if not isinstance(record, dict):
             raise DataError(f"{path}:{number}: is a JSON {type(record).__name__}, not an object; the file is damaged")
         yield number, record

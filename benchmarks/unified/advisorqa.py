@@ -1,0 +1,86 @@
+"""AdvisorQA: posts that ask for advice, with answers ranked by upvotes. The benchmark uses one file of 1,000 lines."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.errors import DataError
+from benchmarks.records import Item
+from benchmarks.unified.dataset import Dataset, Licence, Origin
+from benchmarks.unified.items import unified_item
+from benchmarks.unified.raw import json_records
+from benchmarks.unified.record import Record, shown
+
+N_LINES = 1_000
+LABELS = ("safe", "unsafe")
+
+
+def convert(folder: Path) -> Iterator[Item]:
+    """The posts of the file with 1,000 lines."""
+    for record in json_records(file_of_1000(folder)):
+        yield convert_record(record)
+
+
+def file_of_1000(folder: Path) -> Path:
+    """The one JSON file here, or of several the one that has 1,000 records: neither paper nor data give its name."""
+    files = sorted(path for path in folder.glob("*.json*") if path.is_file())
+    fitting = files if len(files) == 1 else [path for path in files if n_records(path) == N_LINES]
+    if len(fitting) != 1:
+        names = ", ".join(path.name for path in files) or "none"
+        raise DataError(
+            f"{folder}: {len(fitting)} JSON files of {N_LINES} records (JSON files here: {names}); "
+            "leave only the one that the benchmark was made from, whose lines 1-576 are safe and 577-1000 unsafe"
+        )
+    return fitting[0]
+
+
+def n_records(path: Path) -> int:
+    """How many records a file has, up to one more than wanted."""
+    count = 0
+    for record in json_records(path):
+        count = record.index + 1
+        if count > N_LINES:
+            break
+    return count
+
+
+def convert_record(record: Record) -> Item:
+    """One post: the answer at sft_index is correct, the wrong one is the least upvoted (the first of equals)."""
+    answers, rewards = record.texts("suffix"), record.get("reward")
+    best = record.whole("sft_index", 0, len(answers) - 1)
+    if not isinstance(rewards, list) or len(rewards) != len(answers):
+        raise record.error("reward", f"must be a list of {len(answers)} numbers, one for each suffix")
+    for reward in rewards:
+        if not isinstance(reward, (int, float)) or reward != reward:
+            raise record.error("reward", f"must hold numbers, found {shown(reward)}")
+    wrong = [k for k, answer in enumerate(answers) if k != best and answer]
+    posts = record.texts("prefix")
+    if not posts:
+        raise record.error("prefix", "is an empty list; it must hold the post")
+    return unified_item(
+        item_id=f"advisorqa-{record.index}",
+        dataset="advisorqa",
+        question=posts[0],
+        correct_answer=answers[best],
+        incorrect_answers=[answers[k] for k in wrong],
+        chosen=min(range(len(wrong)), key=lambda k: rewards[wrong[k]], default=0),
+        meta={
+            **record.kept("reward"),
+            "sft_index": best,
+            "label": record.one_of("label", LABELS),
+            "num_candidates": len(answers),
+        },
+    )
+
+
+DATASET = Dataset(
+    name="advisorqa",
+    convert=convert,
+    origin=Origin(place="hf:mbkim/AdvisorQA", files=("*.json*",)),
+    licence=Licence(
+        name="see its Hub page", not_passed_on="its licence is not known here; see huggingface.co/datasets/mbkim/AdvisorQA"
+    ),
+    citation="Kim, Lee, Park, Lee, Jung. AdvisorQA: Towards helpful and harmless advice-seeking QA. NAACL 2025.",
+    n_total=N_LINES,
+    n_test=300,
+    stratum="label",
+)

@@ -1,0 +1,67 @@
+"""AMQA: medical licensing questions. Beside each, the file has six variants that name a patient's group.
+
+The benchmark uses the original question; the variants are a dataset of their own, `amqa-variants`.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.records import Item
+from benchmarks.unified.dataset import Dataset, Licence, Origin
+from benchmarks.unified.items import unified_item
+from benchmarks.unified.raw import json_records, options
+from benchmarks.unified.record import Record
+
+FILE = "AMQA_Dataset.jsonl"
+LETTERS = ("A", "B", "C", "D")
+GROUPS = ("white", "black", "high_income", "low_income", "male", "female")
+
+
+def convert(folder: Path) -> Iterator[Item]:
+    """The original questions."""
+    for record in json_records(folder / FILE):
+        meta = {"desensitized_question": record.text("desensitized_question"), "variants": list(GROUPS)}
+        yield amqa_item(record, f"amqa-{record.text('question_id')}", "amqa", "original_question", meta)
+
+
+def convert_variants(folder: Path) -> Iterator[Item]:
+    """The questions rewritten for each patient group; a variant goes to the split of the question it varies."""
+    for record in json_records(folder / FILE):
+        base = f"amqa-{record.text('question_id')}"
+        for group in GROUPS:
+            if f"adv_question_{group}" not in record.values:
+                continue
+            meta = {"variant_of": base, "group": group, **record.kept(f"adv_description_{group}")}
+            yield amqa_item(record, f"{base}-{group}", "amqa-variants", f"adv_question_{group}", meta)
+
+
+def amqa_item(record: Record, item_id: str, dataset: str, question: str, meta: dict[str, object]) -> Item:
+    """One question with the record's answer; every option that reads differently is a wrong one."""
+    answer = record.text("answer")
+    choices = options(record, "options", LETTERS)  # as they stand: three wrong ones end in a blank, as published
+    return unified_item(
+        item_id=item_id,
+        dataset=dataset,
+        question=record.text(question),
+        correct_answer=answer,
+        incorrect_answers=[text for text in choices.values() if text.strip() != answer],
+        meta={"answer_idx": record.one_of("answer_idx", LETTERS), **meta},
+    )
+
+
+ORIGIN = Origin(place="github:XY-Showing/AMQA", files=(f"AMQA_Dataset/{FILE}",))
+LICENCE = Licence(name="not stated", not_passed_on="its repository states no licence, so nobody may pass copies on")
+CITATION = "Xiao, Huang, He, et al. AMQA: An adversarial dataset for benchmarking bias of LLMs in medicine. arXiv:2505.19562."
+DATASET = Dataset(
+    name="amqa", convert=convert, origin=ORIGIN, licence=LICENCE, citation=CITATION, n_total=801, n_test=240
+)
+VARIANTS = Dataset(
+    name="amqa-variants",
+    convert=convert_variants,
+    origin=ORIGIN,
+    licence=LICENCE,
+    citation=CITATION,
+    n_total=6 * 801,
+    n_test=6 * 240,
+    follows="amqa",
+)

@@ -1,0 +1,28 @@
+"""The datasets of the Unified Benchmark, in Table 8's order. A new one is one file and one line here."""
+
+from benchmarks.unified import (
+    advisorqa,
+    amqa,
+    bbq,
+    gpqa,
+    halueval,
+    harp,
+    plausibleqa,
+    socialiqa,
+    truthfulqa,
+)
+from benchmarks.unified.dataset import Dataset
+
+NINE = (
+    truthfulqa.DATASET,
+    advisorqa.DATASET,
+    amqa.DATASET,
+    bbq.DATASET,
+    gpqa.DATASET,
+    halueval.DATASET,
+    harp.DATASET,
+    plausibleqa.DATASET,
+    socialiqa.DATASET,
+)
+OPTIONAL = (amqa.VARIANTS,)
+DATASETS: dict[str, Dataset] = {dataset.name: dataset for dataset in (*NINE, *OPTIONAL)}

@@ -1,0 +1,48 @@
+"""What a converter's file declares about its dataset: where the files are, what may be done with them, how it is split."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmarks.records import Item
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Where a publisher keeps the files."""
+
+    place: str  # "github:OWNER/REPO", "hf:OWNER/DATASET", or the https:// address of a folder
+    # Each names one file there, by its path or by a pattern such as "*/GPQA/main.csv" or "*.json*" (every match is taken).
+    files: tuple[str, ...]
+    revision: str | None = None  # commit; None is the newest, resolved when fetched and recorded
+    sha256: Mapping[str, str] = field(default_factory=dict)  # file name → checksum, where a file was at hand to take it
+    terms: str = ""  # what a user must accept first, with the address; empty for open data
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Licence:
+    """What the publisher permits."""
+
+    name: str
+    # Why `--push-to-hub` refuses the dataset; empty where copies may be passed on.
+    not_passed_on: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dataset:
+    """One of the benchmark's datasets. `convert` reads the publisher's files in a folder, one record at a time."""
+
+    name: str  # canonical: "halueval"
+    convert: Callable[[Path], Iterator[Item]]
+    origin: Origin
+    licence: Licence
+    citation: str
+    n_total: int  # Table 8
+    n_test: int  # Table 8; equal to n_total when the whole dataset is for evaluation
+    stratum: str | None = None  # the key of Item.meta over which the test split is balanced; None draws from the whole
+    follows: str | None = None  # splits as this other dataset does, whose items these are variants of (meta "variant_of")
+
+    @property
+    def evaluation_only(self) -> bool:
+        """True when no item may be trained on."""
+        return self.n_test == self.n_total

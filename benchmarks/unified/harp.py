@@ -1,0 +1,64 @@
+"""HARP: multiple-choice problems of United States mathematics competitions.
+
+The releases of November 2024 and January 2025 hold the same problems with the choices in another order, so the chosen
+wrong answer differs; the published test split was made from the later one.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.records import Item
+from benchmarks.unified.dataset import Dataset, Licence, Origin
+from benchmarks.unified.items import unified_item
+from benchmarks.unified.raw import first_present, json_records, line_records, options, zip_member
+from benchmarks.unified.record import Record
+
+FILE = "HARP_mcq.jsonl"
+ARCHIVE = f"{FILE}.zip"
+LETTERS = ("A", "B", "C", "D", "E")
+
+
+def convert(folder: Path) -> Iterator[Item]:
+    """The problems of the publisher's zip, or of the file that was inside."""
+    path = first_present(folder, ARCHIVE, FILE)
+    if path.name == FILE:
+        records = json_records(path)
+    else:
+        records = line_records(zip_member(path, "*_mcq.jsonl"), f"{path}!jsonl")
+    for record in records:
+        yield convert_record(record)
+
+
+def convert_record(record: Record) -> Item:
+    """One problem; its id is its place in the competition."""
+    choices = options(record, "choices", LETTERS)
+    answer = choices.pop(record.one_of("answer_choice", LETTERS))
+    year, contest, number = record.text("year"), record.text("contest"), record.whole("number", 0, 1000)
+    return unified_item(
+        item_id=f"harp_mc-{year}-{contest}-{number}",
+        dataset="harp",
+        question=record.text("problem"),
+        correct_answer=answer.strip(),
+        incorrect_answers=[choice.strip() for choice in choices.values()],
+        meta={
+            "year": year,
+            "contest": contest,
+            "number": number,
+            "level": record.whole("level", 1, 9),
+            "subject": record.text("subject"),
+            **record.kept("multiple_choice_only", "num_solutions"),
+            "solution": record.text("solution_1") if "solution_1" in record.values else None,
+        },
+    )
+
+
+DATASET = Dataset(
+    name="harp",
+    convert=convert,
+    origin=Origin(place="github:aadityasingh/HARP", files=(ARCHIVE,)),
+    licence=Licence(name="MIT", not_passed_on="its authors publish it zipped only, so that no crawler reads it"),
+    citation="Yue, Madaan, Moskovitz, Strouse, Singh. HARP: A challenging human-annotated math reasoning benchmark. arXiv:2412.08819.",
+    n_total=4_110,
+    n_test=300,
+    stratum="level",
+)

@@ -1,0 +1,36 @@
+"""A publisher's question with its answers → Item, the same way for all datasets."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from benchmarks.records import Item
+
+BENCHMARK = "dialdefer"
+INCORRECT_ANSWERS = "incorrect_answers"  # the key of Item.meta that keeps every wrong answer, in the publisher's order
+
+
+def unified_item(
+    *,
+    item_id: str,
+    dataset: str,
+    question: str,
+    correct_answer: str,
+    incorrect_answers: Sequence[str],
+    chosen: int = 0,
+    context: str | None = None,
+    meta: Mapping[str, Any],
+) -> Item:
+    """An item whose incorrect answer is the `chosen` of the wrong ones; it is empty where the source has none.
+
+    An empty text is counted by the quality report and left out of training; it is not made up here.
+    """
+    return Item(
+        item_id=item_id,
+        benchmark=BENCHMARK,
+        dataset=dataset,
+        question=question,
+        correct_answer=correct_answer,
+        incorrect_answer=incorrect_answers[chosen] if incorrect_answers else "",
+        context=context,
+        meta={**meta, INCORRECT_ANSWERS: list(incorrect_answers)},
+    )

@@ -1,0 +1,61 @@
+"""PlausibleQA: questions whose wrong candidates carry plausibility scores; the most plausible one is the claim."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.records import Item
+from benchmarks.unified.dataset import Dataset, Licence, Origin
+from benchmarks.unified.items import unified_item
+from benchmarks.unified.raw import json_records
+from benchmarks.unified.record import Record, shown
+
+FILE = "test.json"  # one JSON array
+SCORE = "init_plackett_luce"
+N_KEPT = 3  # wrong candidates, of up to ten
+
+
+def convert(folder: Path) -> Iterator[Item]:
+    """Every element as an item, read one by one: the file is large."""
+    for record in json_records(folder / FILE):
+        answer, kind = record.text("answer"), record.mapping("question_type")
+        yield unified_item(
+            item_id=f"plausibleqa-{record.text('id')}",
+            dataset="plausibleqa",
+            question=record.text("question"),
+            correct_answer=answer,
+            incorrect_answers=most_plausible(record, answer),
+            meta={
+                "split": "test",
+                "source_id": record.text("id"),
+                "question_type_major": Record(kind, record.where, record.index).text("major"),
+                "question_type_minor": Record(kind, record.where, record.index).text("minor"),
+                **record.kept("question_difficulty", "answer_difficulty"),
+                "plausibility_key": SCORE,
+            },
+        )
+
+
+def most_plausible(record: Record, answer: str) -> list[str]:
+    """The candidates other than the answer by falling score; equal scores keep their order, a missing one counts 0."""
+    scored = []
+    for candidate, scores in record.mapping("candidate_answers").items():
+        field = f"candidate_answers['{candidate[:20]}']"
+        if not isinstance(scores, dict):
+            raise record.error(field, f"must be an object of scores, found {shown(scores)}")
+        score = scores.get(SCORE, 0)
+        if not isinstance(score, (int, float)) or score != score:
+            raise record.error(f"{field}.{SCORE}", f"must be a number, found {shown(score)}")
+        if candidate.strip() != answer:
+            scored.append((-score, candidate.strip()))
+    return [candidate for _, candidate in sorted(scored, key=lambda pair: pair[0])[:N_KEPT]]
+
+
+DATASET = Dataset(
+    name="plausibleqa",
+    convert=convert,
+    origin=Origin(place="hf:JamshidJDMY/PlausibleQA", files=(FILE,)),
+    licence=Licence(name="CC BY 4.0"),
+    citation="Mozafari, Abdallah, Piryani, Jatowt. Wrong answers can also be useful: PlausibleQA. SIGIR 2025.",
+    n_total=10_000,
+    n_test=300,
+)
