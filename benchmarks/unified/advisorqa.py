@@ -77,7 +77,8 @@ DATASET = Dataset(
     convert=convert,
     origin=Origin(place="hf:mbkim/AdvisorQA", files=("*.json*",)),
     licence=Licence(
-        name="see its Hub page", not_passed_on="its licence is not known here; see huggingface.co/datasets/mbkim/AdvisorQA"
+        name="see its Hub page",
+        not_passed_on="its licence is not known here; see huggingface.co/datasets/mbkim/AdvisorQA",
     ),
     citation="Kim, Lee, Park, Lee, Jung. AdvisorQA: Towards helpful and harmless advice-seeking QA. NAACL 2025.",
     n_total=N_LINES,

@@ -40,7 +40,9 @@ class Dataset:
     n_total: int  # Table 8
     n_test: int  # Table 8; equal to n_total when the whole dataset is for evaluation
     stratum: str | None = None  # the key of Item.meta over which the test split is balanced; None draws from the whole
-    follows: str | None = None  # splits as this other dataset does, whose items these are variants of (meta "variant_of")
+    follows: str | None = (
+        None  # splits as this other dataset does, whose items these are variants of (meta "variant_of")
+    )
 
     @property
     def evaluation_only(self) -> bool:
