@@ -111,8 +111,8 @@ def test_a_stratum_that_is_too_small_is_named():
 
 
 def test_a_pool_without_a_published_item_is_named_with_it():
-    pool = {item_id: None for item_id in published_ids()["halueval"][1:]}
-    with pytest.raises(DataError, match="halueval: 1 of 300 published test items are not in .*'halueval-qa-1824'"):
+    pool = dict.fromkeys(published_ids()["halueval"][1:])
+    with pytest.raises(DataError, match=r"halueval: 1 of 300 published test items are not in .*'halueval-qa-1824'"):
         published_split("halueval", pool)
 
 

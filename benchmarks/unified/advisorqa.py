@@ -78,7 +78,7 @@ DATASET = Dataset(
     origin=Origin(place="hf:mbkim/AdvisorQA", files=("*.json*",)),
     licence=Licence(
         name="see its Hub page",
-        not_passed_on="its licence is not known here; see huggingface.co/datasets/mbkim/AdvisorQA",
+        not_passed_on="its licence is not known here: see its Hub page",
     ),
     citation="Kim, Lee, Park, Lee, Jung. AdvisorQA: Towards helpful and harmless advice-seeking QA. NAACL 2025.",
     n_total=N_LINES,

@@ -51,9 +51,7 @@ def amqa_item(record: Record, item_id: str, dataset: str, question: str, meta: d
 
 ORIGIN = Origin(place="github:XY-Showing/AMQA", files=(f"AMQA_Dataset/{FILE}",))
 LICENCE = Licence(name="not stated", not_passed_on="its repository states no licence, so nobody may pass copies on")
-CITATION = (
-    "Xiao, Huang, He, et al. AMQA: An adversarial dataset for benchmarking bias of LLMs in medicine. arXiv:2505.19562."
-)
+CITATION = "Xiao, Huang, He, et al. AMQA: An adversarial dataset for benchmarking bias of LLMs. arXiv:2505.19562."
 DATASET = Dataset(
     name="amqa", convert=convert, origin=ORIGIN, licence=LICENCE, citation=CITATION, n_total=801, n_test=240
 )

@@ -1,4 +1,4 @@
-"""What a converter's file declares about its dataset: where the files are, what may be done with them, how it is split."""
+"""What a converter's file declares about its dataset: its files, what may be done with them, its split."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ class Origin:
     """Where a publisher keeps the files."""
 
     place: str  # "github:OWNER/REPO", "hf:OWNER/DATASET", or the https:// address of a folder
-    # Each names one file there, by its path or by a pattern such as "*/GPQA/main.csv" or "*.json*" (every match is taken).
+    # Each names one file there by its path, or several by a pattern such as "*.json*".
     files: tuple[str, ...]
     revision: str | None = None  # commit; None is the newest, resolved when fetched and recorded
     sha256: Mapping[str, str] = field(default_factory=dict)  # file name → checksum, where a file was at hand to take it
@@ -39,10 +39,8 @@ class Dataset:
     citation: str
     n_total: int  # Table 8
     n_test: int  # Table 8; equal to n_total when the whole dataset is for evaluation
-    stratum: str | None = None  # the key of Item.meta over which the test split is balanced; None draws from the whole
-    follows: str | None = (
-        None  # splits as this other dataset does, whose items these are variants of (meta "variant_of")
-    )
+    stratum: str | None = None  # the key of Item.meta by which the test split is balanced; None: drawn from the whole
+    follows: str | None = None  # the dataset whose items these are variants of (meta "variant_of"), split as it is
 
     @property
     def evaluation_only(self) -> bool:

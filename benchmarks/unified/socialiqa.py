@@ -18,10 +18,7 @@ DIMENSIONS = ("oEffect", "oReact", "oWant", "xAttr", "xEffect", "xIntent", "xNee
 def convert(folder: Path) -> Iterator[Item]:
     """The lines of the test file, plain or still in the publisher's archive."""
     path = first_present(folder, FILE, ARCHIVE)
-    if path.name == FILE:
-        records = json_records(path)
-    else:
-        records = line_records(tar_member(path, FILE), f"{path}!{FILE}")
+    records = json_records(path) if path.name == FILE else line_records(tar_member(path, FILE), f"{path}!{FILE}")
     for record in records:
         yield convert_record(record)
 
@@ -48,7 +45,7 @@ DATASET = Dataset(
     convert=convert,
     origin=Origin(place="https://maartensap.com/social-iqa/data/", files=(ARCHIVE,)),
     licence=Licence(name="CC BY 4.0"),
-    citation="Sap, Rashkin, Chen, Le Bras, Choi. Social IQa: Commonsense reasoning about social interactions. EMNLP 2019.",
+    citation="Sap, Rashkin, Chen, Le Bras, Choi. Social IQa: Commonsense reasoning about interactions. EMNLP 2019.",
     n_total=2_224,
     n_test=300,
     stratum="promptDim",

@@ -26,7 +26,7 @@ def published_ids() -> dict[str, tuple[str, ...]]:
 
 
 def published_split(dataset: str, pool: PoolIndex) -> list[str]:
-    """The published test ids of a dataset. Raises DataError when the pool lacks some: it is not the publisher's whole."""
+    """The published test ids of a dataset. Raises DataError when the pool lacks some of them."""
     ids = list(published_ids()[dataset])
     lacking = [item_id for item_id in ids if item_id not in pool]
     if lacking:
