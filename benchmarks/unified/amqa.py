@@ -3,7 +3,7 @@
 The benchmark uses the original question; the variants are a dataset of their own, `amqa-variants`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from benchmarks.records import Item
@@ -35,7 +35,7 @@ def convert_variants(folder: Path) -> Iterator[Item]:
             yield amqa_item(record, f"{base}-{group}", "amqa-variants", f"adv_question_{group}", meta)
 
 
-def amqa_item(record: Record, item_id: str, dataset: str, question: str, meta: dict[str, object]) -> Item:
+def amqa_item(record: Record, item_id: str, dataset: str, question: str, meta: Mapping[str, object]) -> Item:
     """One question with the record's answer; every option that reads differently is a wrong one."""
     answer = record.text("answer")
     choices = options(record, "options", LETTERS)  # as they stand: three wrong ones end in a blank, as published

@@ -57,7 +57,7 @@ DATASET = Dataset(
     convert=convert,
     origin=Origin(place="github:aadityasingh/HARP", files=(ARCHIVE,)),
     licence=Licence(name="MIT", not_passed_on="its authors publish it zipped only, so that no crawler reads it"),
-    citation="Yue, Madaan, Moskovitz, Strouse, Singh. HARP: A challenging human-annotated math benchmark. arXiv:2412.08819.",
+    citation="Yue, Madaan, Moskovitz, et al. HARP: A challenging human-annotated math benchmark. arXiv:2412.08819.",
     n_total=4_110,
     n_test=300,
     stratum="level",
