@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks.records import Item
 from benchmarks.unified.dataset import Dataset, Licence, Origin
-from benchmarks.unified.items import unified_item
+from benchmarks.unified.items import distinct, unified_item
 from benchmarks.unified.raw import json_records, options
 from benchmarks.unified.record import Record
 
@@ -19,9 +19,13 @@ GROUPS = ("white", "black", "high_income", "low_income", "male", "female")
 
 def convert(folder: Path) -> Iterator[Item]:
     """The original questions."""
-    for record in json_records(folder / FILE):
-        meta = {"desensitized_question": record.text("desensitized_question"), "variants": list(GROUPS)}
-        yield amqa_item(record, f"amqa-{record.text('question_id')}", "amqa", "original_question", meta)
+    yield from distinct(json_records(folder / FILE), convert_record, "question_id")
+
+
+def convert_record(record: Record) -> Item:
+    """One original question."""
+    meta = {"desensitized_question": record.text("desensitized_question"), "variants": list(GROUPS)}
+    return amqa_item(record, f"amqa-{record.text('question_id')}", "amqa", "original_question", meta)
 
 
 def convert_variants(folder: Path) -> Iterator[Item]:

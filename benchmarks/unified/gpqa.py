@@ -6,7 +6,7 @@ from pathlib import Path
 from benchmarks.published import GPQA_PASSWORD
 from benchmarks.records import Item
 from benchmarks.unified.dataset import Dataset, Licence, Origin
-from benchmarks.unified.items import unified_item
+from benchmarks.unified.items import distinct, unified_item
 from benchmarks.unified.raw import csv_records, first_present, opened, zip_member
 from benchmarks.unified.record import Record
 
@@ -27,10 +27,10 @@ def convert(folder: Path) -> Iterator[Item]:
     path = first_present(folder, FILE, ARCHIVE)
     if path.name == FILE:
         with opened(path) as file:
-            yield from map(convert_row, csv_records(file, str(path), COLUMNS))
+            yield from distinct(csv_records(file, str(path), COLUMNS), convert_row, "Record ID")
     else:
         lines = zip_member(path, FILE, GPQA_PASSWORD)
-        yield from map(convert_row, csv_records(lines, f"{path}!{FILE}", COLUMNS))
+        yield from distinct(csv_records(lines, f"{path}!{FILE}", COLUMNS), convert_row, "Record ID")
 
 
 def convert_row(row: Record) -> Item:

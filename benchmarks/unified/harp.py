@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.records import Item
 from benchmarks.unified.dataset import Dataset, Licence, Origin
-from benchmarks.unified.items import unified_item
+from benchmarks.unified.items import distinct, unified_item
 from benchmarks.unified.raw import first_present, json_records, line_records, options, zip_member
 from benchmarks.unified.record import Record
 
@@ -21,12 +21,10 @@ LETTERS = ("A", "B", "C", "D", "E")
 def convert(folder: Path) -> Iterator[Item]:
     """The problems of the publisher's zip, or of the file that was inside."""
     path = first_present(folder, ARCHIVE, FILE)
-    if path.name == FILE:
-        records = json_records(path)
-    else:
-        records = line_records(zip_member(path, "*_mcq.jsonl"), f"{path}!jsonl")
-    for record in records:
-        yield convert_record(record)
+    records = (
+        json_records(path) if path.name == FILE else line_records(zip_member(path, "*_mcq.jsonl"), f"{path}!jsonl")
+    )
+    yield from distinct(records, convert_record, "year, contest, number")
 
 
 def convert_record(record: Record) -> Item:

@@ -1,9 +1,10 @@
 """A publisher's question with its answers → Item, the same way for all datasets."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from benchmarks.records import Item
+from benchmarks.unified.record import Record
 
 BENCHMARK = "dialdefer"
 INCORRECT_ANSWERS = "incorrect_answers"  # the key of Item.meta that keeps every wrong answer, in the publisher's order
@@ -34,3 +35,16 @@ def unified_item(
         context=context,
         meta={**meta, INCORRECT_ANSWERS: list(incorrect_answers)},
     )
+
+
+def distinct(records: Iterable[Record], convert: Callable[[Record], Item], fields: str) -> Iterator[Item]:
+    """The records as items, for sources whose ids come from `fields`. Raises DataError at the first id that repeats."""
+    seen: dict[str, str] = {}
+    for record in records:
+        item = convert(record)
+        if item.item_id in seen:
+            raise record.error(
+                fields, f"makes the item id '{item.item_id}', as {seen[item.item_id]} does; fetch it again"
+            )
+        seen[item.item_id] = record.where
+        yield item

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from benchmarks.records import Item
 from benchmarks.unified.dataset import Dataset, Licence, Origin
-from benchmarks.unified.items import unified_item
+from benchmarks.unified.items import distinct, unified_item
 from benchmarks.unified.raw import json_records
 from benchmarks.unified.record import Record, shown
 
@@ -16,23 +16,27 @@ N_KEPT = 3  # wrong candidates, of up to ten
 
 def convert(folder: Path) -> Iterator[Item]:
     """Every element as an item, read one by one: the file is large."""
-    for record in json_records(folder / FILE):
-        answer, kind = record.text("answer"), record.mapping("question_type")
-        yield unified_item(
-            item_id=f"plausibleqa-{record.text('id')}",
-            dataset="plausibleqa",
-            question=record.text("question"),
-            correct_answer=answer,
-            incorrect_answers=most_plausible(record, answer),
-            meta={
-                "split": "test",
-                "source_id": record.text("id"),
-                "question_type_major": Record(kind, record.where, record.index).text("major"),
-                "question_type_minor": Record(kind, record.where, record.index).text("minor"),
-                **record.kept("question_difficulty", "answer_difficulty"),
-                "plausibility_key": SCORE,
-            },
-        )
+    yield from distinct(json_records(folder / FILE), convert_record, "id")
+
+
+def convert_record(record: Record) -> Item:
+    """One question with its most plausible wrong candidates."""
+    answer, kind = record.text("answer"), Record(record.mapping("question_type"), record.where, record.index)
+    return unified_item(
+        item_id=f"plausibleqa-{record.text('id')}",
+        dataset="plausibleqa",
+        question=record.text("question"),
+        correct_answer=answer,
+        incorrect_answers=most_plausible(record, answer),
+        meta={
+            "split": "test",
+            "source_id": record.text("id"),
+            "question_type_major": kind.text("major"),
+            "question_type_minor": kind.text("minor"),
+            **record.kept("question_difficulty", "answer_difficulty"),
+            "plausibility_key": SCORE,
+        },
+    )
 
 
 def most_plausible(record: Record, answer: str) -> list[str]:
