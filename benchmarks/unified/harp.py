@@ -15,6 +15,7 @@ from benchmarks.unified.record import Record
 
 FILE = "HARP_mcq.jsonl"
 ARCHIVE = f"{FILE}.zip"
+INSIDE = "*_mcq.jsonl"
 LETTERS = ("A", "B", "C", "D", "E")
 
 
@@ -22,7 +23,7 @@ def convert(folder: Path) -> Iterator[Item]:
     """The problems of the publisher's zip, or of the file that was inside."""
     path = first_present(folder, ARCHIVE, FILE)
     records = (
-        json_records(path) if path.name == FILE else line_records(zip_member(path, "*_mcq.jsonl"), f"{path}!jsonl")
+        json_records(path) if path.name == FILE else line_records(zip_member(path, INSIDE), f"{path}!{INSIDE}")
     )
     yield from distinct(records, convert_record, "year, contest, number")
 
