@@ -1,22 +1,41 @@
-"""`evenhand build`: write a dataset's items to a folder, as JSON lines with a manifest."""
+"""`evenhand build`: write a benchmark's items to a folder."""
 
 import argparse
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from benchmarks.errors import ConfigError
 from benchmarks.jsonl import write_json, write_jsonl
 from benchmarks.pocket import pocket_items
 from benchmarks.provenance import code_state
 from benchmarks.sources import item_set_hash
 
+USAGE = "usage: evenhand build {unified,pocket} ...; `evenhand build unified --help` explains more"
+
 
 def main(argv: Sequence[str]) -> None:
+    """Hand over to the benchmark that is named first."""
+    name, *rest = argv or [""]
+    if name == "unified":
+        from benchmarks.unified.command import main as build_unified
+
+        build_unified(rest)
+    elif name == "pocket":
+        build_pocket(rest)
+    elif name in ("-h", "--help"):
+        print(USAGE)
+    else:
+        raise ConfigError(f"nothing is called '{name}'. {USAGE}" if name else USAGE)
+
+
+def build_pocket(argv: Sequence[str]) -> None:
     """Write the items of `pocket`, our generated dataset: train.jsonl, test.jsonl and manifest.json."""
     parser = argparse.ArgumentParser(
-        prog="evenhand build", description=main.__doc__, epilog="example: evenhand build pocket --out data/pocket"
+        prog="evenhand build pocket",
+        description=build_pocket.__doc__,
+        epilog="example: evenhand build pocket --out data/pocket",
     )
-    parser.add_argument("benchmark", choices=["pocket"])
     parser.add_argument("--out", type=Path, required=True, help="the folder to write to")
     words = parser.parse_args(argv)
     splits = {}

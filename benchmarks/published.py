@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.errors import DataError
+from benchmarks.item_table import INCORRECT_ANSWERS
 from benchmarks.jsonl import parse_lines, read_jsonl
 from benchmarks.records import Item
 
@@ -35,7 +36,7 @@ AIO_VERDICTS = {"OR": "overreacting", "NOR": "not overreacting"}
 
 def published_items(dataset: str, root: Path) -> Iterator[Item]:
     """The published test items of one dataset, in published order. Raises DataError naming file, line and field."""
-    path = root / SPLIT_FOLDER / f"{FILES[dataset]}_formatted.jsonl"
+    path = released_file(root, SPLIT_FOLDER / f"{FILES[dataset]}_formatted.jsonl")
     zipped = path.with_name(f"{path.name}.zip")
     if path.exists():
         records = read_jsonl(path)
@@ -47,18 +48,25 @@ def published_items(dataset: str, root: Path) -> Iterator[Item]:
         yield to_item(dataset, record, f"{path}:{number}")
 
 
+def released_file(root: Path, place: Path) -> Path:
+    """A file of a checkout, or of a flat folder as `evenhand build unified` fetches it."""
+    flat = root / place.name
+    return flat if flat.exists() or flat.with_name(f"{flat.name}.zip").exists() else root / place
+
+
 def to_item(dataset: str, record: dict[str, Any], where: str) -> Item:
     """One published record as an Item; `where` is its file and line."""
-    question = text_field(record, "question", where)
+    meta = record.get("meta") or {key: record[key] for key in ("type", "category") if key in record}
+    wrong = record.get("incorrect_answers")
     return Item(
         item_id=text_field(record, "id", where),
         benchmark="dialdefer",
         dataset=dataset,
-        question=question,
+        question=text_field(record, "question", where),
         correct_answer=text_field(record, "chosen_correct_answer", where),
         incorrect_answer=text_field(record, "chosen_incorrect_answer", where),
         context=record.get("context"),
-        meta=record.get("meta") or {key: record[key] for key in ("type", "category") if key in record},
+        meta={**meta, INCORRECT_ANSWERS: wrong} if isinstance(wrong, list) else meta,
     )
 
 
@@ -67,7 +75,7 @@ def aio_context_items(root: Path) -> Iterator[Item]:
 
     correct_answer is the community's verdict on the original poster (Speaker 2); the renderer inverts it for 2->1.
     """
-    path = root / AIO_FILE
+    path = released_file(root, AIO_FILE)
     for number, record in read_jsonl(path):
         where = f"{path}:{number}"
         label = text_field(record, "ground_truth", where)

@@ -78,7 +78,7 @@ def test_the_shipped_ids_have_table_8s_sizes_and_no_repeats():
     shipped = published_ids()
     assert {dataset.name: len(shipped[dataset.name]) for dataset in NINE} == {d.name: d.n_test for d in NINE}
     assert sum(len(shipped[dataset.name]) for dataset in NINE) == 2964
-    assert len(shipped["aio"]) == 280
+    assert len(shipped["aio-context"]) == 280
     assert len({item_id for ids in shipped.values() for item_id in ids}) == 3244
 
 

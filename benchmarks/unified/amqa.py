@@ -67,5 +67,6 @@ VARIANTS = Dataset(
     citation=CITATION,
     n_total=6 * 801,
     n_test=6 * 240,
+    folder="amqa",
     follows="amqa",
 )

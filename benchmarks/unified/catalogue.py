@@ -8,6 +8,7 @@ from benchmarks.unified import (
     halueval,
     harp,
     plausibleqa,
+    release,
     socialiqa,
     truthfulqa,
 )
@@ -24,5 +25,6 @@ NINE = (
     plausibleqa.DATASET,
     socialiqa.DATASET,
 )
+DEFAULT = (*NINE, release.AIO_CONTEXT)  # what is built unless datasets are named
 OPTIONAL = (amqa.VARIANTS,)
-DATASETS: dict[str, Dataset] = {dataset.name: dataset for dataset in (*NINE, *OPTIONAL)}
+DATASETS: dict[str, Dataset] = {dataset.name: dataset for dataset in (*DEFAULT, *OPTIONAL)}

@@ -40,7 +40,12 @@ class Dataset:
     n_total: int  # Table 8
     n_test: int  # Table 8; equal to n_total when the whole dataset is for evaluation
     stratum: str | None = None  # the key of Item.meta by which the test split is balanced; None: drawn from the whole
+    folder: str = ""  # under the raw folder, where it is not the dataset's name
     follows: str | None = None  # the dataset whose items these are variants of (meta "variant_of"), split as it is
+
+    def raw_folder(self, raw: Path) -> Path:
+        """Where the publisher's files lie."""
+        return raw / (self.folder or self.name)
 
     @property
     def evaluation_only(self) -> bool:

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from benchmarks.item_table import INCORRECT_ANSWERS
 from benchmarks.records import Item
 from benchmarks.unified.record import Record
 
 BENCHMARK = "dialdefer"
-INCORRECT_ANSWERS = "incorrect_answers"  # the key of Item.meta that keeps every wrong answer, in the publisher's order
 
 
 def unified_item(

@@ -20,7 +20,7 @@ PoolIndex = Mapping[str, str | None]  # item id → stratum, in pool order; None
 
 @cache
 def published_ids() -> dict[str, tuple[str, ...]]:
-    """Canonical dataset name → test ids in published order; `aio` among them. Sizes: Table 8."""
+    """Canonical dataset name → test ids in published order; r/AIO's among them. Sizes: Table 8."""
     content = json.loads(IDS_FILE.read_text(encoding="utf-8"))
     return {name: tuple(ids) for name, ids in content.items() if name != "source"}
 

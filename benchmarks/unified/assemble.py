@@ -1,0 +1,151 @@
+"""Pools → test and train tables without leaks, and a manifest that says what everything was made of."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks.errors import DataError
+from benchmarks.item_table import read_items, write_items
+from benchmarks.jsonl import write_jsonl
+from benchmarks.leaks import VARIANT_OF, HeldOut
+from benchmarks.published import FILES
+from benchmarks.records import Item
+from benchmarks.unified.dataset import Dataset
+from benchmarks.unified.pool import Pool
+from benchmarks.unified.release import differences, released_test_items
+from benchmarks.unified.splits import published_ids, published_split, resample
+
+DROPPED_FILE = "dropped.jsonl"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split:
+    """How test items are chosen."""
+
+    kind: str  # "published" or "resample"
+    seed: int  # of resample
+    sizes: Mapping[str, int]  # test items by dataset; of resample
+
+
+@dataclass(slots=True, kw_only=True)
+class Assembled:
+    """One dataset's split: the test items in order, and what became of the others."""
+
+    dataset: Dataset
+    pool: Pool | None  # None: only the authors' released test items were asked for
+    test: list[Item]
+    test_from: str  # "release": the authors' own records; "publisher": converted here
+    differing: dict[str, list[str]] = field(default_factory=dict)  # field → test ids that the two tell differently
+    n_train: int = 0
+    dropped: list[dict[str, str]] = field(default_factory=list)  # item_id, reason and, for a leak, the test item
+
+
+def table_path(folder: Path, dataset: str, split: str) -> Path:
+    """Where a built folder keeps a split of a dataset."""
+    return folder / "data" / dataset / f"{split}.parquet"
+
+
+def choose_test(pool: Pool, split: Split, release: Path | None, others: Mapping[str, Assembled]) -> Assembled:
+    """The test items of one dataset.
+
+    release: the authors' released records, which are the standard for the published split where they are at hand.
+    others: what is assembled already, for a dataset of variants that is split as another one is.
+    """
+    dataset, differing, test_from = pool.dataset, {}, "publisher"
+    if dataset.follows:
+        if dataset.follows not in others:
+            raise DataError(f"{dataset.name} is split as {dataset.follows} is: build both (--datasets)")
+        held = {item.item_id for item in others[dataset.follows].test}
+        test = [item for item in pool.items() if item.meta[VARIANT_OF] in held]
+    elif split.kind == "resample":
+        n_test = len(pool.index) if dataset.evaluation_only else split.sizes[dataset.name]
+        test = pool.chosen(resample(pool.index, n_test, split.seed))
+    else:
+        test = pool.chosen(published_split(dataset.name, pool.index))
+        if release is not None and dataset.name in FILES:
+            own = {item.item_id: item for item in test}
+            test, test_from = released_test_items(dataset.name, release), "release"
+            differing = differences(test, own)
+    return Assembled(dataset=dataset, pool=pool, test=test, test_from=test_from, differing=differing)
+
+
+def released_test(dataset: Dataset, release: Path) -> Assembled:
+    """A dataset's released test items alone, without the publisher's files."""
+    if dataset.name not in published_ids():
+        raise DataError(f"{dataset.name}: is not in the authors' release; leave it out, or build without --test-only")
+    released = released_test_items(dataset.name, release) if dataset.name in FILES else list(dataset.convert(release))
+    return Assembled(dataset=dataset, pool=None, test=released, test_from="release")
+
+
+def write_split(folder: Path, parts: Mapping[str, Assembled]) -> None:
+    """Write the tables of all datasets, the list of what was left out, and check the finished split for leaks."""
+    held_out = HeldOut(item for part in parts.values() for item in part.test)
+    for name, part in parts.items():
+        stratum = part.dataset.stratum
+        write_items(table_path(folder, name, "test"), part.test, stratum, {"dataset": name, "split": "test"})
+        train = table_path(folder, name, "train")
+        train.unlink(missing_ok=True)  # of an earlier, interrupted build
+        if part.pool and not part.dataset.evaluation_only:
+            rows, facts = train_items(part.pool, part, held_out), {"dataset": name, "split": "train"}
+            part.n_train = write_items(train, rows, stratum, facts)
+    write_jsonl(folder / DROPPED_FILE, [row for part in parts.values() for row in part.dropped])
+    refuse_leaks(folder, parts)
+
+
+def train_items(pool: Pool, part: Assembled, held_out: HeldOut) -> Iterator[Item]:
+    """The pool minus the test items, by id and by question text; what goes beside the test items is listed."""
+    test_ids = {item.item_id for item in part.test}
+    for item in pool.items():
+        if item.item_id in test_ids:
+            continue
+        leak = held_out.find(item)
+        empty = [name for name in ("question", "correct_answer", "incorrect_answer") if not getattr(item, name)]
+        if leak:
+            part.dropped.append({"item_id": item.item_id, "reason": f"same {leak.reason}", "test_item": leak.test_id})
+        elif empty:
+            part.dropped.append({"item_id": item.item_id, "reason": f"empty {empty[0]}"})
+        else:
+            yield item
+
+
+def refuse_leaks(folder: Path, names: Iterable[str]) -> None:
+    """Raises DataError when a finished split, as it lies on disk, trains on what it tests."""
+    known = list(names)
+    held_out = HeldOut(item for name in known for item in read_items(table_path(folder, name, "test")))
+    for name in known:
+        train = table_path(folder, name, "train")
+        if train.exists():
+            held_out.refuse(read_items(train), str(train))
+
+
+def described(part: Assembled, sources: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """A dataset's entry in the manifest."""
+    dataset = part.dataset
+    by_stratum = Counter(str(item.meta[dataset.stratum]) for item in part.test) if dataset.stratum else {}
+    return {
+        "n_pool": len(part.pool.index) if part.pool else None,
+        "n_train": part.n_train,
+        "n_test": len(part.test),
+        "n_dropped": dict(Counter(row["reason"] for row in part.dropped)),
+        "test_from": part.test_from,
+        "test_differs": part.differing,
+        "strata": dict(by_stratum),
+        "source": list(sources),
+        "licence": dataset.licence.name,
+        "not_passed_on": dataset.licence.not_passed_on,
+        "citation": dataset.citation,
+    }
+
+
+def file_facts(folder: Path, names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Relative path → size and checksum of the tables of some datasets."""
+    found = {}
+    for path in (table_path(folder, name, split) for name in names for split in ("train", "test")):
+        if path.exists():
+            with path.open("rb") as file:
+                checksum = hashlib.file_digest(file, "sha256").hexdigest()
+            found[str(path.relative_to(folder))] = {"bytes": path.stat().st_size, "sha256": checksum}
+    return found

@@ -1,0 +1,148 @@
+"""`evenhand build unified`: publishers' files → tables of test and train items, a manifest, a card and two reports."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from benchmarks.errors import DataError
+from benchmarks.jsonl import write_json, write_whole
+from benchmarks.provenance import code_state
+from benchmarks.unified.assemble import (
+    Assembled,
+    Split,
+    choose_test,
+    described,
+    file_facts,
+    released_test,
+    write_split,
+)
+from benchmarks.unified.card import card_text
+from benchmarks.unified.catalogue import DATASETS
+from benchmarks.unified.fetching import SourceFile, fetch, source_files
+from benchmarks.unified.pool import build_pool
+from benchmarks.unified.quality import examine, quality_text
+from benchmarks.unified.release import FOLDER as RELEASE_FOLDER
+from benchmarks.unified.release import RELEASE
+
+MANIFEST_FILE = "manifest.json"
+FORMAT = 1  # of the built folder; raised when its tables or its manifest change
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What is to be built, and from where."""
+
+    out: Path
+    raw: Path | None  # a folder of files that the user has; None downloads into OUT/raw
+    datasets: tuple[str, ...]
+    split: Split
+    test_only: bool = False  # the authors' released test items and nothing else
+    tokenizers: tuple[str, ...] = ()  # whose counts of over-long items the quality report shows
+
+    @property
+    def recorded(self) -> dict[str, Any]:
+        """What the manifest keeps, so that the same command finds its work done and another one does not mix in."""
+        return {"datasets": list(self.datasets), "split": asdict(self.split), "test_only": self.test_only}
+
+
+def build(request: Request) -> dict[str, Any]:
+    """Build the folder and return its manifest; what an interrupted build has fetched and converted is taken over.
+
+    Raises DataError for whatever is wrong with a publisher's file, a leak, or a folder that holds another build.
+    """
+    sources = gather(request)
+    if done := finished(request, sources):
+        return done
+    parts = assemble(request, sources)
+    write_split(request.out, parts)
+    write_quality(request, parts)
+    manifest = {
+        "format": FORMAT,
+        "benchmark": "unified",
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "code": code_state(Path(__file__).parent),
+        **request.recorded,
+        "sources": {folder: [asdict(file) for file in files] for folder, files in sources.items()},
+        "contents": {
+            name: described(part, [asdict(file) for file in sources[part.dataset.folder or name]])
+            for name, part in parts.items()
+        },
+        "files": file_facts(request.out, parts),
+    }
+    write_whole(request.out / "README.md", card_text(manifest))
+    write_json(request.out / MANIFEST_FILE, manifest)
+    return manifest
+
+
+def gather(request: Request) -> dict[str, list[SourceFile]]:
+    """The files of every raw folder needed, downloaded or found: folder name → files with their checksums."""
+    raw = request.raw or request.out / "raw"
+    needed = (
+        {} if request.test_only else {DATASETS[name].folder or name: DATASETS[name].origin for name in request.datasets}
+    )
+    if request.test_only or (
+        request.split.kind == "published" and (request.raw is None or (raw / RELEASE_FOLDER).is_dir())
+    ):
+        needed[RELEASE_FOLDER] = RELEASE
+    if request.raw is not None:
+        return {folder: source_files(origin, raw / folder, name=folder) for folder, origin in needed.items()}
+    return {folder: fetch(origin, raw / folder, name=folder) for folder, origin in needed.items()}
+
+
+def finished(request: Request, sources: Mapping[str, Sequence[SourceFile]]) -> dict[str, Any] | None:
+    """The manifest of a build that is complete already; None when there is none."""
+    path = request.out / MANIFEST_FILE
+    if not path.exists():
+        return None
+    manifest = read_manifest(request.out)
+    same_request = all(manifest.get(key) == value for key, value in request.recorded.items())
+    now = {folder: {file.name: file.sha256 for file in files} for folder, files in sources.items()}
+    then = {folder: {file["name"]: file["sha256"] for file in files} for folder, files in manifest["sources"].items()}
+    if same_request and now == then:
+        return manifest
+    what = "of other files" if same_request else "of another split or other datasets"
+    raise DataError(
+        f"{request.out}: holds a finished build {what}; choose another --out, or remove {path} to build anew"
+    )
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest of a built folder. Raises DataError when it is absent, damaged or of another format."""
+    path = folder / MANIFEST_FILE
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DataError(
+            f"{path}: is no manifest that can be read ({error}); build it with `evenhand build unified`"
+        ) from None
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise DataError(f"{path}: is not of format {FORMAT}; build the folder anew with `evenhand build unified`")
+    return manifest
+
+
+def assemble(request: Request, sources: Mapping[str, Sequence[SourceFile]]) -> dict[str, Assembled]:
+    """Every dataset's pool and test items, in the catalogue's order."""
+    raw = request.raw or request.out / "raw"
+    release = raw / RELEASE_FOLDER if RELEASE_FOLDER in sources else None
+    parts: dict[str, Assembled] = {}
+    for name in request.datasets:
+        dataset = DATASETS[name]
+        if request.test_only:
+            parts[name] = released_test(dataset, raw / RELEASE_FOLDER)
+            continue
+        checksums = {file.name: file.sha256 for file in sources[dataset.folder or name]}
+        pool = build_pool(dataset, dataset.raw_folder(raw), request.out / "pool" / f"{name}.parquet", checksums)
+        parts[name] = choose_test(pool, request.split, release, parts)
+    return parts
+
+
+def write_quality(request: Request, parts: Mapping[str, Assembled]) -> None:
+    """quality.json and quality.md: what the items are like, dataset by dataset. Nothing is dropped for it."""
+    found = [
+        examine(part.pool.items() if part.pool else part.test, tokenizers=request.tokenizers) for part in parts.values()
+    ]
+    write_json(request.out / "quality.json", [asdict(quality) for quality in found])
+    write_whole(request.out / "quality.md", quality_text(found))

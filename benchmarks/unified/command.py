@@ -1,0 +1,97 @@
+"""The words of `evenhand build unified`."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.errors import ConfigError
+from benchmarks.unified.assemble import Split
+from benchmarks.unified.build import Request, build, read_manifest
+from benchmarks.unified.catalogue import DATASETS, DEFAULT
+from benchmarks.unified.fetching import list_text
+from benchmarks.unified.push import push_to_hub
+from benchmarks.unified.splits import SEED, sizes_from
+from benchmarks.unified.table8 import table8_text
+
+EXAMPLES = """examples:
+  evenhand build unified --list                                what will be fetched, under which licences
+  evenhand build unified --out data/unified                    everything, from the publishers
+  evenhand build unified --out data/unified --test-only        the published test split alone, from its authors
+  evenhand build unified --out data/mine --raw FOLDER --datasets bbq harp --split resample --seed 7 --size bbq=1000
+  evenhand build unified --out data/unified --stats            Table 8 as built, beside the paper's
+"""
+
+
+def main(argv: Sequence[str]) -> None:
+    """Build the Unified Benchmark: nine QA datasets and r/AIO's contexts, split into test and train without leaks."""
+    words = parser().parse_args(argv)
+    if words.list:
+        print(list_text(DATASETS.values()))
+        return
+    if words.out is None:
+        raise ConfigError("say where to build: --out data/unified (--list shows what would be fetched)")
+    if words.push_to_hub:
+        print(push_to_hub(words.out, words.push_to_hub, private=not words.public))
+        return
+    request = request_from(words)
+    stats_alone = words.stats and (request.out / "manifest.json").exists()
+    manifest = read_manifest(request.out) if stats_alone else build(request)
+    if words.stats:
+        print(table8_text(manifest))
+        return
+    for name, found in manifest["contents"].items():
+        print(f"{name:<14} train {found['n_train']:>7,}   test {found['n_test']:>5,} (from the {found['test_from']})")
+    print(f"{request.out}: done. quality.md says what the items are like; --stats compares with the paper's Table 8")
+
+
+def parser() -> argparse.ArgumentParser:
+    """What may be said."""
+    words = argparse.ArgumentParser(
+        prog="evenhand build unified",
+        description=main.__doc__,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    words.add_argument("--out", type=Path, help="the folder to build; an interrupted build is continued")
+    words.add_argument(
+        "--raw", type=Path, help="take the publishers' files from here (RAW/bbq/Age.jsonl, ...); no download"
+    )
+    words.add_argument(
+        "--datasets", nargs="+", choices=list(DATASETS), metavar="NAME", help="only these; default: all ten"
+    )
+    words.add_argument("--split", choices=("published", "resample"), default="published")
+    words.add_argument("--seed", type=int, default=SEED, help="of --split resample")
+    words.add_argument(
+        "--size", action="extend", nargs="+", default=[], metavar="NAME=N", help="test items of --split resample"
+    )
+    words.add_argument("--test-only", action="store_true", help="the authors' released test items, no train split")
+    words.add_argument(
+        "--tokenizer", action="append", default=[], help="count over-long items for this model; may be repeated"
+    )
+    words.add_argument("--list", action="store_true", help="show sources, licences and citations; fetch nothing")
+    words.add_argument("--stats", action="store_true", help="print Table 8 as built, beside the paper's")
+    words.add_argument("--push-to-hub", metavar="OWNER/NAME", help="upload the built folder --out as a private dataset")
+    words.add_argument("--public", action="store_true", help="with --push-to-hub: for everybody to see")
+    return words
+
+
+def request_from(words: argparse.Namespace) -> Request:
+    """The words as a request. Raises ConfigError for words that do not go together."""
+    if words.split == "published" and (words.size or words.seed != SEED):
+        raise ConfigError("--size and --seed are of --split resample; the published split is what it is")
+    if words.test_only and words.split != "published":
+        raise ConfigError("--test-only takes the authors' released test items; it does not go with --split resample")
+    chosen = words.datasets or [dataset.name for dataset in DEFAULT]
+    names = tuple(name for name in DATASETS if name in chosen)
+    sizes = {name: DATASETS[name].n_test for name in names if not DATASETS[name].follows}
+    if words.split == "resample":
+        sizes = sizes_from(words.size, sizes)
+    split = Split(kind=words.split, seed=words.seed, sizes=sizes)
+    return Request(
+        out=words.out,
+        raw=words.raw,
+        datasets=names,
+        split=split,
+        test_only=words.test_only,
+        tokenizers=tuple(words.tokenizer),
+    )
