@@ -25,6 +25,7 @@ def main(argv: Sequence[str]) -> None:
         build_pocket(rest)
     elif name in ("-h", "--help"):
         print(USAGE)
+        raise SystemExit(0)
     else:
         raise ConfigError(f"nothing is called '{name}'. {USAGE}" if name else USAGE)
 

@@ -1,7 +1,7 @@
 """The test split that DialDefer's authors published (MIT), read from a data root that the user names; never shipped.
 
-The root holds `benchmark_data/sampled_formatted/<dataset>_formatted.jsonl` (GPQA's zipped, by its authors' wish) and
-`aio/finalAIOdata_experiment_ready.jsonl`, as in github.com/LadyPary/DialDefer.
+The root holds `benchmark_data/sampled_formatted/<dataset>_formatted.jsonl` (GPQA's may be zipped, as its authors wish),
+as in github.com/LadyPary/DialDefer.
 """
 
 import io
@@ -30,8 +30,6 @@ FILES = {
 # GPQA's authors ask that no example be shown in plain text online; the password is the one their readme gives.
 GPQA_PASSWORD = b"deserted-untie-orchid"
 SPLIT_FOLDER = Path("benchmark_data/sampled_formatted")
-AIO_FILE = Path("aio/finalAIOdata_experiment_ready.jsonl")
-AIO_VERDICTS = {"OR": "overreacting", "NOR": "not overreacting"}
 
 
 def published_items(dataset: str, root: Path) -> Iterator[Item]:
@@ -68,29 +66,6 @@ def to_item(dataset: str, record: dict[str, Any], where: str) -> Item:
         context=record.get("context"),
         meta={**meta, INCORRECT_ANSWERS: wrong} if isinstance(wrong, list) else meta,
     )
-
-
-def aio_context_items(root: Path) -> Iterator[Item]:
-    """r/AIO with the neutralised context alone: the released dialogues are redacted. Another experiment, another name.
-
-    correct_answer is the community's verdict on the original poster (Speaker 2); the renderer inverts it for 2->1.
-    """
-    path = released_file(root, AIO_FILE)
-    for number, record in read_jsonl(path):
-        where = f"{path}:{number}"
-        label = text_field(record, "ground_truth", where)
-        if label not in AIO_VERDICTS:
-            raise DataError(f"{where}: ground_truth is '{label}'; it must be OR or NOR")
-        yield Item(
-            item_id=text_field(record, "id", where),
-            benchmark="dialdefer",
-            dataset="aio-context",
-            question="",
-            correct_answer=AIO_VERDICTS[label],
-            incorrect_answer=AIO_VERDICTS["OR" if label == "NOR" else "NOR"],
-            context=text_field(record, "context", where),
-            meta={"label": label, "dialogue": record.get("c2_input"), "c1_input": record.get("c1_input")},
-        )
 
 
 def read_zipped(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

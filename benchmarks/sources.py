@@ -1,4 +1,7 @@
-"""Which datasets there are, and how a config asks for them. A new dataset is one file and one line in SOURCES."""
+"""Which datasets there are, and how a config asks for them.
+
+A new dataset is one file and one line: in unified/catalogue.py if it belongs to the Unified Benchmark, else in SOURCES.
+"""
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -8,10 +11,14 @@ from pathlib import Path
 
 from pydantic import Field, field_validator
 
-from benchmarks import pocket, published
+from benchmarks import aio, pocket, published
+from benchmarks.built import built_items, is_built, read_manifest, whole_split
 from benchmarks.config import Closed, did_you_mean
 from benchmarks.errors import ConfigError, DataError
+from benchmarks.leaks import HeldOut
 from benchmarks.records import Item, digest
+from benchmarks.unified.catalogue import DATASETS
+from benchmarks.unified.splits import published_ids
 
 
 class DatasetSpec(Closed):
@@ -19,7 +26,7 @@ class DatasetSpec(Closed):
 
     dataset: str
     split: str = "test"
-    root: Path | None = None  # folder of the publishers' files; null for the embedded `pocket`
+    root: Path | None = None  # what `evenhand build unified` made, or the authors' release; null for `pocket`
     n_items: int | None = Field(default=None, ge=1)  # the first n, in the split's own order; null is all
 
     @field_validator("dataset")
@@ -35,41 +42,65 @@ def pocket_source(spec: DatasetSpec) -> Iterator[Item]:
     return pocket.pocket_items(spec.split)
 
 
-def published_source(spec: DatasetSpec) -> Iterator[Item]:
-    """A published test split under spec.root."""
-    return published.published_items(spec.dataset, needed_root(spec))
+def unified_source(spec: DatasetSpec) -> Iterator[Item]:
+    """A dataset of the Unified Benchmark: from a built folder, or the test split from the authors' release."""
+    root = needed_root(spec)
+    if is_built(root):
+        return built_items(root, spec.dataset, spec.split)
+    if spec.split != "test" or spec.dataset not in published.FILES:
+        raise ConfigError(
+            f"{spec.dataset}: the {spec.split} split is not in the authors' release; build it with `evenhand build "
+            "unified --out data/unified`, and set `root` to that folder"
+        )
+    return published.published_items(spec.dataset, root)
+
+
+def whole_source(spec: DatasetSpec) -> Iterator[Item]:
+    """All datasets of a built folder at once."""
+    root = needed_root(spec)
+    if not is_built(root):
+        raise DataError(f"{root}: holds no finished build; make it with `evenhand build unified --out {root}`")
+    return whole_split(root, spec.split)
 
 
 def aio_context_source(spec: DatasetSpec) -> Iterator[Item]:
-    """r/AIO's contexts under spec.root."""
-    return published.aio_context_items(needed_root(spec))
+    """r/AIO's contexts, from a built folder or the authors' release."""
+    root = needed_root(spec)
+    return built_items(root, spec.dataset, spec.split) if is_built(root) else aio.aio_context_items(root)
+
+
+def aio_source(spec: DatasetSpec) -> Iterator[Item]:
+    """r/AIO with its dialogues, from a copy of the authors' release into which they were put back."""
+    return aio.aio_items(needed_root(spec))
 
 
 def needed_root(spec: DatasetSpec) -> Path:
-    """spec.root, checked to be a folder with something in it, for datasets whose only split here is `test`."""
-    if spec.split != "test":
-        raise ConfigError(f"{spec.dataset}: split '{spec.split}' is not published; only 'test' is")
+    """spec.root, checked to be a folder with something in it."""
+    if spec.split != "test" and spec.dataset in EVALUATION_ONLY:
+        raise ConfigError(f"{spec.dataset}: is for evaluation only; it has no split '{spec.split}'")
     if spec.root is None:
         raise ConfigError(
-            f"{spec.dataset}: set `root` (--root of `evenhand show`) to the folder of the published data; README says "
-            "where it comes from"
+            f"{spec.dataset}: set `root` (--root of `evenhand show`) to a folder made by `evenhand build unified --out "
+            "data/unified`"
         )
     if not spec.root.is_dir() or not any(spec.root.iterdir()):
         raise DataError(
-            f"{spec.root}: is empty or no folder; it must hold the published data of {spec.dataset}, from "
-            "github.com/LadyPary/DialDefer: copy or link it there, or set `root`"
+            f"{spec.root}: is empty or no folder; build it with `evenhand build unified --out {spec.root}` (with "
+            "--test-only for the test split alone), or set `root`"
         )
     return spec.root
 
 
 SOURCES: dict[str, Callable[[DatasetSpec], Iterator[Item]]] = {
     "pocket": pocket_source,
-    **dict.fromkeys(published.FILES, published_source),
+    "unified": whole_source,
+    **dict.fromkeys(DATASETS, unified_source),
     "aio-context": aio_context_source,
+    "aio": aio_source,
 }
 
 # Held out for good: no training run may read them, whatever its config says.
-EVALUATION_ONLY = frozenset({"truthfulqa", "aio", "aio-context"})
+EVALUATION_ONLY = frozenset({"aio", *(dataset.name for dataset in DATASETS.values() if dataset.evaluation_only)})
 
 
 def load_items(specs: Sequence[DatasetSpec]) -> list[Item]:
@@ -84,6 +115,25 @@ def load_items(specs: Sequence[DatasetSpec]) -> list[Item]:
         items += found
     refuse_repeats(items)
     return items
+
+
+def refuse_leaks(items: Sequence[Item], specs: Sequence[DatasetSpec]) -> None:
+    """Raises DataError naming both items when training items give away a test item of any dataset beside them.
+
+    Test items are those under the same roots as they lie there now, and the published ids where that split is claimed.
+    """
+    for item in items:
+        if item.dataset in EVALUATION_ONLY:
+            raise DataError(f"training item '{item.item_id}' is of {item.dataset}, which is for evaluation only")
+    roots = dict.fromkeys(spec.root for spec in specs if spec.root is not None)
+    beside = [DatasetSpec(dataset="unified", root=root) for root in roots]
+    pocket_too = [DatasetSpec(dataset="pocket")] if any(spec.dataset == "pocket" for spec in specs) else []
+    held_out = HeldOut(item for spec in [*beside, *pocket_too] for item in SOURCES[spec.dataset](spec))
+    as_published = any(read_manifest(root)["split"]["kind"] == "published" for root in roots)
+    for name, ids in published_ids().items():
+        if as_published or name in EVALUATION_ONLY:
+            held_out.ids.update(ids)
+    held_out.refuse(items, "the train split")
 
 
 def refuse_repeats(items: Iterable[Item]) -> None:

@@ -77,7 +77,7 @@ def test_an_empty_an_absent_and_an_unset_root_are_told_apart(tmp_path: Path) -> 
         truthfulqa(tmp_path)
     with pytest.raises(ConfigError, match="set `root`"):
         load_items([DatasetSpec(dataset="truthfulqa")])
-    with pytest.raises(ConfigError, match="split 'train' is not published"):
+    with pytest.raises(ConfigError, match="is for evaluation only; it has no split 'train'"):
         truthfulqa(tmp_path, split="train")
 
 

@@ -19,7 +19,7 @@ from benchmarks.checkpoints import fingerprint, load_tokenizer, resolve
 from benchmarks.errors import ConfigError
 from benchmarks.jsonl import sync_folder, write_jsonl
 from benchmarks.rundir import finish, is_done, open_run, run_path
-from benchmarks.sources import item_set_hash, load_items
+from benchmarks.sources import item_set_hash, load_items, refuse_leaks
 from training.config import TrainingConfig
 from training.examples import Example, make_examples, set_padding, shuffled_by_item
 
@@ -51,6 +51,7 @@ def open_training(config: TrainingConfig) -> OpenRun:
     """Create or find the run's directory, and make its examples. Raises DataError when data or model have changed."""
     disable_progress_bars()  # of small steps with data; training shows its own
     items = load_items(config.benchmarks)
+    refuse_leaks(items, config.benchmarks)
     with processes().local_main_process_first():  # one process downloads, the others find it cached
         base = resolve(config.model)
     tokenizer = load_tokenizer(base)

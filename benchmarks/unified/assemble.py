@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmarks.built import table_path
 from benchmarks.errors import DataError
 from benchmarks.item_table import read_items, write_items
 from benchmarks.jsonl import write_jsonl
@@ -41,11 +42,6 @@ class Assembled:
     differing: dict[str, list[str]] = field(default_factory=dict)  # field → test ids that the two tell differently
     n_train: int = 0
     dropped: list[dict[str, str]] = field(default_factory=list)  # item_id, reason and, for a leak, the test item
-
-
-def table_path(folder: Path, dataset: str, split: str) -> Path:
-    """Where a built folder keeps a split of a dataset."""
-    return folder / "data" / dataset / f"{split}.parquet"
 
 
 def choose_test(pool: Pool, split: Split, release: Path | None, others: Mapping[str, Assembled]) -> Assembled:

@@ -1,12 +1,12 @@
 """`evenhand build unified`: publishers' files → tables of test and train items, a manifest, a card and two reports."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from benchmarks.built import FORMAT, MANIFEST_FILE, read_manifest
 from benchmarks.errors import DataError
 from benchmarks.jsonl import write_json, write_whole
 from benchmarks.provenance import code_state
@@ -26,9 +26,6 @@ from benchmarks.unified.pool import build_pool
 from benchmarks.unified.quality import examine, quality_text
 from benchmarks.unified.release import FOLDER as RELEASE_FOLDER
 from benchmarks.unified.release import RELEASE
-
-MANIFEST_FILE = "manifest.json"
-FORMAT = 1  # of the built folder; raised when its tables or its manifest change
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +85,7 @@ def gather(request: Request) -> dict[str, list[SourceFile]]:
     ):
         needed[RELEASE_FOLDER] = RELEASE
     if request.raw is not None:
-        return {folder: source_files(origin, raw / folder, name=folder) for folder, origin in needed.items()}
+        return {folder: source_files(origin, raw / folder) for folder, origin in needed.items()}
     return {folder: fetch(origin, raw / folder, name=folder) for folder, origin in needed.items()}
 
 
@@ -107,20 +104,6 @@ def finished(request: Request, sources: Mapping[str, Sequence[SourceFile]]) -> d
     raise DataError(
         f"{request.out}: holds a finished build {what}; choose another --out, or remove {path} to build anew"
     )
-
-
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a built folder. Raises DataError when it is absent, damaged or of another format."""
-    path = folder / MANIFEST_FILE
-    try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DataError(
-            f"{path}: is no manifest that can be read ({error}); build it with `evenhand build unified`"
-        ) from None
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise DataError(f"{path}: is not of format {FORMAT}; build the folder anew with `evenhand build unified`")
-    return manifest
 
 
 def assemble(request: Request, sources: Mapping[str, Sequence[SourceFile]]) -> dict[str, Assembled]:

@@ -4,9 +4,10 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.built import is_built, read_manifest
 from benchmarks.errors import ConfigError
 from benchmarks.unified.assemble import Split
-from benchmarks.unified.build import Request, build, read_manifest
+from benchmarks.unified.build import Request, build
 from benchmarks.unified.catalogue import DATASETS, DEFAULT
 from benchmarks.unified.fetching import list_text
 from benchmarks.unified.push import push_to_hub
@@ -34,7 +35,7 @@ def main(argv: Sequence[str]) -> None:
         print(push_to_hub(words.out, words.push_to_hub, private=not words.public))
         return
     request = request_from(words)
-    stats_alone = words.stats and (request.out / "manifest.json").exists()
+    stats_alone = words.stats and is_built(request.out)
     manifest = read_manifest(request.out) if stats_alone else build(request)
     if words.stats:
         print(table8_text(manifest))

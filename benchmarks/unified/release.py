@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from benchmarks.aio import aio_context_items
 from benchmarks.errors import DataError
-from benchmarks.published import aio_context_items, published_items
+from benchmarks.published import published_items
 from benchmarks.records import Item
 from benchmarks.unified.dataset import Dataset, Licence, Origin
 from benchmarks.unified.splits import published_ids

@@ -8,7 +8,7 @@ from benchmarks.unified.catalogue import DATASETS, NINE
 PAPER_TRAIN_TOTAL = 85_001  # as printed in Table 8 and §3.2; the printed rows add up to 84,901
 KNOWN_DIFFERENCES = {
     "truthfulqa": ": a damaged apostrophe in the released answer",
-    "harp": ": the first wrong choice is asked, and the releases of November 2024 and January 2025 order choices otherwise",
+    "harp": ": the first wrong choice is asked, and the releases of November 2024 and January 2025 order them anew",
 }
 COLUMNS = {"total": 8, "train": 8, "test": 7}  # name → width
 
@@ -67,7 +67,5 @@ def explain(name: str, found: Mapping[str, Any]) -> list[str]:
     for field, ids in found["test_differs"].items():
         few = ", ".join(ids[:3]) + (", ..." if len(ids) > 3 else "")
         why = KNOWN_DIFFERENCES.get(name, "")
-        notes.append(
-            f"the {field} of {len(ids)} test items is not as in the publisher's files ({few}){why}; the release's is taken"
-        )
+        notes.append(f"the {field} of {len(ids)} test items is the release's, not the publisher's ({few}){why}")
     return notes
