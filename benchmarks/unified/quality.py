@@ -1,0 +1,129 @@
+"""What is doubtful about a dataset's items: counts and ids, never texts. Nothing is dropped for it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+from benchmarks.errors import DataError
+from benchmarks.records import Item
+from benchmarks.unified.quality_checks import CHECKS, REPEATS, Repeats
+from benchmarks.unified.token_lengths import DEFAULT_PROMPTS, Measured, Tally, TokenLengths, load
+
+BATCH = 512  # items tokenized at once
+NOTE = (
+    "Counts of items, by dataset; their ids are in quality.json. Nothing is dropped for a finding, except that items "
+    "with an empty question or answer are left out of training. *a of b*: of the b items that the check concerns."
+)
+
+
+@dataclass(slots=True, kw_only=True)
+class Finding:
+    """The items of one dataset for which one check holds; filled by `examine`."""
+
+    n_items: int = 0
+    n_of: int = 0  # items that the check concerns
+    ids: list[str] = field(default_factory=list)
+    same_as: list[str] = field(default_factory=list)  # of repeats: for each id the earlier item
+
+    def add(self, item_id: str, *same_as: str) -> None:
+        """Enter one more item."""
+        self.n_items += 1
+        self.ids.append(item_id)
+        self.same_as += same_as
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quality:
+    """The findings of one dataset; `dataclasses.asdict` of it goes into quality.json."""
+
+    dataset: str
+    n_items: int
+    findings: Mapping[str, Finding]  # keys of REPEATS and CHECKS
+    token_lengths: tuple[TokenLengths, ...]
+
+
+def examine(items: Iterable[Item], *, tokenizers: Sequence[str] = (), prompts: Measured = DEFAULT_PROMPTS) -> Quality:
+    """The findings of one dataset, read once and a few hundred items at a time.
+
+    tokenizers: models, as configs name them, in whose tokens the longest prompts are counted; `prompts` says which
+    prompts, and the limit. Raises DataError when there are no items or items of two datasets, ModelError for a
+    tokenizer that cannot be had or has no chat template, ConfigError for an unknown template.
+    """
+    findings = {name: Finding() for name in (*REPEATS, *CHECKS)}
+    tallies = [Tally(name, load(name), prompts) for name in tokenizers]
+    repeats, datasets, n_items, rest = Repeats(), set[str](), 0, iter(items)
+    while batch := list(islice(rest, BATCH)):
+        for item in batch:
+            note(item, findings, repeats)
+        for tally in tallies:
+            tally.add(batch)
+        datasets |= {item.dataset for item in batch}
+        n_items += len(batch)
+    if len(datasets) != 1:
+        raise DataError(f"items of {', '.join(sorted(datasets)) or 'no dataset'}; quality is told of one at a time")
+    lengths = tuple(tally.result() for tally in tallies)
+    return Quality(dataset=datasets.pop(), n_items=n_items, findings=findings, token_lengths=lengths)
+
+
+def note(item: Item, findings: Mapping[str, Finding], repeats: Repeats) -> None:
+    """Enter one item into the findings."""
+    earlier = repeats.look(item)
+    for name in REPEATS:
+        findings[name].n_of += 1
+        if name in earlier:
+            findings[name].add(item.item_id, earlier[name])
+    for name, check in CHECKS.items():
+        if not check.concerns(item):
+            continue
+        findings[name].n_of += 1
+        if check.holds(item):
+            findings[name].add(item.item_id)
+
+
+def quality_text(qualities: Sequence[Quality]) -> str:
+    """quality.md: a table of the findings, what each means, and the prompt lengths where tokenizers were named."""
+    titles = {**{name: title for name, (title, _) in REPEATS.items()}, **{n: c.title for n, c in CHECKS.items()}}
+    meanings = {**{name: said for name, (_, said) in REPEATS.items()}, **{n: c.meaning for n, c in CHECKS.items()}}
+    rows = [
+        [quality.dataset, f"{quality.n_items:,}", *(counted(quality, name) for name in titles)] for quality in qualities
+    ]
+    parts = [
+        "# Quality of the items",
+        NOTE,
+        table(["dataset", "items", *titles.values()], rows),
+        "\n".join(f"- **{titles[name]}**: {meanings[name]}." for name in titles),
+    ]
+    measured = [(quality, found) for quality in qualities for found in quality.token_lengths]
+    if measured:
+        parts += ["## Prompt lengths", *length_parts(measured)]
+    return "\n\n".join(parts) + "\n"
+
+
+def counted(quality: Quality, name: str) -> str:
+    """A finding's cell."""
+    finding = quality.findings[name]
+    if finding.n_of == quality.n_items:
+        return f"{finding.n_items:,}"
+    return f"{finding.n_items:,} of {finding.n_of:,}" if finding.n_of else "–"
+
+
+def length_parts(measured: Sequence[tuple[Quality, TokenLengths]]) -> list[str]:
+    """The section of prompt lengths."""
+    first = measured[0][1]
+    said = (
+        f"Tokens of each item's longest prompt: C2 with the longer answer, template {first.template}, answer form "
+        f"{first.answer_form}, chat template applied. *over*: items with more than {first.limit:,} tokens."
+    )
+    header = ["dataset", "tokenizer", "half have up to", "90 %", "99 %", "longest", "over"]
+    rows = [
+        [quality.dataset, found.tokenizer, *(f"{n:,}" for n in found.quantiles.values()), f"{found.n_over:,}"]
+        for quality, found in measured
+    ]
+    return [said, table(header, rows)]
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table: words to the left, numbers to the right."""
+    n_words = sum(title in ("dataset", "tokenizer") for title in header)
+    rule = ["---"] * n_words + ["---:"] * (len(header) - n_words)
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, rule, *rows))
