@@ -12,10 +12,9 @@ import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-import unified_rows as rows_of
-from unified_rows import Row
-
 from benchmarks.unified import amqa, bbq, gpqa, halueval, harp, plausibleqa, socialiqa, truthfulqa
+from tests import unified_rows as rows_of
+from tests.unified_rows import Row
 
 SMALLEST = 20
 
