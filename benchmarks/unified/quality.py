@@ -1,14 +1,15 @@
 """What is doubtful about a dataset's items: counts and ids, never texts. Nothing is dropped for it."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import islice
 
 from benchmarks.errors import DataError
 from benchmarks.records import Item
 from benchmarks.unified.quality_checks import CHECKS, REPEATS, Repeats
-from benchmarks.unified.token_lengths import DEFAULT_PROMPTS, Measured, Tally, TokenLengths, load
+from benchmarks.unified.token_lengths import Ruler, Tally, TokenLengths
 
+FORMAT = 1  # of quality.json
 BATCH = 512  # items tokenized at once
 NOTE = (
     "Counts of items, by dataset; their ids are in quality.json. Nothing is dropped for a finding, except that items "
@@ -34,7 +35,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quality:
-    """The findings of one dataset; `dataclasses.asdict` of it goes into quality.json."""
+    """The findings of one dataset."""
 
     dataset: str
     n_items: int
@@ -42,15 +43,14 @@ class Quality:
     token_lengths: tuple[TokenLengths, ...]
 
 
-def examine(items: Iterable[Item], *, tokenizers: Sequence[str] = (), prompts: Measured = DEFAULT_PROMPTS) -> Quality:
+def examine(items: Iterable[Item], rulers: Sequence[Ruler] = ()) -> Quality:
     """The findings of one dataset, read once and a few hundred items at a time.
 
-    tokenizers: models, as configs name them, in whose tokens the longest prompts are counted; `prompts` says which
-    prompts, and the limit. Raises DataError when there are no items or items of two datasets, ModelError for a
-    tokenizer that cannot be had or has no chat template, ConfigError for an unknown template.
+    rulers: tokenizers in whose tokens the longest prompts are counted (`load_rulers`). Raises DataError when there are
+    no items, or items of two datasets.
     """
     findings = {name: Finding() for name in (*REPEATS, *CHECKS)}
-    tallies = [Tally(name, load(name), prompts) for name in tokenizers]
+    tallies = [Tally(ruler) for ruler in rulers]
     repeats, datasets, n_items, rest = Repeats(), set[str](), 0, iter(items)
     while batch := list(islice(rest, BATCH)):
         for item in batch:
@@ -80,6 +80,11 @@ def note(item: Item, findings: Mapping[str, Finding], repeats: Repeats) -> None:
             findings[name].add(item.item_id)
 
 
+def quality_record(qualities: Iterable[Quality]) -> dict[str, object]:
+    """The content of quality.json: counts and ids by dataset and finding."""
+    return {"format": FORMAT, "datasets": {quality.dataset: asdict(quality) for quality in qualities}}
+
+
 def quality_text(qualities: Sequence[Quality]) -> str:
     """quality.md: a table of the findings, what each means, and the prompt lengths where tokenizers were named."""
     titles = {**{name: title for name, (title, _) in REPEATS.items()}, **{n: c.title for n, c in CHECKS.items()}}
@@ -90,7 +95,7 @@ def quality_text(qualities: Sequence[Quality]) -> str:
     parts = [
         "# Quality of the items",
         NOTE,
-        table(["dataset", "items", *titles.values()], rows),
+        table(["dataset", "items", *titles.values()], rows, n_words=1),
         "\n".join(f"- **{titles[name]}**: {meanings[name]}." for name in titles),
     ]
     measured = [(quality, found) for quality in qualities for found in quality.token_lengths]
@@ -114,16 +119,15 @@ def length_parts(measured: Sequence[tuple[Quality, TokenLengths]]) -> list[str]:
         f"Tokens of each item's longest prompt: C2 with the longer answer, template {first.template}, answer form "
         f"{first.answer_form}, chat template applied. *over*: items with more than {first.limit:,} tokens."
     )
-    header = ["dataset", "tokenizer", "half have up to", "90 %", "99 %", "longest", "over"]
+    header = ["dataset", "tokenizer", "median", "90 %", "99 %", "longest", "over"]
     rows = [
         [quality.dataset, found.tokenizer, *(f"{n:,}" for n in found.quantiles.values()), f"{found.n_over:,}"]
         for quality, found in measured
     ]
-    return [said, table(header, rows)]
+    return [said, table(header, rows, n_words=2)]
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table: words to the left, numbers to the right."""
-    n_words = sum(title in ("dataset", "tokenizer") for title in header)
+def table(header: Sequence[str], rows: Iterable[Sequence[str]], *, n_words: int) -> str:
+    """A Markdown table: the first n_words columns to the left, numbers to the right."""
     rule = ["---"] * n_words + ["---:"] * (len(header) - n_words)
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, rule, *rows))
