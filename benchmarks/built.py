@@ -40,19 +40,20 @@ def table_path(root: Path, dataset: str, split: str) -> Path:
 def built_items(root: Path, dataset: str, split: str) -> Iterator[Item]:
     """A split of one dataset in its order.
 
-    Raises ConfigError for a split that is not there, DataError for a dataset that was not built.
+    Raises ConfigError for a split that is not there, DataError for a dataset that was not built or whose table is gone.
     """
-    contents = read_manifest(root)["contents"]
+    manifest = read_manifest(root)
+    contents = manifest["contents"]
     if dataset not in contents:
-        raise DataError(
-            f"{root}: was built without {dataset} (it holds {', '.join(contents)}); build it with --datasets"
-        )
+        raise DataError(f"{root}: was built without {dataset}; it holds {', '.join(contents)}")
     if split not in ("train", "test"):
         raise ConfigError(f"{dataset}: unknown split '{split}'; a built folder has train and test")
     path = table_path(root, dataset, split)
-    if not path.exists():
-        why = "is for evaluation only" if contents[dataset]["n_pool"] else "was built with --test-only"
+    if str(path.relative_to(root)) not in manifest["files"]:
+        why = "was built with --test-only" if contents[dataset]["n_pool"] is None else "is for evaluation only"
         raise ConfigError(f"{dataset}: there is no {split} split under {root}: it {why}")
+    if not path.exists():
+        raise DataError(f"{path}: is gone; put it back, or build the folder again with `evenhand build unified`")
     return read_items(path)
 
 
@@ -61,9 +62,11 @@ def whole_split(root: Path, split: str) -> Iterator[Item]:
 
     So the first n training items are a sample of all datasets, the same on every machine.
     """
-    names = [name for name in read_manifest(root)["contents"] if table_path(root, name, split).exists()]
+    manifest = read_manifest(root)
+    tables = {name: str(table_path(root, name, split).relative_to(root)) for name in manifest["contents"]}
+    names = [name for name, table in tables.items() if table in manifest["files"]]
     if not names:
-        raise ConfigError(f"{root}: has no {split} split; it was built with --test-only")
+        raise ConfigError(f"{root}: has no {split} split (built with --test-only?)")
     items = (item for name in names for item in built_items(root, name, split))
     if split == "test":
         return items

@@ -1,7 +1,7 @@
 """`evenhand build unified`: publishers' files → tables of test and train items, a manifest, a card and two reports."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,13 @@ from benchmarks.unified.assemble import (
 )
 from benchmarks.unified.card import card_text
 from benchmarks.unified.catalogue import DATASETS
-from benchmarks.unified.fetching import SourceFile, fetch, source_files
+from benchmarks.unified.fetching import fetch, source_files
 from benchmarks.unified.pool import build_pool
-from benchmarks.unified.quality import examine, quality_text
+from benchmarks.unified.quality import examine, quality_record, quality_text
 from benchmarks.unified.release import FOLDER as RELEASE_FOLDER
 from benchmarks.unified.release import RELEASE
+from benchmarks.unified.source_record import SourceFile
+from benchmarks.unified.token_lengths import load_rulers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +39,7 @@ class Request:
     datasets: tuple[str, ...]
     split: Split
     test_only: bool = False  # the authors' released test items and nothing else
+    any_revision: bool = False  # take files whose checksum is not the pinned one
     tokenizers: tuple[str, ...] = ()  # whose counts of over-long items the quality report shows
 
     @property
@@ -84,8 +87,10 @@ def gather(request: Request) -> dict[str, list[SourceFile]]:
         request.split.kind == "published" and (request.raw is None or (raw / RELEASE_FOLDER).is_dir())
     ):
         needed[RELEASE_FOLDER] = RELEASE
+    if request.any_revision:
+        needed = {folder: replace(origin, sha256={}) for folder, origin in needed.items()}
     if request.raw is not None:
-        return {folder: source_files(origin, raw / folder) for folder, origin in needed.items()}
+        return {folder: source_files(origin, raw / folder, name=folder) for folder, origin in needed.items()}
     return {folder: fetch(origin, raw / folder, name=folder) for folder, origin in needed.items()}
 
 
@@ -124,8 +129,7 @@ def assemble(request: Request, sources: Mapping[str, Sequence[SourceFile]]) -> d
 
 def write_quality(request: Request, parts: Mapping[str, Assembled]) -> None:
     """quality.json and quality.md: what the items are like, dataset by dataset. Nothing is dropped for it."""
-    found = [
-        examine(part.pool.items() if part.pool else part.test, tokenizers=request.tokenizers) for part in parts.values()
-    ]
-    write_json(request.out / "quality.json", [asdict(quality) for quality in found])
+    rulers = load_rulers(request.tokenizers)
+    found = [examine(part.pool.items() if part.pool else part.test, rulers) for part in parts.values()]
+    write_json(request.out / "quality.json", quality_record(found))
     write_whole(request.out / "quality.md", quality_text(found))

@@ -67,6 +67,11 @@ def parser() -> argparse.ArgumentParser:
     )
     words.add_argument("--test-only", action="store_true", help="the authors' released test items, no train split")
     words.add_argument(
+        "--any-revision",
+        action="store_true",
+        help="take files whose checksum is not the one this version was made with",
+    )
+    words.add_argument(
         "--tokenizer", action="append", default=[], help="count over-long items for this model; may be repeated"
     )
     words.add_argument("--list", action="store_true", help="show sources, licences and citations; fetch nothing")
@@ -94,5 +99,6 @@ def request_from(words: argparse.Namespace) -> Request:
         datasets=names,
         split=split,
         test_only=words.test_only,
+        any_revision=words.any_revision,
         tokenizers=tuple(words.tokenizer),
     )

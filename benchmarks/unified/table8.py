@@ -67,5 +67,6 @@ def explain(name: str, found: Mapping[str, Any]) -> list[str]:
     for field, ids in found["test_differs"].items():
         few = ", ".join(ids[:3]) + (", ..." if len(ids) > 3 else "")
         why = KNOWN_DIFFERENCES.get(name, "")
-        notes.append(f"the {field} of {len(ids)} test items is the release's, not the publisher's ({few}){why}")
+        items = f"{len(ids)} test item{'s' * (len(ids) > 1)}"
+        notes.append(f"the {field} of {items} is the release's, not the publisher's ({few}){why}")
     return notes
