@@ -103,7 +103,7 @@ def opening(contents: Mapping[str, Any]) -> str:
     n_test = sum(found["n_test"] for found in contents.values())
     return (
         f"{len(contents)} datasets in one form: a question, its correct answer and one incorrect answer. They serve to "
-        "ask whether a language model's verdict on a claim moves when the claim is shown as a speaker's turn instead of "
+        "ask whether a language model's verdict on a claim moves when a speaker makes the claim, compared with "
         f"a bare statement (DialDefer, section 3.2 and appendix A). {n_test:,} items are for testing. English."
     )
 

@@ -22,7 +22,8 @@ def push_to_hub(folder: Path, repo: str, *, private: bool, api: Any = None) -> s
     Raises ConfigError before any request for a build that is not finished, data that may not be passed on, no token, no
     network; DataError for a changed table; either for what the Hub refuses. Each says what to do.
     """
-    from huggingface_hub.errors import HTTPError
+    # The Hub's client takes it from its network library, which has changed its name before.
+    from huggingface_hub.errors import HTTPError  # type: ignore[attr-defined]
 
     paths = files_to_push(folder)
     api = api or hub_api(repo)
@@ -41,7 +42,7 @@ def files_to_push(folder: Path) -> list[str]:
     paths = [*PAPERS, *manifest["files"]]
     if lacking := [path for path in paths if not (folder / path).is_file()]:
         raise ConfigError(
-            f"{folder}: lacks {', '.join(lacking)}; remove {MANIFEST_FILE} and build again with `evenhand build unified`"
+            f"{folder}: lacks {', '.join(lacking)}; remove {MANIFEST_FILE}, then `evenhand build unified` again"
         )
     for path, facts in manifest["files"].items():
         with (folder / path).open("rb") as file:
