@@ -3,7 +3,7 @@
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from benchmarks.records import Item
 from benchmarks.unified.dataset import Dataset
 from benchmarks.unified.pool import Pool
 from benchmarks.unified.release import differences, released_test_items
+from benchmarks.unified.source_record import SourceFile
 from benchmarks.unified.splits import published_ids, published_split, resample
 
 DROPPED_FILE = "dropped.jsonl"
@@ -57,8 +58,9 @@ def choose_test(pool: Pool, split: Split, release: Path | None, others: Mapping[
         held = {item.item_id for item in others[dataset.follows].test}
         test = [item for item in pool.items() if item.meta[VARIANT_OF] in held]
     elif split.kind == "resample":
-        n_test = len(pool.index) if dataset.evaluation_only else split.sizes[dataset.name]
-        test = pool.chosen(resample(pool.index, n_test, split.seed))
+        test = pool.chosen(
+            pool.index if dataset.evaluation_only else resample(pool.index, split.sizes[dataset.name], split.seed)
+        )
     else:
         test = pool.chosen(published_split(dataset.name, pool.index))
         if release is not None and dataset.name in FILES:
@@ -117,8 +119,8 @@ def refuse_leaks(folder: Path, names: Iterable[str]) -> None:
             held_out.refuse(read_items(train), str(train))
 
 
-def described(part: Assembled, sources: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """A dataset's entry in the manifest."""
+def described(part: Assembled, files: Iterable[SourceFile]) -> dict[str, Any]:
+    """A dataset's entry in the manifest; `files` are what it was made of."""
     dataset = part.dataset
     by_stratum = Counter(str(item.meta[dataset.stratum]) for item in part.test) if dataset.stratum else {}
     return {
@@ -129,7 +131,7 @@ def described(part: Assembled, sources: Iterable[Mapping[str, Any]]) -> dict[str
         "test_from": part.test_from,
         "test_differs": part.differing,
         "strata": dict(by_stratum),
-        "source": list(sources),
+        "source": [asdict(file) for file in files],
         "licence": dataset.licence.name,
         "not_passed_on": dataset.licence.not_passed_on,
         "citation": dataset.citation,

@@ -67,7 +67,7 @@ def build(request: Request) -> dict[str, Any]:
         **request.recorded,
         "sources": {folder: [asdict(file) for file in files] for folder, files in sources.items()},
         "contents": {
-            name: described(part, [asdict(file) for file in sources[part.dataset.folder or name]])
+            name: described(part, sources[RELEASE_FOLDER if request.test_only else part.dataset.folder or name])
             for name, part in parts.items()
         },
         "files": file_facts(request.out, parts),

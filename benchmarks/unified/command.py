@@ -9,7 +9,7 @@ from benchmarks.errors import ConfigError
 from benchmarks.unified.assemble import Split
 from benchmarks.unified.build import Request, build
 from benchmarks.unified.catalogue import DATASETS, DEFAULT
-from benchmarks.unified.fetching import list_text
+from benchmarks.unified.listing import list_text
 from benchmarks.unified.push import push_to_hub
 from benchmarks.unified.splits import SEED, sizes_from
 from benchmarks.unified.table8 import table8_text
