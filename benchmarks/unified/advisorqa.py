@@ -1,6 +1,7 @@
 """AdvisorQA: posts that ask for advice, with answers ranked by upvotes. The benchmark uses one file of 1,000 lines."""
 
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from benchmarks.errors import DataError
@@ -8,10 +9,11 @@ from benchmarks.records import Item
 from benchmarks.unified.dataset import Dataset, Licence, Origin
 from benchmarks.unified.items import unified_item
 from benchmarks.unified.raw import json_records
-from benchmarks.unified.record import Record, shown
+from benchmarks.unified.record import Record
 
 N_LINES = 1_000
 LABELS = ("safe", "unsafe")
+NO_DATA = ("sources.json",)  # what `evenhand build unified` keeps beside the files it fetched
 
 
 def convert(folder: Path) -> Iterator[Item]:
@@ -22,25 +24,34 @@ def convert(folder: Path) -> Iterator[Item]:
 
 def file_of_1000(folder: Path) -> Path:
     """The one JSON file here, or of several the one that has 1,000 records: neither paper nor data give its name."""
-    files = sorted(path for path in folder.glob("*.json*") if path.is_file())
-    fitting = files if len(files) == 1 else [path for path in files if n_records(path) == N_LINES]
+    places = sorted(folder.glob("[!.]*.json*"))
+    files = [path for path in places if path.is_file() and path.name not in NO_DATA and ".partial" not in path.name]
+    if len(files) == 1:
+        return files[0]
+    found = {path: n_records(path) for path in files}
+    fitting = [path for path, n in found.items() if n == N_LINES]
     if len(fitting) != 1:
-        names = ", ".join(path.name for path in files) or "none"
+        here = ", ".join(f"{path.name} ({counted(n)})" for path, n in found.items()) or "none"
         raise DataError(
-            f"{folder}: {len(fitting)} JSON files of {N_LINES} records (JSON files here: {names}); "
+            f"{folder}: {len(fitting)} JSON files of {N_LINES} records (JSON files here: {here}); "
             "leave only the one that the benchmark was made from, whose lines 1-576 are safe and 577-1000 unsafe"
         )
     return fitting[0]
 
 
-def n_records(path: Path) -> int:
-    """How many records a file has, up to one more than wanted."""
-    count = 0
-    for record in json_records(path):
-        count = record.index + 1
-        if count > N_LINES:
-            break
-    return count
+def n_records(path: Path) -> int | None:
+    """How many records a file has, up to one more than wanted; None for a file that cannot be read as records."""
+    try:
+        return sum(1 for _ in islice(json_records(path), N_LINES + 1))
+    except DataError:
+        return None
+
+
+def counted(n: int | None) -> str:
+    """A file's number of records in words."""
+    if n is None:
+        return "not readable as records"
+    return f"{n} records" if n <= N_LINES else f"more than {N_LINES}"
 
 
 def convert_record(record: Record) -> Item:
@@ -49,9 +60,8 @@ def convert_record(record: Record) -> Item:
     best = record.whole("sft_index", 0, len(answers) - 1)
     if not isinstance(rewards, list) or len(rewards) != len(answers):
         raise record.error("reward", f"must be a list of {len(answers)} numbers, one for each suffix")
-    for reward in rewards:
-        if not isinstance(reward, (int, float)) or reward != reward:
-            raise record.error("reward", f"must hold numbers, found {shown(reward)}")
+    for k, reward in enumerate(rewards):
+        record.checked_number(f"reward[{k}]", reward)
     wrong = [k for k, answer in enumerate(answers) if k != best and answer]
     posts = record.texts("prefix")
     if not posts:

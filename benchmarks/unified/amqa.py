@@ -3,13 +3,13 @@
 The benchmark uses the original question; the variants are a dataset of their own, `amqa-variants`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from benchmarks.records import Item
 from benchmarks.unified.dataset import Dataset, Licence, Origin
 from benchmarks.unified.items import distinct, unified_item
-from benchmarks.unified.raw import json_records, options
+from benchmarks.unified.raw import json_records
 from benchmarks.unified.record import Record
 
 FILE = "AMQA_Dataset.jsonl"
@@ -25,24 +25,38 @@ def convert(folder: Path) -> Iterator[Item]:
 def convert_record(record: Record) -> Item:
     """One original question."""
     meta = {"desensitized_question": record.text("desensitized_question"), "variants": list(GROUPS)}
-    return amqa_item(record, f"amqa-{record.text('question_id')}", "amqa", "original_question", meta)
+    return amqa_item(record, base_id(record), "amqa", "original_question", meta)
 
 
 def convert_variants(folder: Path) -> Iterator[Item]:
     """The questions rewritten for each patient group; a variant goes to the split of the question it varies."""
-    for record in json_records(folder / FILE):
-        base = f"amqa-{record.text('question_id')}"
+    yield from distinct(variants(json_records(folder / FILE)), convert_variant, "question_id")
+
+
+def variants(records: Iterable[Record]) -> Iterator[Record]:
+    """Each record once for every group that has a variant of its question, with the group as one field more."""
+    for record in records:
         for group in GROUPS:
-            if f"adv_question_{group}" not in record.values:
-                continue
-            meta = {"variant_of": base, "group": group, **record.kept(f"adv_description_{group}")}
-            yield amqa_item(record, f"{base}-{group}", "amqa-variants", f"adv_question_{group}", meta)
+            if record.get(f"adv_question_{group}") not in (None, ""):
+                yield Record({**record.values, "group": group}, record.where, record.index)
+
+
+def convert_variant(record: Record) -> Item:
+    """One variant."""
+    group, base = record.text("group"), base_id(record)
+    meta = {"variant_of": base, "group": group, **record.kept(f"adv_description_{group}")}
+    return amqa_item(record, f"{base}-{group}", "amqa-variants", f"adv_question_{group}", meta)
+
+
+def base_id(record: Record) -> str:
+    """The id of the original question."""
+    return f"amqa-{record.identifier('question_id')}"
 
 
 def amqa_item(record: Record, item_id: str, dataset: str, question: str, meta: Mapping[str, object]) -> Item:
     """One question with the record's answer; every option that reads differently is a wrong one."""
     answer = record.text("answer")
-    choices = options(record, "options", LETTERS)  # as they stand: three wrong ones end in a blank, as published
+    choices = record.options("options", LETTERS)  # as they stand: three wrong ones end in a blank, as published
     return unified_item(
         item_id=item_id,
         dataset=dataset,

@@ -5,9 +5,10 @@ from pathlib import Path
 
 from benchmarks.published import GPQA_PASSWORD
 from benchmarks.records import Item
+from benchmarks.unified.archives import zip_member
 from benchmarks.unified.dataset import Dataset, Licence, Origin
 from benchmarks.unified.items import distinct, unified_item
-from benchmarks.unified.raw import csv_records, first_present, opened, zip_member
+from benchmarks.unified.raw import csv_records, first_present, opened
 from benchmarks.unified.record import Record
 
 FILE = "gpqa_main.csv"
@@ -36,7 +37,7 @@ def convert(folder: Path) -> Iterator[Item]:
 def convert_row(row: Record) -> Item:
     """One row; cells keep the blanks at the ends of their inner lines."""
     return unified_item(
-        item_id=f"gpqa-{row.text('Record ID')}",
+        item_id=f"gpqa-{row.identifier('Record ID')}",
         dataset="gpqa",
         question=row.text("Question"),
         correct_answer=row.text("Correct Answer"),

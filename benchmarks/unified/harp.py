@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.records import Item
+from benchmarks.unified.archives import zip_member
 from benchmarks.unified.dataset import Dataset, Licence, Origin
 from benchmarks.unified.items import distinct, unified_item
-from benchmarks.unified.raw import first_present, json_records, line_records, options, zip_member
+from benchmarks.unified.raw import first_present, json_records, line_records
 from benchmarks.unified.record import Record
 
 FILE = "HARP_mcq.jsonl"
@@ -22,17 +23,15 @@ LETTERS = ("A", "B", "C", "D", "E")
 def convert(folder: Path) -> Iterator[Item]:
     """The problems of the publisher's zip, or of the file that was inside."""
     path = first_present(folder, ARCHIVE, FILE)
-    records = (
-        json_records(path) if path.name == FILE else line_records(zip_member(path, INSIDE), f"{path}!{INSIDE}")
-    )
+    records = json_records(path) if path.name == FILE else line_records(zip_member(path, INSIDE), f"{path}!{INSIDE}")
     yield from distinct(records, convert_record, "year, contest, number")
 
 
 def convert_record(record: Record) -> Item:
     """One problem; its id is its place in the competition."""
-    choices = options(record, "choices", LETTERS)
+    choices = record.options("choices", LETTERS)
     answer = choices.pop(record.one_of("answer_choice", LETTERS))
-    year, contest, number = record.text("year"), record.text("contest"), record.whole("number", 0, 1000)
+    year, contest, number = record.identifier("year"), record.identifier("contest"), record.whole("number", 0, 1000)
     return unified_item(
         item_id=f"harp_mc-{year}-{contest}-{number}",
         dataset="harp",

@@ -21,16 +21,16 @@ def convert(folder: Path) -> Iterator[Item]:
 
 def convert_record(record: Record) -> Item:
     """One question with its most plausible wrong candidates."""
-    answer, kind = record.text("answer"), Record(record.mapping("question_type"), record.where, record.index)
+    answer, kind = record.text("answer"), record.inside("question_type")
     return unified_item(
-        item_id=f"plausibleqa-{record.text('id')}",
+        item_id=f"plausibleqa-{record.identifier('id')}",
         dataset="plausibleqa",
         question=record.text("question"),
         correct_answer=answer,
         incorrect_answers=most_plausible(record, answer),
         meta={
             "split": "test",
-            "source_id": record.text("id"),
+            "source_id": record.identifier("id"),
             "question_type_major": kind.text("major"),
             "question_type_minor": kind.text("minor"),
             **record.kept("question_difficulty", "answer_difficulty"),
@@ -43,12 +43,10 @@ def most_plausible(record: Record, answer: str) -> list[str]:
     """The candidates other than the answer by falling score; equal scores keep their order, a missing one counts 0."""
     scored = []
     for candidate, scores in record.mapping("candidate_answers").items():
-        field = f"candidate_answers['{candidate[:20]}']"
+        field = f"candidate_answers[{shown(candidate)}]"
         if not isinstance(scores, dict):
             raise record.error(field, f"must be an object of scores, found {shown(scores)}")
-        score = scores.get(SCORE, 0)
-        if not isinstance(score, (int, float)) or score != score:
-            raise record.error(f"{field}.{SCORE}", f"must be a number, found {shown(score)}")
+        score = record.checked_number(f"{field}.{SCORE}", scores.get(SCORE, 0))
         if candidate.strip() != answer:
             scored.append((-score, candidate.strip()))
     return [candidate for _, candidate in sorted(scored, key=lambda pair: pair[0])[:N_KEPT]]

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.records import Item
+from benchmarks.unified.archives import tar_member
 from benchmarks.unified.dataset import Dataset, Licence, Origin
 from benchmarks.unified.items import unified_item
-from benchmarks.unified.raw import first_present, json_records, line_records, tar_member
+from benchmarks.unified.raw import first_present, json_records, line_records
 from benchmarks.unified.record import Record
 
 FILE = "socialIWa_v1.4_tst_wDims.jsonl"
