@@ -134,8 +134,9 @@ def answer(
         wanted, unless = handler.headers.get("Range"), handler.headers.get("If-Range")
         if wanted and not fault.whole and unless in (None, headers.get("ETag")):
             start = int(wanted.removeprefix("bytes=").removesuffix("-")) - fault.shift
-            headers["Content-Range"] = f"bytes {start}-{len(body) - 1}/{len(body)}"
-            body, status = body[start:], 206
+            part = f"{start}-{len(body) - 1}" if start < len(body) else "*"
+            headers["Content-Range"] = f"bytes {part}/{len(body)}"
+            body, status = body[start:], 416 if part == "*" else 206
     else:
         body, status = json.dumps(content or {"message": "Not Found"}).encode(), 200 if content else 404
         headers["Content-Type"] = "application/json"

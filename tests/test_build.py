@@ -164,8 +164,10 @@ def test_a_finished_build_is_found_done_and_never_mixed_with_another(small, tmp_
     written = (small / "manifest.json").stat().st_mtime_ns
     build(request(small, raw, names, n_test=6))
     assert (small / "manifest.json").stat().st_mtime_ns == written
-    with pytest.raises(DataError, match="finished build of another split or other datasets"):
+    with pytest.raises(DataError, match="finished build of another split or more datasets"):
         build(request(small, raw, names, n_test=10))
+    with pytest.raises(DataError, match="finished build of another split or more datasets"):
+        build(request(small, raw, names[:3], n_test=6))
     write_raw(tmp_path / "raw", scale=0.02, datasets=["halueval"])
     wanted = request(tmp_path / "out", tmp_path / "raw", ["halueval"], n_test=9)
     build(wanted)
@@ -173,6 +175,23 @@ def test_a_finished_build_is_found_done_and_never_mixed_with_another(small, tmp_
     append_lines(tmp_path / "raw" / "halueval" / "qa_data.json", row)
     with pytest.raises(DataError, match="finished build of other files"):
         build(wanted)
+
+
+def test_the_test_split_alone_can_later_be_extended_in_place(tmp_path):
+    write_raw(tmp_path / "raw", datasets=["gpqa", "amqa"])
+    build(request(tmp_path / "first", tmp_path / "raw", ["gpqa", "amqa"]))
+    for name in ("gpqa", "amqa"):
+        write_release(tmp_path / "raw" / "release", name, items_of(tmp_path / "first", name, "test"))
+    out = tmp_path / "out"
+    build(replace(request(out, tmp_path / "raw", ["gpqa"]), test_only=True))
+    tested = items_of(out, "gpqa", "test")
+    with pytest.raises(ConfigError, match="built with --test-only"):
+        load_items([unified(out, "train")])
+    build(request(out, tmp_path / "raw", ["gpqa", "amqa"]))
+    assert items_of(out, "gpqa", "test") == tested
+    assert {item.dataset for item in load_items([unified(out, "train")])} == {"gpqa", "amqa"}
+    with pytest.raises(DataError, match="another split or more datasets"):
+        build(replace(request(out, tmp_path / "raw", ["gpqa", "amqa"]), test_only=True))
 
 
 def test_a_build_that_was_killed_is_continued_to_the_same_tables(small, tmp_path):

@@ -4,6 +4,7 @@ import json
 import resource
 import socket
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -266,6 +267,16 @@ def test_no_secret_goes_to_another_host_or_into_records_and_errors(server: Publi
     written = [path.read_text() for path in tmp_path.iterdir()]
     assert not any(secret in text for secret in (*TOKENS, "signed-secret") for text in [*written, str(caught.value)])
     assert (tmp_path / "Age.jsonl").read_bytes() == AGE
+
+
+def test_the_password_of_a_mirror_is_not_written_or_shown(server: PublishersServer, tmp_path: Path) -> None:
+    hosts = replace(server.hosts, hub=server.hosts.hub.replace("//", "//user:mirror-secret@"))
+    server.faults["Age.jsonl"] = [Fault(status=403)]
+    with pytest.raises(DataError, match="access is refused") as caught:
+        fetch(HUB, tmp_path, name="bbq", hosts=hosts)
+    fetch(HUB, tmp_path, name="bbq", hosts=hosts)
+    written = [path.read_text() for path in tmp_path.iterdir()]
+    assert not any("mirror-secret" in text for text in [*written, str(caught.value)])
 
 
 def test_githubs_token_goes_to_its_api_only(server: PublishersServer, tmp_path: Path) -> None:

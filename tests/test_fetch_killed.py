@@ -13,12 +13,12 @@ import pytest
 
 from benchmarks.unified.dataset import Origin
 from benchmarks.unified.fetching import fetch
-from tests.publishers_server import Fault, PublishersServer
+from tests.publishers_server import NEWER, Fault, PublishersServer
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 BIG = bytes(range(256)) * 4_000
 SMALL = b'{"line": 0}\n'
-HALF = len(BIG) // 2
+PART = 3_000  # bytes: fewer than a buffer holds, so that they are on disk only if each piece is written at once
 ORIGIN = Origin(place="github:nyu-mll/BBQ", files=("data/big.bin", "data/small.jsonl"))
 PROGRAM = """
 import sys
@@ -50,8 +50,8 @@ def start(server: PublishersServer, folder: Path) -> "subprocess.Popen[str]":
     return subprocess.Popen(command, cwd=CHECKOUT, env=dict(os.environ), stderr=subprocess.PIPE, text=True)
 
 
-def wait_for_half(process: "subprocess.Popen[str]", partial: Path) -> None:
-    while not partial.exists() or partial.stat().st_size < HALF:
+def wait_for_part(process: "subprocess.Popen[str]", partial: Path) -> None:
+    while not partial.exists() or partial.stat().st_size < PART:
         assert process.poll() is None, process.communicate()[1]
         time.sleep(0.002)
 
@@ -66,43 +66,60 @@ def check(server: PublishersServer, folder: Path) -> None:
 
 def test_a_fetch_killed_in_the_middle_of_a_file_continues_there(server: PublishersServer, tmp_path: Path) -> None:
     hold = threading.Event()
-    server.faults["big.bin"] = [Fault(cut=HALF, hold=hold)]
+    server.faults["big.bin"] = [Fault(cut=PART, hold=hold)]
     process = start(server, tmp_path)
-    wait_for_half(process, tmp_path / "big.bin.partial")
+    wait_for_part(process, tmp_path / "big.bin.partial")
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=60)
     hold.set()
     assert not (tmp_path / "big.bin").exists()
     fetch(ORIGIN, tmp_path, name="bbq", hosts=server.hosts)
-    assert server.requests("big.bin")[1].headers["Range"] == f"bytes={HALF}-"
+    assert server.requests("big.bin")[1].headers["Range"] == f"bytes={PART}-"
     check(server, tmp_path)
 
 
-def test_a_fetch_killed_before_a_whole_file_got_its_name_does_not_fetch_it_again(
-    server: PublishersServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Killed(BaseException):
-        pass
+class Killed(BaseException):
+    """The process ends here."""
+
+
+def fetch_until_named(server: PublishersServer, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fetch up to the moment when the first file is whole and has not got its name."""
+    replace = Path.replace
 
     def kill(self: Path, target: Path) -> Path:
         if self.name == "big.bin.partial":
             raise Killed
         return replace(self, target)
 
-    replace = Path.replace
     with monkeypatch.context() as patched:
         patched.setattr(Path, "replace", kill)
         with pytest.raises(Killed):
-            fetch(ORIGIN, tmp_path, name="bbq", hosts=server.hosts)
+            fetch(ORIGIN, folder, name="bbq", hosts=server.hosts)
+
+
+def test_a_fetch_killed_before_a_whole_file_got_its_name_does_not_fetch_it_again(
+    server: PublishersServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetch_until_named(server, tmp_path, monkeypatch)
     fetch(ORIGIN, tmp_path, name="bbq", hosts=server.hosts)
     check(server, tmp_path)
 
 
+def test_what_is_left_of_another_revision_is_not_taken(
+    server: PublishersServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetch_until_named(server, tmp_path, monkeypatch)
+    (tmp_path / "sources.json").unlink()  # by a user who wants the newest
+    server.commit, server.files["data/big.bin"] = NEWER, BIG[::-1]
+    fetch(ORIGIN, tmp_path, name="bbq", hosts=server.hosts)
+    assert (tmp_path / "big.bin").read_bytes() == BIG[::-1]
+
+
 def test_of_two_processes_one_waits_and_nothing_is_fetched_twice(server: PublishersServer, tmp_path: Path) -> None:
     hold = threading.Event()
-    server.faults["big.bin"] = [Fault(cut=HALF, hold=hold)]
+    server.faults["big.bin"] = [Fault(cut=PART, hold=hold)]
     first = start(server, tmp_path)
-    wait_for_half(first, tmp_path / "big.bin.partial")
+    wait_for_part(first, tmp_path / "big.bin.partial")
     second = start(server, tmp_path)
     assert second.stderr is not None
     line = second.stderr.readline()

@@ -85,14 +85,15 @@ def test_offline_a_folder_that_is_not_whole_is_refused(
 
 
 def test_a_continued_fetch_stays_at_the_revision_it_began_with(server: PublishersServer, tmp_path: Path) -> None:
+    origin = Origin(place=BOTH.place, files=("data/*",))
     server.faults["small.jsonl"] = [Fault(status=404)]
     with pytest.raises(DataError, match="is not there"):
-        bring(server, tmp_path)
+        bring(server, tmp_path, origin)
     server.commit = NEWER  # the publisher goes on meanwhile
-    files = bring(server, tmp_path)
+    files = bring(server, tmp_path, origin)
     assert {file.revision for file in files} == {COMMIT}
     assert not any(NEWER in seen.path for seen in server.seen)
-    assert len(server.requests("big.bin")) == 1
+    assert len(server.requests("big.bin")) == len(server.requests(COMMIT)) == 1  # the file and the listing
 
 
 def test_a_file_more_in_the_catalogue_is_fetched_at_the_recorded_revision(
@@ -161,7 +162,7 @@ def test_a_damaged_record_is_named(server: PublishersServer, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("listed", "says"),
     [
-        (("train/a.json", "test/A.json"), "'test/A.json' and 'train/a.json' would both be"),
+        (("test/a.json", "train/A.json"), "'test/a.json' and 'train/A.json' would both be"),
         (("x/..",), "has a name that cannot be kept"),
         (("x/.lock",), "has a name that cannot be kept"),
         (("x/sources.json",), "has a name that cannot be kept"),

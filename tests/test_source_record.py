@@ -81,7 +81,7 @@ def test_a_folder_without_files_is_refused_with_what_belongs_there(inside: tuple
 
 
 def test_the_list_says_of_every_dataset_what_it_is_and_what_may_be_done_with_it() -> None:
-    blocks = list_text(DATASETS.values()).rstrip("\n").split("\n\n")
+    blocks = list_text(DATASETS.values()).split("\n\n")
     assert [block.splitlines()[0] for block in blocks] == list(DATASETS)
     assert max(len(line) for block in blocks for line in block.splitlines()) <= 100
     for block, dataset in zip(blocks, DATASETS.values(), strict=True):

@@ -95,19 +95,39 @@ def gather(request: Request) -> dict[str, list[SourceFile]]:
 
 
 def finished(request: Request, sources: Mapping[str, Sequence[SourceFile]]) -> dict[str, Any] | None:
-    """The manifest of a build that is complete already; None when there is none."""
+    """The manifest of a build that is complete already; None when there is none, or one that the request extends.
+
+    Raises DataError when the folder holds a build whose test items could differ from those asked for.
+    """
     path = request.out / MANIFEST_FILE
     if not path.exists():
         return None
     manifest = read_manifest(request.out)
-    same_request = all(manifest.get(key) == value for key, value in request.recorded.items())
     now = {folder: {file.name: file.sha256 for file in files} for folder, files in sources.items()}
     then = {folder: {file["name"]: file["sha256"] for file in files} for folder, files in manifest["sources"].items()}
-    if same_request and now == then:
+    what = ""
+    if any(now[folder] != then[folder] for folder in now.keys() & then.keys()):
+        what = "of other files"
+    elif not extends(request.recorded, manifest):
+        what = "of another split or more datasets"
+    if what:
+        raise DataError(f"{request.out}: holds a finished build {what}; choose another --out, or remove {path}")
+    if now == then and all(manifest[key] == value for key, value in request.recorded.items()):
         return manifest
-    what = "of other files" if same_request else "of another split or other datasets"
-    raise DataError(
-        f"{request.out}: holds a finished build {what}; choose another --out, or remove {path} to build anew"
+    path.unlink()  # a build in progress has none
+    return None
+
+
+def extends(wanted: Mapping[str, Any], there: Mapping[str, Any]) -> bool:
+    """Whether a build of `wanted` holds all that is there: the train splits beside the test items, or more datasets."""
+    new, old = wanted["split"], there["split"]
+    common = new["sizes"].keys() & old["sizes"].keys()
+    same_split = (new["kind"], new["seed"]) == (old["kind"], old["seed"])
+    return (
+        same_split
+        and set(there["datasets"]) <= set(wanted["datasets"])
+        and (there["test_only"] or not wanted["test_only"])
+        and all(new["sizes"][name] == old["sizes"][name] for name in common)
     )
 
 

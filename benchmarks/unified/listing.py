@@ -11,7 +11,7 @@ LABEL = 11  # columns of the names on the left
 
 def list_text(datasets: Iterable[Dataset]) -> str:
     """One block for each dataset: size, place and files, licence, terms, citation."""
-    return "\n\n".join(block(dataset) for dataset in datasets) + "\n"
+    return "\n\n".join(block(dataset) for dataset in datasets)
 
 
 def block(dataset: Dataset) -> str:

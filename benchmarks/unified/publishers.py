@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from benchmarks.errors import DataError
 from benchmarks.unified.dataset import Origin
-from benchmarks.unified.http_get import BY_HAND, Address, Connection, ask_json
+from benchmarks.unified.http_get import BY_HAND, Address, Connection, ask_json, without_secrets
 from benchmarks.unified.source_record import RECORD_FILE
 
 PLACE = re.compile(r"(github|hf):([\w.-]+/[\w.-]+)")
@@ -120,7 +120,7 @@ def hub_address(origin: Origin, dataset: str, path: str, hosts: Hosts) -> Addres
     """An address at the hub, asked with the user's token if there is one."""
     from huggingface_hub import get_token
 
-    terms = origin.terms or f"{hosts.hub}/datasets/{dataset}"
+    terms = origin.terms or without_secrets(f"{hosts.hub}/datasets/{dataset}")
     return Address(
         url=f"{hosts.hub}{path}",
         token=get_token(),

@@ -31,9 +31,7 @@ def json_records(path: Path) -> Iterator[Record]:
         elif first in (b"{", b""):
             yield from line_records(file, str(path))
         else:
-            raise DataError(
-                f"{path}:1: begins with {head[:20]!r}, so it holds no JSON records; is this the right file?"
-            )
+            raise DataError(f"{path}:1: begins with {head[:16]!r}, as no JSON in UTF-8 does; is this the right file?")
 
 
 def line_records(file: Iterable[bytes], name: str) -> Iterator[Record]:

@@ -74,9 +74,12 @@ def read_record(folder: Path) -> SourceRecord | None:
 
 
 def sha256_of(path: Path) -> str:
-    """The checksum of a file, in hex."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    """The checksum of a file, in hex. Raises DataError when the file cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}); allow it, or fetch the file again") from None
 
 
 def is_whole(file: SourceFile, folder: Path) -> bool:
@@ -107,18 +110,11 @@ def source_files(origin: Origin, folder: Path, *, name: str) -> list[SourceFile]
     record = read_record(folder)
     fetched = {(file.name, file.sha256): file for file in (record.files if record else ())}
     found = []
-    try:
-        for path in sorted(
-            path for path in folder.rglob("*") if is_source(path.relative_to(folder)) and path.is_file()
-        ):
-            sha256, shown = sha256_of(path), path.relative_to(folder).as_posix()
-            checksum = kind_of_checksum(str(path), path.name, sha256, origin.sha256)
-            by_hand = SourceFile(name=shown, path=shown, n_bytes=path.stat().st_size, sha256=sha256, checksum=checksum)
-            found.append(fetched.get((shown, sha256), by_hand))
-    except OSError as error:
-        raise DataError(
-            f"{error.filename}: cannot be read ({error.strerror}); allow it, or fetch the file again"
-        ) from None
+    for path in sorted(path for path in folder.rglob("*") if is_source(path.relative_to(folder)) and path.is_file()):
+        sha256, shown = sha256_of(path), path.relative_to(folder).as_posix()
+        checksum = kind_of_checksum(str(path), path.name, sha256, origin.sha256)
+        by_hand = SourceFile(name=shown, path=shown, n_bytes=path.stat().st_size, sha256=sha256, checksum=checksum)
+        found.append(fetched.get((shown, sha256), by_hand))
     if not found:
         raise DataError(
             f"{folder}: holds no file; put those of {name} there (from {origin.place}: {', '.join(origin.files)}), "
