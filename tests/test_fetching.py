@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import published
 from benchmarks.errors import DataError
 from benchmarks.unified.dataset import Origin
 from benchmarks.unified.fetching import SourceFile, fetch
+from benchmarks.unified.release import RELEASE
 from benchmarks.unified.source_record import sha256_of
 from tests.publishers_server import COMMIT, NEWER, Fault, PublishersServer
 
@@ -72,6 +74,16 @@ def test_sources_json_says_where_each_file_is_from(server: PublishersServer, tmp
 def sha256_of_bytes(content: bytes, folder: Path) -> str:
     (folder / "content").write_bytes(content)
     return sha256_of(folder / "content")
+
+
+def test_of_the_authors_release_ten_files_are_taken_at_its_pinned_commit(tmp_path: Path) -> None:
+    split = [f"dataset/benchmark_data/sampled_formatted/{stem}_formatted.jsonl" for stem in published.FILES.values()]
+    pools = [path.replace("sampled_formatted", "datasets/formatted") for path in split]
+    aio = ["dataset/aio/finalAIOdata_experiment_ready.jsonl", "dataset/aio/finalAIOdata_labeled.jsonl"]
+    with PublishersServer(dict.fromkeys([*split, *pools, *aio, "README.md"], SMALL)) as server:
+        files = bring(server, tmp_path, RELEASE)
+        assert server.requests(f"/commits/{RELEASE.revision}")
+    assert sorted(file.path for file in files) == sorted([*split, aio[0]])
 
 
 def test_offline_a_folder_that_is_not_whole_is_refused(

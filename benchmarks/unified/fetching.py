@@ -74,7 +74,7 @@ def known_record(origin: Origin, folder: Path) -> SourceRecord | None:
     if record.place != origin.place or not same_revision:
         raise DataError(
             f"{folder}: holds files of {record.place} at revision {record.revision}, wanted are those of "
-            f"{origin.place} at {origin.revision or 'the newest'}; move the folder away, or name it with --raw"
+            f"{origin.place} at {origin.revision or 'the newest'}; move the folder away, or give --raw to use it so"
         )
     return record
 
@@ -173,7 +173,7 @@ def adopted(target: Path, path: str, origin: Origin) -> SourceFile:
     if sha256 != origin.sha256.get(target.name):
         raise DataError(
             f"{target}: was not fetched by Evenhand and may be another file than the publisher's; "
-            "move it away, or name its folder with --raw"
+            "move it away, or give --raw to use it as it is"
         )
     return SourceFile(name=target.name, path=path, n_bytes=target.stat().st_size, sha256=sha256, checksum=PINNED)
 

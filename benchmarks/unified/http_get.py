@@ -12,7 +12,7 @@ from benchmarks.errors import DataError
 
 PAUSES = (1.0, 2.0, 4.0, 8.0)  # seconds before a further attempt, when the last one brought nothing new
 LONGEST_PAUSE = 120.0  # seconds; a server that asks for more is left alone
-BY_HAND = "or get the files in another way and name their folder with --raw"
+BY_HAND = "or get the files in another way: --raw DIR takes them from DIR/DATASET/"
 # Bytes as they lie at the publisher: a file compressed on the way could be neither continued nor counted.
 HEADERS = {"User-Agent": "evenhand", "Accept-Encoding": "identity"}
 
@@ -70,10 +70,8 @@ def patiently(
             n_failures, most = (0, kept) if kept > most else (n_failures, most)
             if n_failures == len(PAUSES) or failure.after > LONGEST_PAUSE:
                 wish = f" and asks to wait {failure.after:,.0f} s" if failure.after else ""
-                raise DataError(
-                    f"{address}: {failure}{wish} (attempt {n_failures + 1}); {kept:,} bytes of it are kept, and "
-                    f"the same command continues there later, {BY_HAND}"
-                ) from None
+                later = f"{kept:,} bytes of it are kept, and the same command continues there" if kept else "try later"
+                raise DataError(f"{address}: {failure}{wish} (attempt {n_failures + 1}); {later}, {BY_HAND}") from None
             connection.wait(max(PAUSES[n_failures], failure.after))
             n_failures += 1
 

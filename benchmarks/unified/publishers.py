@@ -171,10 +171,10 @@ def refuse_unfit_names(origin: Origin, paths: Sequence[str]) -> None:
     for path in paths:
         name = PurePosixPath(path).name
         if not FILE_NAME.fullmatch(name) or name == RECORD_FILE or ".partial" in name:
-            raise DataError(f"{origin.place}: file '{path}' has a name that cannot be kept; get it yourself (--raw)")
+            raise DataError(f"{origin.place}: file '{path}' has a name that cannot be kept here; {BY_HAND[3:]}")
         if name.casefold() in seen:
             raise DataError(
                 f"{origin.place}: '{seen[name.casefold()]}' and '{path}' would both be {name}; "
-                "put the one that is wanted into a folder and name it with --raw"
+                "put the one that is wanted into DIR/DATASET/ yourself and give --raw DIR"
             )
         seen[name.casefold()] = path
