@@ -104,7 +104,7 @@ def test_items_without_a_question_do_not_repeat_each_other_and_aio_is_not_asked_
 @pytest.mark.parametrize(
     "answer",
     ["Paris (correct)", "[Wrong answer] Paris", "Correct: Paris", "Answer: B", "The right answer is Paris", "Paris ✓",
-     "This answer is wrong", "This is the correct answer, I say", "It's wrong.", "Paris is the answer.", "Paris (false)",
+     "This answer is wrong", "This is the best answer, I say", "It's wrong.", "Paris is the answer.", "Paris (false)",
      "$\\text{This option is not correct}$"],
 )  # fmt: skip
 def test_an_answer_that_names_its_verdict_is_a_leak(answer: str) -> None:
@@ -148,6 +148,8 @@ def test_bare_verdicts_options_and_unknowns_are_told_apart() -> None:
         "E. coli",
         "both A and D lie",
         "some of the highest hours",
+        "none of them",
+        f"{'word ' * 20}all of the above",
     ):
         assert not names_options(plain)
     assert is_unknown("Can’t be determined.")
@@ -205,6 +207,14 @@ def test_reports_hold_ids_and_counts_and_no_text() -> None:
     assert "SECRET" not in record + quality_text(found)
     assert json.loads(record)["datasets"]["made"]["findings"]["answer_names_verdict"]["ids"] == ["a"]
     assert json.loads(record)["datasets"]["made"]["token_lengths"][0]["ids_over"] == ["a", "b"]
+
+
+def test_how_often_the_wrong_answer_is_the_longer_one_is_told_of_answers_of_unequal_length() -> None:
+    items = [item("a"), item("b", wrong="a donkey"), item("c", wrong="a horse"), item("d", right="an elephant")]
+    found = examine(items)
+    assert (found.n_correct_longer, found.n_wrong_longer) == (1, 2)
+    assert quality_text([found]).splitlines()[6].endswith("| 67 % |")
+    assert quality_text([examine([item()])]).splitlines()[6].endswith("| – |")
 
 
 def test_the_text_has_a_row_for_each_dataset_and_a_line_for_each_column() -> None:

@@ -36,12 +36,19 @@ PAPER_DIFFERS = {
     "aio-context": "the released dialogues are redacted, so this is the neutralised context alone: another experiment "
     "than the paper's r/AIO",
 }
-LIMITS = """- Every test item is public: a model may have met it in training.
-- One wrong answer to each question is claimed. Another choice of it would be another test; BBQ's is "unknown" for about
-  half of the disambiguated items.
-- BBQ words stereotypes, AdvisorQA holds unsafe advice by anonymous people; neither is endorsed by being here.
-- quality.md counts repeated questions, equal answers, answers that point at options nobody sees, and the like. Nothing
-  is dropped for them."""
+LIMITS = (
+    "Every test item is public: a model may have met it in training.",
+    "One wrong answer to each question is claimed. Another choice of it would be another test.",
+    "quality.md counts repeated questions, equal answers, answers that point at options nobody sees, and the like. "
+    "Nothing is dropped for them.",
+)
+LIMITS_OF = {
+    "advisorqa": "AdvisorQA holds advice by anonymous people, some of it unsafe; it is not endorsed by being here.",
+    "bbq": "BBQ words stereotypes to test for them. For about half of its disambiguated items the chosen wrong answer "
+    "is that nobody can know.",
+    "gpqa": "GPQA's authors ask that no example be shown in plain text online: keep this folder to yourself.",
+    "halueval": "HaluEval's wrong answer is nearly always the longer one: length alone tells right from wrong.",
+}
 LOADING = """```python
 from datasets import load_dataset
 
@@ -60,9 +67,9 @@ def card_text(manifest: Mapping[str, Any]) -> str:
             ["column", "what it holds"], [[f"`{name}`", said] for name, said in COLUMNS.items()], n_words=2
         ),
         "Splits": split_text(manifest),
-        "Sources, licences and citations": sources_text(contents),
-        "Where the paper and this build disagree": "\n".join(disagreements(contents)),
-        "Limits": LIMITS,
+        "Sources, licences and citations": sources_text(manifest),
+        "Where the paper and this build disagree": bullets(disagreements(contents)) or "Nowhere that is known.",
+        "Limits": bullets([*LIMITS, *(said for name, said in LIMITS_OF.items() if name in contents)]),
         "How it was made": made_text(manifest),
     }
     body = "\n\n".join(f"## {title}\n\n{text}" for title, text in sections.items())
@@ -115,8 +122,8 @@ def counts(contents: Mapping[str, Any]) -> str:
         pool = "–" if found["n_pool"] is None else f"{found['n_pool']:,}"
         dropped = ", ".join(f"{n:,} {reason}" for reason, n in sorted(found["n_dropped"].items()))
         rows.append([name, dropped or "0", pool, f"{found['n_train']:,}", f"{found['n_test']:,}"])
-    sums = [sum(found[key] or 0 for found in contents.values()) for key in ("n_pool", "n_train", "n_test")]
-    rows.append(["together", "", *(f"{total:,}" for total in sums)])
+    columns = [[found[key] for found in contents.values()] for key in ("n_pool", "n_train", "n_test")]
+    rows.append(["together", "", *("–" if None in column else f"{sum(column):,}" for column in columns)])
     return table(["dataset", "left out of train beside test", "pool", "train", "test"], rows, n_words=2)
 
 
@@ -129,47 +136,50 @@ def split_text(manifest: Mapping[str, Any]) -> str:
             f"{RELEASE.revision}), which the procedure of appendix A.2 draws with seed 42."
         )
     else:
-        sizes = ", ".join(f"{name} {n:,}" for name, n in split["sizes"].items())
         chosen = (
-            f"The test items were drawn anew by the procedure of appendix A.2 (two stages, balanced by `stratum`) with "
-            f"seed {split['seed']}: {sizes}. They are not the published test split."
+            "The test items were drawn anew by the procedure of appendix A.2 (two stages, balanced by `stratum`) with "
+            f"seed {split['seed']}. They are not the published test split."
         )
-    released = [name for name, found in contents.items() if found["test_from"] == "release"]
-    if released:
-        chosen += f" The texts of the test items are those that the authors released for {', '.join(released)}."
-    untrained = [name for name, found in contents.items() if found["n_pool"] and not found["n_train"]]
+    if released := [name for name, found in contents.items() if found["test_from"] == "release"]:
+        chosen += f" Their texts are those that the authors released for {', '.join(released)}."
     rest = "Training items are the pool without the test items of any dataset, by id and by question text."
-    if untrained:
+    untrained = [name for name, found in contents.items() if not found["n_train"]]
+    if len(untrained) == len(contents):
+        rest = "There is no training split here."
+    elif untrained:
         rest += f" There is no training split of {', '.join(untrained)}."
     return f"{chosen}\n\n{rest}"
 
 
-def sources_text(contents: Mapping[str, Any]) -> str:
+def sources_text(manifest: Mapping[str, Any]) -> str:
     """Each dataset's licence and citation, then every file that was read."""
     facts = [
         f"- **{name}**: {found['licence']}; "
         + (f"may not be passed on: {found['not_passed_on']}. " if found["not_passed_on"] else "may be passed on. ")
         + str(found["citation"])
-        for name, found in contents.items()
+        for name, found in manifest["contents"].items()
     ]
     rows = [
-        [name, file.get("url") or file["path"], file.get("revision") or "not known", file["sha256"]]
-        for name, found in contents.items()
-        for file in found["source"]
+        [folder, file["url"] or f"{file['name']} (put there by hand)", file["revision"] or "not known", file["sha256"]]
+        for folder, files in manifest["sources"].items()
+        for file in files
     ]
-    paper = f"The benchmark: {AIO_CONTEXT.citation}"
-    files = table(["dataset", "file", "revision", "SHA-256"], rows, n_words=4)
-    return "\n".join(facts) + f"\n\n{paper}\n\n{files}"
+    read = table(["folder of raw/", "file", "revision", "SHA-256"], rows, n_words=4)
+    return "\n".join(facts) + f"\n\nThe benchmark: {AIO_CONTEXT.citation}\n\n{read}"
 
 
 def disagreements(contents: Mapping[str, Any]) -> list[str]:
-    """One line for each, of the datasets that are here."""
-    found = [
-        f"- {name}: {note}."
-        for name, entry in contents.items()
-        for note in ([PAPER_DIFFERS[name]] if name in PAPER_DIFFERS else []) + explain(name, entry)
+    """One sentence for each, of the datasets that are here."""
+    return [
+        f"{name}: {note}."
+        for name, found in contents.items()
+        for note in ([PAPER_DIFFERS[name]] if name in PAPER_DIFFERS else []) + explain(name, found)
     ]
-    return found or ["None is known."]
+
+
+def bullets(sentences: Iterable[str]) -> str:
+    """A Markdown list."""
+    return "\n".join(f"- {sentence}" for sentence in sentences)
 
 
 def made_text(manifest: Mapping[str, Any]) -> str:

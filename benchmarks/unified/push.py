@@ -111,7 +111,6 @@ def told(error: Exception, repo: str) -> ConfigError | DataError:
     if isinstance(error, HFValidationError):
         return ConfigError(f"--push-to-hub {repo}: is no name of a repository; write owner/name")
     status = getattr(getattr(error, "response", None), "status_code", None)
-    said = " ".join(str(error).split())[:200]
     answers: Mapping[int | None, str] = {
         401: "the Hub does not know the token; make a new one at https://huggingface.co/settings/tokens, set HF_TOKEN",
         403: f"the token may not write to {repo}; it needs write permission for its owner: "
@@ -120,4 +119,5 @@ def told(error: Exception, repo: str) -> ConfigError | DataError:
     }
     if status in answers:
         return ConfigError(f"{repo}: not pushed ({status}): {answers[status]}")
-    return DataError(f"{repo}: not pushed ({type(error).__name__}: {said}); check the connection and run again")
+    said = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    return DataError(f"{repo}: not pushed ({said}); run again, and look at the connection if that does not help")

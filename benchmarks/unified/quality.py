@@ -1,5 +1,6 @@
 """What is doubtful about a dataset's items: counts and ids, never texts. Nothing is dropped for it."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import islice
@@ -14,6 +15,11 @@ BATCH = 512  # items tokenized at once
 NOTE = (
     "Counts of items, by dataset; their ids are in quality.json. Nothing is dropped for a finding, except that items "
     "with an empty question or answer are left out of training. *a of b*: of the b items that the check concerns."
+)
+LONGER = "wrong longer"
+LONGER_MEANS = (
+    "how often the incorrect answer has more characters than the correct one, where they differ in length; far from "
+    "50 %, a judge can tell right from wrong by length, and training teaches it to"
 )
 
 
@@ -40,6 +46,8 @@ class Quality:
     dataset: str
     n_items: int
     findings: Mapping[str, Finding]  # keys of REPEATS and CHECKS
+    n_correct_longer: int  # items whose correct answer has more characters than the incorrect one
+    n_wrong_longer: int
     token_lengths: tuple[TokenLengths, ...]
 
 
@@ -51,18 +59,30 @@ def examine(items: Iterable[Item], rulers: Sequence[Ruler] = ()) -> Quality:
     """
     findings = {name: Finding() for name in (*REPEATS, *CHECKS)}
     tallies = [Tally(ruler) for ruler in rulers]
-    repeats, datasets, n_items, rest = Repeats(), set[str](), 0, iter(items)
+    repeats, datasets, longer, rest = Repeats(), Counter[str](), Counter[int](), iter(items)
     while batch := list(islice(rest, BATCH)):
         for item in batch:
             note(item, findings, repeats)
         for tally in tallies:
             tally.add(batch)
-        datasets |= {item.dataset for item in batch}
-        n_items += len(batch)
+        datasets.update(item.dataset for item in batch)
+        longer.update(sign(len(item.incorrect_answer) - len(item.correct_answer)) for item in batch)
     if len(datasets) != 1:
         raise DataError(f"items of {', '.join(sorted(datasets)) or 'no dataset'}; quality is told of one at a time")
-    lengths = tuple(tally.result() for tally in tallies)
-    return Quality(dataset=datasets.pop(), n_items=n_items, findings=findings, token_lengths=lengths)
+    [(dataset, n_items)] = datasets.items()
+    return Quality(
+        dataset=dataset,
+        n_items=n_items,
+        findings=findings,
+        n_correct_longer=longer[-1],
+        n_wrong_longer=longer[1],
+        token_lengths=tuple(tally.result() for tally in tallies),
+    )
+
+
+def sign(difference: int) -> int:
+    """-1, 0 or 1."""
+    return (difference > 0) - (difference < 0)
 
 
 def note(item: Item, findings: Mapping[str, Finding], repeats: Repeats) -> None:
@@ -90,13 +110,16 @@ def quality_text(qualities: Sequence[Quality]) -> str:
     titles = {**{name: title for name, (title, _) in REPEATS.items()}, **{n: c.title for n, c in CHECKS.items()}}
     meanings = {**{name: said for name, (_, said) in REPEATS.items()}, **{n: c.meaning for n, c in CHECKS.items()}}
     rows = [
-        [quality.dataset, f"{quality.n_items:,}", *(counted(quality, name) for name in titles)] for quality in qualities
+        [quality.dataset, f"{quality.n_items:,}", *(counted(quality, name) for name in titles), longer_share(quality)]
+        for quality in qualities
     ]
     parts = [
         "# Quality of the items",
         NOTE,
-        table(["dataset", "items", *titles.values()], rows, n_words=1),
-        "\n".join(f"- **{titles[name]}**: {meanings[name]}." for name in titles),
+        table(["dataset", "items", *titles.values(), LONGER], rows, n_words=1),
+        "\n".join(
+            [*(f"- **{titles[name]}**: {meanings[name]}." for name in titles), f"- **{LONGER}**: {LONGER_MEANS}."]
+        ),
     ]
     measured = [(quality, found) for quality in qualities for found in quality.token_lengths]
     if measured:
@@ -110,6 +133,12 @@ def counted(quality: Quality, name: str) -> str:
     if finding.n_of == quality.n_items:
         return f"{finding.n_items:,}"
     return f"{finding.n_items:,} of {finding.n_of:,}" if finding.n_of else "–"
+
+
+def longer_share(quality: Quality) -> str:
+    """How often the incorrect answer is the longer one."""
+    n_unequal = quality.n_correct_longer + quality.n_wrong_longer
+    return f"{100 * quality.n_wrong_longer / n_unequal:.0f} %" if n_unequal else "–"
 
 
 def length_parts(measured: Sequence[tuple[Quality, TokenLengths]]) -> list[str]:
