@@ -75,6 +75,21 @@ def test_a_locked_zip_where_an_open_one_is_expected_is_refused(tmp_path):
     assert "cannot be unpacked" in refusal("harp", tmp_path)
 
 
+def test_a_zip_whose_names_are_no_text_is_refused(tmp_path):
+    write_zip(tmp_path / harp.ARCHIVE, {"é_mcq.jsonl": "x"})
+    path = tmp_path / harp.ARCHIVE
+    path.write_bytes(path.read_bytes().replace("é".encode(), b"\xff\xff"))
+    assert refusal("harp", tmp_path).startswith("HARP_mcq.jsonl.zip: is no whole zip ('utf-8' codec can't decode")
+
+
+@pytest.mark.parametrize("n_bytes", [2**40, 2**62, 2**70, -(2**70)])
+def test_a_member_of_an_impossible_size_is_refused(n_bytes, tmp_path):
+    member = tarfile.TarInfo(socialiqa.FILE)
+    member.size = n_bytes
+    (tmp_path / socialiqa.ARCHIVE).write_bytes(member.tobuf(tarfile.GNU_FORMAT) + b"x" * 2_000)
+    assert refusal("socialiqa", tmp_path).startswith(f"{socialiqa.ARCHIVE}: is no whole archive (")
+
+
 OUTSIDE = ["../x", "/x", "a/../../x", "..\\x", "C:/x", "C:\\x", "\\\\host\\x"]
 
 

@@ -11,6 +11,7 @@ import pytest
 from bad_input import PLAIN, TABLES, refusal, refused, rows, source
 from unified_files import json_lines, write_raw
 
+from benchmarks.unified import truthfulqa
 from benchmarks.unified.raw import csv_records, json_records
 
 # A column each converter needs.
@@ -172,6 +173,7 @@ BAD_TABLES = [
     (TABLE, ": holds no row"),
     (TABLE + "a,b,c,d,e\na,b,c,d\n", "3: row has 4 columns, the header 5, so 'Best Incorrect Answer' is lacking"),
     (TABLE + 'a,"b\nb",c,d,e\na,b,c,d,e,f\n', "4: row has 6 columns, the header 5"),
+    (TABLE.replace("Type", '"an extra\ncolumn",Type') + "x,a,b,c,d\n", "3: row has 5 columns, the header 6"),
     (TABLE + "a,b,c,d,e\n\na,b,c,d,e\n", "3: row has 0 columns, the header 5, so 'Type' is lacking"),
     (TABLE + "a,b,c,d,e\na,b\0,c,d,e\n", "3: holds the byte NUL"),
     (TABLE + 'a,b,c,d,e\na,"b,c,d,e\na,b,c,d,e\n', "3: is no CSV row (unexpected end of data)"),
@@ -186,6 +188,13 @@ BAD_TABLES = [
 def test_a_bad_table_is_refused_with_the_line_where_its_row_begins(content, problem, tmp_path):
     message = refused("truthfulqa", content, tmp_path)
     assert message.removeprefix("TruthfulQA.csv").removeprefix(":").startswith(problem.removeprefix(":"))
+
+
+def test_a_cell_may_be_longer_than_csvs_own_limit(tmp_path):
+    essay = "words " * 50_000
+    (tmp_path / truthfulqa.FILE).write_text(f"{TABLE}a,b,{essay},d,e\n", encoding="utf-8")
+    (item,) = truthfulqa.convert(tmp_path)
+    assert item.question == essay.strip()
 
 
 def test_a_long_table_is_read_line_by_line():

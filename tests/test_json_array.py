@@ -1,5 +1,6 @@
 """Files that are one JSON array, PlausibleQA's for one: bad elements are named, and long files cost little memory."""
 
+import io
 import json
 import re
 import tracemalloc
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 from bad_input import refused, rows
 
-from benchmarks.errors import DataError
+from benchmarks.unified import json_array
 from benchmarks.unified.raw import json_records
 
 PLAUSIBLE_VALUES = [
@@ -114,8 +115,18 @@ def test_an_element_larger_than_what_is_read_at_once_comes_out_whole(tmp_path):
     assert [record.values["text"] == text for record, text in zip(json_records(path), texts, strict=True)] == [True] * 3
 
 
-def test_an_endless_element_is_given_up(tmp_path):
-    path = tmp_path / "array.json"
-    path.write_text('[{"a": "' + "x" * 40_000_000, encoding="utf-8")
-    with pytest.raises(DataError, match=r"element 1: is no JSON object \(Unterminated string"):
-        list(json_records(path))
+@pytest.mark.parametrize("chunk", [1, 2, 3, 7, 50])
+def test_where_the_chunks_of_a_file_end_makes_no_difference(chunk, monkeypatch):
+    objects = [{"é": 'quote " and \\ and ]'}, {}, {"a": [{"b": [1.5, -2e3, None]}], "€": "\u2028"}]
+    monkeypatch.setattr(json_array, "CHUNK", chunk)
+    for text in (json.dumps(objects), json.dumps(objects, ensure_ascii=False, indent=2) + " \n"):
+        assert list(json_array.array_objects(io.BytesIO(text.encode()))) == objects
+
+
+def test_an_endless_element_is_given_up(monkeypatch):
+    monkeypatch.setattr(json_array, "CHUNK", 100)
+    monkeypatch.setattr(json_array, "LONGEST", 1_000)
+    file = io.BytesIO(b'[{"a": "' + b"x" * 100_000)
+    with pytest.raises(json_array.ArrayError, match="Unterminated string"):
+        list(json_array.array_objects(file))
+    assert file.tell() < 5_000

@@ -1,7 +1,6 @@
 """The lines of one member of a publisher's zip or tar. Nothing is unpacked to disk."""
 
 import lzma
-import struct
 import tarfile
 import zipfile
 import zlib
@@ -13,7 +12,7 @@ from benchmarks.unified.record import shown
 
 AGAIN = "the file is damaged or not the publisher's: fetch it again"
 # What the standard library raises over damaged bytes, beside its own BadZipFile and TarError.
-DAMAGE = (zlib.error, lzma.LZMAError, struct.error, EOFError, OSError, ValueError, OverflowError)
+DAMAGE = (zlib.error, lzma.LZMAError, EOFError, OSError, ValueError)
 
 
 def zip_member(path: Path, wanted: str, password: bytes | None = None) -> Iterator[bytes]:
