@@ -129,8 +129,9 @@ def test_tables_and_papers_arrive_whole_and_nothing_else_does(open_build: Path, 
     assert (hub.created["type"], hub.created["visibility"]) == ("dataset", "private")
 
 
-def test_tables_of_an_earlier_push_are_taken_away(open_build: Path, hub: FakeHub) -> None:
+def test_an_existing_repository_is_taken_and_tables_of_an_earlier_push_go(open_build: Path, hub: FakeHub) -> None:
     hub.files = ["data/gone/test.parquet", "data/bbq/test.parquet", "LICENSE"]
+    hub.refusals = {"/api/repos/create": 409}  # it exists
     push_to_hub(open_build, REPO, private=True, api=api(hub))
     assert hub.deleted == ["data/gone/test.parquet"]
 
