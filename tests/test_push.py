@@ -41,7 +41,7 @@ class FakeHub:
     def reply(self, path: str, body: bytes) -> tuple[int, object]:
         self.asked.append(path)
         if path in self.refusals:
-            return self.refusals[path], {"error": "as scripted"}
+            return self.refusals[path], {"error": "as scripted", "url": f"{self.url}/datasets/{REPO}"}
         if path == "/api/repos/create":
             self.created = json.loads(body)
             return 200, {"url": f"{self.url}/datasets/{REPO}", "id": REPO}
