@@ -3,13 +3,13 @@
 from pathlib import Path
 
 import pytest
-import unified_rows as rows_of
-from unified_files import csv_text, json_lines
-from unified_rows import Row
 
 from benchmarks.errors import DataError
 from benchmarks.unified import amqa, gpqa, halueval, harp, plausibleqa, socialiqa, truthfulqa
 from benchmarks.unified.catalogue import DATASETS
+from tests import unified_rows as rows_of
+from tests.unified_files import csv_text, json_lines
+from tests.unified_rows import Row
 
 # Where the converter of each dataset looks for a plain file.
 PLAIN = {

@@ -11,7 +11,7 @@ import zipfile
 from collections.abc import Callable
 from typing import Any
 
-from unified_rows import Row
+from tests.unified_rows import Row
 
 RAW = "\x01raw:"  # marks a text that stands for JSON source that json.dumps would not write
 STRANGE: tuple[Any, ...] = (

@@ -5,10 +5,9 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
-from unified_files import write_lines, write_tgz
-from unified_rows import Row, advisorqa_rows, halueval_rows
-
 from benchmarks.unified import advisorqa, amqa, halueval, harp, plausibleqa, socialiqa
+from tests.unified_files import write_lines, write_tgz
+from tests.unified_rows import Row, advisorqa_rows, halueval_rows
 
 
 def number_of(record: Row) -> int:

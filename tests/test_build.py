@@ -194,6 +194,15 @@ def test_the_test_split_alone_can_later_be_extended_in_place(tmp_path):
         build(replace(request(out, tmp_path / "raw", ["gpqa", "amqa"]), test_only=True))
 
 
+def test_tokenizers_named_later_are_measured_on_the_finished_build(tmp_path):
+    write_raw(tmp_path / "raw", scale=0.02, datasets=["halueval"])
+    wanted = request(tmp_path / "out", tmp_path / "raw", ["halueval"], n_test=9)
+    build(wanted)
+    assert "768" not in (tmp_path / "out" / "quality.md").read_text()
+    build(replace(wanted, tokenizers=("embedded",)))
+    assert "768" in (tmp_path / "out" / "quality.md").read_text()
+
+
 def test_a_build_that_was_killed_is_continued_to_the_same_tables(small, tmp_path):
     out, raw = tmp_path / "killed", small.parent / "raw"
     names = [dataset.name for dataset in NINE]

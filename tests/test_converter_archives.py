@@ -7,14 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import unified_rows as rows_of
-from bad_input import refusal
-from locked_zip import write_locked_zip
-from unified_files import csv_text, json_lines, write_tgz, write_zip
 
 from benchmarks.errors import DataError
 from benchmarks.unified import gpqa, harp, socialiqa
 from benchmarks.unified.archives import tar_member, zip_member
+from tests import unified_rows as rows_of
+from tests.bad_input import refusal
+from tests.locked_zip import write_locked_zip
+from tests.unified_files import csv_text, json_lines, write_tgz, write_zip
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,14 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-import mutations
 import pytest
-import unified_rows as rows_of
-from unified_files import csv_text, json_lines
 
 from benchmarks.errors import DataError
 from benchmarks.unified import amqa, bbq, gpqa, halueval, harp, plausibleqa, socialiqa, truthfulqa
 from benchmarks.unified.catalogue import DATASETS
+from tests import mutations
+from tests import unified_rows as rows_of
+from tests.unified_files import csv_text, json_lines
 
 N_ROWS = 3
 N_CASES = {"values": 700, "cells": 700, "bytes": 500, "archive": 400}

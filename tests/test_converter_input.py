@@ -8,11 +8,11 @@ from itertools import permutations
 from pathlib import Path
 
 import pytest
-from bad_input import PLAIN, TABLES, refusal, refused, rows, source
-from unified_files import json_lines, write_raw
 
 from benchmarks.unified import truthfulqa
 from benchmarks.unified.raw import csv_records, json_records
+from tests.bad_input import PLAIN, TABLES, refusal, refused, rows, source
+from tests.unified_files import json_lines, write_raw
 
 # A column each converter needs.
 NEEDED = {

@@ -5,10 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-import unified_rows as rows_of
-from locked_zip import write_locked_zip
-from unified_files import csv_text, json_lines, write_lines, write_raw, write_zip
-from unified_rows import Row
 
 from benchmarks.errors import DataError
 from benchmarks.item_table import INCORRECT_ANSWERS
@@ -17,6 +13,10 @@ from benchmarks.records import Item
 from benchmarks.unified import amqa, bbq, gpqa, halueval, harp, plausibleqa, socialiqa, truthfulqa
 from benchmarks.unified.catalogue import DATASETS, NINE
 from benchmarks.unified.splits import published_ids
+from tests import unified_rows as rows_of
+from tests.locked_zip import write_locked_zip
+from tests.unified_files import csv_text, json_lines, write_lines, write_raw, write_zip
+from tests.unified_rows import Row
 
 LINES = {
     "advisorqa": "test.jsonl",

@@ -8,9 +8,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
-from rebuilt_files import REBUILT, number_of, parted, placed
-from unified_files import csv_text
-from unified_rows import Row
 
 from benchmarks.item_table import INCORRECT_ANSWERS
 from benchmarks.jsonl import read_jsonl
@@ -20,6 +17,9 @@ from benchmarks.unified import bbq, gpqa, halueval, harp, socialiqa, truthfulqa
 from benchmarks.unified.catalogue import DATASETS
 from benchmarks.unified.raw import json_records
 from benchmarks.unified.record import Record
+from tests.rebuilt_files import REBUILT, number_of, parted, placed
+from tests.unified_files import csv_text
+from tests.unified_rows import Row
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 POOLS = Path("benchmark_data/datasets/formatted")

@@ -7,10 +7,10 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
-from bad_input import refused, rows
 
 from benchmarks.unified import json_array
 from benchmarks.unified.raw import json_records
+from tests.bad_input import refused, rows
 
 PLAUSIBLE_VALUES = [
     ("candidate_answers", '{"a": 1}', "field 'candidate_answers['a']' must be an object of scores, found 1"),

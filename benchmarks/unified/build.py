@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from benchmarks.built import FORMAT, MANIFEST_FILE, read_manifest
+from benchmarks.built import FORMAT, MANIFEST_FILE, read_manifest, table_path
 from benchmarks.errors import DataError
+from benchmarks.item_table import read_items
 from benchmarks.jsonl import write_json, write_whole
 from benchmarks.provenance import code_state
 from benchmarks.unified.assemble import (
@@ -27,7 +28,7 @@ from benchmarks.unified.quality import examine, quality_record, quality_text
 from benchmarks.unified.release import FOLDER as RELEASE_FOLDER
 from benchmarks.unified.release import RELEASE
 from benchmarks.unified.source_record import SourceFile
-from benchmarks.unified.token_lengths import load_rulers
+from benchmarks.unified.token_lengths import Ruler, load_rulers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,12 +54,15 @@ def build(request: Request) -> dict[str, Any]:
 
     Raises DataError for whatever is wrong with a publisher's file, a leak, or a folder that holds another build.
     """
+    rulers = load_rulers(request.tokenizers)  # before the long work: a name may be mistyped
     sources = gather(request)
     if done := finished(request, sources):
+        if rulers:
+            write_quality(request.out, request.datasets, rulers)
         return done
     parts = assemble(request, sources)
     write_split(request.out, parts)
-    write_quality(request, parts)
+    write_quality(request.out, request.datasets, rulers)
     manifest = {
         "format": FORMAT,
         "benchmark": "unified",
@@ -142,14 +146,20 @@ def assemble(request: Request, sources: Mapping[str, Sequence[SourceFile]]) -> d
             parts[name] = released_test(dataset, raw / RELEASE_FOLDER)
             continue
         checksums = {file.name: file.sha256 for file in sources[dataset.folder or name]}
-        pool = build_pool(dataset, dataset.raw_folder(raw), request.out / "pool" / f"{name}.parquet", checksums)
+        pool = build_pool(dataset, dataset.raw_folder(raw), pool_table(request.out, name), checksums)
         parts[name] = choose_test(pool, request.split, release, parts)
     return parts
 
 
-def write_quality(request: Request, parts: Mapping[str, Assembled]) -> None:
-    """quality.json and quality.md: what the items are like, dataset by dataset. Nothing is dropped for it."""
-    rulers = load_rulers(request.tokenizers)
-    found = [examine(part.pool.items() if part.pool else part.test, rulers) for part in parts.values()]
-    write_json(request.out / "quality.json", quality_record(found))
-    write_whole(request.out / "quality.md", quality_text(found))
+def write_quality(out: Path, names: Sequence[str], rulers: Sequence[Ruler]) -> None:
+    """quality.json and quality.md: what the pools (or test items alone) are like. Nothing is dropped for it."""
+    pools = {name: pool_table(out, name) for name in names}
+    tables = [pool if pool.exists() else table_path(out, name, "test") for name, pool in pools.items()]
+    found = [examine(read_items(table), rulers) for table in tables]
+    write_json(out / "quality.json", quality_record(found))
+    write_whole(out / "quality.md", quality_text(found))
+
+
+def pool_table(out: Path, name: str) -> Path:
+    """Where a dataset's pool is kept."""
+    return out / "pool" / f"{name}.parquet"
