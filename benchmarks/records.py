@@ -63,6 +63,7 @@ class Factors:
     speaker1: str = "Speaker 1"
     speaker2: str = "Speaker 2"
     roles: str = ""  # r/AIO only: "2->1" or "1->2"
+    answer_order: str = "yes_first"  # or "no_first": answer 1 then rejects the claim
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +76,7 @@ class Prompt:
     condition: Condition
     factors: Factors
     messages: tuple[Message, ...]
-    answer_space: tuple[str, ...] = ("1", "2")  # "1" accepts the claim, "2" rejects it
+    answer_space: tuple[str, ...] = ("1", "2")  # "1" accepts the claim, "2" rejects it; no_first: the other way round
 
     @property
     def prompt_hash(self) -> str:

@@ -10,7 +10,7 @@ from benchmarks.errors import DataError
 from benchmarks.records import Condition, Item
 from benchmarks.render import ARMS, render
 from benchmarks.sources import SOURCES, DatasetSpec, load_items
-from benchmarks.templates import TEMPLATE_NAMES
+from benchmarks.templates import ANSWER_ORDERS, TEMPLATE_NAMES, YES_FIRST
 
 
 def main(argv: Sequence[str]) -> None:
@@ -33,6 +33,7 @@ def main(argv: Sequence[str]) -> None:
     parser.add_argument("--arm", choices=sorted(ARMS), default="none")
     parser.add_argument("--speakers", nargs=2, metavar=("FIRST", "SECOND"), help="speaker labels")
     parser.add_argument("--roles", choices=("2->1", "1->2"), default="2->1", help="r/AIO: who judges whom")
+    parser.add_argument("--answer-order", choices=ANSWER_ORDERS, default=YES_FIRST)
     parser.add_argument("--format", choices=("chat", "raw"), default="chat")
     words = parser.parse_args(argv)
     spec = DatasetSpec(dataset=words.dataset, split=words.split, root=words.root)
@@ -47,6 +48,7 @@ def main(argv: Sequence[str]) -> None:
             arm=words.arm,
             speakers=tuple(words.speakers) if words.speakers else None,
             roles=words.roles,
+            answer_order=words.answer_order,
         )
         text = render_chat(tokenizer, prompt.messages, words.format)
         count = len(encode(tokenizer, text, words.format))
