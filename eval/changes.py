@@ -110,13 +110,7 @@ def paired_measures(base: Panel, after: Panel, denominator: str, n_draws: int, s
     Raises DataError when they are not over the same items, or when no item is left.
     """
     refuse_unequal_items(f"{base.dataset}, arm {base.factors.arm}, before against after", base, after)
-    lost = np.zeros(len(base.item_ids), dtype=np.bool_)
-    for panel in (base, after):
-        lost |= (panel.replies == ERROR).all(axis=2).any(axis=1)
-    if lost.all():
-        raise DataError(f"{base.dataset}, arm {base.factors.arm}: the engine failed on every item; sample it again")
-    n_errors = sum(int((panel.replies == ERROR).sum()) for panel in (base, after))
-    base, after = (panel.at(np.flatnonzero(~lost)) for panel in (base, after))
+    base, after, n_errors = answered_by_both(base, after)
     pair = [credit(panel.replies, denominator) for panel in (base, after)]
     acc, draws = means_and_draws(pair, n_draws, seed, base.dataset)
     soft_pair = [soft_credit(panel.margins[:, :, 0]) for panel in (base, after)]
@@ -132,6 +126,20 @@ def paired_measures(base: Panel, after: Panel, denominator: str, n_draws: int, s
         soft_acc=soft[0],
         soft_draws=soft[1],
     )
+
+
+def answered_by_both(base: Panel, after: Panel) -> tuple[Panel, Panel, int]:
+    """(both panels without the items that either engine failed on, engine errors in all).
+
+    Raises DataError when no item is left.
+    """
+    lost = np.zeros(len(base.item_ids), dtype=np.bool_)
+    for panel in (base, after):
+        lost |= (panel.replies == ERROR).all(axis=2).any(axis=1)
+    if lost.all():
+        raise DataError(f"{base.dataset}, arm {base.factors.arm}: the engine failed on every item; sample it again")
+    kept = np.flatnonzero(~lost)
+    return base.at(kept), after.at(kept), sum(int((panel.replies == ERROR).sum()) for panel in (base, after))
 
 
 def means_and_draws(

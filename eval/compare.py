@@ -25,7 +25,7 @@ def compare_runs(
         )
     rows: list[ChangeRow] = []
     for denominator in denominators:
-        pairs_by_source = {source: paired_panels(base, after, source) for source in (OWN, FIXED)}
+        pairs_by_source = {source: paired_panels(base.panels, after.panels, source) for source in (OWN, FIXED)}
         for group, c1_source in ((g, source) for g in pairs_by_source[FIXED] for source in (OWN, FIXED)):
             pairs = pairs_by_source[c1_source].get(group, [])
             measures = [paired_measures(b, a, denominator, n_draws, seed) for b, a in pairs]
@@ -37,19 +37,19 @@ def compare_runs(
 
 
 def paired_panels(
-    base: JudgedRun, after: JudgedRun, c1_source: str
+    base: Sequence[Panel], after: Sequence[Panel], c1_source: str
 ) -> dict[tuple[str, str, str], list[tuple[Panel, Panel]]]:
     """(arm, roles, variant) → pairs of panels with both framings, the after panel with its own or the base's C1."""
-    theirs = {(p.benchmark, p.dataset, p.factors): p for p in after.panels}
+    theirs = {(p.benchmark, p.dataset, p.factors): p for p in after}
     groups: dict[tuple[str, str, str], list[tuple[Panel, Panel]]] = {}
-    for panel in base.panels:
+    for panel in base:
         other = theirs.get((panel.benchmark, panel.dataset, panel.factors))
         if other is None or not (panel.has_c1 and panel.has_c2 and other.has_c2):
             continue
         if c1_source == OWN and not other.has_c1:
             continue
         after_panel = with_c1_of(other, panel) if c1_source == FIXED else other
-        group = (panel.factors.arm, panel.roles, variant_of(panel, base.panels))
+        group = (panel.factors.arm, panel.roles, variant_of(panel, base))
         groups.setdefault(group, []).append((panel, after_panel))
     return groups
 

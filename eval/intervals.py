@@ -1,6 +1,8 @@
 """Bootstrap over items: whole items are drawn, so the conditions of an item stay together (a paired bootstrap)."""
 
+import math
 import zlib
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,3 +65,16 @@ def percentile_interval(draws: FloatArray, level: float = 0.95) -> tuple[float, 
     tail = 50 * (1 - level)
     low, high = np.percentile(draws, [tail, 100 - tail])
     return float(low), float(high)
+
+
+def wilson_interval(n_yes: float, n: int, level: float = 0.95) -> tuple[float, float] | None:
+    """Wilson's score interval of a rate, as fractions; None for n = 0. It stays in [0, 1] and has a width at 0 and 1.
+
+    n_yes may be a sum of fractions in [0, 1]: such a sum varies no more than a count of the same mean does.
+    """
+    if not n:
+        return None
+    z2, rate = NormalDist().inv_cdf((1 + level) / 2) ** 2, n_yes / n
+    centre = (rate + z2 / (2 * n)) / (1 + z2 / n)
+    half = math.sqrt(z2 * (rate * (1 - rate) / n + z2 / (4 * n * n))) / (1 + z2 / n)
+    return max(0.0, centre - half), min(1.0, centre + half)
