@@ -10,6 +10,7 @@ from benchmarks.config import parse_config, read_yaml
 from benchmarks.errors import DataError
 from benchmarks.records import Completion
 from benchmarks.rundir import CONFIG_FILE, PROVENANCE_FILE, Planned, read_completions, read_json, read_plan
+from eval.orders import with_both_orders
 from eval.panels import Panel, panels_of
 from eval.verdicts import Reading, Verdict, judge_all
 
@@ -25,7 +26,7 @@ class JudgedRun:
     n_samples: int
     plan: Sequence[Planned]
     verdicts: Sequence[Verdict]
-    panels: Sequence[Panel]
+    panels: Sequence[Panel]  # of what was asked, then of both answer orders together where both were
     first_verdicts: Mapping[str, Verdict]  # prompt hash → the verdict of its first sample
     rendered: Mapping[str, str]  # prompt hash → what the model read; lacks prompts that a server rendered unseen
 
@@ -63,7 +64,7 @@ def load_run(path: Path, parser: str = "strict") -> JudgedRun:
         n_samples=n_samples,
         plan=plan,
         verdicts=verdicts,
-        panels=panels_of(verdicts),
+        panels=with_both_orders(panels_of(verdicts)),
         first_verdicts={v.prompt_hash: v for v in verdicts if v.sample_index == 0},
         rendered={key[0]: c.rendered for key, c in completions.items() if c.rendered is not None},
     )

@@ -6,6 +6,7 @@ import numpy as np
 
 from benchmarks.errors import DataError
 from benchmarks.records import Factors
+from benchmarks.render import own_labels
 from eval.averages import averages_over
 from eval.measures import Measures, measure
 from eval.panels import Panel, with_c1_of
@@ -47,8 +48,8 @@ def fixed_panels(panels: Sequence[Panel]) -> Iterator[Panel]:
 def untreated_c1(panel: Panel, panels: Sequence[Panel]) -> Panel | None:
     """The panel of arm `none` whose C1 a treated panel is held against; None when it was not sampled.
 
-    Speaker labels may differ (one arm renames the speakers), so several may fit; then their C1 prompts must be the
-    same.
+    Of several speaker labels the treated panel's own are taken, else (one arm renames the speakers) the dataset's, else
+    any, if their C1 prompts are the same. Raises DataError when they are not.
     """
     f = panel.factors
     same = [
@@ -57,7 +58,12 @@ def untreated_c1(panel: Panel, panels: Sequence[Panel]) -> Panel | None:
         if p.has_c1
         and (p.dataset, p.factors.arm, p.factors.roles) == (panel.dataset, "none", f.roles)
         and (p.factors.template, p.factors.answer_form) == (f.template, f.answer_form)
+        and p.factors.answer_order == f.answer_order
     ]
+    for labels in ((f.speaker1, f.speaker2), own_labels(panel.dataset, "none")):
+        for p in same:
+            if (p.factors.speaker1, p.factors.speaker2) == labels:
+                return p
     if any(not np.array_equal(p.hashes[:, :2], same[0].hashes[:, :2]) for p in same[1:]):
         raise DataError(f"{panel.dataset}, arm {f.arm}: several untreated C1 fit it; give each its own run")
     return same[0] if same else None

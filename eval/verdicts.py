@@ -8,6 +8,7 @@ from enum import StrEnum
 from benchmarks.errors import DataError
 from benchmarks.records import Completion, Condition, Factors
 from benchmarks.rundir import Planned
+from benchmarks.templates import NO_FIRST
 from eval.parsing import PARSERS
 
 
@@ -32,10 +33,10 @@ class Verdict:
     factors: Factors
     prompt_hash: str
     sample_index: int
-    choice: int | None  # 1 accepts the claim, 2 rejects it
+    choice: int | None  # 1 accepts the claim, 2 rejects it, in whichever order the answers were shown
     reason: NoVerdict | None  # set exactly when choice is None
-    text: str
-    margin: float | None = None  # log P("1") - log P("2") in nats; may be infinite
+    text: str  # as the judge wrote it: with answer order no_first, its "1" rejects
+    margin: float | None = None  # log P(accepting answer) - log P(rejecting answer) in nats; may be infinite
     unread_by: frozenset[str] = frozenset()  # the parsers that cannot read the text; only in mode `reason`
 
 
@@ -54,7 +55,7 @@ class Reading:
 
 
 def decide(completion: Completion, reading: Reading) -> tuple[int | None, NoVerdict | None, float | None]:
-    """(choice, reason when there is none, margin when the mode has one) of a completion."""
+    """(choice, reason when there is none, margin when the mode has one) of a completion, as numbered in its prompt."""
     if completion.is_error:
         return None, NoVerdict.ERROR, None
     if reading.mode == "margin":
@@ -81,8 +82,11 @@ def decide_by_margin(logprobs: Mapping[str, float] | None) -> tuple[int | None, 
 
 
 def judge(asked: Planned, completion: Completion, reading: Reading) -> Verdict:
-    """The verdict that a completion gives for one planned line."""
+    """The verdict that a completion gives for one planned line: 1 accepts, whichever answer was shown first."""
     choice, reason, margin = decide(completion, reading)
+    if asked.factors.answer_order == NO_FIRST:
+        choice = None if choice is None else 3 - choice
+        margin = None if margin is None else -margin
     is_reasoned = reading.mode == "reason" and not completion.is_error
     return Verdict(
         item_id=asked.item_id,
