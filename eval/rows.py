@@ -54,13 +54,16 @@ class ScoreRow:
     arm: str
     roles: str
     c1_source: str  # "own", or "fixed": C1 of the untreated arm
-    variant: str  # names template and labels where an arm has several; else ""
+    variant: str  # "" for the first wording of an arm, else what differs from it
     dataset: str
     verdict: str
     parser: str | None
     denominator: str
     template: str
     answer_form: str
+    answer_order: str
+    speaker1: str
+    speaker2: str
     datasets: tuple[str, ...]
     n_items: int
     n_samples: int
@@ -112,6 +115,9 @@ def row_of(key: RowKey, factors: Factors, name: str, parts: Sequence[Measures], 
         dataset=name,
         template=factors.template,
         answer_form=factors.answer_form,
+        answer_order=factors.answer_order,
+        speaker1=factors.speaker1,
+        speaker2=factors.speaker2,
         datasets=tuple(m.dataset for m in parts),
         n_samples=max(m.n_samples for m in parts),
         **accuracy_fields(parts),
