@@ -6,23 +6,62 @@ from typing import Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from benchmarks.checkpoints import ModelConfig
-from benchmarks.config import Closed
+from benchmarks.config import Closed, did_you_mean
 from benchmarks.errors import ConfigError
 from benchmarks.records import Condition
-from benchmarks.sources import DatasetSpec
+from benchmarks.sources import SOURCES, DatasetSpec
 from benchmarks.templates import template_for
 
 ALL_CONDITIONS = tuple(Condition)
 
 
-class PromptConfig(Closed):
-    """Which prompts are made of the items: every combination of arm and condition."""
+Arm = Literal["none", "honest", "dehumanizing"]
+Roles = Literal["2->1", "1->2"]
+AnswerOrder = Literal["yes_first", "no_first"]
 
-    template: str = "published"  # published, paper, published-dpo, matched
-    arms: tuple[Literal["none", "honest", "dehumanizing"], ...] = ("none",)
+
+def is_none(value: object) -> bool:
+    """Whether a key is not set, so that it is left out of the resolved config."""
+    return value is None
+
+
+class Variant(Closed):
+    """A wording asked beside the main one, in the same run: the keys that it names are changed, the others kept."""
+
+    arm: Arm | None = Field(default=None, exclude_if=is_none)
+    template: str | None = Field(default=None, exclude_if=is_none)
+    speakers: tuple[str, str] | None = Field(default=None, exclude_if=is_none)
+    roles: Roles | None = Field(default=None, exclude_if=is_none)
+    answer_order: AnswerOrder | None = Field(default=None, exclude_if=is_none)
+    datasets: tuple[str, ...] | None = Field(default=None, exclude_if=is_none, min_length=1)  # null is all of the run's
+
+    @model_validator(mode="after")
+    def changes_something(self) -> "Variant":
+        if set(self.model_dump()) <= {"datasets"}:
+            raise ValueError("names nothing to change; say which arm, template, speakers, roles or answer_order")
+        return self
+
+    @field_validator("datasets")
+    @classmethod
+    def known(cls, names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        for name in names or ():
+            if name not in SOURCES:
+                raise ValueError(f"unknown dataset '{name}'. {did_you_mean(name, sorted(SOURCES))}")
+        return names
+
+
+# Keys that came after the first runs are left out of the resolved config where they are unused: a run's directory is
+# named by its config's digest, and the configs of those runs are to find theirs.
+class PromptConfig(Closed):
+    """Which prompts are made of the items: arms × conditions in the main wording, and the variants beside it."""
+
+    template: str = "published"  # published, paper, published-dpo, matched, v1, v2, v3
+    arms: tuple[Arm, ...] = ("none",)
     conditions: tuple[Condition, ...] = ALL_CONDITIONS
     speakers: tuple[str, str] | None = None  # labels of speaker 1 and 2; null takes the dataset's own
-    roles: Literal["2->1", "1->2"] = "2->1"  # r/AIO: who judges whom
+    roles: Roles = "2->1"  # r/AIO: who judges whom
+    answer_order: AnswerOrder = Field(default="yes_first", exclude_if=lambda order: order == "yes_first")
+    variants: tuple[Variant, ...] = Field(default=(), exclude_if=lambda variants: not variants)
 
 
 class SamplingConfig(Closed):
@@ -121,7 +160,8 @@ class InferenceConfig(Closed):
     @model_validator(mode="after")
     def template_has_form(self) -> "InferenceConfig":
         try:
-            template_for(self.prompts.template, self.answer_form)
+            for template in (self.prompts.template, *(variant.template for variant in self.prompts.variants)):
+                template_for(template or self.prompts.template, self.answer_form)
         except ConfigError as error:
             raise ValueError(str(error)) from None
         if self.verdict == "margin" and self.sampling.structured != "none":

@@ -10,7 +10,6 @@ from tqdm import tqdm
 from benchmarks.checkpoints import fingerprint, resolve
 from benchmarks.errors import ConfigError, ModelError
 from benchmarks.records import Completion, Prompt
-from benchmarks.render import render
 from benchmarks.rundir import (
     append_completions,
     finish,
@@ -21,30 +20,9 @@ from benchmarks.rundir import (
     run_path,
     write_plan,
 )
-from benchmarks.sources import item_set_hash, load_items
 from inference.config import FREE_OF_EFFECT, InferenceConfig
 from inference.engine import Engine, open_engine
-
-
-def plan(config: InferenceConfig) -> tuple[list[Prompt], str]:
-    """Every prompt of the run, item by item so that prefixes are shared, and the item set's hash."""
-    items = load_items(config.benchmarks)
-    wanted = config.prompts
-    prompts = [
-        render(
-            item,
-            condition,
-            template=wanted.template,
-            answer_form=config.answer_form,
-            arm=arm,
-            speakers=wanted.speakers,
-            roles=wanted.roles,
-        )
-        for item in items
-        for arm in wanted.arms
-        for condition in wanted.conditions
-    ]
-    return prompts, item_set_hash(items)
+from inference.plan import in_prefix_order, plan
 
 
 def owed(path: Path, prompts: Sequence[Prompt], n_samples: int) -> list[Prompt]:
@@ -85,7 +63,7 @@ def sample(config: InferenceConfig, shard: tuple[int, int] | None = None) -> Pat
         print(f"{path}: complete already ({len(prompts)} prompts)", file=sys.stderr)
         return path
     reopen(path)  # a shard was lost or deleted since
-    missing = take_shard(all_owed, shard)
+    missing = in_prefix_order(take_shard(all_owed, shard))
     print(f"{path}: {len(prompts)} prompts planned, {len(missing)} owed by this process", file=sys.stderr)
     if missing:
         with open_engine(config) as engine:

@@ -14,7 +14,8 @@ from benchmarks.rundir import is_done, read_completions, read_plan
 from eval.__main__ import compare_main
 from inference.config import InferenceConfig, TransformersConfig
 from inference.engine import open_engine
-from inference.sampling import plan, sample
+from inference.plan import plan
+from inference.sampling import sample
 from tests.tiny_families import TEMPLATES, save_family
 from training.config import METHODS
 from training.dpo import train_dpo

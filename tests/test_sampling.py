@@ -10,9 +10,11 @@ import pytest
 from benchmarks.errors import ConfigError, DataError, ModelError
 from benchmarks.records import Completion, Prompt
 from benchmarks.rundir import is_done, read_completions, read_plan
+from inference import plan as planning
 from inference import sampling
 from inference.config import FREE_OF_EFFECT, InferenceConfig
-from inference.sampling import parse_shard, plan, sample
+from inference.plan import plan
+from inference.sampling import parse_shard, sample
 
 
 class ScriptedEngine:
@@ -117,10 +119,11 @@ def test_any_process_may_finish_what_a_lost_shard_left(tmp_path: Path, engine: S
     assert len(engine.asked) == 40
 
 
-def test_a_prompt_that_two_arms_share_is_asked_once(tmp_path: Path, engine: ScriptedEngine) -> None:
-    path = sample(config(tmp_path, prompts={"arms": ["none", "none"]}))
-    assert len(engine.asked) == 40
+def test_a_prompt_that_two_wordings_share_is_asked_once(tmp_path: Path, engine: ScriptedEngine) -> None:
+    path = sample(config(tmp_path, prompts={"variants": [{"speakers": ["A", "B"]}]}))
+    assert len(engine.asked) == len(set(engine.asked)) == 60, "C1 names no speaker"
     assert len(read_plan(path)) == 80
+    assert is_done(path)
 
 
 def test_a_changed_config_gets_another_directory_and_a_changed_root_or_shard_size_does_not(tmp_path: Path) -> None:
@@ -142,7 +145,7 @@ def test_a_run_whose_items_have_changed_since_is_refused(
     tmp_path: Path, engine: ScriptedEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sample(config(tmp_path))
-    monkeypatch.setattr(sampling, "item_set_hash", lambda items: "another")
+    monkeypatch.setattr(planning, "item_set_hash", lambda items: "another")
     with pytest.raises(DataError, match=r"item set hash was .*, now it is another"):
         sample(config(tmp_path))
 
@@ -163,8 +166,8 @@ def test_a_run_planned_with_other_prompts_is_refused(
 
 def test_a_damaged_line_is_named_with_file_and_line(tmp_path: Path, engine: ScriptedEngine) -> None:
     path = sample(config(tmp_path))
-    shard = sorted((path / "completions").glob("*.jsonl"))[0]
-    lines = shard.read_text().splitlines()
+    shards = sorted((path / "completions").glob("*.jsonl"))
+    shard, lines = next((s, ls) for s in shards if len(ls := s.read_text().splitlines()) == 7)  # the last one has 5
     lines[2] = lines[2][:20]
     shard.write_text("\n".join(lines))
     with pytest.raises(DataError, match=rf"{shard.name}:3: is no JSON object.*Delete this shard"):

@@ -13,7 +13,7 @@ from benchmarks.errors import ModelError
 from benchmarks.records import Completion, Prompt
 from inference.config import InferenceConfig
 from inference.engine import open_engine
-from inference.sampling import plan
+from inference.plan import plan
 from tests.tiny_families import save_family
 
 pytestmark = pytest.mark.slow

@@ -10,7 +10,8 @@ from typing import Any
 from benchmarks.rundir import read_completions
 from inference.config import InferenceConfig
 from inference.engine import open_engine
-from inference.sampling import collect, plan
+from inference.plan import plan
+from inference.sampling import collect
 
 N_ITEMS = 24  # × 4 conditions
 N_GENERATE = 4  # items for transformers' generate, which is slow

@@ -1,0 +1,113 @@
+"""Config → every prompt of a run: all wordings of an experiment together, so that what they share is asked once."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from benchmarks.errors import ConfigError
+from benchmarks.records import Condition, Factors, Item, Prompt
+from benchmarks.render import render
+from benchmarks.sources import item_set_hash, load_items
+from inference.config import InferenceConfig, PromptConfig, Variant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wording:
+    """One way of asking, with everything settled that a config leaves open."""
+
+    template: str
+    arm: str
+    speakers: tuple[str, str] | None  # None: the dataset's own, or the arm's
+    roles: str
+    answer_order: str
+    datasets: tuple[str, ...] | None  # None: all
+    variant: int | None  # its place in prompts.variants; None: the main wording
+
+
+def plan(config: InferenceConfig) -> tuple[list[Prompt], str]:
+    """Every prompt of the run, item by item with the main wording first, and the item set's hash.
+
+    What two wordings have in common is planned once where it is the same prompt in every factor (r/AIO under another
+    benchmark template), and once for each where it is only the same text (C1 under other speaker labels): then both
+    share a hash, so it is asked once and counts for both.
+    Raises ConfigError when a variant asks nothing of its own, or names a dataset that the run does not sample.
+    """
+    items = load_items(config.benchmarks)
+    refuse_absent_datasets(config.prompts.variants, items)
+    ways = list(wordings(config.prompts))
+    used: set[int | None] = set()
+    prompts: list[Prompt] = []
+    for item in items:
+        planned: set[tuple[Condition, Factors]] = set()
+        for way in ways:
+            for prompt in prompts_of(item, way, config):
+                key = (prompt.condition, prompt.factors)
+                if key not in planned:
+                    planned.add(key)
+                    prompts.append(prompt)
+                    used.add(way.variant)
+    refuse_idle(config.prompts.variants, used)
+    return prompts, item_set_hash(items)
+
+
+def wordings(prompts: PromptConfig) -> Iterator[Wording]:
+    """The main wording under each arm, then each variant, under each of these arms where it names none."""
+    for number, variant in [(None, None), *enumerate(prompts.variants)]:
+        named = variant.model_dump() if variant is not None else {}
+        for arm in (named["arm"],) if "arm" in named else prompts.arms:
+            yield Wording(
+                template=named.get("template", prompts.template),
+                arm=arm,
+                speakers=named.get("speakers", prompts.speakers),
+                roles=named.get("roles", prompts.roles),
+                answer_order=named.get("answer_order", prompts.answer_order),
+                datasets=named.get("datasets"),
+                variant=number,
+            )
+
+
+def prompts_of(item: Item, way: Wording, config: InferenceConfig) -> Iterator[Prompt]:
+    """An item's prompts in one wording; none when the wording is for other datasets."""
+    if way.datasets is not None and item.dataset not in way.datasets:
+        return
+    for condition in config.prompts.conditions:
+        yield render(
+            item,
+            condition,
+            template=way.template,
+            answer_form=config.answer_form,
+            arm=way.arm,
+            speakers=way.speakers,
+            roles=way.roles,
+            answer_order=way.answer_order,
+        )
+
+
+def refuse_absent_datasets(variants: Sequence[Variant], items: Sequence[Item]) -> None:
+    """Raises ConfigError when a variant is for a dataset of which the run has no item."""
+    there = list(dict.fromkeys(item.dataset for item in items))
+    for number, variant in enumerate(variants):
+        absent = [name for name in variant.datasets or () if name not in there]
+        if absent:
+            raise ConfigError(
+                f"prompts.variants[{number}].datasets: the run samples no '{absent[0]}', only {', '.join(there)}; add "
+                "it to `benchmarks`, or take the variant out"
+            )
+
+
+def refuse_idle(variants: Sequence[Variant], used: set[int | None]) -> None:
+    """Raises ConfigError when a variant asked nothing that was not asked already."""
+    for number, variant in enumerate(variants):
+        if number not in used:
+            words = ", ".join(f"{key}: {value}" for key, value in variant.model_dump().items())
+            raise ConfigError(
+                f"prompts.variants[{number}] ({words}): asks nothing that is not asked already; take it out. Roles are "
+                "for r/AIO only, and r/AIO has one template"
+            )
+
+
+def in_prefix_order(prompts: Sequence[Prompt]) -> list[Prompt]:
+    """The prompts so that neighbours share the longest beginnings, for engines that keep what they have computed.
+
+    The order of their texts: it visits every shared beginning once, and depends on nothing but the prompts themselves.
+    """
+    return sorted(prompts, key=lambda prompt: [(message.role, message.content) for message in prompt.messages])
