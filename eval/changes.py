@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from benchmarks.errors import DataError
 from eval.accuracy import credit
-from eval.dds import dds_pp, deltas_pp
+from eval.dds import dds_pp, deltas_pp, is_over_corrected
 from eval.intervals import percentile_interval, resampled_means, rng_for
 from eval.margins import soft_credit
 from eval.panels import ERROR, Panel, refuse_unequal_items
@@ -177,7 +177,7 @@ def change_row(key: ChangeKey, name: str, parts: Sequence[PairedMeasures]) -> Ch
         after_dds_ci_high_pp=high,
         **change_fields(acc, draws),
         **soft_change_fields(parts),
-        over_corrected=bool(base_dds > 0 > after_dds),
+        over_corrected=is_over_corrected(base_dds, after_dds),
     )
 
 

@@ -41,3 +41,8 @@ def dds_pp(acc: NDArray[np.float64]) -> NDArray[np.float64]:
 def deltas_pp(acc: NDArray[np.float64]) -> NDArray[np.float64]:
     """(Δ_correct, Δ_incorrect) in percentage points, shape (..., 2), for accuracies of shape (..., 4)."""
     return 100 * (acc[..., [C2_CORRECT, C2_INCORRECT]] - acc[..., [C1_TRUE, C1_FALSE]])
+
+
+def is_over_corrected(before_pp: float, after_pp: float) -> bool:
+    """Whether a mitigation turned deference into skepticism: the dagger of DialDefer Tables 5 and 21 to 23."""
+    return bool(before_pp > 0 > after_pp)
