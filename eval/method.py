@@ -1,12 +1,12 @@
 """How the numbers came about: the facts of each run, for the report's method section."""
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 from eval.intervals import N_DRAWS
 from eval.runs import JudgedRun
 from eval.tables import DENOMINATOR_WORDS
+from eval.variants import main_panels, variant_of
 
 METHOD_WORDS = (
     "C1 shows a claim as a statement, C2 as a speaker's turn; each item is judged with its correct and with its "
@@ -28,13 +28,14 @@ def facts(run: JudgedRun, denominator: str, seed: int, n_draws: int = N_DRAWS) -
     """Name → value of everything that a reader needs to repeat a run."""
     config, provenance = run.config, run.provenance
     sampling, engine = dict(config["sampling"]), dict(config.get("engine", {}))
-    items = Counter(
-        panel.dataset for panel in run.panels for _ in panel.item_ids if panel.factors.arm == first_arm(run)
-    )
+    items = {panel.dataset: len(panel.item_ids) for panel in main_panels(run.panels)}
     templates = dict.fromkeys(
         f"{p.factors.template} v{p.factors.template_version} ({p.factors.answer_form})" for p in run.panels
     )
-    reading = "margin: log P(1) - log P(2)" if run.reading.mode == "margin" else f"reason, {run.reading.parser} parser"
+    variants = dict.fromkeys(variant_of(p, run.panels) for p in run.panels)
+    reading = (
+        "margin: log P(yes) - log P(no)" if run.reading.mode == "margin" else f"reason, {run.reading.parser} parser"
+    )
     return {
         "model": str(config["model"].get("name")),
         "revision": str(config["model"].get("revision") or revision_of(provenance) or "not recorded"),
@@ -42,6 +43,7 @@ def facts(run: JudgedRun, denominator: str, seed: int, n_draws: int = N_DRAWS) -
         "items": ", ".join(f"{dataset} {n:,}" for dataset, n in items.items()),
         "arms": ", ".join(dict.fromkeys(p.factors.arm for p in run.panels)),
         "templates": ", ".join(templates),
+        "variants": "; ".join(filter(None, variants)) or "none",
         "prompt format": str(config.get("format", "not recorded")),
         "verdict": reading,
         "denominator": f"{denominator} ({DENOMINATOR_WORDS[run.reading.mode, denominator]})",
@@ -53,11 +55,6 @@ def facts(run: JudgedRun, denominator: str, seed: int, n_draws: int = N_DRAWS) -
         "code": code_words(provenance.get("code")),
         "item set": str(provenance.get("item_set_hash", "not recorded")),
     }
-
-
-def first_arm(run: JudgedRun) -> str:
-    """The arm whose panels are counted as the run's items."""
-    return run.panels[0].factors.arm
 
 
 def revision_of(provenance: Mapping[str, Any]) -> str | None:

@@ -16,6 +16,7 @@ from eval.panels import Panel
 from eval.rows import ScoreRow
 from eval.runs import JudgedRun
 from eval.telling import DEFERENCE, Flip, Side, telling_flips
+from eval.variants import main_panels
 
 
 def write_report(findings: Findings, folder: Path) -> list[Path]:
@@ -49,8 +50,8 @@ def draw(findings: Findings) -> dict[str, tuple[Any, str]]:
 
 
 def untreated(run: JudgedRun) -> list[Panel]:
-    """Panels of arm `none` with both framings, or of the run's first arm when it has no such arm."""
-    whole = [p for p in run.panels if p.has_c1 and p.has_c2]
+    """Panels of arm `none` in the main wording with both framings, or of all arms when it has no such arm."""
+    whole = [p for p in main_panels(run.panels) if p.has_c1 and p.has_c2]
     return [p for p in whole if p.factors.arm == "none"] or whole
 
 

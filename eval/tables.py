@@ -12,6 +12,8 @@ DENOMINATOR_WORDS = {
     ("reason", "answered"): "unreadable replies are left out",
     ("margin", "published"): "a tie counts as half right, a missing margin as wrong",
     ("margin", "answered"): "ties and missing margins are left out",
+    ("external", "published"): "an unreadable reply counts as wrong",
+    ("external", "answered"): "unreadable replies are left out",
 }
 C1_WORDS = {
     "own": "own C1: both framings from this arm and checkpoint",
@@ -36,7 +38,7 @@ def score_table(rows: Sequence[ScoreRow]) -> str:
     """One captioned table of rows that share everything but the dataset, with its warnings."""
     margins = any(row.soft_dds_pp is not None for row in rows)
     header = ["dataset", "items", "C1 T", "C1 F", "C2 C", "C2 I", "Δcorr", "Δinc", "DDS", "95% interval"]
-    header += ["ties", "soft DDS", "95% interval", "AUC C1", "AUC C2"] if margins else ["unread: strict", "lenient"]
+    header += ["ties", "soft DDS", "95% interval", "AUC C1", "AUC C2"] if margins else unread_header(rows[0])
     header += ["flips", "p true", "p false"]
     # An average over one dataset would only repeat its row.
     shown = [row for row in rows if row.datasets == (row.dataset,) or len(row.datasets) > 1]
@@ -48,7 +50,7 @@ def score_table(rows: Sequence[ScoreRow]) -> str:
 def caption(rows: Sequence[ScoreRow]) -> list[str]:
     """What the numbers of a table are."""
     row = rows[0]
-    reading = "margin (log P(1) - log P(2))" if row.verdict == "margin" else f"reason, {row.parser} parser"
+    reading = "margin (log P(1) - log P(2))" if row.verdict == "margin" else reading_words(row)
     counted = DENOMINATOR_WORDS[row.verdict, row.denominator]
     wording = f", wording {row.variant}" if row.variant else ""
     samples = f", {row.n_samples} samples a prompt (accuracy is their mean)" if row.n_samples > 1 else ""
@@ -57,6 +59,17 @@ def caption(rows: Sequence[ScoreRow]) -> list[str]:
         f"verdict: {reading}; denominator: {row.denominator} ({counted}); {C1_WORDS[row.c1_source]}{samples}.",
         f"Accuracies in %, Δ and DDS in percentage points; intervals: {row.n_draws:,} bootstrap draws over items.",
     ]
+
+
+def reading_words(row: ScoreRow) -> str:
+    """The verdict mode and how replies were read."""
+    parser = f"{row.parser} parser" if row.parser else "as given"
+    return f"{row.verdict}, {parser}{' where no choice is given' if row.parser and row.verdict == 'external' else ''}"
+
+
+def unread_header(row: ScoreRow) -> list[str]:
+    """The columns on unreadable replies: one for each parser, or one where nothing was parsed."""
+    return ["unreadable"] if row.parser is None else ["unread: strict", "lenient"]
 
 
 def cells(row: ScoreRow, margins: bool) -> list[str]:
@@ -68,6 +81,8 @@ def cells(row: ScoreRow, margins: bool) -> list[str]:
     if margins:
         line += [str(row.n_ties), signed(row.soft_dds_pp), interval(row.soft_dds_ci_low_pp, row.soft_dds_ci_high_pp)]
         line += [number(row.auc_c1, 3), number(row.auc_c2, 3)]
+    elif row.parser is None:
+        line.append(share(row.n_unparsed, row.n_replies))
     else:
         line += [share(n, row.n_replies) for n in (row.n_unparsed_strict, row.n_unparsed_lenient)]
     flips = f"{row.n_deference_flips}/{row.n_skepticism_flips}"

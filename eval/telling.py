@@ -14,6 +14,7 @@ from eval.accuracy import flip_masks, majority
 from eval.dds import C1_FALSE, C1_TRUE, C2_CORRECT, C2_INCORRECT, CONDITIONS
 from eval.panels import ACCEPT, Panel
 from eval.runs import JudgedRun
+from eval.variants import main_panels
 
 DEFERENCE, SKEPTICISM = "deference", "skepticism"
 N_EACH = {"margin": 3, "reason": 2}  # of each kind; reasoned replies take room
@@ -55,12 +56,17 @@ def telling_flips(runs: Mapping[str, JudgedRun]) -> list[Flip]:
         picked = [
             (panel, row, kind)
             for kind in COLUMNS
-            for panel, row in widest([p for p in run.panels if p.has_c1 and p.has_c2], kind)[: N_EACH[run.reading.mode]]
+            for panel, row in widest(whole_panels(run), kind)[: N_EACH[run.reading.mode]]
         ]
         if picked:
             texts = item_texts(run)
             return [flip_of(runs, panel, row, kind, texts) for panel, row, kind in picked]
     return []
+
+
+def whole_panels(run: JudgedRun) -> list[Panel]:
+    """The main wording's panels with both framings."""
+    return [p for p in main_panels(run.panels) if p.has_c1 and p.has_c2]
 
 
 def widest(panels: Sequence[Panel], kind: str) -> list[tuple[Panel, int]]:

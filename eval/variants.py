@@ -1,39 +1,43 @@
-"""When a dataset was asked in several wordings or with several speaker labels, each is a table of its own."""
+"""When a dataset was asked in several wordings (template, speaker labels, answer order), each is a table of its own."""
 
 from collections.abc import Sequence
 
+from benchmarks.records import Factors
+from benchmarks.render import own_labels
 from eval.panels import Panel
-
-Wording = tuple[str, int, str, str, str, str]
-
-
-def wording(panel: Panel) -> Wording:
-    """What names a wording: template, version, answer form, both speaker labels, order of the answers."""
-    f = panel.factors
-    return f.template, f.template_version, f.answer_form, f.speaker1, f.speaker2, f.answer_order
 
 
 def variant_of(panel: Panel, panels: Sequence[Panel]) -> str:
-    """ "" for the wording that a dataset was asked in first, under an arm and roles; else what differs from that.
+    """What names a panel's wording among its judge's panels: "" for the main one, else such as "v1" or "A/B, no_first".
 
-    Datasets may differ in wording by nature (r/AIO has its own template and labels), which makes no variant. So the
-    datasets of the main wording share one table and one average, whichever of them was asked in others as well.
+    The main wording is that of the dataset's first panel: a plan asks it first. Only what differs from it is named, so
+    datasets that differ by nature (r/AIO has its own template and labels) still make one table, and one average,
+    whichever of them was asked in other wordings as well.
     """
-    key = (panel.dataset, panel.factors.arm, panel.roles)
-    first = next(p for p in panels if (p.dataset, p.factors.arm, p.roles) == key)
-    return ", ".join(difference(wording(first), wording(panel)))
-
-
-def difference(main: Wording, other: Wording) -> list[str]:
-    """In what a wording differs from the main one, in words."""
-    template, version, answer_form, speaker1, speaker2, answer_order = other
+    f, main = panel.factors, next(p.factors for p in panels if p.dataset == panel.dataset)
     words = []
-    if (template, version) != main[:2]:
-        words.append(f"template {template}" + (f" version {version}" if template == main[0] else ""))
-    if answer_form != main[2]:
-        words.append(f"answer form {answer_form}")
-    if (speaker1, speaker2) != main[3:5]:
-        words.append(f"labels {speaker1}/{speaker2}")
-    if answer_order != main[5]:
-        words.append(f"answer order {answer_order}")
-    return words
+    if f.template != main.template:
+        words.append(f.template)
+    if f.template_version != main.template_version and f.template == main.template:
+        words.append(f"{f.template} version {f.template_version}")
+    if f.answer_form != main.answer_form:
+        words.append(f.answer_form)
+    if (f.speaker1, f.speaker2) != main_labels(panel.dataset, f.arm, main):
+        words.append(f"{f.speaker1}/{f.speaker2}")
+    if f.answer_order != main.answer_order:
+        words.append(f.answer_order)
+    return ", ".join(words)
+
+
+def main_labels(dataset: str, arm: str, main: Factors) -> tuple[str, str]:
+    """The labels of an arm in the main wording: its own (one renames the speakers), unless others were asked for."""
+    labels = main.speaker1, main.speaker2
+    return own_labels(dataset, arm) if labels == own_labels(dataset, main.arm) else labels
+
+
+def main_panels(panels: Sequence[Panel]) -> list[Panel]:
+    """Each dataset's panels in the main wording and the main roles (those of its first panel), one for each arm."""
+    roles: dict[str, str] = {}
+    for panel in panels:
+        roles.setdefault(panel.dataset, panel.roles)
+    return [p for p in panels if p.roles == roles[p.dataset] and not variant_of(p, panels)]
