@@ -7,26 +7,51 @@ from pathlib import Path
 
 from benchmarks.command import run_main
 from benchmarks.errors import DataError
+from benchmarks.unified.record import shown
 from eval.accuracy import DENOMINATORS
 from eval.change_tables import change_tables
+from eval.external import load_external, score_external
+from eval.external_files import COLUMNS_HELP, is_verdict_file
 from eval.files import write_rows
 from eval.findings import Findings, find, score_run
 from eval.intervals import N_DRAWS, SEED
 from eval.parsing import PARSERS
+from eval.rows import ScoreRow
 from eval.runs import load_run
 from eval.tables import score_tables
 
 
 def score_main(argv: Sequence[str]) -> None:
-    """`evenhand score RUN...`: print the tables of each run and write its scores.json and scores.csv."""
+    """`evenhand score RUN...` or `evenhand score FILE... --out DIR`: print tables, write scores.json and scores.csv."""
     options = score_options(argv)
-    denominators = DENOMINATORS if options.denominator == "both" else (options.denominator,)
-    for path in options.runs:
+    if is_verdict_file(options.sources[0]):
+        score_files(options)
+        return
+    denominators = chosen_denominators(options.denominator or "both")
+    for path in options.sources:
         run = load_run(path, options.parser)
-        rows = score_run(run, denominators, options.draws, options.seed)
-        files = write_rows(options.out or path / "scores", "scores", [row.as_dict() for row in rows])
-        print(score_tables(rows))
-        print("\nwritten: " + ", ".join(map(str, files)))
+        report_scores(score_run(run, denominators, options.draws, options.seed), options.out or path / "scores")
+
+
+def score_files(options: argparse.Namespace) -> None:
+    """Score files of external verdicts, all of them together."""
+    found = load_external(options.sources, options.parser)
+    if found.ignored:
+        print(f"Note: columns without a meaning here are ignored: {', '.join(map(shown, found.ignored))}.\n")
+    denominators = chosen_denominators(options.denominator or "published")
+    report_scores(list(score_external(found, denominators, options.draws, options.seed)), options.out)
+
+
+def chosen_denominators(word: str) -> Sequence[str]:
+    """The denominators that --denominator names."""
+    return DENOMINATORS if word == "both" else (word,)
+
+
+def report_scores(rows: Sequence[ScoreRow], out: Path) -> None:
+    """Print the tables of some rows and write their scores.json and scores.csv."""
+    files = write_rows(out, "scores", [row.as_dict() for row in rows])
+    print(score_tables(rows))
+    print("\nwritten: " + ", ".join(map(str, files)))
 
 
 def compare_main(argv: Sequence[str]) -> None:
@@ -77,22 +102,42 @@ def score_options(argv: Sequence[str]) -> argparse.Namespace:
     """The words of `evenhand score`."""
     parser = argparse.ArgumentParser(
         prog="evenhand score",
-        description="Accuracy per condition, Δ, DDS with 95% intervals, McNemar's test, flips and unparsed rate of "
-        "finished sampling runs, per dataset and averaged. With margins also soft DDS and AUC.",
+        description="Accuracy per condition, Δ, DDS with 95%% intervals, McNemar's test, flips and unparsed rate per "
+        "dataset and averaged: of finished sampling runs (with margins also soft DDS and AUC), or of verdicts that "
+        "came from anywhere else.",
+        epilog=COLUMNS_HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="a run directory, runs/inference/NAME-DIGEST")
+    parser.add_argument(
+        "sources",
+        nargs="+",
+        type=Path,
+        metavar="RUN|FILE",
+        help="run directories, runs/inference/NAME-DIGEST; or .jsonl, .csv (both also .gz) and .parquet files, which "
+        "are scored together",
+    )
     parser.add_argument("--out", type=Path, help="folder for scores.json and scores.csv (default: RUN/scores)")
     add_reading_options(parser)
     parser.add_argument(
         "--denominator",
         choices=(*DENOMINATORS, "both"),
-        default="both",
-        help="published: an unreadable reply counts as wrong; answered: it is left out (default: rows for both)",
+        help="published: an unreadable reply counts as wrong; answered: it is left out (default: rows for both of a "
+        "run, published for files)",
     )
     options = parser.parse_args(argv)
-    if options.out and len(options.runs) > 1:
-        parser.error("--out takes one run; without it each run's scores go into RUN/scores")
+    refuse_mixture(parser, options)
     return options
+
+
+def refuse_mixture(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """Ends the program when runs and files are mixed, or --out does not fit them."""
+    are_files = {is_verdict_file(path) for path in options.sources}
+    if len(are_files) > 1:
+        parser.error("score runs and files of verdicts apart: each run has scores of its own")
+    if True in are_files and not options.out:
+        parser.error("files of verdicts need --out DIR")
+    if False in are_files and options.out and len(options.sources) > 1:
+        parser.error("--out takes one run; without it each run's scores go into RUN/scores")
 
 
 def add_reading_options(parser: argparse.ArgumentParser) -> None:

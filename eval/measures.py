@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eval.accuracy import Flips, accept_rates, credit, discordant, flips, majority
-from eval.intervals import resampled_means, rng_for
+from eval.intervals import resampled_dds, rng_for
 from eval.margins import framing_aucs, soft_credit
 from eval.panels import ABSENT, ERROR, TIE, UNREADABLE, Panel, without_errors
 
@@ -23,7 +23,7 @@ class Measures:
     n_items: int  # scored, that is without items lost to engine errors
     n_samples: int
     acc: FloatArray  # (4,)
-    acc_draws: FloatArray  # (n_draws, 4), bootstrap over items
+    dds_draws: FloatArray  # (n_draws,) DDS in percentage points, bootstrap over items
     pairs: Mapping[str, tuple[int, int]]  # see accuracy.discordant
     flips: Flips
     n_unparsed: int  # unreadable replies under the parser in use
@@ -34,7 +34,7 @@ class Measures:
     accept_c1: float | None
     accept_c2: float | None
     soft_acc: FloatArray | None  # (4,) mean probability of the right answer; None without margins
-    soft_draws: FloatArray | None  # (n_draws, 4)
+    soft_draws: FloatArray | None  # (n_draws,) soft DDS in percentage points
     auc_c1: float | None
     auc_c2: float | None
 
@@ -55,7 +55,7 @@ def measure(panel: Panel, denominator: str, n_draws: int, seed: int) -> Measures
         n_items=len(panel.item_ids),
         n_samples=panel.replies.shape[2],
         acc=acc,
-        acc_draws=resampled_means(earned, counted, n_draws, rng_for(seed, panel.dataset)),
+        dds_draws=resampled_dds(earned, counted, n_draws, rng_for(seed, panel.dataset)),
         pairs=discordant(one, denominator),
         flips=flips(one),
         n_unparsed=int((panel.replies == UNREADABLE).sum()),
@@ -75,10 +75,10 @@ def measure(panel: Panel, denominator: str, n_draws: int, seed: int) -> Measures
 def soft_measures(
     panel: Panel, n_draws: int, seed: int
 ) -> tuple[FloatArray | None, FloatArray | None, tuple[float | None, float | None]]:
-    """(soft accuracies, their draws, AUCs); None for a panel without margins. Margins have one sample each."""
+    """(soft accuracies, draws of soft DDS, AUCs); None for a panel without margins. Margins have one sample each."""
     margins = panel.margins[:, :, 0]
     earned, counted = soft_credit(margins)
     if not counted.any():
         return None, None, (None, None)
-    draws = resampled_means(earned, counted, n_draws, rng_for(seed, panel.dataset))
+    draws = resampled_dds(earned, counted, n_draws, rng_for(seed, panel.dataset))
     return earned.sum(axis=0) / counted.sum(axis=0), draws, framing_aucs(margins)

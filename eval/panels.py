@@ -118,7 +118,7 @@ def refuse_holes(name: str, item_ids: tuple[str, ...], replies: NDArray[np.int8]
     for pair in (C1, C2):
         if unasked[pair].any() and not unasked[pair].all():
             missing = CONDITIONS[pair[int(unasked[pair][1])]]
-            raise DataError(f"{name}: has no {missing}; a framing needs both its conditions")
+            raise DataError(f"{name}: {named(item_ids)} no {missing}; a framing needs both its conditions")
     for column, condition in enumerate(CONDITIONS):
         holes = absent[:, column].any(axis=1)
         if not unasked[column] and holes.any():
@@ -164,6 +164,8 @@ def without_errors(panel: Panel) -> tuple[Panel, int]:
     """
     errors = panel.replies == ERROR
     lost = errors.all(axis=2).any(axis=1)
+    if not lost.any():
+        return panel, int(errors.sum())
     if lost.all():
         raise DataError(f"{panel.dataset}, arm {panel.factors.arm}: the engine failed on every item; sample it again")
     return panel.at(np.flatnonzero(~lost)), int(errors.sum())

@@ -22,10 +22,10 @@ FloatArray = NDArray[np.float64]
 class Scored:
     """What all rows of one judge share."""
 
-    run: str  # the run directory's name
+    run: str  # the run directory's name, or the files'
     model: str
-    verdict: str  # "reason" or "margin"
-    parser: str | None  # "strict" or "lenient"; None for margins
+    verdict: str  # "reason", "margin", or "external": given to us, by whatever mode
+    parser: str | None  # "strict" or "lenient"; None for margins, and for external verdicts that all came with a choice
     n_draws: int
     seed: int
 
@@ -83,7 +83,7 @@ class ScoreRow:
     mcnemar_p_acceptance: float
     n_replies: int  # all but engine errors
     n_unparsed: int
-    n_unparsed_strict: int | None  # under each parser, whichever is in use; None for margins
+    n_unparsed_strict: int | None  # under each parser, whichever is in use; None where nothing was parsed
     n_unparsed_lenient: int | None
     unparsed_rate: float
     n_ties: int  # margins of exactly 0: half right, never a flip
@@ -132,8 +132,7 @@ def row_of(key: RowKey, factors: Factors, name: str, parts: Sequence[Measures], 
 def accuracy_fields(parts: Sequence[Measures]) -> dict[str, Any]:
     """Accuracies, Δ and DDS with its interval."""
     acc = np.mean([m.acc for m in parts], axis=0)
-    draws = np.mean([m.acc_draws for m in parts], axis=0)
-    low, high = percentile_interval(dds_pp(draws)) or (None, None)
+    low, high = percentile_interval(np.mean([m.dds_draws for m in parts], axis=0)) or (None, None)
     c1_true, c1_false, c2_correct, c2_incorrect = 100 * acc
     delta_correct, delta_incorrect = deltas_pp(acc)
     return {
@@ -176,8 +175,8 @@ def count_fields(parts: Sequence[Measures]) -> dict[str, Any]:
 
 
 def parser_fields(scored: Scored, parts: Sequence[Measures]) -> dict[str, Any]:
-    """Unreadable replies under each parser; there is nothing to parse in a margin."""
-    is_parsed = scored.verdict == "reason"
+    """Unreadable replies under each parser; there is nothing to parse in a margin, nor where choices were given."""
+    is_parsed = scored.parser is not None
     return {
         f"n_unparsed_{parser}": sum(m.n_unread_by[parser] for m in parts) if is_parsed else None for parser in PARSERS
     }
@@ -196,7 +195,7 @@ def margin_fields(parts: Sequence[Measures]) -> dict[str, Any]:
     draws = [m.soft_draws for m in parts if m.soft_draws is not None]
     if len(accs) < len(parts):
         return {"soft_dds_pp": None, "soft_dds_ci_low_pp": None, "soft_dds_ci_high_pp": None, **aucs}
-    low, high = percentile_interval(dds_pp(np.mean(draws, axis=0))) or (None, None)
+    low, high = percentile_interval(np.mean(draws, axis=0)) or (None, None)
     soft = known(dds_pp(np.mean(accs, axis=0)))
     return {"soft_dds_pp": soft, "soft_dds_ci_low_pp": low, "soft_dds_ci_high_pp": high, **aucs}
 

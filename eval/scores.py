@@ -9,7 +9,7 @@ from benchmarks.records import Factors
 from benchmarks.render import own_labels
 from eval.averages import averages_over
 from eval.measures import Measures, measure
-from eval.panels import Panel, with_c1_of
+from eval.panels import ERROR, UNREADABLE, Panel, with_c1_of
 from eval.rows import RowKey, Scored, ScoreRow, row_of
 from eval.variants import variant_of
 
@@ -18,17 +18,28 @@ OWN, FIXED = "own", "fixed"
 
 def score_panels(panels: Sequence[Panel], scored: Scored, denominators: Sequence[str]) -> list[ScoreRow]:
     """Rows for every panel and every average. Raises DataError when no panel has both framings."""
-    rows: list[ScoreRow] = []
-    for denominator in denominators:
-        for c1_source in (OWN, FIXED):
-            paired = list(own_panels(panels) if c1_source == OWN else fixed_panels(panels))
-            for (arm, roles, variant), group in grouped(paired, panels).items():
-                measures = [measure(panel, denominator, scored.n_draws, scored.seed) for panel in group]
+    rows: dict[str, list[ScoreRow]] = {denominator: [] for denominator in denominators}
+    for c1_source in (OWN, FIXED):
+        paired = list(own_panels(panels) if c1_source == OWN else fixed_panels(panels))
+        for (arm, roles, variant), group in grouped(paired, panels).items():
+            measures: list[Measures] = []
+            for denominator in denominators:
+                measures = measures_of(group, measures, denominator, scored)
                 key = RowKey(arm, roles, c1_source, variant, denominator)
-                rows += rows_of(key, group[0].factors, measures, scored)
-    if not rows:
+                rows[denominator] += rows_of(key, group[0].factors, measures, scored)
+    if not any(rows.values()):
         raise DataError(f"{scored.run}: no arm has both C1 and C2, so there is no shift to score; sample both framings")
-    return rows
+    return [row for of_denominator in rows.values() for row in of_denominator]
+
+
+def measures_of(group: Sequence[Panel], others: Sequence[Measures], denominator: str, scored: Scored) -> list[Measures]:
+    """The measures of each panel. Where every reply is a choice all denominators agree, and `others` serve again."""
+    return [
+        others[i]
+        if others and not ((panel.replies > ERROR) & (panel.replies <= UNREADABLE)).any()
+        else measure(panel, denominator, scored.n_draws, scored.seed)
+        for i, panel in enumerate(group)
+    ]
 
 
 def own_panels(panels: Sequence[Panel]) -> Iterator[Panel]:

@@ -28,7 +28,7 @@ def score_tables(rows: Sequence[ScoreRow]) -> str:
     """
     groups: dict[tuple[str, ...], list[ScoreRow]] = {}
     for row in rows:
-        key = (row.run, row.arm, row.roles, row.c1_source, row.variant, row.denominator)
+        key = (row.run, row.model, row.arm, row.roles, row.c1_source, row.variant, row.denominator)
         groups.setdefault(key, []).append(row)
     shown = [g for g in groups.values() if g[0].denominator == "published" or any(r.n_unparsed + r.n_ties for r in g)]
     return "\n\n".join(score_table(group) for group in shown or groups.values())

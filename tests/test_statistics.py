@@ -47,7 +47,7 @@ def test_two_verdicts_for_one_key_are_refused() -> None:
 
 
 def test_half_a_framing_is_refused() -> None:
-    with pytest.raises(DataError, match="has no c1_false; a framing needs both"):
+    with pytest.raises(DataError, match=r"1 item \(a\) has no c1_false; a framing needs both"):
         panels_of([verdict("a", c) for c in Condition if c is not C1_FALSE])
 
 
