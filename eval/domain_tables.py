@@ -53,8 +53,8 @@ def domain_table(rows: Sequence[ScoreRow]) -> Table:
     judges = main_rows_by_judge(rows)
     shown = [(judge, row) for judge, of_judge in judges.items() for row in ordered(of_judge)]
     return Table(
-        name="domains",
-        title="Accuracy under statement (C1) and dialogue (C2) framing, and DDS, by dataset",
+        name="table20_domains",
+        title="Accuracy under statement (C1) and dialogue (C2) framing, and DDS, by dataset (DialDefer Table 20)",
         columns=tuple(name for name, _ in DOMAIN_COLUMNS),
         rows=tuple(domain_cells(judge, row) for judge, row in shown),
         formats=tuple(form for _, form in DOMAIN_COLUMNS),
@@ -80,8 +80,8 @@ def summary_table(rows: Sequence[ScoreRow]) -> Table:
     ratios = {a.judge: a.ratio for a in amplifications(rows)}
     mains = {judge: main_row(of_judge) for judge, of_judge in judges.items()}
     return Table(
-        name="summary",
-        title="Main results: average accuracy, change from statement (C1) to dialogue (C2) framing, and DDS",
+        name="table2_summary",
+        title="Main results: average accuracy, change from statement (C1) to dialogue (C2) framing, and DDS (Table 2)",
         columns=tuple(name for name, _ in SUMMARY_COLUMNS),
         rows=tuple(summary_cells(judge, judges[judge], mains[judge], ratios.get(judge)) for judge in judges),
         formats=tuple(form for _, form in SUMMARY_COLUMNS),

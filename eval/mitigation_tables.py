@@ -81,8 +81,8 @@ def mitigation_table(rows: Sequence[ScoreRow]) -> Table:
     """
     found = [(judge, arm_row) for judge, arm_rows in arm_rows_by_judge(rows).items() for arm_row in arm_rows]
     return Table(
-        name="mitigations",
-        title="Mitigations by dataset: accuracy under dialogue framing (C2) and DDS",
+        name="table21_mitigations",
+        title="Mitigations by dataset: accuracy under dialogue framing (C2) and DDS (DialDefer Tables 21 to 23)",
         columns=tuple(name for name, _ in COLUMNS),
         rows=tuple(mitigation_cells(judge, arm_row) for judge, arm_row in found),
         formats=tuple(form for _, form in COLUMNS),
@@ -123,8 +123,8 @@ def mitigation_summary_table(rows: Sequence[ScoreRow]) -> Table:
         for arm in dict.fromkeys(arm_row.arm for arm_row in arm_rows)
     ]
     return Table(
-        name="mitigation_summary",
-        title="Mitigations: accuracy under dialogue framing (C2) over all datasets, and DDS",
+        name="table5_mitigations",
+        title="Mitigations: accuracy under dialogue framing (C2) over all datasets, and DDS (DialDefer Table 5)",
         columns=tuple(name for name, _ in SUMMARY_COLUMNS),
         rows=tuple(lines),
         formats=tuple(form for _, form in SUMMARY_COLUMNS),

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from eval.averages import AIO
-from eval.row_groups import by_judge, main_rows_by_judge, reading_note
+from eval.row_groups import by_judge, is_dataset, main_rows_by_judge, reading_note
 from eval.rows import ScoreRow
 from eval.scores import OWN
 from eval.table import Cell, Table
@@ -60,8 +60,8 @@ def paraphrase_table(rows: Sequence[ScoreRow], paraphrases: Sequence[str] = PARA
         lines.append((judge, main.dataset, words, None, None, None, mean.mean_pp, None, None, mean.std_pp))
         shown += [main, *others]
     return Table(
-        name="paraphrases",
-        title="DDS under paraphrased prompts",
+        name="table15_paraphrases",
+        title="DDS under paraphrased prompts (DialDefer Table 15)",
         columns=tuple(name for name, _ in PARAPHRASE_COLUMNS),
         rows=tuple(lines),
         formats=tuple(form for _, form in PARAPHRASE_COLUMNS),
@@ -98,8 +98,8 @@ def label_table(rows: Sequence[ScoreRow]) -> Table:
             lines.append(label_cells(judge, main, row, exchanged))
         shown += [main, *others]
     return Table(
-        name="labels",
-        title="DDS under other speaker labels",
+        name="figure7_labels",
+        title="DDS under other speaker labels (DialDefer Figure 7)",
         columns=tuple(name for name, _ in LABEL_COLUMNS),
         rows=tuple(lines),
         formats=tuple(form for _, form in LABEL_COLUMNS),
@@ -138,8 +138,8 @@ def reversal_table(rows: Sequence[ScoreRow]) -> Table:
             lines.append((judge, there.n_items, *reversal_cells(there), *reversal_cells(back), rise_pp(back, there)))
             shown += [there, back]
     return Table(
-        name="reversal",
-        title="Perspective reversal on r/AIO",
+        name="table14_reversal",
+        title="Perspective reversal on r/AIO (DialDefer Table 14)",
         columns=tuple(name for name, _ in REVERSAL_COLUMNS),
         rows=tuple(lines),
         formats=tuple(form for _, form in REVERSAL_COLUMNS),
@@ -171,7 +171,7 @@ def beside_main(
                 and row.variant
                 and takes_part(main, row)
             ]
-            if others and (main.datasets == (main.dataset,) or len(main.datasets) > 1):
+            if others and (is_dataset(main) or len(main.datasets) > 1):
                 found.append((judge, main, others))
     return found
 
