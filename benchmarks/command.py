@@ -17,6 +17,7 @@ VERBS: dict[str, tuple[str, str, str]] = {
     "merge": ("training.merge", "main", "merge a trained adapter into a standalone checkpoint, and check it"),
     "score": ("eval.__main__", "score_main", "verdicts, accuracies, DDS with intervals of a sampling run"),
     "compare": ("eval.__main__", "compare_main", "before and after: changes with paired intervals, and a report"),
+    "calibrate": ("eval.calibrate_command", "main", "a threshold per framing: the mitigation that needs no training"),
     "report": ("eval.__main__", "report_main", "report.html of one run or several"),
     "demo": (
         "benchmarks.demo",
@@ -28,7 +29,7 @@ VERBS: dict[str, tuple[str, str, str]] = {
 
 def usage() -> str:
     """The command's help text."""
-    verbs = "\n".join(f"  {verb:<9}{purpose}" for verb, (_, _, purpose) in VERBS.items())
+    verbs = "\n".join(f"  {verb:<10}{purpose}" for verb, (_, _, purpose) in VERBS.items())
     return (
         "usage: evenhand VERB [arguments]\n\n"
         "Does a language-model judge bend to who is speaking? Measure it, train it out, measure again.\n\n"

@@ -1,16 +1,14 @@
 """Which arms and judges are held against each other, and the table of their differences."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import combinations
 
-from benchmarks.records import Factors
 from eval.compare import paired_panels
 from eval.difference_rows import DifferenceRow, Drawing, Side, difference_rows
 from eval.judges import Judge
-from eval.panels import Panel
 from eval.scores import FIXED, OWN, fixed_panels, grouped, own_panels
 from eval.table import Table
+from eval.variants import variant_of
 
 PANELS_BY_C1 = {OWN: own_panels, FIXED: fixed_panels}
 
@@ -33,42 +31,23 @@ def judge_differences(judges: Sequence[Judge], drawing: Drawing) -> list[Differe
 def arm_differences(judge: Judge, drawing: Drawing) -> list[DifferenceRow]:
     """Every arm and wording of a judge against its untreated arm, for own and for fixed C1.
 
+    A treated arm is held against the untreated one in the same wording, another untreated wording against the main one.
     Raises DataError when an arm is not over the same items as the untreated one, naming five and the count.
     """
     untreated = [panel for panel in own_panels(judge.panels) if panel.factors.arm == "none"]
-    base_groups = grouped(untreated, judge.panels)
     rows: list[DifferenceRow] = []
     for c1_source, panels_of in PANELS_BY_C1.items():
         for (arm, roles, variant), panels in grouped(list(panels_of(judge.panels)), judge.panels).items():
-            pairs = [(base, panel) for panel in panels if (base := untreated_partner(panel, untreated)) is not None]
+            if arm == "none" and not variant:
+                continue
+            base_variant = "" if arm == "none" else variant
+            alike = [p for p in untreated if p.roles == roles and variant_of(p, judge.panels) == base_variant]
+            bases = {panel.dataset: panel for panel in alike}
+            pairs = [(bases[panel.dataset], panel) for panel in panels if panel.dataset in bases]
             if pairs:
-                base_variant = next(key[2] for key, group in base_groups.items() if pairs[0][0] in group)
                 first = Side(judge.name, "none", roles, base_variant, OWN)
                 rows += difference_rows(first, Side(judge.name, arm, roles, variant, c1_source), pairs, drawing)
     return rows
-
-
-def untreated_partner(panel: Panel, untreated: Sequence[Panel]) -> Panel | None:
-    """The untreated panel that a panel is held against; None for the first untreated one itself, or without any.
-
-    A treated panel is held against the same wording; where the arm renames the speakers, against the first that differs
-    in nothing else. Another untreated wording is held against the untreated one that was asked first.
-    """
-    alike = [
-        p
-        for p in untreated
-        if (p.dataset, p.roles, p.factors.answer_form) == (panel.dataset, panel.roles, panel.factors.answer_form)
-    ]
-    if panel.factors.arm == "none":
-        return alike[0] if alike and alike[0] is not panel else None
-    same = [p for p in alike if p.factors == replace(panel.factors, arm="none")]
-    renamed = [p for p in alike if without_labels(p.factors) == without_labels(panel.factors)]
-    return next(iter(same + renamed), None)
-
-
-def without_labels(factors: Factors) -> Factors:
-    """The factors but for the arm and what it may call the speakers."""
-    return replace(factors, arm="none", speaker1="", speaker2="")
 
 
 def difference_table(rows: Sequence[DifferenceRow], name: str = "differences") -> Table:

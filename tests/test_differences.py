@@ -106,7 +106,7 @@ def test_arms_are_held_against_the_untreated_one_with_own_and_with_fixed_c1() ->
     assert {(r.first.arm, r.second.arm) for r in rows} == {("none", "honest")}
 
 
-def test_an_arm_that_renames_the_speakers_is_held_against_the_first_untreated_labels() -> None:
+def test_an_arm_that_renames_the_speakers_is_held_against_the_main_labels_and_other_labels_too() -> None:
     default, renamed = made_panel([RIGHT] * 3), made_panel([DEFERENT] * 3, speaker1="John", speaker2="Jane")
     treated = made_panel([SKEPTIC] * 3, arm="dehumanizing", speaker1="AI Agent 1", speaker2="AI Agent 2")
     rows = arm_differences(made_judge(default, renamed, treated), DRAWING)
@@ -117,7 +117,7 @@ def test_an_arm_that_renames_the_speakers_is_held_against_the_first_untreated_la
     ]
 
 
-def test_an_arm_with_another_template_than_the_untreated_one_has_no_partner() -> None:
+def test_an_arm_in_a_wording_that_was_not_asked_untreated_has_no_partner() -> None:
     rows = arm_differences(made_judge(made_panel([RIGHT]), made_panel([RIGHT], arm="honest", template="v1")), DRAWING)
     assert rows == []
 
