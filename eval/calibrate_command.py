@@ -17,9 +17,10 @@ from eval.intervals import N_DRAWS, SEED
 from eval.judges import judge_of_run
 from eval.runs import JudgedRun, load_run
 from eval.sameness import config_differences
+from eval.scores import OWN
 from eval.table import to_markdown, write_tables
 from eval.tables import score_tables
-from eval.thresholds import OBJECTIVES
+from eval.thresholds import DEFAULT_OBJECTIVE, OBJECTIVES
 
 
 def main(argv: Sequence[str]) -> None:
@@ -34,7 +35,8 @@ def main(argv: Sequence[str]) -> None:
     out = options.out or test.path / "calibrated"
     files = [*write_rows(out, "scores", [row.as_dict() for row in rows]), *write_tables(out, tables)]
     write_json(out / "thresholds.json", {**asdict(calibration), "train_run": train.name, "test_run": test.name})
-    print("\n".join([to_markdown(tables[0]), score_tables(rows), "", to_markdown(tables[1])]))
+    shown = [row for row in differences if row.second.c1_source == OWN and row.measure in ("dds", "acc")]
+    print("\n".join([to_markdown(tables[0]), score_tables(rows), "", to_markdown(difference_table(shown))]))
     print("written: " + ", ".join(map(str, [*files, out / "thresholds.json"])))
 
 
@@ -62,9 +64,9 @@ def calibrate_options(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--objective",
         choices=sorted(OBJECTIVES),
-        default="accuracy",
-        help="accuracy: most claims right; acceptance: half of the claims accepted, so that DDS on the train items is "
-        "0 (default: accuracy)",
+        default=DEFAULT_OBJECTIVE,
+        help="acceptance: half of each framing's claims accepted, so that DDS on the train items is 0; accuracy: most "
+        f"claims right, for judges that know (default: {DEFAULT_OBJECTIVE})",
     )
     parser.add_argument("--out", type=Path, help="folder for the results (default: TEST_RUN/calibrated)")
     parser.add_argument("--draws", type=positive, default=N_DRAWS, help=f"bootstrap draws (default: {N_DRAWS})")

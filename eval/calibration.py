@@ -16,7 +16,7 @@ from eval.judges import Judge
 from eval.panels import ACCEPT, C1, REJECT, TIE, Panel, named
 from eval.scores import own_panels
 from eval.table import Table
-from eval.thresholds import Threshold, fit_threshold
+from eval.thresholds import DEFAULT_OBJECTIVE, Threshold, fit_threshold
 from eval.variants import variant_of
 
 ARM = "calibrated"
@@ -34,7 +34,7 @@ class Calibration:
     c2: Threshold
 
 
-def calibrate(train: Judge, test: Judge, objective: str = "accuracy") -> tuple[Judge, Calibration]:
+def calibrate(train: Judge, test: Judge, objective: str = DEFAULT_OBJECTIVE) -> tuple[Judge, Calibration]:
     """(the test judge with panels of arm `calibrated` added, the thresholds fitted on the train judge).
 
     Fitted on the train judge's untreated panels, applied to the test judge's, each in its main wording. Fixed C1 is

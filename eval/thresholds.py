@@ -31,25 +31,31 @@ class Threshold:
 
 
 def accuracy(true: FloatArray, false: FloatArray) -> FloatArray:
-    """Balanced accuracy, for the shares of true and of false claims accepted."""
+    """Balanced accuracy, for the shares of true and of false claims accepted.
+
+    For judges that know: one that cannot tell true from false is as accurate at any threshold, so what is found for
+    each framing is chance, and the two may lie far apart and make a DDS.
+    """
     return (true + 1 - false) / 2
 
 
 def closeness_to_half(true: FloatArray, false: FloatArray) -> FloatArray:
     """How near the share of claims accepted is to one half, as true claims are one half; 0 is there, less is farther.
 
-    With both framings balanced their acceptance is alike, so DDS on the items of the fit is 0.
+    With both framings balanced their acceptance is alike, so DDS on the items of the fit is 0, but for equal margins
+    that no threshold parts (bfloat16 has coarse steps).
     """
     return -np.abs((true + false) / 2 - 0.5)
 
 
+DEFAULT_OBJECTIVE = "acceptance"
 OBJECTIVES: Mapping[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
-    "accuracy": accuracy,
     "acceptance": closeness_to_half,
+    "accuracy": accuracy,
 }
 
 
-def fit_threshold(true: FloatArray, false: FloatArray, objective: str = "accuracy") -> Threshold:
+def fit_threshold(true: FloatArray, false: FloatArray, objective: str = DEFAULT_OBJECTIVE) -> Threshold:
     """The best threshold for margins of true and of false claims, in nats; NaN is left out.
 
     All thresholds between two neighbouring margins judge alike. Of the best such gaps the one nearest to 0 is taken,
