@@ -51,11 +51,12 @@ def arm_differences(judge: Judge, drawing: Drawing) -> list[DifferenceRow]:
 
 
 def difference_table(rows: Sequence[DifferenceRow], name: str = "differences") -> Table:
-    """The rows as a table, each side in words."""
+    """The rows as a table, each side in words; an average over one dataset would only repeat its row."""
     columns = ("first", "second", "C1", "dataset", "measure", "items")
     numbers = ("first value", "second value", "difference", "95% low", "95% high")
-    sides = [(str(r.first), str(r.second), r.second.c1_source, r.dataset, r.measure, r.n_items) for r in rows]
-    values = [(r.first_pp, r.second_pp, r.difference_pp, r.ci_low_pp, r.ci_high_pp, r.p) for r in rows]
+    shown = [row for row in rows if row.datasets == (row.dataset,) or len(row.datasets) > 1]
+    sides = [(str(r.first), str(r.second), r.second.c1_source, r.dataset, r.measure, r.n_items) for r in shown]
+    values = [(r.first_pp, r.second_pp, r.difference_pp, r.ci_low_pp, r.ci_high_pp, r.p) for r in shown]
     return Table(
         name=name,
         title="Differences over the same items, second minus first",
@@ -63,5 +64,5 @@ def difference_table(rows: Sequence[DifferenceRow], name: str = "differences") -
         rows=tuple((*side, *value) for side, value in zip(sides, values, strict=True)),
         note="Percentage points. Intervals resample items jointly, within datasets in averages; p is a two-sided "
         "sign-flip test over items.",
-        formats=(*[""] * len(columns), *["+.1f"] * len(numbers), "p"),
+        formats=(*[""] * len(columns), "", "", "+.1f", "+.1f", "+.1f", "p"),
     )

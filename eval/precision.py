@@ -137,7 +137,8 @@ def ratio(hard: float, soft: float) -> float | None:
 
 
 def precision_table(rows: Sequence[PrecisionRow], name: str = "precision") -> Table:
-    """The rows as a table."""
+    """The rows as a table; an average over one dataset would only repeat its row."""
+    rows = [row for row in rows if row.datasets == (row.dataset,) or len(row.datasets) > 1]
     words = [(r.judge, r.arm, r.variant, r.dataset, r.n_items) for r in rows]
     hard = [(r.dds_pp, r.dds_ci_low_pp, r.dds_ci_high_pp, r.dds_z) for r in rows]
     soft = [(r.soft_dds_pp, r.soft_dds_ci_low_pp, r.soft_dds_ci_high_pp, r.soft_dds_z) for r in rows]
