@@ -17,7 +17,7 @@ class Amplification:
 
     ratio = |DDS on r/AIO| / |Bench Avg DDS|. None where the 95 % interval of Bench Avg DDS includes 0: a shift that may
     be nothing cannot be multiplied, and the ratio of a DDS near 0 has no bounds. The paper gives no definition; its
-    ratios by this one are 2.3 to 4.8 for four judges and 7.6 for GPT-4o, where the direction turns as well.
+    ratios by this one are 2.3 to 4.9 for four judges and 7.6 for GPT-4o, where the direction turns as well.
     """
 
     judge: str
