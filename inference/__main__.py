@@ -17,7 +17,9 @@ def main(argv: Sequence[str]) -> None:
         description=main.__doc__,
         epilog="example: evenhand sample configs/inference/pocket.yaml sampling.max_tokens=120 --shard 0/4",
     )
-    parser.add_argument("config", help="a YAML file under configs/inference, or a run's own config.yaml")
+    parser.add_argument(
+        "config", help="a YAML file under configs/inference or configs/experiments, or a run's own config.yaml"
+    )
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="override single keys of the config")
     parser.add_argument(
         "--shard", type=parse_shard, help="i/n: answer only part i (from 0) of n, e.g. one per Slurm task"
