@@ -16,7 +16,7 @@ from eval.row_groups import main_rows_by_judge, named
 from eval.rows import ScoreRow
 from eval.table import Cell
 from eval.wording_tables import label_table
-from tests.paper_figures import GEMMA, counts_of_table_20, golden, lines, models, panels_with, paper_rows
+from tests.paper_figures import GEMMA, counts_of_table_20, golden, lines, models, panels_with, paper_rows, scores_of
 
 QWEN, GPT_4O, GPT_4O_MINI = "Qwen-2.5-7B-Instruct", "GPT-4o", "GPT-4o-mini"
 TEXT = {row["figure"]: row["value"] for row in golden("dialdefer_text.csv")}
