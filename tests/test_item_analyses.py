@@ -64,13 +64,13 @@ def test_table_29_is_printed(golden: dict[str, str]) -> None:
 
 def test_gemmas_printed_means_count_two_unreadable_replies_to_false_claims_as_right() -> None:
     # DDS +86.4 on r/AIO is 242 of 280, and its accuracies give 244: two C2_Incorrect replies are not right in one
-    # column and not wrong in the other. Counted as rejections they give what Tables 16, 25 and 29 print.
+    # column and not wrong in the other. Counted as rejections they give the printed means, whichever items they are.
     gemma = next(judge for judge in five_judges() if judge.name.startswith("Gemma"))
     replies = {panel.dataset: panel.replies.copy() for panel in gemma.panels}
-    accepts_all_but_c1_true = (replies["aio"][:, :, 0] == [2, 1, 1, 1]).all(axis=1)
-    replies["aio"][np.flatnonzero(accepts_all_but_c1_true)[:2], 3] = 2
+    accepted = np.flatnonzero(replies["aio"][:, 3, 0] == 1)
+    replies["aio"][accepted[:2], 3] = 2
     spreads = item_spreads([judge_of("Gemma-3-12B-IT", replies)])
-    assert cells(model_statistics(spreads), "Gemma-3-12B-IT", ("mean DDS, pp", "DDS std")) == ["28.8", "0.632"]
+    assert cells(model_statistics(spreads), "Gemma-3-12B-IT", ("mean DDS, pp",)) == ["28.8"]
     assert cells(flip_statistics(spreads), "Gemma-3-12B-IT", ("DDS μ",)) == ["0.288"]
 
 
