@@ -1,6 +1,7 @@
 """Items as a parquet table, written whole and read in batches: the form in which built splits lie on disk."""
 
 import json
+import os
 import uuid
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -35,6 +36,8 @@ def write_items(path: Path, items: Iterable[Item], stratum: str | None, facts: M
             while batch := list(islice(rows, BATCH_ROWS)):
                 writer.write_table(pyarrow.Table.from_pylist([to_row(item, stratum) for item in batch], schema))
                 n_rows += len(batch)
+        with partial.open("rb") as file:
+            os.fsync(file.fileno())
         partial.replace(path)
         sync_folder(path.parent)
     except OSError as error:
@@ -70,22 +73,30 @@ def to_row(item: Item, stratum: str | None) -> dict[str, Any]:
 
 def read_items(path: Path) -> Iterator[Item]:
     """The items of a table in its order. Raises DataError when it is damaged or of another form."""
-    for row in read_rows(path, [*TEXT_COLUMNS, INCORRECT_ANSWERS, "context", "meta"]):
+    for row in read_rows(path, table_schema().names):
+        where = f"{path}: item '{row['item_id']}'"
         try:
             meta = json.loads(row["meta"] or "{}")
-        except ValueError as error:
-            raise DataError(f"{path}: item '{row['item_id']}': column 'meta' is no JSON ({error})") from None
-        if row[INCORRECT_ANSWERS] is not None:
-            meta[INCORRECT_ANSWERS] = row[INCORRECT_ANSWERS]
-        for name in TEXT_COLUMNS:
-            if not isinstance(row[name], str):
-                raise DataError(f"{path}: item '{row['item_id']}': column '{name}' holds no text; build it again")
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{where}: column 'meta' is no JSON ({error})") from None
+        if not isinstance(meta, dict):
+            raise DataError(f"{where}: column 'meta' holds no JSON object")
+        wrong = row[INCORRECT_ANSWERS]
+        if wrong is not None:
+            meta[INCORRECT_ANSWERS] = wrong
+        if any(row[name] is None for name in TEXT_COLUMNS) or any(text is None for text in wrong or ()):
+            raise DataError(f"{where}: a column that needs a text holds none; build the table again")
         yield Item(**{name: row[name] for name in TEXT_COLUMNS}, context=row["context"], meta=meta)
 
 
 def read_index(path: Path) -> dict[str, str | None]:
-    """Item id → stratum, in the table's order."""
-    return {row["item_id"]: row[STRATUM] for row in read_rows(path, ["item_id", STRATUM])}
+    """Item id → stratum, in the table's order. Raises DataError for an id that occurs twice."""
+    index: dict[str, str | None] = {}
+    for row in read_rows(path, ["item_id", STRATUM]):
+        if row["item_id"] in index:
+            raise DataError(f"{path}: item id '{row['item_id']}' occurs twice; ids must be unique")
+        index[row["item_id"]] = row[STRATUM]
+    return index
 
 
 def read_facts(path: Path) -> dict[str, str]:
@@ -106,9 +117,13 @@ def read_rows(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
     with readable(path):
         file = pyarrow.parquet.ParquetFile(path)
     with file:
-        lacking = [name for name in columns if name not in file.schema_arrow.names]
+        there = {name: file.schema_arrow.field(name).type for name in file.schema_arrow.names}
+        wanted = table_schema()
+        lacking = [name for name in columns if there.get(name) != wanted.field(name).type]
         if lacking:
-            raise DataError(f"{path}: lacks the columns {', '.join(lacking)}; `evenhand build unified` writes them")
+            raise DataError(
+                f"{path}: has no {', '.join(lacking)} of the right type; `evenhand build unified` writes such tables"
+            )
         batches = file.iter_batches(batch_size=BATCH_ROWS, columns=columns)
         while True:
             with readable(path):

@@ -1,12 +1,13 @@
 """Test items must not be trained on, under their own id or under another: checked for every split and training run."""
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from benchmarks.errors import DataError
 from benchmarks.records import Item
 
+ID, TEXT = "id", "text"
 VARIANT_OF = "variant_of"  # the key of Item.meta that names the item of which this one is a rewording
 
 
@@ -16,7 +17,7 @@ class Leak:
 
     train_id: str
     test_id: str
-    reason: str  # "id" or "text"
+    reason: str  # ID or TEXT
 
 
 def normalised(text: str) -> str:
@@ -41,20 +42,24 @@ class HeldOut:
         if text:
             self.by_text.setdefault(text, item_id)
 
+    def hold_dropped(self, rows: Iterable[Mapping[str, object]]) -> None:
+        """Hold out what rows of dropped.jsonl name as asking what a test item asks, so that variants go with them."""
+        self.ids.update(str(row.get("item_id")) for row in rows if row.get("reason") == f"same {TEXT}")
+
     def find(self, item: Item) -> Leak | None:
         """The test item that a training item gives away, if any; ids are looked at first."""
         for known in (item.item_id, family(item)):
             if known in self.ids:
-                return Leak(train_id=item.item_id, test_id=known, reason="id")
+                return Leak(train_id=item.item_id, test_id=known, reason=ID)
         same = self.by_text.get(normalised(item.question))
-        return Leak(train_id=item.item_id, test_id=same, reason="text") if same else None
+        return Leak(train_id=item.item_id, test_id=same, reason=TEXT) if same else None
 
     def refuse(self, items: Iterable[Item], where: str) -> None:
         """Raises DataError naming both items of the first leak, and how many there are."""
         leaks = [leak for item in items if (leak := self.find(item))]
         if leaks:
             first = leaks[0]
-            same = "is the test item" if first.reason == "id" else "asks the same question as the test item"
+            same = "is the test item" if first.reason == ID else "asks the same question as the test item"
             raise DataError(
                 f"{where}: training item '{first.train_id}' {same} '{first.test_id}' ({len(leaks)} such in all): what "
                 "is measured after training would be memory. Build the split anew with `evenhand build unified`"

@@ -1,19 +1,18 @@
 """The test split that DialDefer's authors published (MIT), read from a data root that the user names; never shipped.
 
 The root holds `benchmark_data/sampled_formatted/<dataset>_formatted.jsonl` (GPQA's may be zipped, as its authors wish),
-as in github.com/LadyPary/DialDefer.
+as in github.com/LadyPary/DialDefer, or the same files flat, as `evenhand build unified` fetches them.
 """
 
-import io
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from benchmarks.errors import DataError
-from benchmarks.item_table import INCORRECT_ANSWERS
-from benchmarks.jsonl import parse_lines, read_jsonl
 from benchmarks.records import Item
+from benchmarks.unified.archives import zip_member
+from benchmarks.unified.items import unified_item
+from benchmarks.unified.raw import json_records, line_records
+from benchmarks.unified.record import Record
 
 # Canonical dataset name → stem of the published file. Sizes: Table 8.
 FILES = {
@@ -30,20 +29,28 @@ FILES = {
 # GPQA's authors ask that no example be shown in plain text online; the password is the one their readme gives.
 GPQA_PASSWORD = b"deserted-untie-orchid"
 SPLIT_FOLDER = Path("benchmark_data/sampled_formatted")
+BESIDE_META = ("type", "category", "desensitized_question")  # what some records keep outside `meta`
 
 
 def published_items(dataset: str, root: Path) -> Iterator[Item]:
     """The published test items of one dataset, in published order. Raises DataError naming file, line and field."""
-    path = released_file(root, SPLIT_FOLDER / f"{FILES[dataset]}_formatted.jsonl")
+    for record in published_records(dataset, root):
+        yield to_item(dataset, record)
+
+
+def published_records(dataset: str, root: Path) -> Iterator[Record]:
+    """The records of a dataset's published file."""
+    return records_at(released_file(root, SPLIT_FOLDER / f"{FILES[dataset]}_formatted.jsonl"))
+
+
+def records_at(path: Path) -> Iterator[Record]:
+    """The records of a released file, or of its password-protected zip beside it."""
     zipped = path.with_name(f"{path.name}.zip")
     if path.exists():
-        records = read_jsonl(path)
-    elif zipped.exists():
-        records = read_zipped(zipped)
-    else:
-        raise DataError(f"{path}: no such file; set `root` to a checkout of github.com/LadyPary/DialDefer's data")
-    for number, record in records:
-        yield to_item(dataset, record, f"{path}:{number}")
+        return json_records(path)
+    if zipped.exists():
+        return line_records(zip_member(zipped, "*.jsonl", GPQA_PASSWORD), f"{zipped}!{path.name}")
+    raise DataError(f"{path}: no such file; set `root` to a folder that `evenhand build unified` made")
 
 
 def released_file(root: Path, place: Path) -> Path:
@@ -52,39 +59,44 @@ def released_file(root: Path, place: Path) -> Path:
     return flat if flat.exists() or flat.with_name(f"{flat.name}.zip").exists() else root / place
 
 
-def to_item(dataset: str, record: dict[str, Any], where: str) -> Item:
-    """One published record as an Item; `where` is its file and line."""
-    meta = record.get("meta") or {key: record[key] for key in ("type", "category") if key in record}
-    wrong = record.get("incorrect_answers")
-    return Item(
-        item_id=text_field(record, "id", where),
-        benchmark="dialdefer",
+def to_item(dataset: str, record: Record) -> Item:
+    """One published record as an Item: the answers are those its authors chose."""
+    wrong = [record.checked_text("incorrect_answers", text) for text in listed(record, "incorrect_answers")]
+    chosen = filled(record, "chosen_incorrect_answer")
+    if chosen not in wrong:
+        raise record.error("chosen_incorrect_answer", "is none of incorrect_answers; fetch the file again")
+    context = record.values.get("context")
+    return unified_item(
+        item_id=record.identifier("id"),
         dataset=dataset,
-        question=text_field(record, "question", where),
-        correct_answer=text_field(record, "chosen_correct_answer", where),
-        incorrect_answer=text_field(record, "chosen_incorrect_answer", where),
-        context=record.get("context"),
-        meta={**meta, INCORRECT_ANSWERS: wrong} if isinstance(wrong, list) else meta,
+        question=filled(record, "question"),
+        correct_answer=filled(record, "chosen_correct_answer"),
+        incorrect_answers=wrong,
+        chosen=wrong.index(chosen),
+        context=None if context is None else record.checked_text("context", context),
+        meta={**record.kept(*BESIDE_META), **meta_of(record)},
     )
 
 
-def read_zipped(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The JSON lines of the only member of a password-protected zip."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            members = archive.namelist()
-            if len(members) != 1:
-                raise DataError(f"{path}: holds {len(members)} files, expected the one JSONL; fetch it again")
-            with archive.open(members[0], pwd=GPQA_PASSWORD) as raw:
-                yield from parse_lines(io.TextIOWrapper(raw, encoding="utf-8"), f"{path}!{members[0]}")
-    except (zipfile.BadZipFile, RuntimeError) as error:
-        raise DataError(f"{path}: is no readable zip ({error}); fetch it again") from None
+def meta_of(record: Record) -> dict[str, object]:
+    """The record's own meta, checked to be plain JSON; TruthfulQA has none."""
+    if record.values.get("meta") is None:
+        return {}
+    inside = record.inside("meta")
+    return inside.kept(*inside.values)
 
 
-def text_field(record: dict[str, Any], name: str, where: str) -> str:
-    """A field that must be a non-empty text. Raises DataError naming the field."""
+def listed(record: Record, name: str) -> list[object]:
+    """A field that must be a list."""
     value = record.get(name)
-    if not isinstance(value, str) or not value.strip():
-        found = "absent" if name not in record else repr(value)[:40]
-        raise DataError(f"{where}: field '{name}' must be a text, found {found}; is this the right file?")
+    if not isinstance(value, list):
+        raise record.error(name, "must be a list of texts")
     return value
+
+
+def filled(record: Record, name: str) -> str:
+    """A text with something in it, as it stands."""
+    text = record.raw_text(name)
+    if not text.strip():
+        raise record.error(name, "is empty; fetch the file again")
+    return text

@@ -12,10 +12,11 @@ from pathlib import Path
 from pydantic import Field, field_validator
 
 from benchmarks import aio, pocket, published
-from benchmarks.built import built_items, is_built, read_manifest, whole_split
+from benchmarks.built import built_items, held_out_of, whole_split
 from benchmarks.config import Closed, did_you_mean
 from benchmarks.errors import ConfigError, DataError
 from benchmarks.leaks import HeldOut
+from benchmarks.manifest import LOCK_FILE, is_built, read_manifest, refuse_changed_tables
 from benchmarks.records import Item, digest
 from benchmarks.unified.catalogue import DATASETS
 from benchmarks.unified.splits import published_ids
@@ -47,6 +48,8 @@ def unified_source(spec: DatasetSpec) -> Iterator[Item]:
     root = needed_root(spec)
     if is_built(root):
         return built_items(root, spec.dataset, spec.split)
+    if (root / LOCK_FILE).exists():
+        raise DataError(f"{root}: the build in it is not finished; the same `evenhand build unified` continues it")
     if spec.split != "test" or spec.dataset not in published.FILES:
         raise ConfigError(
             f"{spec.dataset}: the {spec.split} split is not in the authors' release; build it with `evenhand build "
@@ -71,7 +74,10 @@ def aio_context_source(spec: DatasetSpec) -> Iterator[Item]:
 
 def aio_source(spec: DatasetSpec) -> Iterator[Item]:
     """r/AIO with its dialogues, from a copy of the authors' release into which they were put back."""
-    return aio.aio_items(needed_root(spec))
+    root = needed_root(spec)
+    if is_built(root):
+        raise DataError(f"{root}: a built folder has r/AIO's contexts alone (aio-context). {aio.WAY_OUT}")
+    return aio.aio_items(root)
 
 
 def needed_root(spec: DatasetSpec) -> Path:
@@ -121,19 +127,28 @@ def refuse_leaks(items: Sequence[Item], specs: Sequence[DatasetSpec]) -> None:
     """Raises DataError naming both items when training items give away a test item of any dataset beside them.
 
     Test items are those under the same roots as they lie there now, and the published ids where that split is claimed.
+    Then every table must be as it was built: a leak could hide behind a table that is gone.
     """
     for item in items:
         if item.dataset in EVALUATION_ONLY:
             raise DataError(f"training item '{item.item_id}' is of {item.dataset}, which is for evaluation only")
-    roots = dict.fromkeys(spec.root for spec in specs if spec.root is not None)
-    beside = [DatasetSpec(dataset="unified", root=root) for root in roots]
-    pocket_too = [DatasetSpec(dataset="pocket")] if any(spec.dataset == "pocket" for spec in specs) else []
-    held_out = HeldOut(item for spec in [*beside, *pocket_too] for item in SOURCES[spec.dataset](spec))
+    roots = [root for root in dict.fromkeys(s.root for s in specs if s.dataset != "pocket") if root is not None]
     as_published = any(read_manifest(root)["split"]["kind"] == "published" for root in roots)
+    published_too = HeldOut(())
     for name, ids in published_ids().items():
         if as_published or name in EVALUATION_ONLY:
-            held_out.ids.update(ids)
-    held_out.refuse(items, "the train split")
+            published_too.ids.update(ids)
+    pocket_too = [pocket.pocket_items("test")] if any(spec.dataset == "pocket" for spec in specs) else []
+    for held_out in (*map(held_out_of, roots), *map(HeldOut, pocket_too), published_too):
+        held_out.refuse(items, "the train split")
+    for root in roots:
+        refuse_changed_tables(root)
+
+
+def published_among(items: Iterable[Item]) -> int:
+    """How many items are of the published test split: what a `resample` split trains on cannot be measured there."""
+    published = {item_id for ids in published_ids().values() for item_id in ids}
+    return sum(item.item_id in published for item in items)
 
 
 def refuse_repeats(items: Iterable[Item]) -> None:

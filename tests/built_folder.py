@@ -22,10 +22,15 @@ def build_small(folder: Path, *names: str, n_test: int = 9, scale: float = 0.02)
 
 def request(out: Path, raw: Path, names: Sequence[str], *, n_test: int | None = None, seed: int = 42) -> Request:
     """What to build: with n_test a new draw, without it the published split."""
-    sizes = {name: n_test or DATASETS[name].n_test for name in names if not DATASETS[name].follows}
+    sizes = {name: n_test or DATASETS[name].n_test for name in names if drawn(name)}
     split = Split(kind="resample" if n_test else "published", seed=seed, sizes=sizes)
     chosen = tuple(name for name in DATASETS if name in names)
     return Request(out=out, raw=raw, datasets=chosen, split=split, any_revision=True)
+
+
+def drawn(name: str) -> bool:
+    """Whether a dataset's test split is drawn from its pool."""
+    return not DATASETS[name].follows and not DATASETS[name].evaluation_only
 
 
 def write_release(folder: Path, dataset: str, items: Sequence[Item]) -> None:

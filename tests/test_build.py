@@ -5,19 +5,23 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from benchmarks.errors import ConfigError, DataError
 from benchmarks.item_table import read_items
+from benchmarks.published import published_records
 from benchmarks.records import Condition, Item
 from benchmarks.render import render
 from benchmarks.sources import DatasetSpec, load_items
 from benchmarks.unified.build import build
 from benchmarks.unified.catalogue import DATASETS, NINE
 from benchmarks.unified.command import main, request_from
+from benchmarks.unified.raw import json_records
 from benchmarks.unified.splits import published_ids
 from tests.built_folder import build_small, request, write_release
 from tests.unified_files import write_raw
@@ -208,7 +212,7 @@ def test_a_build_that_was_killed_is_continued_to_the_same_tables(small, tmp_path
     names = [dataset.name for dataset in NINE]
     command = [sys.executable, "-m", "benchmarks.command", "build", "unified", "--out", str(out), "--raw", str(raw)]
     command += ["--any-revision", "--split", "resample", "--datasets", *names]
-    command += ["--size", *(f"{name}=6" for name in names)]
+    command += ["--size", *(f"{name}=6" for name in names if name != "truthfulqa")]
     process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     while process.poll() is None and len(list(out.glob("pool/*.parquet"))) < 4:
         time.sleep(0.002)
@@ -230,7 +234,7 @@ def test_the_published_split_loads_as_2964_and_280_items_whose_answers_and_chats
     n_same = 0
     for name in everything:
         items = load_items([DatasetSpec(dataset=name, root=tmp_path / "out")])
-        for item, record in zip(items, published_records(name), strict=True):
+        for item, record in zip(items, released_rows(name), strict=True):
             answers = (record["chosen_correct_answer"], record["chosen_incorrect_answer"])
             n_same += (item.item_id, item.correct_answer, item.incorrect_answer) == (record["id"], *answers) and (
                 chats(item) == chats_in(record)
@@ -238,15 +242,11 @@ def test_the_published_split_loads_as_2964_and_280_items_whose_answers_and_chats
     assert n_same == 3244
 
 
-def published_records(dataset: str) -> list[dict[str, object]]:
-    from benchmarks.jsonl import read_jsonl
-    from benchmarks.published import FILES, SPLIT_FOLDER, read_zipped
-
+def released_rows(dataset: str) -> list[Mapping[str, Any]]:
+    """The released records as they are."""
     if dataset == "aio-context":
-        return [record for _, record in read_jsonl(PUBLISHED / "aio" / "finalAIOdata_experiment_ready.jsonl")]
-    path = PUBLISHED / SPLIT_FOLDER / f"{FILES[dataset]}_formatted.jsonl"
-    lines = read_jsonl(path) if path.exists() else read_zipped(path.with_name(f"{path.name}.zip"))
-    return [record for _, record in lines]
+        return [record.values for record in json_records(PUBLISHED / "aio" / "finalAIOdata_experiment_ready.jsonl")]
+    return [record.values for record in published_records(dataset, PUBLISHED)]
 
 
 def chats(item: Item) -> tuple[object, object]:
@@ -260,7 +260,7 @@ def chats(item: Item) -> tuple[object, object]:
     return first, second
 
 
-def chats_in(record: dict[str, object]) -> tuple[object, object]:
+def chats_in(record: Mapping[str, Any]) -> tuple[object, object]:
     if record["dataset"] == "aio":
         return record["c2_input"], record["context"]
     return record["correct_chat"], record["incorrect_chat"]
@@ -274,6 +274,8 @@ def test_words_that_do_not_go_together_are_refused():
         (["--size", "bbq=5"], "of --split resample"),
         (["--split", "resample", "--test-only"], "does not go with"),
         (["--split", "resample", "--size", "truthful=5"], "unknown dataset 'truthful'"),
+        (["--split", "resample", "--size", "truthfulqa=5"], "unknown dataset 'truthfulqa'"),
+        (["--split", "resample", "--seed", "-1"], "take 0 or more"),
     ]:
         with pytest.raises(ConfigError, match=says):
             request_from(parser().parse_args(["--out", "x", *words]))
@@ -284,7 +286,7 @@ def test_words_that_do_not_go_together_are_refused():
 def test_stats_print_table_8_beside_the_papers_and_explain_every_difference(small, capsys):
     names = [dataset.name for dataset in NINE]
     shared = ["--out", str(small), "--raw", str(small.parent / "raw"), "--split", "resample", "--datasets", *names]
-    main([*shared, "--size", *(f"{name}=6" for name in names), "--any-revision", "--stats"])
+    main([*shared, "--size", *(f"{name}=6" for name in names if name != "truthfulqa"), "--any-revision", "--stats"])
     printed = capsys.readouterr().out
     assert "(85,001)" in printed
     assert "its rows add up to 84,901" in printed

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.item_table import INCORRECT_ANSWERS
-from benchmarks.jsonl import read_jsonl
-from benchmarks.published import FILES, SPLIT_FOLDER, published_items, read_zipped
+from benchmarks.published import FILES, SPLIT_FOLDER, published_items, records_at
 from benchmarks.records import Item
 from benchmarks.unified import bbq, gpqa, halueval, harp, socialiqa, truthfulqa
 from benchmarks.unified.catalogue import DATASETS
@@ -30,7 +29,7 @@ pytestmark = pytest.mark.skipif(not SHARED.exists(), reason="no publishers' file
 def released(dataset: str, folder: Path = SPLIT_FOLDER) -> list[Row]:
     """The published records of a dataset: its test split, or its pool."""
     path = SHARED / "published" / folder / f"{FILES[dataset]}_formatted.jsonl"
-    lines = read_jsonl(path) if path.exists() else read_zipped(path.with_name(f"{path.name}.zip"))
+    lines = enumerate(record.values for record in records_at(path))
     return [record for _, record in lines]
 
 

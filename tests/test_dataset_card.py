@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from benchmarks.built import read_manifest
+from benchmarks.manifest import read_manifest
 from benchmarks.item_table import read_items, table_schema
 from benchmarks.unified.card import COLUMNS, WHOLE, card_text
 from benchmarks.unified.catalogue import DATASETS

@@ -11,7 +11,7 @@ from urllib.parse import urlparse
 
 import pytest
 
-from benchmarks.built import read_manifest
+from benchmarks.manifest import read_manifest
 from benchmarks.errors import ConfigError, DataError, EvenhandError
 from benchmarks.unified import push
 from benchmarks.unified.push import PAPERS, push_to_hub

@@ -21,15 +21,16 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_files_put_there_by_hand_are_hashed_and_of_no_known_revision(folder: Path) -> None:
-    (folder / "sub").mkdir()
-    (folder / "sub" / "more.zip").write_bytes(b"PK")
+    (folder / "BBQ" / "data").mkdir(parents=True)
+    (folder / "BBQ" / "data" / "Age.jsonl").write_bytes(b"{}")
+    (folder / "notes.txt").write_text("not one of the files that are read")
     (folder / ".git").mkdir()
     (folder / ".git" / "config").touch()
     (folder / "Age.jsonl.partial").touch()
     age, more = source_files(ORIGIN, folder, name="bbq")
     sha256 = "ca3d163bab055381827226140568f3bef7eaac187cebd76878e0b63e9e442356"  # of "{}" and a newline
     assert age == SourceFile(name="Age.jsonl", path="Age.jsonl", n_bytes=3, sha256=sha256, checksum="recorded")
-    assert (more.name, more.revision, more.url) == ("sub/more.zip", None, None)
+    assert (more.name, more.revision, more.url) == ("BBQ/data/Age.jsonl", None, None)
 
 
 def test_a_pinned_checksum_holds_for_files_put_there_by_hand(folder: Path) -> None:

@@ -12,7 +12,8 @@ from benchmarks.sources import DatasetSpec, item_set_hash, load_items
 
 PUBLISHED = Path(__file__).resolve().parents[2] / "shared" / "data" / "published"
 needs_published = pytest.mark.skipif(not PUBLISHED.exists(), reason=f"the published data is not at {PUBLISHED}")
-RECORD = {"id": "t-0", "question": "Q?", "chosen_correct_answer": "yes", "chosen_incorrect_answer": "no"}
+ANSWERS = {"chosen_correct_answer": "yes", "chosen_incorrect_answer": "no", "incorrect_answers": ["no", "never"]}
+RECORD = {"id": "t-0", "question": "Q?", **ANSWERS}
 
 
 def root_with(folder: Path, *lines: str) -> Path:
@@ -58,10 +59,15 @@ def test_the_first_n_items_are_taken_and_more_than_there_are_is_an_error(tmp_pat
     [
         ((json.dumps(RECORD), "{broken"), r"formatted\.jsonl:2: is no JSON object"),
         ((json.dumps({**RECORD, "question": None}),), r":1: field 'question' must be a text, found None"),
-        ((json.dumps({"id": "x"}),), r":1: field 'question' must be a text, found absent"),
+        ((json.dumps({"id": "x", **ANSWERS}),), r":1: field 'question' is absent"),
+        ((json.dumps({**RECORD, "chosen_incorrect_answer": "nope"}),), r"field 'chosen_incorrect_answer' is none of"),
+        ((json.dumps({**RECORD, "question": "  "}),), r"field 'question' is empty"),
+        ((json.dumps({**RECORD, "question": "\ud800"}),), r"field 'question' holds half a surrogate"),
+        ((json.dumps({**RECORD, "meta": "x"}),), r"field 'meta' must be an object"),
+        ((json.dumps({**RECORD, "context": 3}),), r"field 'context' must be a text"),
         ((json.dumps(RECORD), json.dumps(RECORD)), "item id 't-0' occurs twice"),
-        (("[1]",), ":1: is a JSON list, not an object"),
-        (("",), "no items"),
+        (("[1]",), "element 1: is no JSON object"),
+        (("",), "holds no record"),
     ],
 )
 def test_a_bad_line_is_named_with_file_line_and_field(tmp_path: Path, lines: tuple[str, ...], says: str) -> None:

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import ConfigError, DataError
-from benchmarks.jsonl import read_jsonl
-from benchmarks.published import FILES, read_zipped
+from benchmarks.published import FILES, records_at
 from benchmarks.unified.bbq import FILES as BBQ_FILES
 from benchmarks.unified.catalogue import DATASETS, NINE
 from benchmarks.unified.harp import convert as convert_harp
@@ -21,10 +20,8 @@ needs_data = pytest.mark.skipif(not DATA.exists(), reason=f"the data is not at {
 
 def published_pool(dataset: str) -> dict[str, str | None]:
     """id → stratum of a pool that the authors released whole."""
-    path = POOLS / f"{FILES[dataset]}_formatted.jsonl"
-    records = read_jsonl(path) if path.exists() else read_zipped(path.with_name(f"{path.name}.zip"))
-    key = DATASETS[dataset].stratum
-    return {record["id"]: record["meta"][key] if key else None for _, record in records}
+    path, key = POOLS / f"{FILES[dataset]}_formatted.jsonl", DATASETS[dataset].stratum
+    return {record.values["id"]: record.values["meta"][key] if key else None for record in records_at(path)}
 
 
 def harp_pool() -> dict[str, str | None]:

@@ -5,6 +5,7 @@ metrics.jsonl, checkpoints/ to continue from, adapter/, and DONE.json last.
 """
 
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -19,7 +20,7 @@ from benchmarks.checkpoints import fingerprint, load_tokenizer, resolve
 from benchmarks.errors import ConfigError
 from benchmarks.jsonl import sync_folder, write_jsonl
 from benchmarks.rundir import finish, is_done, open_run, run_path
-from benchmarks.sources import item_set_hash, load_items, refuse_leaks
+from benchmarks.sources import item_set_hash, load_items, published_among, refuse_leaks
 from training.config import TrainingConfig
 from training.examples import Example, make_examples, set_padding, shuffled_by_item
 
@@ -52,6 +53,12 @@ def open_training(config: TrainingConfig) -> OpenRun:
     disable_progress_bars()  # of small steps with data; training shows its own
     items = load_items(config.benchmarks)
     refuse_leaks(items, config.benchmarks)
+    if processes().is_main_process and (n_published := published_among(items)):
+        print(
+            f"Note: {n_published} training items are of the published test split (this root is a split of your own); "
+            "measure this model on your own test split alone",
+            file=sys.stderr,
+        )
     with processes().local_main_process_first():  # one process downloads, the others find it cached
         base = resolve(config.model)
     tokenizer = load_tokenizer(base)

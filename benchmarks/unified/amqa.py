@@ -10,7 +10,7 @@ from benchmarks.records import Item
 from benchmarks.unified.dataset import Dataset, Licence, Origin
 from benchmarks.unified.items import distinct, unified_item
 from benchmarks.unified.raw import json_records
-from benchmarks.unified.record import Record
+from benchmarks.unified.record import Record, shown
 
 FILE = "AMQA_Dataset.jsonl"
 LETTERS = ("A", "B", "C", "D")
@@ -57,12 +57,15 @@ def amqa_item(record: Record, item_id: str, dataset: str, question: str, meta: M
     """One question with the record's answer; every option that reads differently is a wrong one."""
     answer = record.text("answer")
     choices = record.options("options", LETTERS)  # as they stand: three wrong ones end in a blank, as published
+    wrong = [text for text in choices.values() if text.strip() != answer]
+    if len(wrong) == len(choices):
+        raise record.error("answer", f"is none of the options: {shown(answer)}; fetch the file again")
     return unified_item(
         item_id=item_id,
         dataset=dataset,
         question=record.text(question),
         correct_answer=answer,
-        incorrect_answers=[text for text in choices.values() if text.strip() != answer],
+        incorrect_answers=wrong,
         meta={"answer_idx": record.one_of("answer_idx", LETTERS), **meta},
     )
 

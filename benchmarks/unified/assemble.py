@@ -1,17 +1,17 @@
 """Pools → test and train tables without leaks, and a manifest that says what everything was made of."""
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.built import table_path
+from benchmarks.built import DROPPED_FILE
 from benchmarks.errors import DataError
 from benchmarks.item_table import read_items, write_items
 from benchmarks.jsonl import write_jsonl
 from benchmarks.leaks import VARIANT_OF, HeldOut
+from benchmarks.manifest import table_path
 from benchmarks.published import FILES
 from benchmarks.records import Item
 from benchmarks.unified.dataset import Dataset
@@ -19,8 +19,6 @@ from benchmarks.unified.pool import Pool
 from benchmarks.unified.release import differences, released_test_items
 from benchmarks.unified.source_record import SourceFile
 from benchmarks.unified.splits import published_ids, published_split, resample
-
-DROPPED_FILE = "dropped.jsonl"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +38,7 @@ class Assembled:
     pool: Pool | None  # None: only the authors' released test items were asked for
     test: list[Item]
     test_from: str  # "release": the authors' own records; "publisher": converted here
+    held: list[Item] = field(default_factory=list)  # the test items in the publisher's wording, held out as well
     differing: dict[str, list[str]] = field(default_factory=dict)  # field → test ids that the two tell differently
     n_train: int = 0
     dropped: list[dict[str, str]] = field(default_factory=list)  # item_id, reason and, for a leak, the test item
@@ -51,12 +50,14 @@ def choose_test(pool: Pool, split: Split, release: Path | None, others: Mapping[
     release: the authors' released records, which are the standard for the published split where they are at hand.
     others: what is assembled already, for a dataset of variants that is split as another one is.
     """
-    dataset, differing, test_from = pool.dataset, {}, "publisher"
+    dataset, test_from = pool.dataset, "publisher"
+    held: list[Item] = []
+    differing: dict[str, list[str]] = {}
     if dataset.follows:
         if dataset.follows not in others:
             raise DataError(f"{dataset.name} is split as {dataset.follows} is: build both (--datasets)")
-        held = {item.item_id for item in others[dataset.follows].test}
-        test = [item for item in pool.items() if item.meta[VARIANT_OF] in held]
+        bases = {item.item_id for item in others[dataset.follows].test}
+        test = [item for item in pool.items() if item.meta[VARIANT_OF] in bases]
     elif split.kind == "resample":
         test = pool.chosen(
             pool.index if dataset.evaluation_only else resample(pool.index, split.sizes[dataset.name], split.seed)
@@ -64,23 +65,21 @@ def choose_test(pool: Pool, split: Split, release: Path | None, others: Mapping[
     else:
         test = pool.chosen(published_split(dataset.name, pool.index))
         if release is not None and dataset.name in FILES:
-            own = {item.item_id: item for item in test}
-            test, test_from = released_test_items(dataset.name, release), "release"
-            differing = differences(test, own)
-    return Assembled(dataset=dataset, pool=pool, test=test, test_from=test_from, differing=differing)
+            held, test, test_from = test, released_test_items(dataset, release), "release"
+            differing = differences(test, {item.item_id: item for item in held})
+    return Assembled(dataset=dataset, pool=pool, test=test, test_from=test_from, held=held, differing=differing)
 
 
 def released_test(dataset: Dataset, release: Path) -> Assembled:
     """A dataset's released test items alone, without the publisher's files."""
     if dataset.name not in published_ids():
         raise DataError(f"{dataset.name}: is not in the authors' release; leave it out, or build without --test-only")
-    released = released_test_items(dataset.name, release) if dataset.name in FILES else list(dataset.convert(release))
-    return Assembled(dataset=dataset, pool=None, test=released, test_from="release")
+    return Assembled(dataset=dataset, pool=None, test=released_test_items(dataset, release), test_from="release")
 
 
 def write_split(folder: Path, parts: Mapping[str, Assembled]) -> None:
     """Write the tables of all datasets, the list of what was left out, and check the finished split for leaks."""
-    held_out = HeldOut(item for part in parts.values() for item in part.test)
+    held_out = HeldOut(item for part in parts.values() for item in (*part.test, *part.held))
     for name, part in parts.items():
         stratum = part.dataset.stratum
         write_items(table_path(folder, name, "test"), part.test, stratum, {"dataset": name, "split": "test"})
@@ -100,20 +99,22 @@ def train_items(pool: Pool, part: Assembled, held_out: HeldOut) -> Iterator[Item
         if item.item_id in test_ids:
             continue
         leak = held_out.find(item)
-        empty = [name for name in ("question", "correct_answer", "incorrect_answer") if not getattr(item, name)]
+        needed = ("question", "correct_answer", "incorrect_answer")
+        empty = [name for name in needed if not getattr(item, name).strip()]
         if leak:
             part.dropped.append({"item_id": item.item_id, "reason": f"same {leak.reason}", "test_item": leak.test_id})
+            held_out.hold_dropped(part.dropped[-1:])
         elif empty:
             part.dropped.append({"item_id": item.item_id, "reason": f"empty {empty[0]}"})
         else:
             yield item
 
 
-def refuse_leaks(folder: Path, names: Iterable[str]) -> None:
+def refuse_leaks(folder: Path, parts: Mapping[str, Assembled]) -> None:
     """Raises DataError when a finished split, as it lies on disk, trains on what it tests."""
-    known = list(names)
-    held_out = HeldOut(item for name in known for item in read_items(table_path(folder, name, "test")))
-    for name in known:
+    held_out = HeldOut(item for name in parts for item in read_items(table_path(folder, name, "test")))
+    held_out.hold_dropped(row for part in parts.values() for row in part.dropped)
+    for name in parts:
         train = table_path(folder, name, "train")
         if train.exists():
             held_out.refuse(read_items(train), str(train))
@@ -136,14 +137,3 @@ def described(part: Assembled, files: Iterable[SourceFile]) -> dict[str, Any]:
         "not_passed_on": dataset.licence.not_passed_on,
         "citation": dataset.citation,
     }
-
-
-def file_facts(folder: Path, names: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Relative path → size and checksum of the tables of some datasets."""
-    found = {}
-    for path in (table_path(folder, name, split) for name in names for split in ("train", "test")):
-        if path.exists():
-            with path.open("rb") as file:
-                checksum = hashlib.file_digest(file, "sha256").hexdigest()
-            found[str(path.relative_to(folder))] = {"bytes": path.stat().st_size, "sha256": checksum}
-    return found

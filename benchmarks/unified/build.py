@@ -6,24 +6,24 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from benchmarks.built import FORMAT, MANIFEST_FILE, read_manifest, table_path
 from benchmarks.errors import DataError
 from benchmarks.item_table import read_items
 from benchmarks.jsonl import write_json, write_whole
+from benchmarks.manifest import FORMAT, LOCK_FILE, MANIFEST_FILE, file_facts, read_manifest, table_path
 from benchmarks.provenance import code_state
 from benchmarks.unified.assemble import (
     Assembled,
     Split,
     choose_test,
     described,
-    file_facts,
     released_test,
     write_split,
 )
 from benchmarks.unified.card import card_text
 from benchmarks.unified.catalogue import DATASETS
-from benchmarks.unified.fetching import fetch, source_files
-from benchmarks.unified.pool import build_pool
+from benchmarks.unified.fetching import fetch, locked, source_files
+from benchmarks.unified.pool import CONVERTER_VERSION, build_pool
+from benchmarks.unified.publishers import Hosts
 from benchmarks.unified.quality import examine, quality_record, quality_text
 from benchmarks.unified.release import FOLDER as RELEASE_FOLDER
 from benchmarks.unified.release import RELEASE
@@ -41,28 +41,52 @@ class Request:
     split: Split
     test_only: bool = False  # the authors' released test items and nothing else
     any_revision: bool = False  # take files whose checksum is not the pinned one
+    hosts: Hosts | None = None  # where to download from; None: the publishers' own
     tokenizers: tuple[str, ...] = ()  # whose counts of over-long items the quality report shows
 
     @property
     def recorded(self) -> dict[str, Any]:
         """What the manifest keeps, so that the same command finds its work done and another one does not mix in."""
-        return {"datasets": list(self.datasets), "split": asdict(self.split), "test_only": self.test_only}
+        return {
+            "datasets": list(self.datasets),
+            "split": asdict(self.split),
+            "test_only": self.test_only,
+            "converters": CONVERTER_VERSION,
+        }
 
 
 def build(request: Request) -> dict[str, Any]:
     """Build the folder and return its manifest; what an interrupted build has fetched and converted is taken over.
 
-    Raises DataError for whatever is wrong with a publisher's file, a leak, or a folder that holds another build.
+    Raises DataError for whatever is wrong with a publisher's file, a leak, or a folder that holds another build or
+    somebody's files. A second process waits for the first.
     """
     rulers = load_rulers(request.tokenizers)  # before the long work: a name may be mistyped
-    sources = gather(request)
-    if done := finished(request, sources):
-        if rulers:
-            write_quality(request.out, request.datasets, rulers)
-        return done
+    refuse_foreign(request.out)
+    with locked(request.out, "build unified"):
+        sources = gather(request)
+        manifest = finished(request, sources)
+        if manifest is None:
+            manifest = build_anew(request, sources, rulers)
+        elif rulers:
+            write_quality(request.out, manifest["contents"], rulers)
+    return manifest
+
+
+def build_anew(
+    request: Request, sources: Mapping[str, Sequence[SourceFile]], rulers: Sequence[Ruler]
+) -> dict[str, Any]:
+    """Everything behind the publishers' files. A finished build is given up only when all that can fail has passed."""
+    for left_over in request.out.glob("**/*.partial"):
+        left_over.unlink()
     parts = assemble(request, sources)
+    (request.out / MANIFEST_FILE).unlink(missing_ok=True)
     write_split(request.out, parts)
-    write_quality(request.out, request.datasets, rulers)
+    contents = {
+        name: described(part, sources[RELEASE_FOLDER if request.test_only else part.dataset.folder or name])
+        for name, part in parts.items()
+    }
+    write_quality(request.out, contents, rulers)
     manifest = {
         "format": FORMAT,
         "benchmark": "unified",
@@ -70,10 +94,7 @@ def build(request: Request) -> dict[str, Any]:
         "code": code_state(Path(__file__).parent),
         **request.recorded,
         "sources": {folder: [asdict(file) for file in files] for folder, files in sources.items()},
-        "contents": {
-            name: described(part, sources[RELEASE_FOLDER if request.test_only else part.dataset.folder or name])
-            for name, part in parts.items()
-        },
+        "contents": contents,
         "files": file_facts(request.out, parts),
     }
     write_whole(request.out / "README.md", card_text(manifest))
@@ -81,25 +102,30 @@ def build(request: Request) -> dict[str, Any]:
     return manifest
 
 
+def refuse_foreign(out: Path) -> None:
+    """Raises DataError when a folder holds files and none of what a build begins with: README.md would be lost."""
+    ours = (MANIFEST_FILE, "pool", "raw", LOCK_FILE)
+    if out.is_dir() and any(out.iterdir()) and not any((out / name).exists() for name in ours):
+        raise DataError(f"{out}: holds other files; choose an empty or a new folder for --out")
+
+
 def gather(request: Request) -> dict[str, list[SourceFile]]:
     """The files of every raw folder needed, downloaded or found: folder name → files with their checksums."""
     raw = request.raw or request.out / "raw"
-    needed = (
-        {} if request.test_only else {DATASETS[name].folder or name: DATASETS[name].origin for name in request.datasets}
-    )
-    if request.test_only or (
-        request.split.kind == "published" and (request.raw is None or (raw / RELEASE_FOLDER).is_dir())
-    ):
+    wanted = [] if request.test_only else [DATASETS[name] for name in request.datasets]
+    needed = {dataset.folder or dataset.name: dataset.origin for dataset in wanted}
+    release_at_hand = request.raw is None or (raw / RELEASE_FOLDER).is_dir()
+    if request.test_only or (request.split.kind == "published" and release_at_hand):
         needed[RELEASE_FOLDER] = RELEASE
     if request.any_revision:
         needed = {folder: replace(origin, sha256={}) for folder, origin in needed.items()}
     if request.raw is not None:
         return {folder: source_files(origin, raw / folder, name=folder) for folder, origin in needed.items()}
-    return {folder: fetch(origin, raw / folder, name=folder) for folder, origin in needed.items()}
+    return {folder: fetch(origin, raw / folder, name=folder, hosts=request.hosts) for folder, origin in needed.items()}
 
 
 def finished(request: Request, sources: Mapping[str, Sequence[SourceFile]]) -> dict[str, Any] | None:
-    """The manifest of a build that is complete already; None when there is none, or one that the request extends.
+    """The manifest of a build that is complete already; None when there is none, or one to be extended or repaired.
 
     Raises DataError when the folder holds a build whose test items could differ from those asked for.
     """
@@ -112,14 +138,18 @@ def finished(request: Request, sources: Mapping[str, Sequence[SourceFile]]) -> d
     what = ""
     if any(now[folder] != then[folder] for folder in now.keys() & then.keys()):
         what = "of other files"
+    elif manifest["converters"] != CONVERTER_VERSION:
+        what = "made with other converters"
     elif not extends(request.recorded, manifest):
         what = "of another split or more datasets"
+    elif (RELEASE_FOLDER in now) != (RELEASE_FOLDER in then):
+        was = "was" if RELEASE_FOLDER in then else "was not"
+        what = f"for which the authors' release {was} at hand (RAW/{RELEASE_FOLDER}), so its test items may differ"
     if what:
         raise DataError(f"{request.out}: holds a finished build {what}; choose another --out, or remove {path}")
-    if now == then and all(manifest[key] == value for key, value in request.recorded.items()):
-        return manifest
-    path.unlink()  # a build in progress has none
-    return None
+    same = now == then and all(manifest[key] == value for key, value in request.recorded.items())
+    whole = file_facts(request.out, manifest["contents"]) == manifest["files"]
+    return manifest if same and whole else None
 
 
 def extends(wanted: Mapping[str, Any], there: Mapping[str, Any]) -> bool:
@@ -151,10 +181,12 @@ def assemble(request: Request, sources: Mapping[str, Sequence[SourceFile]]) -> d
     return parts
 
 
-def write_quality(out: Path, names: Sequence[str], rulers: Sequence[Ruler]) -> None:
+def write_quality(out: Path, contents: Mapping[str, Any], rulers: Sequence[Ruler]) -> None:
     """quality.json and quality.md: what the pools (or test items alone) are like. Nothing is dropped for it."""
-    pools = {name: pool_table(out, name) for name in names}
-    tables = [pool if pool.exists() else table_path(out, name, "test") for name, pool in pools.items()]
+    tables = [
+        table_path(out, name, "test") if found["n_pool"] is None else pool_table(out, name)
+        for name, found in contents.items()
+    ]
     found = [examine(read_items(table), rulers) for table in tables]
     write_json(out / "quality.json", quality_record(found))
     write_whole(out / "quality.md", quality_text(found))

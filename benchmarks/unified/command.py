@@ -4,8 +4,8 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.built import is_built, read_manifest
 from benchmarks.errors import ConfigError
+from benchmarks.manifest import is_built, read_manifest
 from benchmarks.unified.assemble import Split
 from benchmarks.unified.build import Request, build
 from benchmarks.unified.catalogue import DATASETS, DEFAULT
@@ -31,18 +31,31 @@ def main(argv: Sequence[str]) -> None:
         return
     if words.out is None:
         raise ConfigError("say where to build: --out data/unified (--list shows what would be fetched)")
+    if words.public and not words.push_to_hub:
+        raise ConfigError("--public goes with --push-to-hub")
     if words.push_to_hub:
+        if said := what_to_build(words):
+            raise ConfigError(f"--push-to-hub uploads the folder as it is built; leave out {said}")
         print(push_to_hub(words.out, words.push_to_hub, private=not words.public))
         return
-    request = request_from(words)
-    stats_alone = words.stats and is_built(request.out)
-    manifest = read_manifest(request.out) if stats_alone else build(request)
+    if words.stats and is_built(words.out) and not what_to_build(words):
+        print(table8_text(read_manifest(words.out)))
+        return
+    manifest = build(request_from(words))
     if words.stats:
         print(table8_text(manifest))
         return
     for name, found in manifest["contents"].items():
         print(f"{name:<14} train {found['n_train']:>7,}   test {found['n_test']:>5,} (from the {found['test_from']})")
-    print(f"{request.out}: done. quality.md says what the items are like; --stats compares with the paper's Table 8")
+    print(f"{words.out}: done. quality.md says what the items are like; --stats compares with the paper's Table 8")
+
+
+def what_to_build(words: argparse.Namespace) -> str:
+    """The options among the words that say what to build, by name."""
+    silent = parser().parse_args([])
+    names = ("raw", "datasets", "split", "seed", "size", "test_only", "tokenizer", "any_revision")
+    said = [name for name in names if getattr(words, name) != getattr(silent, name)]
+    return ", ".join(f"--{name.replace('_', '-')}" for name in said)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -83,13 +96,16 @@ def parser() -> argparse.ArgumentParser:
 
 def request_from(words: argparse.Namespace) -> Request:
     """The words as a request. Raises ConfigError for words that do not go together."""
+    if words.seed < 0:
+        raise ConfigError(f"--seed {words.seed}: take 0 or more")
     if words.split == "published" and (words.size or words.seed != SEED):
         raise ConfigError("--size and --seed are of --split resample; the published split is what it is")
     if words.test_only and words.split != "published":
         raise ConfigError("--test-only takes the authors' released test items; it does not go with --split resample")
     chosen = words.datasets or [dataset.name for dataset in DEFAULT]
     names = tuple(name for name in DATASETS if name in chosen)
-    sizes = {name: DATASETS[name].n_test for name in names if not DATASETS[name].follows}
+    drawn = [name for name in names if not DATASETS[name].follows and not DATASETS[name].evaluation_only]
+    sizes = {name: DATASETS[name].n_test for name in drawn}
     if words.split == "resample":
         sizes = sizes_from(words.size, sizes)
     split = Split(kind=words.split, seed=words.seed, sizes=sizes)

@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 
 from benchmarks.errors import DataError
 from benchmarks.jsonl import sync_folder
+from benchmarks.manifest import LOCK_FILE
 from benchmarks.unified.dataset import Origin
 from benchmarks.unified.download import discard, download, partial_of, version_file
 from benchmarks.unified.http_get import BY_HAND, Address, Connection, connected
@@ -30,7 +31,6 @@ from benchmarks.unified.source_record import (
     write_record,
 )
 
-LOCK_FILE = ".lock"
 __all__ = ["SourceFile", "fetch", "source_files"]  # of files fetched, and of files put there by hand
 
 
@@ -190,10 +190,10 @@ def locked(folder: Path, name: str) -> Generator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say(f"{name}: another process is fetching into {folder}; waiting for it")
+            say(f"{name}: another process is at work in {folder}; waiting for it")
             fcntl.flock(file, fcntl.LOCK_EX)
         except OSError as error:
-            say(f"{name}: {folder} cannot be locked here ({error.strerror}); let no other process fetch into it")
+            say(f"{name}: {folder} cannot be locked here ({error.strerror}); let no other process work in it")
         yield
 
 

@@ -49,7 +49,12 @@ def convert_row(row: Record) -> Item:
 DATASET = Dataset(
     name="gpqa",
     convert=convert,
-    origin=Origin(place="hf:Idavidrein/gpqa", files=(FILE,), terms="https://huggingface.co/datasets/Idavidrein/gpqa"),
+    origin=Origin(
+        place="hf:Idavidrein/gpqa",
+        files=(FILE,),
+        also=(ARCHIVE,),
+        terms="https://huggingface.co/datasets/Idavidrein/gpqa",
+    ),
     licence=Licence(name="CC BY 4.0", not_passed_on="its authors ask that no example appear in plain text online"),
     citation="Rein, Hou, Stickland, et al. GPQA: A graduate-level Google-proof Q&A benchmark. COLM 2024.",
     n_total=448,

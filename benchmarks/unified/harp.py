@@ -53,7 +53,7 @@ def convert_record(record: Record) -> Item:
 DATASET = Dataset(
     name="harp",
     convert=convert,
-    origin=Origin(place="github:aadityasingh/HARP", files=(ARCHIVE,)),
+    origin=Origin(place="github:aadityasingh/HARP", files=(ARCHIVE,), also=(FILE,)),
     licence=Licence(name="MIT", not_passed_on="its authors publish it zipped only, so that no crawler reads it"),
     citation="Yue, Madaan, Moskovitz, et al. HARP: A challenging human-annotated math benchmark. arXiv:2412.08819.",
     n_total=4_110,

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.built import MANIFEST_FILE, is_built, read_manifest
 from benchmarks.errors import ConfigError, DataError
+from benchmarks.manifest import MANIFEST_FILE, dataset_of, is_built, read_manifest
 from benchmarks.unified.catalogue import DATASETS
 
 # Beside the tables that the manifest names. pool/ and raw/ are the publishers' to give.
@@ -38,7 +38,7 @@ def files_to_push(folder: Path) -> list[str]:
     if not is_built(folder):
         raise ConfigError(f"{folder}: holds no finished build (no {MANIFEST_FILE}); `evenhand build unified` makes one")
     manifest = read_manifest(folder)
-    refuse_what_is_not_ours(manifest["contents"])
+    refuse_what_is_not_ours(dict.fromkeys([*manifest["contents"], *map(dataset_of, manifest["files"])]))
     paths = [*PAPERS, *manifest["files"]]
     if lacking := [path for path in paths if not (folder / path).is_file()]:
         raise ConfigError(

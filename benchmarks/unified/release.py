@@ -5,7 +5,7 @@ from pathlib import Path
 
 from benchmarks.aio import aio_context_items
 from benchmarks.errors import DataError
-from benchmarks.published import published_items
+from benchmarks.published import FILES, published_items
 from benchmarks.records import Item
 from benchmarks.unified.dataset import Dataset, Licence, Origin
 from benchmarks.unified.splits import published_ids
@@ -15,6 +15,7 @@ RELEASE = Origin(
     place="github:LadyPary/DialDefer",
     revision="ad11801",
     files=("*sampled_formatted/*_formatted.jsonl", "*aio/finalAIOdata_experiment_ready.jsonl"),
+    also=("*sampled_formatted/*_formatted.jsonl.zip",),
 )
 AIO_CONTEXT = Dataset(
     name="aio-context",
@@ -30,13 +31,14 @@ AIO_CONTEXT = Dataset(
 )
 
 
-def released_test_items(dataset: str, folder: Path) -> list[Item]:
+def released_test_items(dataset: Dataset, folder: Path) -> list[Item]:
     """The released test items of a dataset. Raises DataError when their ids are not the published ones in order."""
-    items = list(published_items(dataset, folder))
-    ids = published_ids()[dataset]
+    name = dataset.name
+    items = list(published_items(name, folder) if name in FILES else dataset.convert(folder))
+    ids = published_ids()[name]
     if [item.item_id for item in items] != list(ids):
         raise DataError(
-            f"{folder}: the released test split of {dataset} ({len(items)} items) is not the published one "
+            f"{folder}: the released test split of {name} ({len(items)} items) is not the published one "
             f"({len(ids)} ids, in order); fetch revision {RELEASE.revision} of {RELEASE.place}"
         )
     return items

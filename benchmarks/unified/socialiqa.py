@@ -44,7 +44,7 @@ def convert_record(record: Record) -> Item:
 DATASET = Dataset(
     name="socialiqa",
     convert=convert,
-    origin=Origin(place="https://maartensap.com/social-iqa/data/", files=(ARCHIVE,)),
+    origin=Origin(place="https://maartensap.com/social-iqa/data/", files=(ARCHIVE,), also=(FILE,)),
     licence=Licence(name="CC BY 4.0"),
     citation="Sap, Rashkin, Chen, Le Bras, Choi. Social IQa: Commonsense reasoning about interactions. EMNLP 2019.",
     n_total=2_224,

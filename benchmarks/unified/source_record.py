@@ -4,7 +4,8 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from benchmarks.errors import DataError
@@ -96,7 +97,8 @@ def kind_of_checksum(where: str, name: str, found: str, pins: Mapping[str, str])
     if found != expected:
         raise DataError(
             f"{where}: has the SHA-256 {found}, expected {expected}: it is damaged, or not the release that the "
-            "benchmark was made from. Fetch it again; if it stays so, the publisher has changed it"
+            "benchmark was made from. Fetch it again; if it stays so, the publisher has changed it (--any-revision "
+            "takes it all the same)"
         )
     return PINNED
 
@@ -110,7 +112,9 @@ def source_files(origin: Origin, folder: Path, *, name: str) -> list[SourceFile]
     record = read_record(folder)
     fetched = {(file.name, file.sha256): file for file in (record.files if record else ())}
     found = []
-    for path in sorted(path for path in folder.rglob("*") if is_source(path.relative_to(folder)) and path.is_file()):
+    for path in sorted(path for path in folder.rglob("*") if is_source(path.relative_to(folder), origin)):
+        if not path.is_file():
+            continue
         sha256, shown = sha256_of(path), path.relative_to(folder).as_posix()
         checksum = kind_of_checksum(str(path), path.name, sha256, origin.sha256)
         by_hand = SourceFile(name=shown, path=shown, n_bytes=path.stat().st_size, sha256=sha256, checksum=checksum)
@@ -123,7 +127,12 @@ def source_files(origin: Origin, folder: Path, *, name: str) -> list[SourceFile]
     return found
 
 
-def is_source(path: Path) -> bool:
-    """Whether a path within a folder may be a publisher's file: not what git or fetching keeps there."""
+def is_source(path: Path, origin: Origin) -> bool:
+    """Whether a path within a folder is one of the files that are read: as the publisher places it, or flat."""
     hidden = any(part.startswith(".") for part in path.parts)
-    return not hidden and path.name != RECORD_FILE and ".partial" not in path.name
+    if hidden or path.name == RECORD_FILE or ".partial" in path.name:
+        return False
+    wanted = [*origin.files, *origin.also]
+    if len(path.parts) == 1:
+        return any(fnmatchcase(path.name, PurePosixPath(pattern).name) for pattern in wanted)
+    return any(fnmatchcase(path.as_posix(), f"*{pattern.removeprefix('*')}") for pattern in wanted)
