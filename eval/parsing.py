@@ -16,9 +16,11 @@ def parse_strict(text: str) -> int | None:
     """1 or 2 when the reply's one JSON object says so, else None. Nothing is guessed.
 
     The object is read at the first brace, so a code fence or a sentence before it does no harm. Its `chosen_answer`
-    must be "1", "2", 1 or 2 and occur once at its top level, and nothing outside the object may name another one.
-    Tolerated, because they cannot change the answer: raw newlines and stray backslashes inside strings, words around
-    the object.
+    must be "1", "2", 1 or 2 and occur once at its top level, and nothing else in the reply, inside the object or around
+    it, may name another one. Tolerated, because they cannot change the answer: raw newlines and stray backslashes
+    inside strings, words around the object.
+
+    Whatever this parser reads, the lenient one reads alike: the two differ only in what they cannot read.
     """
     start = text.find("{")
     if start < 0:
@@ -26,12 +28,12 @@ def parse_strict(text: str) -> int | None:
     body = ESCAPE.sub(lambda m: m.group() if len(m.group()) > 1 else r"\\", text[start:])
     try:
         # The hook sees each object's pairs before they become a dict, so a repeated key is not overwritten unseen.
-        answers, end = json.JSONDecoder(strict=False, object_pairs_hook=answers_of).raw_decode(body)
+        answers, _ = json.JSONDecoder(strict=False, object_pairs_hook=answers_of).raw_decode(body)
     except (ValueError, RecursionError):  # a looping model can nest braces for ever
         return None
     choice = ANSWERS.get(answers[0]) if len(answers) == 1 else None
-    outside = ANSWER_PAIR.findall(text[:start]) + ANSWER_PAIR.findall(body[end:])
-    return choice if all(ANSWERS[other] == choice for other in outside) else None
+    # The object's own answer is among those named, unless its spelling hides it behind \u escapes.
+    return choice if {ANSWERS[answer] for answer in ANSWER_PAIR.findall(text)} == {choice} else None
 
 
 def answers_of(pairs: list[tuple[str, Any]]) -> list[str]:
