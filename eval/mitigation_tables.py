@@ -7,7 +7,7 @@ one to believe: both framings answered by the same judge under the same treatmen
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from eval.averages import AIO, BENCH_AVG
+from eval.averages import AIO, TOTAL_AVG
 from eval.dds import is_over_corrected
 from eval.headline import main_row
 from eval.judges import Judge
@@ -114,7 +114,7 @@ def dds_cells(arm_row: ArmRow, row: ScoreRow | None) -> tuple[Cell, ...]:
 def mitigation_summary_table(rows: Sequence[ScoreRow]) -> Table:
     """A line for each arm of each judge, as DialDefer Table 5: accuracy over all its datasets, Bench and r/AIO DDS.
 
-    A judge without benchmark datasets has the DDS of its main average; column `DDS over` says which.
+    A judge with other datasets has the DDS of their average instead; column `DDS over` says which.
     """
     judges = arm_rows_by_judge(rows)
     lines = [
@@ -136,7 +136,9 @@ def summary_cells(judge: str, arm_rows: Sequence[ArmRow]) -> tuple[Cell, ...]:
     """One arm's cells in the order of SUMMARY_COLUMNS. arm_rows: its rows over all datasets and averages."""
     by_name = {arm_row.any.dataset: arm_row for arm_row in arm_rows}
     main = by_name[main_row([arm_row.any for arm_row in arm_rows]).dataset]
-    bench, aio = by_name.get(BENCH_AVG, main), by_name.get(AIO)
+    aio = by_name.get(AIO)
+    others = [arm_row.any for name, arm_row in by_name.items() if name not in (AIO, TOTAL_AVG)]
+    bench = by_name[main_row(others).dataset] if others else main
     return (
         *(judge, arm_words(main.arm), main.any.acc_c2, main.change_acc_c2_pp, bench.any.dataset),
         *short_dds_cells(bench),

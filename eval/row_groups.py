@@ -81,7 +81,7 @@ def reading_note(rows: Sequence[ScoreRow]) -> str:
     sentences += [average_sentence(name, list(over)) for name, over in averages]
     n_errors = sum(r.n_errors for r in rows if is_dataset(r))
     if n_errors:
-        sentences.append(f"{n_errors} replies never came; their items are left out.")
+        sentences.append(f"Replies that never came: {n_errors}; their items are left out.")
     return " ".join(sentences)
 
 
