@@ -37,9 +37,8 @@ def parse_strict(text: str) -> int | None:
 
 
 def answers_of(pairs: list[tuple[str, Any]]) -> list[str]:
-    """Every value of an object's own `chosen_answer` keys that is a string or a whole number, as text."""
-    values = [value for key, value in pairs if key == "chosen_answer"]
-    return [str(v) if isinstance(v, str | int) and not isinstance(v, bool) else "" for v in values]
+    """Every value of an object's own `chosen_answer` keys as text; no other value has the text of an answer."""
+    return [str(value) for key, value in pairs if key == "chosen_answer"]
 
 
 def parse_lenient(text: str) -> int | None:

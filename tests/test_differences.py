@@ -93,6 +93,8 @@ def test_an_item_that_one_engine_failed_on_is_left_out_of_both() -> None:
     )
     row = only(rows, dataset="bbq", measure="acc")
     assert (row.n_items, row.n_errors, row.difference_pp) == (4, 1, pytest.approx(50))
+    both = [made_judge(made_panel(replies), name=n) for n, replies in (("a", [ALWAYS] * 4), ("b", [RIGHT] * 4))]
+    assert row.p == only(judge_differences(both, DRAWING), dataset="bbq", measure="acc").p
 
 
 def test_arms_are_held_against_the_untreated_one_with_own_and_with_fixed_c1() -> None:

@@ -31,6 +31,7 @@ def fitted(true: list[float], false: list[float], objective: str = "accuracy") -
         ([5.0, 5.0], [5.0, 5.0], 0.0),  # all alike: nothing can be told
         ([1.0, 2.0], [3.0, 4.0], 0.0),  # the wrong way round: accept all or none, and 0 accepts all
         ([0.5, 9.0], [-3.0, 1.0], 0.0),  # gaps of equal accuracy: the one that holds 0
+        ([-1.0, 3.0], [-9.0, -0.5], 0.0),  # the same from the other side
         ([math.inf, 2.0], [1.0, -math.inf], 1.5),
         ([math.inf, math.inf], [math.inf, 3.0], 4.0),  # one nat beyond the last finite margin
         ([2.0, math.nan], [1.0, math.nan], 1.5),
