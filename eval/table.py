@@ -107,17 +107,21 @@ def markdown(text: str) -> str:
 
 
 def to_csv(table: Table) -> str:
-    """CSV with a line of column names; numbers in full precision, what is unknown empty."""
+    """CSV with a line of column names; numbers in full precision, what is unknown empty, yes and no for booleans."""
+    return "".join(csv_line(cells) for cells in (table.columns, *table.rows))
+
+
+def csv_line(cells: Sequence[Cell]) -> str:
+    """A line of CSV. Only a line terminator with both characters makes Python quote a text that holds either."""
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(table.columns)
-    for row in table.rows:
-        writer.writerow(["" if isinstance(cell, float) and math.isnan(cell) else csv_cell(cell) for cell in row])
-    return text.getvalue()
+    csv.writer(text, lineterminator="\r\n").writerow([csv_cell(cell) for cell in cells])
+    return text.getvalue().removesuffix("\r\n") + "\n"
 
 
 def csv_cell(cell: Cell) -> Cell:
-    """A cell as CSV has it: yes and no for what is true or false."""
+    """A cell as CSV has it."""
+    if isinstance(cell, float) and math.isnan(cell):
+        return None
     return printed_cell(cell) if isinstance(cell, bool) else cell
 
 

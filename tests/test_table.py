@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from benchmarks.errors import DataError
@@ -122,6 +122,7 @@ def test_a_bracket_at_the_start_of_a_latex_line_is_no_argument_of_the_line_break
 
 
 @given(st.lists(st.tuples(cells, cells, cells), min_size=1, max_size=4))
+@example([("\r", None, "a\rb")])
 def test_any_table_can_be_read_back_from_its_csv(rows: list[tuple[Cell, Cell, Cell]]) -> None:
     table = made(rows=tuple(rows), formats=())
     lines = list(csv.reader(io.StringIO(to_csv(table), newline="")))
