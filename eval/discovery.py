@@ -14,7 +14,7 @@ from eval.judges import Judge
 from eval.mcnemar import mcnemar_p
 from eval.panels import Panel, without_errors
 from eval.rows import known
-from eval.scores import grouped, own_panels
+from eval.setting import MAIN, Setting, panels_by_judge
 from eval.signflip import acceptance_rises, sign_flip_p
 from eval.table import Table
 
@@ -68,27 +68,20 @@ class Cell:
 
 
 def grid_of_tests(
-    judges: Sequence[Judge], *, arm: str = "none", denominator: str = "published", method: str = "bh"
+    judges: Sequence[Judge], *, setting: Setting = MAIN, denominator: str = "published", method: str = "bh"
 ) -> list[Cell]:
-    """A cell for each judge and dataset of an arm, in its first roles and wording, with own C1; one family of tests.
+    """A cell for each judge and dataset in a setting (arm, roles, wording), with own C1; one family of tests.
 
     DDS is over the chosen denominator; the tests leave pairs with an unreadable side out, which neither accepts nor
-    rejects. Averages are no further tests and not in the family. Raises DataError for an unknown method, or when no
-    judge has the arm.
+    rejects. Averages are no further tests and not in the family. Raises DataError for an unknown method, or a
+    judge without a panel in the setting.
     """
     if method not in METHODS:
         raise DataError(f"false-discovery method '{method}' is unknown; known: {', '.join(METHODS)}")
-    tested = [cell_of(judge.name, panel, denominator) for judge in judges for panel in panels_of_arm(judge.panels, arm)]
-    if not tested:
-        raise DataError(f"no judge has arm '{arm}' with both framings; there is nothing to test")
+    grid = panels_by_judge(judges, setting)
+    tested = [cell_of(judge, panel, denominator) for judge, panels in grid.items() for panel in panels.values()]
     q_values = METHODS[method]([cell.p for cell in tested])
     return [replace(cell, q=q) for cell, q in zip(tested, q_values, strict=True)]
-
-
-def panels_of_arm(panels: Sequence[Panel], arm: str) -> list[Panel]:
-    """The panels of an arm with own C1, in the roles and wording that it was asked in first."""
-    groups = grouped(list(own_panels(panels)), panels)
-    return next((group for key, group in groups.items() if key[0] == arm), [])
 
 
 def cell_of(judge: str, panel: Panel, denominator: str) -> Cell:

@@ -12,6 +12,7 @@ from eval.accuracy import credit
 from eval.dds import dds_pp
 from eval.judges import Judge
 from eval.panels import Panel, without_errors
+from eval.setting import MAIN, Setting, setting_panels
 from eval.table import Table
 
 FloatArray = NDArray[np.float64]
@@ -83,13 +84,10 @@ def z_sum(power: float, alpha: float) -> float:
     return normal.inv_cdf(1 - alpha / 2) + normal.inv_cdf(power)
 
 
-def observed_sds(judge: Judge, arm: str = "none", denominator: str = "published") -> dict[str, float]:
-    """Dataset → standard deviation of the contributions (ddof 1), as a pilot for planning; first wording of the arm."""
-    sds: dict[str, float] = {}
-    for panel in judge.panels:
-        if panel.factors.arm == arm and panel.has_c1 and panel.has_c2 and len(panel.item_ids) > 1:
-            sds.setdefault(panel.dataset, float(contributions(panel, denominator).std(ddof=1)))
-    return sds
+def observed_sds(judge: Judge, setting: Setting = MAIN, denominator: str = "published") -> dict[str, float]:
+    """Dataset → standard deviation of the contributions (ddof 1) in a setting, as a pilot; of two items or more."""
+    panels = [panel for panel in setting_panels(judge, setting).values() if len(panel.item_ids) > 1]
+    return {panel.dataset: float(contributions(panel, denominator).std(ddof=1)) for panel in panels}
 
 
 def planning_table(

@@ -11,7 +11,7 @@ from eval.panels import ACCEPT, UNREADABLE
 
 FloatArray = NDArray[np.float64]
 
-MANY_KINDS = 400  # as for the bootstrap: above this, one coin an item is faster than a binomial a kind of item
+MANY_KINDS = 400  # above this, a coin an item is faster than a binomial a kind of item
 CHUNK_CELLS = 2**20  # coins held at once
 ROUNDING = 1e-9  # sums that differ by less are equal
 

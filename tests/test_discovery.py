@@ -9,6 +9,7 @@ from benchmarks.errors import DataError
 from eval.discovery import METHODS, benjamini_hochberg, benjamini_yekutieli, discovery_table, grid_of_tests
 from eval.mcnemar import mcnemar_p
 from eval.panels import ACCEPT, REJECT, UNREADABLE
+from eval.setting import Setting
 from tests.made_panels import made_judge, made_panel, random_replies
 
 A, R, U = ACCEPT, REJECT, UNREADABLE
@@ -98,14 +99,14 @@ def test_an_unreadable_side_counts_in_the_score_and_not_in_the_test() -> None:
     assert (cell.dds_pp, cell.p) == (pytest.approx(-100), 1.0)
 
 
-def test_only_the_arm_asked_for_and_its_first_wording_are_tested() -> None:
+def test_only_the_setting_asked_for_is_tested() -> None:
     judge = made_judge(
         made_panel([RIGHT] * 5), made_panel([DEFERENT] * 5, template="v1"), made_panel([DEFERENT] * 5, arm="honest")
     )
     assert [c.dds_pp for c in grid_of_tests([judge])] == [0]
-    assert [c.dds_pp for c in grid_of_tests([judge], arm="honest")] == pytest.approx([100])
-    with pytest.raises(DataError, match="no judge has arm 'sft'"):
-        grid_of_tests([judge], arm="sft")
+    assert [c.dds_pp for c in grid_of_tests([judge], setting=Setting(arm="honest"))] == pytest.approx([100])
+    with pytest.raises(DataError, match="judge: no dataset has both C1 and C2 in arm sft"):
+        grid_of_tests([judge], setting=Setting(arm="sft"))
     with pytest.raises(DataError, match="method 'bonferroni' is unknown; known: bh, by"):
         grid_of_tests([judge], method="bonferroni")
 
