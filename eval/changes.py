@@ -113,8 +113,8 @@ def paired_measures(base: Panel, after: Panel, denominator: str, n_draws: int, s
     base, after, n_errors = answered_by_both(base, after)
     pair = [credit(panel.replies, denominator) for panel in (base, after)]
     acc, draws = means_and_draws(pair, n_draws, seed, base.dataset)
-    soft_pair = [soft_credit(panel.margins[:, :, 0]) for panel in (base, after)]
-    has_soft = all(counted.any() for _, counted in soft_pair)
+    soft_pair = soft_credit_of_both(base, after)
+    has_soft = soft_pair[0][1].any()
     soft = means_and_draws(soft_pair, n_draws, seed, base.dataset) if has_soft else (None, None)
     return PairedMeasures(
         benchmark=base.benchmark,
@@ -140,6 +140,13 @@ def answered_by_both(base: Panel, after: Panel) -> tuple[Panel, Panel, int]:
         raise DataError(f"{base.dataset}, arm {base.factors.arm}: the engine failed on every item; sample it again")
     kept = np.flatnonzero(~lost)
     return base.at(kept), after.at(kept), sum(int((panel.replies == ERROR).sum()) for panel in (base, after))
+
+
+def soft_credit_of_both(base: Panel, after: Panel) -> list[tuple[FloatArray, FloatArray]]:
+    """margins.soft_credit of each panel, over the items that have all their margins in both."""
+    pair = [panel.margins[:, :, 0] for panel in (base, after)]
+    unknown = np.isnan(pair).any(axis=(0, 2))
+    return [soft_credit(np.where(unknown[:, None], np.nan, margins)) for margins in pair]
 
 
 def means_and_draws(

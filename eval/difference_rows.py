@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from benchmarks.errors import DataError
 from eval.accuracy import credit
 from eval.averages import averages_over
-from eval.changes import PairedMeasures, answered_by_both, paired_measures
+from eval.changes import PairedMeasures, answered_by_both, paired_measures, soft_credit_of_both
 from eval.dds import dds_pp
 from eval.intervals import percentile_interval, rng_for
-from eval.margins import soft_credit
 from eval.panels import Panel, refuse_unequal_items
 from eval.rows import known
 from eval.signflip import draws_p, swapped_sums
@@ -113,7 +112,7 @@ def compare(first: Panel, second: Panel, drawing: Drawing) -> Compared:
     measures = paired_measures(first, second, drawing.denominator, drawing.n_draws, drawing.seed)
     first, second, _ = answered_by_both(first, second)
     hard = [credit(panel.replies, drawing.denominator) for panel in (first, second)]
-    soft = [soft_credit(panel.margins[:, :, 0]) for panel in (first, second)]
+    soft = soft_credit_of_both(first, second)
     soft_swapped = None if measures.soft_acc is None else swapped_means(soft, drawing, first.dataset)
     return Compared(measures, swapped_means(hard, drawing, first.dataset), soft_swapped)
 

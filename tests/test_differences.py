@@ -133,6 +133,17 @@ def test_margins_have_a_difference_of_soft_dds_too() -> None:
     assert row.p == pytest.approx(2 / 32, abs=0.03)
 
 
+def test_soft_dds_is_over_the_items_with_margins_on_both_sides() -> None:
+    margins = np.array([[2.0, -1.0, 2.0, -1.0]] * 4 + [[2.0, -1.0, 9.0, 9.0]])
+    holed = margins.copy()
+    holed[4, 0] = np.nan
+    rows = judge_differences(
+        [made_judge(margin_panel(margins), name="a"), made_judge(margin_panel(holed), name="b")], DRAWING
+    )
+    row = only(rows, dataset="bbq", measure="soft_dds")
+    assert (row.first_pp, row.second_pp, row.difference_pp, row.p) == (0, 0, 0, 1)
+
+
 def test_the_p_keeps_its_level_for_judges_who_differ_in_accuracy_and_not_in_dds() -> None:
     rng = np.random.default_rng(0)
     n_tests, rejected = 300, 0
