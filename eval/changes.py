@@ -145,8 +145,8 @@ def answered_by_both(base: Panel, after: Panel) -> tuple[Panel, Panel, int]:
 def soft_credit_of_both(base: Panel, after: Panel) -> list[tuple[FloatArray, FloatArray]]:
     """margins.soft_credit of each panel, over the items that have all their margins in both."""
     pair = [panel.margins[:, :, 0] for panel in (base, after)]
-    unknown = np.isnan(pair).any(axis=(0, 2))
-    return [soft_credit(np.where(unknown[:, None], np.nan, margins)) for margins in pair]
+    unknown = np.stack([np.isnan(margins).any(axis=1) for margins in pair]).any(axis=0)
+    return [soft_credit(np.where(unknown.reshape(-1, 1), np.nan, margins)) for margins in pair]
 
 
 def means_and_draws(
