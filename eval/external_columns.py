@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.errors import DataError
-from benchmarks.unified.record import LONE_SURROGATE, shown
+from benchmarks.unified.record import shown
 from eval.external_files import COLUMNS, Absent, Batch
 from eval.external_replies import BadValue, replies_of
 from eval.spellings import (
@@ -26,6 +26,7 @@ from eval.spellings import (
 
 IntArray = NDArray[np.int32]
 NO_LABEL = -1
+LONGEST_NAME = 200
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,14 +75,14 @@ class Codes:
         return self.code_of_name[name]
 
     def name_of(self, value: object) -> str:
-        """What a value is called. Raises DataError when it names nothing."""
-        if value is None or value is Absent.FIELD or value == "":
+        """What a value is called, without outer spaces. Raises DataError when it names nothing."""
+        text = "" if value is None or value is Absent.FIELD else str(value).strip()
+        if not text:
             if self.default is None:
                 raise DataError("is absent" if value is Absent.FIELD else "is empty")
             return self.default
-        text = str(value)
-        if LONE_SURROGATE.search(text):
-            raise DataError(f"holds half a surrogate pair: {shown(text)}")
+        if not text.isprintable() or len(text) > LONGEST_NAME:
+            raise DataError(f"must be a name on one line of at most {LONGEST_NAME} characters, found {shown(text)}")
         return self.canonical(text)
 
 

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.records import Condition, Factors
+from benchmarks.render import own_labels
 from eval.dds import CONDITIONS
 from eval.external_checks import Items
 from eval.external_columns import NO_LABEL, CodedRows
@@ -83,17 +84,21 @@ def panel_of_rows(
     unread = {parser: np.zeros(shape, dtype=np.bool_) for parser in rows.unread}
     for parser, mask in unread.items():
         mask[position, columns, 0] = rows.unread[parser][members]
-    is_spoken_of = dataset in AIO_DATASETS or roles != MAIN_ROLES  # as in a run, where only r/AIO's factors name roles
-    return (
-        numbers,
-        Panel(
-            benchmark=dataset if dataset in OWN_BENCHMARKS else "dialdefer",
-            dataset=dataset,
-            factors=Factors(arm=arm, roles=roles if is_spoken_of else "", template=EXTERNAL),
-            item_ids=tuple(items.ids[number] for number in numbers.tolist()),
-            replies=replies,
-            unread=unread,
-            margins=np.broadcast_to(np.nan, shape),  # takes no memory: nobody has given any
-            hashes=np.broadcast_to(np.array("", dtype="<U16"), shape[:2]),
-        ),
+    panel = Panel(
+        benchmark=dataset if dataset in OWN_BENCHMARKS else "dialdefer",
+        dataset=dataset,
+        factors=factors_of(dataset, arm, roles),
+        item_ids=tuple(items.ids[number] for number in numbers.tolist()),
+        replies=replies,
+        unread=unread,
+        margins=np.broadcast_to(np.nan, shape),  # takes no memory: nobody has given any
+        hashes=np.broadcast_to(np.array("", dtype="<U16"), shape[:2]),
     )
+    return numbers, panel
+
+
+def factors_of(dataset: str, arm: str, roles: str) -> Factors:
+    """What a run's factors would be: only r/AIO's name the main roles, and each arm has its own speaker labels."""
+    speaker1, speaker2 = own_labels(dataset, arm)
+    named = dataset in AIO_DATASETS or roles != MAIN_ROLES
+    return Factors(arm=arm, roles=roles if named else "", template=EXTERNAL, speaker1=speaker1, speaker2=speaker2)
