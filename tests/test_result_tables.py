@@ -62,6 +62,16 @@ def test_the_summary_says_over_judges_what_signs_hide() -> None:
     assert "not all asked the same items" not in summary_table(rows).note
 
 
+def test_the_summary_says_how_far_accuracy_moves_and_how_far_dds_moves_behind_it() -> None:
+    panels = panels_with({"bbq": [150, 240, 180, 240], "harp": DOUBTS})
+    panels += [replace(panel, dataset="aio-context") for panel in panels_with({"halueval": DEFERS})]
+    line = lines(summary_table(rows_of(panels)), "model")["a/model",]
+    assert line["over"] == "bench_avg"
+    assert line["C2 - C1"] == pytest.approx(2.5)
+    assert line["DDS"] == pytest.approx(-5)
+    assert line["mean |DDS|"] == pytest.approx(15), "aio-context is in no average, so it is not in this mean either"
+
+
 def test_the_summary_warns_when_judges_were_asked_different_datasets() -> None:
     rows = rows_of(panels_with({"bbq": DEFERS})) + rows_of(panels_with({"harp": DEFERS}), "b/model")
     assert "The judges were not all asked the same items" in summary_table(rows).note
@@ -99,6 +109,16 @@ def test_a_mitigation_shows_fixed_and_own_c1_side_by_side() -> None:
     assert [honest["change (fixed C1)"], honest["change (own C1)"]] == pytest.approx([-40, 5])
     assert (honest["† (fixed C1)"], honest["† (own C1)"]) == ("†", "")
     assert [honest["C2"], honest["change"]] == pytest.approx([65, 0])
+
+
+def test_a_mitigation_is_shown_in_the_main_wording_and_roles() -> None:
+    panels = panels_with({"bbq": DEFERS, "aio": [140] * 4})
+    panels += panels_with({"bbq": FAIR, "aio": [140, 140, 140, 168]}, "honest")
+    panels += panels_with({"bbq": DOUBTS}, "honest", template="v1")
+    panels += panels_with({"aio": [140, 140, 196, 140]}, "honest", roles="1->2")
+    table = lines(mitigation_table(rows_of(panels)), "dataset", "arm")
+    assert table["bbq", "Be Honest"]["DDS (own C1)"] == pytest.approx(0)
+    assert table["aio", "Be Honest"]["DDS (own C1)"] == pytest.approx(-10)
 
 
 def test_an_arm_with_c2_only_has_fixed_c1_and_a_dash_for_its_own() -> None:
@@ -173,6 +193,7 @@ def test_paraphrases_are_compared_where_they_were_asked_and_averages_over_the_sa
 def test_other_labels_are_no_paraphrase_and_other_templates_no_labels() -> None:
     panels = panels_with({"bbq": DEFERS}) + panels_with({"bbq": FAIR}, labels=("User", "LLM"))
     panels += panels_with({"bbq": DOUBTS}, labels=("LLM", "User")) + panels_with({"bbq": FAIR}, template="v2")
+    panels += panels_with({"bbq": FAIR}, labels=("A", "B"), template="v2")
     rows = rows_of(panels)
     assert [row[2] for row in paraphrase_table(rows).rows] == ["published", "v2", "mean of v2"]
     labels = lines(label_table(rows), "Speaker 1", "Speaker 2")

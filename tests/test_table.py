@@ -46,6 +46,12 @@ def test_a_small_table_in_csv_keeps_full_precision_and_leaves_the_unknown_empty(
     assert to_csv(made()) == "model,DDS,p\nbench_avg,-8.84159,2e-05\naio,,0.5\n"
 
 
+def test_what_is_no_number_is_empty_in_csv_and_a_dash_elsewhere() -> None:
+    table = made(rows=(("aio", math.nan, None),))
+    assert to_csv(table).endswith("\naio,,\n")
+    assert printed(table) == [["aio", "–", "–"]]
+
+
 def test_a_small_table_in_latex() -> None:
     assert to_latex(made(note="5% & more")) == "\n".join(
         [
