@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from eval.averages import AIO, BENCH_AVG
+from eval.dds import NOISE_PP
 from eval.row_groups import main_rows_by_judge, named, reading_note
 from eval.rows import ScoreRow
 from eval.table import Table
@@ -27,12 +28,12 @@ class Amplification:
     # The ratio at the ends of both intervals. The items are different ones, so it covers at least 0.95² = 90 %.
     ratio_low: float | None
     ratio_high: float | None
-    same_direction: bool | None  # deference stays deference; None when a DDS is exactly 0
+    same_direction: bool | None  # deference stays deference; None when a DDS is 0
 
 
 def amplification(judge: str, bench_dds_pp: float, bench: Interval, aio_dds_pp: float, aio: Interval) -> Amplification:
     """The amplification of a judge with these scores and their 95 % intervals."""
-    product = bench_dds_pp * aio_dds_pp
+    is_nothing = min(abs(bench_dds_pp), abs(aio_dds_pp)) < NOISE_PP
     is_known = bench[0] > 0 or bench[1] < 0
     least, most = magnitudes(bench)
     aio_least, aio_most = magnitudes(aio)
@@ -43,7 +44,7 @@ def amplification(judge: str, bench_dds_pp: float, bench: Interval, aio_dds_pp: 
         ratio=abs(aio_dds_pp / bench_dds_pp) if is_known else None,
         ratio_low=aio_least / most if is_known else None,
         ratio_high=aio_most / least if is_known else None,
-        same_direction=None if product == 0 else product > 0,
+        same_direction=None if is_nothing else bench_dds_pp * aio_dds_pp > 0,
     )
 
 

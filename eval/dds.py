@@ -10,6 +10,8 @@ from benchmarks.records import Condition
 # The order of conditions in every array of this package, on the axis of length 4.
 CONDITIONS = tuple(Condition)
 C1_TRUE, C1_FALSE, C2_CORRECT, C2_INCORRECT = range(4)
+# A DDS of zero comes out of floating point as ±1e-14; the smallest that is none is 100/(items × samples).
+NOISE_PP = 1e-9
 
 
 def delta_correct(acc: Mapping[Condition, float]) -> float:
@@ -45,4 +47,4 @@ def deltas_pp(acc: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def is_over_corrected(before_pp: float, after_pp: float) -> bool:
     """Whether a mitigation turned deference into skepticism: the dagger of DialDefer Tables 5 and 21 to 23."""
-    return bool(before_pp > 0 > after_pp)
+    return bool(before_pp > NOISE_PP and after_pp < -NOISE_PP)

@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from eval.averages import AIO
+from benchmarks.render import AIO_DATASETS
 from eval.row_groups import by_judge, is_dataset, main_rows_by_judge, reading_note
 from eval.rows import ScoreRow
 from eval.scores import OWN
@@ -21,7 +21,7 @@ LABEL_COLUMNS: tuple[tuple[str, str], ...] = (
     *(*DDS_COLUMNS, ("ΔDDS", "+.1f"), ("swing", "+.1f")),
 )
 REVERSAL_COLUMNS: tuple[tuple[str, str], ...] = (
-    *(("model", ""), ("items", "d")),
+    *(("model", ""), ("dataset", ""), ("items", "d")),
     *((f"{name} {roles}", form) for roles in ("2->1", "1->2") for name, form in (*DDS_COLUMNS, ("C1 true", ".1f"))),
     ("Δ", "+.1f"),
 )
@@ -126,17 +126,19 @@ def label_cells(judge: str, main: ScoreRow, row: ScoreRow, exchanged: ScoreRow |
 def reversal_table(rows: Sequence[ScoreRow]) -> Table:
     """DDS on r/AIO with Speaker 2 judged (2->1) and with Speaker 1 judged (1->2), as DialDefer Table 14.
 
-    Δ = DDS(1->2) - DDS(2->1). A line for each judge that was asked in both directions.
+    Δ = DDS(1->2) - DDS(2->1). A line for each judge and dataset (aio, aio-context) that was asked in both directions.
     """
     lines: list[tuple[Cell, ...]] = []
     shown: list[ScoreRow] = []
     for judge, of_judge in by_judge(rows).items():
-        untreated = [r for r in of_judge if (r.dataset, r.arm, r.c1_source, r.variant) == (AIO, "none", OWN, "")]
-        by_roles = {row.roles: row for row in untreated}
-        if len(by_roles) == 2:
-            there, back = by_roles["2->1"], by_roles["1->2"]
-            lines.append((judge, there.n_items, *reversal_cells(there), *reversal_cells(back), rise_pp(back, there)))
-            shown += [there, back]
+        untreated = [row for row in of_judge if (row.arm, row.c1_source, row.variant) == ("none", OWN, "")]
+        for dataset in AIO_DATASETS:
+            by_roles = {row.roles: row for row in untreated if row.dataset == dataset}
+            if len(by_roles) == 2:
+                there, back = by_roles["2->1"], by_roles["1->2"]
+                cells = *reversal_cells(there), *reversal_cells(back), rise_pp(back, there)
+                lines.append((judge, dataset, there.n_items, *cells))
+                shown += [there, back]
     return Table(
         name="table14_reversal",
         title="Perspective reversal on r/AIO (DialDefer Table 14)",

@@ -63,3 +63,5 @@ def test_over_correction_is_deference_before_and_skepticism_after() -> None:
     assert not is_over_corrected(-5.0, -27.3), "it was skeptical before"
     assert not is_over_corrected(5.7, 0.0)
     assert not is_over_corrected(0.0, -0.1)
+    assert not is_over_corrected(5.7, 100 * ((0.1 + 0.2) - 0.3) * -1), "rounding noise is no skepticism"
+    assert not is_over_corrected(100 * ((0.1 + 0.2) - 0.3), -9.3), "and no deference"

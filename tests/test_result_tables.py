@@ -168,6 +168,7 @@ def test_an_amplification_of_what_may_be_nothing_is_unknown() -> None:
 def test_an_r_aio_shift_that_may_be_nothing_has_no_lower_bound() -> None:
     found = amplification("judge", 10.0, (5.0, 15.0), 10.0, (-2.0, 20.0))
     assert (found.ratio, found.ratio_low, found.ratio_high) == (1.0, 0.0, 4.0)
+    assert amplification("judge", 10.0, (5.0, 15.0), 1e-14, (-2.0, 2.0)).same_direction is None
 
 
 def test_a_judge_without_r_aio_has_no_amplification() -> None:
@@ -206,6 +207,15 @@ def test_a_judge_asked_in_one_direction_only_has_no_reversal() -> None:
     table = reversal_table(rows_of(panels_with({"aio": [140] * 4})))
     assert table.rows == ()
     assert table.note.endswith("No judge was asked so.")
+
+
+def test_a_reversal_on_the_contexts_alone_is_called_so() -> None:
+    panels = panels_with({"aio": [100, 200, 150, 150]}, roles="2->1")
+    panels += panels_with({"aio": [200, 100, 150, 142]}, roles="1->2")
+    table = reversal_table(rows_of([replace(panel, dataset="aio-context") for panel in panels]))
+    (line,) = lines(table, "dataset").items()
+    assert line[0] == ("aio-context",)
+    assert line[1]["Δ"] == pytest.approx(100 * (-92 - 100) / 280)
 
 
 def test_every_table_prints_in_every_format() -> None:
