@@ -20,6 +20,14 @@ def test_both_denominators_give_two_rows_a_key_and_the_default_one(tmp_path: Pat
     ]
 
 
+def test_scoring_by_both_denominators_at_once_changes_neither(tmp_path: Path) -> None:
+    rows = [*verdict_rows("bbq"), *verdict_rows("gpqa")]
+    rows[2]["choice"] = None
+    both = scores_of(tmp_path, rows, "--denominator", "both")
+    apart = [scores_of(tmp_path, rows, "--denominator", denominator) for denominator in ("published", "answered")]
+    assert both == [*apart[0], *apart[1]]
+
+
 def test_files_and_runs_are_told_apart_by_suffix_and_never_mixed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

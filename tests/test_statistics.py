@@ -11,9 +11,10 @@ from benchmarks.errors import DataError
 from benchmarks.records import Condition, Factors
 from eval.accuracy import credit, discordant, flips, is_saturated, majority
 from eval.averages import averages_over
-from eval.intervals import percentile_interval, resampled_sums, sums_by_index
+from eval.dds import dds_pp
+from eval.intervals import percentile_interval, resampled_dds, resampled_means, resampled_sums, sums_by_index
 from eval.margins import accept_probability, auc, soft_credit
-from eval.mcnemar import mcnemar_p
+from eval.mcnemar import float_tail, mcnemar_p, whole_tail
 from eval.panels import ACCEPT, ERROR, REJECT, TIE, UNREADABLE, panels_of
 from eval.verdicts import Verdict
 
@@ -96,6 +97,11 @@ def test_mcnemar_without_a_discordant_pair_is_one_and_with_thousands_is_a_number
     assert mcnemar_p(5_000, 5_001) == pytest.approx(1.0, abs=0.01)
 
 
+@pytest.mark.parametrize(("k", "n"), [(1001, 2002), (1001, 4000), (1500, 3300), (5000, 10_300), (9000, 18_001)])
+def test_mcnemar_over_many_pairs_agrees_with_whole_numbers(k: int, n: int) -> None:
+    assert float_tail(k, n) == pytest.approx(whole_tail(k, n), rel=1e-10)
+
+
 def test_drawing_kinds_and_drawing_indices_have_the_same_distribution() -> None:
     rng = np.random.default_rng(0)
     columns = (rng.random((200, 4)) < [0.3, 0.6, 0.9, 0.5]).astype(float)
@@ -103,6 +109,27 @@ def test_drawing_kinds_and_drawing_indices_have_the_same_distribution() -> None:
     by_index = sums_by_index(columns, 4000, np.random.default_rng(2))
     np.testing.assert_allclose(by_kind.mean(axis=0), by_index.mean(axis=0), rtol=0.01)
     np.testing.assert_allclose(np.cov(by_kind.T), np.cov(by_index.T), rtol=0.15, atol=2.5)
+
+
+@pytest.mark.parametrize("n_items", [20, 300])
+def test_draws_of_dds_are_those_of_its_four_accuracies(n_items: int) -> None:
+    earned = (np.random.default_rng(0).random((n_items, 4)) < [0.3, 0.6, 0.9, 0.5]).astype(float)
+    counted = np.ones_like(earned)
+    at_once = resampled_dds(earned, counted, 8000, np.random.default_rng(1))
+    by_four = dds_pp(resampled_means(earned, counted, 8000, np.random.default_rng(2)))
+    assert at_once.mean() == pytest.approx(by_four.mean(), abs=0.05 * by_four.std())
+    assert at_once.std() == pytest.approx(by_four.std(), rel=0.05)
+    assert np.quantile(at_once, [0.025, 0.975]) == pytest.approx(
+        np.quantile(by_four, [0.025, 0.975]), abs=0.2 * by_four.std()
+    )
+
+
+def test_draws_where_an_item_does_not_count_leave_it_out() -> None:
+    earned, counted = np.array([[1.0, 0, 1, 0]] * 50 + [[0.0, 0, 0, 0]]), np.ones((51, 4))
+    counted[50, 0] = 0
+    draws = resampled_dds(earned, counted, 500, np.random.default_rng(0))
+    assert draws.max() == pytest.approx(0), "C2_Correct can only lose by the item that C1_True does not count"
+    assert draws.min() < 0
 
 
 def test_the_interval_is_paired_so_a_constant_shift_has_no_width() -> None:
