@@ -86,7 +86,7 @@ def is_built(root: Path) -> bool:
 def read_manifest(root: Path) -> dict[str, Any]:
     """The manifest of a built folder. Raises DataError when it is absent, damaged or of another format."""
     path = root / MANIFEST_FILE
-    way_out = "build the folder anew with `evenhand build unified`"
+    way_out = f"remove {path} and run the same `evenhand build unified` again"
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
         Manifest.model_validate(manifest)

@@ -23,9 +23,9 @@ def build_small(folder: Path, *names: str, n_test: int = 9, scale: float = 0.02)
 def request(out: Path, raw: Path, names: Sequence[str], *, n_test: int | None = None, seed: int = 42) -> Request:
     """What to build: with n_test a new draw, without it the published split."""
     sizes = {name: n_test or DATASETS[name].n_test for name in names if drawn(name)}
-    split = Split(kind="resample" if n_test else "published", seed=seed, sizes=sizes)
+    split = Split(kind="resample" if n_test else "published", seed=seed, sizes=sizes, any_revision=True)
     chosen = tuple(name for name in DATASETS if name in names)
-    return Request(out=out, raw=raw, datasets=chosen, split=split, any_revision=True)
+    return Request(out=out, raw=raw, datasets=chosen, split=split)
 
 
 def drawn(name: str) -> bool:

@@ -22,6 +22,7 @@ from benchmarks.unified.build import build
 from benchmarks.unified.catalogue import DATASETS, NINE
 from benchmarks.unified.command import main, request_from
 from benchmarks.unified.raw import json_records
+from benchmarks.unified.release import digits_of
 from benchmarks.unified.splits import published_ids
 from tests.built_folder import build_small, request, write_release
 from tests.unified_files import write_raw
@@ -121,19 +122,37 @@ def test_the_published_split_is_the_published_ids_in_order_from_the_publishers_f
         assert manifest["contents"][name]["test_from"] == "publisher"
 
 
-def test_the_authors_own_test_records_are_taken_where_they_are_and_differences_are_named(tmp_path):
+def test_the_authors_own_test_records_are_taken_where_they_are_and_differences_are_named(tmp_path, monkeypatch):
     write_raw(tmp_path / "raw", datasets=["gpqa"])
     build(request(tmp_path / "a", tmp_path / "raw", ["gpqa"]))
     released = items_of(tmp_path / "a", "gpqa", "test")
     released[3] = replace(released[3], correct_answer="another apostrophe")
     write_release(tmp_path / "raw" / "release", "gpqa", released)
-    manifest = build(request(tmp_path / "b", tmp_path / "raw", ["gpqa"]))
+    made_digests = {"gpqa": "".join(map(digits_of, released))}
+    monkeypatch.setattr("benchmarks.unified.release.published_digests", lambda: made_digests)
+    wanted = request(tmp_path / "b", tmp_path / "raw", ["gpqa"])
+    manifest = build(replace(wanted, split=replace(wanted.split, any_revision=False)))
     assert items_of(tmp_path / "b", "gpqa", "test") == released
     assert manifest["contents"]["gpqa"]["test_from"] == "release"
     assert manifest["contents"]["gpqa"]["test_differs"] == {"correct_answer": [released[3].item_id]}
     write_release(tmp_path / "raw" / "release", "gpqa", released[:-1])
     with pytest.raises(DataError, match=r"released test split of gpqa .133 items. is not the published one"):
         build(request(tmp_path / "c", tmp_path / "raw", ["gpqa"]))
+
+
+@pytest.mark.parametrize("from_release", [True, False])
+def test_files_whose_published_ids_ask_something_else_are_refused(tmp_path, from_release):
+    write_raw(tmp_path / "raw", datasets=["gpqa"])
+    wanted = request(tmp_path / "out", tmp_path / "raw", ["gpqa"])
+    if from_release:
+        build(request(tmp_path / "a", tmp_path / "raw", ["gpqa"]))
+        write_release(tmp_path / "raw" / "release", "gpqa", items_of(tmp_path / "a", "gpqa", "test"))
+        wanted = replace(wanted, test_only=True)
+    says = (
+        "is not as published; fetch revision" if from_release else "134 of the published test ids .* ask something else"
+    )
+    with pytest.raises(DataError, match=says):
+        build(replace(wanted, split=replace(wanted.split, any_revision=False)))
 
 
 def test_variants_go_where_the_question_goes_that_they_vary(tmp_path):
@@ -230,7 +249,8 @@ def test_the_published_split_loads_as_2964_and_280_items_whose_answers_and_chats
     raw.mkdir()
     (raw / "release").symlink_to(PUBLISHED)
     everything = [dataset.name for dataset in NINE] + ["aio-context"]
-    build(replace(request(tmp_path / "out", raw, everything), test_only=True))
+    wanted = request(tmp_path / "out", raw, everything)
+    build(replace(wanted, test_only=True, split=replace(wanted.split, any_revision=False)))
     n_same = 0
     for name in everything:
         items = load_items([DatasetSpec(dataset=name, root=tmp_path / "out")])

@@ -1,7 +1,7 @@
 """Pools → test and train tables without leaks, and a manifest that says what everything was made of."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from benchmarks.published import FILES
 from benchmarks.records import Item
 from benchmarks.unified.dataset import Dataset
 from benchmarks.unified.pool import Pool
-from benchmarks.unified.release import differences, released_test_items
+from benchmarks.unified.release import RELEASE, differences, released_test_items
 from benchmarks.unified.source_record import SourceFile
 from benchmarks.unified.splits import published_ids, published_split, resample
 
@@ -28,6 +28,7 @@ class Split:
     kind: str  # "published" or "resample"
     seed: int  # of resample
     sizes: Mapping[str, int]  # test items by dataset; of resample
+    any_revision: bool = False  # published ids may stand for other questions, which are counted
 
 
 @dataclass(slots=True, kw_only=True)
@@ -50,7 +51,8 @@ def choose_test(pool: Pool, split: Split, release: Path | None, others: Mapping[
     release: the authors' released records, which are the standard for the published split where they are at hand.
     others: what is assembled already, for a dataset of variants that is split as another one is.
     """
-    dataset, test_from = pool.dataset, "publisher"
+    dataset = pool.dataset
+    test_from = "release" if dataset.origin is RELEASE else "publisher"
     held: list[Item] = []
     differing: dict[str, list[str]] = {}
     if dataset.follows:
@@ -59,22 +61,37 @@ def choose_test(pool: Pool, split: Split, release: Path | None, others: Mapping[
         bases = {item.item_id for item in others[dataset.follows].test}
         test = [item for item in pool.items() if item.meta[VARIANT_OF] in bases]
     elif split.kind == "resample":
-        test = pool.chosen(
-            pool.index if dataset.evaluation_only else resample(pool.index, split.sizes[dataset.name], split.seed)
-        )
+        try:
+            test = pool.chosen(
+                pool.index if dataset.evaluation_only else resample(pool.index, split.sizes[dataset.name], split.seed)
+            )
+        except DataError as error:
+            raise DataError(f"{dataset.name}: {error}") from None
     else:
         test = pool.chosen(published_split(dataset.name, pool.index))
+        differing = differences(dataset.name, test)
+        refuse_others(dataset.name, differing.get("question", []), split)
         if release is not None and dataset.name in FILES:
-            held, test, test_from = test, released_test_items(dataset, release), "release"
-            differing = differences(test, {item.item_id: item for item in held})
+            held, test_from = test, "release"
+            test = released_test_items(dataset, release, any_revision=split.any_revision)
     return Assembled(dataset=dataset, pool=pool, test=test, test_from=test_from, held=held, differing=differing)
 
 
-def released_test(dataset: Dataset, release: Path) -> Assembled:
+def refuse_others(dataset: str, differing: Sequence[str], split: Split) -> None:
+    """Raises DataError when published ids stand for other questions in the publisher's files: ids are line numbers."""
+    if differing and not split.any_revision:
+        raise DataError(
+            f"{dataset}: {len(differing)} of the published test ids (first: '{differing[0]}') ask something else in "
+            "the publisher's files: another split or revision of it. Fetch it anew; --any-revision takes it as it is"
+        )
+
+
+def released_test(dataset: Dataset, release: Path, split: Split) -> Assembled:
     """A dataset's released test items alone, without the publisher's files."""
     if dataset.name not in published_ids():
         raise DataError(f"{dataset.name}: is not in the authors' release; leave it out, or build without --test-only")
-    return Assembled(dataset=dataset, pool=None, test=released_test_items(dataset, release), test_from="release")
+    test = released_test_items(dataset, release, any_revision=split.any_revision)
+    return Assembled(dataset=dataset, pool=None, test=test, test_from="release")
 
 
 def write_split(folder: Path, parts: Mapping[str, Assembled]) -> None:

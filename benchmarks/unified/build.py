@@ -40,7 +40,6 @@ class Request:
     datasets: tuple[str, ...]
     split: Split
     test_only: bool = False  # the authors' released test items and nothing else
-    any_revision: bool = False  # take files whose checksum is not the pinned one
     hosts: Hosts | None = None  # where to download from; None: the publishers' own
     tokenizers: tuple[str, ...] = ()  # whose counts of over-long items the quality report shows
 
@@ -117,7 +116,7 @@ def gather(request: Request) -> dict[str, list[SourceFile]]:
     release_at_hand = request.raw is None or (raw / RELEASE_FOLDER).is_dir()
     if request.test_only or (request.split.kind == "published" and release_at_hand):
         needed[RELEASE_FOLDER] = RELEASE
-    if request.any_revision:
+    if request.split.any_revision:
         needed = {folder: replace(origin, sha256={}) for folder, origin in needed.items()}
     if request.raw is not None:
         return {folder: source_files(origin, raw / folder, name=folder) for folder, origin in needed.items()}
@@ -141,7 +140,8 @@ def finished(request: Request, sources: Mapping[str, Sequence[SourceFile]]) -> d
     elif manifest["converters"] != CONVERTER_VERSION:
         what = "made with other converters"
     elif not extends(request.recorded, manifest):
-        what = "of another split or more datasets"
+        of = manifest["split"]
+        what = f"of another split or more datasets ({of['kind']}, seed {of['seed']}: {', '.join(manifest['datasets'])})"
     elif (RELEASE_FOLDER in now) != (RELEASE_FOLDER in then):
         was = "was" if RELEASE_FOLDER in then else "was not"
         what = f"for which the authors' release {was} at hand (RAW/{RELEASE_FOLDER}), so its test items may differ"
@@ -173,7 +173,7 @@ def assemble(request: Request, sources: Mapping[str, Sequence[SourceFile]]) -> d
     for name in request.datasets:
         dataset = DATASETS[name]
         if request.test_only:
-            parts[name] = released_test(dataset, raw / RELEASE_FOLDER)
+            parts[name] = released_test(dataset, raw / RELEASE_FOLDER, request.split)
             continue
         checksums = {file.name: file.sha256 for file in sources[dataset.folder or name]}
         pool = build_pool(dataset, dataset.raw_folder(raw), pool_table(request.out, name), checksums)

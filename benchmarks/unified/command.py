@@ -12,7 +12,7 @@ from benchmarks.unified.catalogue import DATASETS, DEFAULT
 from benchmarks.unified.listing import list_text
 from benchmarks.unified.push import push_to_hub
 from benchmarks.unified.splits import SEED, sizes_from
-from benchmarks.unified.table8 import table8_text
+from benchmarks.unified.table8 import notes_on, table8_text
 
 EXAMPLES = """examples:
   evenhand build unified --list                                what will be fetched, under which licences
@@ -29,7 +29,7 @@ def main(argv: Sequence[str]) -> None:
     if words.list:
         print(list_text(DATASETS.values()))
         return
-    if words.out is None:
+    if words.out is None or words.out == Path():
         raise ConfigError("say where to build: --out data/unified (--list shows what would be fetched)")
     if words.public and not words.push_to_hub:
         raise ConfigError("--public goes with --push-to-hub")
@@ -47,6 +47,8 @@ def main(argv: Sequence[str]) -> None:
         return
     for name, found in manifest["contents"].items():
         print(f"{name:<14} train {found['n_train']:>7,}   test {found['n_test']:>5,} (from the {found['test_from']})")
+    for note in notes_on(manifest):
+        print(note)
     print(f"{words.out}: done. quality.md says what the items are like; --stats compares with the paper's Table 8")
 
 
@@ -108,13 +110,12 @@ def request_from(words: argparse.Namespace) -> Request:
     sizes = {name: DATASETS[name].n_test for name in drawn}
     if words.split == "resample":
         sizes = sizes_from(words.size, sizes)
-    split = Split(kind=words.split, seed=words.seed, sizes=sizes)
+    split = Split(kind=words.split, seed=words.seed, sizes=sizes, any_revision=words.any_revision)
     return Request(
         out=words.out,
         raw=words.raw,
         datasets=names,
         split=split,
         test_only=words.test_only,
-        any_revision=words.any_revision,
         tokenizers=tuple(words.tokenizer),
     )

@@ -19,12 +19,11 @@ def table8_text(manifest: Mapping[str, Any]) -> str:
     """The table in plain text: built and (paper) for pool, train and test; below it, what differs and why."""
     contents: Mapping[str, Any] = manifest["contents"]
     heads = "".join(f"{name:>{width}} {'(paper)':>9}" for name, width in COLUMNS.items())
-    lines, notes = [f"{'dataset':<14}{heads}  strata of the test split"], list[str]()
+    lines, notes = [f"{'dataset':<14}{heads}  strata of the test split"], notes_on(manifest)
     for name, found in contents.items():
         dataset = DATASETS[name]
         paper = (dataset.n_total, dataset.n_total - dataset.n_test, dataset.n_test) if in_paper(dataset) else NOT_THERE
         lines.append(f"{row(name, built(found), paper)}  {strata_text(found['strata'])}".rstrip())
-        notes += [f"{name}: {note}" for note in explain(name, found)]
     if all(dataset.name in contents for dataset in NINE):
         columns = zip(*(built(contents[dataset.name]) for dataset in NINE), strict=True)
         sums = [None if None in column else sum(filter(None, column)) for column in columns]
@@ -33,6 +32,11 @@ def table8_text(manifest: Mapping[str, Any]) -> str:
         lines.append(row("nine together", sums, paper))
         notes.append(f"train total: the paper prints {PAPER_TRAIN_TOTAL:,}, but its rows add up to {printed:,}")
     return "\n".join([*lines, "", *notes]).rstrip()
+
+
+def notes_on(manifest: Mapping[str, Any]) -> list[str]:
+    """What a user should know of each dataset as built, one line each."""
+    return [f"{name}: {note}" for name, found in manifest["contents"].items() for note in explain(name, found)]
 
 
 def in_paper(dataset: Dataset) -> bool:
@@ -74,6 +78,9 @@ def explain(name: str, found: Mapping[str, Any]) -> list[str]:
     for field, ids in found["test_differs"].items():
         few = ", ".join(ids[:3]) + (", ..." if len(ids) > 3 else "")
         why = KNOWN_DIFFERENCES.get(name, "")
-        items = f"{len(ids)} test item{'s' * (len(ids) > 1)}"
-        notes.append(f"the {field} of {items} is the release's, not the publisher's ({few}){why}")
+        items = f"{len(ids)} test item{'s' * (len(ids) > 1)} ({few})"
+        taken = "the release's" if found["test_from"] == "release" else "the publisher's, not the published one"
+        notes.append(
+            f"the {field} of {items} differs between the release and the publisher's files{why}; it is {taken}"
+        )
     return notes
