@@ -1,13 +1,11 @@
-"""What the wording does to DDS: paraphrases (DialDefer Table 15), speaker labels (Figure 7), roles (Table 14)."""
+"""What the wording does to DDS: paraphrases (DialDefer Table 15) and speaker labels (Figure 7)."""
 
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from benchmarks.render import AIO_DATASETS
 from eval.row_groups import by_judge, is_dataset, main_rows_by_judge, reading_note
 from eval.rows import ScoreRow
-from eval.scores import OWN
 from eval.table import Cell, Table
 
 PARAPHRASES = ("v1", "v2", "v3")  # templates of appendix D
@@ -19,11 +17,6 @@ PARAPHRASE_COLUMNS: tuple[tuple[str, str], ...] = (
 LABEL_COLUMNS: tuple[tuple[str, str], ...] = (
     *(("model", ""), ("dataset", ""), ("Speaker 1", ""), ("Speaker 2", ""), ("items", "d"), ("C2", ".1f")),
     *(*DDS_COLUMNS, ("ΔDDS", "+.1f"), ("swing", "+.1f")),
-)
-REVERSAL_COLUMNS: tuple[tuple[str, str], ...] = (
-    *(("model", ""), ("dataset", ""), ("items", "d")),
-    *((f"{name} {roles}", form) for roles in ("2->1", "1->2") for name, form in (*DDS_COLUMNS, ("C1 true", ".1f"))),
-    ("Δ", "+.1f"),
 )
 
 
@@ -121,37 +114,6 @@ def label_cells(judge: str, main: ScoreRow, row: ScoreRow, exchanged: ScoreRow |
         *(row.dds_pp, row.dds_ci_low_pp, row.dds_ci_high_pp),
         *(None if row is main else rise_pp(row, main), rise_pp(row, exchanged) if exchanged else None),
     )
-
-
-def reversal_table(rows: Sequence[ScoreRow]) -> Table:
-    """DDS on r/AIO with Speaker 2 judged (2->1) and with Speaker 1 judged (1->2), as DialDefer Table 14.
-
-    Δ = DDS(1->2) - DDS(2->1). A line for each judge and dataset (aio, aio-context) that was asked in both directions.
-    """
-    lines: list[tuple[Cell, ...]] = []
-    shown: list[ScoreRow] = []
-    for judge, of_judge in by_judge(rows).items():
-        untreated = [row for row in of_judge if (row.arm, row.c1_source, row.variant) == ("none", OWN, "")]
-        for dataset in AIO_DATASETS:
-            by_roles = {row.roles: row for row in untreated if row.dataset == dataset}
-            if len(by_roles) == 2:
-                there, back = by_roles["2->1"], by_roles["1->2"]
-                cells = *reversal_cells(there), *reversal_cells(back), rise_pp(back, there)
-                lines.append((judge, dataset, there.n_items, *cells))
-                shown += [there, back]
-    return Table(
-        name="table14_reversal",
-        title="Perspective reversal on r/AIO (DialDefer Table 14)",
-        columns=tuple(name for name, _ in REVERSAL_COLUMNS),
-        rows=tuple(lines),
-        formats=tuple(form for _, form in REVERSAL_COLUMNS),
-        note=f"2->1: Speaker 2, who wrote the post, judges Speaker 1. Δ: DDS 1->2 minus DDS 2->1. {note_of(shown)}",
-    )
-
-
-def reversal_cells(row: ScoreRow) -> tuple[Cell, ...]:
-    """One direction's cells."""
-    return row.dds_pp, row.dds_ci_low_pp, row.dds_ci_high_pp, row.acc_c1_true
 
 
 def beside_main(

@@ -9,7 +9,9 @@ import statistics
 
 import pytest
 
-from eval.wording_tables import paraphrase_table, reversal_table
+from eval.judges import Judge
+from eval.reversal import reversal_table, reversals
+from eval.wording_tables import paraphrase_table
 from tests.paper_figures import GEMMA, N_NULLS, agrees, counts_of_table_20, golden, lines, panels_with, scores_of
 
 EXCEPTIONS = {
@@ -39,7 +41,8 @@ def test_table_14_is_reproduced_from_the_dds_of_both_directions(row: dict[str, s
     model = row["model"]
     panels = panels_with({"aio": counts_of_table_20(model)["aio"]}, roles="2->1")
     panels += panels_with({"aio": [250, 30, 250 + round(float(row["dds_1to2_pp"]) * 2.8), 30]}, roles="1->2")
-    line = lines(reversal_table(scores_of(model, panels)), "model")[model,]
+    judge = Judge(name=model, model=model, panels=tuple(panels), labels={})
+    line = lines(reversal_table(reversals([judge], n_draws=20, seed=1)), "model")[model,]
     for column, name in (("dds_2to1_pp", "DDS 2->1"), ("dds_1to2_pp", "DDS 1->2"), ("delta_pp", "Δ")):
         assert agrees(line[name], row[column]) != (("14", model, column) in EXCEPTIONS), f"{column}: {line[name]}"
 

@@ -10,9 +10,10 @@ from eval.domain_tables import domain_table, mean_shift, summary_table
 from eval.judges import Judge
 from eval.mitigation_tables import mitigation_summary_table, mitigation_table, with_arms
 from eval.panels import ERROR, Panel
+from eval.reversal import Reversal, reversals
 from eval.rows import ScoreRow
 from eval.table import to_csv, to_latex, to_markdown
-from eval.wording_tables import label_table, paraphrase_table, reversal_table, spread
+from eval.wording_tables import label_table, paraphrase_table, spread
 from tests.paper_figures import lines, panels_with, scores_of
 
 # Right answers of a judge that defers (DDS +20 on 300 items), of one that is fair, and of one that is skeptical.
@@ -203,26 +204,38 @@ def test_other_labels_are_no_paraphrase_and_other_templates_no_labels() -> None:
     assert [line["swing"] for line in labels.values()] == [None, pytest.approx(20), pytest.approx(-20)]
 
 
+def reversed_judge(panels: list[Panel]) -> list[Reversal]:
+    judge = Judge(name="judge", model="a/model", panels=tuple(panels), labels={})
+    return reversals([judge], n_draws=200, seed=1)
+
+
 def test_a_judge_asked_in_one_direction_only_has_no_reversal() -> None:
-    table = reversal_table(rows_of(panels_with({"aio": [140] * 4})))
-    assert table.rows == ()
-    assert table.note.endswith("No judge was asked so.")
+    assert reversed_judge(panels_with({"aio": [140] * 4, "bbq": FAIR}, roles="2->1")) == []
 
 
-def test_a_reversal_on_the_contexts_alone_is_called_so() -> None:
+def test_a_reversal_is_paired_by_item_and_says_on_what_data() -> None:
     panels = panels_with({"aio": [100, 200, 150, 150]}, roles="2->1")
     panels += panels_with({"aio": [200, 100, 150, 142]}, roles="1->2")
-    table = reversal_table(rows_of([replace(panel, dataset="aio-context") for panel in panels]))
-    (line,) = lines(table, "dataset").items()
-    assert line[0] == ("aio-context",)
-    assert line[1]["Δ"] == pytest.approx(100 * (-92 - 100) / 280)
+    (found,) = reversed_judge([replace(panel, dataset="aio-context") for panel in panels])
+    assert (found.dataset, found.n_items) == ("aio-context", 280)
+    assert found.difference_pp == pytest.approx(100 * (-92 - 100) / 280)
+    assert found.difference_ci is not None
+    assert found.difference_pp is not None
+    assert found.difference_ci[0] < found.difference_pp < found.difference_ci[1]
+    assert [found.main_acc_c1_true, found.reversed_acc_c1_true] == pytest.approx([100 * 100 / 280, 100 * 200 / 280])
+
+
+def test_directions_over_different_items_are_refused() -> None:
+    there, back = (panels_with({"aio": [140] * 4}, roles=roles)[0] for roles in ("2->1", "1->2"))
+    with pytest.raises(DataError, match=r"1 item \(aio-0279\) has been judged on one side only"):
+        reversed_judge([there, back.at(range(279))])
 
 
 def test_every_table_prints_in_every_format() -> None:
     panels = panels_with({"bbq": DEFERS, "aio": [100, 200, 150, 150]}) + panels_with({"bbq": DOUBTS}, "honest")
     rows = rows_of(panels)
     makers = (domain_table, summary_table, mitigation_table, mitigation_summary_table, amplification_table)
-    for maker in (*makers, paraphrase_table, label_table, reversal_table):
+    for maker in (*makers, paraphrase_table, label_table):
         table = maker(rows)
         assert all(table.columns[0] in text for text in (to_markdown(table), to_csv(table), to_latex(table)))
 
