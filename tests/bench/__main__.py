@@ -7,7 +7,13 @@ Each comparison runs in a process of its own, one after the other, so that none 
 import subprocess
 import sys
 
-PARTS = ("tests.bench.build", "tests.bench.planning", "tests.bench.sampling", "tests.bench.training")
+PARTS = (
+    "tests.bench.build",
+    "tests.bench.scoring",
+    "tests.bench.planning",
+    "tests.bench.sampling",
+    "tests.bench.training",
+)
 
 
 def main() -> int:
