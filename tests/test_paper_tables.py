@@ -6,7 +6,8 @@ equals the printed one to its last digit, or it is listed in golden/dialdefer_ex
 and then it differs, and the reason gives what is printed:
 
 rounded  the paper computes on with figures that are already rounded
-nulls    two unreadable replies of Gemma to C1_False on r/AIO count as right in its accuracies and as wrong in its DDS
+nulls    Gemma's 75.7 % on C1_False of r/AIO are 212 items, its DDS all follow from 210: unreadable replies, counted in
+         two ways
 
 Tables 14 and 15 are in test_paper_wordings.py, the abstract's figures in test_paper_text.py.
 """

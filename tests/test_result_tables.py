@@ -211,6 +211,7 @@ def reversed_judge(panels: list[Panel]) -> list[Reversal]:
 
 def test_a_judge_asked_in_one_direction_only_has_no_reversal() -> None:
     assert reversed_judge(panels_with({"aio": [140] * 4, "bbq": FAIR}, roles="2->1")) == []
+    assert reversed_judge(panels_with({"aio": [140] * 4}, roles="1->2")) == []
 
 
 def test_a_reversal_is_paired_by_item_and_says_on_what_data() -> None:
