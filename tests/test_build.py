@@ -5,31 +5,24 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from benchmarks.errors import ConfigError, DataError
 from benchmarks.item_table import read_items
-from benchmarks.published import published_records
-from benchmarks.records import Condition, Item
-from benchmarks.render import render
+from benchmarks.records import Item
 from benchmarks.sources import DatasetSpec, load_items
 from benchmarks.unified.build import build
 from benchmarks.unified.catalogue import DATASETS, NINE
 from benchmarks.unified.command import main, request_from
-from benchmarks.unified.raw import json_records
 from benchmarks.unified.release import digits_of
 from benchmarks.unified.splits import published_ids
 from tests.built_folder import build_small, request, write_release
 from tests.unified_files import write_raw
 
 ROOT = Path(__file__).resolve().parents[1]
-PUBLISHED = ROOT.parent / "shared" / "data" / "published"
-needs_published = pytest.mark.skipif(not PUBLISHED.exists(), reason=f"the published data is not at {PUBLISHED}")
 
 
 def items_of(root: Path, dataset: str, split: str) -> list[Item]:
@@ -241,49 +234,6 @@ def test_a_build_that_was_killed_is_continued_to_the_same_tables(small, tmp_path
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=120)
     first, second = (json.loads((root / "manifest.json").read_text())["files"] for root in (small, out))
     assert {name: facts["sha256"] for name, facts in first.items()} == {n: f["sha256"] for n, f in second.items()}
-
-
-@needs_published
-def test_the_published_split_loads_as_2964_and_280_items_whose_answers_and_chats_are_the_published_ones(tmp_path):
-    raw = tmp_path / "raw"
-    raw.mkdir()
-    (raw / "release").symlink_to(PUBLISHED)
-    everything = [dataset.name for dataset in NINE] + ["aio-context"]
-    wanted = request(tmp_path / "out", raw, everything)
-    build(replace(wanted, test_only=True, split=replace(wanted.split, any_revision=False)))
-    n_same = 0
-    for name in everything:
-        items = load_items([DatasetSpec(dataset=name, root=tmp_path / "out")])
-        for item, record in zip(items, released_rows(name), strict=True):
-            answers = (record["chosen_correct_answer"], record["chosen_incorrect_answer"])
-            n_same += (item.item_id, item.correct_answer, item.incorrect_answer) == (record["id"], *answers) and (
-                chats(item) == chats_in(record)
-            )
-    assert n_same == 3244
-
-
-def released_rows(dataset: str) -> list[Mapping[str, Any]]:
-    """The released records as they are."""
-    if dataset == "aio-context":
-        return [record.values for record in json_records(PUBLISHED / "aio" / "finalAIOdata_experiment_ready.jsonl")]
-    return [record.values for record in published_records(dataset, PUBLISHED)]
-
-
-def chats(item: Item) -> tuple[object, object]:
-    """What stands between the chat log's marks in the two C2 prompts; r/AIO's dialogue, which is redacted."""
-    if item.dataset == "aio-context":
-        return item.meta["dialogue"], item.context
-    texts = [
-        render(item, condition).messages[0].content for condition in (Condition.C2_CORRECT, Condition.C2_INCORRECT)
-    ]
-    first, second = (text.split("<<<CHATLOG>>>\n")[1].split("\n<<<END_CHATLOG>>>")[0] for text in texts)
-    return first, second
-
-
-def chats_in(record: Mapping[str, Any]) -> tuple[object, object]:
-    if record["dataset"] == "aio":
-        return record["c2_input"], record["context"]
-    return record["correct_chat"], record["incorrect_chat"]
 
 
 def test_words_that_do_not_go_together_are_refused():
