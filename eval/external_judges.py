@@ -10,7 +10,7 @@ from eval.external_checks import Items
 from eval.external_columns import NO_LABEL, CodedRows
 from eval.judges import Judge
 from eval.panels import ABSENT, Panel, refuse_holes
-from eval.spellings import AIO_DATASETS, LABELS, MAIN_ROLES, item_key
+from eval.spellings import AIO_DATASETS, ARM_NONE, LABELS, MAIN_ROLES, item_key
 
 EXTERNAL = "external"  # the template of what was not asked by us
 GROUP_COLUMNS = ("model", "dataset", "arm", "roles")
@@ -20,16 +20,14 @@ OWN_BENCHMARKS = ("pocket",)  # datasets that are a benchmark of their own; all 
 def items_of(rows: CodedRows) -> Items:
     """The items of the rows. Spellings of one id (see spellings.item_key) are one item, called as it was first."""
     datasets, given = rows.names["dataset"], rows.names["item_id"]
-    pairs, first, of_row = np.unique(
-        rows.codes["dataset"].astype(np.int64) * len(given) + rows.codes["item_id"],
-        return_index=True,
-        return_inverse=True,
+    pairs, of_row = np.unique(
+        rows.codes["dataset"].astype(np.int64) * len(given) + rows.codes["item_id"], return_inverse=True
     )
     number_of: dict[tuple[int, str], int] = {}
     ids: list[str] = []
     number_of_pair = np.empty(len(pairs), dtype=np.int64)
-    for pair in np.argsort(first).tolist():
-        dataset, item = divmod(int(pairs[pair]), len(given))
+    for pair, code in enumerate(pairs.tolist()):
+        dataset, item = divmod(code, len(given))
         key = dataset, item_key(datasets[dataset], given[item])
         if key not in number_of:
             number_of[key] = len(ids)
@@ -50,15 +48,21 @@ def groups_of(rows: CodedRows) -> NDArray[np.int64]:
 
 
 def judges_of(rows: CodedRows, items: Items, groups: NDArray[np.int64]) -> list[Judge]:
-    """A judge for each model, its panels in order of first appearance."""
+    """A judge for each model. Models and datasets keep their order; what was asked first in a run comes first here.
+
+    That is the main roles, and in them the untreated arm.
+    """
     label_of = np.full(len(items.ids), NO_LABEL, dtype=np.int8)
     label_of[items.of_row[rows.labels != NO_LABEL]] = rows.labels[rows.labels != NO_LABEL]
     _, first, counts = np.unique(groups, return_index=True, return_counts=True)
     members = np.split(np.argsort(groups, kind="stable"), np.cumsum(counts)[:-1])
+    keys = [tuple(rows.names[c][rows.codes[c][row]] for c in GROUP_COLUMNS) for row in first.tolist()]
+    # Stable, and groups are in order of their codes: those are numbered by first appearance.
+    order = sorted(range(len(keys)), key=lambda g: (keys[g][3] != MAIN_ROLES, keys[g][2] != ARM_NONE))
     panels: dict[str, list[Panel]] = {name: [] for name in rows.names["model"]}
     labels: dict[str, dict[str, str]] = {name: {} for name in panels}
-    for group in np.argsort(first).tolist():
-        model, dataset, arm, roles = (rows.names[c][rows.codes[c][first[group]]] for c in GROUP_COLUMNS)
+    for group in order:
+        model, dataset, arm, roles = keys[group]
         numbers, panel = panel_of_rows(rows, items, members[group], dataset, arm, roles)
         refuse_holes(f"model '{model}', {dataset}, arm {arm}, roles {roles}", panel.item_ids, panel.replies)
         panels[model].append(panel)

@@ -13,6 +13,7 @@ from eval.external import load_external
 from eval.mcnemar import mcnemar_p
 from eval.runs import load_run
 from eval.spellings import item_key
+from eval.variants import variant_of
 from eval.verdicts import NoVerdict
 from tests.made_runs import made_items, make_run, say
 from tests.made_verdicts import (
@@ -109,7 +110,9 @@ def test_in_csv_an_empty_choice_is_parsed_from_a_response_and_null_without_one(t
     rows[0] |= {"choice": None, "response": reply(2)}
     rows[4] |= {"choice": None, "response": None}
     row = only(scored([write(tmp_path / "v.csv", rows)]), dataset="bbq")
-    assert (row["acc_c1_true"], row["n_unparsed"]) == (pytest.approx(80), 1)
+    assert (row["acc_c1_true"], row["n_unparsed"], row["n_unparsed_strict"]) == (pytest.approx(80), 1, 1)
+    nothing_to_parse = [{**row, "response": None} for row in rows]
+    assert only(scored([write(tmp_path / "u.csv", nothing_to_parse)]), dataset="bbq")["parser"] is None
     for row in rows:
         del row["choice"]
         row["response"] = reply(1)
@@ -124,13 +127,13 @@ def test_in_parquet_a_null_choice_is_unreadable_whatever_the_response_says(tmp_p
     assert only(scored([write(tmp_path / "v.parquet", rows)]), dataset="bbq")["n_unparsed"] == 1
 
 
-def test_a_quoted_cell_may_hold_newlines_and_a_byte_order_mark_does_no_harm(tmp_path: Path) -> None:
+def test_a_quoted_cell_may_hold_newlines_and_blank_lines_and_a_byte_order_mark_do_no_harm(tmp_path: Path) -> None:
     rows = [
         {**row, "response": f'{{"chosen_answer": {row.pop("choice")},\n"reasoning": "a, b"}}'}
         for row in verdict_rows("bbq")
     ]
     path = write(tmp_path / "v.csv", rows)
-    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\r\nm,", b"\r\n\r\nm,", 3))
     assert only(scored([path]), dataset="bbq")["dds_pp"] == pytest.approx(50)
 
 
@@ -199,6 +202,20 @@ def test_models_are_scored_apart(tmp_path: Path) -> None:
     found = scores_of(tmp_path, rows)
     assert only(found, model="m", dataset="bbq")["dds_pp"] == pytest.approx(50)
     assert only(found, model="Other/Model", dataset="bbq")["dds_pp"] == 0
+
+
+def test_panels_are_as_a_run_would_have_them(tmp_path: Path) -> None:
+    rows = [*verdict_rows("aio", 2, roles="1->2"), *verdict_rows("bbq", 2, arm="dehumanizing"), *verdict_rows("bbq", 2)]
+    rows += [*verdict_rows("aio", 2, arm="dpo"), *verdict_rows("aio", 2)]
+    panels = load_external([write(tmp_path / "v.jsonl", rows)]).judges[0].panels
+    assert [(p.dataset, p.factors.roles, p.factors.arm, p.factors.speaker1) for p in panels] == [
+        ("aio", "2->1", "none", "Speaker A"),
+        ("bbq", "", "none", "Speaker 1"),
+        ("aio", "2->1", "dpo", "Speaker A"),
+        ("bbq", "", "dehumanizing", "AI Agent 1"),
+        ("aio", "1->2", "none", "Speaker A"),
+    ]
+    assert {variant_of(panel, panels) for panel in panels} == {""}
 
 
 def test_an_error_is_no_reply_and_takes_its_item_along(tmp_path: Path) -> None:

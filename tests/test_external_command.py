@@ -58,9 +58,10 @@ def test_columns_without_a_meaning_are_named_once_and_ignored(
 def test_tables_say_whose_verdicts_they_are_and_how_replies_were_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rows = [*verdict_rows("bbq"), *verdict_rows("bbq", model="other", arm="sft")]
+    rows = [*verdict_rows("bbq"), *verdict_rows("bbq", model="other"), *verdict_rows("bbq", model="other", arm="sft")]
     scores_of(tmp_path, rows)
     printed = capsys.readouterr().out
     assert "m, no mitigation, roles 2->1 (verdicts.jsonl)" in printed
+    assert "other, no mitigation, roles 2->1 (verdicts.jsonl)" in printed
     assert "other, sft, roles 2->1 (verdicts.jsonl)" in printed
     assert "verdict: external, as given; denominator: published" in printed

@@ -190,13 +190,13 @@ def test_half_a_framing_is_refused_with_the_items(tmp_path: Path) -> None:
 def test_unequal_items_before_and_after_are_refused_with_the_items(
     tmp_path: Path, conditions: tuple[Condition, ...]
 ) -> None:
-    after = [r for r in verdict_rows("bbq", 12, arm="sft", conditions=conditions) if r["item_id"] != "bbq-3"]
+    after = [r for r in verdict_rows("bbq", 12, arm="dpo", conditions=conditions) if r["item_id"] != "bbq-3"]
     assert refused_rows(tmp_path, [*after, *verdict_rows("bbq", 4)]) == (
-        "model 'm', bbq, roles 2->1: 8 items (bbq-10, bbq-11, bbq-4, bbq-5, bbq-6, ...) have verdicts in arm sft and "
+        "model 'm', bbq, roles 2->1: 8 items (bbq-10, bbq-11, bbq-4, bbq-5, bbq-6, ...) have verdicts in arm dpo and "
         "none in arm none; both need the same items, or no shift is measured"
     )
     assert refused_rows(tmp_path, [*after, *verdict_rows("bbq", 12)]) == (
-        "model 'm', bbq, roles 2->1: 1 item (bbq-3) has verdicts in arm none and none in arm sft; both need the same "
+        "model 'm', bbq, roles 2->1: 1 item (bbq-3) has verdicts in arm none and none in arm dpo; both need the same "
         "items, or no shift is measured"
     )
 
@@ -235,10 +235,13 @@ def test_two_labels_for_one_item_are_refused_with_both_places(tmp_path: Path) ->
         ("sft", (C1_TRUE, C1_FALSE), "c2_correct and c2_incorrect"),
     ],
 )
+@pytest.mark.parametrize("beside", ["nothing", "an arm of its own"])
 def test_an_arm_that_cannot_be_scored_is_not_passed_over(
-    tmp_path: Path, arm: str, conditions: tuple[Condition, ...], lacks: str
+    tmp_path: Path, arm: str, conditions: tuple[Condition, ...], lacks: str, beside: str
 ) -> None:
     rows = [*verdict_rows("bbq", 2), *verdict_rows("gpqa", 2, arm=arm, conditions=conditions)]
+    if beside != "nothing" and arm != "none":
+        rows += verdict_rows("gpqa", 2, arm="dpo")
     assert refused_rows(tmp_path, rows) == (
         f"model 'm', gpqa, arm {arm}, roles 2->1: 2 items (gpqa-0, gpqa-1) have no verdicts for {lacks}; there is no "
         "shift to score"

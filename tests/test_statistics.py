@@ -1,6 +1,7 @@
 """The pure core of scoring: verdicts to panels, flips, McNemar, intervals, AUC and soft credit."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,8 +16,8 @@ from eval.dds import dds_pp
 from eval.intervals import percentile_interval, resampled_dds, resampled_means, resampled_sums, sums_by_index
 from eval.margins import accept_probability, auc, soft_credit
 from eval.mcnemar import float_tail, mcnemar_p, whole_tail
-from eval.panels import ACCEPT, ERROR, REJECT, TIE, UNREADABLE, panels_of
-from eval.verdicts import Verdict
+from eval.panels import ACCEPT, ERROR, REJECT, TIE, UNREADABLE, panels_of, without_errors
+from eval.verdicts import NoVerdict, Verdict
 
 C1_TRUE, C1_FALSE, C2_CORRECT, C2_INCORRECT = Condition
 
@@ -45,6 +46,13 @@ def test_an_item_without_one_of_its_conditions_is_named_and_refused() -> None:
 def test_two_verdicts_for_one_key_are_refused() -> None:
     with pytest.raises(DataError, match="item 'a' has two verdicts for c1_true"):
         panels_of([verdict("a", C1_TRUE), verdict("a", C1_TRUE)])
+
+
+def test_an_item_stays_as_long_as_each_condition_has_a_reply_and_its_errors_are_counted() -> None:
+    verdicts = [verdict("a", c, sample=k) for c in Condition for k in range(2)]
+    verdicts[3] = replace(verdicts[3], choice=None, reason=NoVerdict.ERROR)
+    panel, n_errors = without_errors(panels_of(verdicts)[0])
+    assert (panel.item_ids, n_errors) == (("a",), 1)
 
 
 def test_half_a_framing_is_refused() -> None:

@@ -1,7 +1,7 @@
 """Scoring verdicts from files: seconds and peak memory at 10⁴, 10⁵ and 10⁶ verdicts, with 10,000-draw intervals.
 
-Each scoring is `evenhand score` in a process of its own, start included. Linear is a ratio of time to size near 1; below
-1 is the fixed cost of draws, of which there are as many for few items as for many.
+Each scoring is `evenhand score` in a process of its own, start included. Linear is a ratio of time to size near 1. Here
+it is far below: there are as many draws for few items as for many.
 """
 
 import contextlib
