@@ -1,5 +1,5 @@
-"""`make bench`: building the data and scoring verdicts at three sizes, prompt tokens saved by planning together, sampling
-against bare vLLM and transformers, margins against reasoning, SFT against DPO.
+"""`make bench`: building the data and scoring verdicts at three sizes, prompt tokens saved by planning together,
+sampling against bare vLLM and transformers, margins against reasoning, SFT against DPO.
 
 Each comparison runs in a process of its own, one after the other, so that none shares memory or threads with another.
 """
