@@ -124,7 +124,7 @@ def test_of_two_processes_one_waits_and_nothing_is_fetched_twice(server: Publish
     assert second.stderr is not None
     line = second.stderr.readline()
     hold.set()
-    assert "another process is fetching into" in line
+    assert "another process is at work in" in line
     for process in (first, second):
         assert process.communicate(timeout=60)[1].count("SHA-256") in (0, 2)
         assert process.returncode == 0
