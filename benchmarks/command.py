@@ -15,7 +15,7 @@ VERBS: dict[str, tuple[str, str, str]] = {
     "sample": ("inference.__main__", "main", "ask a model every prompt of a config; continues what was cut off"),
     "train": ("training.__main__", "main", "fine-tune with QLoRA, SFT or DPO (on GPUs: accelerate launch -m training)"),
     "merge": ("training.merge", "main", "merge a trained adapter into a standalone checkpoint, and check it"),
-    "score": ("eval.__main__", "score_main", "accuracies and DDS with intervals: of a sampling run, or of any verdicts"),
+    "score": ("eval.__main__", "score_main", "accuracies and DDS with intervals, of a sampling run or any verdicts"),
     "compare": ("eval.__main__", "compare_main", "before and after: changes with paired intervals, and a report"),
     "calibrate": ("eval.calibrate_command", "main", "a threshold per framing: the mitigation that needs no training"),
     "report": ("eval.__main__", "report_main", "report.html of one run or several"),
