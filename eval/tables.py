@@ -93,6 +93,17 @@ def warnings(rows: Sequence[ScoreRow]) -> list[str]:
     """Plain sentences on what a reader must know before believing the numbers."""
     datasets = [row for row in rows if row.datasets == (row.dataset,)]
     lines = [f"Warning: {sentence}" for row in datasets for sentence in [doubt(row)] if sentence]
+    saturated = [row for row in datasets if row.saturated and row.unparsed_rate < MANY_UNREADABLE]
+    if len(saturated) > 2:  # one sentence for all
+        names = ", ".join(row.dataset for row in saturated)
+        rates = [rate for row in saturated for rate in (row.accept_rate_c1, row.accept_rate_c2) if rate is not None]
+        said = {f"Warning: {doubt(row)}" for row in saturated}
+        lines = [line for line in lines if line not in said]
+        lines.append(
+            f"Warning: on {len(saturated)} datasets ({names}) this judge is saturated (it accepts "
+            f"{percent(min(rates))} to {percent(max(rates))} of the claims). A judge with one answer for nearly everything can have a DDS "
+            "near 0 for the wrong reason."
+        )
     n_errors = sum(row.n_errors for row in datasets)
     if n_errors:
         lines.append(f"Warning: the engine failed on {n_errors} replies; their items are left out of all conditions.")
