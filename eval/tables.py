@@ -99,10 +99,10 @@ def warnings(rows: Sequence[ScoreRow]) -> list[str]:
         rates = [rate for row in saturated for rate in (row.accept_rate_c1, row.accept_rate_c2) if rate is not None]
         said = {f"Warning: {doubt(row)}" for row in saturated}
         lines = [line for line in lines if line not in said]
+        low, high = percent(min(rates)), percent(max(rates))
         lines.append(
-            f"Warning: on {len(saturated)} datasets ({names}) this judge is saturated (it accepts "
-            f"{percent(min(rates))} to {percent(max(rates))} of the claims). A judge with one answer for nearly everything can have a DDS "
-            "near 0 for the wrong reason."
+            f"Warning: on {len(saturated)} datasets ({names}) this judge is saturated (it accepts {low} to {high} of "
+            "the claims). A judge with one answer for nearly everything can have a DDS near 0 for the wrong reason."
         )
     n_errors = sum(row.n_errors for row in datasets)
     if n_errors:
