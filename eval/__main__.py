@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from eval.change_tables import change_tables
 from eval.external import load_external, score_external
 from eval.external_files import COLUMNS_HELP, is_verdict_file
 from eval.files import write_rows
-from eval.findings import Findings, find, score_run
+from eval.findings import Findings, find, find_external, score_run
 from eval.intervals import N_DRAWS, SEED
 from eval.parsing import PARSERS
 from eval.rows import ScoreRow
@@ -67,18 +68,22 @@ def compare_main(argv: Sequence[str]) -> None:
         print(change_tables(rows) + "\n")
         for difference in found.differences[label]:
             print(f"{'Warning: differs' if difference.serious else 'Note: differs'} in {difference}")
-    print("\nwritten: " + ", ".join(map(str, files)))
+    summarise(out, files)
 
 
 def report_main(argv: Sequence[str]) -> None:
-    """`evenhand report RUN...`: report.html, plots and scores of one run, or of a base run and those after it."""
+    """`evenhand report RUN...` or `evenhand report FILE... --out DIR`: report.html, plots, tables and scores."""
     options = report_options(argv)
-    out = options.out or options.runs[-1] / "report"
-    files = write_findings(findings_of(options.runs, options), out)
-    print("written: " + ", ".join(map(str, files)))
+    if is_verdict_file(options.sources[0]):
+        files = load_external(options.sources, options.parser)
+        found = find_external(files, denominator=options.denominator, n_draws=options.draws, seed=options.seed)
+    else:
+        found = findings_of(options.sources, options, is_before_after=not options.side_by_side)
+    out = options.out or options.sources[-1] / "report"
+    summarise(out, write_findings(found, out))
 
 
-def findings_of(paths: Sequence[Path], options: argparse.Namespace) -> Findings:
+def findings_of(paths: Sequence[Path], options: argparse.Namespace, *, is_before_after: bool = True) -> Findings:
     """What there is to say about some runs, the first being the base."""
     return find(
         [load_run(path, options.parser) for path in paths],
@@ -86,6 +91,7 @@ def findings_of(paths: Sequence[Path], options: argparse.Namespace) -> Findings:
         n_draws=options.draws,
         seed=options.seed,
         allow_differences=options.allow_differences,
+        is_before_after=is_before_after,
     )
 
 
@@ -93,9 +99,14 @@ def write_findings(found: Findings, out: Path) -> list[Path]:
     """The scores of all runs and the report, in a folder."""
     from eval.report import write_report  # brings matplotlib, which scoring alone does not wait for
 
-    groups = [*found.scores.values(), *found.treated.values()]
-    scores = [row.as_dict() for rows in groups for row in rows]
-    return [*write_rows(out, "scores", scores), *write_report(found, out)]
+    return [*write_rows(out, "scores", [row.as_dict() for row in found.rows]), *write_report(found, out)]
+
+
+def summarise(out: Path, files: Sequence[Path]) -> None:
+    """Print what was written: the files of a folder, and how many lie in each folder below it."""
+    here = [str(file) for file in files if file.parent == out]
+    below = Counter(file.parent for file in files if file.parent != out)
+    print("\nwritten: " + ", ".join([*here, *(f"{n} files in {folder}" for folder, n in below.items())]))
 
 
 def score_options(argv: Sequence[str]) -> argparse.Namespace:
@@ -179,14 +190,34 @@ def report_options(argv: Sequence[str]) -> argparse.Namespace:
     """The words of `evenhand report`."""
     parser = argparse.ArgumentParser(
         prog="evenhand report",
-        description="report.html with plots inline, the plots as PNG, and scores: of one run, or of a base run and "
-        "those after it.",
+        description="report.html, its plots as PNG and SVG, its tables as Markdown, CSV and LaTeX, and scores: of one "
+        "run, of a base run and those after it, of different models side by side, or of verdicts that came from "
+        "anywhere else.",
+        epilog=COLUMNS_HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run directories, the base first")
+    parser.add_argument(
+        "sources",
+        nargs="+",
+        type=Path,
+        metavar="RUN|FILE",
+        help="run directories, the base first; or .jsonl, .csv (both also .gz) and .parquet files",
+    )
     parser.add_argument("--out", type=Path, help="folder for the results (default: the last RUN/report)")
+    parser.add_argument(
+        "--side-by-side",
+        action="store_true",
+        help="the runs are of different models, none of which was made from another: no before and after",
+    )
     add_reading_options(parser)
     add_report_options(parser)
-    return parser.parse_args(argv)
+    options = parser.parse_args(argv)
+    are_files = {is_verdict_file(path) for path in options.sources}
+    if len(are_files) > 1:
+        parser.error("report runs and files of verdicts apart: they were not asked alike")
+    if True in are_files and not options.out:
+        parser.error("files of verdicts need --out DIR")
+    return options
 
 
 def add_report_options(parser: argparse.ArgumentParser) -> None:

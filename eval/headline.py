@@ -1,6 +1,6 @@
 """The findings in words: one sentence a run, one paragraph a change, and what to be careful about."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from eval.accuracy import MANY_UNREADABLE, is_saturated
@@ -28,19 +28,27 @@ def over_words(row: ScoreRow | ChangeRow) -> str:
     return f"{len(row.datasets)} datasets ({row.n_items:,} items)"
 
 
-def shift_words(row: ScoreRow) -> str:
-    """Which way a judge bends, as far as its interval says so."""
+def direction(row: ScoreRow) -> str:
+    """Which way a judge bends, as far as its interval says so: a key of DIRECTION_WORDS."""
     if row.dds_pp is None or row.dds_ci_low_pp is None or row.dds_ci_high_pp is None:
-        return "its shift is unknown"
+        return "unknown"
     if row.unparsed_rate >= MANY_UNREADABLE:
-        return "too few of its replies can be read to tell"
+        return "unreadable"
     if is_saturated(row.accept_rate_c1) and is_saturated(row.accept_rate_c2):
-        return "it nearly always gives one answer in both framings, so its DDS says little"
+        return "saturated"
     if row.dds_ci_low_pp > 0:
-        return "it defers: the same claims are accepted more when a speaker makes them"
-    if row.dds_ci_high_pp < 0:
-        return "it is skeptical: the same claims are accepted less when a speaker makes them"
-    return "no clear shift: the interval of its DDS includes 0"
+        return "deferring"
+    return "skeptical" if row.dds_ci_high_pp < 0 else "unclear"
+
+
+DIRECTION_WORDS = {
+    "unknown": "its shift is unknown",
+    "unreadable": "too few of its replies can be read to tell",
+    "saturated": "it nearly always gives one answer in both framings, so its DDS says little",
+    "deferring": "it defers: the same claims are accepted more when a speaker makes them",
+    "skeptical": "it is skeptical: the same claims are accepted less when a speaker makes them",
+    "unclear": "no clear shift: the interval of its DDS includes 0",
+}
 
 
 def run_sentence(label: str, row: ScoreRow) -> str:
@@ -49,7 +57,42 @@ def run_sentence(label: str, row: ScoreRow) -> str:
     return (
         f"{label}{arm}: over {over_words(row)} it is right on {number(row.acc_c1)}% of statements and "
         f"{number(row.acc_c2)}% of speakers' turns; DDS {signed(row.dds_pp)} pp "
-        f"{interval(row.dds_ci_low_pp, row.dds_ci_high_pp)}. In words, {shift_words(row)}."
+        f"{interval(row.dds_ci_low_pp, row.dds_ci_high_pp)}. In words, {DIRECTION_WORDS[direction(row)]}."
+    )
+
+
+def judges_sentence(rows: Mapping[str, ScoreRow]) -> str:
+    """How several judges did, each with the row that its headline is about."""
+    found = [direction(row) for row in rows.values()]
+    counts = {
+        "deferring": found.count("deferring"),
+        "skeptical": found.count("skeptical"),
+        "no clear shift": found.count("unclear"),
+        "not to be told (unreadable replies, or one answer for nearly everything)": sum(
+            found.count(word) for word in ("unknown", "unreadable", "saturated")
+        ),
+    }
+    parts = [f"{words} {n}" for words, n in counts.items() if n]
+    known = sorted((row.dds_pp, judge) for judge, row in rows.items() if row.dds_pp is not None)
+    ends = ""
+    if known:
+        (low, lowest), (high, highest) = known[0], known[-1]
+        ends = f" DDS goes from {signed(low)} pp ({lowest}) to {signed(high)} pp ({highest})."
+    return f"Of {len(rows)} judges: {', '.join(parts)}.{ends}"
+
+
+def arm_sentence(arm: str, own: ScoreRow | None, fixed: ScoreRow | None) -> str:
+    """How a judge did under an arm, with each source of C1 that there is."""
+    row = own or fixed
+    assert row is not None, "an arm has rows"
+    scores = [
+        f"{signed(r.dds_pp)} pp {interval(r.dds_ci_low_pp, r.dds_ci_high_pp)} with {r.c1_source} C1"
+        for r in (own, fixed)
+        if r is not None
+    ]
+    return (
+        f"Under {ARM_WORDS.get(arm, arm)}: right on {number(row.acc_c2)}% of speakers' turns; "
+        f"DDS {' and '.join(scores)}."
     )
 
 
@@ -88,6 +131,26 @@ def gap_pp(own: ChangeRow, fixed: ChangeRow) -> float | None:
 
 
 def doubt_sentences(label: str, rows: Sequence[ScoreRow]) -> list[str]:
-    """A plain warning for every dataset on which a judge's DDS says little."""
-    doubts = [doubt(row) for row in rows if row.datasets == (row.dataset,)]
-    return [f"{label}: {sentence}" for sentence in doubts if sentence]
+    """A plain warning for every dataset on which a judge's DDS says little, and one for what its engine lost."""
+    datasets = [row for row in rows if row.datasets == (row.dataset,)]
+    sentences = [f"{label}: {sentence}" for sentence in map(doubt, datasets) if sentence]
+    n_errors = sum(row.n_errors for row in datasets)
+    if n_errors:
+        lost = f"the engine failed on {n_errors:,} replies; their items are left out of all conditions."
+        sentences.append(f"{label}: {lost}")
+    return sentences
+
+
+def doubt_summary(label: str, rows: Sequence[ScoreRow]) -> str:
+    """The same warnings in one sentence, for a judge that has many."""
+    datasets = [row for row in rows if row.datasets == (row.dataset,)]
+    unreadable = [row.dataset for row in datasets if row.unparsed_rate >= MANY_UNREADABLE]
+    saturated = [row.dataset for row in datasets if row.saturated and row.dataset not in unreadable]
+    parts = [
+        f"{words} on {len(names)} of {len(datasets)} datasets ({', '.join(names)})"
+        for words, names in (("many replies cannot be read", unreadable), ("this judge is saturated", saturated))
+        if names
+    ]
+    n_errors = sum(row.n_errors for row in datasets)
+    parts += [f"the engine failed on {n_errors:,} replies, whose items are left out"] if n_errors else []
+    return f"{label}: {'; '.join(parts)}."

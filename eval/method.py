@@ -1,11 +1,17 @@
-"""How the numbers came about: the facts of each run, for the report's method section."""
+"""How the numbers came about: the report's method section, with the facts of each run or verdict file."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from eval.intervals import N_DRAWS
+from eval.analyses import Analyses, reruns
+from eval.external import ExternalVerdicts
+from eval.findings import Findings
+from eval.judges import Judge
+from eval.noise import ALL, NoiseRow
+from eval.page import element, table
+from eval.panels import Panel
 from eval.runs import JudgedRun
-from eval.tables import DENOMINATOR_WORDS
+from eval.tables import ARM_WORDS, DENOMINATOR_WORDS
 from eval.variants import main_panels, variant_of
 
 METHOD_WORDS = (
@@ -24,11 +30,70 @@ METHOD_WORDS = (
 )
 
 
-def facts(run: JudgedRun, denominator: str, seed: int, n_draws: int = N_DRAWS) -> dict[str, str]:
+def method_section(found: Findings, analyses: Analyses) -> list[str]:
+    """How the numbers came about: definitions, the facts of each judge, and in what runs differ from the base."""
+    again = {label: base for base, label in reruns(found)}
+    columns = {
+        label: {**facts, "noise floor": noise_words(analyses.noise, again.get(label, label))}
+        for label, facts in all_facts(found).items()
+    }
+    names = list(next(iter(columns.values())))
+    rows = [[name, *(column[name] for column in columns.values())] for name in names]
+    parts = [element("p", words) for words in METHOD_WORDS]
+    parts.append(table(["", *columns], rows, "words", "Facts of each judge"))
+    first = next(iter(found.judges))
+    for label, differences in found.differences.items():
+        named = "; ".join(str(difference) for difference in differences)
+        same = "same prompts, rendering, engine, precision, software"
+        parts.append(element("p", f"{label} against {first}: {named or same}."))
+    return parts
+
+
+def all_facts(found: Findings) -> dict[str, dict[str, str]]:
+    """Judge → the facts of its run or files, and of how it was scored."""
+    scored = {
+        "denominator": f"{found.denominator} ({DENOMINATOR_WORDS[found.mode, found.denominator]})",
+        "bootstrap": f"{found.n_draws:,} draws, seed {found.seed}",
+    }
+    if found.files is not None:
+        return {judge.name: {**file_facts(found.files, judge), **scored} for judge in found.judges.values()}
+    return {label: {**facts(run), **scored} for label, run in found.runs.items()}
+
+
+def noise_words(rows: Sequence[NoiseRow], judge: str) -> str:
+    """A judge's re-run flip rate over all datasets of its first arm."""
+    row = next((row for row in rows if (row.judge, row.dataset) == (judge, ALL)), None)
+    if row is None or row.rerun_flip_rate is None or row.ci_low_rate is None or row.ci_high_rate is None:
+        return "not measured: sample the same config twice, or several samples a prompt"
+    share = "" if row.noise_share is None else f", {row.noise_share:.0%} of its flip rate"
+    ends = f"{100 * row.ci_low_rate:.1f} to {100 * row.ci_high_rate:.1f}%"
+    return f"{100 * row.rerun_flip_rate:.1f}% of {row.n_prompts:,} verdicts change when asked again ({ends}){share}"
+
+
+def file_facts(files: ExternalVerdicts, judge: Judge) -> dict[str, str]:
+    """Name → value of what is known of a model in verdict files."""
+    parser = files.parsers[judge.model]
+    return {
+        "model": judge.model,
+        "revision": "not recorded",
+        "files": ", ".join(path.name for path in files.paths),
+        **asked(judge.panels),
+        "templates": "not recorded: not asked by Evenhand",
+        "verdict": "as given" + (f"; replies without a choice read by the {parser} parser" if parser else ""),
+    }
+
+
+def asked(panels: Sequence[Panel]) -> dict[str, str]:
+    """The items and arms of some panels."""
+    items = {panel.dataset: len(panel.item_ids) for panel in main_panels(panels)}
+    arms = dict.fromkeys(ARM_WORDS.get(panel.factors.arm, panel.factors.arm) for panel in panels)
+    return {"items": ", ".join(f"{dataset} {n:,}" for dataset, n in items.items()), "arms": ", ".join(arms)}
+
+
+def facts(run: JudgedRun) -> dict[str, str]:
     """Name → value of everything that a reader needs to repeat a run."""
     config, provenance = run.config, run.provenance
     sampling, engine = dict(config["sampling"]), dict(config.get("engine", {}))
-    items = {panel.dataset: len(panel.item_ids) for panel in main_panels(run.panels)}
     templates = dict.fromkeys(
         f"{p.factors.template} v{p.factors.template_version} ({p.factors.answer_form})" for p in run.panels
     )
@@ -40,16 +105,13 @@ def facts(run: JudgedRun, denominator: str, seed: int, n_draws: int = N_DRAWS) -
         "model": str(config["model"].get("name")),
         "revision": str(config["model"].get("revision") or revision_of(provenance) or "not recorded"),
         "run": run.name,
-        "items": ", ".join(f"{dataset} {n:,}" for dataset, n in items.items()),
-        "arms": ", ".join(dict.fromkeys(p.factors.arm for p in run.panels)),
+        **asked(run.panels),
         "templates": ", ".join(templates),
         "variants": "; ".join(filter(None, variants)) or "none",
         "prompt format": str(config.get("format", "not recorded")),
         "verdict": reading,
-        "denominator": f"{denominator} ({DENOMINATOR_WORDS[run.reading.mode, denominator]})",
         "engine": f"{engine.get('kind', 'not recorded')}, {engine.get('dtype', 'precision set by the server')}",
         "sampling": ", ".join(f"{key} {value}" for key, value in sampling.items()),
-        "bootstrap": f"{n_draws:,} draws, seed {seed}",
         "device": str(provenance.get("device", "not recorded")),
         "software": ", ".join(f"{k} {v}" for k, v in dict(provenance.get("packages", {})).items()),
         "code": code_words(provenance.get("code")),

@@ -1,53 +1,20 @@
-"""HTML of the report: one self-contained light page that also reads well on a phone. Every text is escaped here."""
+"""HTML of the report: one self-contained page, light or dark, readable on a phone. Texts are escaped here."""
 
 from base64 import b64encode
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
-CSS = """
-:root { color-scheme: light; }
-* { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 66rem; padding: 1.25rem 1rem 4rem; background: #fff; color: #1d2126;
-  font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif; }
-h1 { font-size: 1.5rem; line-height: 1.25; margin: .5rem 0; }
-h2 { font-size: 1.15rem; margin: 2.25rem 0 .5rem; padding-top: .75rem; border-top: 1px solid #e3e5e8; }
-h3 { font-size: 1rem; margin: 1.25rem 0 .25rem; }
-p, li { max-width: 46rem; }
-.headline { font-size: 1.1rem; }
-.note { color: #5a626b; font-size: .875rem; }
-.warning { background: #fff6e5; border-left: 4px solid #d9920a; padding: .5rem .75rem; margin: .75rem 0; }
-.wide { overflow-x: auto; margin: .5rem 0; }
-table { border-collapse: collapse; font-size: .8125rem; font-variant-numeric: tabular-nums; }
-th, td { padding: .3rem .5rem; text-align: right; white-space: nowrap; border-bottom: 1px solid #e9ebee; }
-th:first-child, td:first-child { text-align: left; position: sticky; left: 0; background: #fff; }
-thead th { border-bottom: 2px solid #c9cdd2; font-weight: 600; vertical-align: bottom; }
-table.verdicts td, table.verdicts th { text-align: left; white-space: normal; vertical-align: top; }
-table.verdicts td:first-child { overflow-wrap: anywhere; }
-tr.average td { font-weight: 600; }
-table.words td, table.words th { text-align: left; white-space: normal; overflow-wrap: anywhere; min-width: 8rem;
-  vertical-align: top; }
-.figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(24rem, 100%), 1fr)); gap: 1.25rem; }
-figure { margin: 0; max-width: 34rem; }
-figure img { width: 100%; height: auto; display: block; }
-.flip { border: 1px solid #dfe2e6; border-radius: 6px; padding: .75rem .9rem; margin: .75rem 0; }
-.flip p { margin: .25rem 0; overflow-wrap: anywhere; }
-.sides { display: grid; grid-template-columns: repeat(auto-fit, minmax(15rem, 1fr)); gap: .6rem; margin: .6rem 0; }
-.side { background: #f6f7f9; border-radius: 4px; padding: .5rem .65rem; overflow-wrap: anywhere; }
-.right { color: #1d6b3a; font-weight: 600; } .wrong { color: #a33a1f; font-weight: 600; }
-pre { white-space: pre-wrap; overflow-wrap: anywhere; font-size: .8rem; background: #f6f7f9; padding: .6rem;
-  margin: .4rem 0; }
-summary { cursor: pointer; color: #3c5a78; font-size: .875rem; }
-"""
+from eval.page_style import CSS
 
 
-def page(title: str, parts: Iterable[str]) -> str:
+def page(title: str, parts: Iterable[str], more_css: str = "") -> str:
     """The whole document."""
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{CSS}</style>\n</head>\n<body>\n"
+        f"<title>{escape(title)}</title>\n<style>{CSS}{more_css}</style>\n</head>\n<body>\n<main>\n"
         + "\n".join(parts)
-        + "\n</body>\n</html>\n"
+        + "\n</main>\n</body>\n</html>\n"
     )
 
 
@@ -56,22 +23,39 @@ def element(tag: str, text: str, css: str = "") -> str:
     return f"<{tag}{class_of(css)}>{escape(text)}</{tag}>"
 
 
+def section(name: str, heading: str, parts: Iterable[str]) -> str:
+    """A section with a heading that links can lead to."""
+    return f'<section id="{escape(name)}">\n<h2>{escape(heading)}</h2>\n' + "\n".join(parts) + "\n</section>"
+
+
+def contents(headings: Mapping[str, str]) -> str:
+    """Links to the sections: id → heading."""
+    links = "".join(f'<a href="#{escape(name)}">{escape(heading)}</a>' for name, heading in headings.items())
+    return f'<nav aria-label="Contents">{links}</nav>'
+
+
 def box(css: str, parts: Iterable[str]) -> str:
     """A div around HTML."""
     return f'<div class="{escape(css)}">' + "\n".join(parts) + "</div>"
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]], css: str = "") -> str:
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], css: str = "", label: str = "") -> str:
     """A table of plain texts that scrolls sideways by itself where the screen is too narrow."""
-    head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
-    body = "\n".join(
-        f"<tr{class_of('average' * row[0].endswith('_avg'))}>"
-        + "".join(f"<td>{escape(cell)}</td>" for cell in row)
-        + "</tr>"
-        for row in rows
-    )
+    head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in header)
+    body = "\n".join(table_line(row) for row in rows)
     whole = f"<table{class_of(css)}><thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table>"
-    return f'<div class="wide">{whole}</div>'
+    return scrolling(whole, label or ", ".join(filter(None, header[:3])))
+
+
+def table_line(row: Sequence[str]) -> str:
+    """A line; its first cell says what the others are of."""
+    cells = "".join(f"<td>{escape(cell)}</td>" for cell in row[1:])
+    return f'<tr{class_of("average" * row[0].endswith("_avg"))}><th scope="row">{escape(row[0])}</th>{cells}</tr>'
+
+
+def scrolling(whole: str, label: str) -> str:
+    """HTML in a box that scrolls sideways, with the keyboard too."""
+    return f'<div class="wide" role="region" tabindex="0" aria-label="{escape(label)}">{whole}</div>'
 
 
 def picture(svg: str, alt: str) -> str:
@@ -82,7 +66,7 @@ def picture(svg: str, alt: str) -> str:
 
 def folded(summary: str, text: str) -> str:
     """Preformatted text behind a line that opens it."""
-    return f"<details><summary>{escape(summary)}</summary><pre>{escape(text)}</pre></details>"
+    return unfolding(summary, [f"<pre>{escape(text)}</pre>"])
 
 
 def unfolding(summary: str, parts: Iterable[str]) -> str:

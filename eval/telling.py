@@ -1,7 +1,7 @@
 """Items whose verdict flips with the framing, picked to be looked at side by side."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,8 @@ from eval.variants import main_panels
 
 DEFERENCE, SKEPTICISM = "deference", "skepticism"
 N_EACH = {"margin": 3, "reason": 2}  # of each kind; reasoned replies take room
+# Their authors ask that no example appear in plain text online, where reports tend to end up.
+WITHHELD = ("gpqa",)
 COLUMNS = {DEFERENCE: (C1_FALSE, C2_INCORRECT), SKEPTICISM: (C1_TRUE, C2_CORRECT)}
 
 
@@ -43,14 +45,20 @@ class Flip:
     kind: str
     question: str | None
     claim: str | None
-    sides: tuple[Side, ...]
+    sides: tuple[Side, ...]  # without texts where they are withheld
+
+    @property
+    def is_withheld(self) -> bool:
+        """Whether no text of the item may be shown."""
+        return self.dataset in WITHHELD
 
 
 def telling_flips(runs: Mapping[str, JudgedRun]) -> list[Flip]:
     """A few deference and skepticism flips of the first judge in which any flips.
 
     With margins the flips with the widest swing, else those that come first in the order of their prompts' hashes,
-    which is arbitrary and the same on every machine: nothing is picked by hand.
+    which is arbitrary and the same on every machine: nothing is picked by hand. Every dataset has its turn before one
+    has its second; those whose texts are withheld come last.
     """
     for run in runs.values():
         picked = [
@@ -70,21 +78,28 @@ def whole_panels(run: JudgedRun) -> list[Panel]:
 
 
 def widest(panels: Sequence[Panel], kind: str) -> list[tuple[Panel, int]]:
-    """(panel, row) of every flip of a kind in arm `none` (or the only arm), the widest swing first."""
-    first, second = COLUMNS[kind]
-    found: list[tuple[float, str, Panel, int]] = []
+    """(panel, row) of every flip of a kind in arm `none` (or the only arm): each dataset's widest, then seconds."""
+    found: list[tuple[int, bool, float, str, Panel, int]] = []
     for panel in [p for p in panels if p.factors.arm == "none"] or panels:
-        flipped = flip_masks(majority(panel.replies))[list(COLUMNS).index(kind)]
-        swing: NDArray[np.float64] = np.abs(panel.margins[:, second, 0] - panel.margins[:, first, 0])
-        for row in np.flatnonzero(flipped).tolist():
-            size = 0.0 if np.isnan(swing[row]) else float(swing[row])
-            found.append((-size, str(panel.hashes[row, second]), panel, row))
-    return [(panel, row) for _, _, panel, row in sorted(found, key=lambda entry: entry[:2])]
+        is_withheld = panel.dataset in WITHHELD
+        for rank, (size, prompt_hash, row) in enumerate(swings(panel, kind)):
+            found.append((rank, is_withheld, size, prompt_hash, panel, row))
+    return [(panel, row) for *_, panel, row in sorted(found, key=lambda entry: (entry[1], *entry[:4]))]
+
+
+def swings(panel: Panel, kind: str) -> list[tuple[float, str, int]]:
+    """(less the swing of margin, C2's prompt hash, row) of every flip of a kind in a panel, in order."""
+    first, second = COLUMNS[kind]
+    flipped = flip_masks(majority(panel.replies))[list(COLUMNS).index(kind)]
+    swing: NDArray[np.float64] = np.abs(panel.margins[:, second, 0] - panel.margins[:, first, 0])
+    sizes = np.where(np.isnan(swing), 0.0, swing)
+    return sorted((-float(sizes[row]), str(panel.hashes[row, second]), row) for row in np.flatnonzero(flipped).tolist())
 
 
 def flip_of(runs: Mapping[str, JudgedRun], panel: Panel, row: int, kind: str, texts: Mapping[str, Item]) -> Flip:
     """A flip with the replies of every run that judged the same prompts."""
-    item = texts.get(panel.item_ids[row])
+    is_withheld = panel.dataset in WITHHELD
+    item = None if is_withheld else texts.get(panel.item_ids[row])
     # r/AIO has no question: its claim is about a speaker, and the prompt shows it.
     question = item.question if item is not None and item.question else None
     claim = None if item is None or question is None else answer_claimed(item, kind)
@@ -93,8 +108,10 @@ def flip_of(runs: Mapping[str, JudgedRun], panel: Panel, row: int, kind: str, te
         for label, run in runs.items()
         for column in COLUMNS[kind]
     ]
-    known = tuple(side for side in sides if side is not None)
-    return Flip(panel.dataset, panel.item_ids[row], kind, question, claim, known)
+    known = [side for side in sides if side is not None]
+    # A reasoned reply repeats the question as a prompt does; a margin's one token does not.
+    shown = [replace(side, text="", prompt=None) for side in known] if is_withheld else known
+    return Flip(panel.dataset, panel.item_ids[row], kind, question, claim, tuple(shown))
 
 
 def answer_claimed(item: Item, kind: str) -> str:
@@ -127,3 +144,9 @@ def item_texts(run: JudgedRun) -> dict[str, Item]:
     if item_set_hash(items) != run.provenance.get("item_set_hash"):
         return {}
     return {item.item_id: item for item in items}
+
+
+def shown_texts(runs: Mapping[str, JudgedRun]) -> dict[str, Item]:
+    """Item id → item of all runs, as far as their data is at hand and may be shown in plain text."""
+    items = [item for run in runs.values() for item in item_texts(run).values()]
+    return {item.item_id: item for item in items if item.dataset not in WITHHELD}
