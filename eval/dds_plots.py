@@ -44,6 +44,7 @@ def dds_plot(groups: Mapping[str, ScoreGroup]) -> Plot:
         axes.set(ylim=(len(names) - 0.5, -0.5), xlabel="DDS, percentage points (95% interval)")
         axes.set_yticks(range(len(names)), names)
         axes.set_title(SIGNS, color=INK)
+        title(figure, "DDS by dataset" if len(groups) > 1 else f"{next(iter(groups))}: DDS by dataset")
         if len(groups) > 1:
             figure.legend(loc="outside lower center", ncols=1)
     where = f"on {len(names)} datasets and averages, with 95% intervals; the heat map has the numbers"
@@ -66,6 +67,7 @@ def spread_plot(grid: DomainGrid) -> Plot:
         axes.set(ylim=(len(names) - 0.5, -0.5), xlabel="DDS, pp  (bar: quartiles, line: median)")
         axes.set_yticks(range(len(names)), names)
         axes.set_title(SIGNS, color=INK)
+        title(figure, f"DDS of {len(grid.judges)} judges by dataset")
     medians = "; ".join(f"{domain.dataset} median {signed(domain.median_pp)}" for domain in grid.domains)
     return Plot(name="dds-by-dataset", alt=f"DDS over {len(grid.judges)} judges by dataset: {medians}", drawing=figure)
 

@@ -17,7 +17,10 @@ from eval.scores import OWN
 
 MOST_SENTENCES = 6  # judges that have a sentence each; more are counted
 MOST_WARNINGS = 3  # that are shown whole
-LITTLE = "Where nearly all answers are the same, or many cannot be read, DDS says little about judgement:"
+CARE = (
+    "To be read with care: where nearly all answers are the same a DDS near 0 says little, and where many replies "
+    "cannot be read DDS says more about format than about judgement."
+)
 
 
 def opening(found: Findings) -> list[str]:
@@ -68,7 +71,7 @@ def warnings(found: Findings) -> list[str]:
         mains = main_groups(found.groups)
         summary = [element("p", doubt_summary(judge, mains[judge].rows)) for judge, of in doubts.items() if of]
         whole = unfolding(f"{len(sentences)} warnings in full", [element("p", sentence) for sentence in sentences])
-        boxes = [box("warning", [element("p", LITTLE), *summary, whole])]
+        boxes = [box("warning", [element("p", CARE), *summary, whole])]
     first = next(iter(found.judges))
     for label, differences in found.differences.items():
         serious = "; ".join(str(difference) for difference in differences if difference.serious)
