@@ -113,7 +113,7 @@ def score_options(argv: Sequence[str]) -> argparse.Namespace:
     """The words of `evenhand score`."""
     parser = argparse.ArgumentParser(
         prog="evenhand score",
-        description="Accuracy per condition, Δ, DDS with 95%% intervals, McNemar's test, flips and unparsed rate per "
+        description="Accuracy per condition, Δ, DDS with 95% intervals, McNemar's test, flips and unparsed rate per "
         "dataset and averaged: of finished sampling runs (with margins also soft DDS and AUC), or of verdicts that "
         "came from anywhere else.",
         epilog=COLUMNS_HELP,

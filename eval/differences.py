@@ -6,6 +6,8 @@ from itertools import combinations
 from eval.compare import paired_panels
 from eval.difference_rows import DifferenceRow, Drawing, Side, difference_rows
 from eval.judges import Judge
+from eval.orders import BOTH_ORDERS
+from eval.panels import Panel
 from eval.scores import FIXED, OWN, fixed_panels, grouped, own_panels
 from eval.table import Table
 from eval.variants import variant_of
@@ -44,10 +46,17 @@ def arm_differences(judge: Judge, drawing: Drawing) -> list[DifferenceRow]:
             alike = [p for p in untreated if p.roles == roles and variant_of(p, judge.panels) == base_variant]
             bases = {panel.dataset: panel for panel in alike}
             pairs = [(bases[panel.dataset], panel) for panel in panels if panel.dataset in bases]
+            # Reasoned replies in both answer orders are two a prompt; the main wording alone has one.
+            pairs = [(a, b) for a, b in pairs if a.replies.shape == b.replies.shape or not in_both_orders(b)]
             if pairs:
                 first = Side(judge.name, "none", roles, base_variant, OWN)
                 rows += difference_rows(first, Side(judge.name, arm, roles, variant, c1_source), pairs, drawing)
     return rows
+
+
+def in_both_orders(panel: Panel) -> bool:
+    """Whether a panel is two answer orders taken together."""
+    return panel.factors.answer_order == BOTH_ORDERS
 
 
 def difference_table(rows: Sequence[DifferenceRow], name: str = "differences") -> Table:

@@ -15,7 +15,7 @@ from eval.parsing import PARSERS
 CHOICES: dict[Any, int] = {None: UNREADABLE}
 CHOICES |= dict.fromkeys((1, "1", "1.0"), ACCEPT) | dict.fromkeys((2, "2", "2.0"), REJECT)
 CHOICE_TYPES = {int, float, str, type(None), Absent}
-NO_ERROR = ("", "false", "0")  # words in the column `error` that say that there was none
+NO_ERROR = ("", "false", "0", "none", "null", "nan")  # words in the column `error` that say that there was none
 
 
 class BadValue(Exception):
@@ -90,4 +90,4 @@ def is_failure(value: Any) -> bool:
     """Whether a value of the column `error` says that the engine failed."""
     if isinstance(value, str):
         return value.strip().casefold() not in NO_ERROR
-    return value is not Absent.FIELD and bool(value)
+    return value is not Absent.FIELD and bool(value) and value == value  # NaN is what pandas writes for nothing

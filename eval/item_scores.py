@@ -58,7 +58,8 @@ def spread_of(judge: str, panels: Sequence[Panel], denominator: str) -> ItemSpre
     every = np.concatenate([item_dds_pp(without_errors(panel)[0], denominator) for panel in panels])
     known = every[~np.isnan(every)]
     # Rounded, so that thirds of several samples that are equal but for their last bit are one value.
-    values, n_of_value = np.unique(known.round(6), return_counts=True)
+    known = known.round(6)
+    values, n_of_value = np.unique(known, return_counts=True)
     some = len(known) > 0
     return ItemSpread(
         judge=judge,

@@ -11,7 +11,7 @@ from eval.averages import AIO, TOTAL_AVG
 from eval.dds import is_over_corrected
 from eval.headline import main_row
 from eval.judges import Judge
-from eval.row_groups import arm_words, main_rows_by_judge, ordered, reading_note
+from eval.row_groups import arm_words, is_dataset, main_rows_by_judge, ordered, reading_note
 from eval.rows import ScoreRow
 from eval.scores import FIXED, OWN
 from eval.table import Cell, Table
@@ -34,7 +34,7 @@ SUMMARY_COLUMNS: tuple[tuple[str, str], ...] = (
 WORDS = (
     "Changes are from the untreated arm. Fixed C1: against the untreated arm's statements, as the paper scores "
     "mitigations; own C1: against the treated arm's own, the one to believe. †: over-corrected, DDS positive before "
-    "and negative after."
+    "and negative after. No change is given where engine errors leave the two sides with other items."
 )
 
 
@@ -57,7 +57,9 @@ class ArmRow:
     @property
     def change_acc_c2_pp(self) -> float | None:
         """Rise in average accuracy under C2 over the untreated arm, in percentage points; None for that arm itself."""
-        return None if self.arm == "none" else difference_pp(self.any.acc_c2, self.base.acc_c2)
+        if self.arm == "none" or self.any.n_items != self.base.n_items:  # an engine error leaves its item out
+            return None
+        return difference_pp(self.any.acc_c2, self.base.acc_c2)
 
 
 def with_arms(base: Judge, after: Mapping[str, Judge]) -> Judge:
@@ -106,7 +108,8 @@ def dds_cells(arm_row: ArmRow, row: ScoreRow | None) -> tuple[Cell, ...]:
     if row is None:
         return None, None, None, None, ""
     before, after = arm_row.base.dds_pp, row.dds_pp
-    change = None if arm_row.arm == "none" else difference_pp(after, before)
+    same_items = row.n_items == arm_row.base.n_items
+    change = difference_pp(after, before) if same_items and arm_row.arm != "none" else None
     is_over = before is not None and after is not None and is_over_corrected(before, after)
     return after, row.dds_ci_low_pp, row.dds_ci_high_pp, change, "†" if is_over else ""
 
@@ -139,6 +142,9 @@ def summary_cells(judge: str, arm_rows: Sequence[ArmRow]) -> tuple[Cell, ...]:
     aio = by_name.get(AIO)
     others = [arm_row.any for name, arm_row in by_name.items() if name not in (AIO, TOTAL_AVG)]
     bench = by_name[main_row(others).dataset] if others else main
+    is_partial = len(by_name) > 1 and is_dataset(main.any)  # its datasets are not the untreated arm's: no average
+    if is_partial and main.arm != "none":
+        return (judge, arm_words(main.arm), None, None, "other datasets", *(None, None, "") * 4)
     return (
         *(judge, arm_words(main.arm), main.any.acc_c2, main.change_acc_c2_pp, bench.any.dataset),
         *short_dds_cells(bench),

@@ -11,6 +11,7 @@ from eval.accuracy import flips, majority
 from eval.changes import answered_by_both
 from eval.intervals import wilson_interval
 from eval.judges import Judge
+from eval.orders import BOTH_ORDERS
 from eval.panels import ABSENT, ACCEPT, REJECT, Panel, named, refuse_unequal_items, without_errors
 from eval.scores import grouped
 from eval.table import Table
@@ -80,7 +81,9 @@ def noise_between(first: Judge, second: Judge) -> list[NoiseRow]:
 
 def noise_within(judge: Judge) -> list[NoiseRow]:
     """Rows of one run with several samples a prompt. Raises DataError when it has one."""
-    panels = [panel for panel in judge.panels if panel.replies.shape[2] > 1]
+    # Both answer orders taken together are two prompts, not one asked twice.
+    asked = [panel for panel in judge.panels if panel.factors.answer_order != BOTH_ORDERS]
+    panels = [panel for panel in asked if panel.replies.shape[2] > 1]
     if not panels:
         raise DataError(f"{judge.name}: has one sample a prompt; set sampling.n to 2 or more, or run the config twice")
     rows: list[NoiseRow] = []

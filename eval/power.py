@@ -86,8 +86,9 @@ def z_sum(power: float, alpha: float) -> float:
 
 def observed_sds(judge: Judge, setting: Setting = MAIN, denominator: str = "published") -> dict[str, float]:
     """Dataset → standard deviation of the contributions (ddof 1) in a setting, as a pilot; of two items or more."""
-    panels = [panel for panel in setting_panels(judge, setting).values() if len(panel.item_ids) > 1]
-    return {panel.dataset: float(contributions(panel, denominator).std(ddof=1)) for panel in panels}
+    panels = setting_panels(judge, setting).values()
+    found = {panel.dataset: contributions(panel, denominator) for panel in panels}
+    return {dataset: float(each.std(ddof=1)) for dataset, each in found.items() if len(each) > 1}
 
 
 def planning_table(

@@ -6,14 +6,16 @@ from benchmarks.errors import DataError
 from eval.averages import average_sentence
 from eval.rows import ScoreRow
 from eval.scores import OWN
-from eval.tables import ARM_WORDS, DENOMINATOR_WORDS
+from eval.tables import ARM_WORDS, DENOMINATOR_WORDS, reading_words
 
 
 def refuse_mixed_readings(rows: Sequence[ScoreRow]) -> None:
     """Raises DataError unless there are rows, all with one kind of verdict, one parser and one denominator."""
     if not rows:
         raise DataError("there are no rows to make a table of; score a run or a file of verdicts first")
-    readings = sorted({f"{row.verdict}, {row.parser or 'no'} parser, {row.denominator}" for row in rows})
+    # In files a choice may be given for one judge and parsed for another; two parsers are still two readings.
+    used = next((row.parser for row in rows if row.parser), "no")
+    readings = sorted({f"{row.verdict}, {row.parser or used} parser, {row.denominator}" for row in rows})
     if len(readings) > 1:
         raise DataError(f"rows of several readings ({'; '.join(readings)}) are never mixed in one table; choose one")
 
@@ -69,7 +71,7 @@ def named(rows: Sequence[ScoreRow], dataset: str) -> ScoreRow | None:
 def reading_note(rows: Sequence[ScoreRow]) -> str:
     """What the numbers of a table are: verdict, denominator, units, intervals, and over what averages are."""
     row = rows[0]
-    reading = "margins" if row.verdict == "margin" else f"reasoned replies, {row.parser} parser"
+    reading = "margins" if row.verdict == "margin" else reading_words(row)
     counted = DENOMINATOR_WORDS[row.verdict, row.denominator]
     sentences = [
         f"Verdicts from {reading}; denominator {row.denominator}: {counted}.",

@@ -1,6 +1,6 @@
 """Panels → the rows of scores.json: one for each arm, source of C1, dataset or average, and denominator."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -26,7 +26,7 @@ def score_panels(panels: Sequence[Panel], scored: Scored, denominators: Sequence
             for denominator in denominators:
                 measures = measures_of(group, measures, denominator, scored)
                 key = RowKey(arm, roles, c1_source, variant, denominator)
-                rows[denominator] += rows_of(key, group[0].factors, measures, scored)
+                rows[denominator] += rows_of(key, {p.dataset: p.factors for p in group}, measures, scored)
     if not any(rows.values()):
         raise DataError(f"{scored.run}: no arm has both C1 and C2, so there is no shift to score; sample both framings")
     return [row for of_denominator in rows.values() for row in of_denominator]
@@ -88,9 +88,11 @@ def grouped(paired: Sequence[Panel], panels: Sequence[Panel]) -> dict[tuple[str,
     return groups
 
 
-def rows_of(key: RowKey, factors: Factors, measures: Sequence[Measures], scored: Scored) -> list[ScoreRow]:
-    """A row for each dataset and for each average over them."""
+def rows_of(
+    key: RowKey, factors: Mapping[str, Factors], measures: Sequence[Measures], scored: Scored
+) -> list[ScoreRow]:
+    """A row for each dataset, with its own factors, and for each average over them, with those of the first."""
     by_dataset = {m.dataset: m for m in measures}
     averages = averages_over((m.benchmark, m.dataset) for m in measures)
     parts = {**{name: [name] for name in by_dataset}, **averages}
-    return [row_of(key, factors, name, [by_dataset[d] for d in over], scored) for name, over in parts.items()]
+    return [row_of(key, factors[over[0]], name, [by_dataset[d] for d in over], scored) for name, over in parts.items()]

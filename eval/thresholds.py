@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from benchmarks.errors import DataError
 FloatArray = NDArray[np.float64]
 
 BEYOND = 1.0  # nats between the outermost margin and a threshold outside of all
+SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 ROUNDING = 1e-12  # scores that differ by less are equal
 
 
@@ -73,6 +75,10 @@ def fit_threshold(true: FloatArray, false: FloatArray, objective: str = DEFAULT_
     scores = OBJECTIVES[objective](share_above(true, low), share_above(false, low))
     scores[(low == np.inf) | (high == -np.inf)] = -np.inf  # no threshold lies beyond an infinite margin
     distance = np.where((low < 0) & (high > 0), 0.0, np.minimum(np.abs(low), np.abs(high)))
+    # 0 is what the judge has now, with margins of 0 counted by half: no other threshold may be worse than it.
+    now = np.zeros(1)
+    if OBJECTIVES[objective](share_on(true, now), share_on(false, now))[0] >= scores.max() - ROUNDING:
+        return described(true, false, 0.0)
     best = np.flatnonzero(scores >= scores.max() - ROUNDING)
     gap = best[np.argmin(distance[best])]
     return described(true, false, within(float(low[gap]), float(high[gap])))
@@ -81,6 +87,12 @@ def fit_threshold(true: FloatArray, false: FloatArray, objective: str = DEFAULT_
 def share_above(margins: FloatArray, bounds: FloatArray) -> FloatArray:
     """Share of sorted margins above each bound."""
     return np.asarray(1 - np.searchsorted(margins, bounds, side="right") / len(margins))
+
+
+def share_on(margins: FloatArray, points: FloatArray) -> FloatArray:
+    """Share of sorted margins above each point, those on it by half."""
+    below, up_to = (np.searchsorted(margins, points, side=side) for side in SIDES)
+    return np.asarray(1 - (below + up_to) / 2 / len(margins))
 
 
 def within(low: float, high: float) -> float:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from benchmarks.errors import DataError
 from eval.margins import auc
-from eval.thresholds import OBJECTIVES, fit_threshold
+from eval.thresholds import OBJECTIVES, fit_threshold, share_accepted
 
 margins = st.lists(
     st.one_of(st.integers(-4, 4).map(float), st.sampled_from([math.inf, -math.inf])), min_size=1, max_size=15
@@ -64,9 +64,10 @@ def test_no_other_threshold_is_better_and_it_is_a_finite_number(
     score = OBJECTIVES[objective]
 
     def at(t: float) -> float:
-        return float(score(np.mean(np.array(true) > t), np.mean(np.array(false) > t)))
+        return float(score(*(np.array(share_accepted(np.array(m), t)) for m in (true, false))))
 
-    assert at(threshold) >= max(at(t) for t in np.arange(-6, 6.5, 0.5)) - 1e-9
+    others = [t for t in np.arange(-6, 6.5, 0.5) if t == 0 or t not in true + false]
+    assert at(threshold) >= max(map(at, others)) - 1e-9
 
 
 @given(margins, margins)
@@ -105,3 +106,9 @@ def test_a_judge_that_knows_nothing_gets_framings_alike_by_acceptance_and_any_by
     found = {o: [fit_threshold(*c, o).accept_rate_after for c in (c1, c2)] for o in OBJECTIVES}
     assert found["acceptance"] == pytest.approx([0.5, 0.5])
     assert abs(found["accuracy"][0] - found["accuracy"][1]) > 0.2
+
+
+@pytest.mark.parametrize("objective", sorted(OBJECTIVES))
+def test_a_judge_that_accepts_half_thanks_to_margins_of_zero_is_left_alone(objective):
+    margins = np.array([-0.5, 0.0, 0.0, 0.5])
+    assert fitted(margins.tolist(), margins.tolist(), objective) == 0.0
