@@ -81,9 +81,9 @@ def amplification_plot(found: Sequence[Amplification]) -> Plot:
         for line, a in enumerate(found):
             draw_arrow(axes, line, a.bench_dds_pp, a.aio_dds_pp, TRUE_COLOUR)
             if a.ratio is not None:
-                axes.annotate(
-                    f"{a.ratio:.1f}×", (a.aio_dds_pp, line), xytext=(6, -3), textcoords="offset points", fontsize=9
-                )
+                is_left = a.aio_dds_pp < a.bench_dds_pp
+                place = {"xytext": (-6 if is_left else 6, -3), "ha": "right" if is_left else "left"}
+                axes.annotate(f"{a.ratio:.1f}×", (a.aio_dds_pp, line), textcoords="offset points", fontsize=9, **place)
         around_zero(axes)
         axes.set(ylim=first_and_last(names), xlabel="DDS, pp  (○ Bench Avg  → r/AIO)")
         name_lines(axes, names)

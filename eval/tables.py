@@ -119,6 +119,11 @@ def doubt(row: ScoreRow) -> str | None:
             "Δ and DDS say more about format than about judgement. Constrain the output (sampling.structured: json) "
             "or use margins."
         )
+    if row.n_ties >= MANY_UNREADABLE * row.n_replies:
+        return (
+            f"{percent(row.n_ties / row.n_replies)} of the margins on {row.dataset} are exactly 0 and count by half, "
+            "so its 0/1 accuracies and DDS hang on rounding; soft DDS does not."
+        )
     if row.saturated:
         return (
             f"on {row.dataset} this judge is saturated (it accepts {percent(row.accept_rate_c1)} of the claims in C1 "

@@ -56,8 +56,8 @@ class PromptConfig(Closed):
     """Which prompts are made of the items: arms × conditions in the main wording, and the variants beside it."""
 
     template: str = "published"  # published, paper, published-dpo, matched, v1, v2, v3
-    arms: tuple[Arm, ...] = ("none",)
-    conditions: tuple[Condition, ...] = ALL_CONDITIONS
+    arms: tuple[Arm, ...] = Field(default=("none",), min_length=1)
+    conditions: tuple[Condition, ...] = Field(default=ALL_CONDITIONS, min_length=1)
     speakers: tuple[str, str] | None = None  # labels of speaker 1 and 2; null takes the dataset's own
     roles: Roles = "2->1"  # r/AIO: who judges whom
     answer_order: AnswerOrder = Field(default="yes_first", exclude_if=lambda order: order == "yes_first")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from benchmarks.config import load_config, to_yaml
+from benchmarks.config import load_config, parse_config, to_yaml
 from benchmarks.errors import ConfigError
 from inference.config import InferenceConfig
 
@@ -87,3 +87,9 @@ def test_a_refused_list_element_is_one_line_not_two(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         load_config(InferenceConfig, [written(tmp_path, benchmarks=[{"dataset": "nope"}])])
     assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize("key", ["arms", "conditions"])
+def test_a_config_that_asks_nothing_is_refused(key):
+    with pytest.raises(ConfigError, match=rf"prompts\.{key}"):
+        parse_config(InferenceConfig, {**MINIMAL, "prompts": {key: []}}, "x.yaml")
