@@ -1,7 +1,7 @@
 """What a report shows beyond scores, each analysis made once, where there is something to analyse."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
@@ -17,6 +17,7 @@ from eval.judges import Judge
 from eval.label_shifts import LabelShift, label_shifts
 from eval.noise import NoiseRow, noise_between, noise_within
 from eval.orders import BOTH_ORDERS
+from eval.panels import Panel
 from eval.reliability import Reliability, reliability
 from eval.row_groups import main_rows
 from eval.score_groups import untreated_panels
@@ -69,7 +70,7 @@ def changes_of(found: Findings, drawing: Drawing, left_out: list[str]) -> dict[s
     """Judge → its arms and wordings against its untreated main one, for those judges that have any."""
     changes: dict[str, Sequence[DifferenceRow]] = {}
     for name, judge in found.judges.items():
-        rows = tried(f"{name}: arms and wordings", partial(arm_differences, comparable(judge), drawing), left_out)
+        rows = tried(f"{name}: arms and wordings", partial(arm_differences, judge, drawing), left_out)
         if rows:
             changes[name] = rows
     return changes
@@ -88,8 +89,8 @@ def noise_rows(found: Findings) -> list[NoiseRow]:
     """The noise floor of every judge with several samples, and between the base and runs that are no other model."""
     rows = [
         row
-        for judge in map(as_asked, found.judges.values())
-        if any(panel.replies.shape[2] > 1 for panel in judge.panels)
+        for judge in found.judges.values()
+        if any(is_sampled(panel) for panel in judge.panels)
         for row in noise_within(judge)
     ]
     for base, again in reruns(found):
@@ -97,15 +98,9 @@ def noise_rows(found: Findings) -> list[NoiseRow]:
     return rows
 
 
-def as_asked(judge: Judge) -> Judge:
-    """The judge without panels of both answer orders, whose replies of one item are to two prompts and no samples."""
-    return replace(judge, panels=tuple(p for p in judge.panels if p.factors.answer_order != BOTH_ORDERS))
-
-
-def comparable(judge: Judge) -> Judge:
-    """The judge without panels of another number of samples than its main ones have: those cannot be paired."""
-    n_samples = judge.panels[0].replies.shape[2]
-    return replace(judge, panels=tuple(p for p in judge.panels if p.replies.shape[2] == n_samples))
+def is_sampled(panel: Panel) -> bool:
+    """Whether prompts were asked several times. Both answer orders taken together are two prompts, not one twice."""
+    return panel.replies.shape[2] > 1 and panel.factors.answer_order != BOTH_ORDERS
 
 
 def reruns(found: Findings) -> list[tuple[str, str]]:

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import yaml
 
-from benchmarks.manifest import read_manifest
 from benchmarks.item_table import read_items, table_schema
+from benchmarks.manifest import read_manifest
 from benchmarks.unified.card import COLUMNS, WHOLE, card_text
 from benchmarks.unified.catalogue import DATASETS
 from tests.built_folder import build_small

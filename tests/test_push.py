@@ -11,8 +11,8 @@ from urllib.parse import urlparse
 
 import pytest
 
-from benchmarks.manifest import read_manifest
 from benchmarks.errors import ConfigError, DataError, EvenhandError
+from benchmarks.manifest import read_manifest
 from benchmarks.unified import push
 from benchmarks.unified.push import PAPERS, push_to_hub
 from tests.built_folder import build_small
