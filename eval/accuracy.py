@@ -31,7 +31,7 @@ def credit(replies: IntArray, denominator: str) -> tuple[FloatArray, FloatArray]
 
 
 def majority(replies: IntArray) -> IntArray:
-    """One reply per item and condition, (n_items, 4): what most samples say; TIE when they are even.
+    """One reply per item and condition, (n_items, 4): what most of its readable samples say; TIE when they are even.
 
     Flips and McNemar's test need one verdict an item; samples of one item are not independent pairs.
     """

@@ -37,9 +37,12 @@ def compare_runs(
 
 
 def paired_panels(
-    base: Sequence[Panel], after: Sequence[Panel], c1_source: str
+    base: Sequence[Panel], after: Sequence[Panel], c1_source: str, named_among: Sequence[Panel] | None = None
 ) -> dict[tuple[str, str, str], list[tuple[Panel, Panel]]]:
-    """(arm, roles, variant) → pairs of panels with both framings, the after panel with its own or the base's C1."""
+    """(arm, roles, variant) → pairs of panels with both framings, the after panel with its own or the base's C1.
+
+    named_among: all wordings of the base judge, where `base` is only some of them; a variant's name depends on them.
+    """
     theirs = {(p.benchmark, p.dataset, p.factors): p for p in after}
     groups: dict[tuple[str, str, str], list[tuple[Panel, Panel]]] = {}
     for panel in base:
@@ -49,7 +52,7 @@ def paired_panels(
         if c1_source == OWN and not other.has_c1:
             continue
         after_panel = with_c1_of(other, panel) if c1_source == FIXED else other
-        group = (panel.factors.arm, panel.roles, variant_of(panel, base))
+        group = (panel.factors.arm, panel.roles, variant_of(panel, base if named_among is None else named_among))
         groups.setdefault(group, []).append((panel, after_panel))
     return groups
 

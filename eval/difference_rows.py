@@ -13,7 +13,7 @@ from eval.averages import averages_over
 from eval.changes import PairedMeasures, answered_by_both, paired_measures, soft_credit_of_both
 from eval.dds import dds_pp
 from eval.intervals import percentile_interval, rng_for
-from eval.panels import Panel, refuse_unequal_items
+from eval.panels import Panel, named, refuse_unequal_items
 from eval.rows import known
 from eval.signflip import draws_p, swapped_sums
 
@@ -97,6 +97,7 @@ def difference_rows(
         refuse_unequal_items(f"{first} against {second}, {a.dataset}", a, b)
         if a.replies.shape != b.replies.shape:
             raise DataError(f"{first} against {second}, {a.dataset}: unequal samples a prompt; sample both alike")
+        refuse_other_prompts(f"{first} against {second}, {a.dataset}", a, b)
         compared[a.dataset] = compare(a, b, drawing)
     averages = averages_over((a.benchmark, a.dataset) for a, _ in pairs)
     parts = {**{name: [name] for name in compared}, **averages}
@@ -105,6 +106,19 @@ def difference_rows(
         for name, over in parts.items()
         for row in measure_rows(first, second, name, {d: compared[d] for d in over}, drawing)
     ]
+
+
+def refuse_other_prompts(name: str, a: Panel, b: Panel) -> None:
+    """Raises DataError when two panels of the same wording were asked other texts: their items have changed since.
+
+    A panel from a file has no prompts to compare.
+    """
+    if a.factors != b.factors:
+        return
+    other = ((a.hashes != b.hashes) & (a.hashes != "") & (b.hashes != "")).any(axis=1)
+    if other.any():
+        ids = [a.item_ids[int(i)] for i in np.flatnonzero(other)]
+        raise DataError(f"{name}: {named(ids)} other prompts on the two sides; sample both from the same data")
 
 
 def compare(first: Panel, second: Panel, drawing: Drawing) -> Compared:

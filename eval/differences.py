@@ -24,7 +24,7 @@ def judge_differences(judges: Sequence[Judge], drawing: Drawing) -> list[Differe
     for first, second in combinations(judges, 2):
         for c1_source, panels_of in PANELS_BY_C1.items():
             ours, theirs = list(panels_of(first.panels)), list(panels_of(second.panels))
-            for group, pairs in paired_panels(ours, theirs, OWN).items():
+            for group, pairs in paired_panels(ours, theirs, OWN, first.panels).items():
                 sides = [Side(judge.name, *group, c1_source) for judge in (first, second)]
                 rows += difference_rows(sides[0], sides[1], pairs, drawing)
     return rows

@@ -10,7 +10,7 @@ from eval.external_checks import Items
 from eval.external_columns import NO_LABEL, CodedRows
 from eval.judges import Judge
 from eval.panels import ABSENT, Panel, refuse_holes
-from eval.spellings import AIO_DATASETS, ARM_NONE, LABELS, MAIN_ROLES, item_key
+from eval.spellings import AIO_DATASETS, ARM_NONE, LABELS, MAIN_ROLES, item_key, own_id
 
 EXTERNAL = "external"  # the template of what was not asked by us
 GROUP_COLUMNS = ("model", "dataset", "arm", "roles")
@@ -18,7 +18,7 @@ OWN_BENCHMARKS = ("pocket",)  # datasets that are a benchmark of their own; all 
 
 
 def items_of(rows: CodedRows) -> Items:
-    """The items of the rows. Spellings of one id (see spellings.item_key) are one item, called as it was first."""
+    """The items of the rows. Spellings of one id (see spellings.item_key) are one item, called as runs call it."""
     datasets, given = rows.names["dataset"], rows.names["item_id"]
     pairs, of_row = np.unique(
         rows.codes["dataset"].astype(np.int64) * len(given) + rows.codes["item_id"], return_inverse=True
@@ -31,7 +31,7 @@ def items_of(rows: CodedRows) -> Items:
         key = dataset, item_key(datasets[dataset], given[item])
         if key not in number_of:
             number_of[key] = len(ids)
-            ids.append(given[item])
+            ids.append(own_id(datasets[dataset], given[item]))
         number_of_pair[pair] = number_of[key]
     order = sorted(range(len(ids)), key=ids.__getitem__)
     rank = np.empty(len(ids), dtype=np.int64)

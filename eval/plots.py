@@ -3,6 +3,7 @@
 import io
 import re
 import textwrap
+import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ STYLE: dict[str, Any] = {
     "axes.titlesize": 10,
     "legend.frameon": False,
     "figure.constrained_layout.use": True,
+    "text.parse_math": False,  # a model may be called "a$b$c"
     "svg.hashsalt": "evenhand",  # the same figure has the same bytes
 }
 
@@ -113,8 +115,11 @@ def finish(plot: Plot, folder: Path) -> tuple[str, list[Path]]:
     """(the figure for the page, the paths of its PNG and SVG files in a folder)."""
     folder.mkdir(parents=True, exist_ok=True)
     png, svg = folder / f"{plot.name}.png", folder / f"{plot.name}.svg"
-    text = as_svg(plot)
+    with warnings.catch_warnings():
+        # Of a name that the font lacks letters for the figure has boxes; its words and the tables have the name.
+        warnings.filterwarnings("ignore", r"Glyph \d+", UserWarning)
+        text = as_svg(plot)
+        plot.drawing.set_layout_engine("none")  # it is laid out; doing so again takes as long as drawing
+        plot.drawing.savefig(png, dpi=160, metadata={"Software": None})
     svg.write_text(text, encoding="utf-8")
-    plot.drawing.set_layout_engine("none")  # it is laid out; doing so again takes as long as drawing
-    plot.drawing.savefig(png, dpi=160, metadata={"Software": None})
     return inline_svg(text), [png, svg]

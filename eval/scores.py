@@ -69,7 +69,7 @@ def untreated_c1(panel: Panel, panels: Sequence[Panel]) -> Panel | None:
         if p.has_c1
         and (p.dataset, p.factors.arm, p.factors.roles) == (panel.dataset, "none", f.roles)
         and (p.factors.template, p.factors.answer_form) == (f.template, f.answer_form)
-        and p.factors.answer_order == f.answer_order
+        and (p.factors.template_version, p.factors.answer_order) == (f.template_version, f.answer_order)
     ]
     for labels in ((f.speaker1, f.speaker2), own_labels(panel.dataset, "none")):
         for p in same:

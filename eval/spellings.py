@@ -71,3 +71,14 @@ def item_key(dataset: str, item_id: str) -> str:
         if rest and DATASET_OF.get(squeezed(item_id[:end])) == dataset:
             return rest if dataset in AIO_DATASETS else f"{dataset}-{rest}"
     return item_id
+
+
+# How the benchmark's own ids begin, where that is not the dataset's name.
+OWN_PREFIX = {"halueval": "halueval-qa", "harp": "harp_mc"}
+
+
+def own_id(dataset: str, item_id: str) -> str:
+    """The id as runs and built data spell it, so that verdicts from elsewhere find their item; others stay."""
+    key = item_key(dataset, item_id)
+    name, _, rest = key.partition("-")
+    return f"{OWN_PREFIX[dataset]}-{rest}" if name == dataset and dataset in OWN_PREFIX and rest else item_id

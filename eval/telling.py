@@ -91,7 +91,8 @@ def swings(panel: Panel, kind: str) -> list[tuple[float, str, int]]:
     """(less the swing of margin, C2's prompt hash, row) of every flip of a kind in a panel, in order."""
     first, second = COLUMNS[kind]
     flipped = flip_masks(majority(panel.replies))[list(COLUMNS).index(kind)]
-    swing: NDArray[np.float64] = np.abs(panel.margins[:, second, 0] - panel.margins[:, first, 0])
+    with np.errstate(invalid="ignore"):  # between two infinite margins there is no swing
+        swing: NDArray[np.float64] = np.abs(panel.margins[:, second, 0] - panel.margins[:, first, 0])
     sizes = np.where(np.isnan(swing), 0.0, swing)
     return sorted((-float(sizes[row]), str(panel.hashes[row, second]), row) for row in np.flatnonzero(flipped).tolist())
 

@@ -244,13 +244,13 @@ def test_spellings_of_datasets_conditions_and_ids_are_one(tmp_path: Path) -> Non
     assert item_key("bbq", "harp_mc-3") == "harp_mc-3", "another dataset's name is no prefix"
 
 
-def test_ids_are_shown_as_they_were_given_first(tmp_path: Path) -> None:
+def test_ids_are_shown_as_they_were_given_but_for_the_benchmarks_own_spelling(tmp_path: Path) -> None:
     rows = [{**row, "item_id": int(row["item_id"][-1])} for row in verdict_rows("gpqa", 2)]
     rows += [{**row, "item_id": "halueval_qa-7"} for row in verdict_rows("halueval_qa", 1)]
     panels = load_external([write(tmp_path / "v.jsonl", rows)]).judges[0].panels
     assert [(panel.dataset, panel.item_ids) for panel in panels] == [
         ("gpqa", ("0", "1")),
-        ("halueval", ("halueval_qa-7",)),
+        ("halueval", ("halueval-qa-7",)),
     ]
 
 

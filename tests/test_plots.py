@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from eval.item_plot import class_shares
 from eval.plots import finish, short
 from eval.reliability import bins_of, reliability
 from eval.score_groups import untreated_panels
+from eval.telling import telling_flips
 from tests.made_runs import lean, made_items, make_run
 
 NAMES = ("bbq", "harp", "truthfulqa")
@@ -239,3 +241,28 @@ def test_a_long_name_keeps_both_its_ends() -> None:
 
 def test_figures_hold_no_ids_that_could_name_an_item(figures: Figures) -> None:
     assert not any(re.search(r"(bbq|harp|truthfulqa|aio)-\d", plot.alt) for plot in figures.all)
+
+
+def test_a_models_name_may_hold_anything(tmp_path: Path) -> None:
+    names = (r"$\foo{$", "日本語", "<b> -- ]]>", "{}%s")
+    runs = [
+        make_run(tmp_path, leaning(0.9), items=ITEMS[:20], name=f"run{i}", model=f"owner/{name}", verdict="margin")
+        for i, name in enumerate(names)
+    ]
+    options = report_options([*map(str, runs), "--side-by-side", "--draws", "50"])
+    found = findings_of(options.sources, options, is_before_after=False)
+    for plot in draw(found, analyse(found), heat_map_of(found.groups)).overview:
+        inline, _ = finish(plot, tmp_path / "plots")
+        assert ElementTree.fromstring(inline).tag.endswith("svg")
+
+
+def test_infinite_margins_are_drawn(tmp_path: Path) -> None:
+    sure = {"text": "1", "finish_reason": "stop", "answer_logprobs": {"1": 0.0, "2": float("-inf")}}
+    run = make_run(
+        tmp_path, lambda p: sure if p.condition.claim_is_true else lean(-1.0), items=ITEMS[:20], verdict="margin"
+    )
+    options = report_options([str(run), "--draws", "50"])
+    found = findings_of(options.sources, options)
+    margins = draw(found, analyse(found), heat_map_of(found.groups)).margins
+    assert "C1 true +inf, C1 false -1.00" in margins[0].alt
+    assert telling_flips(found.runs) == []

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.errors import DataError
 from benchmarks.records import Condition, Prompt
 from benchmarks.sources import DatasetSpec, load_items
 from eval import telling
@@ -18,7 +19,7 @@ from eval.flip_cards import flip_section
 from eval.heat_map import heat_map_of, html_heat_map
 from eval.method import method_section
 from eval.opening import opening
-from eval.report_tables import report_tables
+from eval.report_tables import denominator_table, report_tables
 from eval.runs import load_run
 from eval.table_sections import change_section, score_section, table_section
 from eval.telling import telling_flips
@@ -254,3 +255,25 @@ def test_what_cannot_be_made_is_left_out_with_its_reason(tmp_path: Path) -> None
     other = make_run(tmp_path, bends, items=items[2:], name="other", model="owner/other")
     html = told(one, other, "--side-by-side", "--allow-differences")
     assert "Left out: consistency of judges: bbq, one against other: 2 items (bbq-0, bbq-1) have been judged" in html
+
+
+def test_models_side_by_side_may_need_engines_of_their_own(tmp_path: Path) -> None:
+    one = pocket_run(tmp_path, bends, name="one", model="owner/one")
+    other = pocket_run(tmp_path, bends, name="other", model="owner/other", engine={"kind": "vllm", "dtype": "float16"})
+    with pytest.raises(DataError, match=r"engine\.dtype: bfloat16 before, float16 after"):
+        told(one, other)
+    assert "other against one: engine.dtype: bfloat16 before, float16 after." in told(one, other, "--side-by-side")
+
+
+def test_both_denominators_stand_side_by_side_where_they_differ(tmp_path: Path) -> None:
+    run = pocket_run(
+        tmp_path, lambda p: say("I cannot say") if p.condition is C2_CORRECT and number(p) < 3 else bends(p)
+    )
+    options = report_options([str(run), "--draws", "200"])
+    found = findings_of(options.sources, options)
+    table = denominator_table(found)
+    assert table.columns[5:7] == ("DDS (published)", "95% low (published)")
+    assert table.rows[0][:6] == ("model", "pocket", 12, 3, 0, found.rows[0].dds_pp)
+    assert table.rows[0][8] == found.other_rows[0].dds_pp
+    assert table.rows[0][8] != pytest.approx(found.rows[0].dds_pp)
+    assert denominator_table(findings_of([pocket_run(tmp_path, is_fair, name="fair")], options)).rows == ()
