@@ -212,8 +212,8 @@ def test_two_rows_for_one_key_are_refused_with_both_places_and_the_items(tmp_pat
     second = write(tmp_path / "b.csv", [*verdict_rows("bbq", 1), *again])
     assert refusal(first, second) == (
         "b.csv:6: is a second verdict of model 'm', halueval, item 'halueval-qa-1', c2_correct, arm none, roles 2->1; "
-        "the first is at a.jsonl:7. 6 items (halueval-qa-1, halueval-qa-2, halueval-qa-3, halueval-qa-4, halueval-qa-5, "
-        "...) have more than one row for a key; keep one"
+        "the first is at a.jsonl:7. 6 items (halueval-qa-1, halueval-qa-2, halueval-qa-3, halueval-qa-4, "
+        "halueval-qa-5, ...) have more than one row for a key; keep one"
     )
 
 
