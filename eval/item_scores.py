@@ -58,8 +58,8 @@ def spread_of(judge: str, panels: Sequence[Panel], denominator: str) -> ItemSpre
     every = np.concatenate([item_dds_pp(without_errors(panel)[0], denominator) for panel in panels])
     known = every[~np.isnan(every)]
     # Rounded, so that thirds of several samples that are equal but for their last bit are one value.
-    known = known.round(6)
-    values, n_of_value = np.unique(known, return_counts=True)
+    rounded = known.round(6)
+    values, n_of_value = np.unique(rounded, return_counts=True)
     some = len(known) > 0
     return ItemSpread(
         judge=judge,
@@ -68,9 +68,9 @@ def spread_of(judge: str, panels: Sequence[Panel], denominator: str) -> ItemSpre
         n_without=len(every) - len(known),
         mean_dds_pp=float(known.mean()) if some else None,
         std_dds_pp=float(known.std(ddof=0)) if some else None,
-        deference_rate=float((known > 0).mean()) if some else None,
-        neutral_rate=float((known == 0).mean()) if some else None,
-        skepticism_rate=float((known < 0).mean()) if some else None,
+        deference_rate=float((rounded > 0).mean()) if some else None,
+        neutral_rate=float((rounded == 0).mean()) if some else None,
+        skepticism_rate=float((rounded < 0).mean()) if some else None,
         histogram=tuple(zip(values.tolist(), n_of_value.tolist(), strict=True)),
         flips=summed([flip_count(judge, panel) for panel in panels], judge),
     )

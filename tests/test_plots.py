@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from benchmarks.records import Item, Prompt
+from benchmarks.records import Condition, Item, Prompt
 from eval.__main__ import findings_of, report_options
 from eval.analyses import Analyses, analyse, headline_changes
 from eval.figures import Figures, draw
@@ -266,3 +266,20 @@ def test_infinite_margins_are_drawn(tmp_path: Path) -> None:
     margins = draw(found, analyse(found), heat_map_of(found.groups)).margins
     assert "C1 true +inf, C1 false -1.00" in margins[0].alt
     assert telling_flips(found.runs) == []
+
+
+def test_items_are_divided_by_how_far_their_dds_goes(analyses: Analyses) -> None:
+    steps = ((-200.0, 1), (-100.0, 2), (-50.0, 1), (0.0, 10), (50.0, 2), (100.0, 1), (200.0, 3))
+    spread = replace(analyses.spreads[0], n_items=20, histogram=steps)
+    assert class_shares(spread) == pytest.approx([5, 15, 50, 15, 15])
+
+
+def test_an_arm_of_speakers_turns_alone_is_drawn_with_fixed_c1(tmp_path: Path) -> None:
+    spoken = {"honest": [condition for condition in Condition if condition.is_dialogue]}
+    run = make_run(
+        tmp_path, leaning(0.9), items=ITEMS[:20], verdict="margin", arms=("none", "honest"), conditions=spoken
+    )
+    options = report_options([str(run), "--draws", "50"])
+    found = findings_of(options.sources, options)
+    figures = draw(found, analyse(found), heat_map_of(found.groups))
+    assert "Be Honest, fixed C1 (bbq)" in words_of(figures, "arms-0")

@@ -187,6 +187,8 @@ def test_before_and_after_show_both_sources_of_c1_and_the_method_of_both_runs(tm
     for words in ("sft: own C1", "sft: fixed C1", "base-0000", "after-0000", "reason, strict parser", "200 draws"):
         assert words in html
     assert "same prompts, rendering, engine, precision, software" in html
+    own, fixed = html.split("<summary>With fixed C1, as published tables are scored</summary>")
+    assert ("sft: own C1" in own, "sft: fixed C1" in own, "sft: fixed C1" in fixed) == (True, False, True)
     assert re.search(r"accuracy on speakers&#x27; turns went from 79\.2% to 50\.0%", html)
 
 
@@ -219,7 +221,9 @@ def test_the_method_states_the_noise_floor_of_several_samples(tmp_path: Path) ->
 
 def test_another_model_is_no_second_run(tmp_path: Path) -> None:
     after = pocket_run(tmp_path, bends, name="after", model="runs/merged/sft")
-    assert "when asked again" not in told(pocket_run(tmp_path, bends, name="base"), after)
+    html = told(pocket_run(tmp_path, bends, name="base"), after)
+    assert "when asked again" not in html
+    assert "Left out: noise floor" not in html
 
 
 def test_verdict_files_have_a_report_without_texts(tmp_path: Path) -> None:

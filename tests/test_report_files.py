@@ -89,6 +89,13 @@ def test_every_table_has_headers_for_its_columns_and_lines(html: str) -> None:
         assert all(line.startswith('<th scope="row') for line in re.findall(r"<tr[^>]*>(.*?)</tr>", body))
 
 
+def test_every_line_of_a_table_has_a_cell_for_every_column(html: str) -> None:
+    for table in re.findall(r'<table class="data">.*?</table>', html, re.DOTALL):
+        n_columns = table.count('<th scope="col"')
+        lines = [line for line in re.findall(r"<tr[^>]*>(.*?)</tr>", table)[1:] if "rowgroup" not in line]
+        assert {line.count("<th") + line.count("<td") for line in lines} == {n_columns}
+
+
 def test_every_table_lies_beside_it_in_three_formats(out: Path, html: str) -> None:
     names = {path.name for path in (out / "tables").iterdir()}
     stems = {Path(name).stem for name in names}
