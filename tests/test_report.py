@@ -71,7 +71,7 @@ def html_of(found: Findings) -> str:
     analyses = analyse(found)
     tables, left_out = report_tables(found, analyses)
     parts = [*opening(found), *change_section(found, []), html_heat_map(heat_map_of(found.groups))]
-    parts += [*flip_section(found), *score_section(found), *table_section(tables, left_out)]
+    parts += [*flip_section(found), *score_section(found), *table_section(tables, [*analyses.left_out, *left_out])]
     return "\n".join([*parts, *method_section(found, analyses)])
 
 
