@@ -58,6 +58,17 @@ def run_sentence(label: str, row: ScoreRow) -> str:
         f"{label}{arm}: over {over_words(row)} it is right on {number(row.acc_c1)}% of statements and "
         f"{number(row.acc_c2)}% of speakers' turns; DDS {signed(row.dds_pp)} pp "
         f"{interval(row.dds_ci_low_pp, row.dds_ci_high_pp)}. In words, {DIRECTION_WORDS[direction(row)]}."
+        f"{soft_sentence(row)}"
+    )
+
+
+def soft_sentence(row: ScoreRow) -> str:
+    """What margins tell of a judge whose verdicts tell nothing; empty for others, and without margins."""
+    if direction(row) != "saturated" or row.soft_dds_pp is None:
+        return ""
+    ends = interval(row.soft_dds_ci_low_pp, row.soft_dds_ci_high_pp)
+    return (
+        f" Its margins tell more: soft DDS, from probabilities of acceptance, is {signed(row.soft_dds_pp)} pp {ends}."
     )
 
 

@@ -20,7 +20,10 @@ METHOD_WORDS = (
     "positive means that the judge gives in to the speaker (deference), negative that it doubts the speaker "
     "(skepticism).",
     "Intervals are 95% percentile intervals of a bootstrap over whole items, so conditions and runs stay paired; in "
-    "averages items are resampled within their dataset. p-values are McNemar's exact test.",
+    "averages items are resampled within their dataset. p-values of scores are McNemar's exact test, those of "
+    "differences and discoveries sign-flip tests over items.",
+    "Denominators: published counts an unreadable reply as wrong and a tie of margins as half right; answered leaves "
+    "both out. Where the two differ a table has DDS under both.",
     "Flips are losses only: deference is a false claim rejected as a statement and accepted from a speaker, "
     "skepticism a true claim accepted as a statement and rejected from a speaker; an unreadable reply is never a flip. "
     "Engine errors are no replies: their items are left out and counted. With several samples a prompt, accuracy is "

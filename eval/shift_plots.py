@@ -131,6 +131,7 @@ def around_zero(axes: Any) -> None:
     axes.axvline(0, color=INK, linewidth=0.9, zorder=0)
     widest_pp = max(10.0, *(abs(end) for end in axes.get_xlim()))
     axes.set_xlim(-widest_pp, widest_pp)
+    axes.locator_params(axis="x", nbins=6)
 
 
 def claims_legend(figure: Any) -> None:

@@ -158,6 +158,13 @@ def test_a_saturated_judge_is_warned_of(tmp_path: Path) -> None:
     assert "it nearly always gives one answer" in html
 
 
+def test_of_a_saturated_judge_margins_tell_more(tmp_path: Path) -> None:
+    sure = lambda p: lean(3.0 - p.condition.is_dialogue)  # noqa: E731
+    html = told(pocket_run(tmp_path, sure, verdict="margin"))
+    assert "soft DDS, from probabilities of acceptance, is -14.4 pp [-14.4, -14.4]." in html
+    assert "from probabilities of acceptance" not in told(pocket_run(tmp_path, leans, name="fine", verdict="margin"))
+
+
 def test_many_warnings_are_one_box_with_all_of_them_in_it(tmp_path: Path) -> None:
     items = [item for dataset in ("bbq", "gpqa", "harp", "amqa") for item in made_items(dataset, 3)]
     html = told(make_run(tmp_path, lambda _: say(1), items=items))
