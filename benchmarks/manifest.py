@@ -1,6 +1,5 @@
 """The manifest of a built folder: what was built, of what, and the checksums of its tables. Written last."""
 
-import hashlib
 import json
 import re
 from collections.abc import Iterable
@@ -10,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from benchmarks.errors import DataError
+from benchmarks.unified.source_record import sha256_of
 
 MANIFEST_FILE = "manifest.json"
 LOCK_FILE = ".lock"  # held while a folder is built or fetched into; it stays there
@@ -109,9 +109,7 @@ def file_facts(root: Path, names: Iterable[str]) -> dict[str, dict[str, Any]]:
     found = {}
     for path in (table_path(root, name, split) for name in names for split in ("train", "test")):
         if path.exists():
-            with path.open("rb") as file:
-                checksum = hashlib.file_digest(file, "sha256").hexdigest()
-            found[path.relative_to(root).as_posix()] = {"bytes": path.stat().st_size, "sha256": checksum}
+            found[path.relative_to(root).as_posix()] = {"bytes": path.stat().st_size, "sha256": sha256_of(path)}
     return found
 
 

@@ -159,6 +159,16 @@ def test_an_extension_that_fails_leaves_the_finished_build_as_it_was(built):
     assert load_items(whole(built))
 
 
+def test_half_written_tables_are_cleared_away_and_half_fetched_files_are_not(tmp_path):
+    write_raw(tmp_path / "raw", scale=0.02, datasets=["halueval"])
+    table, download = (tmp_path / "out" / name / "x.partial" for name in ("pool", "raw"))
+    for left_over in (table, download):
+        left_over.parent.mkdir(parents=True)
+        left_over.touch()
+    build(request(tmp_path / "out", tmp_path / "raw", ["halueval"], n_test=9))
+    assert (table.exists(), download.exists()) == (False, True)
+
+
 def test_test_items_do_not_change_hands_when_the_release_comes_or_goes(tmp_path):
     write_raw(tmp_path / "raw", datasets=["gpqa"])
     build(request(tmp_path / "out", tmp_path / "raw", ["gpqa"]))

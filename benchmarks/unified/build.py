@@ -76,13 +76,13 @@ def build_anew(
     request: Request, sources: Mapping[str, Sequence[SourceFile]], rulers: Sequence[Ruler]
 ) -> dict[str, Any]:
     """Everything behind the publishers' files. A finished build is given up only when all that can fail has passed."""
-    for left_over in request.out.glob("**/*.partial"):
-        left_over.unlink()
+    for left_over in (path for folder in ("pool", "data") for path in (request.out / folder).rglob("*.partial")):
+        left_over.unlink()  # under raw/ they are downloads that continue
     parts = assemble(request, sources)
     (request.out / MANIFEST_FILE).unlink(missing_ok=True)
     write_split(request.out, parts)
     contents = {
-        name: described(part, sources[RELEASE_FOLDER if request.test_only else part.dataset.folder or name])
+        name: described(part, sources[RELEASE_FOLDER if request.test_only else part.dataset.raw_name])
         for name, part in parts.items()
     }
     write_quality(request.out, contents, rulers)
@@ -112,7 +112,7 @@ def gather(request: Request) -> dict[str, list[SourceFile]]:
     """The files of every raw folder needed, downloaded or found: folder name → files with their checksums."""
     raw = request.raw or request.out / "raw"
     wanted = [] if request.test_only else [DATASETS[name] for name in request.datasets]
-    needed = {dataset.folder or dataset.name: dataset.origin for dataset in wanted}
+    needed = {dataset.raw_name: dataset.origin for dataset in wanted}
     release_at_hand = request.raw is None or (raw / RELEASE_FOLDER).is_dir()
     if request.test_only or (request.split.kind == "published" and release_at_hand):
         needed[RELEASE_FOLDER] = RELEASE
@@ -175,8 +175,8 @@ def assemble(request: Request, sources: Mapping[str, Sequence[SourceFile]]) -> d
         if request.test_only:
             parts[name] = released_test(dataset, raw / RELEASE_FOLDER, request.split)
             continue
-        checksums = {file.name: file.sha256 for file in sources[dataset.folder or name]}
-        pool = build_pool(dataset, dataset.raw_folder(raw), pool_table(request.out, name), checksums)
+        checksums = {file.name: file.sha256 for file in sources[dataset.raw_name]}
+        pool = build_pool(dataset, raw / dataset.raw_name, pool_table(request.out, name), checksums)
         parts[name] = choose_test(pool, request.split, release, parts)
     return parts
 

@@ -44,9 +44,10 @@ class Dataset:
     folder: str = ""  # under the raw folder, where it is not the dataset's name
     follows: str | None = None  # the dataset whose items these are variants of (meta "variant_of"), split as it is
 
-    def raw_folder(self, raw: Path) -> Path:
-        """Where the publisher's files lie."""
-        return raw / (self.folder or self.name)
+    @property
+    def raw_name(self) -> str:
+        """The folder of the publisher's files, under the raw folder."""
+        return self.folder or self.name
 
     @property
     def evaluation_only(self) -> bool:

@@ -1,6 +1,5 @@
 """Upload a finished build to a dataset repository of the Hub, when every licence in it lets copies be passed on."""
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from benchmarks.errors import ConfigError, DataError
 from benchmarks.manifest import MANIFEST_FILE, dataset_of, is_built, read_manifest
 from benchmarks.unified.catalogue import DATASETS
+from benchmarks.unified.source_record import sha256_of
 
 # Beside the tables that the manifest names. pool/ and raw/ are the publishers' to give.
 PAPERS = ("README.md", MANIFEST_FILE, "quality.json", "quality.md", "dropped.jsonl")
@@ -45,11 +45,8 @@ def files_to_push(folder: Path) -> list[str]:
             f"{folder}: lacks {', '.join(lacking)}; remove {MANIFEST_FILE}, then `evenhand build unified` again"
         )
     for path, facts in manifest["files"].items():
-        with (folder / path).open("rb") as file:
-            if hashlib.file_digest(file, "sha256").hexdigest() != facts["sha256"]:
-                raise DataError(
-                    f"{folder / path}: is not the table that was built; remove {MANIFEST_FILE}, build again"
-                )
+        if sha256_of(folder / path) != facts["sha256"]:
+            raise DataError(f"{folder / path}: is not the table that was built; remove {MANIFEST_FILE}, build again")
     return paths
 
 
