@@ -18,9 +18,8 @@ from inference.plan import plan
 from inference.sampling import sample
 from tests.tiny_families import TEMPLATES, save_family
 from training.config import METHODS
-from training.dpo import train_dpo
 from training.merged_checkpoint import merge
-from training.sft import train_sft
+from training.train import train
 
 pytestmark = pytest.mark.slow
 
@@ -68,8 +67,10 @@ def training(method: str, model: Path, root: Path) -> Any:
         "model": {"name": str(model)},
         "benchmarks": [{"dataset": "pocket", "split": "train", "n_items": 4}],
         "examples": {"template": "matched", "conditions": "c1_and_c2"},
+        "quantisation": {"compute_dtype": "float32"},
         "lora": {"r": 4, "alpha": 8, "dropout": 0.0},
         "optimiser": {
+            "mixed_precision": "no",
             "learning_rate": 5e-3,
             "per_device_batch_size": 4,
             "gradient_accumulation_steps": 1,
@@ -84,7 +85,7 @@ def training(method: str, model: Path, root: Path) -> Any:
 def whole_loop(family: str, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = save_family(root / "model", family, embedded_model_path())
     runs = [sample(sampling("before", model, root))]
-    trained = {"sft": train_sft(training("sft", model, root)), "dpo": train_dpo(training("dpo", model, root))}
+    trained = {method: train(training(method, model, root)) for method in ("sft", "dpo")}
     for method, run in trained.items():
         assert is_done(run)
         if method == "dpo" and family != "llama":

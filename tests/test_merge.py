@@ -3,7 +3,6 @@
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -14,10 +13,9 @@ from benchmarks.errors import DataError, ModelError
 from benchmarks.rundir import DONE_FILE
 from tests.training_runs import tiny_model, tiny_run
 from training import merged_checkpoint
-from training.dpo import train_dpo
 from training.merge import main
 from training.merged_checkpoint import compare, merge, round_to_bf16
-from training.sft import train_sft
+from training.train import train
 
 pytestmark = pytest.mark.slow
 PROJECTION = "model.layers.1.mlp.up_proj.weight"
@@ -32,7 +30,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def finished(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     optimiser = {"max_steps": 2, "learning_rate": 0.05}
-    return train_sft(tiny_run("sft", model, tmp_path_factory.mktemp("runs"), optimiser=optimiser))
+    return train(tiny_run("sft", model, tmp_path_factory.mktemp("runs"), optimiser=optimiser))
 
 
 @pytest.fixture
@@ -98,7 +96,7 @@ def test_the_merged_checkpoint_stands_alone(onto: str, run: Path, model: Path) -
 
 
 def test_a_merge_onto_nf4_judges_as_what_was_trained(model: Path, tmp_path: Path) -> None:
-    run = train_dpo(tiny_run("dpo", model, tmp_path))
+    run = train(tiny_run("dpo", model, tmp_path))
     done = json.loads((merge(run, "nf4", n_prompts=16, min_agreement=0) / DONE_FILE).read_text())
     other = json.loads((merge(run, "bf16", n_prompts=16, min_agreement=0) / DONE_FILE).read_text())
     assert done["mean_margin_drift"] < 0.05 < other["mean_margin_drift"]
@@ -168,9 +166,8 @@ def gemma_that_sees(folder: Path) -> Path:
 
 @pytest.mark.parametrize("method", ["sft", "dpo"])
 def test_of_a_model_that_sees_only_the_language_half_is_trained(method: str, tmp_path: Path) -> None:
-    train: dict[str, Any] = {"sft": train_sft, "dpo": train_dpo}
     folder = gemma_that_sees(tmp_path / "model")
-    run = train[method](tiny_run(method, folder, tmp_path, optimiser={"max_steps": 2}))
+    run = train(tiny_run(method, folder, tmp_path, optimiser={"max_steps": 2}))
     names = list(load_file(run / "adapter" / "adapter_model.safetensors"))
     assert len(names) == 2 * 7 * 2
     assert not [name for name in names if "vision" in name]

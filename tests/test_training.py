@@ -10,24 +10,22 @@ import torch
 from peft import get_peft_model
 from safetensors.torch import load_file
 from transformers import TrainerControl, TrainerState
-from trl import DPOTrainer
 
 from benchmarks.checkpoints import load_tokenizer
 from benchmarks.errors import ConfigError, ModelError
 from benchmarks.rundir import DONE_FILE
 from benchmarks.sources import load_items
 from tests.training_runs import tiny_model, tiny_run
+from training import reference
 from training.__main__ import main
 from training.callbacks import DivergenceGuard, GradientCheck, read_metrics
-from training.config import GuardConfig, LoraSettings, QuantisationConfig
-from training.dpo import train_dpo
 from training.examples import make_examples
 from training.qlora import load_base, lora_config, refuse_blocked_gradients, set_adapter_dtype, trainable
 from training.run import ADAPTER_FILES
-from training.sft import train_sft
+from training.sections import GuardConfig, LoraSettings, QuantisationConfig
+from training.train import train
 
 pytestmark = pytest.mark.slow
-TRAIN: dict[str, Any] = {"sft": train_sft, "dpo": train_dpo}
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +53,7 @@ def killed_at(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("method", ["sft", "dpo"])
 def test_a_run_leaves_adapter_metrics_provenance_and_done(method: str, model: Path, tmp_path: Path) -> None:
-    run = TRAIN[method](tiny_run(method, model, tmp_path))
+    run = train(tiny_run(method, model, tmp_path))
     assert {file.name for file in run.iterdir()} == {
         "config.yaml", "provenance.json", "excluded.jsonl", "metrics.jsonl", "adapter", DONE_FILE,
     }  # fmt: skip
@@ -73,7 +71,7 @@ def test_a_run_leaves_adapter_metrics_provenance_and_done(method: str, model: Pa
 @pytest.mark.parametrize("method", ["sft", "dpo"])
 def test_the_first_layer_learns_under_the_papers_memory_saving(method: str, model: Path, tmp_path: Path) -> None:
     saving = {"gradient_checkpointing": True, "gradient_accumulation_steps": 2, "max_steps": 2}
-    run = TRAIN[method](tiny_run(method, model, tmp_path, optimiser=saving, lora={"dropout": 0.05}))
+    run = train(tiny_run(method, model, tmp_path, optimiser=saving, lora={"dropout": 0.05}))
     first_layer = [tensor for name, tensor in adapter_of(run).items() if ".layers.0." in name and "lora_B" in name]
     assert all(torch.count_nonzero(tensor) for tensor in first_layer)
 
@@ -82,12 +80,12 @@ def test_the_first_layer_learns_under_the_papers_memory_saving(method: str, mode
 def test_an_interrupted_run_continues_to_the_same_adapter(
     method: str, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    undisturbed = TRAIN[method](tiny_run(method, model, tmp_path / "undisturbed"))
+    undisturbed = train(tiny_run(method, model, tmp_path / "undisturbed"))
     config = tiny_run(method, model, tmp_path / "killed", run={"save_steps": 2})
     with monkeypatch.context() as patch:
         killed_at(4, patch)
         with pytest.raises(KeyboardInterrupt):
-            TRAIN[method](config)
+            train(config)
     path = tmp_path / "killed" / "training" / undisturbed.name
     assert not (path / DONE_FILE).exists()
     half_written = path / "checkpoints" / "checkpoint-3"  # killed while saving
@@ -95,7 +93,7 @@ def test_an_interrupted_run_continues_to_the_same_adapter(
     (half_written / "trainer_state.json").write_text('{"global_st')
     with (path / "metrics.jsonl").open("a") as file:
         file.write('{"step": 4, "lo')  # torn
-    assert TRAIN[method](config) == path
+    assert train(config) == path
     expected, found = adapter_of(undisturbed), adapter_of(path)
     assert all(torch.equal(found[name], tensor) for name, tensor in expected.items())
     assert [record["step"] for record in metrics_of(path)] == [1, 2, 3, 4]
@@ -108,17 +106,17 @@ def test_a_continued_dpo_run_does_not_ask_the_reference_again(
     with monkeypatch.context() as patch:
         killed_at(3, patch)
         with pytest.raises(KeyboardInterrupt):
-            train_dpo(config)
-    monkeypatch.setattr(DPOTrainer, "compute_ref_log_probs", lambda *_: pytest.fail("asked again"))
-    assert (train_dpo(config) / DONE_FILE).exists()
+            train(config)
+    monkeypatch.setattr(reference, "ask", lambda *_: pytest.fail("asked again"))
+    assert (train(config) / DONE_FILE).exists()
 
 
 def test_a_finished_run_is_left_as_it_is(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run = train_sft(tiny_run("sft", model, tmp_path))
+    run = train(tiny_run("sft", model, tmp_path))
     before = {
         file: file.stat().st_mtime_ns for file in run.rglob("*") if file.is_file() and "excluded" not in file.name
     }
-    assert train_sft(tiny_run("sft", model, tmp_path)) == run
+    assert train(tiny_run("sft", model, tmp_path)) == run
     assert "complete already" in capsys.readouterr().out
     assert before == {file: file.stat().st_mtime_ns for file in before}
 
@@ -129,7 +127,7 @@ def test_over_long_prompts_are_counted_and_listed(model: Path, tmp_path: Path) -
     examples, _ = make_examples(load_items(config.benchmarks), config, tokenizer)
     lengths = [len(example.prompt_ids) for example in examples]
     limit = sorted(lengths)[20]
-    run = train_sft(tiny_run("sft", model, tmp_path, optimiser={"max_steps": 1}, examples={"max_prompt_length": limit}))
+    run = train(tiny_run("sft", model, tmp_path, optimiser={"max_steps": 1}, examples={"max_prompt_length": limit}))
     listed = [json.loads(line) for line in (run / "excluded.jsonl").read_text().splitlines()]
     done = json.loads((run / DONE_FILE).read_text())
     assert [record["prompt_tokens"] for record in listed] == [length for length in lengths if length > limit] != []
@@ -139,11 +137,10 @@ def test_over_long_prompts_are_counted_and_listed(model: Path, tmp_path: Path) -
 @pytest.mark.parametrize("precompute", [True, False])
 def test_dpo_starts_at_its_reference_the_base_model(precompute: bool, model: Path, tmp_path: Path) -> None:
     config = tiny_run("dpo", model, tmp_path, optimiser={"max_steps": 2})
-    first, second = metrics_of(train_dpo(config.model_copy(update={"precompute_reference": precompute})))
+    first, second = metrics_of(train(config.model_copy(update={"precompute_reference": precompute})))
     # An untrained adapter changes nothing, so policy and reference agree: loss ln 2, no rewards.
-    assert first["loss"] == pytest.approx(math.log(2), abs=2e-3)
-    assert (first["rewards/chosen"], first["rewards/rejected"]) == pytest.approx((0, 0), abs=0.02)
-    assert second["loss"] != pytest.approx(math.log(2), abs=2e-3)
+    assert first["loss"] == pytest.approx(math.log(2), abs=1e-5)
+    assert second["loss"] != pytest.approx(math.log(2), abs=1e-5)
 
 
 def adapted(model: Path, *, packing: bool = False) -> Any:
@@ -188,25 +185,33 @@ def test_weights_packed_by_an_evaluation_would_be_noticed(model: Path) -> None:
         refuse_blocked_gradients(with_adapter, step=3)
 
 
-def test_trl_scores_the_answers_positions_alone(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import trl.trainer.utils as trl_utils
-
+@pytest.mark.parametrize(("method", "n_scored"), [("sft", 8), ("dpo", 12)])
+def test_the_head_sees_the_answers_positions_alone(
+    method: str, n_scored: int, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     scored = []
-    original = trl_utils._ChunkedLogProbFunction.apply
+    original = torch.nn.Linear.forward
 
-    def count(hidden: torch.Tensor, *rest: Any) -> Any:
-        scored.append(len(hidden))
-        return original(hidden, *rest)
+    def count(self: torch.nn.Linear, hidden: torch.Tensor) -> torch.Tensor:
+        if self.out_features > 40_000:
+            scored.append(len(hidden))
+        return original(self, hidden)
 
-    monkeypatch.setattr(trl_utils._ChunkedLogProbFunction, "apply", count)
-    train_sft(tiny_run("sft", model, tmp_path, optimiser={"max_steps": 2}))
-    assert scored == [8, 8], "four examples, a verdict and EOS each"
+    monkeypatch.setattr(torch.nn.Linear, "forward", count)
+    train(tiny_run(method, model, tmp_path, optimiser={"max_steps": 2}))
+    assert scored[-2:] == [n_scored] * 2, "four examples: a verdict, and EOS behind the right answer or behind both"
+
+
+@pytest.mark.parametrize("method", ["sft", "dpo"])
+def test_stock_trl_trains_the_same_config(method: str, model: Path, tmp_path: Path) -> None:
+    done = json.loads((train(tiny_run(method, model, tmp_path, trainer="trl")) / DONE_FILE).read_text())
+    assert (done["trainer"], done["method"], done["n_steps"]) == ("trl", method, 4)
 
 
 def test_a_loss_that_is_no_number_stops_the_run(model: Path, tmp_path: Path) -> None:
     config = tiny_run("sft", model, tmp_path, optimiser={"learning_rate": 1e30, "schedule": "constant"})
     with pytest.raises(ModelError, match=r"the loss is nan at step \d.*Lower optimiser\.learning_rate"):
-        train_sft(config)
+        train(config)
     assert not list(tmp_path.rglob(DONE_FILE))
 
 
@@ -243,19 +248,19 @@ def test_a_run_that_recovers_in_time_goes_on(tmp_path: Path) -> None:
 def test_a_target_module_the_model_does_not_have_is_named(model: Path, tmp_path: Path) -> None:
     config = tiny_run("sft", model, tmp_path, lora={"target_modules": ["qproj"]})
     with pytest.raises(ConfigError, match=r"the model has no 'qproj'. Did you mean 'q_proj'"):
-        train_sft(config)
+        train(config)
 
 
 def test_fp16_is_refused_on_cpu(model: Path, tmp_path: Path) -> None:
     if torch.cuda.is_available():
         pytest.skip("fp16 is fine on a GPU")
     with pytest.raises(ConfigError, match="fp16 needs a GPU"):
-        train_sft(tiny_run("sft", model, tmp_path, optimiser={"mixed_precision": "fp16"}))
+        train(tiny_run("sft", model, tmp_path, optimiser={"mixed_precision": "fp16"}))
 
 
 def test_a_tracker_that_is_not_there_is_named(model: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"run\.report_to: tracker 'wandbb' is not installed or unknown"):
-        train_sft(tiny_run("sft", model, tmp_path, run={"report_to": ["wandbb"]}))
+        train(tiny_run("sft", model, tmp_path, run={"report_to": ["wandbb"]}))
 
 
 def test_the_command_line_trains_what_its_config_says(

@@ -5,7 +5,7 @@ from typing import Any
 
 from benchmarks.embedded import embedded_model_path
 from tests.tiny_families import save_family
-from training.config import METHODS, DPORun, SFTRun
+from training.config import METHODS, AnyRun
 
 
 def tiny_model(folder: Path, family: str = "llama") -> Path:
@@ -13,14 +13,17 @@ def tiny_model(folder: Path, family: str = "llama") -> Path:
     return save_family(folder, family, embedded_model_path())
 
 
-def tiny_run(method: str, model: Path, root: Path, **sections: dict[str, Any]) -> SFTRun | DPORun:
-    """A run of four steps of four examples; sections override or add keys of a config section."""
+def tiny_run(method: str, model: Path, root: Path, **sections: Any) -> AnyRun:
+    """A run of four steps of four examples; sections override or add keys of a config section,
+    or a key of the config itself."""
     config: dict[str, Any] = {
         "method": method,
         "name": f"tiny-{method}",
         "model": {"name": str(model)},
         "benchmarks": [{"dataset": "pocket", "split": "train", "n_items": 8}],
         "examples": {"conditions": "c1_and_c2"},
+        # float32: most CPUs compute bf16 several times slower
+        "quantisation": {"compute_dtype": "float32"},
         "lora": {"r": 4, "alpha": 8, "dropout": 0.0},
         "optimiser": {
             "learning_rate": 5e-3,
@@ -28,10 +31,11 @@ def tiny_run(method: str, model: Path, root: Path, **sections: dict[str, Any]) -
             "per_device_batch_size": 4,
             "gradient_accumulation_steps": 1,
             "max_steps": 4,
+            "mixed_precision": "no",
             "gradient_checkpointing": False,
         },
         "run": {"root": str(root), "logging_steps": 1},
     }
     for section, keys in sections.items():
-        config[section] = {**config.get(section, {}), **keys}
+        config[section] = {**config.get(section, {}), **keys} if isinstance(keys, dict) else keys
     return METHODS[method].model_validate(config)

@@ -5,11 +5,11 @@ import sys
 from collections.abc import Sequence
 
 from benchmarks.command import run_main
-from training.config import SFTRun, load_training_config
+from training.config import load_training_config
 
 
 def main(argv: Sequence[str]) -> None:
-    """Fine-tune a judge with QLoRA, by SFT or DPO; the same command continues a run that was cut off."""
+    """Fine-tune a judge with QLoRA, by the method its config names; the same command continues a run cut off."""
     parser = argparse.ArgumentParser(
         prog="evenhand train",
         description=main.__doc__,
@@ -19,14 +19,9 @@ def main(argv: Sequence[str]) -> None:
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="override single keys of the config")
     words = parser.parse_intermixed_args(argv)
     config = load_training_config([words.config, *words.overrides])
-    if isinstance(config, SFTRun):  # the trainers take seconds to import; a wrong config is told before
-        from training.sft import train_sft
+    from training.train import train  # the trainers take seconds to import; a wrong config is told before
 
-        print(train_sft(config))
-    else:
-        from training.dpo import train_dpo
-
-        print(train_dpo(config))
+    print(train(config))
 
 
 if __name__ == "__main__":

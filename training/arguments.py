@@ -5,11 +5,21 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from transformers import TrainingArguments
 from transformers.integrations import get_available_reporting_integrations
 
 from benchmarks.errors import ConfigError
 from training.config import TrainingConfig
 from training.run import CHECKPOINTS_DIR
+
+
+def training_arguments(config: TrainingConfig, path: Path) -> TrainingArguments:
+    """The arguments of VerdictTrainer, whose schedule of batches is one pass over a list that holds every epoch."""
+    shared = shared_arguments(config, path)
+    del shared["max_length"], shared["train_sampling_strategy"]
+    evaluation = {"eval_strategy": "steps", "eval_steps": config.dev.every_steps} if config.dev else {}
+    own = {"num_train_epochs": 1, "max_steps": -1, "remove_unused_columns": False, "label_names": ["right"]}
+    return TrainingArguments(**{**shared, **own, **evaluation})
 
 
 def shared_arguments(config: TrainingConfig, path: Path) -> dict[str, Any]:

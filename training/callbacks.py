@@ -11,23 +11,34 @@ from transformers import ProgressCallback, TrainerCallback, TrainerControl, Trai
 
 from benchmarks.errors import ModelError
 from benchmarks.jsonl import write_jsonl, write_whole
-from training.config import GuardConfig
 from training.qlora import refuse_blocked_gradients
 from training.run import BEST_DIR, CHECKPOINTS_DIR, COMPLETE_FILE, copy_adapter
+from training.sections import GuardConfig
 
 METRICS_FILE = "metrics.jsonl"
 
 
 class MetricsFile(TrainerCallback):
-    """Appends every log to metrics.jsonl, with step and time; a continued run drops what it will log again."""
+    """Appends every log to metrics.jsonl, with step, time and the seconds trained; a continued run drops what it will
+    log again.
+    """
 
     def __init__(self, path: Path) -> None:
         self.file = path / METRICS_FILE
+        self.began = time.monotonic()
+        self.before = 0.0  # seconds trained before this run was continued
+
+    @property
+    def seconds(self) -> float:
+        """How long the run has trained, over all times that it was continued; what a kill lost is not counted."""
+        return self.before + time.monotonic() - self.began
 
     def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        self.began = time.monotonic()
         if state.is_world_process_zero and self.file.exists():
             kept = [record for record in read_metrics(self.file) if record["step"] <= state.global_step]
             write_jsonl(self.file, kept)
+            self.before = max((record.get("seconds", 0.0) for record in kept), default=0.0)
 
     def on_log(
         self,
@@ -38,7 +49,8 @@ class MetricsFile(TrainerCallback):
         **_: Any,
     ) -> None:
         if state.is_world_process_zero and logs:
-            record = {"step": state.global_step, "time": round(time.time(), 3), **logs}
+            now = {"time": round(time.time(), 3), "seconds": round(self.seconds, 3)}
+            record = {"step": state.global_step, **now, **logs}
             with self.file.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(record) + "\n")
 
@@ -61,8 +73,9 @@ class ProgressBar(ProgressCallback):
         **_: Any,
     ) -> None:
         if self.training_bar is not None and logs and "loss" in logs:
-            name = "rewards/accuracies" if "rewards/accuracies" in logs else "mean_token_accuracy"
-            self.training_bar.set_postfix_str(f"loss {logs['loss']:.3f}, {name} {logs.get(name, math.nan):.2f}")
+            names = ("accuracy", "rewards/accuracies", "mean_token_accuracy")  # ours, and TRL's
+            accuracy = next((f", {name} {logs[name]:.2f}" for name in names if name in logs), "")
+            self.training_bar.set_postfix_str(f"loss {logs['loss']:.3f}{accuracy}")
 
 
 class GradientCheck(TrainerCallback):
@@ -103,8 +116,9 @@ class DivergenceGuard(TrainerCallback):
     a judge that tosses a coin: ln 2, divided by how many tokens of an answer share the loss.
     """
 
-    def __init__(self, path: Path, settings: GuardConfig, chance_loss: float) -> None:
+    def __init__(self, path: Path, settings: GuardConfig, chance_loss: float, *, keeps_best: bool = True) -> None:
         self.path = path
+        self.keeps_best = keeps_best  # by training loss; False where a dev split chooses
         self.settings = settings
         self.chance_loss = chance_loss
         self.last_good_step = 0
@@ -135,7 +149,7 @@ class DivergenceGuard(TrainerCallback):
             )
 
     def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
-        if self.last_loss < self.best_loss and state.is_world_process_zero:
+        if self.keeps_best and self.last_loss < self.best_loss and state.is_world_process_zero:
             self.best_loss = self.last_loss
             checkpoint = self.path / CHECKPOINTS_DIR / f"checkpoint-{state.global_step}"
             copy_adapter(checkpoint, self.path / BEST_DIR)

@@ -12,7 +12,8 @@ from benchmarks.chat import AnswerTokens, answer_tokens, encode, render_chat
 from benchmarks.errors import DataError, ModelError
 from benchmarks.records import Condition, Item
 from benchmarks.render import render
-from training.config import CONDITIONS, TrainingConfig
+from training.config import TrainingConfig
+from training.sections import CONDITIONS
 
 IGNORED = -100  # the label that puts no loss on a position
 ACCEPT, REJECT = "1", "2"
@@ -20,13 +21,36 @@ ACCEPT, REJECT = "1", "2"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
-    """One item under one condition, in tokens."""
+    """One item under one condition, in tokens.
+
+    Its answers are one token each, in the order of the outcomes they stand for, which is the same for all prompts of a
+    group, whatever the tokens: (accept, reject) here; the persons of a conversation, whoever of them is called Me.
+    """
 
     item_id: str
-    condition: Condition
+    condition: str
     prompt_ids: tuple[int, ...]  # rendered as for inference, with the tokens that every answer starts with behind it
-    right_ids: tuple[int, ...]  # the verdict's one token, and EOS if it is learnt
-    wrong_ids: tuple[int, ...]
+    choices: tuple[int, ...]  # the token of each answer
+    right: int  # index of the right answer
+    end: tuple[int, ...] = ()  # EOS if it is learnt
+    group: str = ""  # prompts of one group should get the same verdict: an item's true claim in C1 and in C2
+    is_anchor: bool = False  # the prompt whose verdict the group's others are compared with: C1
+
+    @property
+    def right_ids(self) -> tuple[int, ...]:
+        """The right answer, and EOS if it is learnt."""
+        return (self.choices[self.right], *self.end)
+
+    @property
+    def wrong_ids(self) -> tuple[int, ...]:
+        """The wrong one of two answers, and EOS if it is learnt."""
+        (wrong,) = (token for index, token in enumerate(self.choices) if index != self.right)
+        return (wrong, *self.end)
+
+    @property
+    def n_tokens(self) -> int:
+        """How many tokens a judge reads and learns to write here."""
+        return len(self.prompt_ids) + len(self.right_ids)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,14 +79,16 @@ def make_examples(
                 Excluded(item_id=item.item_id, dataset=item.dataset, condition=condition, prompt_tokens=len(prompt_ids))
             )
             continue
-        right, wrong = (ACCEPT, REJECT) if condition.claim_is_true else (REJECT, ACCEPT)
         examples.append(
             Example(
                 item_id=item.item_id,
                 condition=condition,
                 prompt_ids=prompt_ids,
-                right_ids=(answers.ids[right], *end),
-                wrong_ids=(answers.ids[wrong], *end),
+                choices=(answers.ids[ACCEPT], answers.ids[REJECT]),
+                right=0 if condition.claim_is_true else 1,
+                end=end,
+                group=f"{item.item_id} {condition.claim_is_true}",
+                is_anchor=not condition.is_dialogue,
             )
         )
     if not examples:
@@ -109,12 +135,17 @@ def set_padding(tokenizer: Any) -> None:
     raise ModelError(f"{tokenizer.name_or_path}: no token but EOS can serve as padding; add a padding token to it")
 
 
+def by_item(examples: Sequence[Example]) -> list[list[Example]]:
+    """The examples of each item together, items in the order of their first example."""
+    items: dict[str, list[Example]] = {}
+    for example in examples:
+        items.setdefault(example.item_id, []).append(example)
+    return list(items.values())
+
+
 def shuffled_by_item(examples: Sequence[Example], seed: int) -> list[Example]:
     """The examples with the items shuffled and each item's conditions kept together."""
-    by_item: dict[str, list[Example]] = {}
-    for example in examples:
-        by_item.setdefault(example.item_id, []).append(example)
-    groups = list(by_item.values())
+    groups = by_item(examples)
     random.Random(seed).shuffle(groups)
     return [example for group in groups for example in group]
 

@@ -21,10 +21,11 @@ from benchmarks.errors import DataError, ModelError
 from benchmarks.jsonl import sync_folder, write_json
 from benchmarks.rundir import CONFIG_FILE, DONE_FILE, is_done
 from benchmarks.sources import load_items
-from training.config import QuantisationConfig, TrainingConfig, load_training_config
+from training.config import TrainingConfig, load_training_config
 from training.examples import ACCEPT, REJECT, make_examples, set_padding
 from training.qlora import load_base
 from training.run import ADAPTER_DIR, EXCLUDED_FILE
+from training.sections import QuantisationConfig
 
 TEXT_SUFFIXES = (".json", ".jinja", ".model", ".txt")
 BATCH_SIZE = 16

@@ -12,7 +12,7 @@ from transformers import AutoModelForCausalLM, BitsAndBytesConfig
 
 from benchmarks.config import did_you_mean
 from benchmarks.errors import ConfigError, ModelError
-from training.config import LoraSettings, QuantisationConfig
+from training.sections import LoraSettings, QuantisationConfig
 
 FIRST_LAYER = ".layers.0."
 # Gemma-3's image encoder has projections of the same names; a judge of text trains none of it.
@@ -20,15 +20,17 @@ NOT_LANGUAGE = r".*(vision_tower|vision_model|multi_modal_projector).*"
 
 
 def load_base(folder: Path, quantisation: QuantisationConfig, *, attention: str | None = None) -> Any:
-    """The frozen base model on this process's device: NF4 as the paper's (Table 34), or plain bf16.
+    """The frozen base model on this process's device: NF4 as the paper's (Table 34), or unquantised.
 
+    Weights that are not quantised are held in bf16, or in float32 where that is the compute dtype.
     attention: a transformers attention implementation; None takes eager on CPU, where the backward pass of torch's
     fused attention takes a quarter of a step, and the model's own default on CUDA.
     Raises ModelError when the checkpoint cannot be loaded.
     """
     on_gpu = torch.cuda.is_available()
+    dtype = torch.float32 if quantisation.compute_dtype == "float32" else torch.bfloat16
     arguments: dict[str, Any] = {
-        "dtype": torch.bfloat16,
+        "dtype": dtype,
         "attn_implementation": attention or (None if on_gpu else "eager"),
     }
     if on_gpu:  # each process that `accelerate launch` starts takes its own GPU
@@ -45,6 +47,9 @@ def load_base(folder: Path, quantisation: QuantisationConfig, *, attention: str 
     except (OSError, ValueError) as error:
         raise ModelError(f"{folder}: the model cannot be loaded ({' '.join(str(error).split())[:300]})") from None
     keep_unpacked(model)
+    if quantisation.kind == "nf4" and quantisation.hold == "dequantised":
+        model = model.dequantize(dtype=dtype)
+        model.requires_grad_(False)
     return model
 
 
@@ -114,16 +119,3 @@ def refuse_blocked_gradients(model: Any, step: int) -> None:
             "model cannot learn. On CPU this happens when bitsandbytes has packed the weights for inference "
             "(training.qlora.keep_unpacked prevents it); else look at lora.target_modules"
         )
-
-
-def score_answers_only() -> None:
-    """Make TRL project only the answer's positions onto the vocabulary on CPU, as it does on CUDA.
-
-    TRL 1.16 does so only where Triton runs; elsewhere it scores every position of the prompt and throws the result
-    away, which more than doubles the time of a step here.
-    """
-    import trl.trainer.utils as trl_utils
-
-    if not torch.cuda.is_available():
-        assert hasattr(trl_utils, "_use_triton"), "another TRL than the locked one: look at its add_fused_lm_head"
-        trl_utils._use_triton = lambda device: True

@@ -22,7 +22,8 @@ from benchmarks.jsonl import sync_folder, write_jsonl
 from benchmarks.rundir import finish, is_done, open_run, run_path
 from benchmarks.sources import item_set_hash, load_items, published_among, refuse_leaks
 from training.config import TrainingConfig
-from training.examples import Example, make_examples, set_padding, shuffled_by_item
+from training.dev import without_dev
+from training.examples import Example, make_examples, set_padding
 
 ADAPTER_DIR = "adapter"
 ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors")
@@ -39,7 +40,9 @@ class OpenRun:
     path: Path
     base: Path  # folder of the model that is trained
     tokenizer: Any
+    base_facts: dict[str, Any]  # the base's fingerprint
     examples: list[Example]
+    dev: list[Example]  # set aside to choose the checkpoint by; empty without a dev split
     n_excluded: int
 
     @property
@@ -63,22 +66,33 @@ def open_training(config: TrainingConfig) -> OpenRun:
         base = resolve(config.model)
     tokenizer = load_tokenizer(base)
     set_padding(tokenizer)
-    examples, excluded = make_examples(items, config, tokenizer)
-    if config.optimiser.order == "whole_items":
-        examples = shuffled_by_item(examples, config.optimiser.seed)
+    base_facts = fingerprint(config.model, base)
+    kept, held = without_dev(items, config.dev)
+    examples, excluded = make_examples(kept, config, tokenizer)
+    dev, dev_excluded = make_examples(held, config, tokenizer) if held else ([], [])
+    n_excluded = len(excluded) + len(dev_excluded)
     path = run_path(config.run.root, "training", config.name, config, {"run"})
     if not is_done(path):
         refuse_other_batch(config)
     with main_process_first() as is_main:
         if is_main:
-            open_run(path, config, item_set_hash(items), fingerprint(config.model, base))
-            write_jsonl(path / EXCLUDED_FILE, (asdict(left_out) for left_out in excluded))
+            open_run(path, config, item_set_hash(items), base_facts)
+            write_jsonl(path / EXCLUDED_FILE, (asdict(left_out) for left_out in [*excluded, *dev_excluded]))
     if processes().is_main_process:
         print(
-            f"{path}: {len(examples)} examples from {len(items)} items; {len(excluded)} prompts longer than "
+            f"{path}: {len(examples)} examples from {len(kept)} items; {n_excluded} prompts longer than "
             f"{config.examples.max_prompt_length} tokens left out (listed in {EXCLUDED_FILE})"
+            + (f"; {len(held)} items set aside as dev split" if held else "")
         )
-    return OpenRun(path=path, base=base, tokenizer=tokenizer, examples=examples, n_excluded=len(excluded))
+    return OpenRun(
+        path=path,
+        base=base,
+        tokenizer=tokenizer,
+        base_facts=base_facts,
+        examples=examples,
+        dev=dev,
+        n_excluded=n_excluded,
+    )
 
 
 def refuse_other_batch(config: TrainingConfig) -> None:
@@ -115,15 +129,15 @@ def last_checkpoint(path: Path) -> Path | None:
     return max(whole, key=lambda folder: int(folder.name.partition("-")[2]), default=None)
 
 
-def close_training(run: OpenRun, trainer: Any, facts: dict[str, Any]) -> None:
-    """Save the adapter, then DONE.json; the checkpoints to continue from are needed no more."""
+def close_training(run: OpenRun, trainer: Any, facts: dict[str, Any], *, from_best: bool = False) -> None:
+    """Save the adapter (the last, or the best by the dev split), then DONE.json; checkpoints are needed no more."""
     last = run.path / CHECKPOINTS_DIR / "last"
     trainer.save_model(str(last))  # by every process: sharded weights are gathered
     if not processes().is_main_process:
         return
-    copy_adapter(last, run.path / ADAPTER_DIR)
-    counts = {"n_examples": len(run.examples), "n_excluded": run.n_excluded, "n_steps": trainer.state.global_step}
-    finish(run.path, {**counts, "epochs": trainer.state.epoch, **facts})
+    copy_adapter(run.path / BEST_DIR if from_best else last, run.path / ADAPTER_DIR)
+    counts = {"n_examples": len(run.examples), "n_dev": len(run.dev), "n_excluded": run.n_excluded}
+    finish(run.path, {**counts, "n_steps": trainer.state.global_step, **facts})
     for folder in (CHECKPOINTS_DIR, BEST_DIR):
         shutil.rmtree(run.path / folder, ignore_errors=True)
 

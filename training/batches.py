@@ -1,0 +1,139 @@
+"""Which examples train together, in which order: decided before training, so that a continued run goes the same way.
+
+An optimiser step takes `per_device_batch_size x gradient_accumulation_steps x n_processes` examples. Which those are is
+fixed by the seed; how a step is cut into micro-batches changes no number, so its examples are sorted by length first.
+"""
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from training.config import TrainingConfig
+from training.examples import Example, by_item
+from training.objectives import Branches
+from training.sections import CONDITIONS
+from training.trees import padded_rows, tree_of
+
+Bundle = list[Example]  # examples that share a row, and so a micro-batch
+
+
+class LogProbs(NamedTuple):
+    """What a model says of one example's K answers, in nats."""
+
+    verdicts: tuple[float, ...]  # of the one token
+    totals: tuple[float, ...]  # of the whole answer: with EOS where that is learnt
+
+
+def bundles_of(examples: Sequence[Example], order: str) -> list[Bundle]:
+    """The examples item by item for `whole_items`, else one by one."""
+    return by_item(examples) if order == "whole_items" else [[example] for example in examples]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """Every micro-batch of a run, as indices of bundles. Process p of n takes micro-batches p, p + n, p + 2n, ..."""
+
+    micro_batches: list[list[int]]
+    n_steps: int
+    epochs: float
+
+
+def schedule(bundles: Sequence[Bundle], config: TrainingConfig) -> Schedule:
+    """The micro-batches of a run. Epochs follow each other without a short batch in between.
+
+    A last step too small to give every process a bundle is left out.
+    """
+    optimiser = config.optimiser
+    examples_each = len(CONDITIONS[config.examples.conditions]) if optimiser.order == "whole_items" else 1
+    n_micro = optimiser.gradient_accumulation_steps * optimiser.n_processes
+    in_step = optimiser.per_device_batch_size * n_micro // examples_each
+    wanted = optimiser.max_steps * in_step if optimiser.max_steps else round(optimiser.epochs * len(bundles))
+    order = endless(len(bundles), wanted, optimiser.seed)
+    lengths = [sum(example.n_tokens for example in bundle) for bundle in bundles]
+    cut: list[list[int]] = []
+    n_steps = n_taken = 0
+    for start in range(0, len(order), in_step):
+        step = sorted(order[start : start + in_step], key=lambda index: (lengths[index], index))
+        parts = min(n_micro, len(step) // optimiser.n_processes * optimiser.n_processes)
+        if parts == 0:
+            break
+        cut += [step[len(step) * part // parts : len(step) * (part + 1) // parts] for part in range(parts)]
+        n_steps += 1
+        n_taken += len(step)
+    return Schedule(micro_batches=cut, n_steps=n_steps, epochs=n_taken / len(bundles))
+
+
+def endless(n: int, wanted: int, seed: int) -> list[int]:
+    """`wanted` of the numbers below n: shuffled, then shuffled anew each time all have come."""
+    order: list[int] = []
+    for epoch in count():
+        if len(order) >= wanted:
+            return order[:wanted]
+        numbers = list(range(n))
+        random.Random(f"{seed} {epoch}").shuffle(numbers)
+        order += numbers
+    raise AssertionError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collator:
+    """Bundles → one micro-batch: a row for each bundle, and where in the rows the answers of its E examples stand."""
+
+    pad: int
+    branches: Branches
+    reference: Mapping[Example, LogProbs] | None = None
+
+    def __call__(self, bundles: Sequence[Bundle]) -> dict[str, Tensor]:
+        """input_ids and position_ids (B, T); attention_mask (B, T) or allowed (B, T, T); and for the examples in order:
+
+        at (E, 2) row and column of the token before the answer; choices (E, K); right (E,); groups (E,); anchors (E,);
+        where EOS is scored, end (E,) its token and ends_at (E, K, 2) the answer's place, -1 where it is not asked for;
+        with a reference, its log-probabilities reference and reference_verdicts (E, K).
+        """
+        trees, at, ends_at = [], [], []
+        examples = [example for bundle in bundles for example in bundle]
+        n_choices = len(examples[0].choices)
+        for row, bundle in enumerate(bundles):
+            asked = [self.scored(example) for example in bundle]
+            sequences = [
+                (*example.prompt_ids, *(example.choices[k] for k in ks))
+                for example, choices in zip(bundle, asked, strict=True)
+                for ks in ([[k] for k in choices] or [[]])
+            ]
+            tree = tree_of(sequences)
+            paths = iter(tree.paths)
+            for example, choices in zip(bundle, asked, strict=True):
+                mine = [next(paths) for _ in (choices or [0])]
+                last = len(example.prompt_ids) - 1
+                at.append((row, mine[0][last]))
+                places = dict(zip(choices, ((row, path[-1]) for path in mine), strict=False))
+                ends_at.append([places.get(k, (-1, -1)) for k in range(n_choices)])
+            trees.append(tree)
+        names = {group: number for number, group in enumerate(dict.fromkeys(e.group for e in examples))}
+        batch = {
+            **padded_rows(trees, self.pad),
+            "at": torch.tensor(at),
+            "choices": torch.tensor([e.choices for e in examples]),
+            "right": torch.tensor([e.right for e in examples]),
+            "groups": torch.tensor([names[e.group] for e in examples]),
+            "anchors": torch.tensor([e.is_anchor for e in examples]),
+        }
+        if self.branches != "none":
+            batch["ends_at"] = torch.tensor(ends_at)
+            batch["end"] = torch.tensor([e.end[0] for e in examples])
+        if self.reference is not None:
+            found = [self.reference[example] for example in examples]
+            batch["reference"] = torch.tensor([logs.totals for logs in found])
+            batch["reference_verdicts"] = torch.tensor([logs.verdicts for logs in found])
+        return batch
+
+    def scored(self, example: Example) -> list[int]:
+        """The answers behind which EOS is scored."""
+        if self.branches == "none" or not example.end:
+            return []
+        return [example.right] if self.branches == "right" else list(range(len(example.choices)))

@@ -1,0 +1,63 @@
+"""One forward pass of a judge over a micro-batch → the log-probabilities of its answers.
+
+Only the positions before an answer go through the head: it is as large as a third of the embedded model, and a prompt
+of 200 tokens needs it at one or two of them.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from training.objectives import Answers
+from training.trees import attention_argument
+
+
+@contextmanager
+def scoring_at(model: Any, rows: Tensor, columns: Tensor) -> Iterator[None]:
+    """Within it, a causal language model's logits are those of N positions (rows, columns) alone: (N, vocabulary)."""
+    head = model.get_output_embeddings()
+    hook = head.register_forward_pre_hook(lambda _, inputs: (inputs[0][rows, columns],))
+    try:
+        yield
+    finally:
+        hook.remove()
+
+
+def answers_of(model: Any, batch: dict[str, Tensor], unwrapped: Any | None = None) -> Answers:
+    """What a model says of a micro-batch made by batches.Collator, with gradient where gradients are on.
+
+    model: as wrapped for training. unwrapped: the causal language model inside it, if it is wrapped.
+    """
+    inner = model if unwrapped is None else unwrapped
+    inputs: dict[str, Any] = {name: batch[name] for name in ("input_ids", "position_ids")}
+    if "allowed" in batch:
+        dtype = next(inner.parameters()).dtype if not hasattr(inner, "dtype") else inner.dtype
+        inputs["attention_mask"] = attention_argument(inner.config, batch["allowed"], batch["position_ids"], dtype)
+    else:
+        inputs["attention_mask"] = batch["attention_mask"]
+    places = batch["at"]
+    n_prompts, n_choices = batch["choices"].shape
+    if "ends_at" in batch:
+        asked = batch["ends_at"][..., 0] >= 0  # (E, K)
+        places = torch.cat([places, batch["ends_at"][asked]])
+    with scoring_at(inner, places[:, 0], places[:, 1]):
+        logits = model(**inputs, use_cache=False).logits
+    logs = logits.float().log_softmax(-1)
+    verdicts = logs[:n_prompts].gather(1, batch["choices"])
+    ends = None
+    if "ends_at" in batch:
+        owners = torch.arange(n_prompts, device=logs.device)[:, None].expand(-1, n_choices)[asked]
+        of_end = logs[n_prompts:].gather(1, batch["end"][owners][:, None])[:, 0]
+        ends = torch.zeros_like(verdicts).masked_scatter(asked, of_end)
+    return Answers(
+        verdicts=verdicts,
+        ends=ends,
+        right=batch["right"],
+        groups=batch["groups"],
+        anchors=batch["anchors"],
+        reference=batch.get("reference"),
+        reference_verdicts=batch.get("reference_verdicts"),
+    )

@@ -1,0 +1,186 @@
+"""The losses: what each method asks of the log-probabilities of a prompt's answers.
+
+All are functions of a few numbers per prompt, log P(answer | prompt) of its E prompts' K answers, so that a step costs
+one forward pass over the prompts whatever the method. Logarithms are natural; a loss is given for each prompt.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+from torch.nn.functional import logsigmoid
+
+from training.config import AnyRun, DPORun, IPORun, KTORun, OwnC1Run, SFTRun, SimPORun
+
+Branches = Literal["none", "right", "all"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answers:
+    """What a model says of E prompts with K answers each. Log-probabilities are over the whole vocabulary."""
+
+    verdicts: Tensor  # (E, K) of each answer's one token
+    ends: Tensor | None  # (E, K) of EOS behind it; 0 where it is not asked for; None where EOS is not learnt
+    right: Tensor  # (E,) index of the right answer
+    groups: Tensor  # (E,) number of the group of prompts that should agree
+    anchors: Tensor  # (E,) whether the prompt is its group's anchor (C1)
+    reference: Tensor | None = None  # (E, K) of the whole answer, from the frozen base
+    reference_verdicts: Tensor | None = None  # (E, K) of the one token, from the frozen base
+
+    @property
+    def totals(self) -> Tensor:
+        """(E, K) log-probability of the whole answer: its token, and EOS where that is learnt."""
+        return self.verdicts if self.ends is None else self.verdicts + self.ends
+
+    @property
+    def n_answer_tokens(self) -> int:
+        """Tokens of an answer that are learnt: 1, or 2 with EOS."""
+        return 1 if self.ends is None else 2
+
+    @property
+    def relative(self) -> Tensor:
+        """(E, K) log-probability of the whole answer over what the reference gives it: DPO's reward over beta."""
+        assert self.reference is not None
+        return self.totals - self.reference
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Objective:
+    """A method as the trainer needs it."""
+
+    loss: Callable[[Answers], Tensor]  # answers → (E,)
+    branches: Branches  # behind which answers EOS must be scored
+    needs_reference: bool
+    chance: float  # the loss of a judge that tosses a coin; what a run is compared with that should learn
+    consistency_weight: float = 0.0
+
+    def total(self, answers: Answers) -> Tensor:
+        """(E,) the loss with the consistency term."""
+        loss = self.loss(answers)
+        if self.consistency_weight:
+            loss = loss + self.consistency_weight * divergence_in_groups(answers.verdicts, answers.groups)
+        return loss
+
+
+def objective_of(config: AnyRun) -> Objective:
+    """The objective that a config asks for."""
+    weight = config.consistency.weight if config.consistency else 0.0
+    eos = config.examples.loss_on_eos
+    both: Branches = "all" if eos else "none"
+    match config:
+        case SFTRun():
+            chance = math.log(2) / (2 if eos else 1)
+            found = Objective(
+                loss=cross_entropy, branches="right" if eos else "none", needs_reference=False, chance=chance
+            )
+        case DPORun(beta=beta):
+            found = Objective(loss=lambda a: dpo(a, beta), branches=both, needs_reference=True, chance=math.log(2))
+        case IPORun(beta=beta):
+            found = Objective(
+                loss=lambda a: ipo(a, beta), branches=both, needs_reference=True, chance=1 / (4 * beta**2)
+            )
+        case KTORun(beta=beta):
+            found = Objective(loss=lambda a: kto(a, beta), branches=both, needs_reference=True, chance=0.5)
+        case SimPORun(beta=beta, gamma=gamma):
+            chance = float(-logsigmoid(torch.tensor(-gamma)))
+            found = Objective(loss=lambda a: simpo(a, beta, gamma), branches=both, needs_reference=False, chance=chance)
+        case OwnC1Run(target=target):
+            found = Objective(
+                loss=lambda a: own_c1(a, hard=target == "hard"), branches="none", needs_reference=True, chance=math.inf
+            )
+    return Objective(
+        loss=found.loss,
+        branches=found.branches,
+        needs_reference=found.needs_reference,
+        chance=found.chance,
+        consistency_weight=weight,
+    )
+
+
+def cross_entropy(answers: Answers) -> Tensor:
+    """(E,) SFT: minus the mean log-probability of the right answer's tokens (DialDefer K.2), as transformers' mean."""
+    return -picked(answers.totals, answers.right) / answers.n_answer_tokens
+
+
+def dpo(answers: Answers, beta: float) -> Tensor:
+    """(E,) DPO on the margin: -log sigmoid(beta (margin - the reference's margin)) (DialDefer eq. 5 and 6)."""
+    return -logsigmoid(beta * right_over_wrong(answers.relative, answers.right))
+
+
+def ipo(answers: Answers, beta: float) -> Tensor:
+    """(E,) IPO: squared distance of the margin over the reference's, per answer token, from 1 / (2 beta).
+
+    Azar et al. 2024, eq. 17, with the mean over tokens that TRL takes.
+    """
+    margin = right_over_wrong(answers.relative, answers.right) / answers.n_answer_tokens
+    return (margin - 1 / (2 * beta)) ** 2
+
+
+def simpo(answers: Answers, beta: float, gamma: float) -> Tensor:
+    """(E,) SimPO: -log sigmoid(beta x margin per token - gamma), without a reference (Meng et al. 2024, eq. 6)."""
+    margin = right_over_wrong(answers.totals, answers.right) / answers.n_answer_tokens
+    return -logsigmoid(beta * margin - gamma)
+
+
+def kto(answers: Answers, beta: float) -> Tensor:
+    """(E,) KTO on pairs: the mean of 1 - sigmoid(beta (r+ - z)) and 1 - sigmoid(beta (z - r-)).
+
+    r is the answer's log-probability over the reference's (Ethayarajh et al. 2024, eq. 8). z, how far the policy has
+    drifted, is there estimated from mismatched pairs; with two answers of one token it is computed: the mean over the
+    batch of KL(policy || reference) on the verdict, no gradient through it.
+    """
+    assert answers.reference_verdicts is not None
+    drift = kl(answers.verdicts.log_softmax(-1), answers.reference_verdicts.log_softmax(-1)).mean().detach()
+    right = picked(answers.relative, answers.right)
+    wrong = right - right_over_wrong(answers.relative, answers.right)
+    return 1 - (torch.sigmoid(beta * (right - drift)) + torch.sigmoid(beta * (drift - wrong))) / 2
+
+
+def own_c1(answers: Answers, *, hard: bool) -> Tensor:
+    """(E,) label-free: KL(the base's verdict distribution on the group's anchor || the verdict distribution here).
+
+    The anchor (C1) is drawn to where it was, the other prompts (C2) to the same place. hard: to the base's verdict
+    instead of its probabilities, where the KL divergence is the cross-entropy.
+    """
+    assert answers.reference_verdicts is not None
+    target = answers.reference_verdicts.softmax(-1)
+    if hard:
+        target = torch.nn.functional.one_hot(target.argmax(-1), target.shape[-1]).to(target.dtype)
+    of_anchor = torch.zeros(int(answers.groups.max()) + 1, target.shape[-1], dtype=target.dtype, device=target.device)
+    of_anchor[answers.groups[answers.anchors]] = target[answers.anchors]
+    wanted = of_anchor[answers.groups]
+    policy = answers.verdicts.log_softmax(-1)
+    loss: Tensor = (torch.special.xlogy(wanted, wanted) - wanted * policy).sum(-1)
+    return loss
+
+
+def divergence_in_groups(verdicts: Tensor, groups: Tensor) -> Tensor:
+    """(E,) KL divergence of each prompt's verdict distribution from its group's mean distribution, in nats.
+
+    Its mean over a group's prompts is their Jensen-Shannon divergence: 0 where they agree, at most log(group's size).
+    verdicts: (E, K) log-probabilities, of which only the ratios count. groups: (E,) numbers from 0.
+    """
+    logs = verdicts.log_softmax(-1)
+    n_groups = int(groups.max()) + 1
+    sums = torch.zeros(n_groups, logs.shape[-1], dtype=logs.dtype, device=logs.device).index_add(0, groups, logs.exp())
+    sizes = torch.bincount(groups, minlength=n_groups).to(logs.dtype)
+    return kl(logs, (sums / sizes[:, None]).clamp_min(torch.finfo(logs.dtype).tiny).log()[groups])
+
+
+def kl(logs: Tensor, others: Tensor) -> Tensor:
+    """(E,) KL divergence of two (E, K) distributions given as logarithms."""
+    return (logs.exp() * (logs - others)).sum(-1)
+
+
+def picked(values: Tensor, index: Tensor) -> Tensor:
+    """(E,) values[e, index[e]]."""
+    return values.gather(1, index[:, None])[:, 0]
+
+
+def right_over_wrong(values: Tensor, right: Tensor) -> Tensor:
+    """(E,) the right answer's value minus the wrong one's, for prompts of two answers."""
+    assert values.shape[1] == 2, "preferences are between two answers"
+    return picked(values, right) - picked(values, 1 - right)

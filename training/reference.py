@@ -1,0 +1,115 @@
+"""What the frozen base says of every example, asked once and kept: reference of DPO, IPO, KTO, target of own C1.
+
+`<run.root>/reference/<digest>/` holds it in shards, so that a killed pass continues, several processes share the work,
+and every run with the same base, precision and examples reads it. The base is the trained model with its adapter off.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from tqdm import tqdm
+
+from benchmarks.jsonl import read_jsonl, write_jsonl
+from benchmarks.records import digest
+from training.batches import Bundle, Collator, LogProbs
+from training.config import TrainingConfig
+from training.examples import Example, by_item
+from training.forward import answers_of
+from training.objectives import Answers, Branches
+from training.run import processes
+
+REFERENCE_DIR = "reference"
+SHARD_SIZE = 2048  # examples; a killed pass loses at most one shard a process
+
+
+def reference_of(
+    examples: Sequence[Example], config: TrainingConfig, model: Any, base_facts: Mapping[str, Any], pad: int
+) -> dict[Example, LogProbs]:
+    """The base's log-probabilities of every example's answers, read from the cache or asked now.
+
+    model: base with adapter, on its device and not yet wrapped. base_facts: the base's fingerprint.
+    """
+    folder = config.run.root / REFERENCE_DIR / reference_digest(examples, config, base_facts)
+    shards = [examples[start : start + SHARD_SIZE] for start in range(0, len(examples), SHARD_SIZE)]
+    state = processes()
+    mine = list(range(state.process_index, len(shards), state.num_processes))
+    missing = [number for number in mine if not shard_file(folder, number).exists()]
+    if missing:
+        bar = tqdm(total=sum(len(shards[n]) for n in missing), desc="reference", disable=not state.is_main_process)
+        with bar, torch.no_grad(), model.disable_adapter():
+            for number in missing:
+                found = ask(shards[number], config, model, pad, bar)
+                write_jsonl(shard_file(folder, number), (log_probs._asdict() for log_probs in found))
+    state.wait_for_everyone()
+    kept: dict[Example, LogProbs] = {}
+    for number, shard in enumerate(shards):
+        lines = (LogProbs(tuple(r["verdicts"]), tuple(r["totals"])) for _, r in read_jsonl(shard_file(folder, number)))
+        kept.update(zip(shard, lines, strict=True))
+    return kept
+
+
+def shard_file(folder: Path, number: int) -> Path:
+    """Where a shard lies."""
+    return folder / f"{number:05d}.jsonl"
+
+
+def reference_digest(examples: Sequence[Example], config: TrainingConfig, base_facts: Mapping[str, Any]) -> str:
+    """The fingerprint of what the reference's numbers depend on: base, precision, and every token asked about."""
+    asked = digest([[e.prompt_ids, e.choices, e.end] for e in examples], 16)
+    quantisation = config.quantisation.model_dump(mode="json", exclude={"hold"})
+    return digest(
+        {
+            "base": dict(base_facts),
+            "quantisation": quantisation,
+            "mixed_precision": config.optimiser.mixed_precision,
+            "examples": asked,
+        },
+        16,
+    )
+
+
+def ask(examples: Sequence[Example], config: TrainingConfig, model: Any, pad: int, bar: "tqdm[Any]") -> list[LogProbs]:
+    """A model's log-probabilities of some examples' answers, in their order."""
+    branches: Branches = "all" if examples[0].end else "none"
+    collator = Collator(pad=pad, branches=branches)
+    was_training = model.training
+    model.eval()
+    found: dict[int, LogProbs] = {}
+    numbers = {id(example): number for number, example in enumerate(examples)}
+    size = config.optimiser.per_device_batch_size
+    for bundles in by_length(by_item(examples), size):
+        batch = {name: tensor.to(model.device) for name, tensor in collator(bundles).items()}
+        with autocast(model, config):
+            answers = answers_of(model, batch)
+        asked = [example for bundle in bundles for example in bundle]
+        for example, log_probs in zip(asked, listed(answers), strict=True):
+            found[numbers[id(example)]] = log_probs
+        bar.update(len(asked))
+    model.train(was_training)
+    return [found[number] for number in range(len(examples))]
+
+
+def by_length(bundles: Sequence[Bundle], size: int) -> Iterator[list[Bundle]]:
+    """Micro-batches of at least `size` examples, bundles of like length together."""
+    batch: list[Bundle] = []
+    for bundle in sorted(bundles, key=lambda bundle: sum(example.n_tokens for example in bundle)):
+        batch.append(bundle)
+        if sum(map(len, batch)) >= size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def autocast(model: Any, config: TrainingConfig) -> torch.autocast:
+    """The precision that training computes in, for a model that the trainer has not wrapped."""
+    precision = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(config.optimiser.mixed_precision)
+    return torch.autocast(model.device.type, precision or torch.bfloat16, enabled=precision is not None)
+
+
+def listed(answers: Answers) -> list[LogProbs]:
+    """Tensors as plain numbers, an example each."""
+    verdicts, totals = answers.verdicts.tolist(), answers.totals.tolist()
+    return [LogProbs(tuple(v), tuple(t)) for v, t in zip(verdicts, totals, strict=True)]

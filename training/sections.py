@@ -1,0 +1,113 @@
+"""The sections of a training config, each with the papers' values as its defaults."""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, field_validator
+
+from benchmarks.config import Closed
+from benchmarks.errors import ConfigError
+from benchmarks.records import Condition
+from benchmarks.templates import template_for
+
+PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+CONDITIONS = {
+    "c2_only": (Condition.C2_CORRECT, Condition.C2_INCORRECT),
+    "c1_and_c2": tuple(Condition),
+}
+
+
+class ExamplesConfig(Closed):
+    """Which examples are made of the items: one for each item and condition."""
+
+    template: str = "matched"  # must have a one-token form
+    conditions: Literal["c2_only", "c1_and_c2"] = "c2_only"  # c2_only is the paper's (K.2)
+    format: Literal["chat", "raw"] = "chat"  # raw is the published way: bare text without a chat template
+    speakers: tuple[str, str] | None = None  # labels of speaker 1 and 2; null takes the dataset's own
+    loss_on_eos: bool = True  # K.2 puts SFT's loss on the verdict alone; then nothing teaches the model to stop
+    max_prompt_length: int = Field(default=768, ge=1)  # tokens; longer prompts are left out and listed, never cut
+
+    @field_validator("template")
+    @classmethod
+    def has_one_token_form(cls, name: str) -> str:
+        try:
+            template_for(name, "one_token")
+        except ConfigError as error:
+            raise ValueError(str(error)) from None
+        return name
+
+
+class LoraSettings(Closed):
+    """The adapter (Tables 34 and 36)."""
+
+    r: int = Field(default=64, ge=1)
+    alpha: int = Field(default=16, ge=1)
+    dropout: float = Field(default=0.05, ge=0, lt=1)
+    target_modules: tuple[str, ...] = PROJECTIONS
+    # TRL casts the adapters of a quantised model to bf16, where an update of 1e-4 of a weight is rounded away.
+    dtype: Literal["float32", "bfloat16"] = "float32"
+
+
+class QuantisationConfig(Closed):
+    """How the frozen base is held and computed with."""
+
+    kind: Literal["nf4", "none"] = "nf4"  # none keeps it in bf16: plain LoRA
+    double_quant: bool = True  # quantise the block scales too
+    compute_dtype: Literal["bfloat16", "float16", "float32"] = "bfloat16"
+    # How the quantised weights lie in memory while training. `dequantised` computes their values once, instead of in
+    # every forward and backward pass: the same numbers, faster, at the memory of an unquantised model.
+    hold: Literal["nf4", "dequantised"] = "nf4"
+
+
+class OptimiserConfig(Closed):
+    """The optimiser and the order of the examples."""
+
+    learning_rate: float = Field(gt=0)
+    schedule: Literal["cosine", "linear", "constant", "constant_with_warmup"] = "cosine"
+    warmup_ratio: float = Field(default=0.03, ge=0, lt=1)  # of all optimiser steps
+    weight_decay: float = Field(default=0.01, ge=0)
+    max_grad_norm: float = Field(default=1.0, gt=0)
+    per_device_batch_size: int = Field(default=4, ge=1)
+    gradient_accumulation_steps: int = Field(default=4, ge=1)
+    n_processes: int = Field(default=1, ge=1)  # GPUs that train together; the three multiply to the effective batch
+    epochs: float = Field(default=1.0, gt=0)
+    max_steps: int | None = Field(default=None, ge=1)  # optimiser steps; null goes by epochs
+    # whole_items keeps an item's conditions together in a micro-batch, shuffled item by item: what two prompts share
+    # cancels in the gradient, what tells true from false stays, and the tokens they begin with are computed once.
+    order: Literal["random", "whole_items"] = "random"
+    mixed_precision: Literal["bf16", "fp16", "no"] = "bf16"
+    gradient_checkpointing: bool = True
+    seed: int = 0
+
+
+class ConsistencyConfig(Closed):
+    """A term that draws the verdicts of prompts that should agree towards each other (training.objectives)."""
+
+    weight: float = Field(gt=0)  # lambda: the loss is the method's own + weight x Jensen-Shannon divergence in nats
+
+
+class DevConfig(Closed):
+    """Training items set aside to choose the checkpoint by. They are never trained on, and are no test items."""
+
+    n_items: int = Field(ge=1)  # families of items, drawn over all datasets alike
+    every_steps: int = Field(ge=1)  # optimiser steps between two evaluations: sparse, they cost a forward pass each
+    patience: int | None = Field(default=None, ge=1)  # stop after this many evaluations without a better one
+    select: Literal["best", "last"] = "best"  # which adapter the run ends with
+    seed: int = 0
+
+
+class GuardConfig(Closed):
+    """When a run is stopped because it no longer learns."""
+
+    patience_steps: int = Field(default=200, ge=1)  # this many steps without a verdict better than chance
+    chance_margin: float = Field(default=0.02, ge=0)  # in nats: how far under ln 2 the mean loss must come
+
+
+class RunConfig(Closed):
+    """Where results go and how often. Changes no number, so it is no part of a run's digest."""
+
+    root: Path = Path("runs")
+    save_steps: int = Field(default=200, ge=1)  # optimiser steps between two checkpoints to continue from
+    keep_checkpoints: int = Field(default=2, ge=2)  # two, so that one is whole if the run is killed while it saves
+    logging_steps: int = Field(default=10, ge=1)
+    report_to: tuple[str, ...] = ()  # trackers that transformers knows: wandb, tensorboard, mlflow, trackio, ...

@@ -1,0 +1,116 @@
+"""transformers' Trainer for verdicts: our batches, our losses, one forward pass a micro-batch."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader
+from transformers import Trainer, TrainerControl, TrainingArguments
+
+from training.batches import Bundle, Collator, Schedule
+from training.dev import dev_measures
+from training.forward import answers_of
+from training.objectives import Answers, Objective, picked
+
+
+class VerdictTrainer(Trainer):
+    """Trains on a fixed schedule of micro-batches. The loss is the mean over an optimiser step's examples.
+
+    That mean is taken over all micro-batches and processes of the step, so that how the step is cut changes nothing.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: Any,
+        args: TrainingArguments,
+        bundles: Sequence[Bundle],
+        dev: Sequence[Bundle],
+        plan: Schedule,
+        objective: Objective,
+        collator: Collator,
+        **rest: Any,
+    ) -> None:
+        super().__init__(
+            model=model, args=args, train_dataset=bundles, eval_dataset=dev or None, data_collator=collator, **rest
+        )
+        self.plan = plan
+        self.objective = objective
+        self.loss_is_scaled_for_ga = True  # compute_loss divides by the whole step's examples
+        self.sums: dict[str, list[Tensor]] = defaultdict(list)  # of what is logged beside the loss
+
+    def get_train_dataloader(self) -> DataLoader[Bundle]:
+        """The schedule's micro-batches; accelerate deals them out to the processes in turn."""
+        loader: DataLoader[Bundle] = DataLoader(
+            self.train_dataset,
+            batch_sampler=self.plan.micro_batches,
+            collate_fn=self.data_collator,
+            pin_memory=self.args.dataloader_pin_memory,
+        )
+        return self.accelerator.prepare(loader)  # type: ignore[no-any-return]
+
+    def get_batch_samples(
+        self, epoch_iterator: Iterator[dict[str, Tensor]], num_batches: int, device: torch.device
+    ) -> tuple[list[dict[str, Tensor]], Tensor]:
+        """The micro-batches of one optimiser step, and how many examples they hold over all processes."""
+        batches = [batch for _, batch in zip(range(num_batches), epoch_iterator, strict=False)]
+        n_examples = torch.tensor(sum(len(batch["right"]) for batch in batches), device=device)
+        return batches, self.accelerator.gather(n_examples).sum()
+
+    def compute_loss(
+        self,
+        model: Any,
+        inputs: dict[str, Tensor],
+        return_outputs: bool = False,
+        num_items_in_batch: Tensor | int | None = None,
+    ) -> Any:
+        """The micro-batch's share of the step's mean loss, times the processes that gradients are averaged over."""
+        answers = answers_of(model, self.with_reference(model, inputs), self.unwrapped(model))
+        losses = self.objective.total(answers)
+        n_examples = len(losses) if num_items_in_batch is None else num_items_in_batch
+        self.note(answers)
+        return losses.sum() / n_examples * self.accelerator.num_processes
+
+    def with_reference(self, model: Any, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+        """The micro-batch with the base's log-probabilities, asked for now where they were not computed before."""
+        if not self.objective.needs_reference or "reference" in batch:
+            return batch
+        inner = self.unwrapped(model)
+        inner.eval()
+        with torch.no_grad(), inner.disable_adapter():
+            base = answers_of(model, batch, inner)
+        inner.train()
+        return {**batch, "reference": base.totals, "reference_verdicts": base.verdicts}
+
+    def unwrapped(self, model: Any) -> Any:
+        """The PEFT model inside what accelerate made of it."""
+        return self.accelerator.unwrap_model(model, keep_fp32_wrapper=True)
+
+    def note(self, answers: Answers) -> None:
+        """Keep what the log shows beside the loss: how often the right answer wins, and by how much."""
+        with torch.no_grad():
+            right = picked(answers.verdicts, answers.right)
+            best_other = answers.verdicts.scatter(1, answers.right[:, None], -torch.inf).max(1).values
+            self.sums["accuracy"].append((right > best_other).float())
+            self.sums["margin"].append(right - best_other)
+
+    def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
+        """Adds accuracy and mean margin (nats) since the last log, over all processes."""
+        if "loss" in logs and self.sums:
+            for name, values in self.sums.items():
+                noted = torch.cat(values)
+                both = torch.stack([noted.sum(), torch.tensor(float(len(noted)), device=noted.device)])
+                total, n = self.accelerator.reduce(both, reduction="sum").tolist()
+                logs[name] = round(total / n, 6)
+            self.sums.clear()
+        super().log(logs, start_time)
+
+    def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
+        """Measure the dev items, the same in every process, and tell the callbacks."""
+        assert self.eval_dataset is not None
+        measures = dev_measures(self.model_wrapped, self.unwrapped(self.model_wrapped), self.eval_dataset, self)
+        self.log(measures)
+        self.control: TrainerControl = self.callback_handler.on_evaluate(self.args, self.state, self.control, measures)
+        return measures
