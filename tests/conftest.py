@@ -3,10 +3,15 @@
 import os
 
 import pytest
+from hypothesis import settings
 
 # Before anything imports huggingface_hub or vllm, which read these once.
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["VLLM_NO_USAGE_STATS"] = "1"
+
+# hypothesis fails an example that takes 0.2 s, which on a busy machine says nothing about the code.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

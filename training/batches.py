@@ -7,12 +7,13 @@ fixed by the seed; how a step is cut into micro-batches changes no number, so it
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
+from itertools import pairwise
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from benchmarks.errors import ConfigError
 from training.config import TrainingConfig
 from training.examples import Example, by_item
 from training.objectives import Branches
@@ -46,7 +47,7 @@ class Schedule:
 def schedule(bundles: Sequence[Bundle], config: TrainingConfig) -> Schedule:
     """The micro-batches of a run. Epochs follow each other without a short batch in between.
 
-    A last step too small to give every process a bundle is left out.
+    A last step too small to give every process a bundle is left out. Raises ConfigError when no step is left.
     """
     optimiser = config.optimiser
     examples_each = len(CONDITIONS[config.examples.conditions]) if optimiser.order == "whole_items" else 1
@@ -59,25 +60,41 @@ def schedule(bundles: Sequence[Bundle], config: TrainingConfig) -> Schedule:
     n_steps = n_taken = 0
     for start in range(0, len(order), in_step):
         step = sorted(order[start : start + in_step], key=lambda index: (lengths[index], index))
-        parts = min(n_micro, len(step) // optimiser.n_processes * optimiser.n_processes)
-        if parts == 0:
+        n_parts = min(n_micro, len(step) // optimiser.n_processes * optimiser.n_processes)
+        if n_parts == 0:
             break
-        cut += [step[len(step) * part // parts : len(step) * (part + 1) // parts] for part in range(parts)]
+        cut += parts(step, n_parts)
         n_steps += 1
         n_taken += len(step)
+    if n_steps == 0:
+        raise ConfigError(
+            f"optimiser.epochs: {optimiser.epochs} epochs of {len(bundles)} bundles make no step that gives each of "
+            f"{optimiser.n_processes} processes one; raise optimiser.epochs, or take more data"
+        )
     return Schedule(micro_batches=cut, n_steps=n_steps, epochs=n_taken / len(bundles))
+
+
+def parts(step: Sequence[int], n_parts: int) -> list[list[int]]:
+    """A step cut into n micro-batches of equal size, or else with one more in the first ones.
+
+    Those hold the shortest examples: processes that share a last, smaller step can have to take two bundles at once
+    where the batch size is one, and that must not be what the memory does not hold.
+    """
+    size, n_larger = divmod(len(step), n_parts)
+    ends = [size * part + min(part, n_larger) for part in range(n_parts + 1)]
+    return [list(step[start:end]) for start, end in pairwise(ends)]
 
 
 def endless(n: int, wanted: int, seed: int) -> list[int]:
     """`wanted` of the numbers below n: shuffled, then shuffled anew each time all have come."""
     order: list[int] = []
-    for epoch in count():
-        if len(order) >= wanted:
-            return order[:wanted]
+    epoch = 0
+    while len(order) < wanted:
         numbers = list(range(n))
         random.Random(f"{seed} {epoch}").shuffle(numbers)
         order += numbers
-    raise AssertionError
+        epoch += 1
+    return order[:wanted]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,354 @@
+"""The losses: each against the same formula in plain numbers, its gradient against finite differences, and its laws."""
+
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.training_runs import tiny_run
+from training.objectives import Answers, cross_entropy, divergence_in_groups, dpo, ipo, kto, objective_of, own_c1, simpo
+
+Rows = Sequence[Sequence[float]]
+BETA, GAMMA = 0.3, 0.7
+
+# Four prompts with two answers: log-probabilities over the vocabulary, of the verdict and of EOS behind it.
+VERDICTS = [[-0.4, -1.3], [-2.0, -0.2], [-0.9, -0.7], [-3.1, -0.05]]
+ENDS = [[-0.1, -0.6], [-0.3, -0.02], [-1.5, -0.4], [-0.2, -0.9]]
+REFERENCE_VERDICTS = [[-0.5, -1.0], [-1.1, -0.5], [-0.3, -1.6], [-0.6, -1.0]]
+REFERENCE_ENDS = [[-0.2, -0.3], [-0.7, -0.1], [-0.4, -0.8], [-0.05, -0.3]]
+RIGHT = [0, 1, 1, 0]
+GROUPS = [0, 1, 0, 1]
+ANCHORS = [True, False, False, True]
+SHARES = [0.1, 0.2, 0.3, 0.4]  # unequal weights of the four losses, so that no error in one hides in the sum
+
+
+def answers(verdicts: Rows | torch.Tensor, ends: Rows | None = None, **others: Any) -> Answers:
+    """Answers in float64, of the prompts above where nothing else is said."""
+    eos = ends is not None
+    reference = [
+        [v + e if eos else v for v, e in zip(vs, es, strict=True)]
+        for vs, es in zip(REFERENCE_VERDICTS, REFERENCE_ENDS, strict=True)
+    ]
+    given_ones: dict[str, Any] = {
+        "right": RIGHT,
+        "groups": GROUPS,
+        "anchors": ANCHORS,
+        "reference": reference,
+        "reference_verdicts": REFERENCE_VERDICTS,
+        **others,
+    }
+    whole = ("right", "groups", "anchors")
+    tensors = {
+        name: torch.as_tensor(value) if name in whole else torch.as_tensor(value, dtype=torch.float64)
+        for name, value in given_ones.items()
+    }
+    return Answers(
+        verdicts=torch.as_tensor(verdicts, dtype=torch.float64),
+        ends=None if ends is None else torch.as_tensor(ends, dtype=torch.float64),
+        **tensors,
+    )
+
+
+# The formulas, for one prompt e in plain numbers: r and w are the right and the wrong answer, t counts its tokens.
+
+
+def log_softmax(logs: Sequence[float]) -> list[float]:
+    total = math.log(sum(map(math.exp, logs)))
+    return [log - total for log in logs]
+
+
+def sigmoid(x: float) -> float:
+    return 1 / (1 + math.exp(-x))
+
+
+def kl(logs: Sequence[float], others: Sequence[float]) -> float:
+    return sum(math.exp(p) * (p - q) for p, q in zip(logs, others, strict=True))
+
+
+def plain_sft(e: int, v: Rows, s: Rows, t: int) -> float:
+    r = RIGHT[e]
+    return -(v[e][r] + s[e][r]) / t
+
+
+def margin(e: int, v: Rows, s: Rows) -> float:
+    r, w = RIGHT[e], 1 - RIGHT[e]
+    return v[e][r] + s[e][r] - v[e][w] - s[e][w]
+
+
+def reference_margin(e: int, t: int) -> float:
+    return margin(e, REFERENCE_VERDICTS, REFERENCE_ENDS if t == 2 else ZEROS)
+
+
+def plain_dpo(e: int, v: Rows, s: Rows, t: int) -> float:
+    return -math.log(sigmoid(BETA * (margin(e, v, s) - reference_margin(e, t))))
+
+
+def plain_ipo(e: int, v: Rows, s: Rows, t: int) -> float:
+    return ((margin(e, v, s) - reference_margin(e, t)) / t - 1 / (2 * BETA)) ** 2
+
+
+def plain_simpo(e: int, v: Rows, s: Rows, t: int) -> float:
+    return -math.log(sigmoid(BETA * margin(e, v, s) / t - GAMMA))
+
+
+# KTO's drift is a constant to the gradient, so it is computed once, from the policy as it stands.
+DRIFT = sum(kl(log_softmax(p), log_softmax(q)) for p, q in zip(VERDICTS, REFERENCE_VERDICTS, strict=True)) / 4
+
+
+def plain_kto(e: int, v: Rows, s: Rows, t: int) -> float:
+    ends = REFERENCE_ENDS if t == 2 else ZEROS
+    reward = [v[e][k] + s[e][k] - REFERENCE_VERDICTS[e][k] - ends[e][k] for k in (0, 1)]
+    right, wrong = reward[RIGHT[e]], reward[1 - RIGHT[e]]
+    return (1 - sigmoid(BETA * (right - DRIFT)) + 1 - sigmoid(BETA * (DRIFT - wrong))) / 2
+
+
+def plain_own_c1(e: int, v: Rows, s: Rows, t: int) -> float:
+    (anchor,) = (a for a in range(4) if ANCHORS[a] and GROUPS[a] == GROUPS[e])
+    return kl(log_softmax(REFERENCE_VERDICTS[anchor]), log_softmax(v[e]))
+
+
+def plain_own_c1_hard(e: int, v: Rows, s: Rows, t: int) -> float:
+    (anchor,) = (a for a in range(4) if ANCHORS[a] and GROUPS[a] == GROUPS[e])
+    preferred = max((0, 1), key=lambda k: REFERENCE_VERDICTS[anchor][k])
+    return -log_softmax(v[e])[preferred]
+
+
+def plain_divergence(e: int, v: Rows, s: Rows, t: int) -> float:
+    members = [log_softmax(v[m]) for m in range(4) if GROUPS[m] == GROUPS[e]]
+    mean = [math.log(sum(math.exp(m[k]) for m in members) / len(members)) for k in (0, 1)]
+    return kl(log_softmax(v[e]), mean)
+
+
+ZEROS = [[0.0, 0.0]] * 4
+Plain = Callable[[int, Rows, Rows, int], float]
+LOSSES: dict[str, tuple[Callable[[Answers], torch.Tensor], Plain]] = {
+    "sft": (cross_entropy, plain_sft),
+    "dpo": (lambda a: dpo(a, BETA), plain_dpo),
+    "ipo": (lambda a: ipo(a, BETA), plain_ipo),
+    "simpo": (lambda a: simpo(a, BETA, GAMMA), plain_simpo),
+    "kto": (lambda a: kto(a, BETA), plain_kto),
+    "own_c1": (lambda a: own_c1(a, hard=False), plain_own_c1),
+    "own_c1, hard": (lambda a: own_c1(a, hard=True), plain_own_c1_hard),
+    "divergence": (lambda a: divergence_in_groups(a.verdicts, a.groups), plain_divergence),
+}
+
+
+@pytest.mark.parametrize("eos", [False, True], ids=["verdict", "verdict and EOS"])
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_loss_is_its_formula(name: str, eos: bool) -> None:
+    loss, plain = LOSSES[name]
+    found = loss(answers(VERDICTS, ENDS if eos else None)).tolist()
+    ends, n_tokens = (ENDS, 2) if eos else (ZEROS, 1)
+    assert found == pytest.approx([plain(e, VERDICTS, ends, n_tokens) for e in range(4)], abs=1e-12)
+
+
+@pytest.mark.parametrize("eos", [False, True], ids=["verdict", "verdict and EOS"])
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_gradient_is_the_slope_of_the_formula(name: str, eos: bool) -> None:
+    loss, plain = LOSSES[name]
+    verdicts = torch.tensor(VERDICTS, dtype=torch.float64, requires_grad=True)
+    ends = torch.tensor(ENDS, dtype=torch.float64, requires_grad=True)
+    (loss(answers(verdicts, ends if eos else None)) * torch.tensor(SHARES, dtype=torch.float64)).sum().backward()
+
+    def weighted(v: Rows, s: Rows) -> float:
+        return sum(share * plain(e, v, s if eos else ZEROS, 2 if eos else 1) for e, share in enumerate(SHARES))
+
+    def slope(of_ends: bool, e: int, k: int, step: float = 1e-5) -> float:
+        values = []
+        for signed in (step, -step):
+            v, s = [list(row) for row in VERDICTS], [list(row) for row in ENDS]
+            (s if of_ends else v)[e][k] += signed
+            values.append(weighted(v, s))
+        return (values[0] - values[1]) / (2 * step)
+
+    def slopes(of_ends: bool) -> list[list[float]]:
+        return [[slope(of_ends, e, k) for k in (0, 1)] for e in range(4)]
+
+    torch.testing.assert_close(verdicts.grad, torch.tensor(slopes(False), dtype=torch.float64), atol=1e-8, rtol=0)
+    found = torch.zeros(4, 2, dtype=torch.float64) if ends.grad is None else ends.grad
+    torch.testing.assert_close(found, torch.tensor(slopes(True), dtype=torch.float64), atol=1e-8, rtol=0)
+
+
+# What the methods say at the points that their papers name.
+
+
+def at_its_base() -> Answers:
+    return answers(REFERENCE_VERDICTS, REFERENCE_ENDS)
+
+
+def test_preferences_start_where_their_papers_say() -> None:
+    assert dpo(at_its_base(), BETA).tolist() == pytest.approx([math.log(2)] * 4)
+    assert ipo(at_its_base(), BETA).tolist() == pytest.approx([1 / (4 * BETA**2)] * 4)
+    assert kto(at_its_base(), BETA).tolist() == pytest.approx([0.5] * 4)
+
+
+def test_the_drift_of_kto_is_felt_by_all_prompts_but_pulls_at_none() -> None:
+    verdicts = torch.tensor(VERDICTS, dtype=torch.float64, requires_grad=True)
+    losses = kto(answers(verdicts), BETA)
+    (slopes,) = torch.autograd.grad(losses[1], verdicts)
+    assert torch.count_nonzero(slopes[1]) == 2
+    assert torch.count_nonzero(slopes[[0, 2, 3]]) == 0
+    further = kto(answers([[-0.01, -9.0], *VERDICTS[1:]]), BETA)
+    assert further[1] != pytest.approx(losses[1].item())
+
+
+def test_own_c1_rests_where_c1_is_as_the_base_has_it_and_c2_says_the_same() -> None:
+    same = [REFERENCE_VERDICTS[anchor] for anchor in (0, 3, 0, 3)]  # anchors of groups 0, 1, 0, 1
+    shifted = [[log + shift for log in logs] for logs, shift in zip(same, (0.0, -0.3, -2.0, -0.1), strict=True)]
+    verdicts = torch.tensor(shifted, dtype=torch.float64, requires_grad=True)
+    losses = own_c1(answers(verdicts), hard=False)
+    losses.sum().backward()
+    assert losses.tolist() == pytest.approx([0.0] * 4, abs=1e-12)
+    assert verdicts.grad is not None
+    assert verdicts.grad.abs().max().item() < 1e-12
+
+
+def test_own_c1_asks_nothing_of_the_labels() -> None:
+    turned = own_c1(answers(VERDICTS, right=[1 - right for right in RIGHT]), hard=False)
+    assert torch.equal(turned, own_c1(answers(VERDICTS), hard=False))
+
+
+# The consistency term, over groups of any size and answers of any number.
+
+SIZES = st.tuples(st.integers(1, 4), st.integers(2, 4))
+
+
+@st.composite
+def group_of_prompts(draw: st.DrawFn, lowest: float = -30.0) -> torch.Tensor:
+    """(members, K) log-probabilities."""
+    n_members, n_answers = draw(SIZES)
+    log = st.floats(lowest, 0.0)
+    rows = draw(st.lists(st.lists(log, min_size=n_answers, max_size=n_answers), min_size=n_members, max_size=n_members))
+    return torch.tensor(rows, dtype=torch.float64)
+
+
+def jensen_shannon(group: torch.Tensor) -> float:
+    return divergence_in_groups(group, torch.zeros(len(group), dtype=torch.long)).mean().item()
+
+
+@given(group_of_prompts())
+def test_the_divergence_lies_between_0_and_the_log_of_the_groups_size(group: torch.Tensor) -> None:
+    bound = math.log(min(group.shape))  # no group tells more verdicts apart than there are answers
+    assert -1e-12 <= jensen_shannon(group) <= bound + 1e-12
+
+
+@given(group_of_prompts())
+def test_the_divergence_is_0_exactly_where_all_members_agree(group: torch.Tensor) -> None:
+    assert jensen_shannon(group[:1].expand(len(group), -1)) == pytest.approx(0, abs=1e-12)
+    probabilities = group.softmax(-1)
+    apart = (probabilities - probabilities.mean(0)).abs().max().item()
+    # Pinsker: KL is at least twice the square of any one probability's distance.
+    assert jensen_shannon(group) >= 2 * apart**2 / len(group) - 1e-12
+
+
+@given(group_of_prompts(), st.randoms(use_true_random=False))
+def test_the_order_of_members_and_a_constant_on_a_prompt_change_nothing(group: torch.Tensor, random: Any) -> None:
+    order = list(range(len(group)))
+    random.shuffle(order)
+    constants = torch.tensor([[random.uniform(-5, 5)] for _ in order], dtype=torch.float64)
+    assert jensen_shannon(group[order] + constants) == pytest.approx(jensen_shannon(group), abs=1e-12)
+
+
+@given(group_of_prompts(), group_of_prompts())
+def test_groups_do_not_see_each_other(one: torch.Tensor, other: torch.Tensor) -> None:
+    n_answers = min(one.shape[1], other.shape[1])
+    one, other = one[:, :n_answers], other[:, :n_answers]
+    both = torch.cat([one, other])
+    numbers = torch.tensor([1] * len(one) + [0] * len(other))
+    mixed = torch.randperm(len(both), generator=torch.Generator().manual_seed(0))
+    found = torch.empty(len(both), dtype=torch.float64)
+    found[mixed] = divergence_in_groups(both[mixed], numbers[mixed])
+    assert found[: len(one)].mean().item() == pytest.approx(jensen_shannon(one), abs=1e-12)
+    assert found[len(one) :].mean().item() == pytest.approx(jensen_shannon(other), abs=1e-12)
+
+
+def test_the_divergence_of_certain_and_opposite_verdicts_is_finite_with_its_gradient() -> None:
+    verdicts = torch.tensor([[0.0, -200.0], [-200.0, 0.0]], requires_grad=True)  # float32, where exp(-200) is 0
+    losses = divergence_in_groups(verdicts, torch.tensor([0, 0]))
+    losses.sum().backward()
+    assert losses.tolist() == pytest.approx([math.log(2)] * 2)
+    assert verdicts.grad is not None
+    assert torch.isfinite(verdicts.grad).all()
+
+
+# A narrator's conversation: four prompts that should agree, four persons to answer with.
+
+PERSONS = [[-1.0, -2.0, -0.7, -3.0], [-0.2, -4.0, -2.5, -2.2], [-1.4, -1.4, -1.3, -1.5], [-3.0, -0.1, -4.0, -5.0]]
+
+
+def conversation(**others: Any) -> Answers:
+    keys: dict[str, Any] = {"right": [2] * 4, "groups": [0] * 4, "anchors": [False, False, True, False]}
+    return answers(PERSONS, reference=PERSONS, reference_verdicts=PERSONS, **{**keys, **others})
+
+
+def test_a_group_of_four_prompts_with_four_answers_follows_its_anchor_wherever_that_stands() -> None:
+    expected = [kl(log_softmax(PERSONS[2]), log_softmax(logs)) for logs in PERSONS]
+    assert own_c1(conversation(), hard=False).tolist() == pytest.approx(expected)
+    hard = own_c1(conversation(), hard=True).tolist()
+    assert hard == pytest.approx([-log_softmax(logs)[2] for logs in PERSONS])
+    assert cross_entropy(conversation()).tolist() == pytest.approx([-logs[2] for logs in PERSONS])
+
+
+def test_preferences_are_refused_between_more_than_two_answers() -> None:
+    with pytest.raises(AssertionError, match="between two answers"):
+        dpo(conversation(), BETA)
+
+
+# objective_of: what a config asks for.
+
+METHODS = ("sft", "dpo", "ipo", "simpo", "kto", "own_c1")
+WHOLE = {"order": "whole_items"}
+
+
+@pytest.mark.parametrize("eos", [False, True], ids=["verdict", "verdict and EOS"])
+@pytest.mark.parametrize("method", METHODS)
+def test_a_method_scores_eos_only_behind_answers_that_learn_it(method: str, eos: bool) -> None:
+    examples = {"loss_on_eos": eos, "conditions": "c1_and_c2"}
+    objective = objective_of(tiny_run(method, Path("m"), Path("r"), examples=examples, optimiser=WHOLE))
+    behind = {"sft": "right", "own_c1": "none"}.get(method, "all") if eos else "none"
+    assert objective.branches == behind
+    assert objective.needs_reference == (method not in {"sft", "simpo"})
+
+
+@pytest.mark.parametrize(
+    ("method", "keys", "expected"),
+    [
+        ("sft", {}, cross_entropy),
+        ("dpo", {"beta": 0.4}, lambda a: dpo(a, 0.4)),
+        ("ipo", {"beta": 0.4}, lambda a: ipo(a, 0.4)),
+        ("kto", {"beta": 0.4}, lambda a: kto(a, 0.4)),
+        ("simpo", {"beta": 1.5, "gamma": 0.2}, lambda a: simpo(a, 1.5, 0.2)),
+        ("own_c1", {}, lambda a: own_c1(a, hard=False)),
+        ("own_c1", {"target": "hard"}, lambda a: own_c1(a, hard=True)),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+@pytest.mark.parametrize("weight", [None, 0.6])
+def test_a_config_gets_its_loss_with_its_numbers(
+    method: str, keys: dict[str, Any], expected: Callable[[Answers], torch.Tensor], weight: float | None
+) -> None:
+    consistency = {} if weight is None else {"consistency": {"weight": weight}}
+    objective = objective_of(tiny_run(method, Path("m"), Path("r"), optimiser=WHOLE, **keys, **consistency))
+    one = answers(VERDICTS, ENDS)
+    wanted = expected(one)
+    if weight is not None:
+        wanted = wanted + weight * divergence_in_groups(one.verdicts, one.groups)
+    torch.testing.assert_close(objective.total(one), wanted)
+
+
+@pytest.mark.parametrize("eos", [False, True], ids=["verdict", "verdict and EOS"])
+@pytest.mark.parametrize("method", METHODS)
+def test_chance_is_the_loss_of_a_judge_that_tosses_a_coin_and_stops(method: str, eos: bool) -> None:
+    examples = {"loss_on_eos": eos, "conditions": "c1_and_c2"}
+    objective = objective_of(tiny_run(method, Path("m"), Path("r"), examples=examples, optimiser=WHOLE))
+    coin = [[math.log(0.5)] * 2] * 4
+    tossed = answers(coin, ZEROS if objective.branches != "none" else None, reference=coin, reference_verdicts=coin)
+    if method == "own_c1":
+        assert objective.chance == math.inf, "an aim without labels knows no chance"
+    else:
+        assert objective.total(tossed).tolist() == pytest.approx([objective.chance] * 4, rel=1e-6)
