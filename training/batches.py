@@ -1,7 +1,8 @@
 """Which examples train together, in which order: decided before training, so that a continued run goes the same way.
 
 An optimiser step takes `per_device_batch_size x gradient_accumulation_steps x n_processes` examples. Which those are is
-fixed by the seed; how a step is cut into micro-batches changes no number, so its examples are sorted by length first.
+fixed by the seed; how a step is cut into micro-batches changes no loss (but KTO's, by its drift), so its examples are
+sorted by length first.
 """
 
 import random

@@ -6,7 +6,7 @@ one forward pass over the prompts whatever the method. Logarithms are natural; a
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -91,13 +91,7 @@ def objective_of(config: AnyRun) -> Objective:
             found = Objective(
                 loss=lambda a: own_c1(a, hard=target == "hard"), branches="none", needs_reference=True, chance=math.inf
             )
-    return Objective(
-        loss=found.loss,
-        branches=found.branches,
-        needs_reference=found.needs_reference,
-        chance=found.chance,
-        consistency_weight=weight,
-    )
+    return replace(found, consistency_weight=weight)
 
 
 def cross_entropy(answers: Answers) -> Tensor:
@@ -130,7 +124,8 @@ def kto(answers: Answers, beta: float) -> Tensor:
 
     r is the answer's log-probability over the reference's (Ethayarajh et al. 2024, eq. 8). z, how far the policy has
     drifted, is there estimated from mismatched pairs; with two answers of one token it is computed: the mean over the
-    batch of KL(policy || reference) on the verdict, no gradient through it.
+    micro-batch of KL(policy || reference) on the verdict, no gradient through it. Of all losses here it is the one
+    that changes, a little, with how a step is cut into micro-batches.
     """
     assert answers.reference_verdicts is not None
     drift = kl(answers.verdicts.log_softmax(-1), answers.reference_verdicts.log_softmax(-1)).mean().detach()
