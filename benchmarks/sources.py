@@ -4,12 +4,14 @@ A new dataset is one file and one line: in unified/catalogue.py if it belongs to
 """
 
 import hashlib
+import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
+from typing import Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from benchmarks import aio, pocket, published
 from benchmarks.built import built_items, held_out_of, whole_split
@@ -29,6 +31,16 @@ class DatasetSpec(Closed):
     split: str = "test"
     root: Path | None = None  # what `evenhand build unified` made, or the authors' release; null for `pocket`
     n_items: int | None = Field(default=None, ge=1)  # the first n, in the split's own order; null is all
+    # Draw the n at random instead: a split's own order goes stratum by stratum, so its first 20 may be of one kind.
+    draw_seed: int | None = Field(default=None, exclude_if=lambda seed: seed is None)
+
+    @model_validator(mode="after")
+    def draws_some(self) -> Self:
+        if self.draw_seed is not None and self.n_items is None:
+            raise ValueError(
+                f"{self.dataset}: draw_seed needs n_items; set n_items, or leave it out"
+            )
+        return self
 
     @field_validator("dataset")
     @classmethod
@@ -113,14 +125,21 @@ def load_items(specs: Sequence[DatasetSpec]) -> list[Item]:
     """The items of all specs in order. Raises DataError for an empty dataset, fewer than n_items, or a repeated id."""
     items: list[Item] = []
     for spec in specs:
-        found = list(islice(SOURCES[spec.dataset](spec), spec.n_items))
+        found = list(islice(SOURCES[spec.dataset](spec), spec.n_items if spec.draw_seed is None else None))
         if not found:
             raise DataError(f"{spec.dataset} ({spec.split}): no items; is {spec.root} the right folder?")
         if spec.n_items is not None and len(found) < spec.n_items:
             raise DataError(f"{spec.dataset} ({spec.split}): n_items is {spec.n_items}, but there are {len(found)}")
-        items += found
+        items += found if spec.draw_seed is None else drawn(found, spec)
     refuse_repeats(items)
     return items
+
+
+def drawn(items: Sequence[Item], spec: DatasetSpec) -> list[Item]:
+    """n_items of a dataset's items, drawn without replacement by draw_seed, in the split's own order."""
+    assert spec.n_items is not None
+    chosen = random.Random(f"{spec.dataset} {spec.draw_seed}").sample(range(len(items)), spec.n_items)
+    return [items[index] for index in sorted(chosen)]
 
 
 def refuse_leaks(items: Sequence[Item], specs: Sequence[DatasetSpec]) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -52,6 +53,23 @@ def test_the_first_n_items_are_taken_and_more_than_there_are_is_an_error(tmp_pat
     assert [item.item_id for item in truthfulqa(root, n_items=1)] == ["t-0"]
     with pytest.raises(DataError, match="n_items is 3, but there are 2"):
         truthfulqa(root, n_items=3)
+
+
+def test_items_are_drawn_over_the_whole_split_by_their_seed_alone() -> None:
+    def ids(**keys: Any) -> list[str]:
+        return [item.item_id for item in load_items([DatasetSpec(dataset="pocket", split="test", **keys)])]
+
+    every, first = ids(), ids(n_items=20, draw_seed=1)
+    assert first == ids(n_items=20, draw_seed=1) != ids(n_items=20, draw_seed=2)
+    assert len(set(first)) == 20
+    assert first == sorted(first, key=every.index)
+    assert max(map(every.index, first)) > len(every) // 2, "drawn over all of it"
+    assert sorted(ids(n_items=len(every), draw_seed=1)) == sorted(every)
+    with pytest.raises(DataError, match="n_items is 1000000, but there are"):
+        ids(n_items=1_000_000, draw_seed=1)
+    with pytest.raises(ValueError, match="set n_items, or leave it out"):
+        DatasetSpec(dataset="pocket", draw_seed=1)
+    assert "draw_seed" not in DatasetSpec(dataset="pocket", n_items=1).model_dump(), "older configs keep their digest"
 
 
 @pytest.mark.parametrize(
