@@ -2,12 +2,12 @@
 
 An adapter trained on NF4 weights can be merged onto those (dequantised) or onto the bf16 base: both are defensible and
 they differ. Either way the merged checkpoint must give the verdicts of the model that was trained: NF4 base + adapter.
+So both merges are measured, whichever is written; the other one is made in memory and thrown away.
 """
 
 import gc
-import random
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -15,163 +15,191 @@ from typing import Any
 import torch
 from peft import PeftModel
 
-from benchmarks.chat import AnswerTokens, answer_tokens
-from benchmarks.checkpoints import load_tokenizer, resolve
-from benchmarks.errors import DataError, ModelError
+from benchmarks.checkpoints import load_tokenizer
+from benchmarks.errors import ConfigError, DataError, ModelError
 from benchmarks.jsonl import sync_folder, write_json
-from benchmarks.rundir import CONFIG_FILE, DONE_FILE, is_done
+from benchmarks.rundir import DONE_FILE, is_done, read_json
 from benchmarks.sources import load_items
-from training.config import TrainingConfig, load_training_config
-from training.examples import ACCEPT, REJECT, make_examples, set_padding
+from training.config import TrainingConfig
+from training.finished_run import finished_config, trained_base, training_data
+from training.merge_check import MergeCheck, Question, compare, margins, sample_prompts
+from training.merged_weights import ROUNDING_SEED, merge_adapter
+from training.model_card import write_card
 from training.qlora import load_base
-from training.run import ADAPTER_DIR, EXCLUDED_FILE
+from training.run import ADAPTER_DIR
 from training.sections import QuantisationConfig
 
+BF16, NF4 = "bf16", "nf4"
 TEXT_SUFFIXES = (".json", ".jinja", ".model", ".txt")
-BATCH_SIZE = 16
-WRITTEN_ANEW = ("config.json", "model.safetensors.index.json")
+LICENCE_NAMES = ("LICENSE", "LICENCE", "NOTICE", "USE_POLICY")
+# Written by the merge; or, beside config.json, taken by vLLM for a checkpoint in Mistral's own layout.
+NOT_COPIED = ("config.json", "model.safetensors.index.json", "params.json", DONE_FILE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MergeCheck:
-    """How the merged checkpoint's verdicts compare with those of base + adapter as trained."""
+class Wanted:
+    """What is to be merged, and how it is checked."""
 
-    onto: str
-    n_prompts: int
-    agreement_rate: float  # share of prompts with the same verdict
-    mean_margin_drift: float  # mean |difference| of log P("1") - log P("2"), in nats
-    max_margin_drift: float
+    onto: tuple[str, ...]  # of "bf16" and "nf4": the checkpoints to write
+    n_prompts: int = 64
+    min_agreement: float = 0.95  # share of verdicts that must agree
+    shard_size: str = "5GB"  # of a weight file, at most
+    only: bool = False  # measure what is written alone
 
 
-def merge(run: Path, onto: str, n_prompts: int = 64, min_agreement: float = 0.95) -> Path:
-    """The folder of a run's merged checkpoint, made and checked if it is not there yet.
+def merge(
+    run: Path,
+    onto: str,
+    n_prompts: int = 64,
+    min_agreement: float = 0.95,
+    *,
+    shard_size: str = "5GB",
+    only: bool = False,
+) -> Path:
+    """The folder of one merged checkpoint of a run; see merge_run."""
+    wanted = Wanted(onto=(onto,), n_prompts=n_prompts, min_agreement=min_agreement, shard_size=shard_size, only=only)
+    return merge_run(run, wanted)[onto]
 
-    onto: "bf16" or "nf4". Raises DataError for a run that is not finished, ModelError when fewer than min_agreement of
-    the verdicts agree; then no checkpoint appears.
+
+def merge_run(run: Path, wanted: Wanted) -> dict[str, Path]:
+    """The folders of a run's merged checkpoints, made and checked where they are not there yet.
+
+    Raises DataError for a run that is not finished or whose base has changed, ConfigError for a merge onto NF4 weights
+    that never were, ModelError when fewer than min_agreement of the verdicts agree; then that checkpoint does not
+    appear.
     """
     config = finished_config(run)
-    target = run / f"merged-{onto}"
-    if (target / DONE_FILE).exists():
-        print(f"{target}: merged and checked already")
-        return target
-    base = resolve(config.model)
-    prompts, answers = sample_prompts(config, base, n_prompts)
-    print(f"{run.name}: judging {len(prompts)} prompts with base + adapter as trained", flush=True)
-    trained = PeftModel.from_pretrained(load_base(base, config.quantisation), run / ADAPTER_DIR)
-    expected = margins(trained, prompts, answers)
-    del trained
-    gc.collect()
-    print(f"{run.name}: merging onto {onto}, then judging the same prompts with what was merged", flush=True)
-    partial = run / f"merged-{onto}.partial"
-    shutil.rmtree(partial, ignore_errors=True)
-    write_merged(base, run / ADAPTER_DIR, config.quantisation, onto, partial)
-    check = compare(margins(load_base(partial, PLAIN), prompts, answers), expected, onto)
-    print(
-        f"{run.name} merged onto {onto}: {check.agreement_rate:.1%} of {len(prompts)} verdicts agree with base + "
-        f"adapter as trained; margins moved by {check.mean_margin_drift:.3f} nats, at most {check.max_margin_drift:.3f}"
-    )
-    if check.agreement_rate < min_agreement:
-        shutil.rmtree(partial)
-        raise ModelError(
-            f"{run}: merged onto {onto}, only {check.agreement_rate:.1%} of {len(prompts)} verdicts agree with base + "
-            f"adapter ({min_agreement:.0%} asked for). Merge `--onto {'nf4' if onto == 'bf16' else 'bf16'}` instead"
-        )
-    write_json(partial / DONE_FILE, {"run": run.name, **asdict(check)})
+    if NF4 in wanted.onto and config.quantisation.kind != NF4:
+        raise ConfigError(f"{run}: was trained on bf16 weights, there are no NF4 ones to merge onto; take --onto bf16")
+    folders = {onto: run / f"merged-{onto}" for onto in wanted.onto}
+    owed = [onto for onto, folder in folders.items() if not is_done(folder)]
+    for folder in (folders[onto] for onto in folders if onto not in owed):
+        print(f"{folder}: merged and checked already")
+        for check in checks_of(read_json(folder / DONE_FILE)):
+            print(told(run, check))
+    if owed:
+        merge_owed(run, config, owed, wanted)
+    return folders
+
+
+def merge_owed(run: Path, config: TrainingConfig, owed: Sequence[str], wanted: Wanted) -> None:
+    """Measure every merge there is (with `only`, those owed), and keep those owed that judge as what was trained."""
+    base = trained_base(run, config)
+    items = load_items(config.benchmarks)
+    question = sample_prompts(items, config, load_tokenizer(base), wanted.n_prompts)
+    print(f"{run.name}: judging {len(question.prompts)} prompts with base + adapter as trained", flush=True)
+    expected = margins(adapted(run, base, config.quantisation), question)
+    release()
+    known = (NF4, BF16) if config.quantisation.kind == NF4 else (BF16,)
+    checks: dict[str, MergeCheck] = {}
+    for onto in known if not wanted.only else owed:
+        print(f"{run.name}: merging onto {onto}, then judging the same prompts with what was merged", flush=True)
+        partial = run / f"merged-{onto}.partial" if onto in owed else None
+        checks[onto] = compare(judged(run, config, base, onto, question, partial, wanted.shard_size), expected, onto)
+        print(told(run, checks[onto]), flush=True)
+    facts = {**training_data(run, items), "min_agreement": wanted.min_agreement, "rounding_seed": ROUNDING_SEED}
+    for onto in owed:
+        if checks[onto].agreement_rate >= wanted.min_agreement:
+            finish_merge(run, onto, checks, facts)
+        else:
+            shutil.rmtree(run / f"merged-{onto}.partial")
+    refuse_disagreement(run, owed, checks, wanted.min_agreement)
+
+
+def finish_merge(run: Path, onto: str, checks: Mapping[str, MergeCheck], facts: Mapping[str, Any]) -> None:
+    """Card and DONE.json into the folder, which then takes its name."""
+    partial, target = run / f"merged-{onto}.partial", run / f"merged-{onto}"
+    other = [asdict(check) for kind, check in checks.items() if kind != onto]
+    done = {"run": run.name, **asdict(checks[onto]), "other": other[0] if other else None, **facts}
+    write_json(partial / DONE_FILE, done)
+    write_card(run, partial)
     shutil.rmtree(target, ignore_errors=True)
     partial.rename(target)
     sync_folder(run)
-    return target
 
 
-PLAIN = QuantisationConfig(kind="none")
+def refuse_disagreement(run: Path, owed: Sequence[str], checks: Mapping[str, MergeCheck], min_agreement: float) -> None:
+    """Raises ModelError for the first merge that judges otherwise than what was trained, with what else to try."""
+    failed = [onto for onto in owed if checks[onto].agreement_rate < min_agreement]
+    if not failed:
+        return
+    other = NF4 if failed[0] == BF16 else BF16
+    if other not in checks:
+        way_out = f"Try `--onto {other}`"
+    elif checks[other].agreement_rate >= min_agreement:
+        way_out = f"Onto {other} {checks[other].agreement_rate:.1%} do: merge `--onto {other}` instead"
+    else:
+        way_out = f"Nor do they onto {other}. Train longer (margins near 0 flip easily), or lower --min-agreement"
+    raise ModelError(
+        f"{run}: merged onto {failed[0]}, only {checks[failed[0]].agreement_rate:.1%} of "
+        f"{checks[failed[0]].n_prompts} verdicts agree with base + adapter ({min_agreement:.0%} asked for). {way_out}"
+    )
 
 
-def finished_config(run: Path) -> TrainingConfig:
-    """A finished training run's config. Raises DataError when the folder is no training run or it is not done."""
-    file = run / CONFIG_FILE
-    if not (file.exists() and (run / EXCLUDED_FILE).exists()):
-        raise DataError(f"{run}: is no training run (it has no {EXCLUDED_FILE}); make one with `evenhand train CONFIG`")
-    config = load_training_config([str(file)])
-    if not is_done(run):
-        raise DataError(f"{run}: the training is not finished; continue it with `evenhand train {file}`")
-    return config
+def judged(
+    run: Path, config: TrainingConfig, base: Path, onto: str, question: Question, target: Path | None, shard_size: str
+) -> list[float]:
+    """The margins of a merge: of the checkpoint as it was written to `target`, or with None of the model in memory."""
+    model = merge_adapter(adapted(run, base, to_merge(config.quantisation, onto)))
+    if target is not None:
+        save(model, base, target, shard_size)
+        del model
+        release()
+        model = load_base(target, config.quantisation.model_copy(update={"kind": "none"}))
+    elif config.quantisation.compute_dtype == "float32":
+        model = model.float()  # as load_base would hold it
+    found = margins(model, question)
+    del model
+    release()
+    return found
 
 
-def sample_prompts(config: TrainingConfig, base: Path, n_prompts: int) -> tuple[list[tuple[int, ...]], AnswerTokens]:
-    """Prompts of the run's own examples, drawn at random with a fixed seed, and the tokens that answer them."""
-    tokenizer = load_tokenizer(base)
-    set_padding(tokenizer)
-    examples, _ = make_examples(load_items(config.benchmarks), config, tokenizer)
-    drawn = random.Random(0).sample(examples, min(n_prompts, len(examples)))
-    return [example.prompt_ids for example in drawn], answer_tokens(tokenizer, (ACCEPT, REJECT))
+def adapted(run: Path, base: Path, settings: QuantisationConfig) -> Any:
+    """The base, held as the settings say, with the run's adapter."""
+    return PeftModel.from_pretrained(load_base(base, settings), run / ADAPTER_DIR)
 
 
-@torch.no_grad()
-def margins(model: Any, prompts: Sequence[tuple[int, ...]], answers: AnswerTokens) -> list[float]:
-    """log P("1") - log P("2") in nats behind each prompt, in the order of the prompts.
+def to_merge(trained: QuantisationConfig, onto: str) -> QuantisationConfig:
+    """How the base of a merge is held: no more than bf16, whatever training held it in."""
+    if onto == NF4:
+        return trained.model_copy(update={"hold": NF4})
+    return trained.model_copy(update={"kind": "none", "compute_dtype": "bfloat16"})
 
-    Prompts of like length go together, padded on the left: a 4-bit base is dequantised once a batch, not once a prompt.
+
+def release() -> None:
+    """Give the memory of models nobody holds any more back, before the next is loaded."""
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+
+
+def save(model: Any, base: Path, target: Path, shard_size: str) -> None:
+    """Weights and config from the model, everything else byte for byte from the base's folder.
+
+    Raises DataError when the disk has no room.
     """
-    model.eval()
-    # torch multiplies a strided slice of the hidden states with a copy of the whole head for each prompt of the batch.
-    head = model.get_output_embeddings()
-    hook = head.register_forward_pre_hook(lambda _, inputs: tuple(tensor.contiguous() for tensor in inputs))
-    order = sorted(range(len(prompts)), key=lambda index: len(prompts[index]))
-    found: dict[int, float] = {}
-    for start in range(0, len(order), BATCH_SIZE):
-        batch = order[start : start + BATCH_SIZE]
-        width = max(len(prompts[index]) for index in batch)
-        mask = torch.tensor([[0] * (width - len(prompts[i])) + [1] * len(prompts[i]) for i in batch])
-        ids = torch.tensor([[0] * (width - len(prompts[i])) + list(prompts[i]) for i in batch])
-        positions = (mask.cumsum(1) - 1).clamp(min=0)
-        inputs = {"input_ids": ids, "attention_mask": mask, "position_ids": positions}
-        with torch.autocast(model.device.type, torch.bfloat16):  # as in training
-            outputs = model(**{name: tensor.to(model.device) for name, tensor in inputs.items()}, logits_to_keep=1)
-        logits = outputs.logits[:, -1].float()
-        difference = logits[:, answers.ids[ACCEPT]] - logits[:, answers.ids[REJECT]]
-        found.update(zip(batch, difference.tolist(), strict=True))
-    hook.remove()
-    return [found[index] for index in range(len(prompts))]
-
-
-def write_merged(base: Path, adapter: Path, quantisation: QuantisationConfig, onto: str, target: Path) -> None:
-    """Merge and save: weights and config from the model, everything else byte for byte from the base's folder."""
-    model = load_base(base, quantisation if onto == "nf4" else PLAIN)
-    if onto == "nf4" and quantisation.kind == "nf4":
-        model = model.dequantize(dtype=torch.bfloat16)
-    merged = PeftModel.from_pretrained(model.float(), adapter).merge_and_unload(safe_merge=True)
-    generator = torch.Generator(merged.device).manual_seed(0)
-    for parameter in merged.parameters():
-        parameter.data = round_to_bf16(parameter.data, generator)
-    merged.to(torch.bfloat16).save_pretrained(target)
+    shutil.rmtree(target, ignore_errors=True)
+    needed = sum(parameter.numel() * parameter.element_size() for parameter in model.parameters())
+    if (free := shutil.disk_usage(target.parent).free) < needed:
+        raise DataError(
+            f"{target}: needs {needed / 1e9:.1f} GB, {free / 1e9:.1f} GB are free; free space, then merge again"
+        )
+    model.save_pretrained(target, max_shard_size=shard_size)
     for file in base.iterdir():
-        if file.suffix in TEXT_SUFFIXES and file.name not in WRITTEN_ANEW:
+        is_text = file.suffix in TEXT_SUFFIXES and file.name not in NOT_COPIED
+        if is_text or file.name.startswith(LICENCE_NAMES):
             shutil.copyfile(file, target / file.name)
     for file in target.iterdir():
         file.chmod(0o644)  # safetensors writes 0600, which would hide a shared run from everybody else
 
 
-def round_to_bf16(weights: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """fp32 weights as bf16, rounded up or down at random so that the expected value is the weight itself.
-
-    The base's weights lie on the bf16 grid. An adapter trained shortly moves most of them by less than half a step of
-    it, and rounding to the nearest would take them back: margins of a DPO run shrank by a quarter. Weights that
-    are on the grid stay as they are.
-    """
-    below_grid = 1 << 16  # bf16 is the upper half of fp32's bits; a carry out of the lower half is one step up
-    noise = torch.randint(below_grid, weights.shape, dtype=torch.int32, device=weights.device, generator=generator)
-    bits = weights.contiguous().view(torch.int32) + noise
-    return (bits & -below_grid).view(torch.float32).to(torch.bfloat16)
+def checks_of(done: Mapping[str, Any]) -> list[MergeCheck]:
+    """The figures in a merged checkpoint's DONE.json, its own first."""
+    names = MergeCheck.__dataclass_fields__
+    found = [done, done.get("other")]
+    return [MergeCheck(**{name: record[name] for name in names}) for record in found if record]
 
 
-def compare(merged: Sequence[float], expected: Sequence[float], onto: str) -> MergeCheck:
-    """The check's figures from two lists of margins over the same prompts."""
-    drifts = [abs(a - b) for a, b in zip(merged, expected, strict=True)]
-    agreeing = sum((a > 0) == (b > 0) for a, b in zip(merged, expected, strict=True))
-    return MergeCheck(
-        onto=onto,
-        n_prompts=len(drifts),
-        agreement_rate=agreeing / len(drifts),
-        mean_margin_drift=sum(drifts) / len(drifts),
-        max_margin_drift=max(drifts),
-    )
+def told(run: Path, check: MergeCheck) -> str:
+    """A check in a sentence."""
+    return f"{run.name} merged onto {check.onto}: {check}"

@@ -1,0 +1,25 @@
+"""Numbers as a model card writes them. What is not known is a dash."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+UNKNOWN = "–"
+
+
+def number(value: float | None) -> str:
+    """One decimal."""
+    return UNKNOWN if value is None else f"{value:.1f}"
+
+
+def signed(value: float | None) -> str:
+    """One decimal with its sign."""
+    return UNKNOWN if value is None else f"{value:+.1f}".replace("-", "−")
+
+
+def with_interval(row: Mapping[str, Any] | None, name: str, written: Callable[[float | None], str] = signed) -> str:
+    """`<name>_pp` of a row with its 95 % interval, where it has one."""
+    if row is None or row[f"{name}_pp"] is None:
+        return UNKNOWN
+    low, high = row.get(f"{name}_ci_low_pp"), row.get(f"{name}_ci_high_pp")
+    interval = "" if low is None else f" [{written(low)}, {written(high)}]"
+    return f"{written(row[f'{name}_pp'])}{interval}"

@@ -1,0 +1,47 @@
+"""A finished training run, read back: its config, the base it was trained on, the data it was trained with."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.checkpoints import fingerprint, resolve
+from benchmarks.errors import DataError
+from benchmarks.records import Item
+from benchmarks.rundir import CONFIG_FILE, PROVENANCE_FILE, is_done, read_json
+from benchmarks.sources import item_set_hash, published_among
+from training.config import TrainingConfig, load_training_config
+from training.run import EXCLUDED_FILE
+
+
+def finished_config(run: Path) -> TrainingConfig:
+    """A finished training run's config. Raises DataError when the folder is no training run or it is not done."""
+    file = run / CONFIG_FILE
+    if not (file.exists() and (run / EXCLUDED_FILE).exists()):
+        raise DataError(f"{run}: is no training run (it has no {EXCLUDED_FILE}); make one with `evenhand train CONFIG`")
+    config = load_training_config([str(file)])
+    if not is_done(run):
+        raise DataError(f"{run}: the training is not finished; continue it with `evenhand train {file}`")
+    return config
+
+
+def trained_base(run: Path, config: TrainingConfig) -> Path:
+    """The folder of the base, at the revision that was trained. Raises DataError when it is another one by now."""
+    trained = read_json(run / PROVENANCE_FILE)["model"]
+    base = resolve(config.model.model_copy(update={"revision": trained.get("revision")}))
+    if (now := fingerprint(config.model, base)) != trained:
+        raise DataError(
+            f"{run}: was trained on {trained}, but its base is {now} now; bring back the checkpoint that it was "
+            "trained on: an adapter fits no other"
+        )
+    return base
+
+
+def training_data(run: Path, items: Sequence[Item]) -> dict[str, Any]:
+    """What is known of the training items: `items`, how many each dataset has, and `n_published_test`, how many are of
+    the published test split (with a split of one's own). Both None when the data is not what was trained on any more.
+    """
+    if item_set_hash(items) != read_json(run / PROVENANCE_FILE)["item_set_hash"]:
+        return {"items": None, "n_published_test": None}
+    counts = Counter(item.dataset for item in items)
+    return {"items": dict(counts), "n_published_test": published_among(items)}

@@ -1,0 +1,109 @@
+"""Does a merged model judge as what was trained? Verdicts and margins of both on a sample of the run's own prompts."""
+
+import math
+import random
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from benchmarks.chat import AnswerTokens, answer_tokens
+from benchmarks.errors import ModelError
+from benchmarks.records import Item
+from training.config import TrainingConfig
+from training.examples import ACCEPT, REJECT, make_examples, set_padding
+
+BATCH_SIZE = 16
+ITEMS_PER_PROMPT = 8  # examples are made of this many items for each prompt drawn, not of a whole training set
+AUTOCAST = {"bf16": torch.bfloat16, "fp16": torch.float16}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeCheck:
+    """How a merged model's verdicts compare with those of base + adapter as trained."""
+
+    onto: str
+    n_prompts: int
+    agreement_rate: float  # share of prompts with the same verdict
+    mean_margin_drift: float  # mean |difference| of log P("1") - log P("2"), in nats
+    max_margin_drift: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.agreement_rate:.1%} of {self.n_prompts} verdicts agree with base + adapter as trained; margins "
+            f"moved by {self.mean_margin_drift:.3f} nats, at most {self.max_margin_drift:.3f}"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What every model of a check is asked, and how it is to compute."""
+
+    prompts: list[tuple[int, ...]]  # token ids
+    answers: AnswerTokens
+    mixed_precision: str  # as in training: "bf16", "fp16" or "no"
+
+
+def sample_prompts(items: Sequence[Item], config: TrainingConfig, tokenizer: Any, n_prompts: int) -> Question:
+    """n_prompts of the run's own prompts (fewer when it has fewer), drawn at random with a fixed seed."""
+    set_padding(tokenizer)
+    draw = random.Random(0)
+    some = draw.sample(items, min(len(items), ITEMS_PER_PROMPT * n_prompts))
+    examples, _ = make_examples(some, config, tokenizer)
+    return Question(
+        prompts=[example.prompt_ids for example in draw.sample(examples, min(n_prompts, len(examples)))],
+        answers=answer_tokens(tokenizer, (ACCEPT, REJECT)),
+        mixed_precision=config.optimiser.mixed_precision,
+    )
+
+
+@torch.no_grad()
+def margins(model: Any, question: Question) -> list[float]:
+    """log P("1") - log P("2") in nats behind each prompt, in the order of the prompts. Raises ModelError for NaN.
+
+    Prompts of like length go together, padded on the left: a 4-bit base is dequantised once a batch, not once a prompt.
+    """
+    model.eval()
+    # torch multiplies a strided slice of the hidden states with a copy of the whole head for each prompt of the batch.
+    head = model.get_output_embeddings()
+    hook = head.register_forward_pre_hook(lambda _, inputs: tuple(tensor.contiguous() for tensor in inputs))
+    prompts, ids_of = question.prompts, question.answers.ids
+    order = sorted(range(len(prompts)), key=lambda index: len(prompts[index]))
+    found: dict[int, float] = {}
+    for start in range(0, len(order), BATCH_SIZE):
+        batch = order[start : start + BATCH_SIZE]
+        width = max(len(prompts[index]) for index in batch)
+        mask = torch.tensor([[0] * (width - len(prompts[i])) + [1] * len(prompts[i]) for i in batch])
+        ids = torch.tensor([[0] * (width - len(prompts[i])) + list(prompts[i]) for i in batch])
+        positions = (mask.cumsum(1) - 1).clamp(min=0)
+        inputs = {"input_ids": ids, "attention_mask": mask, "position_ids": positions}
+        with computing(model.device.type, question.mixed_precision):
+            outputs = model(**{name: tensor.to(model.device) for name, tensor in inputs.items()}, logits_to_keep=1)
+        logits = outputs.logits[:, -1].float()
+        difference = logits[:, ids_of[ACCEPT]] - logits[:, ids_of[REJECT]]
+        found.update(zip(batch, difference.tolist(), strict=True))
+    hook.remove()
+    if n_lost := sum(not math.isfinite(margin) for margin in found.values()):
+        raise ModelError(f"{n_lost} of {len(prompts)} margins are no finite numbers: the adapter or the base is broken")
+    return [found[index] for index in range(len(prompts))]
+
+
+def computing(device: str, mixed_precision: str) -> AbstractContextManager[Any]:
+    """The arithmetic that training uses: autocast, or none."""
+    dtype = AUTOCAST.get(mixed_precision)
+    return torch.autocast(device, dtype) if dtype else nullcontext()
+
+
+def compare(merged: Sequence[float], expected: Sequence[float], onto: str) -> MergeCheck:
+    """The check's figures from two lists of margins over the same prompts."""
+    drifts = [abs(a - b) for a, b in zip(merged, expected, strict=True)]
+    agreeing = sum((a > 0) == (b > 0) for a, b in zip(merged, expected, strict=True))
+    return MergeCheck(
+        onto=onto,
+        n_prompts=len(drifts),
+        agreement_rate=agreeing / len(drifts),
+        mean_margin_drift=sum(drifts) / len(drifts),
+        max_margin_drift=max(drifts),
+    )
