@@ -1,4 +1,4 @@
-"""Merging: the right sum layer by layer, the base's own tokenizer, shards, and no checkpoint that judges otherwise."""
+"""Merging a run: both merges measured, the base's own tokenizer, and no checkpoint that judges otherwise."""
 
 import json
 import shutil
@@ -16,19 +16,16 @@ from benchmarks.pocket import pocket_items
 from benchmarks.rundir import DONE_FILE
 from tests.tiny_families import TEMPLATES
 from tests.training_runs import tiny_model, tiny_run
-from training import merge_check, merged_checkpoint, merged_weights
+from training import merge_check, merged_checkpoint
 from training.finished_run import finished_config
 from training.merge import main
 from training.merge_check import compare, sample_prompts
-from training.merged_checkpoint import Wanted, adapted, judged, merge, merge_run, save
-from training.merged_weights import merge_adapter, round_to_bf16
+from training.merged_checkpoint import Wanted, judged, merge, merge_run
 from training.qlora import load_base
 from training.sections import QuantisationConfig
 from training.train import train
 
 pytestmark = pytest.mark.slow
-PROJECTION = "model.layers.1.mlp.up_proj.weight"
-SCALE = 8 / 4  # alpha / r of the tiny runs
 BF16_BASE = QuantisationConfig(kind="none")
 
 
@@ -48,75 +45,12 @@ def run(finished: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(finished, tmp_path / finished.name))
 
 
-def lora_product(run: Path) -> torch.Tensor:
-    weights = load_file(run / "adapter" / "adapter_model.safetensors")
-    name = f"base_model.model.{PROJECTION.removesuffix('.weight')}"
-    return SCALE * weights[f"{name}.lora_B.weight"] @ weights[f"{name}.lora_A.weight"]
-
-
 def weights_of(folder: Path) -> dict[str, torch.Tensor]:
     return {name: tensor for file in sorted(folder.glob("*.safetensors")) for name, tensor in load_file(file).items()}
 
 
 def facts_of(folder: Path) -> dict[str, Any]:
     return dict(json.loads((folder / DONE_FILE).read_text()))
-
-
-def test_merged_weights_are_the_bf16_base_plus_the_adapter(run: Path, model: Path) -> None:
-    merged = merge_adapter(adapted(run, model, BF16_BASE)).state_dict()
-    base = load_base(model, BF16_BASE).state_dict()
-    assert {tensor.dtype for tensor in merged.values()} == {torch.bfloat16}
-    assert merged.keys() == base.keys()
-    expected = (base[PROJECTION].float() + lora_product(run)).bfloat16()
-    assert torch.allclose(merged[PROJECTION].float(), expected.float(), rtol=2**-7, atol=0)
-    assert not torch.equal(merged[PROJECTION], base[PROJECTION])
-    assert torch.equal(merged["model.norm.weight"], base["model.norm.weight"])
-
-
-def test_updates_finer_than_bf16_survive_on_average() -> None:
-    torch.manual_seed(0)
-    base = (0.05 * torch.randn(512, 512)).bfloat16().float()
-    update = 1e-5 * torch.randn(512, 4) @ torch.randn(4, 512)  # a tenth of a bf16 step of such weights
-
-    def kept(rounded: torch.Tensor) -> float:
-        return float(((rounded.float() - base) * update).sum() / (update * update).sum())
-
-    assert kept((base + update).bfloat16()) < 0.5, "rounding to the nearest takes most of it back"
-    assert kept(round_to_bf16(base + update, torch.Generator().manual_seed(0))) == pytest.approx(1, abs=0.1)
-
-
-def test_weights_on_the_bf16_grid_stay_as_they_are() -> None:
-    weights = torch.randn(4, 999).bfloat16()
-    assert torch.equal(round_to_bf16(weights.float(), torch.Generator().manual_seed(0)), weights)
-
-
-def test_onto_nf4_the_base_is_the_one_that_was_trained_with(run: Path, model: Path) -> None:
-    merged = merge_adapter(adapted(run, model, QuantisationConfig(kind="nf4"))).state_dict()
-    base = load_base(model, BF16_BASE).state_dict()[PROJECTION]
-    rest = (merged[PROJECTION].float() - lora_product(run)).bfloat16()
-    assert not torch.allclose(rest.float(), base.float(), rtol=0.05)
-    blocks = rest.reshape(-1, 64)  # NF4 knows 16 values a block of 64
-    assert max(len(block.unique()) for block in blocks) < 40 < max(len(b.unique()) for b in base.reshape(-1, 64))
-
-
-def test_no_more_than_a_layer_is_ever_in_fp32(run: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    wrapped = adapted(run, model, BF16_BASE)
-    held: list[set[torch.dtype]] = []
-
-    def spy(weights: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-        held.append({p.dtype for name, p in wrapped.named_parameters() if "lora_" not in name})
-        return round_to_bf16(weights, generator)
-
-    monkeypatch.setattr(merged_weights, "round_to_bf16", spy)
-    merge_adapter(wrapped)
-    assert held == [{torch.bfloat16}] * 14  # two layers of seven projections
-
-
-def test_the_same_seed_gives_the_same_weights_and_another_one_others(run: Path, model: Path) -> None:
-    one, same, other = (merge_adapter(adapted(run, model, BF16_BASE), seed).state_dict() for seed in (0, 0, 1))
-    assert all(torch.equal(one[name], same[name]) for name in one)
-    assert not torch.equal(one[PROJECTION], other[PROJECTION])
-    assert torch.allclose(one[PROJECTION].float(), other[PROJECTION].float(), rtol=2**-6)
 
 
 @pytest.mark.parametrize("family", sorted(TEMPLATES))
@@ -140,19 +74,6 @@ def test_every_family_goes_through_both_merges_in_shards(family: str, tmp_path: 
         assert set(weights_of(folder)) == set(weights_of(model)), "no weight is new, none is lost, tied ones stay tied"
         other = checks["bf16" if onto == "nf4" else "nf4"]
         assert checks[onto]["other"] == {key: other[key] for key in checks[onto]["other"]}
-
-
-def test_shards_load_as_the_whole_does(run: Path, model: Path) -> None:
-    merged = merge_adapter(adapted(run, model, BF16_BASE))
-    folders = {"5GB": run / "whole", "100KB": run / "shards"}
-    for shard_size, folder in folders.items():
-        save(merged, model, folder, shard_size)
-    one, many = (load_base(folder, BF16_BASE).state_dict() for folder in folders.values())
-    n_whole, n_shards = (len(list(folder.glob("*.safetensors"))) for folder in folders.values())
-    assert n_whole == 1
-    assert n_shards >= 3
-    assert one.keys() == many.keys()
-    assert all(torch.equal(one[name], many[name]) for name in one)
 
 
 def test_what_is_only_measured_judges_as_what_is_written(run: Path, model: Path) -> None:
@@ -242,25 +163,6 @@ def test_margins_that_are_no_numbers_are_refused(run: Path, model: Path) -> None
     question = sample_prompts(list(pocket_items("train"))[:8], config, load_tokenizer(model), 4)
     with pytest.raises(ModelError, match="4 of 4 margins are no finite numbers"):
         merge_check.margins(broken, question)
-
-
-def test_an_adapter_that_diverged_is_refused_by_the_layers_name(run: Path, model: Path) -> None:
-    wrapped = adapted(run, model, BF16_BASE)
-    wrapped.base_model.model.model.layers[1].mlp.up_proj.lora_B["default"].weight.data[0, 0] = float("inf")
-    with pytest.raises(ModelError, match=r"model\.layers\.1\.mlp\.up_proj: base \+ adapter is not finite"):
-        merge_adapter(wrapped)
-
-
-def test_an_adapter_on_tied_embeddings_or_of_another_kind_is_refused(tmp_path: Path) -> None:
-    from peft import LoraConfig, get_peft_model
-
-    folder = tiny_model(tmp_path / "model", "gemma3")
-    wrapped = get_peft_model(load_base(folder, BF16_BASE), LoraConfig(r=2, target_modules=["lm_head"]))
-    with pytest.raises(ModelError, match=r"changes lm_head, whose weight another module shares .*target_modules"):
-        merge_adapter(wrapped)
-    wrapped = get_peft_model(load_base(folder, BF16_BASE), LoraConfig(r=2, target_modules=["q_proj"], use_dora=True))
-    with pytest.raises(ModelError, match="made with use_dora"):
-        merge_adapter(wrapped)
 
 
 def test_a_run_without_quantisation_has_one_merge(model: Path, tmp_path: Path) -> None:
