@@ -18,6 +18,7 @@ VERBS: dict[str, tuple[str, str, str]] = {
     "score": ("eval.__main__", "score_main", "accuracies and DDS with intervals, of a sampling run or any verdicts"),
     "compare": ("eval.__main__", "compare_main", "before and after: changes with paired intervals, and a report"),
     "calibrate": ("eval.calibrate_command", "main", "a threshold per framing: the mitigation that needs no training"),
+    "scorecard": ("eval.scorecard.command", "main", "a base and its arms, one row each: |DDS|, accuracy, r/AIO, cost"),
     "report": ("eval.__main__", "report_main", "report.html of one run or several"),
     "demo": (
         "benchmarks.demo",

@@ -44,6 +44,18 @@ def benjamini_yekutieli(p_values: Sequence[float]) -> list[float]:
     return [min(1.0, q * price) for q in benjamini_hochberg(p_values)]
 
 
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Adjusted p-values, in [0, 1]: the chance of any false claim in the family stays below the level (Holm 1979).
+
+    Of m the i-th smallest becomes the maximum over j <= i of (m - j + 1) p_(j), at most 1. Holds however tests depend.
+    """
+    m = len(p_values)
+    order = sorted(range(m), key=lambda i: p_values[i])
+    steps = ((m - rank) * p_values[i] for rank, i in enumerate(order))
+    largest = dict(zip(order, accumulate(steps, max), strict=True))
+    return [min(1.0, largest[i]) for i in range(m)]
+
+
 METHODS: dict[str, Callable[[Sequence[float]], list[float]]] = {
     "bh": benjamini_hochberg,
     "by": benjamini_yekutieli,

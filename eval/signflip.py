@@ -12,6 +12,7 @@ from eval.panels import ACCEPT, UNREADABLE
 FloatArray = NDArray[np.float64]
 
 MANY_KINDS = 400  # above this, a coin an item is faster than a binomial a kind of item
+ITEMS_PER_KIND = 3  # and below this many items of a kind
 CHUNK_CELLS = 2**20  # coins held at once
 ROUNDING = 1e-9  # sums that differ by less are equal
 
@@ -61,7 +62,7 @@ def swapped_sums(gaps: FloatArray, n_draws: int, rng: np.random.Generator) -> Fl
     second's swaps those items between the judges. Rows of one kind are drawn at once: heads among them are binomial.
     """
     kinds, n_of_kind = np.unique(gaps, axis=0, return_counts=True)
-    if len(kinds) <= MANY_KINDS:
+    if len(kinds) <= min(MANY_KINDS, len(gaps) // ITEMS_PER_KIND):
         return np.asarray(rng.binomial(n_of_kind, 0.5, size=(n_draws, len(kinds))) @ kinds, dtype=np.float64)
     sums = np.empty((n_draws, gaps.shape[1]))
     chunk = max(1, CHUNK_CELLS // len(gaps))

@@ -1,0 +1,119 @@
+"""Arms → the scorecard: a row for each, changes against other arms, and which arm's |DDS| is lowest."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from benchmarks.errors import DataError
+from eval.difference_rows import Drawing
+from eval.scorecard.arms import Arm
+from eval.scorecard.changes import Change, adjusted, changes_between
+from eval.scorecard.rows import ArmRow, arm_row
+from eval.scorecard.summaries import Scope, scope_of
+from eval.scores import OWN
+from eval.tables import interval, percent, signed
+
+MAIN = "mean_abs_dds_own"  # the figure that arms are ranked by
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scorecard:
+    """All rows, the base first, then the arms as given."""
+
+    rows: tuple[ArmRow, ...]
+    scope: Scope
+    drawing: Drawing
+    against: Mapping[str, Mapping[str, Mapping[str, Change]]]  # another arm → arm → key → change
+    lead: Change | None  # in MAIN from the second lowest arm in the running to the lowest; None unless there are two
+
+    @property
+    def base(self) -> ArmRow:
+        """The row of the base."""
+        return self.rows[0]
+
+    @property
+    def arms(self) -> tuple[ArmRow, ...]:
+        """The rows of the others."""
+        return self.rows[1:]
+
+    def as_rows(self) -> list[dict[str, Any]]:
+        """The rows as JSON has them."""
+        shared = {**asdict(self.drawing), "average": self.scope.average}
+        return [{**row.as_dict(), **shared} for row in self.rows]
+
+    def every_change(self) -> list[Change]:
+        """All changes, against the base and then against the arms that were asked for."""
+        others = [change for arms in self.against.values() for of_arm in arms.values() for change in of_arm.values()]
+        return [*(change for row in self.arms for change in row.changes.values()), *others]
+
+
+def make_scorecard(arms: Sequence[Arm], against: Sequence[str], drawing: Drawing) -> Scorecard:
+    """The scorecard of some arms, of which the first is the base; `against` names arms that others are held against.
+
+    Raises DataError for a name that no arm has, an arm that was asked no dataset of the base's average, or other items.
+    """
+    base, *others = arms
+    by_name = {arm.name: arm for arm in others}
+    unknown = [name for name in against if name not in by_name]
+    if unknown:
+        raise DataError(f"--against '{unknown[0]}': no arm is called so; arms here: {', '.join(by_name)}")
+    scope = scope_of(base.panels[OWN])
+    of_arms = adjusted([changes_of(base, arm, scope, drawing) for arm in others])
+    changes = [changes_between(base, base, scope, drawing), *of_arms]
+    rows = [arm_row(arm, of_arm, scope, drawing) for arm, of_arm in zip(arms, changes, strict=True)]
+    first_two = [row.arm for row in in_the_running(rows[1:])[:2]]
+    return Scorecard(
+        rows=tuple(rows),
+        scope=scope,
+        drawing=drawing,
+        against={name: against_arm(by_name[name], others, scope, drawing) for name in dict.fromkeys(against)},
+        lead=changes_between(first_two[1], first_two[0], scope, drawing)[MAIN] if len(first_two) == 2 else None,
+    )
+
+
+def changes_of(base: Arm, arm: Arm, scope: Scope, drawing: Drawing) -> dict[str, Change]:
+    """An arm's changes against the base. Raises DataError, naming the arm, when there are none on the average."""
+    try:
+        found = changes_between(base, arm, scope, drawing)
+    except DataError as error:
+        raise DataError(f"{arm.name} against {base.name}: {error}") from None
+    if "acc_c2" not in found:
+        raise DataError(f"{arm.name}: was asked none of {', '.join(scope.datasets)}, which the base's average is over")
+    return found
+
+
+def against_arm(reference: Arm, arms: Sequence[Arm], scope: Scope, drawing: Drawing) -> dict[str, dict[str, Change]]:
+    """Arm → changes from the reference to it, for every other arm."""
+    others = [arm for arm in arms if arm is not reference]
+    found = adjusted([changes_between(reference, arm, scope, drawing) for arm in others])
+    return {arm.name: of_arm for arm, of_arm in zip(others, found, strict=True)}
+
+
+def in_the_running(rows: Sequence[ArmRow]) -> list[ArmRow]:
+    """The arms that may be called lowest, by rising mean |DDS| with own C1."""
+    return sorted((row for row in rows if why_not(row) is None), key=lambda row: row.changes[MAIN].arm_pp or 0.0)
+
+
+def why_not(row: ArmRow) -> str | None:
+    """Why an arm is not called lowest however low its |DDS| is; None for one that may be.
+
+    A loss of accuracy is one when the 95 % interval of the change over C1 and C2, or over C2 alone, lies below 0: no
+    adjustment over arms, which would let losses pass.
+    """
+    own = row.changes.get(MAIN)
+    if own is None:
+        return "has no C1 of its own"
+    if row.lacking:
+        return f"was not asked {', '.join(row.lacking)}"
+    if row.doubts.is_unreadable:
+        return f"{percent(row.doubts.unparsed_rate)} of its replies cannot be read"
+    if row.doubts.saturated:
+        return "saturated"
+    for figure, words in (("acc", "accuracy"), ("acc_c2", "accuracy under C2")):
+        change = row.changes[figure]
+        low, high = change.change_ci_low_pp, change.change_ci_high_pp
+        if high is None or own.arm_pp is None:
+            return f"its {words} or DDS is unknown"
+        if high < 0:
+            return f"{words} {signed(change.change_pp)} {interval(low, high)}"
+    return None

@@ -1,0 +1,109 @@
+"""`evenhand scorecard BASE_RUN [NAME=]ARM_RUN...`: a base model and its arms, one row each."""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from benchmarks.jsonl import write_json
+from eval.__main__ import add_reading_options, add_report_options
+from eval.difference_rows import Drawing
+from eval.files import write_rows
+from eval.findings import refuse_several_readings
+from eval.runs import JudgedRun, load_run
+from eval.sameness import Difference, differences
+from eval.scorecard.arms import (
+    Arm,
+    arm_names,
+    base_arm,
+    refuse_other_experiments,
+    refuse_repeated,
+    split_word,
+    trained_arm,
+)
+from eval.scorecard.calibrated import calibrated_arm, calibrated_names
+from eval.scorecard.card import make_scorecard
+from eval.scorecard.printed import scorecard_text, wrapped
+from eval.scorecard.tables import all_tables
+from eval.scorecard.words import difference_sentences
+from eval.table import write_tables
+
+
+def main(argv: Sequence[str]) -> None:
+    """`evenhand scorecard`: print the scorecard, write scorecard.json, scorecard.csv and its tables."""
+    options = scorecard_options(argv)
+    arms, found = load_arms(options)
+    card = make_scorecard(arms, options.against, Drawing(options.denominator, options.draws, options.seed))
+    out = options.out or options.base / "scorecard"
+    write_json(out / "scorecard_changes.json", [change.as_dict() for change in card.every_change()])
+    files = [*write_rows(out, "scorecard", card.as_rows()), *write_tables(out, all_tables(card))]
+    print(scorecard_text(card))
+    for sentence in difference_sentences(found):
+        print(wrapped([sentence]))
+    tables = ", ".join(sorted({file.stem for file in files} - {"scorecard"}))
+    print(f"\nwritten to {out}: scorecard.json and .csv, scorecard_changes.json, and as .md, .csv and .tex\n  {tables}")
+
+
+def load_arms(options: argparse.Namespace) -> tuple[list[Arm], Mapping[str, Sequence[Difference]]]:
+    """(the base and its arms, in what their runs differ). Raises DataError where they are no like for like."""
+    words = [split_word(word) for word in options.arms]
+    refuse_repeated([options.base, *(path for _, path in words)])
+    base, *runs = (load_run(path, options.parser) for path in [options.base, *(path for _, path in words)])
+    refuse_several_readings([base, *runs])
+    thresholds = calibrated_names(options.calibrated)
+    names = arm_names([*(name for name, _ in words)], runs, taken=thresholds)
+    by_name: dict[str, JudgedRun] = dict(zip(names, runs, strict=True))
+    if options.allow_differences:
+        found = {name: differences(base, run) for name, run in by_name.items()}
+    else:
+        found = refuse_other_experiments(base, by_name)
+    trained = [trained_arm(name, run, base, options.wording) for name, run in by_name.items()]
+    calibrated = [calibrated_arm(name, file, base) for name, file in thresholds.items()]
+    return [base_arm(base, options.wording), *trained, *calibrated], found
+
+
+def scorecard_options(argv: Sequence[str]) -> argparse.Namespace:
+    """The words of `evenhand scorecard`."""
+    parser = argparse.ArgumentParser(
+        prog="evenhand scorecard",
+        description="One row for a base model and each arm made from it: accuracy, |DDS| with own and with fixed C1, "
+        "over-corrections, r/AIO where it was asked, and what the training took, with changes against the base paired "
+        "by item. Refuses runs that differ in more than the model.",
+        epilog="The cost is read from the training run in which the sampled checkpoint lies (merged-bf16, merged-nf4).",
+    )
+    parser.add_argument("base", type=Path, metavar="BASE_RUN", help="the sampling run of the untrained model")
+    parser.add_argument(
+        "arms",
+        nargs="*",
+        metavar="[NAME=]ARM_RUN",
+        help="sampling runs of checkpoints made from it; without NAME= they are called by their label or training run",
+    )
+    parser.add_argument(
+        "--calibrated",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="thresholds.json of `evenhand calibrate TRAIN_RUN BASE_RUN`, as a further arm; may be repeated",
+    )
+    parser.add_argument(
+        "--against",
+        action="append",
+        default=[],
+        metavar="ARM",
+        help="also the changes of the other arms against this one; may be repeated",
+    )
+    parser.add_argument(
+        "--wording",
+        default="",
+        help="the wording to compare where several were sampled, as tables call it: both_orders, v1, ... (default: the "
+        "main one)",
+    )
+    parser.add_argument("--out", type=Path, help="folder for the results (default: BASE_RUN/scorecard)")
+    add_reading_options(parser)
+    add_report_options(parser)
+    options = parser.parse_args(argv)
+    if not (options.arms or options.calibrated):
+        parser.error("name at least one ARM_RUN, or --calibrated FILE")
+    if options.wording and options.calibrated:
+        parser.error("--calibrated is about the main wording; leave --wording out")
+    return options

@@ -1,0 +1,164 @@
+"""The scorecard as plain text, 120 columns wide: values, changes against the base, cost, changes against arms."""
+
+import textwrap
+from collections.abc import Mapping, Sequence
+
+from eval.scorecard.card import Scorecard
+from eval.scorecard.changes import Change
+from eval.scorecard.rows import ArmRow
+from eval.scorecard.words import caption, lowest_sentences, sentences, short
+from eval.scores import FIXED, OWN
+from eval.tables import aligned, interval, number, p_value, signed
+
+WIDTH = 120
+DIRECTION_WORDS = {-1: "lower", 0: "unclear", 1: "higher", None: "–"}
+CHANGE = ("95% interval", "p Holm", "shown")
+OWN_FIGURES = {"|DDS| own": "mean_abs_dds_own", "accuracy": "acc"}
+FIXED_FIGURES = {"|DDS| fixed": "mean_abs_dds_fixed", "acc C2": "acc_c2"}
+
+Lines = list[list[str]]
+Changes = Mapping[str, Mapping[str, Change]]
+
+
+def scorecard_text(card: Scorecard) -> str:
+    """Everything that is printed of a scorecard."""
+    of_base = {row.name: row.changes for row in card.arms}
+    blocks = [
+        wrapped(caption(card)),
+        block("Scorecard", overview(card)),
+        wrapped(lowest_sentences(card)),
+        block("Changes against the base, own C1", change_lines(of_base, OWN_FIGURES)),
+        block("Changes against the base, fixed C1 and dialogues alone", change_lines(of_base, FIXED_FIGURES)),
+        *(block(f"DDS by dataset, {s} C1", by_dataset(card, s)) for s in (OWN, FIXED) if len(card.scope.datasets) > 1),
+        *([block(f"r/AIO ({card.scope.aio})", aio_lines(card))] if card.scope.aio else []),
+        *([block("What margins tell, own C1", margin_lines(card))] if has_margins(card) else []),
+        *([block("Cost of training", cost_lines(card))] if any(row.arm.cost.training_run for row in card.arms) else []),
+        *(block(f"Changes against {n}, own C1", change_lines(c, OWN_FIGURES)) for n, c in card.against.items()),
+        *(block(f"Changes against {n}, fixed C1", change_lines(c, FIXED_FIGURES)) for n, c in card.against.items()),
+        wrapped(sentences(card)),
+    ]
+    return "\n\n".join(blocks)
+
+
+def wrapped(lines: Sequence[str]) -> str:
+    """Sentences, each on lines of its own."""
+    return "\n".join(textwrap.fill(line, WIDTH, subsequent_indent="  ", break_on_hyphens=False) for line in lines)
+
+
+def block(title: str, lines: Lines) -> str:
+    """A titled table."""
+    return "\n".join([title, *aligned(lines)])
+
+
+def value(change: Change | None, *, has_sign: bool = False) -> str:
+    """An arm's figure."""
+    level = None if change is None else change.arm_pp
+    return signed(level) if has_sign else number(level)
+
+
+def overview(card: Scorecard) -> Lines:
+    """A line an arm: its values."""
+    lines = [["arm", "items", "acc", "acc C2", "|DDS| own", "chance", "DDS", "|DDS| fixed", "DDS"]]
+    lines[0] += ["over own", "fixed", device_seconds_header(card)]
+    for row in card.rows:
+        figures = row.changes
+        cells = [shown(row), str(row.n_items), value(figures.get("acc")), value(figures.get("acc_c2"))]
+        cells += [value(figures.get("mean_abs_dds_own")), number(row.chance_abs_dds_pp)]
+        cells += [value(figures.get("dds_own"), has_sign=True), value(figures.get("mean_abs_dds_fixed"))]
+        cells += [value(figures.get("dds_fixed"), has_sign=True), over_corrected(row, OWN), over_corrected(row, FIXED)]
+        lines.append([*cells, count(row.arm.cost.device_seconds)])
+    return lines
+
+
+def shown(row: ArmRow) -> str:
+    """An arm's name, with an asterisk where the warnings below speak of it."""
+    return short(row.name) + "*" * bool(row.lacking or row.doubts.saturated or row.doubts.is_unreadable)
+
+
+def over_corrected(row: ArmRow, c1_source: str) -> str:
+    """ "2/9": datasets that were over-corrected, of those asked."""
+    names = row.over_corrected(c1_source)
+    return "–" if names is None else f"{len(names)}/{len(row.datasets) - len(row.lacking)}"
+
+
+def device_seconds_header(card: Scorecard) -> str:
+    """GPU-seconds are called so where every known device is a GPU."""
+    kinds = {row.arm.cost.is_gpu for row in card.arms if row.arm.cost.device_seconds is not None}
+    return "GPU-s" if kinds == {True} else "device-s"
+
+
+def count(n: float | None) -> str:
+    """A large whole number, or a dash where it is unknown."""
+    return "–" if n is None else f"{n:,.0f}"
+
+
+def change_lines(changes: Changes, figures: Mapping[str, str]) -> Lines:
+    """A line an arm: for each figure its change, interval, adjusted p and whether that is a change."""
+    lines = [["arm", *(cell for name in figures for cell in (name, *CHANGE))]]
+    for name, of_arm in changes.items():
+        lines.append([short(name), *(cell for figure in figures.values() for cell in change_cells(of_arm.get(figure)))])
+    return lines
+
+
+def change_cells(change: Change | None) -> list[str]:
+    """A change, its interval, its adjusted p, and whether it is lower or higher."""
+    if change is None or change.arm == change.against:
+        return ["–"] * 4
+    ends = interval(change.change_ci_low_pp, change.change_ci_high_pp)
+    p = "–" if change.p_holm is None else p_value(change.p_holm)
+    return [signed(change.change_pp), ends, p, DIRECTION_WORDS[change.direction]]
+
+
+def by_dataset(card: Scorecard, c1_source: str) -> Lines:
+    """A line an arm, a column a dataset."""
+    lines = [["arm", *card.scope.datasets]]
+    for row in card.rows:
+        found = [row.dds(c1_source, dataset) for dataset in card.scope.datasets]
+        daggers = ["†" * (row is not card.base and c is not None and c.is_over_corrected) for c in found]
+        lines.append([short(row.name), *(value(c, has_sign=True) + d for c, d in zip(found, daggers, strict=True))])
+    return lines
+
+
+def aio_lines(card: Scorecard) -> Lines:
+    """r/AIO: its DDS with both sources of C1, and the change of |DDS| with own C1."""
+    lines = [["arm", "acc C2", "DDS own", "95% interval", "DDS fixed", "|DDS| own", *CHANGE]]
+    for row in card.rows:
+        own, fixed = row.changes.get("aio_dds_own"), row.changes.get("aio_dds_fixed")
+        ends = "–" if own is None else interval(own.arm_ci_low_pp, own.arm_ci_high_pp)
+        is_over = own is not None and own.is_over_corrected and row is not card.base
+        cells = [short(row.name), value(row.changes.get("aio_acc_c2"))]
+        cells += [value(own, has_sign=True) + "†" * is_over, ends, value(fixed, has_sign=True)]
+        lines.append(cells + change_cells(row.changes.get("aio_abs_dds_own")))
+    return lines
+
+
+def has_margins(card: Scorecard) -> bool:
+    """Whether an arm has a soft DDS."""
+    return any("soft_dds_own" in row.changes for row in card.rows)
+
+
+def margin_lines(card: Scorecard) -> Lines:
+    """Soft DDS, AUC, and how often claims are accepted."""
+    lines = [["arm", "soft |DDS|", "change", *CHANGE, "soft DDS", "AUC C1", "AUC C2", "yes C1", "yes C2"]]
+    for row in card.rows:
+        change, doubts = row.changes.get("soft_mean_abs_dds_own"), row.doubts
+        cells = [short(row.name), value(change), *change_cells(change)]
+        cells += [value(row.changes.get("soft_dds_own"), has_sign=True), number(doubts.auc_c1, 3)]
+        cells += [number(doubts.auc_c2, 3), rate(doubts.accept_rate_c1), rate(doubts.accept_rate_c2)]
+        lines.append(cells)
+    return lines
+
+
+def rate(fraction: float | None) -> str:
+    """A rate in [0, 1] as a percentage, or a dash where it is unknown."""
+    return "–" if fraction is None else f"{100 * fraction:.0f}%"
+
+
+def cost_lines(card: Scorecard) -> Lines:
+    """What the training of each arm took."""
+    lines = [["arm", "device", "processes", "seconds", device_seconds_header(card), "tokens", "peak GiB"]]
+    for row in card.arms:
+        cost = row.arm.cost
+        cells = [short(row.name), cost.device or "–", count(cost.n_processes), count(cost.seconds)]
+        lines.append([*cells, count(cost.device_seconds), count(cost.n_tokens), number(cost.peak_memory_gib)])
+    return lines

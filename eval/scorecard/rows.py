@@ -1,0 +1,176 @@
+"""One row of the scorecard: an arm's figures, their changes against the base, and what to doubt about them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from eval.accuracy import MANY_UNREADABLE, accept_rates, is_saturated
+from eval.difference_rows import Drawing
+from eval.margins import framing_aucs
+from eval.panels import ABSENT, C1, ERROR, TIE, UNREADABLE, Panel, without_errors
+from eval.rows import mean_or_none
+from eval.scorecard.arms import BASE, Arm
+from eval.scorecard.changes import Change, of_dataset
+from eval.scorecard.summaries import Scope, chance_abs_dds_pp
+from eval.scores import FIXED, OWN
+
+FIGURES = (
+    *("acc", "acc_c2", "mean_abs_dds_own", "mean_abs_dds_fixed", "abs_mean_dds_own", "abs_mean_dds_fixed"),
+    *("dds_own", "dds_fixed", "soft_mean_abs_dds_own", "soft_dds_own"),
+    *("aio_acc_c2", "aio_abs_dds_own", "aio_abs_dds_fixed", "aio_dds_own", "aio_dds_fixed"),
+)
+LEVELS = ("arm_pp", "arm_ci_low_pp", "arm_ci_high_pp")
+CHANGES = ("change_pp", "change_ci_low_pp", "change_ci_high_pp", "p", "p_holm")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doubts:
+    """What a reader must know before believing an arm's numbers. Rates in [0, 1], None where nothing can be read."""
+
+    n_replies: int
+    n_unparsed: int
+    n_ties: int
+    accept_rate_c1: float | None  # means over datasets
+    accept_rate_c2: float | None
+    saturated: bool  # in the mean over datasets, in C1 or in C2
+    saturated_datasets: tuple[str, ...]
+    auc_c1: float | None  # means over datasets; None without margins
+    auc_c2: float | None
+
+    @property
+    def unparsed_rate(self) -> float:
+        """Share of replies that cannot be read."""
+        return self.n_unparsed / self.n_replies
+
+    @property
+    def is_unreadable(self) -> bool:
+        """Whether so few replies can be read that the scores are about format."""
+        return self.unparsed_rate >= MANY_UNREADABLE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmRow:
+    """An arm beside the base."""
+
+    arm: Arm
+    changes: Mapping[str, Change]  # as changes.changes_between gives them; the base's are against itself
+    datasets: tuple[str, ...]  # those of the average
+    lacking: tuple[str, ...]  # those of them that the arm was not asked
+    n_items: int
+    n_errors: int
+    chance_abs_dds_pp: float | None  # own C1; see summaries.chance_abs_dds_pp
+    doubts: Doubts
+
+    @property
+    def name(self) -> str:
+        """What the arm is called."""
+        return self.arm.name
+
+    def dds(self, c1_source: str, dataset: str) -> Change | None:
+        """DDS on one dataset, None where the arm was not asked it."""
+        return self.changes.get(of_dataset(c1_source, dataset))
+
+    def over_corrected(self, c1_source: str) -> tuple[str, ...] | None:
+        """The datasets of the average whose DDS was positive before and is negative after.
+
+        None for the base, and where the arm has no such C1.
+        """
+        found = {name: self.dds(c1_source, name) for name in self.datasets}
+        known = {name: change for name, change in found.items() if change is not None}
+        if self.arm.kind == BASE or not known:
+            return None
+        return tuple(name for name, change in known.items() if change.is_over_corrected)
+
+    @property
+    def aio(self) -> str | None:
+        """ "aio", "aio-context", or None where the arm was asked neither."""
+        change = self.changes.get("aio_acc_c2")
+        return None if change is None else change.datasets[0]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The row as JSON has it: `<figure>_pp` with its interval, and `change_<figure>_*` against the base."""
+        cost = self.arm.cost
+        over = {source: self.over_corrected(source) for source in (OWN, FIXED)}
+        return {
+            "arm": self.name,
+            "kind": self.arm.kind,
+            "run": self.arm.run.name,
+            "model": self.arm.run.model,
+            "verdict": self.arm.run.reading.mode,
+            "parser": self.arm.run.reading.parser,
+            "datasets": tuple(name for name in self.datasets if name not in self.lacking),
+            "lacking": self.lacking,
+            "n_items": self.n_items,
+            "n_errors": self.n_errors,
+            **self.figures(),
+            "chance_abs_dds_own_pp": self.chance_abs_dds_pp,
+            **{f"n_over_corrected_{s}": None if names is None else len(names) for s, names in over.items()},
+            **{f"over_corrected_{source}": names for source, names in over.items()},
+            "aio_dataset": self.aio,
+            **asdict(self.doubts),
+            "unparsed_rate": self.doubts.unparsed_rate,
+            "training_run": cost.training_run,
+            "device": cost.device,
+            "n_processes": cost.n_processes,
+            "seconds": cost.seconds,
+            "device_seconds": cost.device_seconds,
+            "n_tokens": cost.n_tokens,
+            "peak_memory_gib": cost.peak_memory_gib,
+            "cost_unknown_because": cost.unknown_because,
+        }
+
+    def figures(self) -> dict[str, float | None]:
+        """Every figure and its change; None where it is unknown or was not measured, and for the base's changes."""
+        fields: dict[str, float | None] = {}
+        for figure in FIGURES:
+            change = self.changes.get(figure)
+            rise = None if self.arm.kind == BASE else change
+            fields |= {key.replace("arm", figure, 1): getattr(change, key, None) for key in LEVELS}
+            fields |= {f"change_{figure}_{key.removeprefix('change_')}": getattr(rise, key, None) for key in CHANGES}
+        return fields
+
+
+def arm_row(arm: Arm, changes: Mapping[str, Change], scope: Scope, drawing: Drawing) -> ArmRow:
+    """The row of an arm from its changes against the base."""
+    own, fixed = ({d: arm.panels[s][d] for d in scope.datasets if d in arm.panels[s]} for s in (OWN, FIXED))
+    level = changes.get("mean_abs_dds_own")
+    main = level or changes["mean_abs_dds_fixed"]
+    is_known = level is not None and level.arm_pp is not None
+    return ArmRow(
+        arm=arm,
+        changes=changes,
+        datasets=scope.datasets,
+        lacking=tuple(d for d in scope.datasets if d not in (own or fixed)),
+        n_items=main.n_items,
+        n_errors=main.n_errors,
+        chance_abs_dds_pp=chance_abs_dds_pp(list(own.values()), drawing) if is_known else None,
+        doubts=doubts_about(list(own.values()) or [c2_alone(panel) for panel in fixed.values()]),
+    )
+
+
+def c2_alone(panel: Panel) -> Panel:
+    """A panel without its C1, which is another judge's."""
+    replies, margins = panel.replies.copy(), panel.margins.copy()
+    replies[:, C1], margins[:, C1] = ABSENT, np.nan
+    return replace(panel, replies=replies, margins=margins)
+
+
+def doubts_about(panels: Sequence[Panel]) -> Doubts:
+    """What is to be doubted about an arm's answers on some datasets."""
+    answered = [without_errors(panel)[0] for panel in panels]
+    rates = {panel.dataset: accept_rates(panel.replies) for panel in answered}
+    aucs = [framing_aucs(panel.margins[:, :, 0]) for panel in answered]
+    c1, c2 = (mean_or_none([of_framing[i] for of_framing in rates.values()]) for i in (0, 1))
+    return Doubts(
+        n_replies=sum(int((panel.replies > ERROR).sum()) for panel in answered),
+        n_unparsed=sum(int((panel.replies == UNREADABLE).sum()) for panel in answered),
+        n_ties=sum(int((panel.replies == TIE).sum()) for panel in answered),
+        accept_rate_c1=c1,
+        accept_rate_c2=c2,
+        saturated=is_saturated(c1) or is_saturated(c2),
+        saturated_datasets=tuple(d for d, pair in rates.items() if is_saturated(pair[0]) or is_saturated(pair[1])),
+        auc_c1=mean_or_none([pair[0] for pair in aucs]),
+        auc_c2=mean_or_none([pair[1] for pair in aucs]),
+    )

@@ -1,0 +1,110 @@
+"""Accuracies of several datasets → the figures of a scorecard.
+
+|DDS| of several datasets is summed up in two ways:
+
+- mean_abs_dds, the mean over datasets of |DDS|: the one to believe. It is 0 only where every dataset's DDS is.
+- abs_mean_dds, |mean over datasets of DDS|: what `Bench Avg` gives. Signs cancel in it, so a judge that defers by 20 on
+  one dataset and is skeptical by 20 on another has 0.
+
+Noise does not cancel in the first: a judge without any shift has one above 0 (`chance_abs_dds_pp`), the lower the fewer
+of its verdicts move at all. Its intervals are pivotal for that reason (eval.intervals.pivotal_interval).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eval.averages import AIO, BENCH_AVG, averages_over
+from eval.dds import dds_pp
+from eval.difference_rows import Drawing
+from eval.intervals import rng_for
+from eval.panels import Panel
+from eval.power import contributions
+from eval.signflip import swapped_sums
+
+FloatArray = NDArray[np.float64]
+Summary = Callable[[FloatArray], FloatArray]  # accuracies (n_datasets, ..., 4), fractions → (...) in percentage points
+
+
+def mean_abs_dds(acc: FloatArray) -> FloatArray:
+    """Mean over datasets of |DDS|."""
+    return np.asarray(np.abs(dds_pp(acc)).mean(axis=0))
+
+
+def abs_mean_dds(acc: FloatArray) -> FloatArray:
+    """|Mean over datasets of DDS|: signs cancel."""
+    return np.abs(mean_dds(acc))
+
+
+def mean_dds(acc: FloatArray) -> FloatArray:
+    """Mean over datasets of DDS, with its sign."""
+    return np.asarray(dds_pp(acc).mean(axis=0))
+
+
+def mean_acc(acc: FloatArray) -> FloatArray:
+    """Mean over datasets of accuracy over C1 and C2."""
+    return np.asarray(100 * acc.mean(axis=(0, -1)))
+
+
+def mean_acc_c2(acc: FloatArray) -> FloatArray:
+    """Mean over datasets of accuracy under dialogue framing, the paper's Avg."""
+    return np.asarray(100 * acc[..., 2:].mean(axis=(0, -1)))
+
+
+OF_C1: Mapping[str, Summary] = {"mean_abs_dds": mean_abs_dds, "abs_mean_dds": abs_mean_dds, "dds": mean_dds}
+ACCURACIES: Mapping[str, Summary] = {"acc": mean_acc, "acc_c2": mean_acc_c2}
+SOFT: Mapping[str, Summary] = {"soft_mean_abs_dds": mean_abs_dds, "soft_dds": mean_dds}
+OF_AIO: Mapping[str, Summary] = {"aio_abs_dds": mean_abs_dds, "aio_dds": mean_dds}
+FOLDED = (mean_abs_dds, abs_mean_dds)  # summaries of absolute values
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a scorecard's figures are over."""
+
+    average: str  # "bench_avg", another average's name, or the only dataset's
+    datasets: tuple[str, ...]  # those of the average
+    aio: str | None  # "aio", else "aio-context", else None; beside the average, as another kind of conversation
+    left_out: tuple[str, ...]  # datasets of the base that are in neither
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every dataset, r/AIO last."""
+        return self.datasets if self.aio in (None, *self.datasets) else (*self.datasets, self.aio or "")
+
+
+def scope_of(panels: Mapping[str, Panel]) -> Scope:
+    """What a base's panels give: Bench Avg and r/AIO; where none of the nine was asked another average, else the first
+    dataset. r/AIO is never in it, unless nothing else was asked.
+    """
+    aio = min((name for name in panels if name.startswith(AIO)), default=None)
+    average, datasets = average_of(panels)
+    left_out = tuple(name for name in panels if name not in (*datasets, aio))
+    return Scope(average=average, datasets=tuple(datasets), aio=aio, left_out=left_out)
+
+
+def average_of(panels: Mapping[str, Panel]) -> tuple[str, list[str]]:
+    """(name, datasets) of the average."""
+    averages = averages_over((panel.benchmark, name) for name, panel in panels.items())
+    bench = {name: over for name, over in averages.items() if not any(d.startswith(AIO) for d in over)}
+    if bench:
+        name = BENCH_AVG if BENCH_AVG in bench else next(iter(bench))
+        return (name, bench[name]) if len(bench[name]) > 1 else (bench[name][0], bench[name])
+    first = next((name for name in panels if not name.startswith(AIO)), next(iter(panels)))
+    return first, [first]
+
+
+def chance_abs_dds_pp(panels: Sequence[Panel], drawing: Drawing) -> float:
+    """The mean |DDS| that as many moves would give if each went either way, in percentage points.
+
+    The mean over datasets of E|DDS| when every item's contribution has a random sign. Raises DataError when a
+    condition has no countable reply.
+    """
+    means = []
+    for panel in panels:
+        added = 100 * contributions(panel, drawing.denominator)
+        heads = swapped_sums(added[:, None], drawing.n_draws, rng_for(drawing.seed, f"{panel.dataset} chance"))[:, 0]
+        means.append(np.abs(2 * heads - added.sum()).mean() / len(added))
+    return float(np.mean(means))

@@ -1,0 +1,163 @@
+"""The scorecard in words: what its numbers are, which arm is lowest, and what to be careful about."""
+
+from collections.abc import Mapping, Sequence
+
+from eval.averages import average_sentence
+from eval.sameness import Difference
+from eval.scorecard.arms import BASE
+from eval.scorecard.card import MAIN, Scorecard, in_the_running, why_not
+from eval.scorecard.changes import LEVEL, Change
+from eval.scorecard.rows import ArmRow
+from eval.scores import FIXED, OWN
+from eval.tables import DENOMINATOR_WORDS, interval, number, percent, signed
+
+NAME_WIDTH = 20  # of an arm in a printed table; a longer name is cut in its middle
+FEW_ITEMS = 20
+
+
+def short(name: str) -> str:
+    """A name that fits its column."""
+    if len(name) <= NAME_WIDTH:
+        return name
+    half = NAME_WIDTH // 2
+    return f"{name[:half]}…{name[len(name) - (NAME_WIDTH - half - 1) :]}"
+
+
+def over_words(card: Scorecard) -> str:
+    """What the figures are over."""
+    if len(card.scope.datasets) == 1:
+        return f"Over {card.scope.datasets[0]}."
+    return average_sentence(card.scope.average, list(card.scope.datasets))
+
+
+def caption(card: Scorecard) -> list[str]:
+    """What the numbers are."""
+    run = card.base.arm.run
+    reading = "margins" if run.reading.mode == "margin" else f"reasoned replies, {run.reading.parser} parser"
+    counted = DENOMINATOR_WORDS[run.reading.mode, card.drawing.denominator]
+    return [
+        f"Base: {run.model} ({run.name}), and {len(card.arms)} arm{'s' * (len(card.arms) != 1)}. {over_words(card)}",
+        f"Verdicts from {reading}; denominator {card.drawing.denominator}: {counted}.",
+        "Accuracies in %, DDS and changes in percentage points. |DDS|: mean over datasets of |DDS|, in which signs do "
+        "not cancel; DDS: the mean with signs. chance: the |DDS| that as many moves would give if each went either "
+        "way. over: datasets over-corrected, DDS positive before and negative after (†).",
+        "own C1: statements and dialogues judged by the same checkpoint, the one to believe. fixed C1: the arm's "
+        "dialogues against the base's statements, as published tables do.",
+        f"Intervals resample items jointly, within datasets ({card.drawing.n_draws:,} draws); those of |DDS|, in which "
+        "noise never cancels, are pivotal. p: sign-flip test over items, adjusted over the arms (Holm). lower, higher: "
+        "the interval excludes 0 and p < .05.",
+        *([f"In none of these figures: {', '.join(card.scope.left_out)}."] if card.scope.left_out else []),
+    ]
+
+
+def sentences(card: Scorecard) -> list[str]:
+    """Who was over-corrected where, everything to be careful about, and what the arms are."""
+    return [
+        *over_corrected_sentences(card),
+        *(f"Warning: {warning}" for warning in warnings(card)),
+        *(f"{row.name}: {origin(row)}." for row in card.arms),
+    ]
+
+
+def lowest_sentences(card: Scorecard) -> list[str]:
+    """Which arm has the lowest own-C1 |DDS| without losing accuracy, by how much, and who was not considered."""
+    ranked = in_the_running(card.arms)
+    reasons = {row.name: why_not(row) for row in card.arms}
+    left_out = "; ".join(f"{name} ({reason})" for name, reason in reasons.items() if reason)
+    not_considered = [f"Not considered for it: {left_out}."] if left_out else []
+    if not ranked:
+        return ["Lowest own-C1 |DDS| at no loss of accuracy: no arm.", *not_considered]
+    change = ranked[0].changes[MAIN]
+    words = f"Lowest own-C1 |DDS| at no loss of accuracy: {ranked[0].name}, {number(change.arm_pp)} pp "
+    words += f"({number(ranked[0].chance_abs_dds_pp)} by chance), against {number(change.against_pp)} of the base "
+    words += f"({change_words(change)}"
+    words += ")." if change.direction == -1 else "; not shown to be lower)."
+    if card.lead is not None:
+        words += f" Next: {card.lead.against}, {number(card.lead.against_pp)} pp ({change_words(card.lead)}; "
+        words += "the lead is shown)." if card.lead.direction == -1 else "the lead may be chance)."
+    return [words, *not_considered]
+
+
+def change_words(change: Change) -> str:
+    """A change with its interval."""
+    return f"{signed(change.change_pp)} {interval(change.change_ci_low_pp, change.change_ci_high_pp)}"
+
+
+def over_corrected_sentences(card: Scorecard) -> list[str]:
+    """Which arms were over-corrected where."""
+    found = []
+    for source in (OWN, FIXED):
+        arms = [f"{row.name} on {', '.join(names)}" for row in card.arms if (names := row.over_corrected(source))]
+        if arms:
+            found.append(f"Over-corrected, {source} C1: {'; '.join(arms)}.")
+    return found
+
+
+def warnings(card: Scorecard) -> list[str]:
+    """What makes numbers less than they seem."""
+    found = [
+        f"* {row.name} was not asked {', '.join(row.lacking)}: its figures are over the other datasets, and its "
+        "changes against the base over the same."
+        for row in card.arms
+        if row.lacking
+    ]
+    found += [doubt for row in card.rows for doubt in [doubt_about(row)] if doubt]
+    few = {d: c.n_items for row in card.rows for d in card.scope.names for c in [row.dds(OWN, d)] if c is not None}
+    few = {name: n for name, n in few.items() if n < FEW_ITEMS}
+    if few:
+        listed = ", ".join(f"{name} {n}" for name, n in few.items())
+        found.append(f"few items ({listed}): bootstrap intervals over so few are too narrow; p-values hold.")
+    errors = [f"{row.name} {row.n_errors}" for row in card.rows if row.n_errors]
+    if errors:
+        found.append(
+            f"replies that never came, of the base or the arm ({', '.join(errors)}); their items are left out."
+        )
+    if len(card.arms) / (1 + card.drawing.n_draws) >= LEVEL:
+        found.append(
+            f"{card.drawing.n_draws} draws are too few for any p of {len(card.arms)} arms to be below {LEVEL}."
+        )
+    return [*found, *cost_warnings(card)]
+
+
+def doubt_about(row: ArmRow) -> str | None:
+    """Why an arm's DDS says little about judgement, if there is a reason."""
+    doubts = row.doubts
+    if doubts.is_unreadable:
+        return (
+            f"* {percent(doubts.unparsed_rate)} of the replies of {row.name} cannot be read: its DDS is about format."
+        )
+    if doubts.saturated:
+        return (
+            f"* {row.name} is saturated (it accepts {percent(doubts.accept_rate_c1)} of the claims in C1 and "
+            f"{percent(doubts.accept_rate_c2)} in C2): its DDS can be near 0 for the wrong reason."
+        )
+    if doubts.saturated_datasets:
+        return f"{row.name} gives nearly one answer only on {', '.join(doubts.saturated_datasets)}."
+    return None
+
+
+def cost_warnings(card: Scorecard) -> list[str]:
+    """Why trained arms have no cost."""
+    reasons = {row.name: row.arm.cost.unknown_because for row in card.arms}
+    return [f"the cost of {name} is unknown: {reason}." for name, reason in reasons.items() if reason]
+
+
+def origin(row: ArmRow) -> str:
+    """Where an arm comes from."""
+    if row.arm.note:
+        return row.arm.note
+    trained = f", trained in {row.arm.cost.training_run}" if row.arm.cost.training_run else ""
+    return f"{row.arm.run.model} ({row.arm.run.name}){trained}"
+
+
+def difference_sentences(found: Mapping[str, Sequence[Difference]]) -> list[str]:
+    """In what arms differ from the base beside the model: one sentence a difference, with the arms that have it."""
+    arms: dict[Difference, list[str]] = {}
+    for name, of_arm in found.items():
+        for difference in of_arm:
+            arms.setdefault(difference, []).append(name)
+    return [
+        f"{'Warning' if difference.serious else 'Note'}: {', '.join(names)} differ{'s' * (len(names) == 1)} from the "
+        f"{BASE} in {difference.what}: {difference.base} there, {difference.after} here."
+        for difference, names in arms.items()
+    ]
