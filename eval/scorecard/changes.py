@@ -30,7 +30,9 @@ class Change:
 
     Intervals (95 %) resample items jointly for both arms within datasets; those of absolute values are pivotal. p is a
     two-sided sign-flip test: items are swapped between the arms at random. p_holm is adjusted over the arms that were
-    held against the same one. A change is called one when its interval excludes 0 and p_holm < 0.05.
+    held against the same one. A change is called one when its interval excludes 0 and p_holm < 0.05: simulated for two
+    arms without any shift (9 datasets of 100 items), |DDS| was called lower in 2 % of cases, in 6 % where the second
+    arm's verdicts move half as often, in 26 % where an eighth as often; by p alone in 3, 13 and 66 %.
     """
 
     against: str
