@@ -143,6 +143,16 @@ def test_the_lowest_arm_is_one_that_loses_no_accuracy(tmp_path: Path, capsys: py
     assert "Lowest own-C1 |DDS| at no loss of accuracy: good".replace("|", r"\|") in lines
 
 
+def test_a_saturated_base_is_no_yardstick(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    base = run(tmp_path, "before", lambda _: lean(9.0), MANY, verdict="margin")
+    good = run(tmp_path, "good", margins_with(1, 0.3), MANY, verdict="margin")
+    scored(base, f"good={good}")
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "against 0.0 of the base (+15.0 " in printed
+    assert "whose own is no yardstick: see the warnings." in printed
+    assert "* base is saturated (it accepts 100% of the claims" in printed
+
+
 def test_margins_give_soft_dds_and_auc(tmp_path: Path) -> None:
     def shifted(by: float) -> Answer:
         return lambda p: lean((1 if p.condition.claim_is_true else -1) + by * p.condition.is_dialogue)

@@ -71,7 +71,10 @@ def lowest_sentences(card: Scorecard) -> list[str]:
     words = f"Lowest own-C1 |DDS| at no loss of accuracy: {ranked[0].name}, {number(change.arm_pp)} pp "
     words += f"({number(ranked[0].chance_abs_dds_pp)} by chance), against {number(change.against_pp)} of the base "
     words += f"({change_words(change)}"
-    words += ")." if change.direction == -1 else "; not shown to be lower)."
+    if card.base.doubts.saturated or card.base.doubts.is_unreadable:
+        words += "), whose own is no yardstick: see the warnings."
+    else:
+        words += ")." if change.direction == -1 else "; not shown to be lower)."
     if card.lead is not None:
         words += f" Next: {card.lead.against}, {number(card.lead.against_pp)} pp ({change_words(card.lead)}; "
         words += "the lead is shown)." if card.lead.direction == -1 else "the lead may be chance)."
