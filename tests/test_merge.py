@@ -245,5 +245,5 @@ def test_of_a_model_that_sees_only_the_language_half_is_trained(method: str, tmp
     names = list(load_file(run / "adapter" / "adapter_model.safetensors"))
     assert len(names) == 2 * 7 * 2
     assert not [name for name in names if "vision" in name]
-    merged = merge(run, "nf4", n_prompts=4, min_agreement=0, only=True)
+    merged = merge(run, "nf4", n_prompts=4, min_agreement=0)
     assert set(load_file(merged / "model.safetensors")) == set(load_file(folder / "model.safetensors"))

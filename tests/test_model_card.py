@@ -14,8 +14,8 @@ from benchmarks.errors import DataError
 from benchmarks.unified.catalogue import DATASETS
 from eval.changes import ChangeRow
 from tests.made_merges import made_merge
+from tests.scorecard_runs import BASE, DPO, SFT, run, scored, training_run
 from tests.training_runs import tiny_model, tiny_run
-from training.card_scorecard import FIELDS
 from training.card_scores import COMPARE_FIELDS, scores_text
 from training.card_usage import EXAMPLE
 from training.config import METHODS
@@ -158,22 +158,22 @@ def test_of_several_models_one_must_be_named(tmp_path: Path) -> None:
 
 
 def test_a_scorecard_is_read_by_the_training_runs_name(tmp_path: Path) -> None:
-    base = {**dict.fromkeys(FIELDS), "arm": "base", "kind": "base", "mean_abs_dds_own_pp": 9.0, "dds_own_pp": 8.0}
-    arm = {
-        **dict.fromkeys(FIELDS), "arm": "sft", "run": "after-1", "training_run": "made-run", "datasets": ["bbq"],
-        "n_items": 300, "verdict": "margin", "saturated": True, "over_corrected_own": ["bbq"],
-        "mean_abs_dds_own_pp": 2.0, "mean_abs_dds_own_ci_low_pp": 1.0, "mean_abs_dds_own_ci_high_pp": 3.0,
-        "change_mean_abs_dds_own_pp": -7.0, "dds_own_pp": -2.0,
-    }  # fmt: skip
-    file = tmp_path / "scorecard.json"
-    file.write_text(json.dumps([base, arm, {**arm, "arm": "dpo", "training_run": "other-run"}]))
-    text = scores_text(file, "made-run")
-    assert "| mean DDS without signs, own C1 | 9.0 | 2.0 [1.0, 3.0] | −7.0 |" in text
-    assert "| DDS, own C1 | +8.0 | −2.0 | – |" in text
-    assert "own C1): bbq. It is **saturated**" in text
+    place = training_run(tmp_path, "made-run", None)
+    arms = [run(tmp_path, "sft", SFT, model=place), run(tmp_path, "dpo", DPO, model="owner/dpo")]
+    scored(run(tmp_path, "before", BASE), *arms)
+    text = scores_text(tmp_path / "out", "made-run")
+    figures = {line.split(" | ")[0]: line.split(" | ")[1:] for line in text.splitlines()}
+    for figure, values in {
+        "accuracy, C1 and C2": ["67.5", "70.0", "+2.5"],
+        "mean DDS without signs, own C1": ["40.0", "10.0", "−30.0"],
+        "DDS, fixed C1": ["0.0", "−30.0", "−30.0"],
+    }.items():
+        assert [cell.split(" ")[0] for cell in figures[f"| {figure}"]] == values, figure
+        assert all("[" in cell for cell in figures[f"| {figure}"])
+    assert "own C1): bbq." in text
     with pytest.raises(DataError, match="0 of its arms are of training run third; say which with --scores-of NAME"):
-        scores_text(file, "third")
-    assert "arm dpo" in scores_text(file, "third", "dpo")
+        scores_text(tmp_path / "out", "third")
+    assert "Scorecard, arm dpo" in scores_text(tmp_path / "out" / "scorecard.json", "third", "dpo")
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,11 @@ def number(value: float | None) -> str:
 
 
 def signed(value: float | None) -> str:
-    """One decimal with its sign."""
-    return UNKNOWN if value is None else f"{value:+.1f}".replace("-", "−")
+    """One decimal with its sign; 0.0 has none."""
+    if value is None:
+        return UNKNOWN
+    text = f"{value:+.1f}".replace("-", "−")
+    return text[1:] if text[1:] == "0.0" else text
 
 
 def with_interval(row: Mapping[str, Any] | None, name: str, written: Callable[[float | None], str] = signed) -> str:

@@ -143,6 +143,8 @@ def data_text(facts: Facts) -> str:
         f"{facts.trained['n_excluded']:,} prompts longer than {examples.max_prompt_length} tokens were left out whole; "
         "none was cut."
     )
+    if n_dev := facts.trained.get("n_dev"):
+        opening += f" {n_dev:,} more were set aside to choose the checkpoint by."
     if counts is None:
         return f"{opening} How they spread over datasets is not known: the data has changed since."
     rows = [[name, f"{n:,}", f"{facts.excluded.get(name, 0):,}"] for name, n in sorted(counts.items())]
