@@ -81,7 +81,7 @@ def refuse_other_config(config_file: Path, config: BaseModel) -> None:
     """Raises DataError when a run directory holds another config than the one it is opened with."""
     there = parse_config(type(config), read_yaml(config_file), str(config_file)).model_dump(mode="json")
     here = config.model_dump(mode="json")
-    changed = [key for key in here if here[key] != there.get(key) and key not in ("engine", "run")]
+    changed = [key for key in here if here[key] != there.get(key) and key not in ("engine", "run", "guard")]
     if changed:
         raise DataError(
             f"{config_file.parent}: is the run of another config (differs in {', '.join(changed)}); "

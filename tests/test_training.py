@@ -9,7 +9,7 @@ import pytest
 import torch
 from peft import get_peft_model
 from safetensors.torch import load_file
-from transformers import TrainerControl, TrainerState
+from transformers import TrainerState
 
 from benchmarks.checkpoints import load_tokenizer
 from benchmarks.errors import ConfigError, ModelError
@@ -18,11 +18,11 @@ from benchmarks.sources import load_items
 from tests.training_runs import tiny_model, tiny_run
 from training import reference
 from training.__main__ import main
-from training.callbacks import DivergenceGuard, GradientCheck, read_metrics
+from training.callbacks import GradientCheck, read_metrics
 from training.examples import make_examples
 from training.qlora import load_base, lora_config, refuse_blocked_gradients, set_adapter_dtype, trainable
 from training.run import ADAPTER_FILES
-from training.sections import GuardConfig, LoraSettings, QuantisationConfig
+from training.sections import LoraSettings, QuantisationConfig
 from training.train import train
 
 pytestmark = pytest.mark.slow
@@ -210,39 +210,12 @@ def test_stock_trl_trains_the_same_config(method: str, model: Path, tmp_path: Pa
 
 def test_a_loss_that_is_no_number_stops_the_run(model: Path, tmp_path: Path) -> None:
     config = tiny_run("sft", model, tmp_path, optimiser={"learning_rate": 1e30, "schedule": "constant"})
-    with pytest.raises(ModelError, match=r"the loss is nan at step \d.*Lower optimiser\.learning_rate"):
+    with pytest.raises(
+        ModelError,
+        match=r"stopped at step 2: the gradient is no number.*Lower optimiser\.learning_rate from 1e\+30 to 1e\+29",
+    ):
         train(config)
     assert not list(tmp_path.rglob(DONE_FILE))
-
-
-def guard_over(losses: list[float], path: Path, patience: int = 30) -> None:
-    """Feed a guard with the losses of steps 10, 20, ..., a checkpoint saved at each."""
-    guard = DivergenceGuard(path, GuardConfig(patience_steps=patience, chance_margin=0.02), chance_loss=math.log(2))
-    state, control = TrainerState(), TrainerControl()
-    guard.on_train_begin(None, state, control)  # type: ignore[arg-type]
-    for number, loss in enumerate(losses, start=1):
-        state.global_step = 10 * number
-        folder = path / "checkpoints" / f"checkpoint-{state.global_step}"
-        folder.mkdir(parents=True)
-        for name in ADAPTER_FILES:
-            (folder / name).write_text(str(state.global_step))
-        guard.on_log(None, state, control, logs={"loss": loss})  # type: ignore[arg-type]
-        guard.on_save(None, state, control)  # type: ignore[arg-type]
-
-
-def test_a_run_that_collapses_to_chance_is_stopped_and_its_best_adapter_kept(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match=r"for 30 steps the loss has been at chance \(0\.693\).*kept in .*best"):
-        guard_over([0.69, 0.4, 0.2, 0.3, 0.7, 0.69, 0.71, 0.1], tmp_path)
-    assert {(tmp_path / "best" / name).read_text() for name in ADAPTER_FILES} == {"30"}
-
-
-def test_a_run_that_never_learns_is_stopped(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match=r"for 30 steps the loss has been at chance"):
-        guard_over([5.0, 0.69, 0.70], tmp_path)
-
-
-def test_a_run_that_recovers_in_time_goes_on(tmp_path: Path) -> None:
-    guard_over([0.69, 0.7, 0.5, 0.7, 0.7, 0.5], tmp_path)
 
 
 def test_a_target_module_the_model_does_not_have_is_named(model: Path, tmp_path: Path) -> None:

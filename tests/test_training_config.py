@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from benchmarks.errors import ConfigError
-from benchmarks.rundir import run_path
 from training.config import AnyRun, DPORun, SFTRun, load_training_config
+from training.run import folder_of
 
 CONFIGS = Path(__file__).resolve().parents[1] / "configs" / "training"
 FAMILIES = ("qwen2.5-7b", "gemma-3-12b", "llama-3.1-8b", "mistral-7b")
@@ -212,10 +212,10 @@ def test_a_template_without_one_token_form_is_refused(tmp_path: Path) -> None:
         load_training_config([str(changed(tmp_path, examples={"template": "paper"}))])
 
 
-def test_where_results_go_is_no_part_of_the_run_but_a_number_is() -> None:
+def test_where_results_go_and_when_it_is_stopped_is_no_part_of_the_run_but_a_number_is() -> None:
     def directory(*words: str) -> str:
         run = load_training_config([str(POCKET), *words])
-        return run_path(Path("runs"), "training", run.name, run, {"run"}).name
+        return folder_of(run).name
 
-    assert directory("run.save_steps=7", "run.root=elsewhere") == directory()
+    assert directory("run.save_steps=7", "run.root=elsewhere", "guard.patience_steps=7") == directory()
     assert directory("optimiser.learning_rate=0.002") != directory()

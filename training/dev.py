@@ -1,13 +1,13 @@
 """A dev split to choose the checkpoint by: drawn from the training items, never trained on, and no test items."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from benchmarks.errors import ConfigError
-from benchmarks.leaks import family
+from benchmarks.leaks import family, normalised
 from benchmarks.records import Item
 from training.batches import Bundle
 from training.forward import answers_of
@@ -19,20 +19,42 @@ if TYPE_CHECKING:
 
 
 def without_dev(items: Sequence[Item], dev: DevConfig | None) -> tuple[list[Item], list[Item]]:
-    """(training items, dev items). Rewordings of one question go to the same side.
+    """(training items, dev items). Rewordings of one question, and equal ones, go to the same side.
 
     Raises ConfigError when the dev split would take half of the items or more.
     """
     if dev is None:
         return list(items), []
-    families = list(dict.fromkeys(map(family, items)))
+    family_of = families_of(items)
+    families = list(dict.fromkeys(family_of[item.item_id] for item in items))
     if 2 * dev.n_items >= len(families):
         raise ConfigError(
             f"dev.n_items is {dev.n_items}, but there are only {len(families)} training items; leave more than half "
             "of them to train on"
         )
     held = set(random.Random(f"dev {dev.seed}").sample(families, dev.n_items))
-    return [i for i in items if family(i) not in held], [i for i in items if family(i) in held]
+    kept = [item for item in items if family_of[item.item_id] not in held]
+    return kept, [item for item in items if family_of[item.item_id] in held]
+
+
+def families_of(items: Iterable[Item]) -> dict[str, str]:
+    """item_id → its family: rewordings of one item, and items that ask the same question, as leaks are looked for."""
+    found: dict[str, str] = {}
+    of_text: dict[str, str] = {}
+    joined: dict[str, str] = {}  # a family → an earlier one that asks the same
+
+    def first(name: str) -> str:
+        while name in joined:
+            name = joined[name]
+        return name
+
+    for item in items:
+        found[item.item_id] = name = family(item)
+        if text := normalised(item.question):
+            one, other = first(of_text.setdefault(text, name)), first(name)
+            if one != other:
+                joined[other] = one
+    return {item_id: first(name) for item_id, name in found.items()}
 
 
 def dev_measures(model: Any, inner: Any, bundles: Sequence[Bundle], trainer: "VerdictTrainer") -> dict[str, float]:
@@ -40,7 +62,6 @@ def dev_measures(model: Any, inner: Any, bundles: Sequence[Bundle], trainer: "Ve
 
     model: as wrapped for training; inner: the PEFT model inside. Every process measures all of it.
     """
-    model.eval()
     found = []
     size = max(1, trainer.args.per_device_train_batch_size // max(len(bundle) for bundle in bundles))
     ordered = sorted(bundles, key=lambda bundle: sum(example.n_tokens for example in bundle))
@@ -48,9 +69,9 @@ def dev_measures(model: Any, inner: Any, bundles: Sequence[Bundle], trainer: "Ve
         for start in range(0, len(ordered), size):
             batch = trainer.data_collator(ordered[start : start + size])
             batch = {name: tensor.to(trainer.args.device) for name, tensor in batch.items()}
-            answers = answers_of(model, trainer.with_reference(model, batch), inner)
-            found.append(rows_of(answers, trainer))
-            model.eval()
+            batch = trainer.with_reference(model, batch)
+            model.eval()  # asking the base has put it in train mode, where dropout draws random numbers
+            found.append(rows_of(answers_of(model, batch, inner), trainer))
     model.train()
     loss, accuracy, divergence = torch.cat(found, dim=1).mean(1).tolist()
     return {"eval_loss": loss, "eval_accuracy": accuracy, "eval_divergence": divergence}

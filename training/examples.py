@@ -70,7 +70,7 @@ def make_examples(
 
     Raises ModelError when a verdict takes more than one token or EOS serves as padding, DataError when nothing is left.
     """
-    answers = answer_tokens(tokenizer, (ACCEPT, REJECT))
+    answers = verdict_tokens(tokenizer)
     end = end_of_answer(tokenizer) if config.examples.loss_on_eos else ()
     examples, excluded = [], []
     for item, condition, prompt_ids in encoded_prompts(items, config, tokenizer, answers):
@@ -97,6 +97,18 @@ def make_examples(
             f"{config.examples.max_prompt_length} tokens; raise it or take other data"
         )
     return examples, excluded
+
+
+def verdict_tokens(tokenizer: Any) -> AnswerTokens:
+    """The verdicts' tokens. Raises ModelError when one has no token of its own: that alone is trained."""
+    try:
+        return answer_tokens(tokenizer, (ACCEPT, REJECT))
+    except ModelError as error:
+        problem = str(error).partition(";")[0]
+        raise ModelError(
+            f"{problem}, and what is trained is the verdict's one token. Take a model whose tokenizer has a token for "
+            "each digit"
+        ) from None
 
 
 def encoded_prompts(

@@ -1,12 +1,14 @@
 """A training run's directory and data: what SFT and DPO both do before their trainer and after it.
 
 `runs/training/<name>-<digest>/`: config.yaml, provenance.json, excluded.jsonl (prompts left out for their length),
-metrics.jsonl, checkpoints/ to continue from, adapter/, and DONE.json last.
+metrics.jsonl, checkpoints/ to continue from, adapter/, and DONE.json last; where it was stopped (training.guard),
+DIVERGED.json and best/ instead of the last two.
 """
 
+import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,7 +20,7 @@ from datasets import disable_progress_bars
 
 from benchmarks.checkpoints import fingerprint, load_tokenizer, resolve
 from benchmarks.errors import ConfigError
-from benchmarks.jsonl import sync_folder, write_jsonl
+from benchmarks.jsonl import sync_folder, write_json, write_jsonl
 from benchmarks.rundir import finish, is_done, open_run, run_path
 from benchmarks.sources import item_set_hash, load_items, published_among, refuse_leaks
 from training.config import TrainingConfig
@@ -28,8 +30,10 @@ from training.examples import Example, make_examples, set_padding
 ADAPTER_DIR = "adapter"
 ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors")
 CHECKPOINTS_DIR = "checkpoints"
-BEST_DIR = "best"  # the best adapter saved so far; what is left of a run that diverged
+BEST_DIR = "best"  # the best adapter of a run that was stopped
+SCORE_FILE = "score.json"  # in a best adapter's folder: the step it is of and its measures
 COMPLETE_FILE = "COMPLETE"  # in a checkpoint whose every file is written
+FREE_OF_EFFECT = {"run", "guard"}  # sections that change no number of a run, only when it is stopped and where it lies
 EXCLUDED_FILE = "excluded.jsonl"
 
 
@@ -71,11 +75,12 @@ def open_training(config: TrainingConfig) -> OpenRun:
     examples, excluded = make_examples(kept, config, tokenizer)
     dev, dev_excluded = make_examples(held, config, tokenizer) if held else ([], [])
     n_excluded = len(excluded) + len(dev_excluded)
-    path = run_path(config.run.root, "training", config.name, config, {"run"})
+    path = folder_of(config)
     if not is_done(path):
         refuse_other_batch(config)
     with main_process_first() as is_main:
         if is_main:
+            drop_half_written(path)
             open_run(path, config, item_set_hash(items), base_facts)
             write_jsonl(path / EXCLUDED_FILE, (asdict(left_out) for left_out in [*excluded, *dev_excluded]))
     if processes().is_main_process:
@@ -93,6 +98,11 @@ def open_training(config: TrainingConfig) -> OpenRun:
         dev=dev,
         n_excluded=n_excluded,
     )
+
+
+def folder_of(config: TrainingConfig) -> Path:
+    """Where a config's run lies."""
+    return run_path(config.run.root, "training", config.name, config, FREE_OF_EFFECT)
 
 
 def refuse_other_batch(config: TrainingConfig) -> None:
@@ -129,26 +139,51 @@ def last_checkpoint(path: Path) -> Path | None:
     return max(whole, key=lambda folder: int(folder.name.partition("-")[2]), default=None)
 
 
-def close_training(run: OpenRun, trainer: Any, facts: dict[str, Any], *, from_best: bool = False) -> None:
-    """Save the adapter (the last, or the best by the dev split), then DONE.json; checkpoints are needed no more."""
+def drop_half_written(path: Path) -> None:
+    """Delete the checkpoints that a kill left half written: they take room, and count where old ones are deleted."""
+    for folder in (path / CHECKPOINTS_DIR).glob("checkpoint-*"):
+        if not (folder / COMPLETE_FILE).exists():
+            shutil.rmtree(folder)
+
+
+def close_training(run: OpenRun, trainer: Any, facts: dict[str, Any], *, best: Path | None = None) -> None:
+    """Save the adapter (the last, or that of `best`), then DONE.json; checkpoints are needed no more."""
     last = run.path / CHECKPOINTS_DIR / "last"
     trainer.save_model(str(last))  # by every process: sharded weights are gathered
     if not processes().is_main_process:
         return
-    copy_adapter(run.path / BEST_DIR if from_best else last, run.path / ADAPTER_DIR)
+    copy_adapter(best or last, run.path / ADAPTER_DIR)
     counts = {"n_examples": len(run.examples), "n_dev": len(run.dev), "n_excluded": run.n_excluded}
     finish(run.path, {**counts, "n_steps": trainer.state.global_step, **facts})
     for folder in (CHECKPOINTS_DIR, BEST_DIR):
         shutil.rmtree(run.path / folder, ignore_errors=True)
 
 
-def copy_adapter(source: Path, target: Path) -> None:
-    """The adapter's two files in a folder that is whole or absent; a folder already there is replaced."""
+def copy_adapter(source: Path, target: Path, score: Mapping[str, float] | None = None) -> None:
+    """The adapter's two files in a folder that is whole or absent; a folder already there is replaced.
+
+    score: what the folder's score.json shall hold, if it shall have one.
+    """
     partial = target.with_name(f"{target.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     for name in ADAPTER_FILES:
         shutil.copy2(source / name, partial / name)
+    if score is not None:
+        write_json(partial / SCORE_FILE, score)
+    sync_files(partial)
     shutil.rmtree(target, ignore_errors=True)
     partial.rename(target)
     sync_folder(target.parent)
+
+
+def sync_files(folder: Path) -> None:
+    """Make a folder's files survive a power cut, and have a full disk or quota speak up now if it has not yet."""
+    for file in folder.rglob("*"):
+        if file.is_file():
+            descriptor = os.open(file, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+    sync_folder(folder)

@@ -15,12 +15,14 @@ from transformers import ProgressCallback, set_seed
 from trl import DPOConfig, DPOTrainer, SFTConfig, SFTTrainer
 
 from training.arguments import shared_arguments
-from training.callbacks import DivergenceGuard, GradientCheck, MarkComplete, MetricsFile, ProgressBar
+from training.callbacks import GradientCheck, MarkComplete, MetricsFile, ProgressBar
 from training.config import DPORun, SFTRun
 from training.examples import IGNORED, Example, dpo_row, sft_row, shuffled_by_item
+from training.guard import DivergenceGuard
 from training.objectives import objective_of
 from training.qlora import count_trainable, load_base, lora_config, set_adapter_dtype
 from training.run import CHECKPOINTS_DIR, OpenRun, close_training, last_checkpoint, main_process_first
+from training.selection import BestByLoss
 
 
 class TokenisedDPOTrainer(DPOTrainer):
@@ -78,8 +80,8 @@ def in_order(config: SFTRun | DPORun, run: OpenRun) -> list[Example]:
 
 def callbacks(config: SFTRun | DPORun, run: OpenRun) -> list[Any]:
     """What watches a run."""
-    guard = DivergenceGuard(run.path, config.guard, objective_of(config).chance, keeps_best=True)
-    return [MetricsFile(run.path), GradientCheck(), MarkComplete(run.path), guard]
+    guard = DivergenceGuard(run.path, config, objective_of(config).chance)
+    return [MetricsFile(run.path), GradientCheck(), guard, MarkComplete(run.path), BestByLoss(run.path)]
 
 
 def finish(config: SFTRun | DPORun, run: OpenRun, trainer: Any) -> None:

@@ -1,50 +1,59 @@
 """A config → a trained adapter, by whichever method and trainer the config names."""
 
 import resource
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from peft import get_peft_model
-from transformers import ProgressCallback, TrainerCallback, set_seed
+from transformers import ProgressCallback, set_seed
 
+from benchmarks.errors import DataError
 from training.arguments import training_arguments
-from training.batches import Collator, Schedule, bundles_of, schedule
-from training.callbacks import DivergenceGuard, GradientCheck, MarkComplete, MetricsFile, ProgressBar
+from training.batches import Bundle, Collator, Schedule, bundles_of, schedule
+from training.callbacks import GradientCheck, MarkComplete, MetricsFile, ProgressBar
 from training.config import AnyRun, DPORun, SFTRun
+from training.disk import bytes_of_checkpoint, told_when_full, warn_of_little_room
+from training.guard import DivergenceGuard, refuse_diverged
+from training.memory import told_when_out_of_memory
 from training.objectives import objective_of
 from training.qlora import count_trainable, load_base, lora_config, set_adapter_dtype
 from training.reference import reference_of
-from training.run import OpenRun, close_training, last_checkpoint, open_training, processes
-from training.selection import Selection, best_score
+from training.run import CHECKPOINTS_DIR, OpenRun, close_training, folder_of, last_checkpoint, open_training, processes
+from training.selection import Best, BestByLoss, Selection, best_kept
 from training.stock import train_dpo, train_sft
 from training.trainer import VerdictTrainer
 
 
 def train(config: AnyRun) -> Path:
-    """Train (or continue) a run and return its directory. A completed run is left as it is."""
-    run = open_training(config)
-    if run.is_done:
-        print(f"{run.path}: complete already")
-    elif config.trainer == "verdict":
-        train_verdicts(config, run)
-    elif isinstance(config, SFTRun):
-        train_sft(config, run)
-    elif isinstance(config, DPORun):
-        train_dpo(config, run)
+    """Train (or continue) a run and return its directory. A completed run is left as it is.
+
+    Raises ModelError for a run that diverges, or has before, and when memory is short; NoRoomError for a full disk.
+    """
+    refuse_diverged(folder_of(config))
+    with told_when_full(config):
+        run = open_training(config)
+        with told_when_out_of_memory(config, run.examples):
+            if run.is_done:
+                print(f"{run.path}: complete already")
+            elif config.trainer == "verdict":
+                train_verdicts(config, run)
+            elif isinstance(config, SFTRun):
+                train_sft(config, run)
+            elif isinstance(config, DPORun):
+                train_dpo(config, run)
     return run.path
 
 
 def train_verdicts(config: AnyRun, run: OpenRun) -> None:
     """Train with VerdictTrainer: every method, one forward pass a micro-batch."""
-    set_seed(config.optimiser.seed)  # the adapter's first weights are drawn here
-    base = load_base(run.base, config.quantisation)
-    model = get_peft_model(base, lora_config(config.lora, base))
-    set_adapter_dtype(model, config.lora)
-    if config.optimiser.gradient_checkpointing:
-        model.enable_input_require_grads()
+    model = model_with_adapter(config, run)
     objective = objective_of(config)
     pad = run.tokenizer.pad_token_id
+    checkpoint_bytes = bytes_of_checkpoint(config, count_trainable(model))
+    if processes().is_main_process:
+        warn_of_little_room(config, checkpoint_bytes)
     reference = None
     if objective.needs_reference and getattr(config, "precompute_reference", True):
         reference = reference_of([*run.examples, *run.dev], config, model, run.base_facts, pad)
@@ -52,13 +61,10 @@ def train_verdicts(config: AnyRun, run: OpenRun) -> None:
     plan = schedule(bundles, config)
     metrics = MetricsFile(run.path)
     selection = Selection(run.path, config.dev) if config.dev else None
-    callbacks: list[TrainerCallback] = [
-        metrics,
-        GradientCheck(),
-        MarkComplete(run.path),
-        DivergenceGuard(run.path, config.guard, objective.chance, keeps_best=selection is None),
-        *([selection] if selection else []),
-    ]
+    items = items_of(plan, bundles, config)
+    guard = DivergenceGuard(run.path, config, objective.chance, n_dev=len(run.dev), items_of=items)
+    # MarkComplete stands behind the guard, which looks at the saved weights first.
+    watching = [metrics, GradientCheck(), guard, MarkComplete(run.path), selection or BestByLoss(run.path)]
     trainer = VerdictTrainer(
         model=model,
         args=training_arguments(config, run.path),
@@ -68,21 +74,46 @@ def train_verdicts(config: AnyRun, run: OpenRun) -> None:
         objective=objective,
         collator=Collator(pad=pad, branches=objective.branches, reference=reference),
         processing_class=run.tokenizer,
-        callbacks=callbacks,
+        callbacks=watching,
     )
     if selection:
         selection.trainer = trainer
     trainer.remove_callback(ProgressCallback)
     trainer.add_callback(ProgressBar())
-    trainer.train(resume_from_checkpoint=last_checkpoint(run.path))
-    facts = {
-        "method": config.method,
-        "n_trainable": count_trainable(trainer.model),
-        "epochs": round(plan.epochs, 4),
-        **cost(run, plan, bundles, trainer.state.global_step, metrics.seconds),
-        **chosen(config, run, selection),
-    }
-    close_training(run, trainer, facts, from_best=facts.get("selected") == "best")
+    with told_when_full(config, checkpoint_bytes):
+        trainer.train(resume_from_checkpoint=last_checkpoint(run.path))
+        best = best_of(run) if config.dev else None
+        facts = {
+            "method": config.method,
+            "n_trainable": count_trainable(trainer.model),
+            "epochs": round(plan.epochs, 4),
+            **cost(run, plan, bundles, trainer.state.global_step, metrics.seconds),
+            **chosen(config, selection, best),
+        }
+        close_training(run, trainer, facts, best=best.folder if best and facts["selected"] == "best" else None)
+
+
+def model_with_adapter(config: AnyRun, run: OpenRun) -> Any:
+    """The frozen base with an adapter that does nothing yet."""
+    set_seed(config.optimiser.seed)  # the adapter's first weights are drawn here
+    with told_when_out_of_memory(config):
+        base = load_base(run.base, config.quantisation)
+    model = get_peft_model(base, lora_config(config.lora, base))
+    set_adapter_dtype(model, config.lora)
+    if config.optimiser.gradient_checkpointing:
+        model.enable_input_require_grads()
+    return model
+
+
+def items_of(plan: Schedule, bundles: Sequence[Bundle], config: AnyRun) -> Callable[[int], list[str]]:
+    """Optimiser step, counted from 1 → the ids of the items that it trains on."""
+    n_micro = config.optimiser.gradient_accumulation_steps * config.optimiser.n_processes
+
+    def items(step: int) -> list[str]:
+        batches = plan.micro_batches[(step - 1) * n_micro : step * n_micro]
+        return list(dict.fromkeys(e.item_id for batch in batches for index in batch for e in bundles[index]))
+
+    return items
 
 
 def cost(run: OpenRun, plan: Schedule, bundles: list[Any], n_steps: int, seconds: float) -> dict[str, Any]:
@@ -100,11 +131,20 @@ def cost(run: OpenRun, plan: Schedule, bundles: list[Any], n_steps: int, seconds
     }
 
 
-def chosen(config: AnyRun, run: OpenRun, selection: Selection | None) -> dict[str, Any]:
-    """Which adapter the run ends with, and why it ended."""
-    if selection is None or config.dev is None:
+def best_of(run: OpenRun) -> Best:
+    """The best adapter by the dev split. Raises DataError when somebody has deleted it."""
+    if best := best_kept(run.path):
+        return best
+    raise DataError(
+        f"{run.path / CHECKPOINTS_DIR}: the best adapter by the dev split is gone; delete {run.path} and train again"
+    )
+
+
+def chosen(config: AnyRun, selection: Selection | None, best: Best | None) -> dict[str, Any]:
+    """Which adapter the run ends with, the best by the dev split, and at which step it was stopped early if it was."""
+    if selection is None or config.dev is None or best is None:
         return {}
-    facts: dict[str, Any] = {"selected": config.dev.select, "best": best_score(run.path)}
+    facts: dict[str, Any] = {"selected": config.dev.select, "best": best.score}
     if selection.stopped_at is not None:
         facts["stopped_early_at_step"] = selection.stopped_at
     return facts
