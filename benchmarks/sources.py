@@ -37,9 +37,7 @@ class DatasetSpec(Closed):
     @model_validator(mode="after")
     def draws_some(self) -> Self:
         if self.draw_seed is not None and self.n_items is None:
-            raise ValueError(
-                f"{self.dataset}: draw_seed needs n_items; set n_items, or leave it out"
-            )
+            raise ValueError(f"{self.dataset}: draw_seed needs n_items; set n_items, or leave it out")
         return self
 
     @field_validator("dataset")
