@@ -14,7 +14,8 @@ EPILOG = """The checkpoint appears in RUN_DIR/merged-bf16 (or merged-nf4) when t
 
 What it costs: memory for the model in bf16 and one layer more (7B: about 16 GB). Three models are loaded one after the
 other and asked --n-prompts prompts: base + adapter as trained, and both merges; what is written is loaded once more
-and asked as it lies on the disk. --only leaves out the merge that is not written: one load of the base less.
+and asked as it lies on the disk. Models are asked as they were trained: twice the memory where that was in float32.
+--only leaves out the merge that is not written: one load of the base less.
 
 examples:
   evenhand merge runs/training/qwen-sft-3f9a12c0                             onto the bf16 base
