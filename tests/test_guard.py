@@ -161,7 +161,8 @@ def test_a_stopped_run_without_an_adapter_says_so(tmp_path):
 
 def test_a_continued_run_is_stopped_where_an_undisturbed_one_is(tmp_path):
     state = TrainerState()
-    fed(*begin(tmp_path), tmp_path, [0.69, 0.2, 0.7, 0.69], state)
+    fed(*begin(tmp_path), tmp_path, [0.69, 0.2], state)
+    fed(*begin(tmp_path), tmp_path, [0.7, 0.69], state)  # which would be all that it knows, had it forgotten
     with pytest.raises(ModelError, match="stopped at step 50"):
         fed(*begin(tmp_path), tmp_path, [0.7], state)
     assert json.loads((tmp_path / "best" / "score.json").read_text()) == {"step": 20, "loss": 0.2}

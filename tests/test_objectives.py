@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,8 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.training_runs import tiny_run
-from training.objectives import Answers, cross_entropy, divergence_in_groups, dpo, ipo, kto, objective_of, own_c1, simpo
+from training.objectives import Answers, cross_entropy, divergence_in_groups, dpo, ipo, kto, own_c1, simpo
 
 Rows = Sequence[Sequence[float]]
 BETA, GAMMA = 0.3, 0.7
@@ -297,63 +295,3 @@ def test_a_group_of_four_prompts_with_four_answers_follows_its_anchor_wherever_t
     hard = own_c1(conversation(), hard=True).tolist()
     assert hard == pytest.approx([-log_softmax(logs)[2] for logs in PERSONS])
     assert cross_entropy(conversation()).tolist() == pytest.approx([-logs[2] for logs in PERSONS])
-
-
-def test_preferences_are_refused_between_more_than_two_answers() -> None:
-    with pytest.raises(AssertionError, match="between two answers"):
-        dpo(conversation(), BETA)
-
-
-# objective_of: what a config asks for.
-
-METHODS = ("sft", "dpo", "ipo", "simpo", "kto", "own_c1")
-WHOLE = {"order": "whole_items"}
-
-
-@pytest.mark.parametrize("eos", [False, True], ids=["verdict", "verdict and EOS"])
-@pytest.mark.parametrize("method", METHODS)
-def test_a_method_scores_eos_only_behind_answers_that_learn_it(method: str, eos: bool) -> None:
-    examples = {"loss_on_eos": eos, "conditions": "c1_and_c2"}
-    objective = objective_of(tiny_run(method, Path("m"), Path("r"), examples=examples, optimiser=WHOLE))
-    behind = {"sft": "right", "own_c1": "none"}.get(method, "all") if eos else "none"
-    assert objective.branches == behind
-    assert objective.needs_reference == (method not in {"sft", "simpo"})
-
-
-@pytest.mark.parametrize(
-    ("method", "keys", "expected"),
-    [
-        ("sft", {}, cross_entropy),
-        ("dpo", {"beta": 0.4}, lambda a: dpo(a, 0.4)),
-        ("ipo", {"beta": 0.4}, lambda a: ipo(a, 0.4)),
-        ("kto", {"beta": 0.4}, lambda a: kto(a, 0.4)),
-        ("simpo", {"beta": 1.5, "gamma": 0.2}, lambda a: simpo(a, 1.5, 0.2)),
-        ("own_c1", {}, lambda a: own_c1(a, hard=False)),
-        ("own_c1", {"target": "hard"}, lambda a: own_c1(a, hard=True)),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-@pytest.mark.parametrize("weight", [None, 0.6])
-def test_a_config_gets_its_loss_with_its_numbers(
-    method: str, keys: dict[str, Any], expected: Callable[[Answers], torch.Tensor], weight: float | None
-) -> None:
-    consistency = {} if weight is None else {"consistency": {"weight": weight}}
-    objective = objective_of(tiny_run(method, Path("m"), Path("r"), optimiser=WHOLE, **keys, **consistency))
-    one = answers(VERDICTS, ENDS)
-    wanted = expected(one)
-    if weight is not None:
-        wanted = wanted + weight * divergence_in_groups(one.verdicts, one.groups)
-    torch.testing.assert_close(objective.total(one), wanted)
-
-
-@pytest.mark.parametrize("eos", [False, True], ids=["verdict", "verdict and EOS"])
-@pytest.mark.parametrize("method", METHODS)
-def test_chance_is_the_loss_of_a_judge_that_tosses_a_coin_and_stops(method: str, eos: bool) -> None:
-    examples = {"loss_on_eos": eos, "conditions": "c1_and_c2"}
-    objective = objective_of(tiny_run(method, Path("m"), Path("r"), examples=examples, optimiser=WHOLE))
-    coin = [[math.log(0.5)] * 2] * 4
-    tossed = answers(coin, ZEROS if objective.branches != "none" else None, reference=coin, reference_verdicts=coin)
-    if method == "own_c1":
-        assert objective.chance == math.inf, "an aim without labels knows no chance"
-    else:
-        assert objective.total(tossed).tolist() == pytest.approx([objective.chance] * 4, rel=1e-6)

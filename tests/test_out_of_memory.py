@@ -33,11 +33,10 @@ def failing(error: Exception) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
 def test_a_step_that_does_not_fit_names_what_to_change(
-    error: Exception, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("training.trainer.answers_of", failing(error))
+    monkeypatch.setattr("training.trainer.answers_of", failing(ERRORS[0]))
     quantisation = {"compute_dtype": "float32", "hold": "dequantised"}
     with pytest.raises(ModelError) as caught:
         train(tiny_run("sft", model, tmp_path, quantisation=quantisation, examples={"max_prompt_length": 500}))
@@ -66,6 +65,13 @@ def test_a_model_that_does_not_fit_is_told_apart_from_a_step(
     with pytest.raises(ModelError, match=r"while the model was loaded.*\(1\) quantisation\.kind=nf4") as caught:
         train(tiny_run("sft", model, tmp_path, quantisation=quantisation))
     assert "batch_size" not in str(caught.value)
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+def test_every_way_of_being_out_of_memory_is_known(error: Exception) -> None:
+    config = tiny_run("sft", Path("no-model"), Path("runs"))
+    with pytest.raises(ModelError, match="out of memory while the model was loaded"), told_when_out_of_memory(config):
+        raise error
 
 
 def test_other_errors_pass_as_they_are() -> None:

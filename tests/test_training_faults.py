@@ -67,7 +67,7 @@ def stopped(config: AnyRun, message: str, monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.slow
 def test_the_task_is_learnt_where_nothing_is_planted(model: Path, tmp_path: Path) -> None:
-    config = easy_run(model, tmp_path, guard=GUARD, optimiser={"max_steps": 30})
+    config = easy_run(model, tmp_path, guard=GUARD, optimiser={"max_steps": 24})
     assert (train(config) / DONE_FILE).exists()
     assert max(losses(config)[-5:]) < 0.5
 

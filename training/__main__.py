@@ -19,9 +19,12 @@ def main(argv: Sequence[str]) -> None:
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="override single keys of the config")
     words = parser.parse_intermixed_args(argv)
     config = load_training_config([words.config, *words.overrides])
+    from training.run import processes
     from training.train import train  # the trainers take seconds to import; a wrong config is told before
 
-    print(train(config))
+    path = train(config)
+    if processes().is_main_process:
+        print(path)
 
 
 if __name__ == "__main__":

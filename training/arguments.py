@@ -11,6 +11,7 @@ from transformers.integrations import get_available_reporting_integrations
 from benchmarks.errors import ConfigError
 from training.config import TrainingConfig
 from training.run import CHECKPOINTS_DIR
+from training.sharding import sharding
 
 
 def training_arguments(config: TrainingConfig, path: Path) -> TrainingArguments:
@@ -18,6 +19,8 @@ def training_arguments(config: TrainingConfig, path: Path) -> TrainingArguments:
     shared = shared_arguments(config, path)
     del shared["max_length"], shared["train_sampling_strategy"]
     evaluation = {"eval_strategy": "steps", "eval_steps": config.dev.every_steps} if config.dev else {}
+    if sharding() == "zero3":  # computes in bf16 by itself (training.sharding.prepare_sharding)
+        shared["bf16"] = False
     own = {"num_train_epochs": 1, "max_steps": -1, "remove_unused_columns": False, "label_names": ["right"]}
     return TrainingArguments(**{**shared, **own, **evaluation})
 

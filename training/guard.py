@@ -143,7 +143,9 @@ def advice(ill: Ill, config: TrainingConfig) -> str:
                 "No weight had been changed yet, so it is not the learning rate: look at the base model and these "
                 'items, or compute in float32 (quantisation.compute_dtype: float32, optimiser.mixed_precision: "no").'
             )
-        case "no number" | "collapsed":
+        case "no number":
+            return f"{lower}, and {warmup}. Should the same items do it again, look at them, or leave them out."
+        case "collapsed":
             return f"{lower}, and {warmup}."
         case "never learnt":
             return f"{labels}. {lower}; {longer}."

@@ -19,16 +19,23 @@ FIRST_LAYER = ".layers.0."
 NOT_LANGUAGE = r".*(vision_tower|vision_model|multi_modal_projector).*"
 
 
-def load_base(folder: Path, quantisation: QuantisationConfig, *, attention: str | None = None) -> Any:
+def load_base(
+    folder: Path,
+    quantisation: QuantisationConfig,
+    *,
+    attention: str | None = None,
+    storage: torch.dtype = torch.uint8,
+) -> Any:
     """The frozen base model on this process's device: NF4 as the paper's (Table 34), or unquantised.
 
     Weights that are not quantised are held in bf16, or in float32 where that is the compute dtype.
     attention: a transformers attention implementation; None takes eager on CPU, where the backward pass of torch's
     fused attention takes a quarter of a step, and the model's own default on CUDA.
+    storage: the dtype that 4-bit weights are packed in, which changes none of them (sharding.storage_dtype).
     Raises ModelError when the checkpoint cannot be loaded.
     """
     on_gpu = torch.cuda.is_available()
-    dtype = torch.float32 if quantisation.compute_dtype == "float32" else torch.bfloat16
+    dtype = unquantised_dtype(quantisation)
     arguments: dict[str, Any] = {
         "dtype": dtype,
         "attn_implementation": attention or (None if on_gpu else "eager"),
@@ -41,6 +48,7 @@ def load_base(folder: Path, quantisation: QuantisationConfig, *, attention: str 
             bnb_4bit_quant_type="nf4",
             bnb_4bit_use_double_quant=quantisation.double_quant,
             bnb_4bit_compute_dtype=getattr(torch, quantisation.compute_dtype),
+            bnb_4bit_quant_storage=storage,
         )
     try:
         model = AutoModelForCausalLM.from_pretrained(folder, **arguments)
@@ -51,6 +59,11 @@ def load_base(folder: Path, quantisation: QuantisationConfig, *, attention: str 
         model = model.dequantize(dtype=dtype)
         model.requires_grad_(False)
     return model
+
+
+def unquantised_dtype(quantisation: QuantisationConfig) -> torch.dtype:
+    """The dtype of the base's weights that are not quantised."""
+    return torch.float32 if quantisation.compute_dtype == "float32" else torch.bfloat16
 
 
 def keep_unpacked(model: Any) -> None:
@@ -103,7 +116,7 @@ def trainable(model: Any) -> Iterator[tuple[str, Any]]:
 
 def count_trainable(model: Any) -> int:
     """How many numbers train."""
-    return sum(parameter.numel() for _, parameter in trainable(model))
+    return sum(getattr(parameter, "ds_numel", parameter.numel()) for _, parameter in trainable(model))
 
 
 def refuse_blocked_gradients(model: Any, step: int) -> None:
@@ -111,7 +124,7 @@ def refuse_blocked_gradients(model: Any, step: int) -> None:
 
     LoRA's second factor (B) starts at zero, so the first (A) gets no gradient before B has moved: B is looked at.
     """
-    first = [(name, p.grad) for name, p in trainable(model) if FIRST_LAYER in name and "lora_B" in name]
+    first = [(name, gradient_of(p)) for name, p in trainable(model) if FIRST_LAYER in name and "lora_B" in name]
     blocked = [name for name, gradient in first if gradient is None or not torch.count_nonzero(gradient)]
     if blocked or not first:
         raise ModelError(
@@ -119,3 +132,15 @@ def refuse_blocked_gradients(model: Any, step: int) -> None:
             "model cannot learn. On CPU this happens when bitsandbytes has packed the weights for inference "
             "(training.qlora.keep_unpacked prevents it); else look at lora.target_modules"
         )
+
+
+def gradient_of(parameter: Any) -> torch.Tensor | None:
+    """A weight's gradient after a backward pass, whole where its parts lie in several processes; None if it has none.
+
+    To be called by every process. Of a weight that DeepSpeed has split, this process's last (sharding.keep_gradients).
+    """
+    if hasattr(parameter, "ds_id"):
+        return getattr(parameter, "seen", None)
+    gradient: Any = parameter.grad
+    whole: torch.Tensor | None = gradient.full_tensor() if hasattr(gradient, "full_tensor") else gradient
+    return whole

@@ -18,7 +18,7 @@ from training.config import TrainingConfig
 from training.examples import Example, by_item
 from training.forward import answers_of
 from training.objectives import Answers, Branches
-from training.run import processes
+from training.run import agreed, processes
 
 REFERENCE_DIR = "reference"
 SHARD_SIZE = 2048  # examples; a killed pass loses at most one shard a process
@@ -34,12 +34,13 @@ def reference_of(
     folder = config.run.root / REFERENCE_DIR / reference_digest(examples, config, base_facts)
     shards = [examples[start : start + SHARD_SIZE] for start in range(0, len(examples), SHARD_SIZE)]
     state = processes()
-    mine = list(range(state.process_index, len(shards), state.num_processes))
-    missing = [number for number in mine if not shard_file(folder, number).exists()]
-    if missing:
-        bar = tqdm(total=sum(len(shards[n]) for n in missing), desc="reference", disable=not state.is_main_process)
+    # What is missing is dealt out, so that no process waits for another's whole share after a kill.
+    missing = agreed([number for number in range(len(shards)) if not shard_file(folder, number).exists()])
+    mine = missing[state.process_index :: state.num_processes]
+    if mine:
+        bar = tqdm(total=sum(len(shards[n]) for n in mine), desc="reference", disable=not state.is_main_process)
         with bar, torch.no_grad(), model.disable_adapter():
-            for number in missing:
+            for number in mine:
                 found = ask(shards[number], config, model, pad, bar)
                 write_jsonl(shard_file(folder, number), (log_probs._asdict() for log_probs in found))
     state.wait_for_everyone()
@@ -65,6 +66,7 @@ def reference_digest(examples: Sequence[Example], config: TrainingConfig, base_f
             "quantisation": quantisation,
             "mixed_precision": config.optimiser.mixed_precision,
             "examples": asked,
+            "shard_size": SHARD_SIZE,
         },
         16,
     )

@@ -11,11 +11,13 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from accelerate import PartialState
+from accelerate.utils import broadcast_object_list
 from datasets import disable_progress_bars
 
 from benchmarks.checkpoints import fingerprint, load_tokenizer, resolve
@@ -35,6 +37,10 @@ SCORE_FILE = "score.json"  # in a best adapter's folder: the step it is of and i
 COMPLETE_FILE = "COMPLETE"  # in a checkpoint whose every file is written
 FREE_OF_EFFECT = {"run", "guard"}  # sections that change no number of a run, only when it is stopped and where it lies
 EXCLUDED_FILE = "excluded.jsonl"
+# How long a process waits for the others: for the first to download a model, for the slowest to ask the base about its
+# last examples. torch's own ten minutes on GPUs are too short for both.
+PATIENCE = timedelta(hours=3)
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +128,14 @@ def refuse_other_batch(config: TrainingConfig) -> None:
 
 def processes() -> PartialState:
     """Which of the processes of `accelerate launch` this one is."""
-    return PartialState(cpu=not torch.cuda.is_available())  # without cpu, processes without GPUs do not see each other
+    # Without cpu, processes without GPUs do not see each other.
+    return PartialState(cpu=not torch.cuda.is_available(), timeout=PATIENCE)
+
+
+def agreed(value: Value) -> Value:
+    """The first process's value, in all of them: each looks at the disk for itself, and may see other files."""
+    found: list[Value] = broadcast_object_list([value])
+    return found[0]
 
 
 @contextmanager

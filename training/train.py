@@ -20,8 +20,18 @@ from training.memory import told_when_out_of_memory
 from training.objectives import objective_of
 from training.qlora import count_trainable, load_base, lora_config, set_adapter_dtype
 from training.reference import reference_of
-from training.run import CHECKPOINTS_DIR, OpenRun, close_training, folder_of, last_checkpoint, open_training, processes
+from training.run import (
+    CHECKPOINTS_DIR,
+    OpenRun,
+    agreed,
+    close_training,
+    folder_of,
+    last_checkpoint,
+    open_training,
+    processes,
+)
 from training.selection import Best, BestByLoss, Selection, best_kept
+from training.sharding import prepare_sharding, refuse_wrong_sharding, storage_dtype
 from training.stock import train_dpo, train_sft
 from training.trainer import VerdictTrainer
 
@@ -31,6 +41,7 @@ def train(config: AnyRun) -> Path:
 
     Raises ModelError for a run that diverges, or has before, and when memory is short; NoRoomError for a full disk.
     """
+    refuse_wrong_sharding(config)
     refuse_diverged(folder_of(config))
     with told_when_full(config):
         run = open_training(config)
@@ -76,12 +87,13 @@ def train_verdicts(config: AnyRun, run: OpenRun) -> None:
         processing_class=run.tokenizer,
         callbacks=watching,
     )
+    prepare_sharding(trainer, config)
     if selection:
         selection.trainer = trainer
     trainer.remove_callback(ProgressCallback)
     trainer.add_callback(ProgressBar())
     with told_when_full(config, checkpoint_bytes):
-        trainer.train(resume_from_checkpoint=last_checkpoint(run.path))
+        trainer.train(resume_from_checkpoint=agreed(last_checkpoint(run.path)))
         best = best_of(run) if config.dev else None
         facts = {
             "method": config.method,
@@ -97,7 +109,7 @@ def model_with_adapter(config: AnyRun, run: OpenRun) -> Any:
     """The frozen base with an adapter that does nothing yet."""
     set_seed(config.optimiser.seed)  # the adapter's first weights are drawn here
     with told_when_out_of_memory(config):
-        base = load_base(run.base, config.quantisation)
+        base = load_base(run.base, config.quantisation, storage=storage_dtype(config))
     model = get_peft_model(base, lora_config(config.lora, base))
     set_adapter_dtype(model, config.lora)
     if config.optimiser.gradient_checkpointing:

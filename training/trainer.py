@@ -6,11 +6,13 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
 from torch.utils.data import DataLoader
 from transformers import Trainer, TrainerControl, TrainingArguments
 
 from training.batches import Bundle, Collator, Schedule
 from training.dev import dev_measures
+from training.dropout import quicken_dropout
 from training.forward import answers_of
 from training.objectives import Answers, Objective, picked
 
@@ -33,6 +35,7 @@ class VerdictTrainer(Trainer):
         collator: Collator,
         **rest: Any,
     ) -> None:
+        quicken_dropout(model)
         super().__init__(
             model=model, args=args, train_dataset=bundles, eval_dataset=dev or None, data_collator=collator, **rest
         )
@@ -106,6 +109,16 @@ class VerdictTrainer(Trainer):
                 logs[name] = round(total / n, 6)
             self.sums.clear()
         super().log(logs, start_time)
+
+    def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
+        """Save the adapter. Of a model that FSDP shards, transformers would gather the base for that too."""
+        if not self.accelerator.is_fsdp2:
+            super().save_model(output_dir, _internal_call)
+            return
+        options = StateDictOptions(full_state_dict=True, cpu_offload=True, ignore_frozen_params=True)
+        weights = get_model_state_dict(self.model, options=options)
+        if self.args.should_save:
+            self._save(output_dir, state_dict=weights)
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
         """Measure the dev items, the same in every process, and tell the callbacks."""

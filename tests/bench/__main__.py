@@ -1,5 +1,5 @@
 """`make bench`: building the data and scoring verdicts at three sizes, prompt tokens saved by planning together,
-sampling against bare vLLM and transformers, margins against reasoning, SFT against DPO.
+sampling against bare vLLM and transformers, margins against reasoning, training against TRL.
 
 Each comparison runs in a process of its own, one after the other, so that none shares memory or threads with another.
 """

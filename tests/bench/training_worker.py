@@ -1,0 +1,125 @@
+"""A training run that takes its next micro-batch when it is told to: the contenders of tests.bench.training.
+
+Each is a process of its own, so that its peak memory is its own. It reads a line for each micro-batch and answers with
+the seconds that it took; where the optimiser's step came behind it, with the seconds of that as well.
+"""
+
+import json
+import os
+import resource
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
+
+import torch
+import transformers.trainer
+from torch import Tensor
+from transformers import TrainerCallback
+
+from training import batches, forward, train, trainer
+from training.batches import Bundle, Collator
+from training.config import METHODS
+from training.stock import TokenisedDPOTrainer
+from training.trees import padded_rows, tree_of
+
+
+class Gate(TrainerCallback):
+    """Waits before each micro-batch until it is told to go on, and says how long the one before took."""
+
+    def __init__(self) -> None:
+        self.began = self.stepped = 0.0
+
+    def on_train_begin(self, *_: Any, **__: Any) -> None:
+        print("READY", flush=True)
+        self.wait()
+
+    def on_substep_end(self, *_: Any, **__: Any) -> None:
+        self.tell(now() - self.began, 0.0)
+
+    def on_pre_optimizer_step(self, *_: Any, **__: Any) -> None:
+        self.stepped = now()
+
+    def on_step_end(self, *_: Any, **__: Any) -> None:
+        self.tell(self.stepped - self.began, now() - self.stepped)
+
+    def tell(self, micro_batch: float, optimiser: float) -> None:
+        print("TOOK", micro_batch, optimiser, flush=True)
+        self.wait()
+
+    def wait(self) -> None:
+        if not sys.stdin.readline():
+            print("PEAK", peak_gib(), flush=True)
+            os._exit(0)  # what is left of the run is not asked for
+        self.began = now()
+
+
+def now() -> float:
+    """Seconds, when all that was asked of the device is done."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    return time.perf_counter()
+
+
+def peak_gib() -> float:
+    """The most memory that the process has held: of the GPU where there is one."""
+    if torch.cuda.is_available():
+        return torch.cuda.max_memory_allocated() / 2**30
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
+@contextmanager
+def all_logits(model: Any, rows: Tensor, columns: Tensor) -> Iterator[None]:
+    """forward.scoring_at without its trick: every position goes through the head."""
+    hook = model.get_output_embeddings().register_forward_hook(lambda _, __, logits: logits[rows, columns])
+    try:
+        yield
+    finally:
+        hook.remove()
+
+
+def a_row_for_each_answer(self: Collator, bundles: Sequence[Bundle]) -> dict[str, Tensor]:
+    """Collator without its trick: a prompt is read once for each of its two answers."""
+    examples = [example for bundle in bundles for example in bundle]
+    batch = collate(self, [[example] for example in examples])
+    del batch["allowed"]
+    trees = [tree_of([(*example.prompt_ids, choice)]) for example in examples for choice in example.choices]
+    batch["at"] = torch.tensor([(2 * n, len(e.prompt_ids) - 1) for n, e in enumerate(examples)])
+    batch["ends_at"] = torch.tensor([[(2 * n + k, len(e.prompt_ids)) for k in (0, 1)] for n, e in enumerate(examples)])
+    return {**batch, **padded_rows(trees, self.pad)}
+
+
+collate = Collator.__call__
+TRICKS: dict[str, tuple[Any, str, Any]] = {
+    "head": (forward, "scoring_at", all_logits),
+    "dropout": (trainer, "quicken_dropout", lambda model: None),
+    "one row": (batches.Collator, "__call__", a_row_for_each_answer),
+}
+
+
+def timed(reference: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that asks the reference, and says how long that took."""
+
+    def asked(*arguments: Any, **more: Any) -> Any:
+        began = now()
+        found = reference(*arguments, **more)
+        print("REFERENCE", now() - began, flush=True)
+        return found
+
+    return asked
+
+
+def main(config: dict[str, Any], without: Sequence[str]) -> None:
+    """Train by a config, without some of the tricks that it has no key for."""
+    transformers.trainer.DEFAULT_CALLBACKS.append(Gate)
+    train.reference_of = timed(train.reference_of)
+    TokenisedDPOTrainer._precompute_ref_logps = timed(TokenisedDPOTrainer._precompute_ref_logps)
+    for name in without:
+        patch.object(*TRICKS[name]).start()
+    train.train(METHODS[config["method"]].model_validate(config))
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]), sys.argv[2:])

@@ -1,0 +1,50 @@
+"""Dropout for training on CPU, at a third of the time of torch's.
+
+torch draws one double per number there, in a single thread: with the paper's dropout of 0.05 before every adapter, that
+is a fifth of a step. Sixteen bits are enough.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+LEVELS = 1 << 16
+
+
+class QuickDropout(torch.nn.Module):
+    """torch.nn.Dropout from 16 random bits a number, of torch's own generator: p is rounded to 1/65536.
+
+    Kept numbers are divided by the share that is kept, after rounding, so that the mean is exact.
+    """
+
+    def __init__(self, p: float) -> None:
+        super().__init__()
+        self.p = p
+        self.n_dropped = round(p * LEVELS)  # levels of 65536 that drop a number
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Numbers of any shape; what was dropped is 0."""
+        if not self.training or self.n_dropped == 0:
+            return x
+        lowest = torch.iinfo(torch.int64).min
+        bits = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(lowest, None)
+        levels = bits.view(torch.int16)[: x.numel()].view(x.shape)  # from -32768 on
+        kept = torch.empty(x.shape, dtype=x.dtype)
+        torch.ge(levels, self.n_dropped - LEVELS // 2, out=kept)
+        return x * kept.mul_(LEVELS / (LEVELS - self.n_dropped))
+
+    def extra_repr(self) -> str:
+        """As torch.nn.Dropout's."""
+        return f"p={self.p}"
+
+
+def quicken_dropout(model: Any) -> None:
+    """Replace the dropout before a model's adapters where it is on CPU. On a GPU torch's own is as fast."""
+    if model.device.type != "cpu":
+        return
+    for module in model.modules():
+        dropouts = getattr(module, "lora_dropout", {})
+        for name, dropout in dropouts.items():
+            if isinstance(dropout, torch.nn.Dropout):
+                dropouts[name] = QuickDropout(dropout.p)
