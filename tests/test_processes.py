@@ -23,7 +23,7 @@ from tests.training_runs import tiny_model, tiny_run
 from training.callbacks import read_metrics
 from training.run import folder_of
 
-pytestmark = [pytest.mark.slow, pytest.mark.skip(reason="has not been run whole yet; issue 5 is open")]
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[1]
 KINDS = {"ddp": "ddp.yaml", "fsdp": "fsdp-qlora.yaml", "zero3": "deepspeed-zero3.yaml"}
 NEEDS_DEEPSPEED = pytest.mark.skipif(

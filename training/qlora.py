@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from peft import LoraConfig
+from torch.distributed.tensor import DTensor
 from transformers import AutoModelForCausalLM, BitsAndBytesConfig
 
 from benchmarks.config import did_you_mean
@@ -137,10 +138,8 @@ def refuse_blocked_gradients(model: Any, step: int) -> None:
 def gradient_of(parameter: Any) -> torch.Tensor | None:
     """A weight's gradient after a backward pass, whole where its parts lie in several processes; None if it has none.
 
-    To be called by every process. Of a weight that DeepSpeed has split, this process's last (sharding.keep_gradients).
+    To be called by every process. Of a weight that DeepSpeed has split, this process's own, and once
+    (sharding.keep_gradients).
     """
-    if hasattr(parameter, "ds_id"):
-        return getattr(parameter, "seen", None)
-    gradient: Any = parameter.grad
-    whole: torch.Tensor | None = gradient.full_tensor() if hasattr(gradient, "full_tensor") else gradient
-    return whole
+    found = vars(parameter).pop("seen", None) if hasattr(parameter, "ds_id") else parameter.grad
+    return found.full_tensor() if isinstance(found, DTensor) else found
