@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# The whole loop: sample the base model, train it with SFT and with DPO, merge, sample what was merged, score and compare.
+# The whole loop: sample the base model; train, merge and sample every arm; score, compare, and one card for all.
 #
-#   slurm/pipeline.sh SAMPLING_CONFIG SFT_CONFIG [DPO_CONFIG]
+#   slurm/pipeline.sh SAMPLING_CONFIG TRAINING_CONFIG...
 #
+# An arm is called by its config's name: configs/training/qwen2.5-7b-paired.yaml is qwen2.5-7b-paired.
 # The sampling config must ask for margins (configs/inference/*-margin.yaml): a checkpoint trained on one-token verdicts
 # no longer writes the JSON that reasoned verdicts are read from.
 # Run it in the checkout on the login node, where `evenhand fetch` brings models and data to the cache (FETCH=0 leaves
@@ -12,15 +13,20 @@ set -euo pipefail
 # shellcheck source=slurm/submit.sh
 . "$(dirname "$0")/submit.sh"
 
-if [ $# -lt 2 ] || [ $# -gt 3 ]; then
+if [ $# -lt 2 ]; then
   awk 'NR > 1 { if (!/^#/) exit; sub(/^# ?/, ""); print }' slurm/pipeline.sh >&2
   exit 2
 fi
 sampling=$1
-declare -A trainings=([sft]=$2 [dpo]=${3:-})
 for config in "$@"; do
   [ -f "$config" ] || { echo "slurm/pipeline.sh: no file $config; paths start at the checkout" >&2; exit 2; }
 done
+twice=$(basename -a -s .yaml "${@:2}" | sort | uniq -d)
+if [ -n "$twice" ]; then
+  echo "slurm/pipeline.sh: several training configs are called ${twice//$'\n'/, }, and arms are told apart by that name;" \
+    "rename one" >&2
+  exit 2
+fi
 if ! grep -Eq '^verdict: *margin' "$sampling"; then
   echo "slurm/pipeline.sh: $sampling does not say 'verdict: margin'; a checkpoint trained on one-token verdicts is not" \
     "read otherwise. Take configs/inference/*-margin.yaml" >&2
@@ -37,13 +43,13 @@ LABEL=before NOTE=$notes/before submit sample "$sampling"
 sampled=$JOB
 runs=("@$notes/before")
 name=$(basename "$sampling" .yaml)
-for method in sft dpo; do
-  [ -n "${trainings[$method]}" ] || continue
-  NOTE=$notes/$method submit "$method" "${trainings[$method]}"
-  AFTER=$JOB LABEL=$method NOTE=$notes/$method-merged submit merge "@$notes/$method"
-  AFTER=$JOB LABEL=$method NOTE=$notes/$method-sampled submit sample "$sampling" "name=$name-$method" \
-    "model.name=@$notes/$method-merged" "model.label=$name-$method" model.revision=null
+for training in "${@:2}"; do
+  arm=$(basename "$training" .yaml)
+  LABEL=$arm NOTE=$notes/$arm submit train "$training"
+  AFTER=$JOB LABEL=$arm NOTE=$notes/$arm-merged submit merge "@$notes/$arm"
+  AFTER=$JOB LABEL=$arm NOTE=$notes/$arm-sampled submit sample "$sampling" "name=$name-$arm" \
+    "model.name=@$notes/$arm-merged" "model.label=$arm" model.revision=null
   sampled=$sampled:$JOB
-  runs+=("@$notes/$method-sampled")
+  runs+=("@$notes/$arm-sampled")
 done
 AFTER=$sampled submit score "${runs[@]}"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Score sampling runs, and compare the first with the others: score.sh BEFORE|@FILE [AFTER|@FILE ...].
+# Score sampling runs, compare the first with the others, and put all on one card: score.sh BEFORE|@FILE [AFTER|@FILE ...].
 set -euo pipefail
 . slurm/job.sh
 
@@ -12,4 +12,5 @@ done
 evenhand score "${runs[@]}"
 if [ ${#runs[@]} -gt 1 ]; then
   evenhand compare "${runs[@]}"
+  evenhand scorecard "${runs[@]}"
 fi

@@ -20,12 +20,11 @@ set -a
 
 : "${MERGE_OPTIONS:=}" # of `evenhand merge`, for example "--onto nf4"
 
-# Resources. GPUs are counted on one node; SAMPLE_GPUS must equal the config's engine.tensor_parallel_size, SFT_GPUS
-# and DPO_GPUS the config's optimiser.n_processes.
+# Resources. GPUs are counted on one node; SAMPLE_GPUS must equal the config's engine.tensor_parallel_size, TRAIN_GPUS
+# the config's optimiser.n_processes.
 : "${SAMPLE_SHARDS:=4}"
 : "${SAMPLE_GPUS:=1}" "${SAMPLE_CPUS:=8}" "${SAMPLE_MEM:=64G}" "${SAMPLE_TIME:=04:00:00}"
-: "${SFT_GPUS:=1}" "${SFT_CPUS:=8}" "${SFT_MEM:=96G}" "${SFT_TIME:=12:00:00}"
-: "${DPO_GPUS:=1}" "${DPO_CPUS:=8}" "${DPO_MEM:=96G}" "${DPO_TIME:=24:00:00}"
+: "${TRAIN_GPUS:=1}" "${TRAIN_CPUS:=8}" "${TRAIN_MEM:=96G}" "${TRAIN_TIME:=24:00:00}"
 : "${MERGE_GPUS:=1}" "${MERGE_CPUS:=8}" "${MERGE_MEM:=96G}" "${MERGE_TIME:=01:00:00}"
 : "${SCORE_GPUS:=0}" "${SCORE_CPUS:=4}" "${SCORE_MEM:=16G}" "${SCORE_TIME:=00:30:00}"
 

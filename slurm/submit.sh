@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Submit one job and print its id: slurm/submit.sh sample|sft|dpo|merge|score ARGUMENT...
+# Submit one job and print its id: slurm/submit.sh sample|train|merge|score ARGUMENT...
 # The arguments are those of slurm/KIND.sh. DRY_RUN=1 prints the sbatch command instead.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -11,8 +11,8 @@ N_SUBMITTED=0
 submit() {
   local kind=$1 upper gpus cpus mem time
   shift
-  if [ ! -f "slurm/$kind.sh" ] || [[ ! $kind =~ ^(sample|sft|dpo|merge|score)$ ]]; then
-    echo "slurm/submit.sh: no job '$kind'; known: sample, sft, dpo, merge, score" >&2
+  if [ ! -f "slurm/$kind.sh" ] || [[ ! $kind =~ ^(sample|train|merge|score)$ ]]; then
+    echo "slurm/submit.sh: no job '$kind'; known: sample, train, merge, score" >&2
     return 2
   fi
   upper=${kind^^}

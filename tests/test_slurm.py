@@ -89,10 +89,10 @@ def test_a_dry_run_prints_the_chain_in_order_and_submits_nothing(cluster):
     ]
     assert chain == [
         ("1", "sample-before", ""),
-        ("2", "sft", ""),
+        ("2", "train-sft", ""),
         ("3", "merge-sft", "afterok:2"),
         ("4", "sample-sft", "afterok:3"),
-        ("5", "dpo", ""),
+        ("5", "train-dpo", ""),
         ("6", "merge-dpo", "afterok:5"),
         ("7", "sample-dpo", "afterok:6"),
         ("8", "score", "afterok:1:4:7"),
@@ -111,18 +111,30 @@ def test_a_sampling_config_for_reasoned_verdicts_is_refused_before_anything_is_s
     assert done.stdout == ""
 
 
-def test_without_a_dpo_config_the_chain_has_sft_alone(cluster):
-    done = run("pipeline.sh", *configs(cluster)[:2], env={**cluster, "DRY_RUN": "1", "FETCH": "0"})
-    names = re.findall(r"--job-name=evenhand-(\S+)", done.stdout)
-    assert names == ["sample-before", "sft", "merge-sft", "sample-sft", "score"]
+def test_a_chain_has_as_many_arms_as_training_configs_called_by_their_names(cluster, tmp_path):
+    sampling, sft, dpo = configs(cluster)
+    other = tmp_path / "other" / "sft.yaml"
+    other.parent.mkdir()
+    other.touch()
+    paired = tmp_path / "paired.yaml"
+    paired.touch()
+    env = {**cluster, "DRY_RUN": "1", "FETCH": "0"}
+    for trainings in ([sft], [sft, dpo, paired]):
+        done = run("pipeline.sh", sampling, *trainings, env=env)
+        names = re.findall(r"--job-name=evenhand-(\S+)", done.stdout)
+        of_arms = [f"{kind}-{file.stem}" for file in trainings for kind in ("train", "merge", "sample")]
+        assert names == ["sample-before", *of_arms, "score"]
+    done = run("pipeline.sh", sampling, sft, other, env=env)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "several training configs are called sft" in done.stderr
 
 
 def test_resources_and_places_come_from_the_settings(cluster):
-    asked = {"PARTITION": "big", "ACCOUNT": "lab", "GPU": "gpu:h100", "SFT_GPUS": "2", "EXTRA": "--exclude=n1 --nice"}
-    done = run("submit.sh", "sft", "sft.yaml", "name=x", env={**cluster, **asked, "DRY_RUN": "1"})
+    asked = {"PARTITION": "big", "ACCOUNT": "lab", "GPU": "gpu:h100", "TRAIN_GPUS": "2", "EXTRA": "--exclude=n1 --nice"}
+    done = run("submit.sh", "train", "sft.yaml", "name=x", env={**cluster, **asked, "DRY_RUN": "1"})
     words = set(done.stdout.split())
     assert {"--partition=big", "--account=lab", "--gres=gpu:h100:2", "--exclude=n1", "--nice", "--requeue"} <= words
-    assert done.stdout.split()[-3:] == ["slurm/sft.sh", "sft.yaml", "name=x"]
+    assert done.stdout.split()[-3:] == ["slurm/train.sh", "sft.yaml", "name=x"]
     scored = run("submit.sh", "score", "somewhere", env={**cluster, "DRY_RUN": "1"})
     assert "--gres" not in scored.stdout  # a job of 0 GPUs asks for none
 
@@ -138,7 +150,7 @@ def test_each_job_finds_what_the_earlier_ones_made(cluster, tmp_path):
     work = [call for call in calls[1:] if not call.startswith("option")]
 
     def sampled(name: str) -> list[str]:
-        model = f"name=eval-{name} model.name={runs}/merged-{name} model.label=eval-{name} model.revision=null "
+        model = f"name=eval-{name} model.name={runs}/merged-{name} model.label={name} model.revision=null "
         words = f"{sampling} {model if name != 'before' else ''}run.root={runs}"
         return [f"evenhand sample {words} --shard {shard}/3 [offline=1]" for shard in range(3)]
 
@@ -157,7 +169,7 @@ def test_each_job_finds_what_the_earlier_ones_made(cluster, tmp_path):
     check_training("sft", sft)
     check_training("dpo", dpo)
     judged = f"{runs}/run-before {runs}/run-sft {runs}/run-dpo"
-    assert work[-2:] == [f"evenhand score {judged} [offline=1]", f"evenhand compare {judged} [offline=1]"]
+    assert work[-3:] == [f"evenhand {verb} {judged} [offline=1]" for verb in ("score", "compare", "scorecard")]
     options = [call for call in calls if call.startswith("option --dependency")]
     assert options == [f"option --dependency=afterok:{ids}" for ids in ("102", "103", "105", "106", "101:104:107")]
 
@@ -184,9 +196,9 @@ def test_a_run_that_lacks_its_mark_is_completed_before_it_is_scored(cluster, tmp
     ("script", "words", "message"),
     [
         ("pipeline.sh", ["absent.yaml", "absent.yaml"], "slurm/pipeline.sh: no file absent.yaml"),
-        ("pipeline.sh", ["one"], "slurm/pipeline.sh SAMPLING_CONFIG SFT_CONFIG [DPO_CONFIG]"),
-        ("submit.sh", ["smaple", "x"], "slurm/submit.sh: no job 'smaple'; known: sample, sft, dpo, merge, score"),
-        ("submit.sh", [], "slurm/submit.sh sample|sft|dpo|merge|score ARGUMENT..."),
+        ("pipeline.sh", ["one"], "slurm/pipeline.sh SAMPLING_CONFIG TRAINING_CONFIG..."),
+        ("submit.sh", ["smaple", "x"], "slurm/submit.sh: no job 'smaple'; known: sample, train, merge, score"),
+        ("submit.sh", [], "slurm/submit.sh sample|train|merge|score ARGUMENT..."),
     ],
 )
 def test_wrong_words_get_one_message_and_submit_nothing(script, words, message, cluster):
