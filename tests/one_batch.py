@@ -101,7 +101,12 @@ def verdict_trainer(
         dev=[],
         plan=schedule(bundles, config),
         objective=objective,
-        collator=Collator(pad=model.config.pad_token_id, branches=objective.branches, reference=reference),
+        collator=Collator(
+            pad=model.config.pad_token_id,
+            branches=objective.branches,
+            reference=reference,
+            row_tokens=config.optimiser.row_tokens,
+        ),
     )
 
 

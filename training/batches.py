@@ -19,7 +19,7 @@ from training.config import TrainingConfig
 from training.examples import Example, by_item
 from training.objectives import Branches
 from training.sections import CONDITIONS
-from training.trees import padded_rows, tree_of
+from training.trees import Tree, padded_rows, tree_of
 
 Bundle = list[Example]  # examples that share a row, and so a micro-batch
 
@@ -100,10 +100,14 @@ def endless(n: int, wanted: int, seed: int) -> list[int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collator:
-    """Bundles → one micro-batch: a row for each bundle, and where in the rows the answers of its E examples stand."""
+    """Bundles → one micro-batch: its rows, and where in the rows the answers of its E examples stand.
+
+    Bundles share a row, and compute what they begin with once, as long as it has at most `row_tokens` tokens.
+    """
 
     pad: int
     branches: Branches
+    row_tokens: int = 0  # 0: a row for each bundle
     reference: Mapping[Example, LogProbs] | None = None
 
     def __call__(self, bundles: Sequence[Bundle]) -> dict[str, Tensor]:
@@ -113,17 +117,12 @@ class Collator:
         where EOS is scored, end (E,) its token and ends_at (E, K, 2) the answer's place, -1 where it is not asked for;
         with a reference, its log-probabilities reference and reference_verdicts (E, K).
         """
-        trees, at, ends_at = [], [], []
+        at, ends_at = [], []
         examples = [example for bundle in bundles for example in bundle]
         n_choices = len(examples[0].choices)
-        for row, bundle in enumerate(bundles):
+        rows = self.rows(bundles)
+        for row, (bundle, tree) in enumerate(rows):
             asked = [self.scored(example) for example in bundle]
-            sequences = [
-                (*example.prompt_ids, *(example.choices[k] for k in ks))
-                for example, choices in zip(bundle, asked, strict=True)
-                for ks in ([[k] for k in choices] or [[]])
-            ]
-            tree = tree_of(sequences)
             paths = iter(tree.paths)
             for example, choices in zip(bundle, asked, strict=True):
                 mine = [next(paths) for _ in (choices or [0])]
@@ -131,10 +130,9 @@ class Collator:
                 at.append((row, mine[0][last]))
                 places = dict(zip(choices, ((row, path[-1]) for path in mine), strict=False))
                 ends_at.append([places.get(k, (-1, -1)) for k in range(n_choices)])
-            trees.append(tree)
         names = {group: number for number, group in enumerate(dict.fromkeys(e.group for e in examples))}
         batch = {
-            **padded_rows(trees, self.pad),
+            **padded_rows([tree for _, tree in rows], self.pad),
             "at": torch.tensor(at),
             "choices": torch.tensor([e.choices for e in examples]),
             "right": torch.tensor([e.right for e in examples]),
@@ -149,6 +147,27 @@ class Collator:
             batch["reference"] = torch.tensor([logs.totals for logs in found])
             batch["reference_verdicts"] = torch.tensor([logs.verdicts for logs in found])
         return batch
+
+    def rows(self, bundles: Sequence[Bundle]) -> list[tuple[Bundle, Tree]]:
+        """The examples of each row, in order, and the row."""
+        rows: list[tuple[Bundle, Tree]] = []
+        for bundle in bundles:
+            if rows and self.row_tokens:
+                joined = rows[-1][0] + bundle
+                tree = tree_of(self.sequences(joined))
+                if len(tree.tokens) <= self.row_tokens:
+                    rows[-1] = (joined, tree)
+                    continue
+            rows.append((bundle, tree_of(self.sequences(bundle))))
+        return rows
+
+    def sequences(self, examples: Sequence[Example]) -> list[tuple[int, ...]]:
+        """What a row reads: each prompt, behind it in turn the answers after which EOS is scored."""
+        return [
+            (*example.prompt_ids, *(example.choices[k] for k in ks))
+            for example in examples
+            for ks in ([[k] for k in self.scored(example)] or [[]])
+        ]
 
     def scored(self, example: Example) -> list[int]:
         """The answers behind which EOS is scored."""

@@ -77,6 +77,9 @@ class OptimiserConfig(Closed):
     order: Literal["random", "whole_items"] = "random"
     mixed_precision: Literal["bf16", "fp16", "no"] = "bf16"
     gradient_checkpointing: bool = True
+    # A micro-batch's prompts share a row, and what they begin with is computed once, while it has at most this many
+    # tokens; 0: a row for each prompt. Changes no loss, but rows that share a token share what dropout does to it.
+    row_tokens: int = Field(default=2048, ge=0)
     seed: int = 0
 
 

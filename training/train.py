@@ -83,7 +83,9 @@ def train_verdicts(config: AnyRun, run: OpenRun) -> None:
         dev=bundles_of(run.dev, config.optimiser.order),
         plan=plan,
         objective=objective,
-        collator=Collator(pad=pad, branches=objective.branches, reference=reference),
+        collator=Collator(
+            pad=pad, branches=objective.branches, reference=reference, row_tokens=config.optimiser.row_tokens
+        ),
         processing_class=run.tokenizer,
         callbacks=watching,
     )
