@@ -20,11 +20,15 @@ set -a
 
 : "${MERGE_OPTIONS:=}" # of `evenhand merge`, for example "--onto nf4"
 
-# Resources. GPUs are counted on one node; SAMPLE_GPUS must equal the config's engine.tensor_parallel_size, TRAIN_GPUS
-# the config's optimiser.n_processes.
+# How several GPUs train together (docs/several-gpus.md): a file of configs/accelerate, such as fsdp-qlora.yaml's path;
+# empty gives each all weights.
+: "${TRAIN_LAUNCH:=}"
+
+# Resources. GPUs are counted on one node; SAMPLE_GPUS must equal the config's engine.tensor_parallel_size, TRAIN_GPUS x
+# TRAIN_NODES the config's optimiser.n_processes.
 : "${SAMPLE_SHARDS:=4}"
 : "${SAMPLE_GPUS:=1}" "${SAMPLE_CPUS:=8}" "${SAMPLE_MEM:=64G}" "${SAMPLE_TIME:=04:00:00}"
-: "${TRAIN_GPUS:=1}" "${TRAIN_CPUS:=8}" "${TRAIN_MEM:=96G}" "${TRAIN_TIME:=24:00:00}"
+: "${TRAIN_NODES:=1}" "${TRAIN_GPUS:=1}" "${TRAIN_CPUS:=8}" "${TRAIN_MEM:=96G}" "${TRAIN_TIME:=24:00:00}"
 : "${MERGE_GPUS:=1}" "${MERGE_CPUS:=8}" "${MERGE_MEM:=96G}" "${MERGE_TIME:=01:00:00}"
 : "${SCORE_GPUS:=0}" "${SCORE_CPUS:=4}" "${SCORE_MEM:=16G}" "${SCORE_TIME:=00:30:00}"
 

@@ -19,9 +19,14 @@ submit() {
   gpus=${upper}_GPUS cpus=${upper}_CPUS mem=${upper}_MEM time=${upper}_TIME
 
   # --requeue: a preempted job starts again, and the same command continues what it left.
-  local options=(--parsable --requeue --open-mode=append --nodes=1 --ntasks=1 --chdir="$PWD"
+  local options=(--parsable --requeue --open-mode=append --chdir="$PWD"
     --job-name="evenhand-$kind${LABEL:+-$LABEL}"
     --cpus-per-task="${!cpus}" --mem="${!mem}" --time="${!time}")
+  if [ "$kind" = train ]; then
+    options+=(--nodes="$TRAIN_NODES" --ntasks-per-node=1)
+  else
+    options+=(--nodes=1 --ntasks=1)
+  fi
   if [ "${!gpus}" -gt 0 ]; then options+=(--gres="$GPU:${!gpus}"); fi
   if [ "$kind" = sample ]; then
     options+=(--array="0-$((SAMPLE_SHARDS - 1))" --output="$LOGS/%x-%A_%a.log")

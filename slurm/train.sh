@@ -3,9 +3,23 @@
 set -euo pipefail
 . slurm/job.sh
 
-several=() # said aloud, since a user's own accelerate config may say the opposite
-if [ "$TRAIN_GPUS" -gt 1 ]; then several=(--multi_gpu); fi
-accelerate launch "${several[@]}" --num_processes "$TRAIN_GPUS" --num_machines 1 --main_process_port 0 --mixed_precision no \
-  --dynamo_backend no -m training "$@" run.root="$RUN_ROOT"
+nodes=${SLURM_NNODES:-1}
+processes=$((TRAIN_GPUS * nodes))
+if [ -z "$TRAIN_LAUNCH" ]; then
+  TRAIN_LAUNCH=configs/accelerate/one-gpu.yaml
+  if [ "$processes" -gt 1 ]; then TRAIN_LAUNCH=configs/accelerate/ddp.yaml; fi
+  if [ "$nodes" -gt 1 ]; then TRAIN_LAUNCH=configs/accelerate/ddp-two-nodes.yaml; fi
+fi
+words=(--config_file "$TRAIN_LAUNCH" --num_processes "$processes" --num_machines "$nodes")
+training=(-m training "$@" run.root="$RUN_ROOT")
+if [ "$nodes" -gt 1 ]; then
+  first=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
+  words+=(--main_process_ip "$first" --main_process_port $((20000 + SLURM_JOB_ID % 20000)))
+  # shellcheck disable=SC2016  # each node has a SLURM_NODEID of its own
+  srun --ntasks-per-node=1 bash -c 'exec accelerate launch --machine_rank "$SLURM_NODEID" "$@"' launch \
+    "${words[@]}" "${training[@]}"
+else
+  accelerate launch "${words[@]}" --main_process_port 0 "${training[@]}"
+fi
 # Complete by now, so this only prints where it lies.
 make_note evenhand train "$@" run.root="$RUN_ROOT"

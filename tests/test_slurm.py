@@ -135,6 +135,7 @@ def test_resources_and_places_come_from_the_settings(cluster):
     words = set(done.stdout.split())
     assert {"--partition=big", "--account=lab", "--gres=gpu:h100:2", "--exclude=n1", "--nice", "--requeue"} <= words
     assert done.stdout.split()[-3:] == ["slurm/train.sh", "sft.yaml", "name=x"]
+    assert {"--nodes=1", "--ntasks-per-node=1"} <= words
     scored = run("submit.sh", "score", "somewhere", env={**cluster, "DRY_RUN": "1"})
     assert "--gres" not in scored.stdout  # a job of 0 GPUs asks for none
 
@@ -190,6 +191,46 @@ def test_a_run_that_lacks_its_mark_is_completed_before_it_is_scored(cluster, tmp
         ["evenhand", "sample", f"{tmp_path}/unmarked/config.yaml"],
         ["evenhand", "score", f"{tmp_path}/unmarked"],
     ]
+
+
+def launched(cluster: dict[str, str], tmp_path: Path, **settings: str) -> str:
+    """The words that train.sh launches with; srun is a node after the other, scontrol names them."""
+    programs = Path(cluster["VENV"]) / "bin"
+    (programs / "srun").write_text('for SLURM_NODEID in 0 1; do export SLURM_NODEID; "${@:2}"; done\n')
+    (programs / "scontrol").write_text("echo node7; echo node8\n")
+    for name in ("srun", "scontrol"):
+        (programs / name).write_text("#!/usr/bin/env bash\n" + (programs / name).read_text())
+        (programs / name).chmod(0o755)
+    env = {**cluster, "PATH": f"{programs}:{cluster['PATH']}", **settings}
+    done = run("train.sh", tmp_path / "sft.yaml", env=env)
+    assert done.returncode == 0, done.stderr
+    return Path(cluster["CALLS"]).read_text()
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({}, ["one-gpu.yaml --num_processes 1 --num_machines 1 --main_process_port 0 -m"]),
+        ({"TRAIN_GPUS": "4"}, ["ddp.yaml --num_processes 4 --num_machines 1 --main_process_port 0 -m"]),
+        (
+            {"TRAIN_GPUS": "4", "TRAIN_LAUNCH": "configs/accelerate/fsdp-qlora.yaml"},
+            ["fsdp-qlora.yaml --num_processes 4 --num_machines 1 --main_process_port 0 -m"],
+        ),
+        (
+            {"TRAIN_GPUS": "4", "SLURM_NNODES": "2", "SLURM_JOB_NODELIST": "node[7-8]", "SLURM_JOB_ID": "40123"},
+            [
+                f"--machine_rank {rank} --config_file configs/accelerate/ddp-two-nodes.yaml --num_processes 8 "
+                "--num_machines 2 --main_process_ip node7 --main_process_port 20123 -m"
+                for rank in (0, 1)
+            ],
+        ),
+    ],
+    ids=["one GPU", "four", "sharded", "two nodes"],
+)
+def test_training_is_launched_on_the_gpus_and_nodes_of_the_settings(settings, words, cluster, tmp_path):
+    calls = launched(cluster, tmp_path, **settings)
+    assert all(launch in calls for launch in words)
+    assert calls.count("accelerate launch") == len(words)
 
 
 @pytest.mark.parametrize(
