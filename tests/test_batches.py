@@ -192,13 +192,16 @@ TREE = [
 FLAT = [e for bundle in TREE for e in bundle]
 
 
+@pytest.mark.parametrize("row_tokens", [0, 2048])
 @pytest.mark.parametrize("branches", ["none", "right", "all"])
-def test_the_places_of_a_batch_read_back_the_prompts_and_the_answers_that_are_scored(branches: Any) -> None:
+def test_the_places_of_a_batch_read_back_the_prompts_and_the_answers_that_are_scored(
+    branches: Any, row_tokens: int
+) -> None:
     asked = {"none": lambda _: (), "right": lambda e: (e.right,), "all": lambda _: (0, 1)}[branches]
-    batch = Collator(pad=PAD, branches=branches)(TREE)
+    batch = Collator(pad=PAD, branches=branches, row_tokens=row_tokens)(TREE)
     assert told(batch) == [
         {
-            "row": row,
+            "row": 0 if row_tokens else row,
             "prompt": list(e.prompt_ids),
             "ends": {k: [*e.prompt_ids, e.choices[k]] for k in asked(e)},
         }
@@ -222,6 +225,21 @@ def test_shared_beginnings_are_laid_out_once_and_separate_rows_need_no_mask_of_t
     assert "allowed" not in apart
     assert apart["attention_mask"].sum(1).tolist() == [len(e.prompt_ids) + 1 for e in FLAT]
     assert apart["input_ids"].shape[1] == 6, "EOS is told by the answer's position and is no input"
+
+
+@pytest.mark.parametrize(
+    ("row_tokens", "rows", "width"),
+    # 5 6 7 8 9; 5 6 7 7 7; 5 4
+    [(0, [0, 1, 2], 5), (6, [0, 1, 1], 6), (7, [0, 0, 1], 7), (8, [0, 0, 0], 8)],
+)
+def test_bundles_share_a_row_while_it_has_no_more_tokens_than_it_may(
+    row_tokens: int, rows: list[int], width: int
+) -> None:
+    batch = Collator(pad=PAD, branches="none", row_tokens=row_tokens)(TREE)
+    of_bundles = [row for bundle, row in zip(TREE, rows, strict=True) for _ in bundle]
+    assert batch["at"][:, 0].tolist() == of_bundles
+    assert batch["input_ids"].shape == (rows[-1] + 1, width)
+    assert [e["prompt"] for e in told(batch)] == [list(e.prompt_ids) for e in FLAT]
 
 
 def test_examples_without_eos_have_one_place_each() -> None:

@@ -86,7 +86,8 @@ def main() -> None:
         others = {
             "all positions through the head": (config("sft", "verdict"), ("head",)),
             "torch's dropout": (config("sft", "verdict"), ("dropout",)),
-            "an item's prompts in one row (order: whole_items, another order of examples)": (together, ()),
+            "a row for each prompt": (config("sft", "verdict", optimiser={"row_tokens": 0}), ()),
+            "an item's prompts in one micro-batch (order: whole_items, another order of examples)": (together, ()),
         }
         over_ours("sft", others, root, optimiser)
         others = {
