@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from benchmarks.narrator.records import NarratorFactors
+
 
 class Condition(StrEnum):
     """One of the four cases of an item: framing × claim truth (DialDefer §3.1, appendix C.5)."""
@@ -73,8 +75,8 @@ class Prompt:
     item_id: str
     benchmark: str
     dataset: str
-    condition: Condition
-    factors: Factors
+    condition: str  # a Condition; in the narrator study the perspective
+    factors: Factors | NarratorFactors
     messages: tuple[Message, ...]
     answer_space: tuple[str, ...] = ("1", "2")  # "1" accepts the claim, "2" rejects it; no_first: the other way round
 

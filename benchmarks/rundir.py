@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from benchmarks.config import parse_config, read_yaml, to_yaml
 from benchmarks.errors import DataError
 from benchmarks.jsonl import read_jsonl, write_json, write_jsonl, write_whole
+from benchmarks.narrator.records import BENCHMARK as NARRATOR
 from benchmarks.provenance import provenance
 from benchmarks.records import Completion, Condition, Factors, Prompt, digest
 
@@ -94,41 +95,52 @@ def write_plan(path: Path, prompts: Sequence[Prompt]) -> None:
 
     Raises DataError when the run was planned with other prompts: the code's templates have changed since.
     """
-    planned = [planned_from(prompt) for prompt in prompts]
+    planned = [planned_line(prompt) for prompt in prompts]
     if not (path / PLAN_FILE).exists():
-        write_jsonl(path / PLAN_FILE, (asdict(line) for line in planned))
-    elif read_plan(path) != planned:
+        write_jsonl(path / PLAN_FILE, planned)
+    elif read_plan_lines(path) != planned:
         raise DataError(
             f"{path}: was planned with other prompts than this code makes of its config; continue it with the "
             f"commit in its {PROVENANCE_FILE}, or give the new run another `name`"
         )
 
 
-def planned_from(prompt: Prompt) -> Planned:
+def planned_line(prompt: Prompt) -> dict[str, Any]:
     """A prompt's line in the plan."""
-    return Planned(
-        prompt_hash=prompt.prompt_hash,
-        item_id=prompt.item_id,
-        benchmark=prompt.benchmark,
-        dataset=prompt.dataset,
-        condition=prompt.condition,
-        factors=prompt.factors,
-    )
+    return {
+        "prompt_hash": prompt.prompt_hash,
+        "item_id": prompt.item_id,
+        "benchmark": prompt.benchmark,
+        "dataset": prompt.dataset,
+        "condition": str(prompt.condition),
+        "factors": asdict(prompt.factors),
+    }
 
 
-def read_plan(path: Path) -> list[Planned]:
-    """Every planned prompt of a run. Raises DataError naming a damaged line or a folder that is no run."""
+def read_plan_lines(path: Path) -> list[dict[str, Any]]:
+    """The lines of a run's plan, of whichever study. Raises DataError for a folder that is no run."""
     file = path / PLAN_FILE
     if not file.exists():
         raise DataError(f"{path}: is no sampling run (it has no {PLAN_FILE}); make one with `evenhand sample CONFIG`")
-    planned = []
-    for number, record in read_jsonl(file):
-        try:
-            condition, factors = Condition(record["condition"]), Factors(**record["factors"])
-            planned.append(Planned(**{**record, "condition": condition, "factors": factors}))
-        except (KeyError, TypeError, ValueError) as error:
-            raise DataError(f"{file}:{number}: is no planned prompt ({error}); the file is damaged") from None
-    return planned
+    return [record for _, record in read_jsonl(file)]
+
+
+def read_plan(path: Path) -> list[Planned]:
+    """Every planned prompt of a run. Raises DataError naming a damaged line, or a folder that is no run of DialDefer."""
+    return [planned_from(record, f"{path / PLAN_FILE}:{n}") for n, record in enumerate(read_plan_lines(path), start=1)]
+
+
+def planned_from(record: Mapping[str, Any], place: str) -> Planned:
+    """A line of a plan as a record. Raises DataError when it is none."""
+    if record.get("benchmark") == NARRATOR:
+        raise DataError(
+            f"{place}: is of the narrator study, which has no statements and no DDS; see `evenhand narrator`"
+        )
+    try:
+        condition, factors = Condition(record["condition"]), Factors(**record["factors"])
+        return Planned(**{**record, "condition": condition, "factors": factors})
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError(f"{place}: is no planned prompt ({error}); the file is damaged") from None
 
 
 def append_completions(path: Path, batch: Iterable[Completion]) -> Path:

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from benchmarks.errors import ConfigError
-from benchmarks.records import Condition, Factors, Item, Prompt
+from benchmarks.narrator.records import NarratorFactors
+from benchmarks.records import Factors, Item, Prompt
 from benchmarks.render import render
 from benchmarks.sources import item_set_hash, load_items
 from inference.config import InferenceConfig, PromptConfig, Variant
@@ -37,7 +38,7 @@ def plan(config: InferenceConfig) -> tuple[list[Prompt], str]:
     used: set[int | None] = set()
     prompts: list[Prompt] = []
     for item in items:
-        planned: set[tuple[Condition, Factors]] = set()
+        planned: set[tuple[str, Factors | NarratorFactors]] = set()
         for way in ways:
             for prompt in prompts_of(item, way, config):
                 key = (prompt.condition, prompt.factors)
