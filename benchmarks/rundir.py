@@ -126,7 +126,7 @@ def read_plan_lines(path: Path) -> list[dict[str, Any]]:
 
 
 def read_plan(path: Path) -> list[Planned]:
-    """Every planned prompt of a run. Raises DataError naming a damaged line, or a folder that is no run of DialDefer."""
+    """Every planned prompt of a run. Raises DataError naming a damaged line, or a folder that is no DialDefer run."""
     return [planned_from(record, f"{path / PLAN_FILE}:{n}") for n, record in enumerate(read_plan_lines(path), start=1)]
 
 

@@ -35,7 +35,7 @@ def narrator_prompts(
     option_orders: Sequence[OptionOrder] = OPTION_ORDERS,
     seed: int = 42,
 ) -> Iterator[Prompt]:
-    """Every prompt of a conversation: neutral, and with each speaker as Me. Equal texts are planned under both orders."""
+    """Every prompt of a conversation: neutral, and with each speaker as Me, under both option orders."""
     order = order_of_names(conversation, seed)
     for task in tasks:
         for visibility in visibilities:

@@ -1,4 +1,4 @@
-"""The records of the narrator study: a conversation that ends in an attack, and what is varied when it is asked about."""
+"""The records of the narrator study: a conversation that ends in an attack, and what is varied when asking about it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
