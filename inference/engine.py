@@ -1,11 +1,21 @@
 """The small interface of every engine, and the one place that knows which there are."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Protocol, Self
 
+from benchmarks.errors import ModelError
 from benchmarks.records import Completion, Prompt
 from inference.config import InferenceConfig
+
+
+class PromptsTooLong(ModelError):
+    """Prompts that do not fit the context window; every other prompt can be asked, or has been."""
+
+    def __init__(self, message: str, reasons: Mapping[Prompt, str]) -> None:
+        """reasons: prompt → by how much it is too long, in words."""
+        super().__init__(message)
+        self.reasons = reasons
 
 
 class Engine(Protocol):
@@ -20,8 +30,12 @@ class Engine(Protocol):
     def generate(self, prompts: Sequence[Prompt]) -> Iterator[Completion]:
         """Yield sampling.n completions per prompt, sample_index 0..n-1, as they finish, in any order.
 
+        Of each verdict: "reason" and "answer" are text; "margin" and "options" one completion with answer_logprobs, of
+        the answers "1" and "2" or of every option of the prompt's answer_space, and the likeliest one as text.
+
         A reply that could not be had is a Completion whose finish_reason begins with "error". What would fail for every
-        prompt, or a prompt over the context window, raises ModelError after the others have been yielded.
+        prompt raises ModelError. Prompts over the context window raise PromptsTooLong: before anything is computed by
+        an engine that tokenises here, after the others have been yielded by one that asks a server.
         """
         ...
 

@@ -16,6 +16,7 @@ import openai
 from benchmarks.errors import ConfigError, ModelError
 from benchmarks.records import Completion, Prompt
 from inference.config import InferenceConfig, OpenAIConfig
+from inference.engine import PromptsTooLong
 from inference.server_facts import connection_words, find_facts, key_refused, status_words
 from inference.server_replies import BadReply, read_reply
 from inference.server_requests import path_for, request_body, spellings_for
@@ -27,7 +28,11 @@ Asked = asyncio.Task[list[Completion]]
 
 
 class TooLong(Exception):
-    """One prompt that does not fit into the server's context window."""
+    """One prompt that does not fit into the server's context window, and what the server says of it."""
+
+    def __init__(self, prompt: Prompt, words: str) -> None:
+        super().__init__(words)
+        self.prompt, self.words = prompt, words
 
 
 class OpenAIEngine:
@@ -79,18 +84,18 @@ class OpenAIEngine:
         """Yield the completions of each prompt as they arrive, in any order; see Engine.
 
         After an error that every prompt would meet nothing new is asked; what is under way is awaited and yielded, and
-        then ModelError is raised. Prompts over the context window are named by a ModelError at the end.
+        then ModelError is raised. Prompts over the context window are named by PromptsTooLong at the end.
         """
         waiting, running = deque(prompts), set[Asked]()
         fatal: ModelError | None = None
-        too_long: list[str] = []
+        too_long: dict[Prompt, str] = {}
         try:
             while running or (waiting and not fatal):
                 for task in self._loop.run(self._advance(waiting if not fatal else deque(), running)):
                     try:
                         completions = task.result()
                     except TooLong as error:
-                        too_long.append(str(error))
+                        too_long[error.prompt] = error.words
                     except ModelError as error:
                         fatal = fatal or error
                     else:
@@ -101,10 +106,12 @@ class OpenAIEngine:
         if fatal:
             raise fatal
         if too_long:
-            raise ModelError(
+            named = [f"{prompt.item_id} ({prompt.condition}): {words}" for prompt, words in too_long.items()]
+            raise PromptsTooLong(
                 f"{len(too_long)} of {len(prompts)} prompts do not fit the context window of {self.server.base_url}: "
-                f"{'; '.join(too_long[:3])}{' ...' if len(too_long) > 3 else ''}. Serve the model with a longer one "
-                "(vLLM: --max-model-len), lower sampling.max_tokens, or leave the dataset out"
+                f"{'; '.join(named[:3])}{' ...' if len(named) > 3 else ''}. Serve the model with a longer one "
+                "(vLLM: --max-model-len), lower sampling.max_tokens, or leave the dataset out",
+                too_long,
             )
 
     async def _advance(self, waiting: deque[Prompt], running: set[Asked]) -> set[Asked]:
@@ -150,7 +157,7 @@ class OpenAIEngine:
                 "check model.name, format and engine.base_url"
             ) from None
         if error.code == "context_length_exceeded" or "context length" in words:
-            raise TooLong(f"{prompt.item_id} ({prompt.condition}): {words}") from None
+            raise TooLong(prompt, words) from None
         # A server that has answered others refuses this prompt, not this kind of request.
         if error.status_code in (400, 422) and not self._answered and error.code != "content_filter":
             raise ModelError(

@@ -15,6 +15,10 @@ from benchmarks.errors import ConfigError, ModelError
 from benchmarks.records import Completion, Prompt, digest
 from inference.config import InferenceConfig, SamplingConfig, TransformersConfig
 from inference.encoding import Encoded, encode_prompts
+from inference.readings import Node, Readings, nodes
+
+# What one forward pass takes: a prompt, or a prompt with a path of its options' trie.
+Asked = Encoded | Node
 
 
 class TransformersEngine:
@@ -54,12 +58,13 @@ class TransformersEngine:
         """Yield completions a batch at a time, the longest prompts first; see Engine."""
         window = self.model.config.get_text_config().max_position_embeddings
         encoded = encode_prompts(self.tokenizer, prompts, self.config, window, self.answers.lead)
-        encoded.sort(key=lambda e: len(e.token_ids), reverse=True)  # like lengths together: little padding
-        answer = self.read_margins if self.config.verdict == "margin" else self.write_answers
-        for start in range(0, len(encoded), self.batch_size):
-            batch = encoded[start : start + self.batch_size]
+        asked: list[Any] = list(nodes(encoded)) if self.config.verdict == "options" else encoded
+        asked.sort(key=lambda one: len(one.token_ids), reverse=True)  # like lengths together: little padding
+        readings = Readings()
+        for start in range(0, len(asked), self.batch_size):
+            batch = asked[start : start + self.batch_size]
             try:
-                completions = answer(batch)
+                completions = self.answer(batch, readings)
             except torch.OutOfMemoryError:
                 raise ModelError(
                     f"{self.device}: no memory for {len(batch)} prompts of up to {len(batch[0].token_ids)} tokens; "
@@ -67,20 +72,45 @@ class TransformersEngine:
                 ) from None
             yield from completions
 
-    @torch.inference_mode()
-    def read_margins(self, batch: Sequence[Encoded]) -> list[Completion]:
-        """log P of each answer behind each prompt, over the whole vocabulary, in float32."""
+    def answer(self, batch: Sequence[Any], readings: Readings) -> list[Completion]:
+        """The completions that a batch makes whole."""
+        match self.config.verdict:
+            case "margin":
+                return self.read_margins(batch)
+            case "options":
+                return self.read_options(batch, readings)
+            case _:
+                return self.write_answers(batch)
+
+    def next_token(self, batch: Sequence[Asked]) -> torch.Tensor:
+        """Logits behind each of the batch, [batch, vocabulary], in float32."""
         input_ids, mask = pad_left(batch, self.padding_id, self.device)
         # Positions count real tokens only, so that padding moves nothing.
         positions = (mask.cumsum(dim=1) - 1).clamp(min=0)
         logits = self.model(input_ids=input_ids, attention_mask=mask, position_ids=positions, logits_to_keep=1).logits
-        logprobs = logits[:, -1].float().log_softmax(dim=-1)  # [batch, vocabulary]
+        last: torch.Tensor = logits[:, -1].float()
+        return last
+
+    @torch.inference_mode()
+    def read_margins(self, batch: Sequence[Encoded]) -> list[Completion]:
+        """log P of each answer behind each prompt, over the whole vocabulary, in float32."""
+        logprobs = self.next_token(batch).log_softmax(dim=-1)
         read = logprobs[:, list(self.answers.ids.values())].tolist()  # [batch, answers]
         completions = []
         for encoded, values in zip(batch, read, strict=True):
             answers = dict(zip(self.answers.ids, values, strict=True))
             text = max(answers, key=lambda answer: answers[answer])
             completions.append(completion(encoded, 0, text, "length", n_tokens=1, answer_logprobs=answers))
+        return completions
+
+    @torch.inference_mode()
+    def read_options(self, batch: Sequence[Node], readings: Readings) -> list[Completion]:
+        """log P of each node's children, over the whole vocabulary at the sampling temperature."""
+        logprobs = (self.next_token(batch) / (self.config.sampling.temperature or 1.0)).log_softmax(dim=-1)
+        completions: list[Completion] = []
+        for node, row in zip(batch, logprobs, strict=True):
+            values = row[list(node.question.children)].tolist()
+            completions += readings.add(node, dict(zip(node.question.children, values, strict=True)))
         return completions
 
     @torch.inference_mode()
@@ -141,8 +171,8 @@ def generation_config(sampling: SamplingConfig, stop: Sequence[int]) -> Generati
     )
 
 
-def pad_left(batch: Sequence[Encoded], padding_id: int, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
-    """Token ids and mask, both [batch, longest prompt]; every prompt ends in the last column."""
+def pad_left(batch: Sequence[Asked], padding_id: int, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+    """Token ids and mask, both [batch, longest prompt]; each ends in the last column."""
     width = max(len(e.token_ids) for e in batch)
     ids = [[padding_id] * (width - len(e.token_ids)) + e.token_ids for e in batch]
     mask = [[0] * (width - len(e.token_ids)) + [1] * len(e.token_ids) for e in batch]

@@ -1,10 +1,11 @@
 """vLLM, offline. The only file that imports it; the same code serves CPU and CUDA."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from benchmarks.chat import AnswerTokens, answer_tokens
 from benchmarks.checkpoints import load_tokenizer, resolve
@@ -12,9 +13,19 @@ from benchmarks.errors import ModelError
 from benchmarks.records import Completion, Prompt
 from inference.config import InferenceConfig, VllmConfig
 from inference.encoding import VERDICT_SCHEMA, Encoded, encode_prompts
+from inference.readings import Node, Readings, nodes
 
 # Requests held by the engine at once: enough to keep any batch full, few enough that a million prompts fit in memory.
 IN_FLIGHT = 4096
+
+
+class Request(NamedTuple):
+    """One request to vLLM, and what its finished output is made into."""
+
+    request_id: str
+    token_ids: list[int]
+    params: Any  # vLLM's SamplingParams
+    read: Callable[[Any], Iterator[Completion]]
 
 
 class VllmEngine:
@@ -27,7 +38,9 @@ class VllmEngine:
         folder = resolve(config.model)
         self.tokenizer = load_tokenizer(folder)
         self.answers = answer_tokens(self.tokenizer) if config.verdict == "margin" else AnswerTokens((), {})
-        self.llm = start(folder, self.settings, config.sampling.seed)
+        # What is sampled from at the temperature, which for margins is never looked at.
+        mode = {"logprobs_mode": "processed_logprobs"} if config.verdict == "options" else {}
+        self.llm = start(folder, self.settings, config.sampling.seed, **mode)
 
     def __enter__(self) -> Self:
         return self
@@ -43,30 +56,56 @@ class VllmEngine:
 
         window = self.llm.model_config.max_model_len
         encoded = encode_prompts(self.tokenizer, prompts, self.config, window, self.answers.lead)
-        waiting = iter(encoded)
-        running: dict[str, Encoded] = {}
-        params = self.sampling_params()
+        waiting = self.node_requests(encoded) if self.config.verdict == "options" else self.requests(encoded)
+        running: dict[str, Request] = {}
         try:
-            while self.top_up(waiting, running, params) or running:
+            while self.top_up(waiting, running) or running:
                 for output in self.llm.llm_engine.step():
                     if output.finished:
-                        yield from self.completions(running.pop(output.request_id), output)
+                        yield from running.pop(output.request_id).read(output)
         except EngineDeadError as error:
             raise ModelError(
                 f"the vLLM engine died ({error}); its own message stands above. What was answered is kept: the same "
                 "command continues. Out of memory? Lower engine.gpu_memory_utilization, max_model_len or max_num_seqs"
             ) from None
 
-    def top_up(self, waiting: Iterator[Encoded], running: dict[str, Encoded], params: Any) -> bool:
+    def top_up(self, waiting: Iterator[Request], running: dict[str, Request]) -> bool:
         """Enqueue until IN_FLIGHT requests run; True when any was added."""
-        batch = [encoded for _, encoded in zip(range(IN_FLIGHT - len(running)), waiting, strict=False)]
-        if not batch:
-            return False
-        for encoded in batch:
-            request_id = encoded.prompt.prompt_hash
-            self.llm.llm_engine.add_request(request_id, {"prompt_token_ids": encoded.token_ids}, params)
-            running[request_id] = encoded
-        return True
+        batch = [request for _, request in zip(range(IN_FLIGHT - len(running)), waiting, strict=False)]
+        for request in batch:
+            tokens = {"prompt_token_ids": request.token_ids}
+            self.llm.llm_engine.add_request(request.request_id, tokens, request.params)
+            running[request.request_id] = request
+        return bool(batch)
+
+    def requests(self, encoded: Sequence[Encoded]) -> Iterator[Request]:
+        """One request a prompt, all of its samples in it."""
+        params = self.sampling_params()
+        for one in encoded:
+            yield Request(one.prompt.prompt_hash, one.token_ids, params, partial(self.completions, one))
+
+    def node_requests(self, encoded: Sequence[Encoded]) -> Iterator[Request]:
+        """One request for each inner node of a prompt's options: what lies before it comes from the prefix cache."""
+        from vllm import SamplingParams
+        from vllm.sampling_params import MAX_LOGPROB_TOKEN_IDS, RequestOutputKind
+
+        readings = Readings()
+        for number, node in enumerate(nodes(encoded)):
+            if len(node.question.children) > MAX_LOGPROB_TOKEN_IDS:
+                raise ModelError(
+                    f"{node.encoded.prompt.item_id}: its options go on with {len(node.question.children)} different "
+                    f"tokens, and vLLM gives no more than {MAX_LOGPROB_TOKEN_IDS} log-probabilities; use the "
+                    "transformers engine or `verdict: answer`"
+                )
+            # No mask (allowed_token_ids): probabilities over the whole vocabulary are wanted.
+            params = SamplingParams(
+                temperature=self.config.sampling.temperature or 1.0,
+                max_tokens=1,
+                logprob_token_ids=list(node.question.children),
+                detokenize=False,
+                output_kind=RequestOutputKind.FINAL_ONLY,
+            )
+            yield Request(f"{number}", node.token_ids, params, partial(read_node, readings, node))
 
     def sampling_params(self) -> Any:
         """vLLM's SamplingParams. No per-request seed: it kills the CPU engine; the engine itself is seeded."""
@@ -115,8 +154,14 @@ class VllmEngine:
         return {answer: float(position[token].logprob) for answer, token in self.answers.ids.items()}
 
 
-def start(folder: Path, settings: VllmConfig, seed: int) -> Any:
-    """A running vllm.LLM. Raises ModelError with the advice that fits when it cannot start."""
+def read_node(readings: Readings, node: Node, output: Any) -> Iterator[Completion]:
+    """A finished request of node_requests: the prompt's completion, if it was the prompt's last."""
+    position = output.outputs[0].logprobs[0]
+    return readings.add(node, {token: float(position[token].logprob) for token in node.question.children})
+
+
+def start(folder: Path, settings: VllmConfig, seed: int, **options: Any) -> Any:
+    """A running vllm.LLM, `options` passed on to it. Raises ModelError with the advice that fits if it cannot start."""
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", str(settings.cpu_kv_cache_gib))
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
     os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")  # what a user judges is nobody else's business
@@ -139,6 +184,7 @@ def start(folder: Path, settings: VllmConfig, seed: int) -> Any:
             enable_prefix_caching=True,
             seed=seed,
             **{key: value for key, value in optional.items() if value is not None},
+            **options,
         )
     except (RuntimeError, ValueError, OSError, SafetensorError) as error:
         reason = " ".join(str(error).split())[:400]
