@@ -8,6 +8,7 @@ from typing import Any
 from benchmarks.checkpoints import ModelConfig, load_tokenizer, resolve
 from benchmarks.config import parse_config, read_yaml
 from benchmarks.errors import ConfigError
+from benchmarks.narrator.spec import NarratorSpec
 from benchmarks.sources import DatasetSpec, load_items
 
 
@@ -38,6 +39,13 @@ def fetch(path: Path) -> None:
     for entry in tree.get("benchmarks") or []:
         spec = parse_config(DatasetSpec, entry, f"{path}: benchmarks")
         print(f"{path}: {spec.dataset} ({spec.split}): {len(load_items([spec]))} items")
+    if NarratorSpec.key in tree:
+        study = parse_config(NarratorSpec, section(tree, NarratorSpec.key), f"{path}: {NarratorSpec.key}")
+        prompts, _ = study.plan()
+        print(
+            f"{path}: {study.key}: {len({p.item_id for p in prompts})} conversations of {prompts[0].dataset}, "
+            f"{len(prompts)} prompts"
+        )
 
 
 def section(tree: dict[str, Any], key: str) -> dict[str, Any]:

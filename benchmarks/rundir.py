@@ -106,7 +106,8 @@ def write_plan(path: Path, prompts: Sequence[Prompt]) -> None:
 
 
 def planned_line(prompt: Prompt) -> dict[str, Any]:
-    """A prompt's line in the plan."""
+    """A prompt's line in the plan; with its answer space, except in DialDefer, where it is always "1" and "2"."""
+    space = {} if isinstance(prompt.factors, Factors) else {"answer_space": list(prompt.answer_space)}
     return {
         "prompt_hash": prompt.prompt_hash,
         "item_id": prompt.item_id,
@@ -114,6 +115,7 @@ def planned_line(prompt: Prompt) -> dict[str, Any]:
         "dataset": prompt.dataset,
         "condition": str(prompt.condition),
         "factors": asdict(prompt.factors),
+        **space,
     }
 
 

@@ -3,13 +3,15 @@
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer, model_validator
 
 from benchmarks.checkpoints import ModelConfig
 from benchmarks.config import Closed, did_you_mean
 from benchmarks.errors import ConfigError
+from benchmarks.narrator.spec import NarratorSpec
 from benchmarks.records import Condition
 from benchmarks.sources import SOURCES, DatasetSpec
+from benchmarks.study import Study
 from benchmarks.templates import template_for
 
 ALL_CONDITIONS = tuple(Condition)
@@ -126,6 +128,8 @@ class RunConfig(Closed):
     shard_size: int = Field(default=256, ge=1)  # prompts between two writes
 
 
+COLDEST = 0.01  # vLLM takes a lower temperature for this one
+
 # Where a server stands and how patiently it is asked, how much memory an engine takes: no answer depends on it.
 FREE_OF_EFFECT = {
     "run",
@@ -135,14 +139,15 @@ FREE_OF_EFFECT = {
 
 
 class InferenceConfig(Closed):
-    """A sampling run."""
+    """A sampling run: of DialDefer's `benchmarks` under `prompts`, or of another study's section."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9._-]+$")
     model: ModelConfig
-    benchmarks: tuple[DatasetSpec, ...] = Field(min_length=1)
+    benchmarks: tuple[DatasetSpec, ...] = Field(default=(), exclude_if=lambda specs: not specs)
     prompts: PromptConfig = PromptConfig()
+    narrator: NarratorSpec | None = Field(default=None, exclude_if=is_none)
     format: Literal["chat", "raw"] = "chat"
-    verdict: Literal["reason", "margin"] = "reason"
+    verdict: Literal["reason", "margin", "options", "answer"] = "reason"  # the last two are for other studies
     sampling: SamplingConfig = SamplingConfig()
     engine: VllmConfig | OpenAIConfig | TransformersConfig = Field(default=VllmConfig(), discriminator="kind")
     run: RunConfig = RunConfig()
@@ -152,10 +157,32 @@ class InferenceConfig(Closed):
         """A margin is read where one token is asked for; a reasoned verdict comes as JSON."""
         return "one_token" if self.verdict == "margin" else "json"
 
+    @property
+    def study(self) -> Study | None:
+        """The section of the study that is asked; None for DialDefer, whose prompts inference.plan makes."""
+        return self.narrator
+
     @field_validator("engine", mode="before")
     @classmethod
     def default_kind(cls, engine: Any) -> Any:
         return {"kind": "vllm", **engine} if isinstance(engine, dict) else engine
+
+    @model_validator(mode="after")
+    def one_study(self) -> "InferenceConfig":
+        """First of all: every other rule hangs on it."""
+        if (self.study is None) != bool(self.benchmarks):
+            found = "both are given" if self.benchmarks else "neither is"
+            raise ValueError(f"a run asks either `benchmarks` or `narrator`: {found}; give one of them")
+        if self.study and "prompts" in self.model_fields_set:
+            raise ValueError(f"prompts: is for `benchmarks`; what is asked of `{self.study.key}` stands in its section")
+        allowed = self.study.verdicts if self.study else ("reason", "margin")
+        if self.verdict not in allowed:
+            given = "" if "verdict" in self.model_fields_set else "no verdict is given, and "
+            section = self.study.key if self.study else "benchmarks"
+            raise ValueError(
+                f"{given}verdict {self.verdict} is not for `{section}`; set verdict to {' or '.join(allowed)}"
+            )
+        return self
 
     @model_validator(mode="after")
     def template_has_form(self) -> "InferenceConfig":
@@ -164,10 +191,44 @@ class InferenceConfig(Closed):
                 template_for(template or self.prompts.template, self.answer_form)
         except ConfigError as error:
             raise ValueError(str(error)) from None
-        if self.verdict == "margin" and self.sampling.structured != "none":
-            raise ValueError("verdict margin generates no text to structure; set sampling.structured to none")
-        if self.verdict == "margin" and self.sampling.n > 1:
-            raise ValueError(
-                "verdict margin reads exact probabilities: one reading is all there is; set sampling.n to 1"
-            )
         return self
+
+    @model_validator(mode="after")
+    def verdict_can_be_had(self) -> "InferenceConfig":
+        sampling, engine = self.sampling, self.engine
+        if self.verdict in ("margin", "options"):
+            if sampling.structured != "none":
+                raise ValueError(
+                    f"verdict {self.verdict} generates no text to structure; set sampling.structured to none"
+                )
+            if sampling.n > 1:
+                raise ValueError(
+                    f"verdict {self.verdict} reads exact probabilities: one reading is all there is; "
+                    "set sampling.n to 1"
+                )
+        if self.verdict == "options":
+            if sampling.top_p < 1:
+                raise ValueError("verdict options reads the whole distribution; set sampling.top_p to 1")
+            if 0 < sampling.temperature < COLDEST:
+                raise ValueError(
+                    f"vLLM samples no colder than {COLDEST}; set sampling.temperature to 0 or to {COLDEST}"
+                )
+            if isinstance(engine, OpenAIConfig):
+                raise ValueError(
+                    "verdict options needs the log-probability of every option, and a server lists only the most "
+                    "likely tokens; set engine.kind to vllm or transformers, or verdict to answer"
+                )
+        if self.verdict == "answer":
+            if sampling.structured != "none":
+                raise ValueError("verdict answer is free text; set sampling.structured to none")
+            if isinstance(engine, OpenAIConfig) and engine.json_mode != "none":
+                raise ValueError("verdict answer is free text; set engine.json_mode to none")
+        return self
+
+    @model_serializer(mode="wrap")
+    def without_unused(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """`prompts` is DialDefer's: the resolved config of another study lacks it, as it must to be read again."""
+        tree: dict[str, Any] = handler(self)
+        if self.study is not None:
+            tree.pop("prompts", None)
+        return tree

@@ -27,11 +27,14 @@ class Wording:
 def plan(config: InferenceConfig) -> tuple[list[Prompt], str]:
     """Every prompt of the run, item by item with the main wording first, and the item set's hash.
 
+    A study with a section of its own (config.study) plans its own prompts. The rest is about DialDefer's.
     What two wordings have in common is planned once where it is the same prompt in every factor (r/AIO under another
     benchmark template), and once for each where it is only the same text (C1 under other speaker labels): then both
     share a hash, so it is asked once and counts for both.
     Raises ConfigError when a variant asks nothing of its own, or names a dataset that the run does not sample.
     """
+    if config.study is not None:
+        return config.study.plan()
     items = load_items(config.benchmarks)
     refuse_absent_datasets(config.prompts.variants, items)
     ways = list(wordings(config.prompts))

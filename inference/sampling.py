@@ -9,7 +9,8 @@ from tqdm import tqdm
 
 from benchmarks.checkpoints import fingerprint, resolve
 from benchmarks.errors import ConfigError, ModelError
-from benchmarks.records import Completion, Prompt
+from benchmarks.excluded import EXCLUDED_FOLDER, exclude, kept, read_excluded
+from benchmarks.records import Completion, Prompt, digest
 from benchmarks.rundir import (
     append_completions,
     finish,
@@ -21,14 +22,17 @@ from benchmarks.rundir import (
     write_plan,
 )
 from inference.config import FREE_OF_EFFECT, InferenceConfig
-from inference.engine import Engine, open_engine
+from inference.engine import Engine, PromptsTooLong, open_engine
 from inference.plan import in_prefix_order, plan
 
 
 def owed(path: Path, prompts: Sequence[Prompt], n_samples: int) -> list[Prompt]:
-    """The distinct prompts that lack a sample; an engine error is no answer, so it is asked again."""
+    """The distinct prompts that lack a sample; an engine error is no answer, so it is asked again.
+
+    What the run leaves out is not owed.
+    """
     answered = {key for key, completion in read_completions(path).items() if not completion.is_error}
-    distinct = {prompt.prompt_hash: prompt for prompt in prompts}
+    distinct = {prompt.prompt_hash: prompt for prompt in kept(prompts, read_excluded(path))}
     return [
         prompt
         for hash_, prompt in distinct.items()
@@ -36,11 +40,16 @@ def owed(path: Path, prompts: Sequence[Prompt], n_samples: int) -> list[Prompt]:
     ]
 
 
-def take_shard(prompts: Sequence[Prompt], shard: tuple[int, int] | None) -> list[Prompt]:
-    """Shard i of n by content hash: every process cuts alike, whatever is already answered."""
+def take_shard(prompts: Sequence[Prompt], shard: tuple[int, int] | None, *, whole_items: bool = False) -> list[Prompt]:
+    """Shard i of n by content hash: every process cuts alike, whatever is already answered.
+
+    whole_items: cut between items, not between prompts, where the prompts of an item share most of their text.
+    """
     if shard is None:
         return list(prompts)
     index, count = shard
+    if whole_items:
+        return [prompt for prompt in prompts if int(digest(prompt.item_id, 16), 16) % count == index]
     return [prompt for prompt in prompts if int(prompt.prompt_hash, 16) % count == index]
 
 
@@ -63,13 +72,36 @@ def sample(config: InferenceConfig, shard: tuple[int, int] | None = None) -> Pat
         print(f"{path}: complete already ({len(prompts)} prompts)", file=sys.stderr)
         return path
     reopen(path)  # a shard was lost or deleted since
-    missing = in_prefix_order(take_shard(all_owed, shard))
+    missing = in_prefix_order(take_shard(all_owed, shard, whole_items=config.study is not None))
     print(f"{path}: {len(prompts)} prompts planned, {len(missing)} owed by this process", file=sys.stderr)
     if missing:
         with open_engine(config) as engine:
-            collect(engine, missing, path, config)
+            ask(engine, missing, path, config)
     settle(path, prompts, missing, config)
     return path
+
+
+def ask(engine: Engine, prompts: Sequence[Prompt], path: Path, config: InferenceConfig) -> None:
+    """Collect what is missing. A study's items that do not fit the context window are left out whole, and named.
+
+    Raises PromptsTooLong where a run has no study: its items are short, and one too many is a mistake.
+    """
+    while prompts:
+        try:
+            collect(engine, prompts, path, config)
+            return
+        except PromptsTooLong as error:
+            if config.study is None:
+                raise
+            exclude(path, error.reasons)
+            names = list(dict.fromkeys(prompt.item_id for prompt in error.reasons))
+            print(
+                f"{path}: {len(names)} of {len({prompt.item_id for prompt in prompts})} items are left out, since a "
+                f"prompt of theirs does not fit the context window: {', '.join(names[:5])}"
+                f"{' ...' if len(names) > 5 else ''} (all of them in {EXCLUDED_FOLDER}/)",
+                file=sys.stderr,
+            )
+            prompts = owed(path, prompts, config.sampling.n)
 
 
 def collect(engine: Engine, prompts: Sequence[Prompt], path: Path, config: InferenceConfig) -> None:
@@ -97,8 +129,15 @@ def collect(engine: Engine, prompts: Sequence[Prompt], path: Path, config: Infer
 def settle(path: Path, prompts: Sequence[Prompt], asked: Sequence[Prompt], config: InferenceConfig) -> None:
     """Mark the run complete when nothing is owed; raise ModelError when a prompt asked here got no reply."""
     missing = {prompt.prompt_hash for prompt in owed(path, prompts, config.sampling.n)}
+    excluded = read_excluded(path)
+    if not kept(prompts, excluded):
+        raise ModelError(
+            f"{path}: no item fits the context window, so nothing was asked. Raise engine.max_model_len, or take a "
+            "model with a longer one"
+        )
     if not missing:
-        finish(path, {"n_planned": len(prompts), "n_distinct": len({p.prompt_hash for p in prompts})})
+        left_out = {"n_excluded_items": len(excluded)} if excluded else {}
+        finish(path, {"n_planned": len(prompts), "n_distinct": len({p.prompt_hash for p in prompts}), **left_out})
         return
     unanswered = missing & {prompt.prompt_hash for prompt in asked}
     errors = [c for c in read_completions(path).values() if c.is_error and c.prompt_hash in unanswered]

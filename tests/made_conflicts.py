@@ -1,0 +1,43 @@
+"""Conflicts made up for tests, and sampling configs of the narrator study over them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.config import parse_config
+from benchmarks.narrator import spec
+from benchmarks.narrator.records import Conversation, Turn
+from inference.config import InferenceConfig
+
+NAMES = ("Ann", "Anna", "Bo", "Zoë", "Mr. Long Name")  # one begins another
+
+
+def conflict(key: str, n_speakers: int = 2, n_turns: int = 4, words: str = "It was me who moved it.") -> Conversation:
+    """A conversation of n_turns whose last speaker attacks."""
+    speakers = NAMES[:n_speakers]
+    turns = [Turn(speaker=speakers[i % n_speakers], text=f"{words} ({key} {i})") for i in range(n_turns)]
+    turns[-1] = Turn(speaker=turns[-1].speaker, text=f"You fool, {key}.")
+    return Conversation(
+        conversation_id=key, dataset="made-conflicts", turns=tuple(turns), names={name: name for name in speakers}
+    )
+
+
+def use_conflicts(monkeypatch: pytest.MonkeyPatch, conversations: Sequence[Conversation]) -> None:
+    """These conversations in place of a corpus's."""
+    monkeypatch.setattr(spec, "load_conversations", lambda corpus: list(conversations))
+
+
+def narrator_config(root: Path | str = "runs", model: str = "scripted", **changes: Any) -> InferenceConfig:
+    """A sampling config of the study; its verdict is `answer` unless told otherwise."""
+    section = {"corpus": {"dataset": "pocket-conflicts"}, **changes.pop("narrator", {})}
+    tree = {
+        "name": "made",
+        "model": {"name": model},
+        "narrator": section,
+        "verdict": "answer",
+        "run": {"root": str(root)},
+        **changes,
+    }
+    return parse_config(InferenceConfig, tree, "made.yaml")
