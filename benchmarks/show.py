@@ -7,6 +7,8 @@ from pathlib import Path
 from benchmarks.chat import encode, render_chat
 from benchmarks.checkpoints import ModelConfig, load_tokenizer, resolve
 from benchmarks.errors import DataError
+from benchmarks.narrator import show as narrator_show
+from benchmarks.narrator.corpora import CORPORA
 from benchmarks.records import Condition, Item
 from benchmarks.render import ARMS, render
 from benchmarks.sources import SOURCES, DatasetSpec, load_items
@@ -14,13 +16,18 @@ from benchmarks.templates import ANSWER_ORDERS, TEMPLATE_NAMES, YES_FIRST
 
 
 def main(argv: Sequence[str]) -> None:
-    """Print the prompt(s) of one item as a model will read them: chat template applied, tokens counted."""
+    """Print the prompt(s) of one item as a model will read them: chat template applied, tokens counted.
+
+    The narrator study's corpora have options of their own: `evenhand show pocket-conflicts --help`.
+    """
+    if argv and argv[0] in CORPORA:
+        return narrator_show.main(argv)
     parser = argparse.ArgumentParser(
         prog="evenhand show",
         description=main.__doc__,
         epilog="example: evenhand show pocket --condition c2_incorrect --template matched --form one_token",
     )
-    parser.add_argument("dataset", choices=sorted(SOURCES))
+    parser.add_argument("dataset", choices=sorted([*SOURCES, *CORPORA]))
     parser.add_argument("--item", help="item id; the first item when left out")
     parser.add_argument(
         "--condition", choices=[*Condition], action="append", help="may be repeated; all four when left out"

@@ -1,5 +1,6 @@
 """`make bench`: building the data and scoring verdicts at three sizes, prompt tokens saved by planning together,
-sampling against bare vLLM and transformers, margins against reasoning, training against TRL.
+sampling against bare vLLM and transformers, margins against reasoning, the narrator study's prefixes and conversations
+a second, training against TRL.
 
 Each comparison runs in a process of its own, one after the other, so that none shares memory or threads with another.
 """
@@ -12,6 +13,7 @@ PARTS = (
     "tests.bench.scoring",
     "tests.bench.planning",
     "tests.bench.sampling",
+    "tests.bench.narrator",
     "tests.bench.training",
 )
 
