@@ -190,6 +190,15 @@ def test_vllm_gives_the_probabilities_that_transformers_gives_and_computes_a_pro
         asked = requests(studied, config)
         assert sorted(o.prompt_token_ids for o in outputs) == sorted(asked)
         assert sum(o.num_cached_tokens for o in outputs) >= 0.95 * n_shareable(asked, VLLM["block_size"]) > 0
+        sampling = {"n": 3, "temperature": 1.0, "max_tokens": 8}
+        engine.config = narrator_config(model=str(llama), engine=VLLM, sampling=sampling)  # type: ignore[attr-defined]
+        sampled = list(engine.generate(studied[:4]))
+        assert sorted((c.prompt_hash, c.sample_index) for c in sampled) == sorted(
+            (p.prompt_hash, index) for p in studied[:4] for index in range(3)
+        )
+        assert len({c.text for c in sampled}) > 4
+        assert {c.answer_logprobs for c in sampled} == {None}
+        engine.config = config  # type: ignore[attr-defined]
         tokenizer = AutoTokenizer.from_pretrained(llama)
         words = (tokenizer.decode([token]) for token in range(1000, 5000))
         whole = [word for word in words if word.isalpha() and len(tokenizer.tokenize(word)) == 1]
