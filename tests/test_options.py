@@ -50,7 +50,7 @@ def test_an_option_has_the_probability_of_all_replies_that_count_for_it(options:
     found = option_logprobs(named, readings)
     assert list(found) == list(named)
     for name, option in named.items():
-        # Where every token of the vocabulary goes on to some option, nothing is left to end here but what float32 hides.
+        # Where every token goes on to some option, nothing is left to end here but what float32 hides.
         assert math.exp(found[name]) == pytest.approx(brute[option], rel=1e-6, abs=2.0**-24)
     assert math.fsum(map(math.exp, found.values())) <= 1 + 1e-6
 
