@@ -11,7 +11,7 @@ from benchmarks.pocket import pocket_items
 from benchmarks.provenance import code_state
 from benchmarks.sources import item_set_hash
 
-USAGE = "usage: evenhand build {unified,pocket} ...; `evenhand build unified --help` explains more"
+USAGE = "usage: evenhand build {unified,pocket,narrator} ...; `evenhand build unified --help` explains more"
 
 
 def main(argv: Sequence[str]) -> None:
@@ -23,6 +23,10 @@ def main(argv: Sequence[str]) -> None:
         build_unified(rest)
     elif name == "pocket":
         build_pocket(rest)
+    elif name == "narrator":
+        from benchmarks.narrator.command import main as build_narrator
+
+        build_narrator(rest)
     elif name in ("-h", "--help"):
         print(USAGE)
         raise SystemExit(0)

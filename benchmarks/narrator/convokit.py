@@ -24,11 +24,10 @@ from benchmarks.narrator.utterances import (
     speaker_of,
 )
 from benchmarks.unified.archives import AGAIN
-from benchmarks.unified.raw import array_records, decoded
+from benchmarks.unified.raw import BYTE_ORDER_MARK, array_records, decoded
 from benchmarks.unified.record import Record, shown
 
 META_FIELDS = ("page_title", "page_id", "pair_id", "conversation_has_personal_attack", "annotation_year", "split")
-BLANK_BYTES = b"\xef\xbb\xbf \t\r\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,9 +102,10 @@ def utterance_records(files: DumpFiles) -> Iterator[Record]:
     assert name is not None  # find_dump looked
     where = files.where(name)
     with files.open(name) as file:
-        is_array = file.read(64).lstrip(BLANK_BYTES)[:1] == b"["
+        head = file.read(64)
     with files.open(name) as file:
-        if is_array:
+        if head.removeprefix(BYTE_ORDER_MARK).lstrip().startswith(b"["):
+            file.read(len(BYTE_ORDER_MARK) if head.startswith(BYTE_ORDER_MARK) else 0)
             yield from array_records(file, where)
         else:
             for number, values in parse_lines(decoded(file, where), where):

@@ -56,7 +56,8 @@ def speaker_of(record: Record) -> tuple[str | None, str | None]:
 
 def discussion_of(record: Record) -> str:
     """The id of the conversation that an utterance is of."""
-    return needed_id(record, "root" if "conversation_id" not in record.values else "conversation_id")
+    is_old = "root" in record.values and "conversation_id" not in record.values
+    return needed_id(record, "root" if is_old else "conversation_id")
 
 
 def reply_of(record: Record) -> str | None:

@@ -1,0 +1,88 @@
+"""Made dumps in ConvoKit's layout, old field names and new. Every word in them is invented."""
+
+import json
+import zipfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+Row = dict[str, Any]
+OLD = {"conversation_id": "root", "speaker": "user"}
+
+
+def talk(key: str, *said: tuple[str, str], attack: int | None = -1, **meta: Any) -> list[Row]:
+    """The utterances of a conversation: a section header, then (speaker, text) a minute apart; one is the attack."""
+    rows = [utterance(key, key, said[0][0], f"== {key} ==", 0.0, None, meta={"is_section_header": True})]
+    for place, (speaker, text) in enumerate(said):
+        rows.append(
+            utterance(f"{key}.{place}", key, speaker, text, 60.0 * (place + 1), rows[-1]["id"], meta=dict(meta))
+        )
+    if attack is not None:
+        rows[1:][attack]["meta"]["comment_has_personal_attack"] = True
+    return rows
+
+
+def utterance(
+    key: Any, conversation: Any, speaker: Any, text: Any, timestamp: Any, reply_to: Any, meta: Mapping[str, Any] = {}
+) -> Row:
+    """One utterance with new field names."""
+    flags = {
+        "is_section_header": False,
+        "comment_has_personal_attack": False,
+        "toxicity": 0.1,
+        "parsed": [{"tok": "x"}],
+    }
+    return {
+        "id": key,
+        "conversation_id": conversation,
+        "text": text,
+        "speaker": speaker,
+        "meta": {**flags, **meta},
+        "reply-to": reply_to,
+        "timestamp": timestamp,
+        "vectors": [],
+    }
+
+
+def facts(page: str = "User talk:Made", page_id: Any = 1, *, attack: bool | None = True, **more: Any) -> Row:
+    """A conversation's meta."""
+    return {"page_title": page, "page_id": page_id, "conversation_has_personal_attack": attack, "split": "val", **more}
+
+
+def write_dump(
+    folder: Path,
+    rows: Iterable[Row],
+    metas: Mapping[str, Row],
+    *,
+    old: bool = False,
+    bare: bool = False,
+    speakers: Mapping[str, Any] | None = None,
+) -> Path:
+    """The files of a dump: old takes the old field and file names, bare leaves the objects around meta away."""
+    folder.mkdir(parents=True, exist_ok=True)
+    renamed = ({OLD.get(name, name) if old else name: value for name, value in row.items()} for row in rows)
+    (folder / "utterances.jsonl").write_text("".join(json.dumps(row) + "\n" for row in renamed))
+    wrapped = {key: meta if bare else {"meta": meta, "vectors": []} for key, meta in metas.items()}
+    (folder / "conversations.json").write_text(json.dumps(wrapped))
+    (folder / ("users.json" if old else "speakers.json")).write_text(json.dumps(speakers or {}))
+    for name in ("corpus.json", "index.json"):
+        (folder / name).write_text("{}")
+    return folder
+
+
+def zipped(folder: Path, path: Path, top: str = "") -> Path:
+    """The zip of a folder, under a top folder or not, with what a Mac adds."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted(folder.iterdir()):
+            archive.write(file, f"{top}{file.name}")
+        if top:
+            archive.writestr(f"__MACOSX/{top}utterances.jsonl", b"\0")
+    return path
+
+
+QUARREL = talk("q.1.2", ("Ann", "Why was this moved?"), ("Ben", "See the guideline."), ("Ann", "You fool."))
+CALM = talk("c.1.2", ("Ann", "The caption has the wrong year."), ("Cleo", "Fixed, thanks."), attack=None)
+SMALL: tuple[list[Row], dict[str, Row]] = (
+    [*QUARREL, *CALM],
+    {"q.1.2": facts(pair_id="c.1.2"), "c.1.2": facts(attack=False, pair_id="q.1.2")},
+)
