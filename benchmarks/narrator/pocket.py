@@ -120,7 +120,8 @@ class Quarrel:
         is_answer = {stance, self.stances[said[-1]]} == {"for", "against"}
         called = f"@{self.names[said[-1]]}:" if is_answer and self.happens(P_CALLED) else ""
         begin = self.fresh(lines.ANSWERS) if is_answer and reason and self.happens(P_ANSWER) else ""
-        end = "" if is_short else self.ending(letter, lines.HEATED, lines.CALM, P_CALM)
+        heated = lines.HEATED_ENTRANCE if stance == "aside" else lines.HEATED
+        end = "" if is_short else self.ending(letter, heated, lines.CALM, P_CALM)
         return [called, begin, reason or self.fresh(lines.INSISTING[stance]), end]
 
     def attack(self, core: str) -> Turn:

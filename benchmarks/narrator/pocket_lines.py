@@ -27,7 +27,7 @@ ENTRANCES = {
         "Support.",
         "Good idea.",
         "Yes, please.",
-        "I was about to suggest the same.",
+        "I had the same idea last week.",
         "I am in favour.",
         "That makes sense to me.",
         "About time, too.",
@@ -40,7 +40,7 @@ ENTRANCES = {
         "I do not agree.",
         "I am not convinced.",
         "That would be a step backwards.",
-        "I have put it back for now.",
+        "Not without agreement, please.",
         "No, this was fine as it was.",
         "I see no need for this.",
     ),
@@ -86,7 +86,7 @@ ANSWERS = (
     "With respect, that is not so.",
     "I looked at it again and have not changed my mind.",
     "We are going round in circles.",
-    "This was said above already.",
+    "That argument cuts both ways.",
     "That is one way to read it.",
     "I have to disagree.",
 )
@@ -102,7 +102,7 @@ INSISTING = {
     "against": (
         "I have given my reasons, and they still stand.",
         "There is no agreement here for such a change.",
-        "I have put it back and would ask you to leave it until we are done.",
+        "I would ask you to leave it as it is until we are done.",
         "If you want a change, it is for you to find support for it.",
         "Until I hear something new, my answer is no.",
     ),
@@ -159,7 +159,7 @@ HEATED_ENTRANCE = (
 )
 CALM = (
     "But I am happy to hear other views.",
-    "Thanks for bringing it up, though.",
+    "Thanks for bringing it up.",
     "I can live with a compromise.",
     "No hurry from my side.",
     "Thank you for your work on this page.",

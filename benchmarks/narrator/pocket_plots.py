@@ -4,7 +4,8 @@ A plot is the order of turns before the attack, one letter a turn, letters in th
 attacker is dealt over the places of joining, each equally often, and the plots within each place: so before the attack
 neither the first nor the last to join, nor who spoke last, most or least, is the attacker more often than any other.
 The attack is one turn more for the attacker. That counting turns hardly helps then, either, is because in most plots
-somebody leads by two. One place does tell: the last turn of the whole, which is what the study is about.
+somebody leads by two; counting words does (44 to 48 % in place of 36 %), the attack's own being among them. One
+place tells all: the last turn of the whole, which is what the study is about.
 """
 
 import random
