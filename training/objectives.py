@@ -48,7 +48,7 @@ class Answers:
         return self.totals - self.reference
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Objective:
     """A method as the trainer needs it."""
 
@@ -69,56 +69,25 @@ class Objective:
 
 def objective_of(config: AnyRun) -> Objective:
     """The objective that a config asks for."""
-    weight = config.consistency.weight if config.consistency else 0.0
-    eos = config.examples.loss_on_eos
-    n_tokens = 2 if eos else 1
-    both: Branches = "all" if eos else "none"
+    n_tokens = 2 if config.examples.loss_on_eos else 1
+    both: Branches = "all" if n_tokens == 2 else "none"
+    log2 = math.log(2)
     match config:
         case SFTRun():
-            found = Objective(
-                loss=cross_entropy,
-                branches="right" if eos else "none",
-                needs_reference=False,
-                chance=math.log(2) / n_tokens,
-                slope=1 / 2 / n_tokens,
-            )
+            branches: Branches = "right" if n_tokens == 2 else "none"
+            found = Objective(cross_entropy, branches, False, chance=log2 / n_tokens, slope=1 / 2 / n_tokens)
         case DPORun(beta=beta):
-            found = Objective(
-                loss=lambda a: dpo(a, beta),
-                branches=both,
-                needs_reference=True,
-                chance=math.log(2),
-                slope=beta / 2,
-            )
+            found = Objective(lambda a: dpo(a, beta), both, True, chance=log2, slope=beta / 2)
         case IPORun(beta=beta):
-            found = Objective(
-                loss=lambda a: ipo(a, beta),
-                branches=both,
-                needs_reference=True,
-                chance=1 / (4 * beta**2),
-                slope=1 / beta / n_tokens,
-            )
+            found = Objective(lambda a: ipo(a, beta), both, True, chance=1 / (4 * beta**2), slope=1 / beta / n_tokens)
         case KTORun(beta=beta):
-            found = Objective(
-                loss=lambda a: kto(a, beta), branches=both, needs_reference=True, chance=0.5, slope=beta / 8
-            )
+            found = Objective(lambda a: kto(a, beta), both, True, chance=0.5, slope=beta / 8)
         case SimPORun(beta=beta, gamma=gamma):
-            found = Objective(
-                loss=lambda a: simpo(a, beta, gamma),
-                branches=both,
-                needs_reference=False,
-                chance=math.log1p(math.exp(gamma)),
-                slope=beta / (1 + math.exp(-gamma)) / n_tokens,
-            )
-        case OwnC1Run(target=target):
-            found = Objective(
-                loss=lambda a: own_c1(a, hard=target == "hard"),
-                branches="none",
-                needs_reference=True,
-                chance=math.inf,  # a matter of the base's verdicts: chance_of_own_c1
-                slope=0,
-            )
-    return replace(found, consistency_weight=weight)
+            chance, slope = math.log1p(math.exp(gamma)), beta / (1 + math.exp(-gamma)) / n_tokens
+            found = Objective(lambda a: simpo(a, beta, gamma), both, False, chance=chance, slope=slope)
+        case OwnC1Run(target=target):  # its chance is a matter of the base's verdicts: chance_of_own_c1
+            found = Objective(lambda a: own_c1(a, hard=target == "hard"), "none", True, chance=math.inf, slope=0)
+    return replace(found, consistency_weight=config.consistency.weight if config.consistency else 0.0)
 
 
 def cross_entropy(answers: Answers) -> Tensor:

@@ -63,23 +63,18 @@ def train_verdicts(config: AnyRun, run: OpenRun) -> None:
     """Train with VerdictTrainer: every method, one forward pass a micro-batch."""
     model = model_with_adapter(config, run)
     objective = objective_of(config)
-    pad = run.tokenizer.pad_token_id
     checkpoint_bytes = bytes_of_checkpoint(config, count_trainable(model))
     if processes().is_main_process:
         warn_of_little_room(config, checkpoint_bytes)
-    reference = None
-    if objective.needs_reference and getattr(config, "precompute_reference", True):
-        reference = reference_of([*run.examples, *run.dev], config, model, run.base_facts, pad)
-        if isinstance(config, OwnC1Run):
-            objective = replace(objective, chance=base_chance(config, run.examples, reference))
+    reference = asked_before(config, run, model)
+    if reference and isinstance(config, OwnC1Run):
+        objective = replace(objective, chance=base_chance(config, run.examples, reference))
     bundles = bundles_of(run.examples, config.optimiser.order)
     plan = schedule(bundles, config)
     metrics = MetricsFile(run.path)
     selection = Selection(run.path, config.dev) if config.dev else None
-    items = items_of(plan, bundles, config)
-    guard = DivergenceGuard(
-        run.path, config, objective.chance, slope=objective.slope, n_dev=len(run.dev), items_of=items
-    )
+    healthy = {"slope": objective.slope, "n_dev": len(run.dev), "items_of": items_of(plan, bundles, config)}
+    guard = DivergenceGuard(run.path, config, objective.chance, **healthy)
     # MarkComplete stands behind the guard, which looks at the saved weights first.
     watching = [metrics, GradientCheck(), guard, MarkComplete(run.path), selection or BestByLoss(run.path)]
     trainer = VerdictTrainer(
@@ -90,7 +85,7 @@ def train_verdicts(config: AnyRun, run: OpenRun) -> None:
         plan=plan,
         objective=objective,
         collator=Collator(
-            pad=pad,
+            pad=run.tokenizer.pad_token_id,
             branches=objective.branches,
             reference=reference.answers if reference else None,
             row_tokens=config.optimiser.row_tokens,
@@ -110,8 +105,7 @@ def train_verdicts(config: AnyRun, run: OpenRun) -> None:
             "method": config.method,
             "n_trainable": count_trainable(trainer.model),
             "epochs": round(plan.epochs, 4),
-            **cost(run, plan, bundles, trainer.state.global_step, metrics.seconds),
-            **({"reference_seconds": round(reference.seconds, 1)} if reference else {}),
+            **cost(plan, bundles, trainer.state.global_step, metrics.seconds, reference),
             **chosen(config, selection, best),
         }
         close_training(run, trainer, facts, best=best.folder if best and facts["selected"] == "best" else None)
@@ -127,6 +121,13 @@ def model_with_adapter(config: AnyRun, run: OpenRun) -> Any:
     if config.optimiser.gradient_checkpointing:
         model.enable_input_require_grads()
     return model
+
+
+def asked_before(config: AnyRun, run: OpenRun, model: Any) -> Reference | None:
+    """What the base says of every example, for the methods that need it; None where each step asks for itself."""
+    if not objective_of(config).needs_reference or not getattr(config, "precompute_reference", True):
+        return None
+    return reference_of([*run.examples, *run.dev], config, model, run.base_facts, run.tokenizer.pad_token_id)
 
 
 def base_chance(config: OwnC1Run, examples: Sequence[Example], reference: Reference) -> float:
@@ -155,7 +156,9 @@ def items_of(plan: Schedule, bundles: Sequence[Bundle], config: AnyRun) -> Calla
     return items
 
 
-def cost(run: OpenRun, plan: Schedule, bundles: list[Any], n_steps: int, seconds: float) -> dict[str, Any]:
+def cost(
+    plan: Schedule, bundles: list[Any], n_steps: int, seconds: float, reference: Reference | None
+) -> dict[str, Any]:
     """What the run took: seconds (wall clock), processes, device, peak memory in GiB; tokens of all examples' prompts
     and answers, shared beginnings counted for each.
     """
@@ -165,6 +168,7 @@ def cost(run: OpenRun, plan: Schedule, bundles: list[Any], n_steps: int, seconds
     peak = torch.cuda.max_memory_allocated() if on_gpu else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return {
         "seconds": round(seconds, 1),
+        **({"reference_seconds": round(reference.seconds, 1)} if reference else {}),
         "n_tokens": round(n_tokens * share),
         "n_processes": processes().num_processes,
         "device": torch.cuda.get_device_name() if on_gpu else "cpu",
