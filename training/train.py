@@ -73,7 +73,11 @@ def train_verdicts(config: AnyRun, run: OpenRun) -> None:
     plan = schedule(bundles, config)
     metrics = MetricsFile(run.path)
     selection = Selection(run.path, config.dev) if config.dev else None
-    healthy = {"slope": objective.slope, "n_dev": len(run.dev), "items_of": items_of(plan, bundles, config)}
+    healthy: dict[str, Any] = {
+        "slope": objective.slope,
+        "n_dev": len(run.dev),
+        "items_of": items_of(plan, bundles, config),
+    }
     guard = DivergenceGuard(run.path, config, objective.chance, **healthy)
     # MarkComplete stands behind the guard, which looks at the saved weights first.
     watching = [metrics, GradientCheck(), guard, MarkComplete(run.path), selection or BestByLoss(run.path)]
