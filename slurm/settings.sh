@@ -18,6 +18,8 @@ set -a
 : "${GPU:=gpu:a100}" # as `sinfo -o %G` names it
 : "${EXTRA:=}"       # further sbatch options, for example "--exclude=node07 --mail-type=FAIL"
 
+# key=value words for every training config, for example "optimiser.n_processes=4 optimiser.gradient_accumulation_steps=1"
+: "${TRAIN_OPTIONS:=}"
 : "${MERGE_OPTIONS:=}" # of `evenhand merge`, for example "--onto nf4"
 
 # How several GPUs train together (docs/several-gpus.md): a file of configs/accelerate, such as fsdp-qlora.yaml's path;

@@ -11,15 +11,17 @@ if [ -z "$TRAIN_LAUNCH" ]; then
   if [ "$nodes" -gt 1 ]; then TRAIN_LAUNCH=configs/accelerate/ddp-two-nodes.yaml; fi
 fi
 words=(--config_file "$TRAIN_LAUNCH" --num_processes "$processes" --num_machines "$nodes")
-training=(-m training "$@" run.root="$RUN_ROOT")
+read -ra options <<< "$TRAIN_OPTIONS"
+training=(-m training "$@" "${options[@]}" run.root="$RUN_ROOT")
 if [ "$nodes" -gt 1 ]; then
   first=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
   words+=(--main_process_ip "$first" --main_process_port $((20000 + SLURM_JOB_ID % 20000)))
   # shellcheck disable=SC2016  # each node has a SLURM_NODEID of its own
-  srun --ntasks-per-node=1 bash -c 'exec accelerate launch --machine_rank "$SLURM_NODEID" "$@"' launch \
+  # srun takes no --cpus-per-task from sbatch, and one node that dies must not leave the others waiting.
+  srun --ntasks-per-node=1 --cpus-per-task="$TRAIN_CPUS" --kill-on-bad-exit=1 bash -c 'exec accelerate launch --machine_rank "$SLURM_NODEID" "$@"' launch \
     "${words[@]}" "${training[@]}"
 else
   accelerate launch "${words[@]}" --main_process_port 0 "${training[@]}"
 fi
 # Complete by now, so this only prints where it lies.
-make_note evenhand train "$@" run.root="$RUN_ROOT"
+make_note evenhand train "$@" "${options[@]}" run.root="$RUN_ROOT"

@@ -61,6 +61,33 @@ def test_a_loss_far_above_chance_is_no_judge_without_a_clue_but_too_long_a_step(
     assert kind_and_step(read(losses(0.69, 1.5, 2.0))) == ("collapsed", 30)
 
 
+def test_nothing_is_to_be_learnt_while_the_learning_rate_rises():
+    signs = Signs(config_of(), CHANCE, n_warmup=40)
+    found = [signs.take({"step": step, "loss": 0.7}) for step in range(10, 80, 10)]
+    assert [kind_and_step(ill) for ill in found] == [None] * 6 + [("never learnt", 70)]
+    dev = Signs(config_of(), CHANCE, n_dev=100, n_warmup=40)
+    record = {"eval_loss": 0.7, "eval_accuracy": 0.5}
+    assert [dev.take({"step": step, **record}) is None for step in (30, 69, 70)] == [True, True, False]
+
+
+def test_verdicts_that_are_right_too_often_for_a_coin_are_learning_whatever_a_few_mistakes_cost():
+    n_judged = 30 * 2 * 2
+    config = config_of().optimiser
+    assert config.per_device_batch_size * config.gradient_accumulation_steps == 4
+    for accuracy, expected in ((0.5 + 0.9 / math.sqrt(n_judged), ("never learnt", 30)), (0.65, None)):
+        records = [{"loss": 0.7, "accuracy": accuracy}] * 3
+        assert kind_and_step(read(records)) == expected
+    exploded = [{"loss": 1.5, "accuracy": 0.65}] * 3
+    assert kind_and_step(read(exploded)) == ("collapsed", 30)
+
+
+def test_how_far_under_chance_is_learning_depends_on_how_steep_the_loss_is_there():
+    for slope, expected in ((0.5, ("never learnt", 30)), (0.05, None)):  # 0.04 nats of margin are 0.02, or 0.002
+        signs = Signs(config_of(), CHANCE, slope=slope)
+        found = [signs.take({"step": step, "loss": CHANCE - 0.01}) for step in (10, 20, 30)]
+        assert kind_and_step(found[-1]) == expected
+
+
 def test_a_run_that_recovers_in_time_is_well():
     assert read(losses(0.69, 0.7, 0.5, 0.7, 0.7, 0.5)) is None
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,18 @@ import torch
 
 from tests.test_objectives import BETA, ENDS, VERDICTS, ZEROS, answers, conversation
 from tests.training_runs import tiny_run
-from training.objectives import Answers, cross_entropy, divergence_in_groups, dpo, ipo, kto, objective_of, own_c1, simpo
+from training.objectives import (
+    Answers,
+    chance_of_own_c1,
+    cross_entropy,
+    divergence_in_groups,
+    dpo,
+    ipo,
+    kto,
+    objective_of,
+    own_c1,
+    simpo,
+)
 
 METHODS = ("sft", "dpo", "ipo", "simpo", "kto", "own_c1")
 WHOLE = {"order": "whole_items"}
@@ -63,6 +75,39 @@ def test_chance_is_the_loss_of_a_judge_that_tosses_a_coin_and_stops(method: str,
         assert objective.chance == math.inf, "an aim without labels knows no chance"
     else:
         assert objective.total(tossed).tolist() == pytest.approx([objective.chance] * 4, rel=1e-6)
+
+
+@pytest.mark.parametrize("eos", [False, True], ids=["verdict", "verdict and EOS"])
+@pytest.mark.parametrize("method", [name for name in METHODS if name != "own_c1"])
+def test_the_slope_is_what_a_nat_of_the_margin_takes_off_the_loss_at_chance(method: str, eos: bool) -> None:
+    examples = {"loss_on_eos": eos, "conditions": "c1_and_c2"}
+    objective = objective_of(tiny_run(method, Path("m"), Path("r"), examples=examples, optimiser=WHOLE))
+    coin = [[math.log(0.5)] * 2] * 4
+
+    def loss(gain: float) -> float:
+        """Of judges with that margin, in nats, for the right answer."""
+        verdicts = torch.tensor(coin, dtype=torch.float64).log_softmax(-1)
+        right = answers(coin).right
+        verdicts[torch.arange(4), right] += gain
+        judge = answers(
+            verdicts.log_softmax(-1).tolist(),
+            ZEROS if objective.branches != "none" else None,
+            reference=coin,
+            reference_verdicts=coin,
+        )
+        return objective.total(judge).mean().item()
+
+    assert (loss(-1e-3) - loss(1e-3)) / 2e-3 == pytest.approx(objective.slope, rel=1e-3)
+
+
+@pytest.mark.parametrize("hard", [False, True], ids=["soft", "hard"])
+def test_own_c1_is_spoilt_above_both_a_coin_and_the_base_itself(hard: bool) -> None:
+    for c1, c2, worst in ((3.0, 2.9, "coin"), (0.1, -3.0, "base")):
+        rows = [[c1 / 2, -c1 / 2], [c2 / 2, -c2 / 2]]
+        base = answers(rows, reference_verdicts=rows, groups=[0, 0], anchors=[True, False], right=[0, 0])
+        coin = replace(base, verdicts=torch.zeros_like(base.verdicts))
+        judge = coin if worst == "coin" else base
+        assert chance_of_own_c1(base, hard=hard) == pytest.approx(own_c1(judge, hard=hard).mean().item() + 0.02)
 
 
 def test_preferences_are_refused_between_more_than_two_answers() -> None:

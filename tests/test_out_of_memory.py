@@ -45,8 +45,9 @@ def test_a_step_that_does_not_fit_names_what_to_change(
         "out of memory while training",
         "(1) optimiser.per_device_batch_size=2 optimiser.gradient_accumulation_steps=2 (now 4 and 1): the same effect",
         "(2) optimiser.gradient_checkpointing=true",
-        "(3) quantisation.hold=nf4",
-        "(4) examples.max_prompt_length=",
+        "(3) optimiser.row_tokens=0",
+        "(4) quantisation.hold=nf4",
+        "(5) examples.max_prompt_length=",
         "(now 500; the longest prompt takes ",
     )
     places = [said.find(part) for part in advice]

@@ -161,8 +161,8 @@ def test_both_processes_ask_for_the_reference(trained: Any) -> None:
     one, two = (trained("dpo", kind).folder.parents[1] / "reference" for kind in ("one", "ddp"))
     (alone,), (together,) = ([*folder.iterdir()] for folder in (one, two))
     assert alone.name == together.name
-    shards = sorted(file.name for file in together.iterdir())
-    assert shards == sorted(file.name for file in alone.iterdir())
+    shards = sorted(file.name for file in together.glob("*.jsonl"))
+    assert shards == sorted(file.name for file in alone.glob("*.jsonl"))
     assert len(shards) == 5  # of 8 examples, 28 + 8 in all
     for name in shards:
         assert (alone / name).read_bytes() == (together / name).read_bytes()

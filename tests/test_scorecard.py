@@ -132,7 +132,7 @@ def test_the_lowest_arm_is_one_that_loses_no_accuracy(tmp_path: Path, capsys: py
     assert (rows["yes"]["saturated"], rows["good"]["saturated"]) == (True, False)
     printed = " ".join(capsys.readouterr().out.split())
     # Thresholds 0.3 and 0.9 above the middle let 3 and 9 more items over the line, for true and for false claims.
-    assert "Lowest own-C1 |DDS| at no loss of accuracy: good, 15.0 pp (" in printed
+    assert "Lowest own-C1 |DDS| at no shown loss of accuracy: good, 15.0 pp (" in printed
     assert "by chance), against 45.0 of the base (-30.0" in printed
     assert "Next: same, 45.0 pp (-30.0" in printed
     assert "the lead is shown)" in printed
@@ -140,7 +140,7 @@ def test_the_lowest_arm_is_one_that_loses_no_accuracy(tmp_path: Path, capsys: py
     assert "; yes (saturated)." in printed
     assert "yes* " in printed
     lines = (tmp_path / "out" / "scorecard_arms.md").read_text()
-    assert "Lowest own-C1 |DDS| at no loss of accuracy: good".replace("|", r"\|") in lines
+    assert "Lowest own-C1 |DDS| at no shown loss of accuracy: good".replace("|", r"\|") in lines
 
 
 def test_a_saturated_base_is_no_yardstick(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -105,7 +105,7 @@ def test_an_arm_that_answers_nothing_is_not_the_fairest(tmp_path: Path, capsys: 
     rows = scored(base, f"mute={mute}", sft)
     assert (rows["mute"]["acc_pp"], rows["mute"]["unparsed_rate"]) == (0, 1)
     printed = " ".join(capsys.readouterr().out.split())
-    assert "no loss of accuracy: sft" in printed
+    assert "no shown loss of accuracy: sft" in printed
     assert "mute (100% of its replies cannot be read)" in printed
     rows = scored(base, f"mute={mute}", sft, "--denominator", "answered")
     for figure in ("acc", "mean_abs_dds_own", "change_mean_abs_dds_own", "change_dds_fixed"):

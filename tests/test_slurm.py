@@ -196,7 +196,9 @@ def test_a_run_that_lacks_its_mark_is_completed_before_it_is_scored(cluster, tmp
 def launched(cluster: dict[str, str], tmp_path: Path, **settings: str) -> str:
     """The words that train.sh launches with; srun is a node after the other, scontrol names them."""
     programs = Path(cluster["VENV"]) / "bin"
-    (programs / "srun").write_text('for SLURM_NODEID in 0 1; do export SLURM_NODEID; "${@:2}"; done\n')
+    (programs / "srun").write_text(
+        'while [[ $1 == --* ]]; do shift; done\nfor SLURM_NODEID in 0 1; do export SLURM_NODEID; "$@"; done\n'
+    )
     (programs / "scontrol").write_text("echo node7; echo node8\n")
     for name in ("srun", "scontrol"):
         (programs / name).write_text("#!/usr/bin/env bash\n" + (programs / name).read_text())

@@ -90,7 +90,7 @@ def test_dpo_and_ipo_are_those_of_trl(
     examples = examples_for(config, model)
     trainer = dpo_of_trl(config, model, examples, tmp_path, loss_type=loss, precompute_ref_log_probs=precomputed)
     expected = stock(trainer, config)
-    reference = reference_of(examples, config, trainer.model, {}, 0) if precomputed else None
+    reference = reference_of(examples, config, trainer.model, {}, 0).answers if precomputed else None
     assert_equal(ours(config, trainer.model, examples, tmp_path, reference), expected)
 
 
@@ -99,7 +99,7 @@ def test_the_reference_is_that_of_trl(eos: bool, model: Path, tmp_path: Path) ->
     config = step_of_8("dpo", model, tmp_path, examples={"loss_on_eos": eos})
     examples = examples_for(config, model)
     trainer = dpo_of_trl(config, model, examples, tmp_path, precompute_ref_log_probs=True)
-    reference = reference_of(examples, config, as_trained(trainer.model, config), {}, 0)
+    reference = reference_of(examples, config, as_trained(trainer.model, config), {}, 0).answers
     for row, example in zip(trainer.train_dataset, examples, strict=True):
         of_right, of_wrong = row["ref_chosen_logps"], row["ref_rejected_logps"]
         expected = (of_right, of_wrong) if example.right == 0 else (of_wrong, of_right)

@@ -57,7 +57,7 @@ def message(config: TrainingConfig, what: str, checkpoint_bytes: int | None) -> 
     """What could not be written, how much room there is and is needed, what is kept, and how to go on."""
     path = folder_of(config)
     last = last_checkpoint(path)
-    size = sum(file.stat().st_size for file in last.iterdir()) if last else checkpoint_bytes
+    size = bytes_in(last) if last else checkpoint_bytes
     n_kept = config.run.keep_checkpoints
     takes = (
         f"a checkpoint takes about {shown(size)}, and run.keep_checkpoints={n_kept} needs {n_kept + 1} of them while "
@@ -73,10 +73,15 @@ def message(config: TrainingConfig, what: str, checkpoint_bytes: int | None) -> 
     )
 
 
+def bytes_in(folder: Path) -> int:
+    """How much the files of a folder take, those of its subfolders too: a sharded checkpoint has some."""
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+
+
 def warn_of_little_room(config: TrainingConfig, checkpoint_bytes: int) -> None:
     """Say on stderr when the checkpoints that a run will keep do not fit on its disk."""
     path = folder_of(config)
-    there = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+    there = bytes_in(path)
     n_kept = config.run.keep_checkpoints
     needed = (n_kept + 1) * checkpoint_bytes - there
     if (free := free_bytes(path)) < needed:

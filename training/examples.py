@@ -99,6 +99,12 @@ def make_examples(
     return examples, excluded
 
 
+def anchored(examples: Sequence[Example]) -> list[Example]:
+    """The examples whose group's anchor is among them: the others have nothing to be compared with."""
+    groups = {example.group for example in examples if example.is_anchor}
+    return [example for example in examples if example.group in groups]
+
+
 def verdict_tokens(tokenizer: Any) -> AnswerTokens:
     """The verdicts' tokens. Raises ModelError when one has no token of its own: that alone is trained."""
     try:

@@ -8,6 +8,7 @@ going on.
 import math
 import shutil
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ N_NAMED = 8  # items named in a message
 class DivergenceGuard(TrainerCallback):
     """Stops a run whose log shows that it no longer learns, or whose gradient is no number, before that is applied.
 
-    chance, n_dev: as Signs takes them. items_of: the ids of the items that an optimiser step (from 1) trains on.
+    chance, slope, n_dev: as Signs takes them. items_of: the ids of the items that an optimiser step (from 1) trains on.
     """
 
     def __init__(
@@ -43,20 +44,21 @@ class DivergenceGuard(TrainerCallback):
         config: TrainingConfig,
         chance: float,
         *,
+        slope: float = 0.5,
         n_dev: int = 0,
         items_of: Callable[[int], Sequence[str]] | None = None,
     ) -> None:
         self.path = path
         self.config = config
-        self.chance = chance
-        self.n_dev = n_dev
+        self.signs_after = partial(Signs, config, chance, slope=slope, n_dev=n_dev)
         self.items_of = items_of
-        self.signs = Signs(config, chance, n_dev=n_dev)
+        self.signs = self.signs_after()
         self.n_overflows = 0
 
     def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         """A continued run knows what its log has shown before."""
-        self.signs = Signs(self.config, self.chance, n_dev=self.n_dev)
+        n_warmup = math.ceil(self.config.optimiser.warmup_ratio * state.max_steps)
+        self.signs = self.signs_after(n_warmup=n_warmup)
         for record in state.log_history:
             self.signs.take(record)
 
@@ -137,7 +139,10 @@ def advice(ill: Ill, config: TrainingConfig) -> str:
     longer = f"if it only needs more time, raise guard.patience_steps from {config.guard.patience_steps}"
     match ill.kind:
         case "no number" if wanted.mixed_precision == "fp16":
-            return f"Set optimiser.mixed_precision=bf16: fp16 overflows where bf16 does not. {lower}."
+            return (
+                "Set optimiser.mixed_precision=bf16 and quantisation.compute_dtype=bfloat16: fp16 overflows where bf16 "
+                f"does not. {lower}."
+            )
         case "no number" if ill.step == 1:
             return (
                 "No weight had been changed yet, so it is not the learning rate: look at the base model and these "

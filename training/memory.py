@@ -11,7 +11,7 @@ from training.examples import Example
 from training.sections import CONDITIONS
 
 # What torch says of main memory, and cuBLAS of its workspace, in errors that have no class of their own.
-PHRASES = ("can't allocate memory", "not enough memory", "CUBLAS_STATUS_ALLOC_FAILED")
+PHRASES = ("can't allocate memory", "not enough memory", "CUBLAS_STATUS_ALLOC_FAILED", "CUDA error: out of memory")
 
 
 @contextmanager
@@ -58,6 +58,11 @@ def training_advice(config: TrainingConfig, examples: Sequence[Example]) -> list
         found.append(
             "optimiser.gradient_checkpointing=true: keeps one activation a layer and computes the others twice, for "
             "about a third more time"
+        )
+    if wanted.row_tokens:
+        found.append(
+            "optimiser.row_tokens=0: a row for each prompt; joined ones are shorter together, but eager attention "
+            "takes memory by the square of a row"
         )
     if config.quantisation.hold == "dequantised":
         found.append("quantisation.hold=nf4: the same weights at a quarter of the memory, dequantised in every pass")

@@ -75,8 +75,14 @@ def merge_run(run: Path, wanted: Wanted) -> dict[str, Path]:
     owed = [onto for onto, folder in folders.items() if not is_done(folder)]
     for folder in (folders[onto] for onto in folders if onto not in owed):
         print(f"{folder}: merged and checked already")
-        for check in checks_of(read_json(folder / DONE_FILE)):
+        checks = checks_of(read_json(folder / DONE_FILE))
+        for check in checks:
             print(told(run, check))
+        if checks[0].agreement_rate < wanted.min_agreement:
+            raise ModelError(
+                f"{folder}: was accepted with another --min-agreement than {wanted.min_agreement:g}; delete it to "
+                "merge anew, or ask for less"
+            )
     if owed:
         merge_owed(run, config, owed, wanted)
     return folders

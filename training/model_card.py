@@ -144,7 +144,7 @@ def data_text(facts: Facts) -> str:
         "none was cut."
     )
     if n_dev := facts.trained.get("n_dev"):
-        opening += f" {n_dev:,} more were set aside to choose the checkpoint by."
+        opening += f" {n_dev:,} examples more, of these items too, were set aside to choose the checkpoint by."
     if counts is None:
         return f"{opening} How they spread over datasets is not known: the data has changed since."
     rows = [[name, f"{n:,}", f"{facts.excluded.get(name, 0):,}"] for name, n in sorted(counts.items())]

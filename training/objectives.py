@@ -16,6 +16,7 @@ from torch.nn.functional import logsigmoid
 from training.config import AnyRun, DPORun, IPORun, KTORun, OwnC1Run, SFTRun, SimPORun
 
 Branches = Literal["none", "right", "all"]
+HOVER = 0.02  # nats by which own_c1's loss may lie over the base's own, where that is next to none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +48,7 @@ class Answers:
         return self.totals - self.reference
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Objective:
     """A method as the trainer needs it."""
 
@@ -55,6 +56,7 @@ class Objective:
     branches: Branches  # behind which answers EOS must be scored
     needs_reference: bool
     chance: float  # the loss of a judge that tosses a coin; what a run is compared with that should learn
+    slope: float  # by how much the loss falls there for each nat that the right answer gains on the wrong one
     consistency_weight: float = 0.0
 
     def total(self, answers: Answers) -> Tensor:
@@ -67,31 +69,25 @@ class Objective:
 
 def objective_of(config: AnyRun) -> Objective:
     """The objective that a config asks for."""
-    weight = config.consistency.weight if config.consistency else 0.0
-    eos = config.examples.loss_on_eos
-    both: Branches = "all" if eos else "none"
+    n_tokens = 2 if config.examples.loss_on_eos else 1
+    both: Branches = "all" if n_tokens == 2 else "none"
+    log2 = math.log(2)
     match config:
         case SFTRun():
-            chance = math.log(2) / (2 if eos else 1)
-            found = Objective(
-                loss=cross_entropy, branches="right" if eos else "none", needs_reference=False, chance=chance
-            )
+            branches: Branches = "right" if n_tokens == 2 else "none"
+            found = Objective(cross_entropy, branches, False, chance=log2 / n_tokens, slope=1 / 2 / n_tokens)
         case DPORun(beta=beta):
-            found = Objective(loss=lambda a: dpo(a, beta), branches=both, needs_reference=True, chance=math.log(2))
+            found = Objective(lambda a: dpo(a, beta), both, True, chance=log2, slope=beta / 2)
         case IPORun(beta=beta):
-            found = Objective(
-                loss=lambda a: ipo(a, beta), branches=both, needs_reference=True, chance=1 / (4 * beta**2)
-            )
+            found = Objective(lambda a: ipo(a, beta), both, True, chance=1 / (4 * beta**2), slope=1 / beta / n_tokens)
         case KTORun(beta=beta):
-            found = Objective(loss=lambda a: kto(a, beta), branches=both, needs_reference=True, chance=0.5)
+            found = Objective(lambda a: kto(a, beta), both, True, chance=0.5, slope=beta / 8)
         case SimPORun(beta=beta, gamma=gamma):
-            chance = float(-logsigmoid(torch.tensor(-gamma)))
-            found = Objective(loss=lambda a: simpo(a, beta, gamma), branches=both, needs_reference=False, chance=chance)
-        case OwnC1Run(target=target):
-            found = Objective(
-                loss=lambda a: own_c1(a, hard=target == "hard"), branches="none", needs_reference=True, chance=math.inf
-            )
-    return replace(found, consistency_weight=weight)
+            chance, slope = math.log1p(math.exp(gamma)), beta / (1 + math.exp(-gamma)) / n_tokens
+            found = Objective(lambda a: simpo(a, beta, gamma), both, False, chance=chance, slope=slope)
+        case OwnC1Run(target=target):  # its chance is a matter of the base's verdicts: chance_of_own_c1
+            found = Objective(lambda a: own_c1(a, hard=target == "hard"), "none", True, chance=math.inf, slope=0)
+    return replace(found, consistency_weight=config.consistency.weight if config.consistency else 0.0)
 
 
 def cross_entropy(answers: Answers) -> Tensor:
@@ -150,6 +146,17 @@ def own_c1(answers: Answers, *, hard: bool) -> Tensor:
     policy = answers.verdicts.log_softmax(-1)
     loss: Tensor = (torch.special.xlogy(wanted, wanted) - wanted * policy).sum(-1)
     return loss
+
+
+def chance_of_own_c1(base: Answers, *, hard: bool) -> float:
+    """The loss of own_c1 for a judge that tosses a coin, or for the base as it is, whichever is larger.
+
+    base: what it says of all prompts, as verdicts and as reference_verdicts. A base unsure of its statements is nearly
+    a coin, and one that hardly bends is nearly there already; a judge above both has been spoilt.
+    """
+    coin = replace(base, verdicts=torch.zeros_like(base.verdicts))
+    losses = (own_c1(judge, hard=hard).mean().item() for judge in (coin, base))
+    return max(losses) + HOVER
 
 
 def divergence_in_groups(verdicts: Tensor, groups: Tensor) -> Tensor:

@@ -4,15 +4,18 @@
 and every run with the same base, precision and examples reads it. The base is the trained model with its adapter off.
 """
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 from tqdm import tqdm
 
-from benchmarks.jsonl import read_jsonl, write_jsonl
+from benchmarks.jsonl import read_jsonl, write_json, write_jsonl
 from benchmarks.records import digest
+from benchmarks.rundir import read_json
 from training.batches import Bundle, Collator, LogProbs
 from training.config import TrainingConfig
 from training.examples import Example, by_item
@@ -21,12 +24,21 @@ from training.objectives import Answers, Branches
 from training.run import agreed, processes
 
 REFERENCE_DIR = "reference"
+SECONDS_FILE = "seconds.json"
 SHARD_SIZE = 2048  # examples; a killed pass loses at most one shard a process
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """What the base says, and what it cost to ask."""
+
+    answers: Mapping[Example, LogProbs]
+    seconds: float  # by the clock, in whichever run it was asked; without what a killed pass had taken
 
 
 def reference_of(
     examples: Sequence[Example], config: TrainingConfig, model: Any, base_facts: Mapping[str, Any], pad: int
-) -> dict[Example, LogProbs]:
+) -> Reference:
     """The base's log-probabilities of every example's answers, read from the cache or asked now.
 
     model: base with adapter, on its device and not yet wrapped. base_facts: the base's fingerprint.
@@ -34,8 +46,11 @@ def reference_of(
     folder = config.run.root / REFERENCE_DIR / reference_digest(examples, config, base_facts)
     shards = [examples[start : start + SHARD_SIZE] for start in range(0, len(examples), SHARD_SIZE)]
     state = processes()
-    # What is missing is dealt out, so that no process waits for another's whole share after a kill.
-    missing = agreed([number for number in range(len(shards)) if not shard_file(folder, number).exists()])
+    # What is missing is dealt out, so that no process waits for another's whole share after a kill. Only the first
+    # process looks: on NFS a file that was looked for too early stays absent for a while.
+    numbers = range(len(shards)) if state.is_main_process else ()
+    missing = agreed([number for number in numbers if not shard_file(folder, number).exists()])
+    began = time.monotonic()
     mine = missing[state.process_index :: state.num_processes]
     if mine:
         bar = tqdm(total=sum(len(shards[n]) for n in mine), desc="reference", disable=not state.is_main_process)
@@ -44,11 +59,21 @@ def reference_of(
                 found = ask(shards[number], config, model, pad, bar)
                 write_jsonl(shard_file(folder, number), (log_probs._asdict() for log_probs in found))
     state.wait_for_everyone()
+    if missing and state.is_main_process:
+        note_seconds(folder, time.monotonic() - began)
+    state.wait_for_everyone()
     kept: dict[Example, LogProbs] = {}
     for number, shard in enumerate(shards):
         lines = (LogProbs(tuple(r["verdicts"]), tuple(r["totals"])) for _, r in read_jsonl(shard_file(folder, number)))
         kept.update(zip(shard, lines, strict=True))
-    return kept
+    return Reference(answers=kept, seconds=float(read_json(folder / SECONDS_FILE)["seconds"]))
+
+
+def note_seconds(folder: Path, seconds: float) -> None:
+    """Add to what asking has taken so far."""
+    file = folder / SECONDS_FILE
+    before = float(read_json(file)["seconds"]) if file.exists() else 0.0
+    write_json(file, {"seconds": round(before + seconds, 3)})
 
 
 def shard_file(folder: Path, number: int) -> Path:

@@ -25,9 +25,9 @@ from benchmarks.errors import ConfigError
 from benchmarks.jsonl import sync_folder, write_json, write_jsonl
 from benchmarks.rundir import finish, is_done, open_run, run_path
 from benchmarks.sources import item_set_hash, load_items, published_among, refuse_leaks
-from training.config import TrainingConfig
+from training.config import OwnC1Run, TrainingConfig
 from training.dev import without_dev
-from training.examples import Example, make_examples, set_padding
+from training.examples import Example, anchored, make_examples, set_padding
 
 ADAPTER_DIR = "adapter"
 ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors")
@@ -80,6 +80,8 @@ def open_training(config: TrainingConfig) -> OpenRun:
     kept, held = without_dev(items, config.dev)
     examples, excluded = make_examples(kept, config, tokenizer)
     dev, dev_excluded = make_examples(held, config, tokenizer) if held else ([], [])
+    if isinstance(config, OwnC1Run):  # what has lost its C1 prompt to its length has nothing to be drawn to
+        examples, dev = anchored(examples), anchored(dev)
     n_excluded = len(excluded) + len(dev_excluded)
     path = folder_of(config)
     if not is_done(path):

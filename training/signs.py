@@ -31,17 +31,25 @@ class Ill:
 class Signs:
     """Reads the log's records one after the other.
 
-    chance: the loss of a judge that tosses a coin; inf where the loss knows no such judge. n_dev: prompts of the dev
-    split, 0 without one.
+    chance: the loss of a judge that tosses a coin; inf where that is not known. slope: by how much the loss falls there
+    for each nat by which the right answer gains on the wrong one. n_dev: prompts of the dev split, 0 without one.
+    n_warmup: steps in which the learning rate rises, and in which nothing is to be learnt yet.
     """
 
-    def __init__(self, config: TrainingConfig, chance: float, *, n_dev: int = 0) -> None:
+    def __init__(
+        self, config: TrainingConfig, chance: float, *, slope: float = 0.5, n_dev: int = 0, n_warmup: int = 0
+    ) -> None:
         self.settings = config.guard
+        self.first_step = config.guard.patience_steps + n_warmup  # nothing is called unlearnt before
+        self.wanted = chance - slope * config.guard.chance_margin
+        batch = config.optimiser.per_device_batch_size * config.optimiser.gradient_accumulation_steps
+        self.n_judged = config.guard.patience_steps * batch * config.optimiser.n_processes
         self.fp16 = config.optimiser.mixed_precision == "fp16"  # gradients may overflow: its scaler leaves the step out
         self.clipped_at = config.optimiser.max_grad_norm
         self.chance = chance
         self.n_dev = n_dev
-        self.losses: deque[tuple[int, float]] = deque()  # steps and losses logged within the last patience_steps
+        # Steps, losses and accuracies logged within the last patience_steps.
+        self.losses: deque[tuple[int, float, float | None]] = deque()
         self.was_good = False
         self.dev_was_good = False
         self.norms: deque[float] = deque(maxlen=N_NORMS)
@@ -57,26 +65,31 @@ class Signs:
         if "eval_loss" in record:
             return self.dev(step, record["eval_loss"], record["eval_accuracy"])
         if "loss" in record:
-            return self.loss(step, record["loss"]) or self.norm(step, record.get("grad_norm", math.nan))
+            return self.loss(step, record["loss"], record.get("accuracy")) or self.norm(
+                step, record.get("grad_norm", math.nan)
+            )
         return None
 
-    def loss(self, step: int, loss: float) -> Ill | None:
+    def loss(self, step: int, loss: float, accuracy: float | None = None) -> Ill | None:
         """Whether the mean loss of the last patience_steps is no better than chance, nor that of their last quarter.
 
         Means, because single batches of a dozen examples are often lucky. The last quarter, because a run that has
         just begun to learn is to go on. A loss over twice chance counts as that, so that a bad start is soon forgotten.
+        Verdicts right more often than a coin are learning too: the loss of a few sure mistakes can hide it.
         """
-        patience, wanted = self.settings.patience_steps, self.chance - self.settings.chance_margin
-        self.losses.append((step, loss))
+        patience = self.settings.patience_steps
+        self.losses.append((step, loss, accuracy))
         while self.losses[0][0] <= step - patience:
             self.losses.popleft()
-        mean = fmean(min(value, 2 * self.chance) for _, value in self.losses)
-        recent = fmean(value for at, value in self.losses if at > step - patience / 4)
-        if step < patience or min(mean, recent) < wanted:
-            self.was_good |= mean < wanted and step >= patience / 2
+        mean = fmean(min(value, 2 * self.chance) for _, value, _ in self.losses)
+        recent = fmean(value for at, value, _ in self.losses if at > step - patience / 4)
+        exploded = recent > EXPLODED * self.chance
+        judged = [right for *_, right in self.losses if right is not None]
+        is_no_coin = bool(judged) and fmean(judged) > above_luck(self.n_judged)
+        if step < self.first_step or min(mean, recent) < self.wanted or (is_no_coin and not exploded):
+            self.was_good |= mean < self.wanted and step >= patience / 2
             return None
         what = f"for {patience} steps the mean loss has been at chance ({self.chance:.3f}) or above, now {recent:.3f}"
-        exploded = recent > EXPLODED * self.chance
         return Ill(kind="collapsed" if self.was_good or exploded else "never learnt", step=step, what=what)
 
     def norm(self, step: int, norm: float) -> Ill | None:
@@ -103,16 +116,20 @@ class Signs:
 
     def dev(self, step: int, loss: float, accuracy: float) -> Ill | None:
         """Whether the dev items have never been judged better than by a coin, however low the training loss."""
-        by_luck = 0.5 + 1 / math.sqrt(self.n_dev) if self.n_dev else 0.5  # two standard errors above a coin
-        if loss < self.chance - self.settings.chance_margin or accuracy > by_luck:
+        if loss < self.wanted or accuracy > above_luck(self.n_dev):
             self.dev_was_good = True
-        if self.dev_was_good or step < self.settings.patience_steps:
+        if self.dev_was_good or step < self.first_step:
             return None
         what = (
             f"after {step} steps the dev items are judged no better than by a coin (loss {loss:.3f}, chance "
             f"{self.chance:.3f}; accuracy {accuracy:.2f})"
         )
         return Ill(kind="only memorised", step=step, what=what)
+
+
+def above_luck(n: int) -> float:
+    """The accuracy two standard errors above a coin's, over n verdicts."""
+    return 0.5 + (1 / math.sqrt(n) if n else 0.0)
 
 
 NAMES = {"loss": "loss", "eval_loss": "dev loss", "grad_norm": "gradients' norm"}

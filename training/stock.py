@@ -80,7 +80,8 @@ def in_order(config: SFTRun | DPORun, run: OpenRun) -> list[Example]:
 
 def callbacks(config: SFTRun | DPORun, run: OpenRun) -> list[Any]:
     """What watches a run."""
-    guard = DivergenceGuard(run.path, config, objective_of(config).chance)
+    objective = objective_of(config)
+    guard = DivergenceGuard(run.path, config, objective.chance, slope=objective.slope)
     return [MetricsFile(run.path), GradientCheck(), guard, MarkComplete(run.path), BestByLoss(run.path)]
 
 

@@ -2,6 +2,7 @@
 
 import resource
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,14 @@ from benchmarks.errors import DataError
 from training.arguments import training_arguments
 from training.batches import Bundle, Collator, Schedule, bundles_of, schedule
 from training.callbacks import GradientCheck, MarkComplete, MetricsFile, ProgressBar
-from training.config import AnyRun, DPORun, SFTRun
+from training.config import AnyRun, DPORun, OwnC1Run, SFTRun
 from training.disk import bytes_of_checkpoint, told_when_full, warn_of_little_room
+from training.examples import Example
 from training.guard import DivergenceGuard, refuse_diverged
 from training.memory import told_when_out_of_memory
-from training.objectives import objective_of
+from training.objectives import Answers, chance_of_own_c1, objective_of
 from training.qlora import count_trainable, load_base, lora_config, set_adapter_dtype
-from training.reference import reference_of
+from training.reference import Reference, reference_of
 from training.run import (
     CHECKPOINTS_DIR,
     OpenRun,
@@ -61,19 +63,22 @@ def train_verdicts(config: AnyRun, run: OpenRun) -> None:
     """Train with VerdictTrainer: every method, one forward pass a micro-batch."""
     model = model_with_adapter(config, run)
     objective = objective_of(config)
-    pad = run.tokenizer.pad_token_id
     checkpoint_bytes = bytes_of_checkpoint(config, count_trainable(model))
     if processes().is_main_process:
         warn_of_little_room(config, checkpoint_bytes)
-    reference = None
-    if objective.needs_reference and getattr(config, "precompute_reference", True):
-        reference = reference_of([*run.examples, *run.dev], config, model, run.base_facts, pad)
+    reference = asked_before(config, run, model)
+    if reference and isinstance(config, OwnC1Run):
+        objective = replace(objective, chance=base_chance(config, run.examples, reference))
     bundles = bundles_of(run.examples, config.optimiser.order)
     plan = schedule(bundles, config)
     metrics = MetricsFile(run.path)
     selection = Selection(run.path, config.dev) if config.dev else None
-    items = items_of(plan, bundles, config)
-    guard = DivergenceGuard(run.path, config, objective.chance, n_dev=len(run.dev), items_of=items)
+    healthy: dict[str, Any] = {
+        "slope": objective.slope,
+        "n_dev": len(run.dev),
+        "items_of": items_of(plan, bundles, config),
+    }
+    guard = DivergenceGuard(run.path, config, objective.chance, **healthy)
     # MarkComplete stands behind the guard, which looks at the saved weights first.
     watching = [metrics, GradientCheck(), guard, MarkComplete(run.path), selection or BestByLoss(run.path)]
     trainer = VerdictTrainer(
@@ -84,7 +89,10 @@ def train_verdicts(config: AnyRun, run: OpenRun) -> None:
         plan=plan,
         objective=objective,
         collator=Collator(
-            pad=pad, branches=objective.branches, reference=reference, row_tokens=config.optimiser.row_tokens
+            pad=run.tokenizer.pad_token_id,
+            branches=objective.branches,
+            reference=reference.answers if reference else None,
+            row_tokens=config.optimiser.row_tokens,
         ),
         processing_class=run.tokenizer,
         callbacks=watching,
@@ -101,7 +109,7 @@ def train_verdicts(config: AnyRun, run: OpenRun) -> None:
             "method": config.method,
             "n_trainable": count_trainable(trainer.model),
             "epochs": round(plan.epochs, 4),
-            **cost(run, plan, bundles, trainer.state.global_step, metrics.seconds),
+            **cost(plan, bundles, trainer.state.global_step, metrics.seconds, reference),
             **chosen(config, selection, best),
         }
         close_training(run, trainer, facts, best=best.folder if best and facts["selected"] == "best" else None)
@@ -119,6 +127,28 @@ def model_with_adapter(config: AnyRun, run: OpenRun) -> Any:
     return model
 
 
+def asked_before(config: AnyRun, run: OpenRun, model: Any) -> Reference | None:
+    """What the base says of every example, for the methods that need it; None where each step asks for itself."""
+    if not objective_of(config).needs_reference or not getattr(config, "precompute_reference", True):
+        return None
+    return reference_of([*run.examples, *run.dev], config, model, run.base_facts, run.tokenizer.pad_token_id)
+
+
+def base_chance(config: OwnC1Run, examples: Sequence[Example], reference: Reference) -> float:
+    """The loss that an own_c1 run is not to end above, from what the base says of its examples."""
+    groups = {group: number for number, group in enumerate(dict.fromkeys(e.group for e in examples))}
+    verdicts = torch.tensor([reference.answers[example].verdicts for example in examples])
+    base = Answers(
+        verdicts=verdicts,
+        ends=None,
+        right=torch.tensor([example.right for example in examples]),
+        groups=torch.tensor([groups[example.group] for example in examples]),
+        anchors=torch.tensor([example.is_anchor for example in examples]),
+        reference_verdicts=verdicts,
+    )
+    return chance_of_own_c1(base, hard=config.target == "hard")
+
+
 def items_of(plan: Schedule, bundles: Sequence[Bundle], config: AnyRun) -> Callable[[int], list[str]]:
     """Optimiser step, counted from 1 → the ids of the items that it trains on."""
     n_micro = config.optimiser.gradient_accumulation_steps * config.optimiser.n_processes
@@ -130,14 +160,19 @@ def items_of(plan: Schedule, bundles: Sequence[Bundle], config: AnyRun) -> Calla
     return items
 
 
-def cost(run: OpenRun, plan: Schedule, bundles: list[Any], n_steps: int, seconds: float) -> dict[str, Any]:
-    """What the run took: seconds (wall clock), tokens read and written, processes, device, peak memory in GiB."""
+def cost(
+    plan: Schedule, bundles: list[Any], n_steps: int, seconds: float, reference: Reference | None
+) -> dict[str, Any]:
+    """What the run took: seconds (wall clock), processes, device, peak memory in GiB; tokens of all examples' prompts
+    and answers, shared beginnings counted for each.
+    """
     share = n_steps / plan.n_steps  # below 1 for a run stopped early
     n_tokens = sum(e.n_tokens for batch in plan.micro_batches for index in batch for e in bundles[index])
     on_gpu = torch.cuda.is_available()
     peak = torch.cuda.max_memory_allocated() if on_gpu else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return {
         "seconds": round(seconds, 1),
+        **({"reference_seconds": round(reference.seconds, 1)} if reference else {}),
         "n_tokens": round(n_tokens * share),
         "n_processes": processes().num_processes,
         "device": torch.cuda.get_device_name() if on_gpu else "cpu",

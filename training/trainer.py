@@ -15,6 +15,7 @@ from training.dev import dev_measures
 from training.dropout import quicken_dropout
 from training.forward import answers_of
 from training.objectives import Answers, Objective, picked
+from training.run import agreed
 
 
 class VerdictTrainer(Trainer):
@@ -123,7 +124,8 @@ class VerdictTrainer(Trainer):
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
         """Measure the dev items, the same in every process, and tell the callbacks."""
         assert self.eval_dataset is not None
-        measures = dev_measures(self.model_wrapped, self.unwrapped(self.model_wrapped), self.eval_dataset, self)
+        # The first process's, in all: of floats that differ by a bit each would decide for itself to save or to stop.
+        measures = agreed(dev_measures(self.model_wrapped, self.unwrapped(self.model_wrapped), self.eval_dataset, self))
         self.log(measures)
         self.control: TrainerControl = self.callback_handler.on_evaluate(self.args, self.state, self.control, measures)
         return measures

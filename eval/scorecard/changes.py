@@ -162,10 +162,13 @@ def numbers(summary: Summary, arrays: Sequence[FloatArray]) -> dict[str, float |
     p = draws_p(rise, null[:, 1] - null[:, 0])
     low, high = ends or (None, None)
     change_low, change_high = change_ends or (None, None)
+    if is_folded and low is not None and high is not None:
+        # A pivotal interval of what noise has raised may lie wholly below it, and below 0.
+        low, high = max(0.0, min(low, level)), max(high, level)
     return {
         "against_pp": known(value[0]),
         "arm_pp": known(value[1]),
-        "arm_ci_low_pp": max(0.0, low) if is_folded and low is not None else low,
+        "arm_ci_low_pp": low,
         "arm_ci_high_pp": high,
         "change_pp": None if np.isnan(rise) else rise,
         "change_ci_low_pp": change_low,

@@ -19,8 +19,8 @@ class Cost:
     training_run: str | None = None
     device: str | None = None  # "cpu", or the GPU's name
     n_processes: int | None = None
-    seconds: float | None = None  # by the clock, from the first step to the last
-    n_tokens: int | None = None  # that went through the model
+    seconds: float | None = None  # by the clock: asking the base for its reference, then the first step to the last
+    n_tokens: int | None = None  # of the examples trained on, prompts and answers
     peak_memory_gib: float | None = None
     unknown_because: str | None = None  # why a trained arm has no cost here
 
@@ -54,6 +54,8 @@ def cost_of(run: JudgedRun) -> Cost:
         raise DataError(f"{file}: device is {device!r}; it must be 'cpu' or a GPU's name")
     seconds, n_processes = number(facts, "seconds", file), number(facts, "n_processes", file)
     n_tokens = number(facts, "n_tokens", file)
+    if seconds is not None:
+        seconds += number(facts, "reference_seconds", file) or 0.0  # none where no reference was asked before
     return Cost(
         training_run=file.parent.name,
         device=device,

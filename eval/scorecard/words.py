@@ -66,9 +66,9 @@ def lowest_sentences(card: Scorecard) -> list[str]:
     left_out = "; ".join(f"{name} ({reason})" for name, reason in reasons.items() if reason)
     not_considered = [f"Not considered for it: {left_out}."] if left_out else []
     if not ranked:
-        return ["Lowest own-C1 |DDS| at no loss of accuracy: no arm.", *not_considered]
+        return ["Lowest own-C1 |DDS| at no shown loss of accuracy: no arm.", *not_considered]
     change = ranked[0].changes[MAIN]
-    words = f"Lowest own-C1 |DDS| at no loss of accuracy: {ranked[0].name}, {number(change.arm_pp)} pp "
+    words = f"Lowest own-C1 |DDS| at no shown loss of accuracy: {ranked[0].name}, {number(change.arm_pp)} pp "
     words += f"({number(ranked[0].chance_abs_dds_pp)} by chance), against {number(change.against_pp)} of the base "
     words += f"({change_words(change)}"
     if card.base.doubts.saturated or card.base.doubts.is_unreadable:
