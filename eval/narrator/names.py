@@ -1,0 +1,126 @@
+"""A prompt's options as names that are looked for in replies."""
+
+import re
+import unicodedata
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from benchmarks.narrator.prompts import ME
+from eval.narrator.spelling import bare, plain, stands_alone, unmarked
+
+# Words that sentences are made of. A speaker called like one is found where the name stands alone, never in prose.
+WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        i me my mine myself you your he him his she her it its we us our they them their this that these those who whose
+        a an the yes no not none nobody both neither either one all some any and or but if so as at by for from in of on
+        to with is are was were be been has have had do does did will would can could may might must shall should there
+        here what when where why how
+        """,
+    )
+)
+DENIED = re.compile(
+    r"(?:\bnot(?! only\b)|n't|\bnever|\bneither|\bnor|\brather than|\binstead of)\s+(?:\w+\s+){0,2}[*_`\"']*\Z", re.I
+)
+
+LOOK_BACK = 80  # characters in which a denial stands
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A place in a text where an option is named; several choices where names cannot be told apart there."""
+
+    start: int
+    end: int
+    choices: tuple[str, ...]
+    is_exact: bool  # letter by letter; at the start of a sentence but for a capital there
+
+
+class Names:
+    """The options of one prompt. designed: options that are words on purpose (Me; Yes and No in detection)."""
+
+    def __init__(self, options: tuple[str, ...], designed: Collection[str]) -> None:
+        self.options = options
+        self.forms = {option: plain(option) for option in options if plain(option)}
+        self.by_length = sorted(self.forms, key=lambda option: -len(self.forms[option]))
+        self.function_words = {o for o, form in self.forms.items() if form.casefold() in WORDS and o not in designed}
+        # "?" is a name, and the end of half of all sentences.
+        self.marks = {o for o, form in self.forms.items() if not any(map(is_letter_or_symbol, form))}
+
+    def whole(self, text: str) -> tuple[str, ...]:
+        """The options that a text is, by itself or but for markup, stops and case; the closest spelling decides."""
+        for shape in (plain, unmarked, bare):
+            spelled = shape(plain(text))
+            for same in (str, str.casefold):
+                if not spelled:
+                    continue
+                if found := [o for o, form in self.forms.items() if same(form) == same(spelled)]:
+                    return tuple(found)
+        spelled = bare(plain(text))
+        for same in (str, str.casefold):
+            if spelled and (found := [o for o, form in self.forms.items() if same(bare(form)) == same(spelled)]):
+                return tuple(found)
+        return ()
+
+    def has(self, text: str) -> bool:
+        """Whether a text is an option by itself."""
+        return bool(self.whole(text))
+
+    def at_start(self, text: str) -> Mention | None:
+        """The longest option that a text begins with, as written before any case; None where it begins with none."""
+        for is_exact in (True, False):
+            for option in self.by_length:
+                form = self.forms[option]
+                piece = text[: len(form)]
+                same = piece == form if is_exact else piece.casefold() == form.casefold()
+                if same and stands_alone(text, 0, len(form)):
+                    choices = tuple(o for o, other in self.forms.items() if other == form)
+                    if not is_exact:
+                        choices = tuple(o for o, other in self.forms.items() if other.casefold() == form.casefold())
+                    return Mention(0, len(form), choices, is_exact or piece == form[:1].upper() + form[1:])
+        return None
+
+    def mentions(self, text: str) -> list[Mention]:
+        """Where sentences name options, from left to right, the longest name at each place; denied ones left out."""
+        found = [
+            Mention(start, start + len(form), (option,), text.startswith(form, start))
+            for option, form in self.forms.items()
+            if option not in self.function_words and option not in self.marks
+            for start in places(text, form, any_case=not form.isalpha())
+            if stands_alone(text, start, start + len(form))
+        ]
+        kept: list[Mention] = []
+        for mention in sorted(found, key=lambda m: (m.start, -m.end, not m.is_exact)):
+            last = kept[-1] if kept else None
+            if last is None or mention.start >= last.end:
+                kept.append(mention)
+            elif (mention.start, mention.end, mention.is_exact) == (last.start, last.end, last.is_exact):
+                kept[-1] = replace(last, choices=(*last.choices, *mention.choices))
+        return [
+            mention for mention in kept if not DENIED.search(text[max(0, mention.start - LOOK_BACK) : mention.start])
+        ]
+
+    def counts_in_sentences(self, mention: Mention) -> bool:
+        """Whether a name that a sentence begins with is meant as one; "me" before other words is the judge itself."""
+        return not self.is_word(mention) and (mention.is_exact or ME not in mention.choices)
+
+    def is_word(self, mention: Mention) -> bool:
+        """Whether a mention could be a mere word or a mark of punctuation."""
+        return any(choice in self.function_words or choice in self.marks for choice in mention.choices)
+
+    def is_extended(self, text: str) -> bool:
+        """Whether a text ends with an option that another option begins with: cut off, it could have been either."""
+        end = bare(plain(text)).casefold()
+        forms = [form.casefold() for form in self.forms.values()]
+        return any(end.endswith(form) and other != form and other.startswith(form) for form in forms for other in forms)
+
+
+def places(text: str, form: str, *, any_case: bool) -> list[int]:
+    """Where a form occurs in a text."""
+    return [found.start() for found in re.finditer(re.escape(form), text, re.IGNORECASE if any_case else 0)]
+
+
+def is_letter_or_symbol(character: str) -> bool:
+    """Whether a character makes a name one that can be found in prose: a letter, digit or emoji."""
+    return character.isalnum() or unicodedata.category(character) == "So"
