@@ -1,6 +1,6 @@
 """A finished sampling run on disk → verdicts. The only place where eval reads a run directory."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,7 +53,7 @@ def load_run(path: Path, parser: str = "strict") -> JudgedRun:
         raise DataError(f"{path / CONFIG_FILE}: has no '{lacking[0]}', so it is not the config of a sampling run")
     n_samples = int(config["sampling"].get("n", 1))
     completions = read_completions(path)
-    refuse_unfinished(path, plan, completions, n_samples)
+    refuse_unfinished(path, {planned.prompt_hash for planned in plan}, completions, n_samples)
     reading = Reading(config["verdict"], parser if config["verdict"] == "reason" else None)
     verdicts = judge_all(plan, completions, n_samples, reading)
     return JudgedRun(
@@ -71,10 +71,12 @@ def load_run(path: Path, parser: str = "strict") -> JudgedRun:
 
 
 def refuse_unfinished(
-    path: Path, plan: Sequence[Planned], completions: Mapping[tuple[str, int], Completion], n_samples: int
+    path: Path, hashes: Collection[str], completions: Mapping[tuple[str, int], Completion], n_samples: int
 ) -> None:
-    """Raises DataError when a planned prompt lacks a completion: a score over part of the items is another score."""
-    hashes = {planned.prompt_hash for planned in plan}
+    """Raises DataError when a planned prompt lacks a completion: a score over part of the items is another score.
+
+    hashes: of the planned prompts, each once.
+    """
     if not hashes:
         raise DataError(f"{path}: its plan is empty, so there is nothing to score")
     n_missing = sum(any((h, k) not in completions for k in range(n_samples)) for h in hashes)

@@ -1,0 +1,101 @@
+"""Everything that is computed of some runs of the narrator study, each apart and all together."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from eval.narrator.agreement import Agreement, agreements
+from eval.narrator.conditioned import Conditioned, conditioned
+from eval.narrator.definitions import DEFAULT, Definitions
+from eval.narrator.flips import Flips, all_flips
+from eval.narrator.judged import NarratorRun
+from eval.narrator.measures import Effect, by_setting, effects, effects_by_size
+from eval.narrator.states import StateRates, state_rates
+
+POOLED = "all models"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyResults:
+    """The measures of some runs. Rows of POOLED are over conversation × model, as in the paper's Tables 2 and 4."""
+
+    runs: tuple[NarratorRun, ...]
+    definitions: Definitions
+    not_pooled: str  # why there are no pooled rows; "" where there are, or where there is a single run
+    effects: tuple[Effect, ...]
+    sizes: tuple[Effect, ...]
+    flips: tuple[Flips, ...]
+    conditioned: tuple[Conditioned, ...]
+    states: tuple[StateRates, ...]
+    agreements: tuple[Agreement, ...]  # of sampled and exact runs of one model
+
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """Whose rows there are: every run, then all together where they are pooled."""
+        return tuple(dict.fromkeys(effect.judge for effect in self.effects))
+
+    @property
+    def main_judge(self) -> str:
+        """Whose rows Table 2 and the figures show: all together, else the first run."""
+        return POOLED if POOLED in self.judges else self.judges[0]
+
+    def as_dict(self) -> dict[str, Any]:
+        """What narrator.json holds."""
+        return {
+            "definitions": asdict(self.definitions),
+            "runs": [run_facts(run) for run in self.runs],
+            "not_pooled": self.not_pooled,
+            "effects": [row.as_dict() for row in self.effects],
+            "sizes": [row.as_dict() for row in self.sizes],
+            "flips": [row.as_dict() for row in self.flips],
+            "conditioned": [row.as_dict() for row in self.conditioned],
+            "states": [row.as_dict() for row in self.states],
+            "agreements": [row.as_dict() for row in self.agreements],
+        }
+
+
+def run_facts(run: NarratorRun) -> dict[str, Any]:
+    """What there is to know of a run beside its measures."""
+    return {
+        "judge": run.judge,
+        "model": run.model,
+        "run": run.path.name,
+        "verdict": run.verdict,
+        "n_samples": run.n_samples,
+        "temperature": run.temperature,
+        "n_conversations": len({judgment.conversation for judgment in run.judgments}),
+        "n_prompts": len(run.judgments),
+        "excluded": dict(run.excluded),
+    }
+
+
+def study(runs: Sequence[NarratorRun], definitions: Definitions = DEFAULT) -> StudyResults:
+    """All measures of some runs."""
+    why_not = "" if len(runs) == 1 else reason_not_to_pool(runs)
+    judged = {run.judge: run.judgments for run in runs}
+    if len(runs) > 1 and not why_not:
+        judged[POOLED] = tuple(judgment for run in runs for judgment in run.judgments)
+    return StudyResults(
+        runs=tuple(runs),
+        definitions=definitions,
+        not_pooled=why_not,
+        effects=tuple(row for judge, js in judged.items() for row in effects(judge, js, definitions)),
+        sizes=tuple(row for judge, js in judged.items() for row in effects_by_size(judge, js, definitions)),
+        flips=tuple(row for judge, js in judged.items() for row in all_flips(judge, js, definitions)),
+        conditioned=tuple(row for judge, js in judged.items() for row in conditioned(judge, js, definitions)),
+        states=tuple(row for judge, js in judged.items() for row in state_rates(judge, js)),
+        agreements=tuple(agreements(runs, definitions)),
+    )
+
+
+def reason_not_to_pool(runs: Sequence[NarratorRun]) -> str:
+    """Why the runs are not averaged, or "" where they are of different models, asked alike and about the same."""
+    if len({run.model for run in runs}) < len(runs):
+        return "a model is among them twice"
+    if len({run.verdict for run in runs}) > 1:
+        return "some were sampled and some read exactly"
+    if len({frozenset(j.conversation for j in run.judgments) for run in runs}) > 1:
+        return "they are not over the same conversations"
+    if len({frozenset(by_setting(run.judgments)) for run in runs}) > 1:
+        return "they were not asked the same tasks, visibilities and option orders"
+    return ""
