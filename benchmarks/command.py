@@ -19,6 +19,7 @@ VERBS: dict[str, tuple[str, str, str]] = {
     "compare": ("eval.__main__", "compare_main", "before and after: changes with paired intervals, and a report"),
     "calibrate": ("eval.calibrate_command", "main", "a threshold per framing: the mitigation that needs no training"),
     "scorecard": ("eval.scorecard.command", "main", "a base and its arms, one row each: |DDS|, accuracy, r/AIO, cost"),
+    "narrator": ("eval.narrator.command", "main", "who is called Me: what perspective does to blame, of narrator runs"),
     "report": ("eval.__main__", "report_main", "report.html of one run or several"),
     "demo": (
         "benchmarks.demo",

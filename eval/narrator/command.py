@@ -1,0 +1,88 @@
+"""`evenhand narrator RUN...`: what the judges of the narrator study do when a speaker is called Me."""
+
+import argparse
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.jsonl import write_json
+from eval.narrator.definitions import DEFAULT, Definitions
+from eval.narrator.judged import load_narrator_runs
+from eval.narrator.printed import study_text
+from eval.narrator.study import StudyResults, study
+from eval.narrator.tables import narrator_tables
+from eval.narrator.words import headline
+from eval.table import write_tables
+
+WIDTH = 118
+
+
+def main(argv: Sequence[str]) -> None:
+    """`evenhand narrator`: print Table 2, flips, FAR and states; write narrator.json, the tables and the figures."""
+    options = narrator_options(argv)
+    definitions = Definitions(
+        denominator=options.denominator,
+        majority=options.majority,
+        ties=options.ties,
+        weights=options.weights,
+        clusters=options.clusters,
+        detected_by=options.detected_by,
+        fewest_conversations=options.fewest,
+    )
+    found = study(load_narrator_runs(options.runs), definitions)
+    out = options.out or options.runs[-1] / "narrator"
+    files = write_study(found, out)
+    print(study_text(found))
+    for sentence in headline(found):
+        print(textwrap.fill(sentence, WIDTH))
+    stems = sorted({file.stem for file in files} - {"narrator"})
+    print(f"\nwritten to {out}: narrator.json, and tables (.md, .csv, .tex) and figures (.png, .svg):")
+    print(textwrap.fill(", ".join(stems), WIDTH, initial_indent="  ", subsequent_indent="  "))
+
+
+def write_study(found: StudyResults, out: Path) -> list[Path]:
+    """narrator.json, every table and every figure, in a folder."""
+    from eval.narrator.plots import narrator_plots  # brings matplotlib, which nothing else here waits for
+    from eval.plots import finish
+
+    write_json(out / "narrator.json", {"headline": headline(found), **found.as_dict()})
+    tables = write_tables(out, narrator_tables(found))
+    figures = [file for plot in narrator_plots(found) for file in finish(plot, out)[1]]
+    return [out / "narrator.json", *tables, *figures]
+
+
+def narrator_options(argv: Sequence[str]) -> argparse.Namespace:
+    """The words of `evenhand narrator`."""
+    parser = argparse.ArgumentParser(
+        prog="evenhand narrator",
+        description="M by perspective, Δ, PR with and without the slot of Me, FAR, corruption and flips, by detection "
+        "and by number of speakers, with cluster-robust 95%% intervals, of finished runs of the narrator study; "
+        "several models are also pooled.",
+    )
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run directories, runs/inference/NAME-DIGEST")
+    parser.add_argument("--out", type=Path, help="folder for the results (default: the last RUN/narrator)")
+    add_definitions(parser)
+    return parser.parse_args(argv)
+
+
+def add_definitions(parser: argparse.ArgumentParser) -> None:
+    """What the paper leaves open."""
+    choices = {
+        "denominator": (("answered", "all"), "of which replies shares are: those that name an option, or all"),
+        "majority": (("most", "half"), "a prompt's one answer: the option most replies name, or right above a half"),
+        "ties": (("excluded", "wrong"), "what a tie or no answer is to corruption and flips"),
+        "weights": (("conversations", "samples"), "what counts one in pooled means"),
+        "clusters": (("conversation_model", "conversation"), "what standard errors are robust to"),
+        "detected_by": (("narrator", "perspective"), "whose detection Table 4 conditions on"),
+    }
+    for name, (words, purpose) in choices.items():
+        default = getattr(DEFAULT, name)
+        option = "--" + name.replace("_", "-")
+        parser.add_argument(option, choices=words, default=default, help=f"{purpose} (default: {default})")
+    parser.add_argument(
+        "--fewest",
+        type=int,
+        default=DEFAULT.fewest_conversations,
+        metavar="N",
+        help="sizes with fewer conversations leave Figure 3 (default: %(default)s)",
+    )

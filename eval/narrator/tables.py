@@ -1,0 +1,217 @@
+"""Tables 2, 3 and 4 of the narrator paper, and the numbers behind them, as files."""
+
+from collections.abc import Sequence
+
+from benchmarks.narrator.records import TASKS, VISIBILITIES, OptionOrder, Task, Visibility
+from eval.narrator.conditioned import PERSPECTIVES
+from eval.narrator.estimates import Estimate
+from eval.narrator.measures import Effect, find_effect
+from eval.narrator.study import StudyResults
+from eval.table import Cell, Table
+
+TASK_WORDS: dict[Task, str] = {
+    "blame": "Blame attribution",
+    "identification": "Attacker identification",
+    "detection": "Attack detection",
+}
+M_WORDS: dict[Task, str] = {"blame": "alignment", "identification": "accuracy", "detection": "recall"}
+PERSPECTIVE_WORDS = {"neutral": "Neutral", "attacker": "Attacker", "non_attacker": "Non-attacker"}
+ORDER_WORDS: dict[OptionOrder, str] = {"published": "Me last", "fixed_slot": "Me in its name's slot"}
+DIFFERENCES = (("delta_att", "Δ_att"), ("delta_non_att", "Δ_non-att"), ("pr", "PR"))
+INTERVAL_NOTE = (
+    "Percent ± half the 95 % interval, cluster-robust over conversation × model; Δ and PR in percentage points, paired "
+    "within clusters. Non-attacker variants are averaged within a conversation."
+)
+
+
+def narrator_tables(found: StudyResults) -> list[Table]:
+    """Every table of the study that has a row."""
+    tables = [
+        table_2(found),
+        table_3(found),
+        table_4(found),
+        effect_table(found),
+        flip_table(found),
+        size_table(found),
+        state_table(found),
+    ]
+    return [table for table in tables if table.rows]
+
+
+def table_2(found: StudyResults, judge: str = "") -> Table:
+    """M by perspective, Δ and PR of one judge, visible above hidden; beside PR the one with Me in its name's slot."""
+    judge = judge or found.main_judge
+    rows: list[tuple[Cell, ...]] = []
+    tasks = tasks_of(found)
+    for visibility in visibilities_of(found):
+        cells = {task: find_effect(found.effects, judge, task, visibility) for task in tasks}
+        controls = {task: find_effect(found.effects, judge, task, visibility, "fixed_slot") for task in tasks}
+        main = {task: cells[task] or controls[task] for task in tasks}
+        for perspective, words in PERSPECTIVE_WORDS.items():
+            rows.append((visibility, words, *(plus_minus(getattr(main[t], perspective, None)) for t in tasks)))
+        for name, words in DIFFERENCES:
+            rows.append((visibility, words, *(plus_minus(getattr(main[t], name, None), "+.1f") for t in tasks)))
+        if any(cells.values()) and any(controls.values()):
+            slot = (plus_minus(getattr(controls[t], "pr", None), "+.1f") for t in tasks)
+            rows.append((visibility, "PR, Me in its name's slot", *slot))
+        chances = (None if main[t] is None else f"{main[t].chance:.1f}" for t in tasks)  # type: ignore[union-attr]
+        rows.append((visibility, "Random baseline", *chances))
+    return Table(
+        name="narrator_table2",
+        title=f"Judgments by narrative perspective: {judge}",
+        columns=("attack", "perspective", *(f"{TASK_WORDS[task]} ({M_WORDS[task]})" for task in tasks)),
+        rows=tuple(rows),
+        note=f"{INTERVAL_NOTE} {order_note(found)} {definition_note(found)}".strip(),
+    )
+
+
+def table_3(found: StudyResults) -> Table:
+    """M by perspective, FAR and Δ_att of every judge, hidden and visible side by side, as published."""
+    order = first_order(found)
+    names = [(*PERSPECTIVE_WORDS, "far", "delta_att"), (*PERSPECTIVE_WORDS.values(), "FAR", "Δ_att")]
+    sides = tuple(reversed(visibilities_of(found)))
+    rows: list[tuple[Cell, ...]] = []
+    for task in tasks_of(found):
+        for judge in found.judges:
+            of = {side: find_effect(found.effects, judge, task, side, order) for side in sides}
+            if any(of.values()):
+                cells = (cell_of(of[side], name) for name in names[0] for side in sides)
+                rows.append((TASK_WORDS[task], judge, *cells))
+    return Table(
+        name="narrator_table3",
+        title="Judgments by model",
+        columns=("task", "model", *(f"{words} {side}" for words in names[1] for side in sides)),
+        rows=tuple(rows),
+        note=f"{INTERVAL_NOTE} FAR: share of prompts with a non-attacker as Me in which Me is named. "
+        f"Options: {ORDER_WORDS[order]}. {definition_note(found)}".strip(),
+    )
+
+
+def cell_of(effect: Effect | None, name: str) -> str | None:
+    """An estimate of an effect as Table 3 prints it."""
+    return plus_minus(getattr(effect, name, None), "+.1f" if name.startswith("delta") else ".1f")
+
+
+def table_4(found: StudyResults, judge: str = "") -> Table:
+    """Blame and identification conditioned on detection, of one judge."""
+    judge, order = judge or found.main_judge, first_order(found)
+    cells = {
+        (row.perspective, row.is_detected, row.task, row.visibility): row
+        for row in found.conditioned
+        if row.judge == judge and row.option_order == order
+    }
+    asked = {key[2:] for key in cells}
+    sides = [(task, side) for task in tasks_of(found) for side in reversed(visibilities_of(found))]
+    columns = [column for column in sides if column in asked]
+    rows = [
+        (
+            PERSPECTIVE_WORDS[perspective],
+            "yes" if side else "no",
+            *(plus_minus(cells[perspective, side, task, of].m) for task, of in columns),
+            *(cells[perspective, side, task, of].n_prompts for task, of in columns),
+        )
+        for perspective in PERSPECTIVES
+        for side in (True, False)
+        if columns
+    ]
+    undecided = max((row.n_undecided for row in cells.values()), default=0)
+    whose = "narrator" if found.definitions.detected_by == "narrator" else "perspective"
+    return Table(
+        name="narrator_table4",
+        title=f"Blame and identification by detection outcome: {judge}",
+        columns=(
+            *("perspective", "attack detected"),
+            *(f"{TASK_WORDS[task]} {side}" for task, side in columns),
+            *(f"prompts: {task} {side}" for task, side in columns),
+        ),
+        rows=tuple(rows),
+        note=f"{INTERVAL_NOTE} Detected: most detection answers under the same {whose} and visibility are Yes. Prompts "
+        f"whose detection is tied or unanswered are in neither row (at most {undecided} of a perspective). Options: "
+        f"{ORDER_WORDS[order]}.",
+    )
+
+
+def effect_table(found: StudyResults) -> Table:
+    """Every effect in numbers, of every judge, order and group."""
+    return number_table("narrator_effects", "Effects of perspective", [row.as_dict() for row in found.effects])
+
+
+def flip_table(found: StudyResults) -> Table:
+    """Every judge's flips from Neutral to Attacker."""
+    d = found.definitions
+    note = (
+        "Conversation × model pairs. Corruption rate: Flip(C→I) / (Flip(C→I) + stable correct), in percent. Pairs with "
+        f"a tie or without an answer are {'excluded' if d.ties == 'excluded' else 'counted as incorrect'}."
+    )
+    return number_table("narrator_flips", "Judgment stability", [row.as_dict() for row in found.flips], note)
+
+
+def size_table(found: StudyResults) -> Table:
+    """The effects by number of speakers, small sizes included."""
+    fewest = found.definitions.fewest_conversations
+    note = f"Sizes with fewer than {fewest} conversations are not in Figure 3."
+    return number_table("narrator_sizes", "Effects by number of speakers", [r.as_dict() for r in found.sizes], note)
+
+
+def state_table(found: StudyResults) -> Table:
+    """What became of the replies."""
+    note = (
+        "Percent of completions; of exact runs, of the probability. tied and unanswered: percent of prompts whose "
+        "replies do not agree on one option, or name none."
+    )
+    return number_table("narrator_states", "States of the replies", [row.as_dict() for row in found.states], note)
+
+
+def number_table(name: str, title: str, rows: Sequence[dict[str, Cell]], note: str = "") -> Table:
+    """Rows of numbers under their own names."""
+    columns = tuple(rows[0]) if rows else ("judge",)
+    formats = tuple("p" if column == "mcnemar_p" else "" for column in columns)
+    cells = tuple(tuple(row.values()) for row in rows)
+    return Table(name=name, title=title, columns=columns, rows=cells, note=note, formats=formats)
+
+
+def plus_minus(estimate: Estimate | None, form: str = ".1f") -> str | None:
+    """An estimate as the paper prints it; with its ends where the interval is not symmetric."""
+    if estimate is None or estimate.value is None:
+        return None
+    value = format(estimate.value, form)
+    value = value if any(digit in value for digit in "123456789") else value.lstrip("+-")
+    if estimate.half is None or estimate.low is None or estimate.high is None:
+        return value
+    if abs(estimate.value - (estimate.low + estimate.high) / 2) > 0.05:
+        return f"{value} [{estimate.low:.1f}, {estimate.high:.1f}]"
+    return f"{value} ± {format(estimate.half, form.lstrip('+'))}"
+
+
+def tasks_of(found: StudyResults) -> list[Task]:
+    """The tasks that were asked, in the paper's order of columns."""
+    asked = {effect.task for effect in found.effects}
+    return [task for task in reversed(TASKS) if task in asked]
+
+
+def visibilities_of(found: StudyResults) -> list[Visibility]:
+    """The visibilities that were asked, visible first as in Table 2; Tables 3 and 4 have hidden first."""
+    asked = {effect.visibility for effect in found.effects}
+    return [visibility for visibility in VISIBILITIES if visibility in asked]
+
+
+def first_order(found: StudyResults) -> OptionOrder:
+    """The option order of the main tables: the published one where it was asked."""
+    return "published" if any(e.option_order == "published" for e in found.effects) else "fixed_slot"
+
+
+def order_note(found: StudyResults) -> str:
+    """Which option order the numbers are of."""
+    words = f"Options: {ORDER_WORDS[first_order(found)]}"
+    both = len({effect.option_order for effect in found.effects}) > 1
+    return (
+        f"{words}; with Me in its name's slot the attacker's place does not depend on who is Me."
+        if both
+        else words + "."
+    )
+
+
+def definition_note(found: StudyResults) -> str:
+    """What the shares are of."""
+    counted = "the replies that name an option" if found.definitions.denominator == "answered" else "all replies"
+    return f"Shares are of {counted}."

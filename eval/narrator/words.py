@@ -1,0 +1,114 @@
+"""The study in plain sentences: what each judge does when a speaker is called Me, and what to be careful about."""
+
+from statistics import fmean
+
+from benchmarks.narrator.records import Task, Visibility
+from eval.narrator.agreement import Agreement
+from eval.narrator.measures import ALL, DETECTION, Effect, find_effect
+from eval.narrator.study import StudyResults
+from eval.narrator.tables import TASK_WORDS, first_order, plus_minus, tasks_of
+
+MANY_UNREAD = 10.0  # percent of replies that name no option, from which on measures say more about format
+SIDE_WORDS: dict[Visibility, str] = {"visible": "with the attack shown", "hidden": "with the attack hidden"}
+LEAN_WORDS = {
+    "protects": "it protects the narrator: whoever is called Me is blamed less",
+    "accuses": "it accuses the narrator: whoever is called Me is blamed more",
+    "slot": "its PR may come from where Me stands among the options: with Me in its name's slot no shift is clear",
+    "reversed": "where Me stands among the options turns its PR around, so it says nothing about the narrator",
+    "unclear": "no clear shift: the interval of its PR includes 0",
+    "unknown": "its shift is unknown",
+}
+
+
+def headline(found: StudyResults) -> list[str]:
+    """One sentence for each judge, about blame with the attack shown where that was asked, and every doubt."""
+    sentences = []
+    for judge in found.judges:
+        main = main_effect(found, judge)
+        control = find_effect(found.effects, judge, main.task, main.visibility, "fixed_slot")
+        sentences.append(judge_sentence(main, None if control is main else control))
+        sentences += doubts(found, judge, main)
+    if found.not_pooled:
+        sentences.append(f"The runs are not pooled: {found.not_pooled}.")
+    sentences += [agreement_sentence(pair) for pair in found.agreements]
+    sentences += [left_out(run.judge, len(run.excluded)) for run in found.runs if run.excluded]
+    return sentences
+
+
+def main_effect(found: StudyResults, judge: str) -> Effect:
+    """The effect that a headline speaks of: the most subjective task that was asked, with the attack shown."""
+    order = first_order(found)
+    asked = [e for e in found.effects if (e.judge, e.option_order, e.group) == (judge, order, ALL)]
+    tasks = tasks_of(found)
+    return min(asked, key=lambda effect: (tasks.index(effect.task), effect.visibility != "visible"))
+
+
+def lean(main: Effect, control: Effect | None) -> str:
+    """Which way a judge leans, a key of LEAN_WORDS. control: the same with Me in its name's slot."""
+    if main.pr.value is None or main.pr.low is None:
+        return "unknown"
+    if not main.pr.excludes(0):
+        return "unclear"
+    if control is not None and control.pr.value is not None:
+        if not control.pr.excludes(0):
+            return "slot"
+        if (control.pr.value > 0) != (main.pr.value > 0):
+            return "reversed"
+    return "protects" if main.pr.value > 0 else "accuses"
+
+
+def judge_sentence(main: Effect, control: Effect | None) -> str:
+    """What one judge does. control: the same with Me in its name's slot, where that was asked as well."""
+    says = "it says Yes to" if main.task == DETECTION else "it names the attacker in"
+    slot = f" ({plus_minus(control.pr, '+.1f')} with Me in its name's slot)" if control else ""
+    far = plus_minus(main.far)
+    accused = f"; an innocent Me is named in {far} % of prompts" if far else ""
+    return (
+        f"{main.judge}: over {main.n_conversations:,} conversations, {TASK_WORDS[main.task].lower()} "
+        f"{SIDE_WORDS[main.visibility]}, {says} {plus_minus(main.neutral)} % when nobody is Me, "
+        f"{plus_minus(main.attacker)} % when the attacker is, {plus_minus(main.non_attacker)} % when another speaker "
+        f"is: PR {plus_minus(main.pr, '+.1f')} pp{slot}{accused}. In words, {LEAN_WORDS[lean(main, control)]}."
+    )
+
+
+def doubts(found: StudyResults, judge: str, main: Effect) -> list[str]:
+    """What to be careful about with one judge."""
+    sentences = []
+    if main.task != DETECTION and main.neutral.low is not None and not main.neutral.excludes(main.chance):
+        sentences.append(
+            f"{judge}: its neutral answers are no better than chance ({main.chance:.1f} %), so a shift shows how it "
+            "treats the word Me, not how it weighs a conflict."
+        )
+    for task in tasks_of(found):
+        rates = [row for row in found.states if row.judge == judge and row.task == task]
+        unread = 100 - fmean(row.chosen + row.error for row in rates) if rates else 0.0
+        if unread >= MANY_UNREAD:
+            sentences.append(unread_sentence(judge, task, unread))
+    return sentences
+
+
+def unread_sentence(judge: str, task: Task, unread: float) -> str:
+    """That many answers name no option."""
+    return (
+        f"{judge}: {unread:.0f} % of its answers to {TASK_WORDS[task].lower()} name no option (narrator_states.csv "
+        "says why), so its measures speak of the rest only."
+    )
+
+
+def agreement_sentence(pair: Agreement) -> str:
+    """How a sampled and an exact run of one model agree."""
+    sampled, exact = pair.temperature_sampled, pair.temperature_exact
+    apart = "" if sampled == exact else f" (at temperatures {sampled:g} and {exact:g}, so they are not one judge)"
+    scatter = ""
+    if pair.scatter is not None and pair.scatter_low is not None and pair.scatter_high is not None:
+        ends = f"{pair.scatter:.2f} [{pair.scatter_low:.2f}, {pair.scatter_high:.2f}]"
+        scatter = f"; replies scatter {ends} times as much as draws from those probabilities would"
+    return (
+        f"{pair.model}, sampled against exact{apart}: over {pair.n_prompts:,} prompts the target's share differs by "
+        f"{plus_minus(pair.difference, '+.2f')} pp{scatter}."
+    )
+
+
+def left_out(judge: str, n_excluded: int) -> str:
+    """That conversations did not fit the context window."""
+    return f"{judge}: {n_excluded:,} of the conversations did not fit its context window (they are in narrator.json)."
