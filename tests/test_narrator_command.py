@@ -90,7 +90,7 @@ def test_one_model_is_written_into_its_run_and_not_pooled(tmp_path, capsys):
 
 
 def test_table_2_shows_both_option_orders_and_the_baseline(loaded):
-    table = table_2(study(loaded[1:]))
+    table = table_2(study(loaded[1:]), "Fair_1B")
     assert table.columns[2:] == tuple(f"{TASK_WORDS[task]} ({M_WORDS[task]})" for task in reversed(TASKS))
     visible = [row for row in table.rows if row[0] == "visible"]
     assert [row[1] for row in visible] == [
@@ -103,7 +103,7 @@ def test_table_2_shows_both_option_orders_and_the_baseline(loaded):
 
 def test_tables_3_and_4_have_the_cells_of_the_published_ones(loaded):
     found = study(loaded)
-    three, four = table_3(found), table_4(found)
+    three, four = table_3(found), table_4(found, POOLED)
     assert [row[:2] for row in three.rows[:3]] == [("Blame attribution", judge) for judge in found.judges]
     assert len(three.rows) == 9
     assert three.columns[2:4] == ("Neutral hidden", "Neutral visible")

@@ -141,12 +141,12 @@ def test_the_gain_falls_with_the_speakers_for_the_eliminator_and_not_for_the_fai
 def test_sizes_of_few_conversations_leave_figure_3_and_stay_in_the_table(runs):
     found = study([runs["eliminator", "exact"]])
     assert {e.n_speakers for e in found.sizes} == set(SIZES)
-    plot = size_plot(found, found.main_judge, "blame")
+    plot = size_plot(found, "eliminator", "blame")
     assert plot is not None
     assert "5 visible: gain +5.0 pp" in plot.alt
     assert "7 visible" not in plot.alt
     everything = study([runs["eliminator", "exact"]], Definitions(fewest_conversations=2))
-    assert "7 visible: gain +2.4 pp" in size_plot(everything, found.main_judge, "blame").alt
+    assert "7 visible: gain +2.4 pp" in size_plot(everything, "eliminator", "blame").alt
 
 
 def test_the_slot_of_me_confounds_pr_and_the_control_shows_it(tmp_path):

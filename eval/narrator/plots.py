@@ -1,6 +1,7 @@
 """Figures 2 and 3 of the narrator paper."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from matplotlib.lines import Line2D
@@ -10,7 +11,7 @@ from eval.narrator.estimates import Estimate
 from eval.narrator.flips import Flips
 from eval.narrator.measures import DETECTION, Effect
 from eval.narrator.study import StudyResults
-from eval.narrator.tables import TASK_WORDS, first_order, tasks_of
+from eval.narrator.tables import TASK_WORDS, first_order, nth, tasks_of
 from eval.plots import FALSE_COLOUR, INK, TRUE_COLOUR, Plot, new_figure, styled, title
 
 DARK_LIGHT: dict[Visibility, str] = {"hidden": "#17364a", "visible": "#6fa8bf"}  # as in the paper: hidden is dark
@@ -19,8 +20,11 @@ GAIN_MARKER, FAR_MARKER = "s", "^"
 
 def narrator_plots(found: StudyResults) -> list[Plot]:
     """Every figure that has something to show."""
-    plots = [stability_plot(found, found.main_judge)]
-    plots += [size_plot(found, found.main_judge, task) for task in tasks_of(found) if task != DETECTION]
+    plots: list[Plot | None] = []
+    for i, judge in enumerate(found.shown):
+        drawn = [stability_plot(found, judge)]
+        drawn += [size_plot(found, judge, task) for task in tasks_of(found) if task != DETECTION]
+        plots += [plot and replace(plot, name=f"{plot.name}{nth(i)}") for plot in drawn]
     return [plot for plot in plots if plot is not None]
 
 

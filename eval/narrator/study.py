@@ -35,9 +35,9 @@ class StudyResults:
         return tuple(dict.fromkeys(effect.judge for effect in self.effects))
 
     @property
-    def main_judge(self) -> str:
-        """Whose rows Table 2 and the figures show: all together, else the first run."""
-        return POOLED if POOLED in self.judges else self.judges[0]
+    def shown(self) -> tuple[str, ...]:
+        """Whose Tables 2 and 4 and figures are drawn: all models together, else every run's own."""
+        return (POOLED,) if POOLED in self.judges else self.judges
 
     def as_dict(self) -> dict[str, Any]:
         """What narrator.json holds."""

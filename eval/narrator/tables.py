@@ -1,6 +1,7 @@
 """Tables 2, 3 and 4 of the narrator paper, and the numbers behind them, as files."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from benchmarks.narrator.records import TASKS, VISIBILITIES, OptionOrder, Task, Visibility
 from eval.narrator.conditioned import PERSPECTIVES
@@ -27,9 +28,9 @@ INTERVAL_NOTE = (
 def narrator_tables(found: StudyResults) -> list[Table]:
     """Every table of the study that has a row."""
     tables = [
-        table_2(found),
+        *(replace(table_2(found, judge), name=f"narrator_table2{nth(i)}") for i, judge in enumerate(found.shown)),
         table_3(found),
-        table_4(found),
+        *(replace(table_4(found, judge), name=f"narrator_table4{nth(i)}") for i, judge in enumerate(found.shown)),
         effect_table(found),
         flip_table(found),
         size_table(found),
@@ -38,9 +39,13 @@ def narrator_tables(found: StudyResults) -> list[Table]:
     return [table for table in tables if table.rows]
 
 
-def table_2(found: StudyResults, judge: str = "") -> Table:
+def nth(place: int) -> str:
+    """What the names of files have after those of the first judge: nothing, "-2", "-3" ..."""
+    return "" if place == 0 else f"-{place + 1}"
+
+
+def table_2(found: StudyResults, judge: str) -> Table:
     """M by perspective, Δ and PR of one judge, visible above hidden; beside PR the one with Me in its name's slot."""
-    judge = judge or found.main_judge
     rows: list[tuple[Cell, ...]] = []
     tasks = tasks_of(found)
     for visibility in visibilities_of(found):
@@ -92,9 +97,9 @@ def cell_of(effect: Effect | None, name: str) -> str | None:
     return plus_minus(getattr(effect, name, None), "+.1f" if name.startswith("delta") else ".1f")
 
 
-def table_4(found: StudyResults, judge: str = "") -> Table:
+def table_4(found: StudyResults, judge: str) -> Table:
     """Blame and identification conditioned on detection, of one judge."""
-    judge, order = judge or found.main_judge, first_order(found)
+    order = first_order(found)
     cells = {
         (row.perspective, row.is_detected, row.task, row.visibility): row
         for row in found.conditioned
