@@ -11,6 +11,7 @@ from eval.narrator.judged import NarratorRun, load_narrator_runs
 from eval.narrator.measures import ALL, MEASURES, SEEN, UNSEEN, Effect, effects, effects_by_size, find_effect
 from eval.narrator.plots import size_plot
 from eval.narrator.study import POOLED, study
+from eval.narrator.words import headline
 from tests.narrator_runs import (
     Judge,
     accuser,
@@ -158,6 +159,29 @@ def test_the_slot_of_me_confounds_pr_and_the_control_shows_it(tmp_path):
     run = load_narrator_runs([path])[0]
     assert blame(run).pr.value == pytest.approx(-50, abs=1e-6)
     assert blame(run, "fixed_slot").pr.value == pytest.approx(0, abs=1e-6)
+    assert "may come from where Me stands" in headline(study([run]))[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("protector", "it protects the narrator"),
+        ("accuser", "it accuses the narrator"),
+        ("fair", "no clear shift"),
+        ("lots", "no better than chance"),
+        ("eliminator", "no better than chance"),
+    ],
+)
+def test_the_headline_says_what_a_judge_does(runs, name, says):
+    sentences = headline(study([runs[name, "sampled"]]))
+    assert says in " ".join(sentences)
+    assert len(sentences) == 1 + (says == "no better than chance")
+
+
+def test_a_sampled_run_is_not_compared_unsaid_with_an_exact_one_at_another_temperature(runs):
+    colder = NarratorRun(**{f: getattr(runs["fair", "exact"], f) for f in NarratorRun.__slots__} | {"temperature": 0.0})
+    assert "not one judge" in headline(study([runs["fair", "sampled"], colder]))[-1]
+    assert "not one judge" not in headline(study([runs["fair", "sampled"], runs["fair", "exact"]]))[-1]
 
 
 def test_unseen_attackers_are_also_reported_apart(tmp_path):
