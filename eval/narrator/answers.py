@@ -4,11 +4,12 @@ The paper matches replies to the options "after removing common preambles" and s
 this order; the first step that finds an option decides, and nothing is guessed:
 
 1. The whole reply, or its first line, is an option: alone, after preambles, within markup or punctuation; in any case.
-2. The first line begins with an option. Before a stop, colon, bracket, dash or line break that option is the answer,
-   and an explanation follows; before other words the sentence must name no other option. A second option in a list
-   ("Ann and Bob", "Ann, Bob", one under the other) makes it ambiguous.
+2. The first line begins with an option: that is the answer, and an explanation follows ("Ann. Bob was calm.", "Ann
+   made a personal attack on Bob"). A second option in a list ("Ann and Bob", "Ann, Bob", one under the other) makes it
+   ambiguous, and so do words that turn it around ("Ann did not", "Ann was insulted by").
 3. What follows "Answer:", "the answer is" further on, by the same rules; two that differ are ambiguous.
-4. The one option that the reply names anywhere, not counting those it denies ("not Ann"); two are ambiguous.
+4. The one option that the reply names anywhere, not counting those it denies ("not Ann"); two are ambiguous, and one
+   with such words after it.
 
 Within sentences names are matched as they are written, so that "me" is no Me and "will" no Will; a name with a digit
 or a mark in it is no word and is matched in any case. A speaker called like a function word ("Yes", "The") is only
@@ -34,6 +35,11 @@ SENTENCE_END = re.compile(r"[.!?…。！？؟][\"')\]*_]*(?=\s|$)|\n")
 CLOSED = re.compile(r"[*_`\")\]}>]*'?(?!s\b)[*_`\"]*")  # what closes around a name; "'s" is none
 LIST = re.compile(r"\s*(?:[,،，/&+|]\s*(?:and\b|or\b|&)?|and\b|or\b)\s*", re.IGNORECASE)
 BREAK = re.compile(r"\s*(?:$|[.!?:;…。，：；،؛؟(\[|—–]|-\s|-$|\n)\s*")
+TURNED = re.compile(
+    r"""\s+(?:(?:is|was|has|had|did|does|would|could|can|may|might)\s+not\b(?!\s+only\b) | \w+n't\b | never\b
+      | (?:\w+\s+){0,2}?(?:is|was|got|been|being)\s+(?:\w+\s+)?\w+(?:ed|en)\s+by\b)""",
+    re.IGNORECASE | re.VERBOSE,
+)
 COMMA = re.compile(r"\s*,\s*")
 
 
@@ -51,9 +57,9 @@ AMBIGUOUS, OFF_LIST = Answer("ambiguous"), Answer("off_list")
 def read_answer(text: str, options: Sequence[str], finish_reason: str = "stop") -> Answer:
     """What a reply to a narrator prompt says. options: as the prompt lists them.
 
-    ambiguous: it names two options or more, or one that cannot be told from another. off_list: it names none. empty:
-    nothing but blanks. truncated: it was cut off before it named one, or within the sentence or the name that would
-    have. error: the engine gave no reply.
+    ambiguous: it names two options or more, or one that cannot be told from another, or one without saying that it is
+    the answer. off_list: it names none. empty: nothing but blanks. truncated: it was cut off before it named one, or
+    where more words could still have changed which. error: the engine gave no reply.
     """
     if finish_reason.startswith("error"):
         return Answer("error")
@@ -116,9 +122,16 @@ def opening(text: str, start: Mention, names: Names) -> tuple[Answer, bool] | No
         return one_of(start.choices), bool(rest) or pause.end() > end or not names.is_extended(text[:end])
     if not names.counts_in_sentences(start):
         return None
-    stop = sentence_end(text, [start, *names.mentions(text)])
-    named = {choice for mention in names.mentions(text[:stop]) for choice in mention.choices}
-    return one_of(named | set(start.choices)), stop < len(text) or bool(SENTENCE_END.search(text[-1]))
+    if TURNED.match(text, end) or (listed and names_another(text, start, names)):
+        return AMBIGUOUS, True
+    return one_of(start.choices), True
+
+
+def names_another(text: str, start: Mention, names: Names) -> bool:
+    """Whether a text's first sentence, which begins with an option, names another one."""
+    mentions = names.mentions(text)
+    stop = sentence_end(text, [start, *mentions])
+    return any(mention.start < stop and mention.choices != start.choices for mention in mentions)
 
 
 def closed_end(text: str, mention: Mention) -> int:
@@ -151,7 +164,10 @@ def anywhere(said: str, names: Names) -> tuple[Answer, bool]:
 
     Never settled: further words could have named another.
     """
-    named = {choice for mention in names.mentions(said) for choice in mention.choices}
+    mentions = names.mentions(said)
+    if any(TURNED.match(said, closed_end(said, mention)) for mention in mentions):
+        return AMBIGUOUS, True
+    named = {choice for mention in mentions for choice in mention.choices}
     return (one_of(named) if named else OFF_LIST), False
 
 

@@ -43,7 +43,6 @@ class Names:
     def __init__(self, options: tuple[str, ...], designed: Collection[str]) -> None:
         self.options = options
         self.forms = {option: plain(option) for option in options if plain(option)}
-        self.by_length = sorted(self.forms, key=lambda option: -len(self.forms[option]))
         self.function_words = {o for o, form in self.forms.items() if form.casefold() in WORDS and o not in designed}
         # "?" is a name, and the end of half of all sentences.
         self.marks = {o for o, form in self.forms.items() if not any(map(is_letter_or_symbol, form))}
@@ -68,18 +67,20 @@ class Names:
         return bool(self.whole(text))
 
     def at_start(self, text: str) -> Mention | None:
-        """The longest option that a text begins with, as written before any case; None where it begins with none."""
-        for is_exact in (True, False):
-            for option in self.by_length:
-                form = self.forms[option]
-                piece = text[: len(form)]
-                same = piece == form if is_exact else piece.casefold() == form.casefold()
-                if same and stands_alone(text, 0, len(form)):
-                    choices = tuple(o for o, other in self.forms.items() if other == form)
-                    if not is_exact:
-                        choices = tuple(o for o, other in self.forms.items() if other.casefold() == form.casefold())
-                    return Mention(0, len(form), choices, is_exact or piece == form[:1].upper() + form[1:])
-        return None
+        """The longest option that a text begins with, in any case but rather as written; None where there is none."""
+        fitting = [
+            option
+            for option, form in self.forms.items()
+            if text[: len(form)].casefold() == form.casefold() and stands_alone(text, 0, len(form))
+        ]
+        length = max((len(self.forms[option]) for option in fitting), default=0)
+        longest = [option for option in fitting if len(self.forms[option]) == length]
+        exact = [option for option in longest if text.startswith(self.forms[option])]
+        if not longest:
+            return None
+        form = self.forms[longest[0]]
+        is_exact = bool(exact) or text[:length] == form[:1].upper() + form[1:]
+        return Mention(0, length, tuple(exact or longest), is_exact)
 
     def mentions(self, text: str) -> list[Mention]:
         """Where sentences name options, from left to right, the longest name at each place; denied ones left out."""
