@@ -56,7 +56,7 @@ def narrator_options(argv: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="evenhand narrator",
         description="M by perspective, Δ, PR with and without the slot of Me, FAR, corruption and flips, by detection "
-        "and by number of speakers, with cluster-robust 95%% intervals, of finished runs of the narrator study; "
+        "and by number of speakers, with cluster-robust 95% intervals, of finished runs of the narrator study; "
         "several models are also pooled.",
     )
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run directories, runs/inference/NAME-DIGEST")
