@@ -7,7 +7,6 @@ from pathlib import Path
 
 from benchmarks.errors import DataError
 from benchmarks.jsonl import write_json
-from eval.__main__ import positive
 from eval.calibration import calibrate, calibration_table
 from eval.difference_rows import Drawing
 from eval.differences import arm_differences, difference_table
@@ -15,6 +14,7 @@ from eval.files import write_rows
 from eval.findings import score_run
 from eval.intervals import N_DRAWS, SEED
 from eval.judges import judge_of_run
+from eval.options import positive
 from eval.runs import JudgedRun, load_run
 from eval.sameness import config_differences
 from eval.scores import OWN

@@ -96,7 +96,6 @@ def asked(panels: Sequence[Panel]) -> dict[str, str]:
 def facts(run: JudgedRun) -> dict[str, str]:
     """Name → value of everything that a reader needs to repeat a run."""
     config, provenance = run.config, run.provenance
-    sampling, engine = dict(config["sampling"]), dict(config.get("engine", {}))
     templates = dict.fromkeys(
         f"{p.factors.template} v{p.factors.template_version} ({p.factors.answer_form})" for p in run.panels
     )
@@ -113,6 +112,14 @@ def facts(run: JudgedRun) -> dict[str, str]:
         "variants": "; ".join(filter(None, variants)) or "none",
         "prompt format": str(config.get("format", "not recorded")),
         "verdict": reading,
+        **how_run(config, provenance),
+    }
+
+
+def how_run(config: Mapping[str, Any], provenance: Mapping[str, Any]) -> dict[str, str]:
+    """Name → value of how a run of any study was made."""
+    sampling, engine = dict(config["sampling"]), dict(config.get("engine", {}))
+    return {
         "engine": f"{engine.get('kind', 'not recorded')}, {engine.get('dtype', 'precision set by the server')}",
         "sampling": ", ".join(f"{key} {value}" for key, value in sampling.items()),
         "device": str(provenance.get("device", "not recorded")),

@@ -6,6 +6,9 @@ from html import escape
 
 from eval.page_style import CSS
 
+MOST_INLINE = 13  # figures of one kind on the page, which is to stay small enough to be sent; all are in plots/
+MOST_OPEN = 3  # figures of one kind that are shown at once; the others are folded away behind them
+
 
 def page(title: str, parts: Iterable[str], more_css: str = "") -> str:
     """The whole document."""
@@ -62,6 +65,16 @@ def picture(svg: str, alt: str) -> str:
     """A figure as an inline image: nothing is loaded from elsewhere, and no ids clash between figures."""
     data = b64encode(svg.encode()).decode()
     return f'<figure><img alt="{escape(alt)}" src="data:image/svg+xml;base64,{data}"></figure>'
+
+
+def pictures(names: Sequence[str], inline: Mapping[str, str]) -> list[str]:
+    """Figures beside each other; those beyond the first few behind a line that opens them."""
+    kept = [inline[name] for name in names[:MOST_INLINE]]
+    more = kept[MOST_OPEN:]
+    parts = [box("figures", kept[:MOST_OPEN])] if kept else []
+    parts += [unfolding(f"{len(more)} more figures", [box("figures", more)])] if more else []
+    left = ", ".join(names[MOST_INLINE:])
+    return [*parts, *([element("p", f"In plots/ only: {left}.", "note")] if left else [])]
 
 
 def folded(summary: str, text: str) -> str:

@@ -97,8 +97,8 @@ def table_section(shown: Sequence[Table], left_out: Sequence[str]) -> list[str]:
     return [*parts, *(element("p", f"Left out: {reason}", "note") for reason in left_out)]
 
 
-def data_table(shown: Table) -> str:
-    """A table with its note and the names of its files; of a very long one the first lines.
+def data_table(shown: Table, *, has_files: bool = True) -> str:
+    """A table with its note and the names of its files, if it has any; of a very long one the first lines.
 
     Where lines in a row begin with the same cell it becomes a heading over them, which saves a phone's width.
     """
@@ -117,8 +117,9 @@ def data_table(shown: Table) -> str:
         bodies.append(f"<tbody>\n{heading if is_grouped else ''}{body}\n</tbody>")
     whole = f'<table class="data"><thead><tr>{head}</tr></thead>\n{"".join(bodies)}</table>'
     rest = f"The first {MOST_LINES} of {len(shown.rows):,} lines." if len(shown.rows) > MOST_LINES else ""
-    note = " ".join(filter(None, [rest, shown.note, f"Files: tables/{shown.name}.md, .csv, .tex"]))
-    return scrolling(whole, shown.title) + element("p", note, "note")
+    files = f"Files: tables/{shown.name}.md, .csv, .tex" if has_files else ""
+    note = " ".join(filter(None, [rest, shown.note, files]))
+    return scrolling(whole, shown.title) + (element("p", note, "note") if note else "")
 
 
 def data_line(cells: Sequence[str], row: Sequence[Cell]) -> str:

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarks.chat import encode, render_chat
+from benchmarks.options import Tokens, option_tokens
 from benchmarks.records import Prompt
 from inference.config import InferenceConfig
 from inference.engine import PromptsTooLong
-from inference.options import Tokens, option_tokens
 
 # The two keys of a reasoned verdict (DialDefer C.2), for engines that can constrain decoding.
 VERDICT_SCHEMA: dict[str, Any] = {

@@ -7,12 +7,10 @@ probabilities of replies. They add up to at most 1; what lacks is the probabilit
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
-from benchmarks.errors import ModelError
-
-Tokens = tuple[int, ...]
+from benchmarks.options import Tokens
 
 # 1 - sum of float32 probabilities is not known more finely than this: no smaller rest is told from none.
 SMALLEST_REST = 2.0**-24
@@ -23,46 +21,6 @@ class Question(NamedTuple):
 
     path: Tokens  # tokens behind the prompt
     children: Tokens  # tokens whose log-probabilities are wanted there
-
-
-def option_tokens(tokenizer: Any, options: Sequence[str], text: str, chat_format: str = "chat") -> dict[str, Tokens]:
-    """Option → its tokens as a reply to `text` (the rendered prompt) would hold them.
-
-    Behind a chat template's assistant header a reply begins with no space, and is tokenised by itself as in training:
-    "Ann", or with the word-start mark that Mistral's tokenizer writes. Bare text (format raw) goes on in its last
-    line: "Answer:" with " Ann".
-    Raises ModelError when the tokenizer writes two options alike, or one with no token.
-    """
-    line = text.rsplit("\n", 1)[-1] if chat_format == "raw" else ""
-    space = " " if line and not line[-1].isspace() else ""
-    before = tokenizer.encode(line, add_special_tokens=False) if line else []
-    found: dict[str, Tokens] = {}
-    for option in options:
-        tokens = tokenizer.encode(line + space + option, add_special_tokens=False)
-        if tokens[: len(before)] != before:
-            raise ModelError(
-                f"{tokenizer.name_or_path}: cannot tell the tokens of option '{option}' from those of '{line}' before "
-                "it; use `format: chat` with this model"
-            )
-        found[option] = tuple(tokens[len(before) :])
-    refuse_alike(found, len(options), tokenizer.name_or_path)
-    return found
-
-
-def refuse_alike(options: Mapping[str, Tokens], n_options: int, name: str) -> None:
-    """Raises ModelError naming options whose probabilities cannot be told apart."""
-    if len(options) < n_options:
-        raise ModelError(f"{name}: an option is listed twice among {', '.join(options)}; give each a name of its own")
-    seen: dict[Tokens, str] = {}
-    for option, tokens in options.items():
-        if not tokens:
-            raise ModelError(f"{name}: option '{option}' has no token, so it has no probability; use `verdict: answer`")
-        if tokens in seen:
-            raise ModelError(
-                f"{name}: writes the options '{seen[tokens]}' and '{option}' with the same tokens, so their "
-                "probabilities cannot be told apart; use `verdict: answer`, or leave that item out"
-            )
-        seen[tokens] = option
 
 
 def questions(options: Mapping[str, Tokens]) -> tuple[Question, ...]:

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from benchmarks.options import Tokens
 from benchmarks.records import Completion
 from inference.encoding import Encoded
-from inference.options import Question, Tokens, option_logprobs, questions
+from inference.options import Question, option_logprobs, questions
 
 
 @dataclass(frozen=True, slots=True)

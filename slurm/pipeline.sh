@@ -6,6 +6,8 @@
 # An arm is called by its config's name: configs/training/qwen2.5-7b-paired.yaml is qwen2.5-7b-paired.
 # The sampling config must ask for margins (configs/inference/*-margin.yaml): a checkpoint trained on one-token verdicts
 # no longer writes the JSON that reasoned verdicts are read from.
+# NARRATOR="configs/narrator/qwen2.5-7b.yaml verdict=options sampling.n=1" samples the narrator study as well, for the base
+# and every arm, for the same report and card. Exact, since such a checkpoint may no longer write names either.
 # Run it in the checkout on the login node, where `evenhand fetch` brings models and data to the cache (FETCH=0 leaves
 # that out). DRY_RUN=1 prints the commands. Resources and paths: slurm/settings.sh. After a failure, the same command
 # again: what is complete is left as it is.
@@ -32,24 +34,47 @@ if ! grep -Eq '^verdict: *margin' "$sampling"; then
     "read otherwise. Take configs/inference/*-margin.yaml" >&2
   exit 2
 fi
+read -ra narrator <<< "$NARRATOR"
+if [ ${#narrator[@]} -gt 0 ] && ! grep -Eqs '^narrator:' "${narrator[0]}"; then
+  echo "slurm/pipeline.sh: NARRATOR: ${narrator[0]} is no config of the narrator study (it is absent, or has no section" \
+    "'narrator'); take one of configs/narrator" >&2
+  exit 2
+fi
 # Where jobs tell the next ones what they made.
 notes=$RUN_ROOT/pipelines/$(date +%Y%m%d-%H%M%S)-$$
 
 if [ "${FETCH:-1}" = 1 ]; then
-  if [ "${DRY_RUN:-0}" = 1 ]; then echo "$VENV/bin/evenhand fetch $*"; else "$VENV/bin/evenhand" fetch "$@"; fi
+  configs=("$@" "${narrator[@]:0:1}")
+  if [ "${DRY_RUN:-0}" = 1 ]; then
+    echo "$VENV/bin/evenhand fetch ${configs[*]}"
+  else
+    "$VENV/bin/evenhand" fetch "${configs[@]}"
+  fi
 fi
 
+# sample_narrator ROW LABEL [key=value ...]: the narrator study for a row of the card; nothing where none is asked for.
+sample_narrator() {
+  if [ ${#narrator[@]} -eq 0 ]; then return; fi
+  LABEL=$2-narrator NOTE=$notes/$2-narrator submit sample "${narrator[@]}" "${@:3}"
+  sampled=$sampled:$JOB
+  studies+=(--narrator "$1=@$notes/$2-narrator")
+}
+
+studies=()
 LABEL=before NOTE=$notes/before submit sample "$sampling"
 sampled=$JOB
 runs=("@$notes/before")
+sample_narrator base before
 name=$(basename "$sampling" .yaml)
 for training in "${@:2}"; do
   arm=$(basename "$training" .yaml)
+  merged=("model.name=@$notes/$arm-merged" "model.label=$arm" model.revision=null)
   LABEL=$arm NOTE=$notes/$arm submit train "$training"
   AFTER=$JOB LABEL=$arm NOTE=$notes/$arm-merged submit merge "@$notes/$arm"
-  AFTER=$JOB LABEL=$arm NOTE=$notes/$arm-sampled submit sample "$sampling" "name=$name-$arm" \
-    "model.name=@$notes/$arm-merged" "model.label=$arm" model.revision=null
+  merging=$JOB
+  AFTER=$merging LABEL=$arm NOTE=$notes/$arm-sampled submit sample "$sampling" "name=$name-$arm" "${merged[@]}"
   sampled=$sampled:$JOB
   runs+=("@$notes/$arm-sampled")
+  AFTER=$merging sample_narrator "$arm" "$arm" "name=$(basename "${narrator[0]:-}" .yaml)-narrator-$arm" "${merged[@]}"
 done
-AFTER=$sampled submit score "${runs[@]}"
+AFTER=$sampled submit score "${runs[@]}" "${studies[@]}"

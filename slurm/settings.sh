@@ -18,6 +18,10 @@ set -a
 : "${GPU:=gpu:a100}" # as `sinfo -o %G` names it
 : "${EXTRA:=}"       # further sbatch options, for example "--exclude=node07 --mail-type=FAIL"
 
+# A config of the narrator study with key=value words, which the pipeline then samples for the base and every arm, for
+# example "configs/narrator/qwen2.5-7b.yaml verdict=options sampling.n=1"
+: "${NARRATOR:=}"
+
 # key=value words for every training config, for example "optimiser.n_processes=4 optimiser.gradient_accumulation_steps=1"
 : "${TRAIN_OPTIONS:=}"
 : "${MERGE_OPTIONS:=}" # of `evenhand merge`, for example "--onto nf4"

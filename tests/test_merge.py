@@ -17,6 +17,7 @@ from benchmarks.rundir import DONE_FILE
 from tests.tiny_families import TEMPLATES
 from tests.training_runs import tiny_model, tiny_run
 from training import merge_check, merged_checkpoint
+from training.data import TrainingData
 from training.finished_run import finished_config
 from training.merge import main
 from training.merge_check import compare, sample_prompts
@@ -27,6 +28,7 @@ from training.train import train
 
 pytestmark = pytest.mark.slow
 BF16_BASE = QuantisationConfig(kind="none")
+ITEMS = TrainingData(items=list(pocket_items("train"))[:8])
 
 
 @pytest.fixture(scope="module")
@@ -78,9 +80,10 @@ def test_every_family_goes_through_both_merges_in_shards(family: str, tmp_path: 
 
 def test_what_is_only_measured_judges_as_what_is_written(run: Path, model: Path) -> None:
     config = finished_config(run)
-    question = sample_prompts(list(pocket_items("train"))[:8], config, load_tokenizer(model), 4)
+    question = sample_prompts(ITEMS, config, load_tokenizer(model), 4)
     in_memory = judged(run, config, model, "nf4", question, None, "5GB")
-    assert judged(run, config, model, "nf4", question, run / "written", "5GB") == pytest.approx(in_memory, abs=1e-5)
+    written = judged(run, config, model, "nf4", question, run / "written", "5GB")
+    assert [margin for (margin,) in written] == pytest.approx([margin for (margin,) in in_memory], abs=1e-5)
 
 
 def test_both_merges_are_measured_and_one_is_written(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -107,13 +110,13 @@ def with_margins(monkeypatch: pytest.MonkeyPatch, nf4: float, bf16: float) -> No
 
     def made(
         run: Path, config: Any, base: Path, onto: str, question: Any, target: Path | None, size: str
-    ) -> list[float]:
+    ) -> list[tuple[float, ...]]:
         if target is not None:
             shutil.copytree(base, target)
-        return [{"nf4": nf4, "bf16": bf16}[onto]] * len(question.prompts)
+        return [({"nf4": nf4, "bf16": bf16}[onto],)] * len(question.prompts)
 
     monkeypatch.setattr(merged_checkpoint, "adapted", lambda *_: None)
-    monkeypatch.setattr(merged_checkpoint, "margins", lambda _, question: [1.0] * len(question.prompts))
+    monkeypatch.setattr(merged_checkpoint, "margins", lambda _, question: [(1.0,)] * len(question.prompts))
     monkeypatch.setattr(merged_checkpoint, "judged", made)
 
 
@@ -142,9 +145,18 @@ def test_of_two_merges_the_one_that_judges_alike_is_kept(run: Path, monkeypatch:
 
 
 def test_verdicts_agree_when_margins_have_the_same_sign() -> None:
-    check = compare([1.0, -2.0, 0.5, 3.0], [1.5, -1.0, -0.5, 3.0], "bf16")
+    check = compare([(1.0,), (-2.0,), (0.5,), (3.0,)], [(1.5,), (-1.0,), (-0.5,), (3.0,)], "bf16")
     assert (check.agreement_rate, check.n_prompts) == (0.75, 4)
     assert (check.mean_margin_drift, check.max_margin_drift) == (0.625, 1.0)
+
+
+def test_among_several_answers_verdicts_agree_when_one_is_the_likeliest_in_both() -> None:
+    # Three answers, the last at 0: the first, then the last, then the second leads.
+    expected = [(2.0, 1.0), (-1.0, -2.0), (0.5, 3.0)]
+    merged = [(2.0, 1.5), (0.5, -2.0), (0.5, 2.0)]
+    check = compare(merged, expected, "bf16")
+    assert check.agreement_rate == pytest.approx(2 / 3)
+    assert (check.mean_margin_drift, check.max_margin_drift) == (pytest.approx((0.5 + 1.5 + 1.0) / 3), 1.5)
 
 
 def test_what_a_killed_merge_left_is_made_anew(run: Path) -> None:
@@ -160,7 +172,7 @@ def test_margins_that_are_no_numbers_are_refused(run: Path, model: Path) -> None
     broken = load_base(model, BF16_BASE)
     broken.model.norm.weight.data.fill_(float("nan"))
     config = tiny_run("sft", model, run)
-    question = sample_prompts(list(pocket_items("train"))[:8], config, load_tokenizer(model), 4)
+    question = sample_prompts(ITEMS, config, load_tokenizer(model), 4)
     with pytest.raises(ModelError, match="4 of 4 margins are no finite numbers"):
         merge_check.margins(broken, question)
 

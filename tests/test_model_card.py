@@ -19,6 +19,7 @@ from tests.training_runs import tiny_model, tiny_run
 from training.card_scores import COMPARE_FIELDS, scores_text
 from training.card_usage import EXAMPLE
 from training.config import METHODS
+from training.data import TrainingData
 from training.merge import main
 from training.model_card import CARD_FILE, card_text, read_facts
 from training.train import train
@@ -216,12 +217,12 @@ def test_the_code_in_the_card_asks_what_training_asked(family: str, form: str, t
     found: dict[str, Any] = {}
     exec(encode.replace('"PLACE"', repr(str(merged))), found)
     exec(transformers, found)
-    question = sample_prompts([EXAMPLE], run_config(run), load_tokenizer(model), 4)
+    question = sample_prompts(TrainingData(items=[EXAMPLE]), run_config(run), load_tokenizer(model), 4)
     assert tuple(found["ids"]) in question.prompts
     expected = dict(
         zip(question.prompts, margins(load_base(merged, QuantisationConfig(kind="none")), question), strict=True)
     )
-    assert found["margin"] == pytest.approx(expected[tuple(found["ids"])], abs=0.05)
+    assert (found["margin"],) == pytest.approx(expected[tuple(found["ids"])], abs=0.05)
     compile(vllm, "card", "exec")
 
 

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.errors import ModelError
-from inference.options import Tokens, log_rest, option_logprobs, option_tokens, questions
+from benchmarks.options import Tokens, option_tokens, own_tokens
+from inference.options import log_rest, option_logprobs, questions
 from tests.tiny_checkpoint import byte_tokenizer
 
 VOCABULARY = range(3)
@@ -112,3 +113,16 @@ def test_options_that_a_tokenizer_cannot_tell_apart_are_named() -> None:
         option_tokens(Unknown(), ["Ann", "mute"], "x")
     with pytest.raises(ModelError, match="listed twice among Ann"):
         option_tokens(Unknown(), ["Ann", "Ann"], "x")
+
+
+@given(options_of_tokens)
+def test_one_token_tells_the_options_apart_where_it_is_another_for_each_and_nowhere_else(options: list[Tokens]) -> None:
+    found = own_tokens({str(option): option for option in options})
+    if found is None:
+        depth = next(d for d in itertools.count() if len({option[: d + 1] for option in options}) > 1 or d == 3)
+        ahead = [option[depth : depth + 1] for option in options]
+        assert () in ahead or len(set(ahead)) < len(ahead)
+        return
+    assert len(set(found.ids.values())) == len(options)
+    for option in options:
+        assert option[: len(found.lead) + 1] == (*found.lead, found.ids[str(option)])

@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 
 from benchmarks.records import Condition, Item, Prompt
-from eval.__main__ import findings_of, report_options
+from eval.__main__ import findings_of
 from eval.analyses import Analyses, analyse, headline_changes
 from eval.figures import Figures, draw
 from eval.findings import Findings
 from eval.heat_map import DARK, LIGHT, heat_map_of, html_heat_map, letters, step
 from eval.item_plot import class_shares
+from eval.options import report_options
 from eval.plots import finish, short
 from eval.reliability import bins_of, reliability
 from eval.score_groups import untreated_panels

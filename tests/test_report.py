@@ -11,7 +11,7 @@ from benchmarks.errors import DataError
 from benchmarks.records import Condition, Prompt
 from benchmarks.sources import DatasetSpec, load_items
 from eval import telling
-from eval.__main__ import findings_of, report_main, report_options
+from eval.__main__ import findings_of, report_main
 from eval.analyses import analyse
 from eval.external import load_external
 from eval.findings import Findings, find_external
@@ -19,6 +19,7 @@ from eval.flip_cards import flip_section
 from eval.heat_map import heat_map_of, html_heat_map
 from eval.method import method_section
 from eval.opening import opening
+from eval.options import report_options
 from eval.report_tables import denominator_table, report_tables
 from eval.runs import load_run
 from eval.table_sections import change_section, score_section, table_section

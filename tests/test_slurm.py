@@ -7,64 +7,16 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+from tests.fake_cluster import ROOT, configs, make_cluster, run
+
 SCRIPTS = sorted((ROOT / "slurm").glob("*.sh"))
 SOURCED = {"settings.sh", "job.sh"}
-
-# Stands in for sbatch: runs the job at once, each array task in turn, in the folder that --chdir names.
-SBATCH = """#!/usr/bin/env bash
-set -eu
-last=0
-for word in "$@"; do case $word in
-  --array=0-*) last=${word#--array=0-};; --chdir=*) cd "${word#--chdir=}";; --*) ;; *) break;; esac; done
-while case $1 in --*) true;; *) false;; esac; do echo "option $1" >> "$CALLS"; shift; done
-count=$(cat "$COUNTER" 2>/dev/null || echo 100); echo $((count + 1)) > "$COUNTER"
-for task in $(seq 0 "$last"); do SLURM_ARRAY_TASK_ID=$task bash "$@" >> "$CALLS.out" 2>&1; done
-echo "$((count + 1));cluster"
-"""
-
-# Stands in for evenhand: tells how it was called, and prints the folder of its result after some talk, as the real one.
-EVENHAND = """#!/usr/bin/env bash
-echo "evenhand $* [offline=${HF_HUB_OFFLINE:-0}]" >> "$CALLS"
-case $1 in
-  sample) case "$*" in *merged-sft*) made=run-sft;; *merged-dpo*) made=run-dpo;; *) made=run-before;; esac;;
-  train) case "$*" in *sft.yaml*) made=train-sft;; *) made=train-dpo;; esac;;
-  merge) made=merged-${2##*-};;
-  *) exit 0;;
-esac
-echo "talk of $1"
-[ -n "${BROKEN:-}" ] && exit 0
-mkdir -p "$RUN_ROOT/$made" && touch "$RUN_ROOT/$made/DONE.json" && echo "$RUN_ROOT/$made"
-"""
-
-ACCELERATE = """#!/usr/bin/env bash
-echo "accelerate $*" >> "$CALLS"
-"""
 
 
 @pytest.fixture
 def cluster(tmp_path):
-    """Environment variables of a pretended cluster; CALLS is the file that its commands write their words to."""
-    programs = tmp_path / "venv" / "bin"
-    programs.mkdir(parents=True)
-    for name, text in {"sbatch": SBATCH, "evenhand": EVENHAND, "accelerate": ACCELERATE}.items():
-        (programs / name).write_text(text)
-        (programs / name).chmod(0o755)
-    for name in ("eval.yaml", "sft.yaml", "dpo.yaml"):
-        (tmp_path / name).write_text("verdict: margin\n")
-    kept = {key: os.environ[key] for key in ("PATH", "HOME") if key in os.environ}
-    places = {"VENV": tmp_path / "venv", "RUN_ROOT": tmp_path / "runs", "LOGS": tmp_path / "logs"}
-    files = {"CALLS": tmp_path / "calls", "COUNTER": tmp_path / "counter"}
-    return {**kept, **{key: str(path) for key, path in {**places, **files}.items()}, "SAMPLE_SHARDS": "3"}
-
-
-def run(script: str, *words: object, env: dict[str, str], cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    command = ["bash", str(ROOT / "slurm" / script), *map(str, words)]
-    return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=60)
-
-
-def configs(cluster: dict[str, str]) -> list[Path]:
-    return [Path(cluster["RUN_ROOT"]).parent / name for name in ("eval.yaml", "sft.yaml", "dpo.yaml")]
+    """Environment variables of a pretended cluster."""
+    return make_cluster(tmp_path)
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
@@ -184,12 +136,15 @@ def test_a_job_whose_command_makes_nothing_fails_so_that_the_next_one_never_star
 
 def test_a_run_that_lacks_its_mark_is_completed_before_it_is_scored(cluster, tmp_path):
     env = {**cluster, "PATH": f"{cluster['VENV']}/bin:{cluster['PATH']}"}
-    (tmp_path / "unmarked").mkdir()
-    assert run("score.sh", tmp_path / "unmarked", env=env).returncode == 0
+    for name in ("unmarked", "conflicts"):
+        (tmp_path / name).mkdir()
+    words = [tmp_path / "unmarked", "--narrator", f"base={tmp_path}/conflicts"]
+    assert run("score.sh", *words, env=env).returncode == 0
     calls = Path(cluster["CALLS"]).read_text().splitlines()
-    assert [call.split()[:3] for call in calls] == [
+    assert [call.split()[:-1] for call in calls] == [
         ["evenhand", "sample", f"{tmp_path}/unmarked/config.yaml"],
-        ["evenhand", "score", f"{tmp_path}/unmarked"],
+        ["evenhand", "sample", f"{tmp_path}/conflicts/config.yaml"],
+        ["evenhand", "score", f"{tmp_path}/unmarked", f"{tmp_path}/conflicts"],
     ]
 
 

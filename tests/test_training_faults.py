@@ -23,7 +23,6 @@ from benchmarks.sources import DatasetSpec, load_items
 from tests.easy_task import easy_items, easy_run, plant
 from tests.tiny_checkpoint import save_checkpoint
 from tests.training_runs import tiny_model, tiny_run
-from training import run as run_module
 from training.__main__ import main
 from training.callbacks import read_metrics
 from training.config import AnyRun
@@ -86,7 +85,7 @@ def test_shuffled_labels_are_named(model: Path, tmp_path: Path, monkeypatch: pyt
         random.Random(0).shuffle(labels)
         return [replace(example, right=right) for example, right in zip(examples, labels, strict=True)], excluded
 
-    monkeypatch.setattr(run_module, "make_examples", shuffled)
+    monkeypatch.setattr("training.data.make_examples", shuffled)
     stopped(easy_run(model, tmp_path, guard=GUARD), rf"{CHANCE}.*Look at .* which verdict is called right", monkeypatch)
 
 

@@ -14,8 +14,8 @@ def tiny_model(folder: Path, family: str = "llama") -> Path:
 
 
 def tiny_run(method: str, model: Path, root: Path, **sections: Any) -> AnyRun:
-    """A run of four steps of four examples; sections override or add keys of a config section,
-    or a key of the config itself."""
+    """A run of four steps of four examples, or with a section `narrator` of four conversations; sections override or
+    add keys of a config section, or a key of the config itself."""
     config: dict[str, Any] = {
         "method": method,
         "name": f"tiny-{method}",
@@ -36,6 +36,11 @@ def tiny_run(method: str, model: Path, root: Path, **sections: Any) -> AnyRun:
         },
         "run": {"root": str(root), "logging_steps": 1},
     }
+    if "narrator" in sections:
+        del config["benchmarks"]
+        config["narrator"] = {"corpus": {"dataset": "pocket-conflicts", "split": "train", "n_conversations": 8}}
+        config["examples"] = {"loss_on_eos": False}
+        config["optimiser"]["order"] = "whole_items"
     for section, keys in sections.items():
         config[section] = {**config.get(section, {}), **keys} if isinstance(keys, dict) else keys
     return METHODS[method].model_validate(config)

@@ -1,8 +1,8 @@
 """Which examples train together, in which order: decided before training, so that a continued run goes the same way.
 
-An optimiser step takes `per_device_batch_size x gradient_accumulation_steps x n_processes` examples. Which those are is
-fixed by the seed; how a step is cut into micro-batches changes no loss (but KTO's, by its drift), so its examples are
-sorted by length first.
+An optimiser step takes `per_device_batch_size x gradient_accumulation_steps x n_processes` examples; of conversations,
+which have unequally many, as many bundles. Which those are is fixed by the seed; how a step is cut into micro-batches
+changes no loss (but KTO's, by its drift), so its examples are sorted by length first.
 """
 
 import random
@@ -16,12 +16,11 @@ from torch import Tensor
 
 from benchmarks.errors import ConfigError
 from training.config import TrainingConfig
-from training.examples import Example, by_item
-from training.objectives import Branches
-from training.sections import CONDITIONS
+from training.examples import Example, by_group, by_item
+from training.objectives import NEVER, Branches
 from training.trees import Tree, padded_rows, tree_of
 
-Bundle = list[Example]  # examples that share a row, and so a micro-batch
+Bundle = list[Example]  # examples that share a micro-batch, and in DialDefer a row
 
 
 class LogProbs(NamedTuple):
@@ -32,8 +31,10 @@ class LogProbs(NamedTuple):
 
 
 def bundles_of(examples: Sequence[Example], order: str) -> list[Bundle]:
-    """The examples item by item for `whole_items`, else one by one."""
-    return by_item(examples) if order == "whole_items" else [[example] for example in examples]
+    """The examples item by item for `whole_items`, group by group for `whole_groups`, else one by one."""
+    if order == "whole_items":
+        return by_item(examples)
+    return by_group(examples) if order == "whole_groups" else [[example] for example in examples]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +44,7 @@ class Schedule:
     micro_batches: list[list[int]]
     n_steps: int
     epochs: float
+    n_bundles: int  # of a full micro-batch
 
 
 def schedule(bundles: Sequence[Bundle], config: TrainingConfig) -> Schedule:
@@ -51,9 +53,9 @@ def schedule(bundles: Sequence[Bundle], config: TrainingConfig) -> Schedule:
     A last step too small to give every process a bundle is left out. Raises ConfigError when no step is left.
     """
     optimiser = config.optimiser
-    examples_each = len(CONDITIONS[config.examples.conditions]) if optimiser.order == "whole_items" else 1
+    n_bundles = optimiser.per_device_batch_size // config.bundle_size
     n_micro = optimiser.gradient_accumulation_steps * optimiser.n_processes
-    in_step = optimiser.per_device_batch_size * n_micro // examples_each
+    in_step = n_bundles * n_micro
     wanted = optimiser.max_steps * in_step if optimiser.max_steps else round(optimiser.epochs * len(bundles))
     order = endless(len(bundles), wanted, optimiser.seed)
     lengths = [sum(example.n_tokens for example in bundle) for bundle in bundles]
@@ -72,7 +74,7 @@ def schedule(bundles: Sequence[Bundle], config: TrainingConfig) -> Schedule:
             f"optimiser.epochs: {optimiser.epochs} epochs of {len(bundles)} bundles make no step that gives each of "
             f"{optimiser.n_processes} processes one; raise optimiser.epochs, or take more data"
         )
-    return Schedule(micro_batches=cut, n_steps=n_steps, epochs=n_taken / len(bundles))
+    return Schedule(micro_batches=cut, n_steps=n_steps, epochs=n_taken / len(bundles), n_bundles=n_bundles)
 
 
 def parts(step: Sequence[int], n_parts: int) -> list[list[int]]:
@@ -102,24 +104,29 @@ def endless(n: int, wanted: int, seed: int) -> list[int]:
 class Collator:
     """Bundles → one micro-batch: its rows, and where in the rows the answers of its E examples stand.
 
-    Bundles share a row, and compute what they begin with once, as long as it has at most `row_tokens` tokens.
+    Bundles share a row, and compute what they begin with once, as long as it has at most `row_tokens` tokens. Examples
+    may have unequally many answers: K is the largest number of the micro-batch. whole_bundles: false lets a bundle go
+    on in the next row where one is full; with row_tokens 0 each of its examples has a row.
     """
 
     pad: int
     branches: Branches
     row_tokens: int = 0  # 0: a row for each bundle
+    whole_bundles: bool = True
     reference: Mapping[Example, LogProbs] | None = None
 
     def __call__(self, bundles: Sequence[Bundle]) -> dict[str, Tensor]:
         """input_ids and position_ids (B, T); attention_mask (B, T) or allowed (B, T, T); and for the examples in order:
 
         at (E, 2) row and column of the token before the answer; choices (E, K); right (E,); groups (E,); anchors (E,);
+        where examples differ in their number of answers, padded (E, K), true where there is none;
         where EOS is scored, end (E,) its token and ends_at (E, K, 2) the answer's place, -1 where it is not asked for;
         with a reference, its log-probabilities reference and reference_verdicts (E, K).
         """
         at, ends_at = [], []
         examples = [example for bundle in bundles for example in bundle]
-        n_choices = len(examples[0].choices)
+        n_choices = max(len(example.choices) for example in examples)
+        lacking = [n_choices - len(example.choices) for example in examples]
         rows = self.rows(bundles)
         for row, (bundle, tree) in enumerate(rows):
             asked = [self.scored(example) for example in bundle]
@@ -134,31 +141,34 @@ class Collator:
         batch = {
             **padded_rows([tree for _, tree in rows], self.pad),
             "at": torch.tensor(at),
-            "choices": torch.tensor([e.choices for e in examples]),
+            "choices": torch.tensor([[*e.choices, *[self.pad] * n] for e, n in zip(examples, lacking, strict=True)]),
             "right": torch.tensor([e.right for e in examples]),
             "groups": torch.tensor([names[e.group] for e in examples]),
             "anchors": torch.tensor([e.is_anchor for e in examples]),
         }
+        if any(lacking):
+            batch["padded"] = torch.tensor([[False] * (n_choices - n) + [True] * n for n in lacking])
         if self.branches != "none":
             batch["ends_at"] = torch.tensor(ends_at)
             batch["end"] = torch.tensor([e.end[0] for e in examples])
         if self.reference is not None:
             found = [self.reference[example] for example in examples]
-            batch["reference"] = torch.tensor([logs.totals for logs in found])
-            batch["reference_verdicts"] = torch.tensor([logs.verdicts for logs in found])
+            batch["reference"] = padded_logs([logs.totals for logs in found])
+            batch["reference_verdicts"] = padded_logs([logs.verdicts for logs in found])
         return batch
 
     def rows(self, bundles: Sequence[Bundle]) -> list[tuple[Bundle, Tree]]:
         """The examples of each row, in order, and the row."""
         rows: list[tuple[Bundle, Tree]] = []
-        for bundle in bundles:
+        units = bundles if self.whole_bundles else [[example] for bundle in bundles for example in bundle]
+        for unit in units:
             if rows and self.row_tokens:
-                joined = rows[-1][0] + bundle
+                joined = rows[-1][0] + unit
                 tree = tree_of(self.sequences(joined))
                 if len(tree.tokens) <= self.row_tokens:
                     rows[-1] = (joined, tree)
                     continue
-            rows.append((bundle, tree_of(self.sequences(bundle))))
+            rows.append((unit, tree_of(self.sequences(unit))))
         return rows
 
     def sequences(self, examples: Sequence[Example]) -> list[tuple[int, ...]]:
@@ -174,3 +184,9 @@ class Collator:
         if self.branches == "none" or not example.end:
             return []
         return [example.right] if self.branches == "right" else list(range(len(example.choices)))
+
+
+def padded_logs(rows: Sequence[Sequence[float]]) -> Tensor:
+    """(E, K) log-probabilities of unequally many answers, with NEVER where there is none."""
+    width = max(map(len, rows))
+    return torch.tensor([[*row, *[NEVER] * (width - len(row))] for row in rows])

@@ -7,6 +7,7 @@ from benchmarks.sources import EVALUATION_ONLY
 from benchmarks.unified.card import bullets
 from benchmarks.unified.catalogue import DATASETS
 from training.config import TrainingConfig
+from training.narrator_card import SOURCES as NARRATOR_SOURCES
 
 ALWAYS = (
     "It was trained to answer with one token. It may no longer give reasons, or write JSON, where the base did.",
@@ -53,6 +54,8 @@ def sources_text(names: Iterable[str]) -> str:
 
 def source_of(name: str) -> str:
     """A dataset's licence, what follows from it for a model, and its citation."""
+    if name in NARRATOR_SOURCES:
+        return NARRATOR_SOURCES[name]
     if name not in DATASETS:
         return OUR_OWN if name == "pocket" else "its licence is not known to Evenhand"
     dataset = DATASETS[name]

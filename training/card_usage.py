@@ -1,6 +1,7 @@
 """How to ask a merged judge with the words that it was trained on: transformers, vLLM, `evenhand sample`."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from benchmarks.chat import FIXED_DATE, answer_tokens
@@ -23,18 +24,20 @@ PLACE = "PLACE"  # this folder, or owner/name on the Hub
 PROMPT = """{prompt}"""
 tokenizer = AutoTokenizer.from_pretrained(PLACE)
 {encode}
-YES, NO = {accept}, {reject}  # the tokens of "1" and "2"'''
+{answers}'''
+ANSWERS = 'YES, NO = {accept}, {reject}  # the tokens of "1" and "2"'
 CHAT = """text = tokenizer.apply_chat_template(
     [{{"role": "user", "content": PROMPT}}], tokenize=False, add_generation_prompt=True{arguments}
 )
 ids = tokenizer.encode(text, add_special_tokens=False){lead}"""
 RAW = "ids = tokenizer.encode(PROMPT){lead}  # the bare text, without a chat template: as it was trained"
-TRANSFORMERS = """import torch
+TRANSFORMERS_MODEL = """import torch
 from transformers import AutoModelForCausalLM
 
 model = AutoModelForCausalLM.from_pretrained(PLACE, dtype=torch.bfloat16)
 with torch.no_grad():
-    logits = model(torch.tensor([ids])).logits[0, -1]
+    logits = model(torch.tensor([ids])).logits[0, -1]"""
+TRANSFORMERS = f"""{TRANSFORMERS_MODEL}
 margin = float(logits[YES] - logits[NO])  # above 0: the judge accepts the claim
 print("accepted" if margin > 0 else "rejected", margin)"""
 VLLM = """from vllm import LLM, SamplingParams
@@ -50,12 +53,8 @@ if __name__ == "__main__":  # vLLM starts processes of its own
 def usage_text(config: TrainingConfig, tokenizer: Any) -> str:
     """The section "Use" of a card: an example prompt in C2, encoding, both engines, and `evenhand sample`."""
     answers = answer_tokens(tokenizer)
-    prompt = example_prompt(config)
-    lead = f" + {list(answers.lead)}" if answers.lead else ""
-    encode = RAW.format(lead=lead)
-    if config.examples.format == "chat":
-        encode = CHAT.format(arguments=template_arguments(config, tokenizer), lead=lead)
-    encoding = ENCODE.format(prompt=prompt, encode=encode, accept=answers.ids["1"], reject=answers.ids["2"])
+    tokens = ANSWERS.format(accept=answers.ids["1"], reject=answers.ids["2"])
+    encoding = encoding_lines(config, tokenizer, example_prompt(config), answers.lead, tokens)
     parts = [
         "It answers with one token, `1` or `2`. Ask it with the words that it was trained on; in others it was not "
         "measured. The difference of the two log-probabilities is its margin.",
@@ -68,6 +67,15 @@ def usage_text(config: TrainingConfig, tokenizer: Any) -> str:
         fenced(sampling_line(config), "sh"),
     ]
     return "\n\n".join(parts)
+
+
+def encoding_lines(config: TrainingConfig, tokenizer: Any, prompt: str, lead: Sequence[int], answers: str) -> str:
+    """Code that turns a prompt into `ids`, with the tokens behind it that all answers begin with; then `answers`."""
+    tail = f" + {list(lead)}" if lead else ""
+    encode = RAW.format(lead=tail)
+    if config.examples.format == "chat":
+        encode = CHAT.format(arguments=template_arguments(config, tokenizer), lead=tail)
+    return ENCODE.format(prompt=prompt, encode=encode, answers=answers)
 
 
 def example_prompt(config: TrainingConfig) -> str:

@@ -2,16 +2,18 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer, model_validator
 
 from benchmarks.checkpoints import ModelConfig
 from benchmarks.config import Closed, did_you_mean, load_config, read_yaml
 from benchmarks.errors import ConfigError
+from benchmarks.narrator.spec import NarratorSpec
 from benchmarks.sources import EVALUATION_ONLY, DatasetSpec
 from training.sections import (
     CONDITIONS,
+    NOT_OF_NARRATOR,
     ConsistencyConfig,
     DevConfig,
     ExamplesConfig,
@@ -23,15 +25,20 @@ from training.sections import (
 )
 
 
+# Keys that came after the first runs are left out of the resolved config where they are unused: a run's directory is
+# named by its config's digest, and the configs of those runs are to find theirs.
 class TrainingConfig(Closed):
-    """What runs of all methods have in common."""
+    """What runs of all methods have in common: DialDefer's `benchmarks`, or conversations of the `narrator` study."""
+
+    prefers_one_of_two: ClassVar[bool] = False  # whether the loss is of one answer over the other
 
     name: str = Field(pattern=r"^[A-Za-z0-9._-]+$")
     # verdict is ours: one forward pass, answer positions only, the same mathematics. trl is TRL's own SFTTrainer and
     # DPOTrainer as they come, to check ours against and to time it by.
     trainer: Literal["verdict", "trl"] = "verdict"
     model: ModelConfig
-    benchmarks: tuple[DatasetSpec, ...] = Field(min_length=1)
+    benchmarks: tuple[DatasetSpec, ...] = Field(default=(), exclude_if=lambda specs: not specs)
+    narrator: NarratorSpec | None = Field(default=None, exclude_if=lambda section: section is None)
     examples: ExamplesConfig = ExamplesConfig()
     consistency: ConsistencyConfig | None = None
     lora: LoraSettings = LoraSettings()
@@ -46,24 +53,69 @@ class TrainingConfig(Closed):
         """Whether the loss compares prompts with each other, which then must lie in one micro-batch."""
         return self.consistency is not None
 
+    @property
+    def bundle_size(self) -> int:
+        """What the examples that share a micro-batch count as in `optimiser.per_device_batch_size`.
+
+        An item's conditions are as many prompts; conversations are unequal, and each bundle of theirs counts as one.
+        """
+        if self.narrator or self.optimiser.order != "whole_items":
+            return 1
+        return len(CONDITIONS[self.examples.conditions])
+
+    @model_validator(mode="after")
+    def one_study(self) -> Self:
+        """First of all: every other rule hangs on it."""
+        if (self.narrator is None) != bool(self.benchmarks):
+            found = "both are given" if self.benchmarks else "neither is"
+            raise ValueError(f"a run trains on either `benchmarks` or `narrator`: {found}; give one of them")
+        return self
+
+    @model_validator(mode="after")
+    def narrator_can_do_it(self) -> Self:
+        if self.narrator is None:
+            return self
+        if self.prefers_one_of_two:
+            raise ValueError(
+                "method: its loss prefers one of two answers, and conversations have a speaker for each answer; for "
+                "`narrator` take sft or own_c1"
+            )
+        if given := [key for key in NOT_OF_NARRATOR if key in self.examples.model_fields_set]:
+            raise ValueError(f"examples.{given[0]}: is for `benchmarks`; what is asked of `narrator` is its section's")
+        if self.examples.loss_on_eos:
+            raise ValueError(
+                "a speaker is told by the first token of the name, behind which no reply ends: set "
+                "examples.loss_on_eos=false"
+            )
+        if self.trainer == "trl":
+            raise ValueError("trainer: trl is for `benchmarks`; set trainer=verdict")
+        return self
+
     @model_validator(mode="after")
     def batches_hold_whole_items(self) -> Self:
-        n_conditions = len(CONDITIONS[self.examples.conditions])
         size = self.optimiser.per_device_batch_size
-        if self.optimiser.order == "whole_items" and size % n_conditions:
+        if size % self.bundle_size:
             raise ValueError(
-                f"optimiser.order is whole_items, but a batch of {size} holds no whole items of {n_conditions}: "
-                f"set optimiser.per_device_batch_size to a multiple of {n_conditions}"
+                f"optimiser.order is whole_items, but a batch of {size} holds no whole items of {self.bundle_size}: "
+                f"set optimiser.per_device_batch_size to a multiple of {self.bundle_size}"
             )
         return self
 
     @model_validator(mode="after")
     def groups_are_together(self) -> Self:
+        order = self.optimiser.order
+        if order == "whole_groups" and not self.narrator:
+            raise ValueError("optimiser.order: whole_groups is for `narrator`; write whole_items")
         if not self.needs_whole_groups:
             return self
-        if self.examples.conditions != "c1_and_c2":
+        if not self.narrator and self.examples.conditions != "c1_and_c2":
             raise ValueError("the loss compares an item's C1 and C2 prompts: set examples.conditions=c1_and_c2")
-        if self.optimiser.order != "whole_items":
+        if self.narrator and order == "random":
+            raise ValueError(
+                "the loss compares a conversation's prompts with each other: set optimiser.order=whole_items, or "
+                "whole_groups"
+            )
+        if order == "random":
             raise ValueError("the loss compares prompts of one item with each other: set optimiser.order=whole_items")
         return self
 
@@ -87,6 +139,23 @@ class TrainingConfig(Closed):
                 raise ValueError(f"{spec.dataset}: split '{spec.split}' must not be trained on; write split: train")
         return specs
 
+    @field_validator("narrator")
+    @classmethod
+    def only_training_conversations(cls, section: NarratorSpec | None) -> NarratorSpec | None:
+        if section and section.corpus.split != "train":
+            corpus = section.corpus
+            raise ValueError(f"{corpus.dataset}: split '{corpus.split}' must not be trained on; write split: train")
+        return section
+
+    @model_serializer(mode="wrap")
+    def without_unused(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """What is DialDefer's is not in the resolved config of another study, as it must be to be read again."""
+        tree: dict[str, Any] = handler(self)
+        if self.narrator is not None:
+            for key in NOT_OF_NARRATOR:
+                tree["examples"].pop(key, None)
+        return tree
+
 
 class SFTRun(TrainingConfig):
     """Supervised fine-tuning on one-token verdicts (DialDefer K.2, Tables 34 and 35)."""
@@ -96,6 +165,8 @@ class SFTRun(TrainingConfig):
 
 class ReferencedRun(TrainingConfig):
     """What the methods that measure against the frozen base share."""
+
+    prefers_one_of_two: ClassVar[bool] = True
 
     beta: float = Field(default=0.1, gt=0)
     # One pass of the reference model over the data before training, instead of one in every step of every epoch.
@@ -125,6 +196,8 @@ class KTORun(ReferencedRun):
 class SimPORun(TrainingConfig):
     """Simple preference optimisation (Meng et al. 2024): no reference, and a target margin."""
 
+    prefers_one_of_two: ClassVar[bool] = True
+
     method: Literal["simpo"]
     trainer: Literal["verdict"] = "verdict"
     beta: float = Field(default=2.0, gt=0)
@@ -140,7 +213,7 @@ class OwnC1Run(TrainingConfig):
 
     @property
     def needs_whole_groups(self) -> bool:
-        """The C1 prompt of an item stands for the others."""
+        """The C1 prompt of an item, the neutral one of a conversation, stands for the others."""
         return True
 
 

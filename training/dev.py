@@ -8,6 +8,8 @@ import torch
 
 from benchmarks.errors import ConfigError
 from benchmarks.leaks import family, normalised
+from benchmarks.narrator.records import Conversation
+from benchmarks.narrator.splits import groups_of_pages
 from benchmarks.records import Item
 from training.batches import Bundle
 from training.forward import answers_of
@@ -26,15 +28,35 @@ def without_dev(items: Sequence[Item], dev: DevConfig | None) -> tuple[list[Item
     if dev is None:
         return list(items), []
     family_of = families_of(items)
-    families = list(dict.fromkeys(family_of[item.item_id] for item in items))
-    if 2 * dev.n_items >= len(families):
-        raise ConfigError(
-            f"dev.n_items is {dev.n_items}, but there are only {len(families)} training items; leave more than half "
-            "of them to train on"
-        )
-    held = set(random.Random(f"dev {dev.seed}").sample(families, dev.n_items))
+    held = drawn([family_of[item.item_id] for item in items], dev, "training items")
     kept = [item for item in items if family_of[item.item_id] not in held]
     return kept, [item for item in items if family_of[item.item_id] in held]
+
+
+def conversations_without_dev(
+    conversations: Sequence[Conversation], dev: DevConfig | None
+) -> tuple[list[Conversation], list[Conversation]]:
+    """(training conversations, dev conversations). A page, and what shares its text, goes to one side.
+
+    Raises ConfigError when the dev split would take half of the pages or more.
+    """
+    if dev is None:
+        return list(conversations), []
+    pages = groups_of_pages(conversations)
+    held = drawn(pages, dev, "pages of training conversations")
+    kept = [one for one, page in zip(conversations, pages, strict=True) if page not in held]
+    return kept, [one for one, page in zip(conversations, pages, strict=True) if page in held]
+
+
+def drawn(names: Sequence[str], dev: DevConfig, what: str) -> set[str]:
+    """The families that make the dev split. Raises ConfigError when they are half of all or more."""
+    families = list(dict.fromkeys(names))
+    if 2 * dev.n_items >= len(families):
+        raise ConfigError(
+            f"dev.n_items is {dev.n_items}, but there are only {len(families)} {what}; leave more than half of them to "
+            "train on"
+        )
+    return set(random.Random(f"dev {dev.seed}").sample(families, dev.n_items))
 
 
 def families_of(items: Iterable[Item]) -> dict[str, str]:
@@ -63,7 +85,7 @@ def dev_measures(model: Any, inner: Any, bundles: Sequence[Bundle], trainer: "Ve
     model: as wrapped for training; inner: the PEFT model inside. Every process measures all of it.
     """
     found = []
-    size = max(1, trainer.args.per_device_train_batch_size // max(len(bundle) for bundle in bundles))
+    size = trainer.plan.n_bundles
     ordered = sorted(bundles, key=lambda bundle: sum(example.n_tokens for example in bundle))
     with torch.no_grad():
         for start in range(0, len(ordered), size):

@@ -4,7 +4,7 @@ Prompt and answer are tokenised apart, so that no token can straddle them, and a
 """
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,17 +24,18 @@ class Example:
     """One item under one condition, in tokens.
 
     Its answers are one token each, in the order of the outcomes they stand for, which is the same for all prompts of a
-    group, whatever the tokens: (accept, reject) here; the persons of a conversation, whoever of them is called Me.
+    group, whatever the tokens: (accept, reject) here; the persons of a conversation, whoever of them is called Me
+    (training.narrator_examples).
     """
 
-    item_id: str
-    condition: str
+    item_id: str  # or the conversation's
+    condition: str  # or the perspective
     prompt_ids: tuple[int, ...]  # rendered as for inference, with the tokens that every answer starts with behind it
     choices: tuple[int, ...]  # the token of each answer
     right: int  # index of the right answer
     end: tuple[int, ...] = ()  # EOS if it is learnt
     group: str = ""  # prompts of one group should get the same verdict: an item's true claim in C1 and in C2
-    is_anchor: bool = False  # the prompt whose verdict the group's others are compared with: C1
+    is_anchor: bool = False  # the prompt whose verdict the group's others are compared with: C1; nobody called Me
 
     @property
     def right_ids(self) -> tuple[int, ...]:
@@ -53,14 +54,19 @@ class Example:
         return len(self.prompt_ids) + len(self.right_ids)
 
 
+TOO_LONG = "longer than examples.max_prompt_length"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Excluded:
-    """A prompt left out for its length."""
+    """A prompt left out, and why."""
 
     item_id: str
     dataset: str
-    condition: Condition
+    condition: str
     prompt_tokens: int
+    reason: str = TOO_LONG
+    group: str = ""  # of prompts of a conversation, which may go for another's sake
 
 
 def make_examples(
@@ -155,10 +161,20 @@ def set_padding(tokenizer: Any) -> None:
 
 def by_item(examples: Sequence[Example]) -> list[list[Example]]:
     """The examples of each item together, items in the order of their first example."""
-    items: dict[str, list[Example]] = {}
+    return together(examples, lambda example: example.item_id)
+
+
+def by_group(examples: Sequence[Example]) -> list[list[Example]]:
+    """The examples of each group together, groups in the order of their first example."""
+    return together(examples, lambda example: example.group)
+
+
+def together(examples: Sequence[Example], key: Callable[[Example], str]) -> list[list[Example]]:
+    """The examples of one key together, in their order."""
+    found: dict[str, list[Example]] = {}
     for example in examples:
-        items.setdefault(example.item_id, []).append(example)
-    return list(items.values())
+        found.setdefault(key(example), []).append(example)
+    return list(found.values())
 
 
 def shuffled_by_item(examples: Sequence[Example], seed: int) -> list[Example]:

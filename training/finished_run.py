@@ -1,16 +1,14 @@
 """A finished training run, read back: its config, the base it was trained on, the data it was trained with."""
 
-from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarks.checkpoints import fingerprint, resolve
 from benchmarks.errors import DataError
-from benchmarks.records import Item
 from benchmarks.rundir import CONFIG_FILE, PROVENANCE_FILE, is_done, read_json
-from benchmarks.sources import item_set_hash, published_among
+from benchmarks.sources import published_among
 from training.config import TrainingConfig, load_training_config
+from training.data import TrainingData
 from training.run import EXCLUDED_FILE
 
 
@@ -37,11 +35,10 @@ def trained_base(run: Path, config: TrainingConfig) -> Path:
     return base
 
 
-def training_data(run: Path, items: Sequence[Item]) -> dict[str, Any]:
+def training_data(run: Path, data: TrainingData) -> dict[str, Any]:
     """What is known of the training items: `items`, how many each dataset has, and `n_published_test`, how many are of
     the published test split (with a split of one's own). Both None when the data is not what was trained on any more.
     """
-    if item_set_hash(items) != read_json(run / PROVENANCE_FILE)["item_set_hash"]:
+    if data.set_hash != read_json(run / PROVENANCE_FILE)["item_set_hash"]:
         return {"items": None, "n_published_test": None}
-    counts = Counter(item.dataset for item in items)
-    return {"items": dict(counts), "n_published_test": published_among(items)}
+    return {"items": data.counts, "n_published_test": published_among(data.items)}

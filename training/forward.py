@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from training.objectives import Answers
+from training.objectives import NEVER, Answers
 from training.trees import attention_argument
 
 
@@ -47,6 +47,8 @@ def answers_of(model: Any, batch: dict[str, Tensor], unwrapped: Any | None = Non
         logits = model(**inputs, use_cache=False).logits
     logs = logits.float().log_softmax(-1)
     verdicts = logs[:n_prompts].gather(1, batch["choices"])
+    if "padded" in batch:
+        verdicts = verdicts.masked_fill(batch["padded"], NEVER)
     ends = None
     if "ends_at" in batch:
         owners = torch.arange(n_prompts, device=logs.device)[:, None].expand(-1, n_choices)[asked]

@@ -35,7 +35,8 @@ N_NAMED = 8  # items named in a message
 class DivergenceGuard(TrainerCallback):
     """Stops a run whose log shows that it no longer learns, or whose gradient is no number, before that is applied.
 
-    chance, slope, n_dev: as Signs takes them. items_of: the ids of the items that an optimiser step (from 1) trains on.
+    chance, slope, luck, n_dev: as Signs takes them. items_of: the ids of the items that an optimiser step (from 1)
+    trains on.
     """
 
     def __init__(
@@ -45,12 +46,13 @@ class DivergenceGuard(TrainerCallback):
         chance: float,
         *,
         slope: float = 0.5,
+        luck: float = 0.5,
         n_dev: int = 0,
         items_of: Callable[[int], Sequence[str]] | None = None,
     ) -> None:
         self.path = path
         self.config = config
-        self.signs_after = partial(Signs, config, chance, slope=slope, n_dev=n_dev)
+        self.signs_after = partial(Signs, config, chance, slope=slope, luck=luck, n_dev=n_dev)
         self.items_of = items_of
         self.signs = self.signs_after()
         self.n_overflows = 0

@@ -8,7 +8,6 @@ import torch
 from benchmarks.errors import ModelError
 from training.config import TrainingConfig
 from training.examples import Example
-from training.sections import CONDITIONS
 
 # What torch says of main memory, and cuBLAS of its workspace, in errors that have no class of their own.
 PHRASES = ("can't allocate memory", "not enough memory", "CUBLAS_STATUS_ALLOC_FAILED", "CUDA error: out of memory")
@@ -54,6 +53,11 @@ def training_advice(config: TrainingConfig, examples: Sequence[Example]) -> list
             f"optimiser.per_device_batch_size={size} optimiser.gradient_accumulation_steps={n_accumulated} (now "
             f"{wanted.per_device_batch_size} and {wanted.gradient_accumulation_steps}): the same effective batch"
         )
+    if config.narrator and wanted.order == "whole_items":
+        found.append(
+            "optimiser.order=whole_groups: a conversation's groups one after the other; raise "
+            "optimiser.gradient_accumulation_steps by their number to keep the effective batch"
+        )
     if not wanted.gradient_checkpointing:
         found.append(
             "optimiser.gradient_checkpointing=true: keeps one activation a layer and computes the others twice, for "
@@ -68,7 +72,7 @@ def training_advice(config: TrainingConfig, examples: Sequence[Example]) -> list
         found.append("quantisation.hold=nf4: the same weights at a quarter of the memory, dequantised in every pass")
     lengths = [len(example.prompt_ids) for example in examples]
     limit = max(lengths) * 3 // 4
-    n_out = sum(length > limit for length in lengths)
+    n_out = n_longer(examples, limit, whole_groups=bool(config.narrator) and config.needs_whole_groups)
     found.append(
         f"examples.max_prompt_length={limit} (now {config.examples.max_prompt_length}; the longest prompt takes "
         f"{max(lengths)} tokens): leaves out {n_out} of {len(lengths)} examples"
@@ -76,13 +80,19 @@ def training_advice(config: TrainingConfig, examples: Sequence[Example]) -> list
     return [*found, *other_base(config)]
 
 
+def n_longer(examples: Sequence[Example], limit: int, *, whole_groups: bool) -> int:
+    """How many examples a limit of so many tokens leaves out: the longer ones, or all of their groups."""
+    longer = [example for example in examples if len(example.prompt_ids) > limit]
+    groups = {example.group for example in longer}
+    return sum(example.group in groups for example in examples) if whole_groups else len(longer)
+
+
 def smaller_batch(config: TrainingConfig) -> tuple[int, int] | None:
     """(per_device_batch_size, gradient_accumulation_steps) of the same product, the first at most half of now's.
 
     With whole items it stays a multiple of the conditions. None where it cannot be smaller.
     """
-    wanted = config.optimiser
-    unit = len(CONDITIONS[config.examples.conditions]) if wanted.order == "whole_items" else 1
+    wanted, unit = config.optimiser, config.bundle_size
     product = wanted.per_device_batch_size * wanted.gradient_accumulation_steps
     sizes = range(wanted.per_device_batch_size // 2, 0, -1)
     return next(((size, product // size) for size in sizes if size % unit == 0 and product % size == 0), None)

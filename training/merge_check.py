@@ -9,15 +9,17 @@ from typing import Any
 
 import torch
 
-from benchmarks.chat import AnswerTokens, answer_tokens
 from benchmarks.errors import ModelError
-from benchmarks.records import Item
 from training.config import TrainingConfig
-from training.examples import ACCEPT, REJECT, make_examples, set_padding
+from training.data import TrainingData, examples_of
+from training.examples import set_padding
 
 BATCH_SIZE = 16
 ITEMS_PER_PROMPT = 8  # examples are made of this many items for each prompt drawn, not of a whole training set
 AUTOCAST = {"bf16": torch.bfloat16, "fp16": torch.float16}
+# What a model says of a prompt's answers, in nats: log P of each but the last, minus that of the last. Of two answers
+# that is one number, the margin.
+LogOdds = tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +29,8 @@ class MergeCheck:
     onto: str
     n_prompts: int
     agreement_rate: float  # share of prompts with the same verdict
-    mean_margin_drift: float  # mean |difference| of log P("1") - log P("2"), in nats
+    # In nats: mean |difference| of the margin by which base + adapter's verdict leads the likeliest other answer.
+    mean_margin_drift: float
     max_margin_drift: float
 
     def __str__(self) -> str:
@@ -42,26 +45,26 @@ class Question:
     """What every model of a check is asked, and how it is to compute."""
 
     prompts: list[tuple[int, ...]]  # token ids
-    answers: AnswerTokens
+    choices: list[tuple[int, ...]]  # of each prompt the token of each answer
     mixed_precision: str  # as in training: "bf16", "fp16" or "no"
 
 
-def sample_prompts(items: Sequence[Item], config: TrainingConfig, tokenizer: Any, n_prompts: int) -> Question:
+def sample_prompts(data: TrainingData, config: TrainingConfig, tokenizer: Any, n_prompts: int) -> Question:
     """n_prompts of the run's own prompts (fewer when it has fewer), drawn at random with a fixed seed."""
     set_padding(tokenizer)
     draw = random.Random(0)
-    some = draw.sample(items, min(len(items), ITEMS_PER_PROMPT * n_prompts))
-    examples, _ = make_examples(some, config, tokenizer)
+    examples, _ = examples_of(data.drawn(draw, ITEMS_PER_PROMPT * n_prompts), config, tokenizer)
+    asked = draw.sample(examples, min(n_prompts, len(examples)))
     return Question(
-        prompts=[example.prompt_ids for example in draw.sample(examples, min(n_prompts, len(examples)))],
-        answers=answer_tokens(tokenizer, (ACCEPT, REJECT)),
+        prompts=[example.prompt_ids for example in asked],
+        choices=[example.choices for example in asked],
         mixed_precision=config.optimiser.mixed_precision,
     )
 
 
 @torch.no_grad()
-def margins(model: Any, question: Question) -> list[float]:
-    """log P("1") - log P("2") in nats behind each prompt, in the order of the prompts. Raises ModelError for NaN.
+def margins(model: Any, question: Question) -> list[LogOdds]:
+    """What a model says behind each prompt, in the order of the prompts. Raises ModelError for NaN.
 
     Prompts of like length go together, padded on the left: a 4-bit base is dequantised once a batch, not once a prompt.
     """
@@ -69,9 +72,9 @@ def margins(model: Any, question: Question) -> list[float]:
     # torch multiplies a strided slice of the hidden states with a copy of the whole head for each prompt of the batch.
     head = model.get_output_embeddings()
     hook = head.register_forward_pre_hook(lambda _, inputs: tuple(tensor.contiguous() for tensor in inputs))
-    prompts, ids_of = question.prompts, question.answers.ids
+    prompts, choices = question.prompts, question.choices
     order = sorted(range(len(prompts)), key=lambda index: len(prompts[index]))
-    found: dict[int, float] = {}
+    found: dict[int, LogOdds] = {}
     for start in range(0, len(order), BATCH_SIZE):
         batch = order[start : start + BATCH_SIZE]
         width = max(len(prompts[index]) for index in batch)
@@ -82,10 +85,11 @@ def margins(model: Any, question: Question) -> list[float]:
         with computing(model.device.type, question.mixed_precision):
             outputs = model(**{name: tensor.to(model.device) for name, tensor in inputs.items()}, logits_to_keep=1)
         logits = outputs.logits[:, -1].float()
-        difference = logits[:, ids_of[ACCEPT]] - logits[:, ids_of[REJECT]]
-        found.update(zip(batch, difference.tolist(), strict=True))
+        for row, index in enumerate(batch):
+            *others, last = logits[row, list(choices[index])]
+            found[index] = tuple(float(other - last) for other in others)
     hook.remove()
-    if n_lost := sum(not math.isfinite(margin) for margin in found.values()):
+    if n_lost := sum(not all(map(math.isfinite, odds)) for odds in found.values()):
         raise ModelError(f"{n_lost} of {len(prompts)} margins are no finite numbers: the adapter or the base is broken")
     return [found[index] for index in range(len(prompts))]
 
@@ -96,10 +100,11 @@ def computing(device: str, mixed_precision: str) -> AbstractContextManager[Any]:
     return torch.autocast(device, dtype) if dtype else nullcontext()
 
 
-def compare(merged: Sequence[float], expected: Sequence[float], onto: str) -> MergeCheck:
-    """The check's figures from two lists of margins over the same prompts."""
-    drifts = [abs(a - b) for a, b in zip(merged, expected, strict=True)]
-    agreeing = sum((a > 0) == (b > 0) for a, b in zip(merged, expected, strict=True))
+def compare(merged: Sequence[LogOdds], expected: Sequence[LogOdds], onto: str) -> MergeCheck:
+    """The check's figures from what two models say of the same prompts."""
+    pairs = list(zip(merged, expected, strict=True))
+    drifts = [abs(lead(a, verdict(b)) - lead(b, verdict(b))) for a, b in pairs]
+    agreeing = sum(verdict(a) == verdict(b) for a, b in pairs)
     return MergeCheck(
         onto=onto,
         n_prompts=len(drifts),
@@ -107,3 +112,15 @@ def compare(merged: Sequence[float], expected: Sequence[float], onto: str) -> Me
         mean_margin_drift=sum(drifts) / len(drifts),
         max_margin_drift=max(drifts),
     )
+
+
+def verdict(odds: LogOdds) -> int:
+    """The index of the likeliest answer, of equal ones the last."""
+    values = (*odds, 0.0)
+    return max(range(len(values)), key=lambda index: (values[index], index))
+
+
+def lead(odds: LogOdds, answer: int) -> float:
+    """By how many nats an answer is likelier than the likeliest other."""
+    values = (*odds, 0.0)
+    return values[answer] - max(value for index, value in enumerate(values) if index != answer)

@@ -19,10 +19,10 @@ from benchmarks.checkpoints import load_tokenizer
 from benchmarks.errors import ConfigError, DataError, ModelError
 from benchmarks.jsonl import sync_folder, write_json
 from benchmarks.rundir import DONE_FILE, is_done, read_json
-from benchmarks.sources import load_items
 from training.config import TrainingConfig
+from training.data import load_data
 from training.finished_run import finished_config, trained_base, training_data
-from training.merge_check import MergeCheck, Question, compare, margins, sample_prompts
+from training.merge_check import LogOdds, MergeCheck, Question, compare, margins, sample_prompts
 from training.merged_weights import ROUNDING_SEED, merge_adapter
 from training.model_card import write_card
 from training.qlora import load_base
@@ -91,8 +91,8 @@ def merge_run(run: Path, wanted: Wanted) -> dict[str, Path]:
 def merge_owed(run: Path, config: TrainingConfig, owed: Sequence[str], wanted: Wanted) -> None:
     """Measure every merge there is (with `only`, those owed), and keep those owed that judge as what was trained."""
     base = trained_base(run, config)
-    items = load_items(config.benchmarks)
-    question = sample_prompts(items, config, load_tokenizer(base), wanted.n_prompts)
+    data = load_data(config)
+    question = sample_prompts(data, config, load_tokenizer(base), wanted.n_prompts)
     print(f"{run.name}: judging {len(question.prompts)} prompts with base + adapter as trained", flush=True)
     expected = margins(adapted(run, base, config.quantisation), question)
     release()
@@ -103,7 +103,7 @@ def merge_owed(run: Path, config: TrainingConfig, owed: Sequence[str], wanted: W
         partial = run / f"merged-{onto}.partial" if onto in owed else None
         checks[onto] = compare(judged(run, config, base, onto, question, partial, wanted.shard_size), expected, onto)
         print(told(run, checks[onto]), flush=True)
-    facts = {**training_data(run, items), "min_agreement": wanted.min_agreement, "rounding_seed": ROUNDING_SEED}
+    facts = {**training_data(run, data), "min_agreement": wanted.min_agreement, "rounding_seed": ROUNDING_SEED}
     for onto in owed:
         if checks[onto].agreement_rate >= wanted.min_agreement:
             finish_merge(run, onto, checks, facts)
@@ -144,8 +144,8 @@ def refuse_disagreement(run: Path, owed: Sequence[str], checks: Mapping[str, Mer
 
 def judged(
     run: Path, config: TrainingConfig, base: Path, onto: str, question: Question, target: Path | None, shard_size: str
-) -> list[float]:
-    """The margins of a merge: of the checkpoint as it was written to `target`, or with None of the model in memory."""
+) -> list[LogOdds]:
+    """What a merge says: of the checkpoint as it was written to `target`, or with None of the model in memory."""
     model = merge_adapter(adapted(run, base, to_merge(config.quantisation, onto)))
     if target is not None:
         save(model, base, target, shard_size)

@@ -2,11 +2,15 @@
 
 All are functions of a few numbers per prompt, log P(answer | prompt) of its E prompts' K answers, so that a step costs
 one forward pass over the prompts whatever the method. Logarithms are natural; a loss is given for each prompt.
+
+Where prompts differ in their number of answers, those that a prompt lacks have log-probability NEVER. No loss knows of
+them: their probability among the answers is exactly 0, and nothing of the model stands behind the number.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 from typing import Literal
 
 import torch
@@ -17,13 +21,14 @@ from training.config import AnyRun, DPORun, IPORun, KTORun, OwnC1Run, SFTRun, Si
 
 Branches = Literal["none", "right", "all"]
 HOVER = 0.02  # nats by which own_c1's loss may lie over the base's own, where that is next to none
+NEVER = -1e4  # exp of it is 0 in every precision; -inf would make 0 x inf of the KL divergences, which is no number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answers:
     """What a model says of E prompts with K answers each. Log-probabilities are over the whole vocabulary."""
 
-    verdicts: Tensor  # (E, K) of each answer's one token
+    verdicts: Tensor  # (E, K) of each answer's one token; NEVER where a prompt has fewer than K
     ends: Tensor | None  # (E, K) of EOS behind it; 0 where it is not asked for; None where EOS is not learnt
     right: Tensor  # (E,) index of the right answer
     groups: Tensor  # (E,) number of the group of prompts that should agree
@@ -90,6 +95,16 @@ def objective_of(config: AnyRun) -> Objective:
     return replace(found, consistency_weight=config.consistency.weight if config.consistency else 0.0)
 
 
+def with_chance_among(objective: Objective, n_choices: Sequence[int]) -> Objective:
+    """SFT's objective with the chance and the slope of prompts with so many answers each, one token each.
+
+    A judge without a clue gives each of K answers 1/K. As the right one gains on all others by g nats there, the loss
+    log(1 + (K - 1) exp(-g)) falls by (1 - 1/K) g.
+    """
+    chance, slope = fmean(math.log(n) for n in n_choices), fmean(1 - 1 / n for n in n_choices)
+    return replace(objective, chance=chance, slope=slope)
+
+
 def cross_entropy(answers: Answers) -> Tensor:
     """(E,) SFT: minus the mean log-probability of the right answer's tokens (DialDefer K.2), as transformers' mean."""
     return -picked(answers.totals, answers.right) / answers.n_answer_tokens
@@ -154,7 +169,7 @@ def chance_of_own_c1(base: Answers, *, hard: bool) -> float:
     base: what it says of all prompts, as verdicts and as reference_verdicts. A base unsure of its statements is nearly
     a coin, and one that hardly bends is nearly there already; a judge above both has been spoilt.
     """
-    coin = replace(base, verdicts=torch.zeros_like(base.verdicts))
+    coin = replace(base, verdicts=base.verdicts.masked_fill(base.verdicts > NEVER, 0.0))
     losses = (own_c1(judge, hard=hard).mean().item() for judge in (coin, base))
     return max(losses) + HOVER
 

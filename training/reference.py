@@ -16,9 +16,9 @@ from tqdm import tqdm
 from benchmarks.jsonl import read_jsonl, write_json, write_jsonl
 from benchmarks.records import digest
 from benchmarks.rundir import read_json
-from training.batches import Bundle, Collator, LogProbs
+from training.batches import Bundle, Collator, LogProbs, bundles_of
 from training.config import TrainingConfig
-from training.examples import Example, by_item
+from training.examples import Example
 from training.forward import answers_of
 from training.objectives import Answers, Branches
 from training.run import agreed, processes
@@ -100,18 +100,22 @@ def reference_digest(examples: Sequence[Example], config: TrainingConfig, base_f
 def ask(examples: Sequence[Example], config: TrainingConfig, model: Any, pad: int, bar: "tqdm[Any]") -> list[LogProbs]:
     """A model's log-probabilities of some examples' answers, in their order."""
     branches: Branches = "all" if examples[0].end else "none"
-    collator = Collator(pad=pad, branches=branches)
+    # A conversation can have a hundred prompts: its rows, and what is asked at once, are those of training.
+    of_narrator = config.narrator is not None
+    row_tokens = config.optimiser.row_tokens if of_narrator else 0
+    collator = Collator(pad=pad, branches=branches, row_tokens=row_tokens, whole_bundles=not of_narrator)
+    bundles = bundles_of(examples, config.optimiser.order if of_narrator else "whole_items")
     was_training = model.training
     model.eval()
     found: dict[int, LogProbs] = {}
     numbers = {id(example): number for number, example in enumerate(examples)}
     size = config.optimiser.per_device_batch_size
-    for bundles in by_length(by_item(examples), size):
-        batch = {name: tensor.to(model.device) for name, tensor in collator(bundles).items()}
+    for some in by_length(bundles, size):
+        batch = {name: tensor.to(model.device) for name, tensor in collator(some).items()}
         with autocast(model, config):
             answers = answers_of(model, batch)
-        asked = [example for bundle in bundles for example in bundle]
-        for example, log_probs in zip(asked, listed(answers), strict=True):
+        asked = [example for bundle in some for example in bundle]
+        for example, log_probs in zip(asked, listed(answers, asked), strict=True):
             found[numbers[id(example)]] = log_probs
         bar.update(len(asked))
     model.train(was_training)
@@ -136,7 +140,7 @@ def autocast(model: Any, config: TrainingConfig) -> torch.autocast:
     return torch.autocast(model.device.type, precision or torch.bfloat16, enabled=precision is not None)
 
 
-def listed(answers: Answers) -> list[LogProbs]:
-    """Tensors as plain numbers, an example each."""
-    verdicts, totals = answers.verdicts.tolist(), answers.totals.tolist()
-    return [LogProbs(tuple(v), tuple(t)) for v, t in zip(verdicts, totals, strict=True)]
+def listed(answers: Answers, examples: Sequence[Example]) -> list[LogProbs]:
+    """Tensors as plain numbers, an example each, without what pads them."""
+    rows = zip(answers.verdicts.tolist(), answers.totals.tolist(), map(len, (e.choices for e in examples)), strict=True)
+    return [LogProbs(tuple(verdicts[:n]), tuple(totals[:n])) for verdicts, totals, n in rows]

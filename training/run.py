@@ -8,7 +8,8 @@ DIVERGED.json and best/ instead of the last two.
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import timedelta
@@ -24,10 +25,10 @@ from benchmarks.checkpoints import fingerprint, load_tokenizer, resolve
 from benchmarks.errors import ConfigError
 from benchmarks.jsonl import sync_folder, write_json, write_jsonl
 from benchmarks.rundir import finish, is_done, open_run, run_path
-from benchmarks.sources import item_set_hash, load_items, published_among, refuse_leaks
+from benchmarks.sources import published_among
 from training.config import OwnC1Run, TrainingConfig
-from training.dev import without_dev
-from training.examples import Example, anchored, make_examples, set_padding
+from training.data import TrainingData, examples_of, load_data, refuse_test_data, set_aside
+from training.examples import Example, Excluded, anchored, set_padding
 
 ADAPTER_DIR = "adapter"
 ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors")
@@ -64,9 +65,9 @@ class OpenRun:
 def open_training(config: TrainingConfig) -> OpenRun:
     """Create or find the run's directory, and make its examples. Raises DataError when data or model have changed."""
     disable_progress_bars()  # of small steps with data; training shows its own
-    items = load_items(config.benchmarks)
-    refuse_leaks(items, config.benchmarks)
-    if processes().is_main_process and (n_published := published_among(items)):
+    data = load_data(config)
+    refuse_test_data(data, config)
+    if processes().is_main_process and (n_published := published_among(data.items)):
         print(
             f"Note: {n_published} training items are of the published test split (this root is a split of your own); "
             "measure this model on your own test split alone",
@@ -77,26 +78,22 @@ def open_training(config: TrainingConfig) -> OpenRun:
     tokenizer = load_tokenizer(base)
     set_padding(tokenizer)
     base_facts = fingerprint(config.model, base)
-    kept, held = without_dev(items, config.dev)
-    examples, excluded = make_examples(kept, config, tokenizer)
-    dev, dev_excluded = make_examples(held, config, tokenizer) if held else ([], [])
+    kept, held = set_aside(data, config.dev)
+    examples, excluded = examples_of(kept, config, tokenizer)
+    dev, dev_excluded = examples_of(held, config, tokenizer)
     if isinstance(config, OwnC1Run):  # what has lost its C1 prompt to its length has nothing to be drawn to
         examples, dev = anchored(examples), anchored(dev)
-    n_excluded = len(excluded) + len(dev_excluded)
+    left_out = [*excluded, *dev_excluded]
     path = folder_of(config)
     if not is_done(path):
         refuse_other_batch(config)
     with main_process_first() as is_main:
         if is_main:
             drop_half_written(path)
-            open_run(path, config, item_set_hash(items), base_facts)
-            write_jsonl(path / EXCLUDED_FILE, (asdict(left_out) for left_out in [*excluded, *dev_excluded]))
+            open_run(path, config, data.set_hash, base_facts)
+            write_jsonl(path / EXCLUDED_FILE, map(asdict, left_out))
     if processes().is_main_process:
-        print(
-            f"{path}: {len(examples)} examples from {len(kept)} items; {n_excluded} prompts longer than "
-            f"{config.examples.max_prompt_length} tokens left out (listed in {EXCLUDED_FILE})"
-            + (f"; {len(held)} items set aside as dev split" if held else "")
-        )
+        print(f"{path}: {told_of_data(config, kept, held, len(examples), left_out)}")
     return OpenRun(
         path=path,
         base=base,
@@ -104,7 +101,23 @@ def open_training(config: TrainingConfig) -> OpenRun:
         base_facts=base_facts,
         examples=examples,
         dev=dev,
-        n_excluded=n_excluded,
+        n_excluded=len(left_out),
+    )
+
+
+def told_of_data(
+    config: TrainingConfig, kept: TrainingData, held: TrainingData, n_examples: int, left_out: Sequence[Excluded]
+) -> str:
+    """What there is to train on, and how many prompts are left out for what."""
+    counts = Counter(prompt.reason for prompt in left_out)
+    why = (
+        f" ({'; '.join(f'{reason}: {n}' for reason, n in counts.most_common())})" if config.narrator and counts else ""
+    )
+    longer = "" if config.narrator else f" longer than {config.examples.max_prompt_length} tokens"
+    aside = f"; {len(held)} {held.called} set aside as dev split" if len(held) else ""
+    return (
+        f"{n_examples} examples from {len(kept)} {kept.called}; {len(left_out)} prompts{longer} left out{why} (listed "
+        f"in {EXCLUDED_FILE}){aside}"
     )
 
 

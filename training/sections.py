@@ -17,8 +17,11 @@ CONDITIONS = {
 }
 
 
+NOT_OF_NARRATOR = ("template", "conditions", "speakers")  # keys of ExamplesConfig that are DialDefer's
+
+
 class ExamplesConfig(Closed):
-    """Which examples are made of the items: one for each item and condition."""
+    """Which examples are made of the items: one for each item and condition. Of conversations: one for each prompt."""
 
     template: str = "matched"  # must have a one-token form
     conditions: Literal["c2_only", "c1_and_c2"] = "c2_only"  # c2_only is the paper's (K.2)
@@ -67,14 +70,18 @@ class OptimiserConfig(Closed):
     warmup_ratio: float = Field(default=0.03, ge=0, lt=1)  # of all optimiser steps
     weight_decay: float = Field(default=0.01, ge=0)
     max_grad_norm: float = Field(default=1.0, gt=0)
+    # Prompts. Conversations have unequally many, so in a run on `narrator` it counts what `order` keeps together:
+    # conversations, groups or (random) prompts. A step's loss is the mean over its prompts all the same.
     per_device_batch_size: int = Field(default=4, ge=1)
     gradient_accumulation_steps: int = Field(default=4, ge=1)
     n_processes: int = Field(default=1, ge=1)  # GPUs that train together; the three multiply to the effective batch
     epochs: float = Field(default=1.0, gt=0)
     max_steps: int | None = Field(default=None, ge=1)  # optimiser steps; null goes by epochs
     # whole_items keeps an item's conditions together in a micro-batch, shuffled item by item: what two prompts share
-    # cancels in the gradient, what tells true from false stays, and the tokens they begin with are computed once.
-    order: Literal["random", "whole_items"] = "random"
+    # cancels in the gradient, what tells true from false stays, and the tokens they begin with are computed once. In a
+    # run on `narrator` an item is a conversation under all its conditions; whole_groups keeps only the prompts together
+    # that should agree, one of each narrator: less memory, but what a conversation's groups share is computed anew.
+    order: Literal["random", "whole_items", "whole_groups"] = "random"
     mixed_precision: Literal["bf16", "fp16", "no"] = "bf16"
     gradient_checkpointing: bool = True
     # A micro-batch's prompts share a row, and what they begin with is computed once, while it has at most this many
@@ -92,7 +99,7 @@ class ConsistencyConfig(Closed):
 class DevConfig(Closed):
     """Training items set aside to choose the checkpoint by. They are never trained on, and are no test items."""
 
-    n_items: int = Field(ge=1)  # families of items, drawn over all datasets alike
+    n_items: int = Field(ge=1)  # families of items, drawn over all datasets alike; pages of conversations
     every_steps: int = Field(ge=1)  # optimiser steps between two evaluations: sparse, they cost a forward pass each
     patience: int | None = Field(default=None, ge=1)  # stop after this many evaluations without a better one
     select: Literal["best", "last"] = "best"  # which adapter the run ends with

@@ -32,12 +32,20 @@ class Signs:
     """Reads the log's records one after the other.
 
     chance: the loss of a judge that tosses a coin; inf where that is not known. slope: by how much the loss falls there
-    for each nat by which the right answer gains on the wrong one. n_dev: prompts of the dev split, 0 without one.
-    n_warmup: steps in which the learning rate rises, and in which nothing is to be learnt yet.
+    for each nat by which the right answer gains on the wrong one. luck: how often a guess is right. n_dev: prompts of
+    the dev split, 0 without one. n_warmup: steps in which the learning rate rises, and in which nothing is to be learnt
+    yet.
     """
 
     def __init__(
-        self, config: TrainingConfig, chance: float, *, slope: float = 0.5, n_dev: int = 0, n_warmup: int = 0
+        self,
+        config: TrainingConfig,
+        chance: float,
+        *,
+        slope: float = 0.5,
+        luck: float = 0.5,
+        n_dev: int = 0,
+        n_warmup: int = 0,
     ) -> None:
         self.settings = config.guard
         self.first_step = config.guard.patience_steps + n_warmup  # nothing is called unlearnt before
@@ -47,6 +55,7 @@ class Signs:
         self.fp16 = config.optimiser.mixed_precision == "fp16"  # gradients may overflow: its scaler leaves the step out
         self.clipped_at = config.optimiser.max_grad_norm
         self.chance = chance
+        self.luck = luck
         self.n_dev = n_dev
         # Steps, losses and accuracies logged within the last patience_steps.
         self.losses: deque[tuple[int, float, float | None]] = deque()
@@ -85,7 +94,7 @@ class Signs:
         recent = fmean(value for at, value, _ in self.losses if at > step - patience / 4)
         exploded = recent > EXPLODED * self.chance
         judged = [right for *_, right in self.losses if right is not None]
-        is_no_coin = bool(judged) and fmean(judged) > above_luck(self.n_judged)
+        is_no_coin = bool(judged) and fmean(judged) > above_luck(self.n_judged, self.luck)
         if step < self.first_step or min(mean, recent) < self.wanted or (is_no_coin and not exploded):
             self.was_good |= mean < self.wanted and step >= patience / 2
             return None
@@ -116,7 +125,7 @@ class Signs:
 
     def dev(self, step: int, loss: float, accuracy: float) -> Ill | None:
         """Whether the dev items have never been judged better than by a coin, however low the training loss."""
-        if loss < self.wanted or accuracy > above_luck(self.n_dev):
+        if loss < self.wanted or accuracy > above_luck(self.n_dev, self.luck):
             self.dev_was_good = True
         if self.dev_was_good or step < self.first_step:
             return None
@@ -127,9 +136,9 @@ class Signs:
         return Ill(kind="only memorised", step=step, what=what)
 
 
-def above_luck(n: int) -> float:
-    """The accuracy two standard errors above a coin's, over n verdicts."""
-    return 0.5 + (1 / math.sqrt(n) if n else 0.0)
+def above_luck(n: int, luck: float = 0.5) -> float:
+    """The accuracy two standard errors above that of guesses, over n verdicts."""
+    return luck + (2 * math.sqrt(luck * (1 - luck) / n) if n else 0.0)
 
 
 NAMES = {"loss": "loss", "eval_loss": "dev loss", "grad_norm": "gradients' norm"}

@@ -2,7 +2,6 @@
 
 import resource
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +13,12 @@ from benchmarks.errors import DataError
 from training.arguments import training_arguments
 from training.batches import Bundle, Collator, Schedule, bundles_of, schedule
 from training.callbacks import GradientCheck, MarkComplete, MetricsFile, ProgressBar
-from training.config import AnyRun, DPORun, OwnC1Run, SFTRun
+from training.chance import luck_of, objective_for
+from training.config import AnyRun, DPORun, SFTRun
 from training.disk import bytes_of_checkpoint, told_when_full, warn_of_little_room
-from training.examples import Example
 from training.guard import DivergenceGuard, refuse_diverged
 from training.memory import told_when_out_of_memory
-from training.objectives import Answers, chance_of_own_c1, objective_of
+from training.objectives import Branches, objective_of
 from training.qlora import count_trainable, load_base, lora_config, set_adapter_dtype
 from training.reference import Reference, reference_of
 from training.run import (
@@ -62,19 +61,18 @@ def train(config: AnyRun) -> Path:
 def train_verdicts(config: AnyRun, run: OpenRun) -> None:
     """Train with VerdictTrainer: every method, one forward pass a micro-batch."""
     model = model_with_adapter(config, run)
-    objective = objective_of(config)
     checkpoint_bytes = bytes_of_checkpoint(config, count_trainable(model))
     if processes().is_main_process:
         warn_of_little_room(config, checkpoint_bytes)
     reference = asked_before(config, run, model)
-    if reference and isinstance(config, OwnC1Run):
-        objective = replace(objective, chance=base_chance(config, run.examples, reference))
+    objective = objective_for(config, run.examples, reference)
     bundles = bundles_of(run.examples, config.optimiser.order)
     plan = schedule(bundles, config)
     metrics = MetricsFile(run.path)
     selection = Selection(run.path, config.dev) if config.dev else None
     healthy: dict[str, Any] = {
         "slope": objective.slope,
+        "luck": luck_of(run.examples),
         "n_dev": len(run.dev),
         "items_of": items_of(plan, bundles, config),
     }
@@ -88,12 +86,7 @@ def train_verdicts(config: AnyRun, run: OpenRun) -> None:
         dev=bundles_of(run.dev, config.optimiser.order),
         plan=plan,
         objective=objective,
-        collator=Collator(
-            pad=run.tokenizer.pad_token_id,
-            branches=objective.branches,
-            reference=reference.answers if reference else None,
-            row_tokens=config.optimiser.row_tokens,
-        ),
+        collator=collator_for(config, objective.branches, reference, run.tokenizer.pad_token_id),
         processing_class=run.tokenizer,
         callbacks=watching,
     )
@@ -115,6 +108,17 @@ def train_verdicts(config: AnyRun, run: OpenRun) -> None:
         close_training(run, trainer, facts, best=best.folder if best and facts["selected"] == "best" else None)
 
 
+def collator_for(config: AnyRun, branches: Branches, reference: Reference | None, pad: int) -> Collator:
+    """What lays a run's micro-batches out. A conversation's prompts are many, and long: they may fill several rows."""
+    return Collator(
+        pad=pad,
+        branches=branches,
+        reference=reference.answers if reference else None,
+        row_tokens=config.optimiser.row_tokens,
+        whole_bundles=config.narrator is None,
+    )
+
+
 def model_with_adapter(config: AnyRun, run: OpenRun) -> Any:
     """The frozen base with an adapter that does nothing yet."""
     set_seed(config.optimiser.seed)  # the adapter's first weights are drawn here
@@ -132,21 +136,6 @@ def asked_before(config: AnyRun, run: OpenRun, model: Any) -> Reference | None:
     if not objective_of(config).needs_reference or not getattr(config, "precompute_reference", True):
         return None
     return reference_of([*run.examples, *run.dev], config, model, run.base_facts, run.tokenizer.pad_token_id)
-
-
-def base_chance(config: OwnC1Run, examples: Sequence[Example], reference: Reference) -> float:
-    """The loss that an own_c1 run is not to end above, from what the base says of its examples."""
-    groups = {group: number for number, group in enumerate(dict.fromkeys(e.group for e in examples))}
-    verdicts = torch.tensor([reference.answers[example].verdicts for example in examples])
-    base = Answers(
-        verdicts=verdicts,
-        ends=None,
-        right=torch.tensor([example.right for example in examples]),
-        groups=torch.tensor([groups[example.group] for example in examples]),
-        anchors=torch.tensor([example.is_anchor for example in examples]),
-        reference_verdicts=verdicts,
-    )
-    return chance_of_own_c1(base, hard=config.target == "hard")
 
 
 def items_of(plan: Schedule, bundles: Sequence[Bundle], config: AnyRun) -> Callable[[int], list[str]]:

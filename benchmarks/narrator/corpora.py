@@ -78,6 +78,12 @@ def load_conversations(spec: CorpusSpec) -> list[Conversation]:
     return found[:n_wanted] if spec.draw_seed is None else drawn_conversations(found, spec)
 
 
+def held_out_conversations(spec: CorpusSpec) -> list[Conversation]:
+    """The whole test split beside what a spec names, as it lies there now; empty where there is none."""
+    test = spec.model_copy(update={"split": "test", "n_conversations": None, "draw_seed": None})
+    return CORPORA[spec.dataset](test)
+
+
 def drawn_conversations(conversations: Sequence[Conversation], spec: CorpusSpec) -> list[Conversation]:
     """n_conversations of them, drawn without replacement by draw_seed, in the corpus's own order."""
     assert spec.n_conversations is not None

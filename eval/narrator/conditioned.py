@@ -10,9 +10,7 @@ from benchmarks.narrator.records import OptionOrder, Perspective, Task, Visibili
 from eval.narrator.definitions import DEFAULT, Definitions
 from eval.narrator.estimates import Estimate, estimate, mean_of
 from eval.narrator.judged import SAME, Judgment
-from eval.narrator.measures import DETECTION, averaged, by_setting
-
-PERSPECTIVES: tuple[Perspective, ...] = ("neutral", "attacker", "non_attacker")
+from eval.narrator.measures import DETECTION, PERSPECTIVES, averaged, by_setting
 
 Key = tuple[str, str, str]  # judge, conversation, narrator or perspective
 

@@ -1,16 +1,16 @@
 """Corruption and flips from the neutral to the attacker's perspective (narrator paper, section 3.7 and Figure 2)."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from benchmarks.narrator.records import OptionOrder, Task, Visibility
 from eval.mcnemar import mcnemar_p
 from eval.narrator.definitions import DEFAULT, Definitions
-from eval.narrator.estimates import Estimate, estimate, mean_of
+from eval.narrator.estimates import Estimate, Row, estimate, mean_of
 from eval.narrator.judged import SAME, Judgment
-from eval.narrator.measures import Setting, by_setting, cluster_of
+from eval.narrator.measures import Setting, by_setting
 
 Outcome = Literal["correct", "incorrect", "tied", "unanswered"]
 
@@ -80,17 +80,9 @@ def all_flips(judge: str, judgments: Sequence[Judgment], d: Definitions = DEFAUL
 def flips_of(judge: str, setting: Setting, judgments: Sequence[Judgment], d: Definitions = DEFAULT) -> Flips:
     """The flips of one setting."""
     task, visibility, option_order = setting
-    neutral, attacker = (
-        {(j.judge, j.conversation): j for j in judgments if j.factors.perspective == perspective}
-        for perspective in ("neutral", "attacker")
-    )
-    pairs = {key: (outcome(neutral[key], d), outcome(attacker[key], d)) for key in neutral if key in attacker}
-    counted = {key: pair for key, pair in pairs.items() if d.ties == "wrong" or set(pair) <= {"correct", "incorrect"}}
-    right = {key: (first == "correct", second == "correct") for key, (first, second) in counted.items()}
-    n = Counter(right.values())
-    corrupted = mean_of(
-        (cluster_of(neutral[key], d), float(not second), 1.0) for key, (first, second) in right.items() if first
-    )
+    pairs = outcome_pairs(judgments, d)
+    n = Counter(right_pairs(pairs, d).values())
+    corrupted = mean_of(corruption_rows(judgments, d))
     return Flips(
         judge=judge,
         task=task,
@@ -106,3 +98,33 @@ def flips_of(judge: str, setting: Setting, judgments: Sequence[Judgment], d: Def
         corruption=estimate(corrupted),
         mcnemar_p=mcnemar_p(n[True, False], n[False, True]),
     )
+
+
+def outcome_pairs(judgments: Sequence[Judgment], d: Definitions) -> dict[tuple[str, str], tuple[Outcome, Outcome]]:
+    """(judge, conversation) → its outcomes under Neutral and with the attacker as Me, of what was asked under both."""
+    neutral, attacker = (
+        {(j.judge, j.conversation): j for j in judgments if j.factors.perspective == perspective}
+        for perspective in ("neutral", "attacker")
+    )
+    return {key: (outcome(neutral[key], d), outcome(attacker[key], d)) for key in neutral if key in attacker}
+
+
+def right_pairs(
+    pairs: Mapping[tuple[str, str], tuple[Outcome, Outcome]], d: Definitions
+) -> dict[tuple[str, str], tuple[bool, bool]]:
+    """Which pairs count, and whether each of their two answers is correct."""
+    return {
+        key: (first == "correct", second == "correct")
+        for key, (first, second) in pairs.items()
+        if d.ties == "wrong" or {first, second} <= {"correct", "incorrect"}
+    }
+
+
+def corruption_rows(judgments: Sequence[Judgment], d: Definitions = DEFAULT) -> list[Row]:
+    """The rows that the corruption rate of one setting is over: the pairs that are correct under Neutral."""
+    right = right_pairs(outcome_pairs(judgments, d), d)
+    return [
+        (conversation if d.clusters == "conversation" else (judge, conversation), float(not second), 1.0)
+        for (judge, conversation), (first, second) in right.items()
+        if first
+    ]

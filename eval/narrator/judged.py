@@ -13,8 +13,8 @@ from benchmarks.errors import DataError
 from benchmarks.excluded import read_excluded
 from benchmarks.narrator.prompts import ME
 from benchmarks.narrator.records import BENCHMARK, NarratorFactors
-from benchmarks.records import Completion
-from benchmarks.rundir import CONFIG_FILE, PLAN_FILE, read_completions, read_plan_lines
+from benchmarks.records import Completion, digest
+from benchmarks.rundir import CONFIG_FILE, PLAN_FILE, PROVENANCE_FILE, read_completions, read_json, read_plan_lines
 from eval.narrator.answers import STATES, State, read_answer
 from eval.runs import refuse_unfinished
 
@@ -73,6 +73,9 @@ class NarratorRun:
     verdict: str  # "answer" or "options"
     n_samples: int
     temperature: float
+    config: Mapping[str, Any]  # config.yaml, as the inference package wrote it
+    provenance: Mapping[str, Any]
+    rendered: Mapping[str, str]  # prompt hash → digest of what the model read; lacks what a server rendered unseen
     judgments: tuple[Judgment, ...]  # one for each planned line, in the plan's order
     excluded: Mapping[str, str]  # conversation id → why the run left it out
 
@@ -159,6 +162,9 @@ def load_narrator_run(path: Path, config: Mapping[str, Any], judge: str) -> Narr
         verdict=config["verdict"],
         n_samples=n_samples,
         temperature=float(config["sampling"].get("temperature", 0.0)),
+        config=config,
+        provenance=read_json(path / PROVENANCE_FILE),
+        rendered={key[0]: digest(c.rendered, 16) for key, c in completions.items() if key[1] == 0 and c.rendered},
         judgments=tuple(judgments),
         excluded=excluded,
     )

@@ -1,7 +1,7 @@
 """M by perspective, Δ_att, Δ_non-att, PR and FAR (narrator paper, section 3.7)."""
 
 import math
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
@@ -14,6 +14,18 @@ from eval.narrator.judged import Judgment
 ALL, SEEN, UNSEEN = "all", "attacker seen", "attacker unseen"
 MEASURES = ("neutral", "attacker", "non_attacker", "delta_att", "delta_non_att", "pr", "far")
 DETECTION: Task = "detection"
+PERSPECTIVES: tuple[Perspective, ...] = ("neutral", "attacker", "non_attacker")
+
+# Each measure is a mean over the rows of one part, or the first part's mean minus the second's.
+PARTS: Mapping[str, tuple[str, ...]] = {
+    "neutral": ("neutral",),
+    "attacker": ("attacker",),
+    "non_attacker": ("non_attacker",),
+    "delta_att": ("attacker", "neutral"),
+    "delta_non_att": ("non_attacker", "neutral"),
+    "pr": ("non_attacker", "attacker"),
+    "far": ("far",),
+}
 
 Setting = tuple[Task, Visibility, OptionOrder]
 
@@ -29,13 +41,8 @@ class Means:
 
     def measure(self, name: str) -> Mean | None:
         """One of MEASURES; differences are paired within clusters."""
-        if name == "delta_att":
-            return minus(self.attacker, self.neutral)
-        if name == "delta_non_att":
-            return minus(self.non_attacker, self.neutral)
-        if name == "pr":
-            return minus(self.non_attacker, self.attacker)
-        mean: Mean | None = getattr(self, name)
+        first, *others = (getattr(self, part) for part in PARTS[name])
+        mean: Mean | None = minus(first, others[0]) if others else first
         return mean
 
 
@@ -154,18 +161,26 @@ def effect_of(
 
 def means_of(judgments: Sequence[Judgment], d: Definitions = DEFAULT) -> Means:
     """The means of one setting."""
+    rows = rows_of(judgments, d)
+    return Means(
+        neutral=mean_of(rows["neutral"]),
+        attacker=mean_of(rows["attacker"]),
+        non_attacker=mean_of(rows["non_attacker"]),
+        far=mean_of(rows["far"]) if "far" in rows else None,
+    )
+
+
+def rows_of(judgments: Sequence[Judgment], d: Definitions = DEFAULT) -> dict[str, list[Row]]:
+    """The rows that the means of one setting are over, by part of PARTS; no "far" in detection."""
+    rows: dict[str, list[Row]] = {p: aligned(judgments, p, d) for p in PERSPECTIVES}
+    if all(judgment.factors.task == DETECTION for judgment in judgments):
+        return rows
     accused = [
         (cluster_of(judgment, d), judgment.me_weight(d.denominator), prompt_weight(judgment, d))
         for judgment in judgments
         if is_accusable(judgment)
     ]
-    is_detection = all(judgment.factors.task == DETECTION for judgment in judgments)
-    return Means(
-        neutral=mean_of(aligned(judgments, "neutral", d)),
-        attacker=mean_of(aligned(judgments, "attacker", d)),
-        non_attacker=mean_of(aligned(judgments, "non_attacker", d)),
-        far=None if is_detection else mean_of(accused),
-    )
+    return {**rows, "far": accused}
 
 
 def is_accusable(judgment: Judgment) -> bool:

@@ -7,9 +7,8 @@ from typing import Any
 
 from benchmarks.narrator.records import OptionOrder, Perspective, Task, Visibility
 from eval.narrator.answers import STATES
-from eval.narrator.conditioned import PERSPECTIVES
 from eval.narrator.judged import Judgment
-from eval.narrator.measures import by_setting
+from eval.narrator.measures import PERSPECTIVES, by_setting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ class StudyResults:
 
     runs: tuple[NarratorRun, ...]
     definitions: Definitions
-    not_pooled: str  # why there are no pooled rows; "" where there are, or where there is a single run
+    not_pooled: str  # why there are no pooled rows; "" where there are, or none are wanted
     effects: tuple[Effect, ...]
     sizes: tuple[Effect, ...]
     flips: tuple[Flips, ...]
@@ -69,11 +69,11 @@ def run_facts(run: NarratorRun) -> dict[str, Any]:
     }
 
 
-def study(runs: Sequence[NarratorRun], definitions: Definitions = DEFAULT) -> StudyResults:
-    """All measures of some runs."""
-    why_not = "" if len(runs) == 1 else reason_not_to_pool(runs)
+def study(runs: Sequence[NarratorRun], definitions: Definitions = DEFAULT, *, is_pooled: bool = True) -> StudyResults:
+    """All measures of some runs. is_pooled: False for one model before and after, whose mean is of nothing."""
+    why_not = reason_not_to_pool(runs) if is_pooled and len(runs) > 1 else ""
     judged = {run.judge: run.judgments for run in runs}
-    if len(runs) > 1 and not why_not:
+    if is_pooled and len(runs) > 1 and not why_not:
         judged[POOLED] = tuple(judgment for run in runs for judgment in run.judgments)
     return StudyResults(
         runs=tuple(runs),

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from benchmarks.narrator.records import TASKS, VISIBILITIES, OptionOrder, Task, Visibility
-from eval.narrator.conditioned import PERSPECTIVES
 from eval.narrator.estimates import Estimate
-from eval.narrator.measures import Effect, find_effect
+from eval.narrator.measures import PERSPECTIVES, Effect, find_effect
 from eval.narrator.study import StudyResults
 from eval.table import Cell, Table
 

@@ -24,15 +24,37 @@ def headline(found: StudyResults) -> list[str]:
     """One sentence for each judge, about blame with the attack shown where that was asked, and every doubt."""
     sentences = []
     for judge in found.judges:
-        main = main_effect(found, judge)
-        control = find_effect(found.effects, judge, main.task, main.visibility, "fixed_slot")
-        sentences.append(judge_sentence(main, None if control is main else control))
-        sentences += doubts(found, judge, main)
-    if found.not_pooled:
-        sentences.append(f"The runs are not pooled: {found.not_pooled}.")
-    sentences += [agreement_sentence(pair) for pair in found.agreements]
-    sentences += [left_out(run.judge, len(run.excluded)) for run in found.runs if run.excluded]
-    return sentences
+        sentences += [sentence_about(found, judge), *doubts(found, judge)]
+    return [*sentences, *notes(found)]
+
+
+def sentence_about(found: StudyResults, judge: str) -> str:
+    """What one judge does."""
+    main = main_effect(found, judge)
+    return judge_sentence(main, control_of(found, main))
+
+
+def notes(found: StudyResults) -> list[str]:
+    """What is to be known about the runs together: pooling, agreement, what was left out."""
+    return [
+        *([f"The runs are not pooled: {found.not_pooled}."] if found.not_pooled else []),
+        *(agreement_sentence(pair) for pair in found.agreements),
+        *(left_out(run.judge, len(run.excluded)) for run in found.runs if run.excluded),
+    ]
+
+
+def short_sentence(found: StudyResults, judge: str) -> str:
+    """The same in a few words, for where another study's findings stand beside it."""
+    main = main_effect(found, judge)
+    words = LEAN_WORDS[lean(main, control_of(found, main))]
+    pr = "unknown" if main.pr.value is None else f"{plus_minus(main.pr, '+.1f')} pp"
+    return f"{judge}, when a speaker of a conflict is called Me: {words} (PR {pr})."
+
+
+def control_of(found: StudyResults, main: Effect) -> Effect | None:
+    """The same effect with Me in its name's slot, where that is another one."""
+    control = find_effect(found.effects, main.judge, main.task, main.visibility, "fixed_slot")
+    return None if control is main else control
 
 
 def main_effect(found: StudyResults, judge: str) -> Effect:
@@ -71,8 +93,9 @@ def judge_sentence(main: Effect, control: Effect | None) -> str:
     )
 
 
-def doubts(found: StudyResults, judge: str, main: Effect) -> list[str]:
+def doubts(found: StudyResults, judge: str) -> list[str]:
     """What to be careful about with one judge."""
+    main = main_effect(found, judge)
     sentences = []
     if main.task != DETECTION and main.neutral.low is not None and not main.neutral.excludes(main.chance):
         sentences.append(
@@ -90,8 +113,8 @@ def doubts(found: StudyResults, judge: str, main: Effect) -> list[str]:
 def unread_sentence(judge: str, task: Task, unread: float) -> str:
     """That many answers name no option."""
     return (
-        f"{judge}: {unread:.0f} % of its answers to {TASK_WORDS[task].lower()} name no option (narrator_states.csv "
-        "says why), so its measures speak of the rest only."
+        f"{judge}: {unread:.0f} % of its answers to {TASK_WORDS[task].lower()} name no option (see the states "
+        "of its replies), so its measures speak of the rest only."
     )
 
 

@@ -1,14 +1,15 @@
 """`evenhand scorecard BASE_RUN [NAME=]ARM_RUN...`: a base model and its arms, one row each."""
 
 import argparse
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.jsonl import write_json
-from eval.__main__ import add_reading_options, add_report_options
 from eval.difference_rows import Drawing
 from eval.files import write_rows
 from eval.findings import refuse_several_readings
+from eval.options import add_reading_options, add_report_options
 from eval.runs import JudgedRun, load_run
 from eval.sameness import Difference, differences
 from eval.scorecard.arms import (
@@ -22,7 +23,10 @@ from eval.scorecard.arms import (
 )
 from eval.scorecard.calibrated import calibrated_arm, calibrated_names
 from eval.scorecard.card import make_scorecard
-from eval.scorecard.printed import scorecard_text, wrapped
+from eval.scorecard.narrator import NarratorCard, narrator_card
+from eval.scorecard.narrator_printed import narrator_text
+from eval.scorecard.narrator_tables import narrator_tables
+from eval.scorecard.printed import WIDTH, scorecard_text, wrapped
 from eval.scorecard.tables import all_tables
 from eval.scorecard.words import difference_sentences
 from eval.table import write_tables
@@ -33,14 +37,36 @@ def main(argv: Sequence[str]) -> None:
     options = scorecard_options(argv)
     arms, found = load_arms(options)
     card = make_scorecard(arms, options.against, Drawing(options.denominator, options.draws, options.seed))
+    study = narrator_card_of(arms, options)
+    rows, tables = card.as_rows(), all_tables(card)
+    if study:
+        rows = [{**row, **fields} for row, fields in zip(rows, study.fields(), strict=True)]
+        tables += narrator_tables(study)
     out = options.out or options.base / "scorecard"
     write_json(out / "scorecard_changes.json", [change.as_dict() for change in card.every_change()])
-    files = [*write_rows(out, "scorecard", card.as_rows()), *write_tables(out, all_tables(card))]
+    files = [*write_rows(out, "scorecard", rows), *write_tables(out, tables)]
     print(scorecard_text(card))
+    if study:
+        print(f"\n{narrator_text(study)}")
+        found = {**found, **{f"the narrator run of {name}": of for name, of in study.differences.items() if of}}
     for sentence in difference_sentences(found):
         print(wrapped([sentence]))
-    tables = ", ".join(sorted({file.stem for file in files} - {"scorecard"}))
-    print(f"\nwritten to {out}: scorecard.json and .csv, scorecard_changes.json, and as .md, .csv and .tex\n  {tables}")
+    names = ", ".join(sorted({file.stem for file in files} - {"scorecard"}))
+    print(f"\nwritten to {out}: scorecard.json and .csv, scorecard_changes.json, and as .md, .csv and .tex")
+    print(textwrap.fill(names, WIDTH, initial_indent="  ", subsequent_indent="  "))
+
+
+def narrator_card_of(arms: Sequence[Arm], options: argparse.Namespace) -> NarratorCard | None:
+    """The narrator study for the arms that have a run of it; None where none was named."""
+    if not options.narrator:
+        return None
+    return narrator_card(
+        arms,
+        options.narrator,
+        allow_differences=options.allow_differences,
+        n_draws=options.draws,
+        seed=options.seed,
+    )
 
 
 def load_arms(options: argparse.Namespace) -> tuple[list[Arm], Mapping[str, Sequence[Difference]]]:
@@ -91,6 +117,14 @@ def scorecard_options(argv: Sequence[str]) -> argparse.Namespace:
         default=[],
         metavar="ARM",
         help="also the changes of the other arms against this one; may be repeated",
+    )
+    parser.add_argument(
+        "--narrator",
+        action="append",
+        default=[],
+        metavar="NAME=RUN",
+        help="an arm's run of the narrator study, by the name of its row (the base's is `base`): adds M, PR, FAR and "
+        "corruption and their changes; once for each arm that has one",
     )
     parser.add_argument(
         "--wording",

@@ -1,0 +1,96 @@
+"""What moved in the study from a base run to those after it, as a table and in words."""
+
+from collections.abc import Mapping, Sequence
+
+from benchmarks.narrator.records import OptionOrder
+from eval.narrator.changes import EffectChange
+from eval.narrator.measures import DETECTION
+from eval.narrator.tables import ORDER_WORDS, TASK_WORDS
+from eval.narrator.words import SIDE_WORDS
+from eval.table import Cell, Table
+from eval.tables import interval, number, signed
+
+MEASURE_WORDS = {
+    "neutral": "M, neutral",
+    "attacker": "M, attacker as Me",
+    "non_attacker": "M, non-attacker as Me",
+    "delta_att": "Δ_att",
+    "delta_non_att": "Δ_non-att",
+    "pr": "PR",
+    "far": "FAR",
+    "corruption": "corruption rate",
+}
+MAIN_MEASURES = ("neutral", "pr", "far", "corruption")
+DIRECTION_WORDS = {-1: "lower", 0: "unclear", 1: "higher", None: None}
+CHANGE_NOTE = (
+    "M, FAR and corruption in percent, Δ, PR and changes in percentage points. 95% intervals are cluster-robust and "
+    "paired by conversation; p: two-sided sign-flip test that swaps whole conversations between the runs; p Holm: "
+    "adjusted over the runs. lower, higher: the interval excludes 0 and p Holm < .05."
+)
+
+
+def narrator_change_table(changes: Mapping[str, Sequence[EffectChange]], *, is_short: bool = False) -> Table:
+    """A line for each run after the base, setting and measure. is_short: only what tells most, in the main order."""
+    rows = [
+        line_of(judge, change)
+        for judge, of_judge in changes.items()
+        for change in (main_changes(of_judge) if is_short else of_judge)
+    ]
+    return Table(
+        name="narrator_changes",
+        title="Narrator study: before and after",
+        columns=(
+            *("after", "task", "attack", "options", "measure", "conversations", "before: value", "after: value"),
+            *("change", "95% low", "95% high", "p", "p Holm", "shown"),
+        ),
+        rows=tuple(rows),
+        formats=(*[""] * 5, "d", "", "", *["+.1f"] * 3, "p", "p", ""),
+        note=CHANGE_NOTE,
+    )
+
+
+def line_of(judge: str, change: EffectChange) -> tuple[Cell, ...]:
+    """A change's cells in the order of the columns."""
+    moved = change.change
+    return (
+        *(judge, change.task, change.visibility, ORDER_WORDS[change.option_order], MEASURE_WORDS[change.measure]),
+        *(moved.n_clusters, change.before.value, change.after.value, moved.value, moved.low, moved.high),
+        *(change.p, change.p_holm, DIRECTION_WORDS[change.direction]),
+    )
+
+
+def main_changes(changes: Sequence[EffectChange]) -> list[EffectChange]:
+    """Neutral M, PR, FAR and corruption in the main option order, of detection only where nothing else was asked."""
+    order, tasks = main_order(changes), list(TASK_WORDS)
+    found = [c for c in changes if c.option_order == order and c.measure in MAIN_MEASURES]
+    return sorted([c for c in found if c.task != DETECTION] or found, key=lambda c: tasks.index(c.task))
+
+
+def main_order(changes: Sequence[EffectChange]) -> OptionOrder:
+    """The published option order where it was asked of both."""
+    return "published" if any(change.option_order == "published" for change in changes) else "fixed_slot"
+
+
+def change_sentence(judge: str, changes: Sequence[EffectChange]) -> str:
+    """How PR and neutral M moved to one run, in the most subjective task that was asked, with the attack shown."""
+    order = main_order(changes)
+    found = {(c.task, c.visibility): c for c in changes if (c.option_order, c.measure) == (order, "pr")}
+    if not found:
+        return f"{judge}: nothing that was asked before and after was answered."
+    task, side = min(found, key=lambda key: (list(TASK_WORDS).index(key[0]), key[1] != "visible"))
+    pr = found[task, side]
+    neutral = [c for c in changes if c.key == (task, side, order, "neutral")]
+    right = "".join(
+        f"; when nobody is Me it is right in {number(c.before.value)}% before and {number(c.after.value)}% after "
+        f"({moved_words(c)})"
+        for c in neutral
+    )
+    return (
+        f"{judge}, {TASK_WORDS[task].lower()} {SIDE_WORDS[side]}: PR went from {signed(pr.before.value)} to "
+        f"{signed(pr.after.value)} pp ({moved_words(pr)}){right}."
+    )
+
+
+def moved_words(change: EffectChange) -> str:
+    """A change with its interval."""
+    return f"{signed(change.change.value)} pp {interval(change.change.low, change.change.high)}"
