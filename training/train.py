@@ -19,7 +19,7 @@ from training.disk import bytes_of_checkpoint, told_when_full, warn_of_little_ro
 from training.examples import Example
 from training.guard import DivergenceGuard, refuse_diverged
 from training.memory import told_when_out_of_memory
-from training.objectives import Answers, chance_of_own_c1, objective_of
+from training.objectives import Answers, Objective, chance_of_own_c1, objective_of
 from training.qlora import count_trainable, load_base, lora_config, set_adapter_dtype
 from training.reference import Reference, reference_of
 from training.run import (
@@ -62,23 +62,16 @@ def train(config: AnyRun) -> Path:
 def train_verdicts(config: AnyRun, run: OpenRun) -> None:
     """Train with VerdictTrainer: every method, one forward pass a micro-batch."""
     model = model_with_adapter(config, run)
-    objective = objective_of(config)
     checkpoint_bytes = bytes_of_checkpoint(config, count_trainable(model))
     if processes().is_main_process:
         warn_of_little_room(config, checkpoint_bytes)
     reference = asked_before(config, run, model)
-    if reference and isinstance(config, OwnC1Run):
-        objective = replace(objective, chance=base_chance(config, run.examples, reference))
+    objective = objective_for(config, run.examples, reference)
     bundles = bundles_of(run.examples, config.optimiser.order)
     plan = schedule(bundles, config)
     metrics = MetricsFile(run.path)
     selection = Selection(run.path, config.dev) if config.dev else None
-    healthy: dict[str, Any] = {
-        "slope": objective.slope,
-        "n_dev": len(run.dev),
-        "items_of": items_of(plan, bundles, config),
-    }
-    guard = DivergenceGuard(run.path, config, objective.chance, **healthy)
+    guard = guard_of(config, run, objective, items_of(plan, bundles, config))
     # MarkComplete stands behind the guard, which looks at the saved weights first.
     watching = [metrics, GradientCheck(), guard, MarkComplete(run.path), selection or BestByLoss(run.path)]
     trainer = VerdictTrainer(
@@ -134,8 +127,11 @@ def asked_before(config: AnyRun, run: OpenRun, model: Any) -> Reference | None:
     return reference_of([*run.examples, *run.dev], config, model, run.base_facts, run.tokenizer.pad_token_id)
 
 
-def base_chance(config: OwnC1Run, examples: Sequence[Example], reference: Reference) -> float:
-    """The loss that an own_c1 run is not to end above, from what the base says of its examples."""
+def objective_for(config: AnyRun, examples: Sequence[Example], reference: Reference | None) -> Objective:
+    """The config's objective; own_c1's with its chance, which is a matter of what the base says of the examples."""
+    objective = objective_of(config)
+    if not isinstance(config, OwnC1Run) or reference is None:
+        return objective
     groups = {group: number for number, group in enumerate(dict.fromkeys(e.group for e in examples))}
     verdicts = torch.tensor([reference.answers[example].verdicts for example in examples])
     base = Answers(
@@ -146,7 +142,13 @@ def base_chance(config: OwnC1Run, examples: Sequence[Example], reference: Refere
         anchors=torch.tensor([example.is_anchor for example in examples]),
         reference_verdicts=verdicts,
     )
-    return chance_of_own_c1(base, hard=config.target == "hard")
+    return replace(objective, chance=chance_of_own_c1(base, hard=config.target == "hard"))
+
+
+def guard_of(config: AnyRun, run: OpenRun, objective: Objective, items: Callable[[int], list[str]]) -> DivergenceGuard:
+    """What stops a run of this objective."""
+    slope, n_dev = objective.slope, len(run.dev)
+    return DivergenceGuard(run.path, config, objective.chance, slope=slope, n_dev=n_dev, items_of=items)
 
 
 def items_of(plan: Schedule, bundles: Sequence[Bundle], config: AnyRun) -> Callable[[int], list[str]]:
