@@ -18,7 +18,7 @@ from training.config import AnyRun, DPORun, SFTRun
 from training.disk import bytes_of_checkpoint, told_when_full, warn_of_little_room
 from training.guard import DivergenceGuard, refuse_diverged
 from training.memory import told_when_out_of_memory
-from training.objectives import Branches, objective_of
+from training.objectives import Branches, Objective, objective_of
 from training.qlora import count_trainable, load_base, lora_config, set_adapter_dtype
 from training.reference import Reference, reference_of
 from training.run import (
@@ -70,13 +70,7 @@ def train_verdicts(config: AnyRun, run: OpenRun) -> None:
     plan = schedule(bundles, config)
     metrics = MetricsFile(run.path)
     selection = Selection(run.path, config.dev) if config.dev else None
-    healthy: dict[str, Any] = {
-        "slope": objective.slope,
-        "luck": luck_of(run.examples),
-        "n_dev": len(run.dev),
-        "items_of": items_of(plan, bundles, config),
-    }
-    guard = DivergenceGuard(run.path, config, objective.chance, **healthy)
+    guard = guard_of(config, run, objective, items_of(plan, bundles, config))
     # MarkComplete stands behind the guard, which looks at the saved weights first.
     watching = [metrics, GradientCheck(), guard, MarkComplete(run.path), selection or BestByLoss(run.path)]
     trainer = VerdictTrainer(
@@ -136,6 +130,12 @@ def asked_before(config: AnyRun, run: OpenRun, model: Any) -> Reference | None:
     if not objective_of(config).needs_reference or not getattr(config, "precompute_reference", True):
         return None
     return reference_of([*run.examples, *run.dev], config, model, run.base_facts, run.tokenizer.pad_token_id)
+
+
+def guard_of(config: AnyRun, run: OpenRun, objective: Objective, items: Callable[[int], list[str]]) -> DivergenceGuard:
+    """What stops a run of this objective."""
+    healthy = {"slope": objective.slope, "luck": luck_of(run.examples)}
+    return DivergenceGuard(run.path, config, objective.chance, **healthy, n_dev=len(run.dev), items_of=items)
 
 
 def items_of(plan: Schedule, bundles: Sequence[Bundle], config: AnyRun) -> Callable[[int], list[str]]:
