@@ -180,7 +180,9 @@ def test_own_c1_of_a_base_without_a_clue_is_held_against_a_coin_of_as_many_sides
     sure = [[0.0 if k == e.right else -20.0 for k in range(len(e.choices))] for e in ALL]
     base = replace(coin_answers(sure), verdicts=padded_logs(sure))
     assert chance_of_own_c1(base, hard=False) == pytest.approx(coin_loss() + 0.02, rel=1e-4)
-    examples_of_base = Reference(answers={e: LogProbs(tuple(s), tuple(s)) for e, s in zip(ALL, sure, strict=True)}, seconds=0)
+    examples_of_base = Reference(
+        answers={e: LogProbs(tuple(s), tuple(s)) for e, s in zip(ALL, sure, strict=True)}, seconds=0
+    )
     found = objective_for(run_of("own_c1", consistency=None), ALL, examples_of_base)
     assert found.chance == pytest.approx(coin_loss() + 0.02, rel=1e-4)
 
