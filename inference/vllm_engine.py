@@ -17,6 +17,7 @@ from inference.readings import Node, Readings, nodes
 
 # Requests held by the engine at once: enough to keep any batch full, few enough that a million prompts fit in memory.
 IN_FLIGHT = 4096
+FEW_CPUS = 4
 
 
 class Request(NamedTuple):
@@ -163,6 +164,8 @@ def read_node(readings: Readings, node: Node, output: Any) -> Iterator[Completio
 def start(folder: Path, settings: VllmConfig, seed: int, **options: Any) -> Any:
     """A running vllm.LLM, `options` passed on to it. Raises ModelError with the advice that fits if it cannot start."""
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", str(settings.cpu_kv_cache_gib))
+    if len(os.sched_getaffinity(0)) <= FEW_CPUS:  # vLLM sets one aside, which of two is half
+        os.environ.setdefault("VLLM_CPU_NUM_OF_RESERVED_CPU", "0")
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
     os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")  # what a user judges is nobody else's business
     from safetensors import SafetensorError

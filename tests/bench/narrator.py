@@ -3,6 +3,7 @@
 The first part runs no model: the requests of configs/narrator/pocket*.yaml, with the embedded model's tokenizer, go
 through a made cache of whole blocks with vLLM's rules (the last token of a request is always computed, the blocks
 used longest ago go first). Best possible is a trie over token blocks: every block that an earlier request had.
+The second part asks vLLM, and prints beside the time what vLLM says that its cache served.
 """
 
 import random
@@ -118,8 +119,6 @@ def n_served(asked: Requests, block: int, capacity: int | None) -> int:
 
 def timed() -> None:
     """Conversations a second with vLLM: sampled as planned, unordered, one request per sample; and exact."""
-    from vllm import SamplingParams
-
     sampled, exact = (
         load_config(InferenceConfig, [str(FOLDER / f"{name}.yaml"), f"narrator.corpus.n_conversations={N_TIMED}"])
         for name in ("pocket", "pocket-exact")
@@ -127,29 +126,48 @@ def timed() -> None:
     prompts = distinct(plan(sampled)[0])
     ordered, unordered = in_prefix_order(prompts), shuffled(prompts)
     with open_engine(sampled) as engine:
-        llm: Any = engine.llm  # type: ignore[attr-defined]
         list(engine.generate(ordered[:8]))  # warm-up
+        best = n_shareable(requests(ordered, sampled), BLOCKS[-1])
         for words, order in (("as planned", ordered), ("unordered", unordered)):
-            llm.reset_prefix_cache()
-            started = time.perf_counter()
-            n_answers = len(list(engine.generate(order)))
-            told(f"{words}, {n_answers // len(order)} samples a request", time.perf_counter() - started)
-        sampling = sampled.sampling
-        one = SamplingParams(
-            temperature=sampling.temperature, top_p=sampling.top_p, max_tokens=sampling.max_tokens, n=1
-        )
-        each = [{"prompt_token_ids": list(ids)} for ids in requests(ordered, sampled) for _ in range(sampling.n)]
-        llm.reset_prefix_cache()
-        started = time.perf_counter()
-        llm.generate(each, one, use_tqdm=False)
-        told("as planned, one request a sample", time.perf_counter() - started)
+            timed_order(engine, order, f"{words}, {sampled.sampling.n} samples a request", best)
+        one_by_one(engine, ordered, sampled)
     with open_engine(exact) as engine:
         list(engine.generate(ordered[:8]))
+        best = n_shareable(requests(ordered, exact), BLOCKS[-1])
         for words, order in (("as planned", ordered), ("unordered", unordered)):
-            engine.llm.reset_prefix_cache()  # type: ignore[attr-defined]
-            started = time.perf_counter()
-            list(engine.generate(order))
-            told(f"exact, {words}", time.perf_counter() - started)
+            timed_order(engine, order, f"exact, {words}", best)
+
+
+def timed_order(engine: Any, prompts: Sequence[Prompt], words: str, best: int) -> None:
+    """Ask these prompts of an engine with an empty cache. best: the tokens that a cache could serve."""
+    served: list[int] = []
+    step = engine.llm.llm_engine.step
+
+    def counted() -> Any:
+        outputs = step()
+        served.extend(output.num_cached_tokens for output in outputs if output.finished)
+        return outputs
+
+    engine.llm.reset_prefix_cache()
+    engine.llm.llm_engine.step = counted
+    started = time.perf_counter()
+    list(engine.generate(prompts))
+    seconds = time.perf_counter() - started
+    engine.llm.llm_engine.step = step
+    told(f"{words}, {sum(served) / best:.3f} of the best shared", seconds)
+
+
+def one_by_one(engine: Any, prompts: Sequence[Prompt], config: InferenceConfig) -> None:
+    """The same prompts, every sample a request of its own."""
+    from vllm import SamplingParams
+
+    sampling = config.sampling
+    one = SamplingParams(temperature=sampling.temperature, top_p=sampling.top_p, max_tokens=sampling.max_tokens, n=1)
+    each = [{"prompt_token_ids": list(ids)} for ids in requests(prompts, config) for _ in range(sampling.n)]
+    engine.llm.reset_prefix_cache()
+    started = time.perf_counter()
+    engine.llm.generate(each, one, use_tqdm=False)
+    told("as planned, one request a sample", time.perf_counter() - started)
 
 
 def told(words: str, seconds: float) -> None:
