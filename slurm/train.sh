@@ -14,8 +14,8 @@ words=(--config_file "$TRAIN_LAUNCH" --num_processes "$processes" --num_machines
 read -ra options <<< "$TRAIN_OPTIONS"
 training=(-m training "$@" "${options[@]}" run.root="$RUN_ROOT")
 if [ "$nodes" -gt 1 ]; then
-  first=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
-  words+=(--main_process_ip "$first" --main_process_port $((20000 + SLURM_JOB_ID % 20000)))
+  hosts=$(scontrol show hostnames "$SLURM_JOB_NODELIST") # no `| head`: what it cuts off would fail under pipefail
+  words+=(--main_process_ip "${hosts%%$'\n'*}" --main_process_port $((20000 + SLURM_JOB_ID % 20000)))
   # shellcheck disable=SC2016  # each node has a SLURM_NODEID of its own
   # srun takes no --cpus-per-task from sbatch, and one node that dies must not leave the others waiting.
   srun --ntasks-per-node=1 --cpus-per-task="$TRAIN_CPUS" --kill-on-bad-exit=1 bash -c 'exec accelerate launch --machine_rank "$SLURM_NODEID" "$@"' launch \
