@@ -84,7 +84,7 @@ def estimate(mean: Mean) -> Estimate:
 
     With thousands of clusters, as in the paper, that is its ±1.96 standard errors; with tens it is as much wider as it
     must be. Where every cluster says 0, or every one 1, the standard error is 0 and says nothing: Wilson's interval
-    over clusters stands in its place. Below FEWEST_CLUSTERS there is none.
+    over clusters stands in its place. Of a share it ends at 0 and 100. Below FEWEST_CLUSTERS there is none.
     """
     n_clusters = len(mean.moved_by)
     value = None if math.isnan(mean.value) else 100 * mean.value
@@ -95,6 +95,8 @@ def estimate(mean: Mean) -> Estimate:
         else:
             half = t_quantile((1 + LEVEL) / 2, n_clusters - 1) * mean.se
             ends = mean.value - half, mean.value + half
+            if mean.is_share:
+                ends = max(0.0, ends[0]), min(1.0, ends[1])
     low, high = (None, None) if ends is None else (100 * ends[0], 100 * ends[1])
     return Estimate(value=value, low=low, high=high, n_clusters=n_clusters, n_rows=mean.n_rows)
 
