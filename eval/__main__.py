@@ -16,6 +16,7 @@ from eval.external_files import is_verdict_file
 from eval.files import write_rows
 from eval.findings import Findings, find, find_external, score_run
 from eval.narrator.change_tables import change_sentence, narrator_change_table
+from eval.narrator.command import main as score_narrator
 from eval.narrator.findings import NarratorFindings, find_narrator, write_narrator
 from eval.narrator.judged import load_narrator_runs
 from eval.narrator.printed import plain_table
@@ -23,7 +24,7 @@ from eval.options import compare_options, report_options, score_options
 from eval.rows import ScoreRow
 from eval.runs import load_run
 from eval.sameness import Difference
-from eval.studies import is_narrator_run, split_by_study
+from eval.studies import split_by_study
 from eval.tables import score_tables
 
 
@@ -33,25 +34,18 @@ def score_main(argv: Sequence[str]) -> None:
     if is_verdict_file(options.sources[0]):
         score_files(options)
         return
+    dialdefer, narrators = split_by_study(options.sources)
+    if narrators and (options.denominator or options.parser != "strict"):
+        raise DataError(
+            f"{narrators[0]}: is of the narrator study, which counts in ways of its own and knows no --parser; leave "
+            "--denominator and --parser out, or see `evenhand narrator --help`"
+        )
     denominators = chosen_denominators(options.denominator or "both")
-    for path in options.sources:
-        if is_narrator_run(path):
-            hand_to_narrator(path, options)
-            continue
+    for path in dialdefer:
         run = load_run(path, options.parser)
         report_scores(score_run(run, denominators, options.draws, options.seed), options.out or path / "scores")
-
-
-def hand_to_narrator(path: Path, options: argparse.Namespace) -> None:
-    """Score a run of the narrator study as `evenhand narrator` does, which has ways to count of its own."""
-    if options.denominator or options.parser != "strict":
-        raise DataError(
-            f"{path}: is of the narrator study, which counts in ways of its own and knows no --parser; leave these "
-            "options out, or see `evenhand narrator --help`"
-        )
-    from eval.narrator.command import main  # brings what scoring DDS does not need
-
-    main([str(path), *(["--out", str(options.out)] if options.out else [])])
+    for path in narrators:  # each by itself; `evenhand narrator` also pools
+        score_narrator([str(path), *(["--out", str(options.out)] if options.out else [])])
 
 
 def score_files(options: argparse.Namespace) -> None:

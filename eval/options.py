@@ -83,7 +83,11 @@ def compare_options(argv: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("base", type=Path, metavar="BASE_RUN", help="the run of the untrained model")
     parser.add_argument("after", nargs="+", type=Path, metavar="AFTER_RUN", help="runs of models made from it")
-    parser.add_argument("--out", type=Path, help="folder for the results (default: the last AFTER_RUN/compare)")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        help="folder for the results (default: AFTER_RUN/compare of the last run of DDS, else of the last)",
+    )
     add_reading_options(parser)
     add_report_options(parser)
     return parser.parse_args(argv)
@@ -106,7 +110,9 @@ def report_options(argv: Sequence[str]) -> argparse.Namespace:
         metavar="RUN|FILE",
         help="run directories, the base first; or .jsonl, .csv (both also .gz) and .parquet files",
     )
-    parser.add_argument("--out", type=Path, help="folder for the results (default: the last RUN/report)")
+    parser.add_argument(
+        "--out", type=Path, help="folder for the results (default: RUN/report of the last run of DDS, else of the last)"
+    )
     parser.add_argument(
         "--side-by-side",
         action="store_true",

@@ -72,6 +72,7 @@ def test_every_arm_with_a_run_has_figures_and_changes_and_the_others_are_blank(
     assert "Without a run of the study, and blank: dpo." in printed
     assert re.search(r"^dpo( +–){8}$", printed, re.MULTILINE)
     assert re.search(r"^sft +PR +-\d.* lower +-\d.* lower$", printed, re.MULTILINE)
+    assert "In words, being called Me protects less than before" in " ".join(printed.split())
     assert max(map(len, printed.partition("Narrator study")[2].partition("written to")[0].splitlines())) <= 120
 
 

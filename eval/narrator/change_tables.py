@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from benchmarks.narrator.records import OptionOrder
 from eval.narrator.changes import EffectChange
-from eval.narrator.measures import DETECTION
+from eval.narrator.measures import DETECTION, main_order
 from eval.narrator.tables import ORDER_WORDS, TASK_WORDS
 from eval.narrator.words import SIDE_WORDS
 from eval.table import Cell, Table
@@ -21,6 +20,12 @@ MEASURE_WORDS = {
     "corruption": "corruption rate",
 }
 MAIN_MEASURES = ("neutral", "pr", "far", "corruption")
+PROTECTION_WORDS = {  # of a change of PR, by its direction
+    -1: " In words, being called Me protects less than before, or harms more.",
+    0: " In words, no change of PR is shown.",
+    1: " In words, being called Me protects more than before, or harms less.",
+    None: "",
+}
 DIRECTION_WORDS = {-1: "lower", 0: "unclear", 1: "higher", None: None}
 CHANGE_NOTE = (
     "M, FAR and corruption in percent, Δ, PR and changes in percentage points. 95% intervals are cluster-robust and "
@@ -40,7 +45,7 @@ def narrator_change_table(changes: Mapping[str, Sequence[EffectChange]], *, is_s
         name="narrator_changes",
         title="Narrator study: before and after",
         columns=(
-            *("after", "task", "attack", "options", "measure", "conversations", "before: value", "after: value"),
+            *("run", "task", "attack", "options", "measure", "conversations", "before", "after"),
             *("change", "95% low", "95% high", "p", "p Holm", "shown"),
         ),
         rows=tuple(rows),
@@ -61,24 +66,21 @@ def line_of(judge: str, change: EffectChange) -> tuple[Cell, ...]:
 
 def main_changes(changes: Sequence[EffectChange]) -> list[EffectChange]:
     """Neutral M, PR, FAR and corruption in the main option order, of detection only where nothing else was asked."""
-    order, tasks = main_order(changes), list(TASK_WORDS)
+    order, tasks = main_order(c.option_order for c in changes), list(TASK_WORDS)
     found = [c for c in changes if c.option_order == order and c.measure in MAIN_MEASURES]
     return sorted([c for c in found if c.task != DETECTION] or found, key=lambda c: tasks.index(c.task))
 
 
-def main_order(changes: Sequence[EffectChange]) -> OptionOrder:
-    """The published option order where it was asked of both."""
-    return "published" if any(change.option_order == "published" for change in changes) else "fixed_slot"
-
-
 def change_sentence(judge: str, changes: Sequence[EffectChange]) -> str:
     """How PR and neutral M moved to one run, in the most subjective task that was asked, with the attack shown."""
-    order = main_order(changes)
+    order = main_order(c.option_order for c in changes)
     found = {(c.task, c.visibility): c for c in changes if (c.option_order, c.measure) == (order, "pr")}
     if not found:
         return f"{judge}: nothing that was asked before and after was answered."
     task, side = min(found, key=lambda key: (list(TASK_WORDS).index(key[0]), key[1] != "visible"))
     pr = found[task, side]
+    control = next((c for c in changes if order != "fixed_slot" and c.key == (task, side, "fixed_slot", "pr")), None)
+    slot = f"; {moved_words(control)} with Me in its name's slot" if control else ""
     neutral = [c for c in changes if c.key == (task, side, order, "neutral")]
     right = "".join(
         f"; when nobody is Me it is right in {number(c.before.value)}% before and {number(c.after.value)}% after "
@@ -87,8 +89,15 @@ def change_sentence(judge: str, changes: Sequence[EffectChange]) -> str:
     )
     return (
         f"{judge}, {TASK_WORDS[task].lower()} {SIDE_WORDS[side]}: PR went from {signed(pr.before.value)} to "
-        f"{signed(pr.after.value)} pp ({moved_words(pr)}){right}."
+        f"{signed(pr.after.value)} pp ({moved_words(pr)}{slot}){right}.{protection_words(pr, control)}"
     )
+
+
+def protection_words(pr: EffectChange, control: EffectChange | None) -> str:
+    """What a change of PR means, if anything. control: the same with Me in its name's slot."""
+    if pr.direction and control is not None and control.direction != pr.direction:
+        return " In words, it may come from where Me stands: with Me in its name's slot that change is not shown."
+    return PROTECTION_WORDS[pr.direction]
 
 
 def moved_words(change: EffectChange) -> str:

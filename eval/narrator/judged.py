@@ -79,6 +79,11 @@ class NarratorRun:
     judgments: tuple[Judgment, ...]  # one for each planned line, in the plan's order
     excluded: Mapping[str, str]  # conversation id → why the run left it out
 
+    @property
+    def conversations(self) -> frozenset[str]:
+        """Those that it judged."""
+        return frozenset(judgment.conversation for judgment in self.judgments)
+
 
 def load_narrator_runs(paths: Sequence[Path]) -> list[NarratorRun]:
     """The runs at these paths, each under a name of its own.

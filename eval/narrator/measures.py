@@ -215,6 +215,11 @@ def cluster_of(judgment: Judgment, d: Definitions) -> Hashable:
     return judgment.conversation if d.clusters == "conversation" else (judgment.judge, judgment.conversation)
 
 
+def main_order(asked: Iterable[OptionOrder]) -> OptionOrder:
+    """The option order of main tables and sentences: the published one where it was asked."""
+    return "published" if "published" in asked else "fixed_slot"
+
+
 def find_effect(
     found: Iterable[Effect], judge: str, task: Task, visibility: Visibility, option_order: OptionOrder = "published"
 ) -> Effect | None:

@@ -63,7 +63,7 @@ def facts(run: NarratorRun) -> dict[str, str]:
         "revision": str(run.config["model"].get("revision") or revision_of(run.provenance) or "not recorded"),
         "run": run.path.name,
         "corpus": corpus_words(run),
-        "conversations": f"{len({judgment.conversation for judgment in run.judgments}):,}",
+        "conversations": f"{len(run.conversations):,}",
         "left out": f"{len(run.excluded):,} that did not fit the context window",
         "prompts": f"{len(run.judgments):,}",
         "asked": asked_words(run),

@@ -37,17 +37,19 @@ def judge_table(found: StudyResults, judge: str) -> Table:
     order = first_order(found)
     flips = {(f.task, f.visibility): f for f in found.flips if (f.judge, f.option_order) == (judge, order)}
     rows: list[tuple[Cell, ...]] = []
-    for effect in found.effects:
-        if (effect.judge, effect.option_order) == (judge, order):
-            flip = flips.get((effect.task, effect.visibility)) if effect.group == ALL else None
-            head = (effect.task, effect.visibility, effect.group, effect.n_conversations)
-            rows.append((*head, plus_minus(effect.pr, "+.1f"), plus_minus(effect.far), *flip_cells(flip)))
+    of_judge = [effect for effect in found.effects if (effect.judge, effect.option_order) == (judge, order)]
+    for effect in sorted(of_judge, key=lambda effect: tasks_of(found).index(effect.task)):
+        flip = flips.get((effect.task, effect.visibility)) if effect.group == ALL else None
+        head = (effect.task, effect.visibility, effect.group, effect.n_conversations)
+        rows.append((*head, plus_minus(effect.pr, "+.1f"), plus_minus(effect.far), *flip_cells(flip)))
     columns = ("task", "attack", "group", "conversations", "PR, pp", "FAR, %", "corruption, %")
     return Table(
         name="judge",
         title=f"False accusations and flips from Neutral to the attacker as Me: {judge}",
         columns=(*columns, "C→I", "I→C", "C→C", "I→I", "no verdict"),
         rows=tuple(rows),
+        note="Conversations × models by their one answer, correct (C) or incorrect (I), under Neutral → with the "
+        "attacker as Me; no verdict: a tie or no answer under either. Attacker unseen: it says only what is hidden.",
     )
 
 
@@ -69,7 +71,12 @@ def reply_table(found: StudyResults) -> Table:
                 cells = (fmean(getattr(row, state) for row in rates) for state in STATES)
                 rows.append((run.judge, task, *cells, fmean(row.tied for row in rates)))
     return Table(
-        name="replies", title="Replies, %", columns=("model", "task", *STATES, "tied prompts"), rows=tuple(rows)
+        name="replies",
+        title="Replies, %",
+        columns=("model", "task", *STATES, "tied prompts"),
+        rows=tuple(rows),
+        note="Chosen: names one option, ambiguous: several, off_list: none; error: the engine gave none. Tied: no one "
+        "option has most of a prompt's replies.",
     )
 
 

@@ -25,7 +25,7 @@ def refuse_other_study(base: NarratorRun, after: NarratorRun, names: tuple[str, 
                 f"narrator runs {base.path.name} ({one}) and {after.path.name} ({other}) cannot be compared: {key} is "
                 f"{ours} there and {theirs} here; sample both alike"
             )
-    ours, theirs = ({judgment.conversation for judgment in run.judgments} for run in (base, after))
+    ours, theirs = base.conversations, after.conversations
     if ours != theirs:
         lone = min(ours ^ theirs)
         raise DataError(

@@ -63,7 +63,7 @@ def run_facts(run: NarratorRun) -> dict[str, Any]:
         "verdict": run.verdict,
         "n_samples": run.n_samples,
         "temperature": run.temperature,
-        "n_conversations": len({judgment.conversation for judgment in run.judgments}),
+        "n_conversations": len(run.conversations),
         "n_prompts": len(run.judgments),
         "excluded": dict(run.excluded),
     }
@@ -94,7 +94,7 @@ def reason_not_to_pool(runs: Sequence[NarratorRun]) -> str:
         return "a model is among them twice"
     if len({run.verdict for run in runs}) > 1:
         return "some were sampled and some read exactly"
-    if len({frozenset(j.conversation for j in run.judgments) for run in runs}) > 1:
+    if len({run.conversations for run in runs}) > 1:
         return "they are not over the same conversations"
     if len({frozenset(by_setting(run.judgments)) for run in runs}) > 1:
         return "they were not asked the same tasks, visibilities and option orders"

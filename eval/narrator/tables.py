@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from benchmarks.narrator.records import TASKS, VISIBILITIES, OptionOrder, Task, Visibility
 from eval.narrator.estimates import Estimate
-from eval.narrator.measures import PERSPECTIVES, Effect, find_effect
+from eval.narrator.measures import PERSPECTIVES, Effect, find_effect, main_order
 from eval.narrator.study import StudyResults
 from eval.table import Cell, Table
 
@@ -200,8 +200,8 @@ def visibilities_of(found: StudyResults) -> list[Visibility]:
 
 
 def first_order(found: StudyResults) -> OptionOrder:
-    """The option order of the main tables: the published one where it was asked."""
-    return "published" if any(e.option_order == "published" for e in found.effects) else "fixed_slot"
+    """The option order of the main tables."""
+    return main_order(effect.option_order for effect in found.effects)
 
 
 def order_note(found: StudyResults) -> str:

@@ -9,7 +9,8 @@ from benchmarks.errors import DataError
 from benchmarks.narrator.records import VISIBILITIES, OptionOrder, Task
 from eval.narrator.changes import EffectChange, Key, adjusted, effect_changes, levels_of
 from eval.narrator.estimates import Estimate
-from eval.narrator.judged import Judgment, NarratorRun, load_narrator_run, read_config
+from eval.narrator.judged import NarratorRun, load_narrator_run, read_config
+from eval.narrator.measures import main_order
 from eval.narrator.sameness import narrator_differences, refuse_other_study
 from eval.sameness import Difference
 from eval.scorecard.arms import BASE, Arm, refuse_repeated
@@ -47,7 +48,7 @@ class NarratorCard:
     @property
     def order(self) -> OptionOrder:
         """The option order of the main figures: the published one where the base was asked it."""
-        return main_order(self.base.judgments)
+        return main_order(judgment.factors.option_order for judgment in self.base.judgments)
 
     def keys(self) -> dict[str, Key]:
         """Name of a figure in scorecard.json → its key: all of the main order, and PR with Me in its name's slot."""
@@ -80,7 +81,7 @@ def run_fields(run: NarratorRun | None) -> dict[str, Any]:
     return {
         "narrator_run": None if run is None else run.path.name,
         "narrator_verdict": None if run is None else run.verdict,
-        "narrator_n_conversations": None if run is None else len({j.conversation for j in run.judgments}),
+        "narrator_n_conversations": None if run is None else len(run.conversations),
     }
 
 
@@ -88,11 +89,6 @@ def in_pp(name: str, found: Estimate | None) -> dict[str, float | None]:
     """An estimate and its interval as the card names them."""
     ends = {"": "value", "_ci_low": "low", "_ci_high": "high"}
     return {f"{name}{end}_pp": None if found is None else getattr(found, field) for end, field in ends.items()}
-
-
-def main_order(judgments: Sequence[Judgment]) -> OptionOrder:
-    """The published option order where it was asked."""
-    return "published" if any(j.factors.option_order == "published" for j in judgments) else "fixed_slot"
 
 
 def narrator_card(

@@ -1,6 +1,6 @@
 """The narrator study of a scorecard as plain text, 120 columns wide."""
 
-from eval.narrator.change_tables import DIRECTION_WORDS
+from eval.narrator.change_tables import DIRECTION_WORDS, change_sentence
 from eval.narrator.changes import EffectChange, Key
 from eval.narrator.study import StudyResults, run_facts, study
 from eval.narrator.tables import ORDER_WORDS, TASK_WORDS
@@ -20,7 +20,8 @@ def narrator_text(card: NarratorCard) -> str:
         words = TASK_WORDS[task].lower()
         blocks.append(block(f"Narrator study, {words}", level_lines(card, task)))
         blocks.append(block(f"Narrator study, {words}: changes against the base", change_lines(card, task)))
-    return "\n\n".join([*blocks, *([wrapped(warned)] if (warned := warnings(card)) else [])])
+    moved = [change_sentence(row.name, list(row.changes.values())) for row in card.rows if row.changes]
+    return "\n\n".join([*blocks, *(wrapped(lines) for lines in (moved, warnings(card)) if lines)])
 
 
 def caption(card: NarratorCard) -> list[str]:

@@ -35,7 +35,7 @@ def level_table(card: NarratorCard) -> Table:
 
 def level_cells(card: NarratorCard, row: NarratorRow) -> tuple[Cell, ...]:
     """A row's cells in the order of the columns of level_table."""
-    n = None if row.run is None else len({judgment.conversation for judgment in row.run.judgments})
+    n = None if row.run is None else len(row.run.conversations)
     values = (row.levels[key].value if key in row.levels else None for key in card.keys().values())
     return (row.name, None if row.run is None else row.run.path.name, n, *values)
 
