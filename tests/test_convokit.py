@@ -94,6 +94,12 @@ def test_the_lines_may_come_in_any_order(tmp_path: Path) -> None:
         assert texts(dump_of(shuffled, tmp_path / f"b{seed}")) == expected
 
 
+@pytest.mark.parametrize(("said", "meant"), [(1, True), (0, False), (None, None)])
+def test_an_attack_that_a_conversation_is_said_to_hold_may_be_a_number(said: Any, meant: Any, tmp_path: Path) -> None:
+    dump = read_dump(find_dump(write_dump(tmp_path, QUARREL, {"q.1.2": facts(attack=said)})))
+    assert dump.discussions[0].meta["conversation_has_personal_attack"] is meant
+
+
 def test_ids_may_be_numbers_and_speakers_objects(tmp_path: Path) -> None:
     rows = [
         utterance(1, 7, {"id": 12, "name": "Ann"}, "one", 1, None),
@@ -205,6 +211,11 @@ def test_other_damage_is_named_by_its_file(tmp_path: Path) -> None:
     assert refused(path).startswith("/conversations.json: is a JSON list, not an object")
     (path / "conversations.json").write_text('{"q.1.2": 5}')
     assert refused(path).startswith("/conversations.json: conversation 'q.1.2': is 5, expected an object")
+    (path / "conversations.json").write_text('{"q.1.2": {"conversation_has_personal_attack": "False"}}')
+    expected = (
+        "/conversations.json: conversation 'q.1.2': field 'conversation_has_personal_attack' must be true or false"
+    )
+    assert refused(path).startswith(f"{expected}, found 'False'")
     (path / "conversations.json").unlink()
     assert "holds utterances.jsonl and no conversations.json" in refused(path)
     path = write_dump(tmp_path / "b", *SMALL, speakers={"Ann": {"meta": {"name": 5}}})

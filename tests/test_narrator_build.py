@@ -220,6 +220,8 @@ def test_the_command_prints_the_facts_beside_the_papers(
     [
         (["--pocket", "--raw", "x"], "leave out --raw"),
         (["--test-share", "30"], "--test-share 30.0: take a share from 0 to 1"),
+        (["--pocket", "--seed", "42"], "are fixed; leave out --seed and --test-share"),
+        (["--pocket", "--test-share", "0"], "are fixed; leave out --seed and --test-share"),
     ],
 )
 def test_words_that_do_not_go_together_are_refused(words: list[str], error: str, tmp_path: Path) -> None:

@@ -200,8 +200,13 @@ def test_a_built_corpus_needs_a_root_and_ids_must_differ(monkeypatch: pytest.Mon
     with pytest.raises(DataError, match="conversation id 'a' occurs twice"):
         ids()
     monkeypatch.setitem(CORPORA, "pocket-conflicts", lambda spec: [])
-    with pytest.raises(DataError, match="no conversations"):
-        ids()
+    with pytest.raises(DataError, match=r"no conversations in split train of .*; take another split, or build"):
+        ids(split="train")
+
+
+def test_a_root_that_would_not_be_read_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"pocket-conflicts: is made by the code and reads no folder.*\(data/mine\)"):
+        ids(root=Path("data/mine"))
 
 
 def test_the_set_hash_follows_content_and_order() -> None:

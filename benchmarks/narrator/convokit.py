@@ -17,6 +17,7 @@ from benchmarks.narrator.utterances import (
     ATTACK,
     HEADER,
     Comment,
+    boolean,
     comment_of,
     discussion_of,
     flag,
@@ -27,7 +28,8 @@ from benchmarks.unified.archives import AGAIN
 from benchmarks.unified.raw import BYTE_ORDER_MARK, array_records, decoded
 from benchmarks.unified.record import Record, shown
 
-META_FIELDS = ("page_title", "page_id", "pair_id", "conversation_has_personal_attack", "annotation_year", "split")
+ESCALATES = "conversation_has_personal_attack"
+META_FIELDS = ("page_title", "page_id", "pair_id", ESCALATES, "annotation_year", "split")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,12 +134,16 @@ def in_time(comments: Sequence[Comment]) -> tuple[Comment, ...]:
 
 
 def kept_meta(value: object, key: str, files: DumpFiles) -> dict[str, Any]:
-    """A conversation's meta, from {"meta": {...}, "vectors": []} or bare; META_FIELDS of it."""
+    """A conversation's meta, from {"meta": {...}, "vectors": []} or bare; META_FIELDS of it, ESCALATES as a bool."""
     where = f"{files.where(CONVERSATIONS[0])}: conversation {shown(key)}"
     meta = value.get("meta", value) if isinstance(value, dict) else value
     if not isinstance(meta, dict):
         raise DataError(f"{where}: is {shown(meta)}, expected an object; {AGAIN}")
-    return dict(Record(meta, where, 0).kept(*META_FIELDS))
+    record = Record(meta, where, 0)
+    found = dict(record.kept(*META_FIELDS))
+    if found.get(ESCALATES) is not None:
+        found[ESCALATES] = boolean(record, ESCALATES)
+    return found
 
 
 def name_in(value: object, key: str, files: DumpFiles) -> str:

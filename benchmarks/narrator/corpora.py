@@ -41,7 +41,9 @@ class CorpusSpec(Closed):
 
 
 def pocket_corpus(spec: CorpusSpec) -> list[Conversation]:
-    """Our own conflicts; needs no root."""
+    """Our own conflicts, made here. Raises ConfigError for a root: what lies there would not be read."""
+    if spec.root is not None:
+        raise ConfigError(f"{spec.dataset}: is made by the code and reads no folder; leave out `root` ({spec.root})")
     return [conversation for split in splits_of(spec) for conversation in pocket.pocket_conflicts(split)]
 
 
@@ -70,7 +72,10 @@ def load_conversations(spec: CorpusSpec) -> list[Conversation]:
     """The conversations that a spec asks for. Raises DataError for none, too few of them, or a repeated id."""
     found = CORPORA[spec.dataset](spec)
     if not found:
-        raise DataError(f"{spec.dataset} ({spec.split}): no conversations; is {spec.root} the right folder?")
+        raise DataError(
+            f"{spec.dataset}: no conversations in split {spec.split} of {spec.root}; take another split, or build "
+            "the corpus with another --test-share"
+        )
     n_wanted = spec.n_conversations
     if n_wanted is not None and len(found) < n_wanted:
         raise DataError(f"{spec.dataset} ({spec.split}): n_conversations is {n_wanted}, but there are {len(found)}")

@@ -8,13 +8,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmarks.narrator.convokit import Discussion, Dump
+from benchmarks.narrator.convokit import ESCALATES, Discussion, Dump
 from benchmarks.narrator.dump_files import DATASET
 from benchmarks.narrator.names import shown_names
 from benchmarks.narrator.records import Conversation, Turn
 from benchmarks.narrator.utterances import Comment
 
-ESCALATES = "conversation_has_personal_attack"
 CALM = "calm counterpart"
 
 

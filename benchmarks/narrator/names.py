@@ -13,7 +13,8 @@ Four things differ from the raw name, and nothing else:
 - Names that are equal then are numbered in the order of first turns: "Anna", "Anna (2)". A number is passed over when
   somebody's own name has it. Own names come before the two substitutes.
 
-"Yes", "anna" beside "Anna", and names that contain other names stay as they are.
+"Yes", "anna" beside "Anna", names that contain other names and names with a comma, which is what stands between two
+options, stay as they are.
 """
 
 import re

@@ -88,11 +88,15 @@ def is_annotated(record: Record) -> bool:
 
 def flag(record: Record, name: str) -> bool:
     """A yes or no of the annotation: true and false, 1 and 0; no when it is absent or null."""
-    value = meta_of(record).values.get(name)
-    if value is None:
-        return False
+    meta = meta_of(record)
+    return meta.values.get(name) is not None and boolean(meta, name)
+
+
+def boolean(record: Record, name: str) -> bool:
+    """A field that must be true or false, or 1 or 0. The word "False" would count as true."""
+    value = record.get(name)
     if value not in (True, False):
-        raise meta_of(record).error(name, f"must be true or false, found {shown(value)}")
+        raise record.error(name, f"must be true or false, found {shown(value)}")
     return bool(value)
 
 
