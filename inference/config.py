@@ -209,9 +209,11 @@ class InferenceConfig(Closed):
         if self.verdict == "options":
             if sampling.top_p < 1:
                 raise ValueError("verdict options reads the whole distribution; set sampling.top_p to 1")
-            if 0 < sampling.temperature < COLDEST:
+            if sampling.temperature < COLDEST:
                 raise ValueError(
-                    f"vLLM samples no colder than {COLDEST}; set sampling.temperature to 0 or to {COLDEST}"
+                    "verdict options reads the distribution at sampling.temperature, and vLLM samples no colder than "
+                    f"{COLDEST}; set it to that of the samples whose place the probabilities take (0.7 in the "
+                    "narrator study), or to 1 for the model's own"
                 )
             if isinstance(engine, OpenAIConfig):
                 raise ValueError(

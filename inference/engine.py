@@ -31,7 +31,8 @@ class Engine(Protocol):
         """Yield sampling.n completions per prompt, sample_index 0..n-1, as they finish, in any order.
 
         Of each verdict: "reason" and "answer" are text; "margin" and "options" one completion with answer_logprobs, of
-        the answers "1" and "2" or of every option of the prompt's answer_space, and the likeliest one as text.
+        the answers "1" and "2" or of every option of the prompt's answer_space, and the likeliest one as text. What the
+        prompt was rendered to stands with sample 0 alone.
 
         A reply that could not be had is a Completion whose finish_reason begins with "error". What would fail for every
         prompt raises ModelError. Prompts over the context window raise PromptsTooLong: before anything is computed by

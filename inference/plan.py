@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from benchmarks.errors import ConfigError
-from benchmarks.narrator.records import NarratorFactors
-from benchmarks.records import Factors, Item, Prompt
+from benchmarks.records import Item, Prompt
 from benchmarks.render import render
 from benchmarks.sources import item_set_hash, load_items
 from inference.config import InferenceConfig, PromptConfig, Variant
@@ -41,7 +40,7 @@ def plan(config: InferenceConfig) -> tuple[list[Prompt], str]:
     used: set[int | None] = set()
     prompts: list[Prompt] = []
     for item in items:
-        planned: set[tuple[str, Factors | NarratorFactors]] = set()
+        planned: set[tuple[str, object]] = set()
         for way in ways:
             for prompt in prompts_of(item, way, config):
                 key = (prompt.condition, prompt.factors)

@@ -48,7 +48,7 @@ def read_reply(body: str, prompt_hash: str, n: int, spellings: Spellings | None 
             prompt_tokens=count(counts, "prompt_tokens"),
             # The server counts all samples together; what one of them took is then not known.
             completion_tokens=generated if n == 1 else None,
-            rendered=rendered if isinstance(rendered, str) else None,
+            rendered=rendered if isinstance(rendered, str) and index == 0 else None,
         )
         for index, choice in enumerate(choices)
     ]

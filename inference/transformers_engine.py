@@ -106,7 +106,7 @@ class TransformersEngine:
     @torch.inference_mode()
     def read_options(self, batch: Sequence[Node], readings: Readings) -> list[Completion]:
         """log P of each node's children, over the whole vocabulary at the sampling temperature."""
-        logprobs = (self.next_token(batch) / (self.config.sampling.temperature or 1.0)).log_softmax(dim=-1)
+        logprobs = (self.next_token(batch) / self.config.sampling.temperature).log_softmax(dim=-1)
         completions: list[Completion] = []
         for node, row in zip(batch, logprobs, strict=True):
             values = row[list(node.question.children)].tolist()
@@ -197,5 +197,5 @@ def completion(
         answer_logprobs=answer_logprobs,
         prompt_tokens=len(encoded.token_ids),
         completion_tokens=n_tokens,
-        rendered=encoded.rendered,
+        rendered=encoded.rendered if sample_index == 0 else None,  # once per prompt: ten copies would fill the disk
     )

@@ -100,7 +100,7 @@ class VllmEngine:
                 )
             # No mask (allowed_token_ids): probabilities over the whole vocabulary are wanted.
             params = SamplingParams(
-                temperature=self.config.sampling.temperature or 1.0,
+                temperature=self.config.sampling.temperature,
                 max_tokens=1,
                 logprob_token_ids=list(node.question.children),
                 detokenize=False,
@@ -144,7 +144,7 @@ class VllmEngine:
                 answer_logprobs=self.answer_logprobs(sample),
                 prompt_tokens=len(encoded.token_ids),
                 completion_tokens=len(sample.token_ids),
-                rendered=encoded.rendered,
+                rendered=encoded.rendered if sample.index == 0 else None,  # once per prompt: ten fill the disk
             )
 
     def answer_logprobs(self, sample: Any) -> dict[str, float] | None:

@@ -30,7 +30,7 @@ def use_conflicts(monkeypatch: pytest.MonkeyPatch, conversations: Sequence[Conve
 
 
 def narrator_config(root: Path | str = "runs", model: str = "scripted", **changes: Any) -> InferenceConfig:
-    """A sampling config of the study; its verdict is `answer` unless told otherwise."""
+    """A sampling config of the study; its verdict is `answer` unless told otherwise, and options are read at 0.7."""
     section = {"corpus": {"dataset": "pocket-conflicts"}, **changes.pop("narrator", {})}
     tree = {
         "name": "made",
@@ -40,4 +40,6 @@ def narrator_config(root: Path | str = "runs", model: str = "scripted", **change
         "run": {"root": str(root)},
         **changes,
     }
+    if tree["verdict"] == "options":
+        tree["sampling"] = {"temperature": 0.7, **tree.get("sampling", {})}
     return parse_config(InferenceConfig, tree, "made.yaml")

@@ -5,8 +5,12 @@ from typing import Any
 
 import pytest
 
+import inference
 from benchmarks.config import load_config, parse_config, to_yaml
 from benchmarks.errors import ConfigError
+from benchmarks.narrator.pocket import pocket_conflicts
+from benchmarks.narrator.prompts import narrator_prompts
+from benchmarks.narrator.records import OPTION_ORDERS
 from benchmarks.rundir import run_path
 from inference.config import FREE_OF_EFFECT, InferenceConfig
 from tests.made_conflicts import narrator_config
@@ -70,6 +74,7 @@ def test_the_override_that_a_config_names_gives_its_exact_variant(name: str) -> 
         ({"verdict": "options", "sampling": {"n": 2, "temperature": 0.7}}, "one reading is all there is"),
         ({"verdict": "options", "sampling": {"top_p": 0.9}}, "set sampling.top_p to 1"),
         ({"verdict": "options", "sampling": {"temperature": 0.001}}, "vLLM samples no colder than 0.01"),
+        ({"verdict": "options", "sampling": {"temperature": 0}}, "or to 1 for the model's own"),
         ({"verdict": "options", "sampling": {"structured": "json"}}, "generates no text to structure"),
         ({"verdict": "options", "engine": SERVER}, "a server lists only the most likely tokens"),
         ({"sampling": {"structured": "json"}}, "verdict answer is free text; set sampling.structured"),
@@ -98,6 +103,27 @@ def test_a_run_asks_one_study_in_a_way_that_fits_it(changes: dict[str, Any], say
     with pytest.raises(ConfigError) as refusal:
         parse_config(InferenceConfig, {"name": "x", "model": {"name": "m"}, **changes}, "made.yaml")
     assert says in str(refusal.value)
+
+
+def test_the_control_of_option_order_costs_the_share_of_prompts_that_a_config_says() -> None:
+    assert "# A quarter fewer prompts, without" in (FOLDER / "gpt-4.1-mini.yaml").read_text()
+    conversations = pocket_conflicts("test")
+    n_both, n_one = (
+        sum(len({p.prompt_hash for p in narrator_prompts(c, option_orders=orders)}) for c in conversations)
+        for orders in (OPTION_ORDERS, OPTION_ORDERS[:1])
+    )
+    assert n_one / n_both == pytest.approx(0.75, abs=0.02)
+
+
+def test_inference_knows_the_studys_section_and_nothing_else_of_it() -> None:
+    folder = Path(inference.__file__).parent
+    imports = {
+        (file.name, line.split()[1])
+        for file in folder.glob("*.py")
+        for line in file.read_text(encoding="utf-8").splitlines()
+        if line.lstrip().startswith(("from benchmarks.narrator", "import benchmarks.narrator"))
+    }
+    assert imports == {("config.py", "benchmarks.narrator.spec")}
 
 
 def test_a_run_without_the_study_has_the_directory_that_it_always_had() -> None:

@@ -127,6 +127,14 @@ def test_vllm_is_told_what_its_defaults_would_change_and_shows_the_rendered_prom
     assert body["chat_template_kwargs"] == {"date_string": FIXED_DATE, "enable_thinking": False}
 
 
+def test_what_a_prompt_was_rendered_to_is_kept_once() -> None:
+    choices = [{"message": {"content": text}, "finish_reason": "stop"} for text in "ab"]
+    reply = {"choices": choices, "prompt_text": "<user>question 0"}
+    with FakeServer(lambda body, n: as_json(reply), models=VLLM) as server:
+        found = ask(server, prompts(1), sampling={"n": 2, "temperature": 1.0})
+    assert {c.sample_index: c.rendered for c in found} == {0: "<user>question 0", 1: None}
+
+
 def test_vllm_margins_are_read_by_token_id() -> None:
     top = {"token_id:33": -0.5, "token_id:34": -30.0}
     with FakeServer(lambda body, n: margins(top, "token_id:33"), VLLM, {"1": [33], "2": [34]}) as server:

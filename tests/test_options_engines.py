@@ -84,7 +84,7 @@ def spelled(folder: Path, behind: str, ids: list[int], temperature: float) -> fl
     return sum(logprobs[len(before) + i - 1, token].item() for i, token in enumerate(ids))
 
 
-@pytest.mark.parametrize(("temperature", "chat_format"), [(0.0, "chat"), (0.7, "chat"), (0.7, "raw")])
+@pytest.mark.parametrize(("temperature", "chat_format"), [(1.0, "chat"), (0.7, "chat"), (0.7, "raw")])
 def test_an_option_has_the_probability_of_its_tokens_at_the_sampling_temperature(
     checkpoint: Path, temperature: float, chat_format: str
 ) -> None:
@@ -95,7 +95,7 @@ def test_an_option_has_the_probability_of_its_tokens_at_the_sampling_temperature
 
         def probability(reply: str, behind: str = behind, space: str = space) -> float:
             ids = tokenizer.encode(space + reply, add_special_tokens=False)
-            return math.exp(spelled(checkpoint, behind, ids, temperature or 1.0))
+            return math.exp(spelled(checkpoint, behind, ids, temperature))
 
         expected = {option: probability(option) for option in OPTIONS}
         expected["Ann"] -= probability("Anna")  # the next token of the next longer option
@@ -130,6 +130,7 @@ def test_samples_begin_with_an_option_as_often_as_it_is_probable(checkpoint: Pat
     ((exact,),) = answers(checkpoint, [prompt(text, options)], sampling=sampling).values()
     drawn = {**sampling, "n": n, "max_tokens": 2}
     replies = answers(checkpoint, [prompt(text)], verdict="answer", sampling=drawn)[text]
+    assert {c.sample_index for c in replies if c.rendered} == {0}  # what was read is kept once
     seen = Counter(max((o for o in options if c.text.startswith(o)), key=len, default="") for c in replies)
     assert min(seen[letter], seen[longer]) > 5
     for option, logprob in (exact.answer_logprobs or {}).items():
@@ -198,6 +199,7 @@ def test_vllm_gives_the_probabilities_that_transformers_gives_and_computes_a_pro
         )
         assert len({c.text for c in sampled}) > 4
         assert {c.answer_logprobs for c in sampled} == {None}
+        assert {(c.sample_index, c.rendered is None) for c in sampled} == {(0, False), (1, True), (2, True)}
         engine.config = config  # type: ignore[attr-defined]
         tokenizer = AutoTokenizer.from_pretrained(llama)
         words = (tokenizer.decode([token]) for token in range(1000, 5000))
