@@ -57,6 +57,14 @@ def test_there_is_no_interval_over_few_clusters_and_a_wide_one_where_all_agree()
     assert (estimate(same).value, estimate(same).low) == (100.0, 100.0)
 
 
+def test_the_interval_of_a_share_stays_a_share_and_that_of_a_difference_is_free():
+    rare, often = (mean_of((i, v, 1.0) for i, v in enumerate([first, *[1 - first] * 5])) for first in (1.0, 0.0))
+    assert estimate(rare).low == 0
+    assert estimate(often).high == 100
+    assert estimate(rare).high == pytest.approx(100 * (1 / 6 + t_quantile(0.975, 5) * rare.se))
+    assert estimate(minus(rare, often)).low < -100
+
+
 def test_quantiles_of_students_t_are_those_of_the_tables():
     printed = {3: 3.182, 5: 2.571, 10: 2.228, 30: 2.042, 100: 1.984, 10**6: 1.960}
     assert {n: pytest.approx(t_quantile(0.975, n), abs=0.004) for n in printed} == printed

@@ -141,6 +141,7 @@ def test_before_and_after_are_paired_and_never_pooled(runs: dict[str, Path]) -> 
     assert f"PR went from {effect.pr.value:+.1f} to 0.0 pp ({pr.change.value:+.1f} pp" in opening
     assert "being called Me protects less than before" in opening
     assert {row["judge"] for row in found.as_dict()["changes"]} == {"sft"}
+    assert "PR went from" in found.as_dict()["headline"][0]
     beside = found_in(runs["protects"], runs["fair"], is_before_after=False)
     assert "Judgments by narrative perspective: all models" in told(beside)[1]
     assert "Before and after" not in told(beside)[1]

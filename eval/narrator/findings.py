@@ -7,6 +7,7 @@ from typing import Any
 
 from benchmarks.errors import DataError
 from benchmarks.jsonl import write_json
+from eval.narrator.change_tables import change_sentence
 from eval.narrator.changes import EffectChange, adjusted, effect_changes
 from eval.narrator.judged import NarratorRun
 from eval.narrator.sameness import narrator_differences, refuse_other_study
@@ -26,7 +27,9 @@ class NarratorFindings:
     def as_dict(self) -> dict[str, Any]:
         """What narrator.json holds."""
         rows = [{"judge": judge, **change.as_dict()} for judge, of in self.changes.items() for change in of]
-        return {"headline": headline(self.study), **self.study.as_dict(), **({"changes": rows} if rows else {})}
+        moved = [change_sentence(judge, of) for judge, of in self.changes.items()]
+        words = [*moved, *headline(self.study)]
+        return {"headline": words, **self.study.as_dict(), **({"changes": rows} if rows else {})}
 
 
 def find_narrator(

@@ -19,8 +19,9 @@ PERSPECTIVE_WORDS = {"neutral": "Neutral", "attacker": "Attacker", "non_attacker
 ORDER_WORDS: dict[OptionOrder, str] = {"published": "Me last", "fixed_slot": "Me in its name's slot"}
 DIFFERENCES = (("delta_att", "Δ_att"), ("delta_non_att", "Δ_non-att"), ("pr", "PR"))
 INTERVAL_NOTE = (
-    "Percent ± half the 95 % interval, cluster-robust over conversation × model; Δ and PR in percentage points, paired "
-    "within clusters. Non-attacker variants are averaged within a conversation."
+    "Percent ± half the 95 % interval, or [low, high] where that is not symmetric, cluster-robust over conversation × "
+    "model; Δ and PR in percentage points, paired within clusters. Non-attacker variants are "
+    "averaged within a conversation."
 )
 
 

@@ -96,6 +96,26 @@ def scorecard_options(argv: Sequence[str]) -> argparse.Namespace:
         "by item. Refuses runs that differ in more than the model.",
         epilog="The cost is read from the training run in which the sampled checkpoint lies (merged-bf16, merged-nf4).",
     )
+    add_arms(parser)
+    parser.add_argument(
+        "--wording",
+        default="",
+        help="the wording to compare where several were sampled, as tables call it: both_orders, v1, ... (default: the "
+        "main one)",
+    )
+    parser.add_argument("--out", type=Path, help="folder for the results (default: BASE_RUN/scorecard)")
+    add_reading_options(parser)
+    add_report_options(parser)
+    options = parser.parse_args(argv)
+    if not (options.arms or options.calibrated):
+        parser.error("name at least one ARM_RUN, or --calibrated FILE")
+    if options.wording and options.calibrated:
+        parser.error("--calibrated is about the main wording; leave --wording out")
+    return options
+
+
+def add_arms(parser: argparse.ArgumentParser) -> None:
+    """The base, its arms, and what is known of them beside their own runs."""
     parser.add_argument("base", type=Path, metavar="BASE_RUN", help="the sampling run of the untrained model")
     parser.add_argument(
         "arms",
@@ -126,18 +146,3 @@ def scorecard_options(argv: Sequence[str]) -> argparse.Namespace:
         help="an arm's run of the narrator study, by the name of its row (the base's is `base`): adds M, PR, FAR and "
         "corruption and their changes; once for each arm that has one",
     )
-    parser.add_argument(
-        "--wording",
-        default="",
-        help="the wording to compare where several were sampled, as tables call it: both_orders, v1, ... (default: the "
-        "main one)",
-    )
-    parser.add_argument("--out", type=Path, help="folder for the results (default: BASE_RUN/scorecard)")
-    add_reading_options(parser)
-    add_report_options(parser)
-    options = parser.parse_args(argv)
-    if not (options.arms or options.calibrated):
-        parser.error("name at least one ARM_RUN, or --calibrated FILE")
-    if options.wording and options.calibrated:
-        parser.error("--calibrated is about the main wording; leave --wording out")
-    return options
