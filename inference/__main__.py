@@ -18,7 +18,8 @@ def main(argv: Sequence[str]) -> None:
         epilog="example: evenhand sample configs/inference/pocket.yaml sampling.max_tokens=120 --shard 0/4",
     )
     parser.add_argument(
-        "config", help="a YAML file under configs/inference or configs/experiments, or a run's own config.yaml"
+        "config",
+        help="a YAML file under configs/inference, configs/experiments or configs/narrator, or a run's own config.yaml",
     )
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="override single keys of the config")
     parser.add_argument(

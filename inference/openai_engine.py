@@ -156,7 +156,8 @@ class OpenAIEngine:
                 f"{place}: knows no model '{self.config.model.name}' or no {path_for(self.config)} ({words}); "
                 "check model.name, format and engine.base_url"
             ) from None
-        if error.code == "context_length_exceeded" or "context length" in words:
+        # llama.cpp says "exceeds the available context size".
+        if error.code == "context_length_exceeded" or "context length" in words or "context size" in words:
             raise TooLong(prompt, words) from None
         # A server that has answered others refuses this prompt, not this kind of request.
         if error.status_code in (400, 422) and not self._answered and error.code != "content_filter":

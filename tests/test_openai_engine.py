@@ -214,15 +214,21 @@ def test_a_place_where_nobody_answers_says_so(waits: list[float]) -> None:
         pass
 
 
-def test_prompts_over_the_context_window_are_named_after_the_others_were_answered() -> None:
-    long = refusal(
-        400, "This model's maximum context length is 10 tokens. However, your prompt contains 12 input tokens"
-    )
+@pytest.mark.parametrize(
+    "said",
+    [
+        "This model's maximum context length is 10 tokens. However, your prompt contains 12 input tokens",
+        "request (12 tokens) exceeds the available context size (10 tokens), try increasing it",
+    ],
+    ids=["vLLM", "llama.cpp"],
+)
+def test_prompts_over_the_context_window_are_named_after_the_others_were_answered(said: str) -> None:
+    long = refusal(400, said)
     with FakeServer(only("question 0", lambda body, n: long)) as server:
         kept, words = ask_until_error(server, prompts(6))
     assert {c.prompt_hash for c in kept} == {p.prompt_hash for p in prompts(6)[1:]}
     assert "1 of 6 prompts do not fit" in words
-    assert "toy-0 (c1_true): 400 This model's maximum context length is 10 tokens" in words
+    assert f"toy-0 (c1_true): 400 {said}" in words
     assert "question 0" not in server.texts()[1:]  # and it was asked once
 
 
