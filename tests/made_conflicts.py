@@ -1,13 +1,15 @@
 """Conflicts made up for tests, and sampling configs of the narrator study over them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmarks.config import parse_config
-from benchmarks.narrator import spec
+from benchmarks.narrator import corpora, spec
+from benchmarks.narrator.corpora import CorpusSpec
 from benchmarks.narrator.records import Conversation, Turn
 from inference.config import InferenceConfig
 
@@ -27,6 +29,18 @@ def conflict(key: str, n_speakers: int = 2, n_turns: int = 4, words: str = "It w
 def use_conflicts(monkeypatch: pytest.MonkeyPatch, conversations: Sequence[Conversation]) -> None:
     """These conversations in place of a corpus's."""
     monkeypatch.setattr(spec, "load_conversations", lambda corpus: list(conversations))
+
+
+def use_corpus(monkeypatch: pytest.MonkeyPatch, train: Sequence[Conversation], test: Sequence[Conversation]) -> None:
+    """A corpus of these conversations in the place of pocket-conflicts."""
+    splits = {"train": list(train), "test": list(test)}
+    corpus: Callable[[CorpusSpec], list[Conversation]] = lambda spec: splits[spec.split]  # noqa: E731
+    monkeypatch.setitem(corpora.CORPORA, "pocket-conflicts", corpus)
+
+
+def of_page(conversation: Conversation, page: str) -> Conversation:
+    """The conversation as one of a page."""
+    return replace(conversation, meta={"page_title": page})
 
 
 def narrator_config(root: Path | str = "runs", model: str = "scripted", **changes: Any) -> InferenceConfig:

@@ -225,6 +225,20 @@ def test_a_micro_batch_of_unequal_groups_has_the_loss_and_gradients_of_each_alon
     assert_equal(together, alone)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("row_tokens", [0, 9, 2048])
+def test_a_name_is_learnt_to_its_last_token_as_if_its_prompt_were_alone(row_tokens: int, model: Path) -> None:
+    judge = adapted(model, run_of(quantisation={"kind": "none"}))
+    names = [replace(e, rest=tuple(range(60, 60 + number % 4))) for number, e in enumerate(ALL)]
+    collator = Collator(pad=PAD, branches="none", row_tokens=row_tokens, whole_bundles=False)
+    found = cross_entropy(answers_of(judge, collator([names])))
+    for loss, example in zip(found.tolist(), names, strict=True):
+        ids = (*example.prompt_ids, *example.right_ids)
+        logs = judge(torch.tensor([ids])).logits[0].log_softmax(-1)
+        learnt = range(len(example.prompt_ids), len(ids))
+        assert loss == pytest.approx(-sum(logs[at - 1, ids[at]].item() for at in learnt), rel=1e-4)
+
+
 class Bar:
     """A progress bar that shows nothing."""
 

@@ -48,11 +48,16 @@ def encoded(tokenizer: Any, prompts: Sequence[Prompt], chat_format: str = "chat"
     return [(tuple(e.token_ids), e.options) for e in encode_prompts(tokenizer, prompts, reading, window=8192)]
 
 
+TWO, ALL = ["identification", "blame"], ["detection", "identification", "blame"]
+
+
+@pytest.mark.parametrize(("method", "tasks"), [("sft", TWO), ("own_c1", ALL)])
 @pytest.mark.parametrize("chat_format", ["chat", "raw"])
 def test_a_prompt_is_trained_on_as_inference_asks_it_and_a_choice_is_where_its_option_begins(
-    tokenizer: Any, chat_format: str
+    tokenizer: Any, chat_format: str, method: str, tasks: list[str]
 ) -> None:
-    config = run_of(examples={"format": chat_format, "max_prompt_length": 4096})
+    examples_section = {"format": chat_format, "max_prompt_length": 4096}
+    config = run_of(method, examples=examples_section, narrator={"tasks": tasks})
     examples, excluded = make_narrator_examples(CONFLICTS[:3], config, tokenizer)
     assert excluded == []
     found = {(e.group, e.prompt_ids): e for e in examples}
@@ -70,10 +75,13 @@ def test_a_prompt_is_trained_on_as_inference_asks_it_and_a_choice_is_where_its_o
             answers = ["Yes", "No"] if factors.task == "detection" else shown
             assert list(example.choices) == [options[answer][0] for answer in answers]
             assert answers[example.right] == factors.target
+            whole = tuple(options[factors.target])
+            assert (example.choices[example.right], *example.rest) == (whole if method == "sft" else whole[:1])
             assert example.is_anchor == (factors.narrator == "")
             assert example.condition == factors.perspective
             n_seen += 1
     assert n_seen == len(examples) == len(found)
+    assert any(len(example.rest) > 1 for example in examples) == (method == "sft")
 
 
 def test_the_members_of_a_group_name_the_speakers_in_one_order_with_me_in_the_narrators_slot(tokenizer: Any) -> None:
@@ -106,6 +114,7 @@ def test_what_all_options_begin_with_belongs_to_the_prompt() -> None:
     examples, _ = make_narrator_examples([conflict("a", 2, words="No."), renamed()], config, tokenizer)
     assert {tokenizer.decode([e.prompt_ids[-1]]) for e in examples} == {"_"}
     assert {tokenizer.decode([token]) for e in examples for token in e.choices} == {"C", "D", "M"}
+    assert {tokenizer.decode(list(e.right_ids)) for e in examples} == {"Dov", "Me"}
 
 
 def renamed() -> Conversation:
@@ -115,7 +124,7 @@ def renamed() -> Conversation:
 
 def test_a_group_goes_whole_where_one_token_does_not_tell_a_prompts_options_apart() -> None:
     tokenizer = byte_tokenizer()  # a letter a token: Ann and Anna begin alike
-    config = run_of(narrator={"tasks": ["detection", "blame"], "visibilities": ["visible"]})
+    config = run_of("own_c1", narrator={"tasks": ["detection", "blame"], "visibilities": ["visible"]})
     config = config.model_copy(update={"examples": config.examples.model_copy(update={"max_prompt_length": 4096})})
     examples, excluded = make_narrator_examples([conflict("a", 3), renamed()], config, tokenizer)
     assert {e.group for e in examples} == {

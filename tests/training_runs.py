@@ -38,7 +38,8 @@ def tiny_run(method: str, model: Path, root: Path, **sections: Any) -> AnyRun:
     }
     if "narrator" in sections:
         del config["benchmarks"]
-        config["narrator"] = {"corpus": {"dataset": "pocket-conflicts", "split": "train", "n_conversations": 8}}
+        corpus = {"dataset": "pocket-conflicts", "split": "train", "n_conversations": 8}
+        config["narrator"] = {"corpus": corpus, "tasks": ["identification", "blame"]}
         config["examples"] = {"loss_on_eos": False}
         config["optimiser"]["order"] = "whole_items"
     for section, keys in sections.items():

@@ -121,9 +121,11 @@ class Collator:
         at (E, 2) row and column of the token before the answer; choices (E, K); right (E,); groups (E,); anchors (E,);
         where examples differ in their number of answers, padded (E, K), true where there is none;
         where EOS is scored, end (E,) its token and ends_at (E, K, 2) the answer's place, -1 where it is not asked for;
+        where right answers have more tokens, N in all, rest (N,) of them, rest_at (N, 2) row and column of the token
+        before each, and rest_of (N,) its example;
         with a reference, its log-probabilities reference and reference_verdicts (E, K).
         """
-        at, ends_at = [], []
+        at, ends_at, rest_at = [], [], []
         examples = [example for bundle in bundles for example in bundle]
         n_choices = max(len(example.choices) for example in examples)
         lacking = [n_choices - len(example.choices) for example in examples]
@@ -135,6 +137,7 @@ class Collator:
                 mine = [next(paths) for _ in (choices or [0])]
                 last = len(example.prompt_ids) - 1
                 at.append((row, mine[0][last]))
+                rest_at += [(row, column) for column in mine[0][last + 1 :]] if example.rest else []
                 places = dict(zip(choices, ((row, path[-1]) for path in mine), strict=False))
                 ends_at.append([places.get(k, (-1, -1)) for k in range(n_choices)])
         names = {group: number for number, group in enumerate(dict.fromkeys(e.group for e in examples))}
@@ -148,6 +151,10 @@ class Collator:
         }
         if any(lacking):
             batch["padded"] = torch.tensor([[False] * (n_choices - n) + [True] * n for n in lacking])
+        if rest_at:
+            batch["rest_at"] = torch.tensor(rest_at)
+            batch["rest"] = torch.tensor([token for e in examples for token in e.rest])
+            batch["rest_of"] = torch.tensor([number for number, e in enumerate(examples) for _ in e.rest])
         if self.branches != "none":
             batch["ends_at"] = torch.tensor(ends_at)
             batch["end"] = torch.tensor([e.end[0] for e in examples])
@@ -172,15 +179,17 @@ class Collator:
         return rows
 
     def sequences(self, examples: Sequence[Example]) -> list[tuple[int, ...]]:
-        """What a row reads: each prompt, behind it in turn the answers after which EOS is scored."""
+        """What a row reads: each prompt, behind it in turn the answers after which something is scored."""
         return [
-            (*example.prompt_ids, *(example.choices[k] for k in ks))
+            (*example.prompt_ids, *(example.choices[k] for k in ks), *example.rest[:-1])
             for example in examples
             for ks in ([[k] for k in self.scored(example)] or [[]])
         ]
 
     def scored(self, example: Example) -> list[int]:
-        """The answers behind which EOS is scored."""
+        """The answers behind which EOS is scored, or the rest of the right one."""
+        if example.rest:
+            return [example.right]
         if self.branches == "none" or not example.end:
             return []
         return [example.right] if self.branches == "right" else list(range(len(example.choices)))

@@ -31,6 +31,7 @@ class TrainingConfig(Closed):
     """What runs of all methods have in common: DialDefer's `benchmarks`, or conversations of the `narrator` study."""
 
     prefers_one_of_two: ClassVar[bool] = False  # whether the loss is of one answer over the other
+    has_labels: ClassVar[bool] = True  # whether the loss knows which answer is right
 
     name: str = Field(pattern=r"^[A-Za-z0-9._-]+$")
     # verdict is ours: one forward pass, answer positions only, the same mathematics. trl is TRL's own SFTTrainer and
@@ -84,8 +85,12 @@ class TrainingConfig(Closed):
             raise ValueError(f"examples.{given[0]}: is for `benchmarks`; what is asked of `narrator` is its section's")
         if self.examples.loss_on_eos:
             raise ValueError(
-                "a speaker is told by the first token of the name, behind which no reply ends: set "
-                "examples.loss_on_eos=false"
+                "conversations teach which option to write, not where a reply ends: set examples.loss_on_eos=false"
+            )
+        if self.has_labels and "detection" in self.narrator.tasks:
+            raise ValueError(
+                "narrator.tasks: of detection every label is Yes, which a judge learns without reading; set "
+                "narrator.tasks=[identification, blame], or take method own_c1, which needs no labels"
             )
         if self.trainer == "trl":
             raise ValueError("trainer: trl is for `benchmarks`; set trainer=verdict")
@@ -206,6 +211,8 @@ class SimPORun(TrainingConfig):
 
 class OwnC1Run(TrainingConfig):
     """Label-free consistency (ours): every verdict of an item is drawn to the base model's own verdict in C1."""
+
+    has_labels: ClassVar[bool] = False
 
     method: Literal["own_c1"]
     trainer: Literal["verdict"] = "verdict"

@@ -23,24 +23,25 @@ ACCEPT, REJECT = "1", "2"
 class Example:
     """One item under one condition, in tokens.
 
-    Its answers are one token each, in the order of the outcomes they stand for, which is the same for all prompts of a
-    group, whatever the tokens: (accept, reject) here; the persons of a conversation, whoever of them is called Me
-    (training.narrator_examples).
+    Its answers are told by one token each, in the order of the outcomes they stand for, which is the same for all
+    prompts of a group, whatever the tokens: (accept, reject) here; the persons of a conversation, whoever of them is
+    called Me (training.narrator_examples).
     """
 
     item_id: str  # or the conversation's
     condition: str  # or the perspective
     prompt_ids: tuple[int, ...]  # rendered as for inference, with the tokens that every answer starts with behind it
-    choices: tuple[int, ...]  # the token of each answer
+    choices: tuple[int, ...]  # the token of each answer, or its first
     right: int  # index of the right answer
     end: tuple[int, ...] = ()  # EOS if it is learnt
+    rest: tuple[int, ...] = ()  # of the right answer, if that is learnt whole: its tokens behind the first
     group: str = ""  # prompts of one group should get the same verdict: an item's true claim in C1 and in C2
     is_anchor: bool = False  # the prompt whose verdict the group's others are compared with: C1; nobody called Me
 
     @property
     def right_ids(self) -> tuple[int, ...]:
-        """The right answer, and EOS if it is learnt."""
-        return (self.choices[self.right], *self.end)
+        """The right answer as far as it is learnt, and EOS if that is."""
+        return (self.choices[self.right], *self.rest, *self.end)
 
     @property
     def wrong_ids(self) -> tuple[int, ...]:

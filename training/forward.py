@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from training.objectives import NEVER, Answers
+from training.objectives import NEVER, Answers, picked
 from training.trees import attention_argument
 
 
@@ -43,6 +43,8 @@ def answers_of(model: Any, batch: dict[str, Tensor], unwrapped: Any | None = Non
     if "ends_at" in batch:
         asked = batch["ends_at"][..., 0] >= 0  # (E, K)
         places = torch.cat([places, batch["ends_at"][asked]])
+    if "rest" in batch:
+        places = torch.cat([places, batch["rest_at"]])
     with scoring_at(inner, places[:, 0], places[:, 1]):
         logits = model(**inputs, use_cache=False).logits
     logs = logits.float().log_softmax(-1)
@@ -52,11 +54,16 @@ def answers_of(model: Any, batch: dict[str, Tensor], unwrapped: Any | None = Non
     ends = None
     if "ends_at" in batch:
         owners = torch.arange(n_prompts, device=logs.device)[:, None].expand(-1, n_choices)[asked]
-        of_end = logs[n_prompts:].gather(1, batch["end"][owners][:, None])[:, 0]
+        of_end = picked(logs[n_prompts : n_prompts + len(owners)], batch["end"][owners])
         ends = torch.zeros_like(verdicts).masked_scatter(asked, of_end)
+    rest = None
+    if "rest" in batch:
+        of_rest = picked(logs[-len(batch["rest"]) :], batch["rest"])
+        rest = logs.new_zeros(n_prompts).index_add(0, batch["rest_of"], of_rest)
     return Answers(
         verdicts=verdicts,
         ends=ends,
+        rest=rest,
         right=batch["right"],
         groups=batch["groups"],
         anchors=batch["anchors"],

@@ -84,7 +84,7 @@ def card_text(facts: Facts, tokenizer: Any, scores: str | None = None) -> str:
     config = facts.config
     if spec := config.narrator:
         use, unmeasured = narrator_card.usage_text(config, spec, tokenizer), narrator_card.NOT_MEASURED
-        limits = narrator_card.limits_text(spec, facts.merged["items"])
+        limits = narrator_card.limits_text(config, spec, facts.merged["items"])
     else:
         use, unmeasured, limits = usage_text(config, tokenizer), NOT_MEASURED, limits_text(config, facts.merged)
     sections = {

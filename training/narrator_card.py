@@ -22,8 +22,10 @@ NOT_MEASURED = (
     "Not measured yet. Sample base and checkpoint with one config of `configs/narrator/`; `evenhand narrator BASE_RUN "
     "AFTER_RUN` then shows what is left of perspective."
 )
+WRITES = "It was trained to write a speaker's name, or Me, and not where to stop."
+BEGINS = "It was trained on the first token of a name, or Me."
 LIMITS = (
-    "It was trained on the first token of a name, or Me. It may no longer give reasons where the base did.",
+    "It may no longer give reasons where the base did.",
     "What it can do beside naming a speaker was not measured. The adapter was trained on nothing else, so expect "
     "losses.",
     "English only.",
@@ -35,7 +37,7 @@ HIDDEN = (
     "Where the attack was hidden, its label was who attacks later: a proxy. A speaker who says nothing else is found "
     "by elimination there."
 )
-ALWAYS_YES = "Of detection it saw conversations with an attack alone: Yes was always right."
+ATTACKS_ALONE = "Of detection it saw conversations with an attack alone."
 SOURCES = {
     pocket.DATASET: "made by Evenhand's own generator (Apache-2.0); nobody in it is real",
     dump_files.DATASET: "Conversations Gone Awry (Zhang et al. 2018; Chang and Danescu-Niculescu-Mizil 2019), from "
@@ -106,13 +108,13 @@ def data_words(config: TrainingConfig, spec: NarratorSpec) -> str:
     )
 
 
-def limits_text(spec: NarratorSpec, counts: Mapping[str, int] | None) -> str:
+def limits_text(config: TrainingConfig, spec: NarratorSpec, counts: Mapping[str, int] | None) -> str:
     """The section "Limits"."""
-    said = [*LIMITS]
-    if "hidden" in spec.visibilities:
+    said = [WRITES if config.has_labels else BEGINS, *LIMITS]
+    if config.has_labels and "hidden" in spec.visibilities:
         said.append(HIDDEN)
     if "detection" in spec.tasks:
-        said.append(ALWAYS_YES)
+        said.append(ATTACKS_ALONE)
     if counts and set(counts) == {pocket.DATASET}:
         said.append("It was trained on invented quarrels alone; what it makes of real ones was not measured.")
     said.append("Never trained on: the test split of its corpus, whose pages it shares none of.")

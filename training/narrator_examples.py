@@ -1,9 +1,12 @@
 """Conversations → training examples: groups of prompts that differ in who is called Me, and should blame one person.
 
 A group is a conversation under one task, visibility and option order: the neutral prompt, which is its anchor, and one
-of each speaker. An answer is read, and learnt, at one token: the first that tells the options apart, behind what they
-all begin with. Example.choices are these tokens in the order of the speakers' first turns, whoever of them is Me, so
-that the verdicts of a group compare person by person; in detection Yes and No.
+of each speaker. A verdict is read at one token: the first that tells the options apart, behind what they all begin
+with. Example.choices are these tokens in the order of the speakers' first turns, whoever of them is Me, so that the
+verdicts of a group compare person by person; in detection Yes and No.
+
+With labels the right option is learnt to its last token (Example.rest). Names have several and Me has one: a judge that
+forgot how to write names out would write Me more often than them, and that would look like a change of perspective.
 
 Labels are the annotated attacker's. Where the attack is hidden that is no more than a proxy, for nobody has done it
 yet, and a speaker who says nothing else is found by elimination. In detection the label is Yes in every conversation.
@@ -18,7 +21,7 @@ from benchmarks.chat import AnswerTokens, encode, render_chat
 from benchmarks.errors import DataError
 from benchmarks.narrator.prompts import ME, NO, YES
 from benchmarks.narrator.records import Conversation, NarratorFactors
-from benchmarks.options import encode_options, own_tokens
+from benchmarks.options import Tokens, encode_options, own_tokens
 from benchmarks.records import Prompt
 from training.config import TrainingConfig
 from training.examples import TOO_LONG, Example, Excluded
@@ -34,6 +37,7 @@ class Encoded:
     prompt: Prompt
     factors: NarratorFactors
     ids: tuple[int, ...]
+    options: dict[str, Tokens]
     answers: AnswerTokens | None  # None: one token does not tell the options apart
 
     @property
@@ -64,7 +68,7 @@ def make_narrator_examples(
                 if reason:
                     excluded.append(excluded_of(encoded, reason))
                 else:
-                    kept.append(example_of(encoded, conversation))
+                    kept.append(example_of(encoded, conversation, has_labels=config.has_labels))
         examples += sorted(kept, key=lambda example: (example.prompt_ids, example.group))
     if not examples:
         counts = Counter(prompt.reason for prompt in excluded)
@@ -96,6 +100,7 @@ def encoded_prompt(prompt: Prompt, config: TrainingConfig, tokenizer: Any) -> En
         prompt=prompt,
         factors=prompt.factors,
         ids=tuple(encode(tokenizer, text, chat_format)),
+        options=options,
         answers=own_tokens(options),
     )
 
@@ -122,16 +127,18 @@ def excluded_of(encoded: Encoded, reason: str) -> Excluded:
     )
 
 
-def example_of(encoded: Encoded, conversation: Conversation) -> Example:
-    """A prompt that is trained on."""
+def example_of(encoded: Encoded, conversation: Conversation, *, has_labels: bool) -> Example:
+    """A prompt that is trained on; with labels the right option's tokens are learnt to the last."""
     assert encoded.answers is not None
-    outcomes = outcomes_of(encoded.factors, conversation)
+    outcomes, target = outcomes_of(encoded.factors, conversation), encoded.factors.target
+    first = len(encoded.answers.lead)
     return Example(
         item_id=encoded.prompt.item_id,
         condition=encoded.prompt.condition,
         prompt_ids=encoded.prompt_ids,
         choices=tuple(encoded.answers.ids[option] for option in outcomes),
-        right=outcomes.index(encoded.factors.target),
+        right=outcomes.index(target),
+        rest=encoded.options[target][first + 1 :] if has_labels else (),
         group=encoded.group,
         is_anchor=not encoded.factors.narrator,
     )

@@ -33,6 +33,7 @@ class Answers:
     right: Tensor  # (E,) index of the right answer
     groups: Tensor  # (E,) number of the group of prompts that should agree
     anchors: Tensor  # (E,) whether the prompt is its group's anchor (C1)
+    rest: Tensor | None = None  # (E,) of the right answer's tokens behind its first; None where none is learnt
     reference: Tensor | None = None  # (E, K) of the whole answer, from the frozen base
     reference_verdicts: Tensor | None = None  # (E, K) of the one token, from the frozen base
 
@@ -99,15 +100,19 @@ def with_chance_among(objective: Objective, n_choices: Sequence[int]) -> Objecti
     """SFT's objective with the chance and the slope of prompts with so many answers each, one token each.
 
     A judge without a clue gives each of K answers 1/K. As the right one gains on all others by g nats there, the loss
-    log(1 + (K - 1) exp(-g)) falls by (1 - 1/K) g.
+    log(1 + (K - 1) exp(-g)) falls by (1 - 1/K) g. The rest of a name, read off the prompt, is counted as sure.
     """
     chance, slope = fmean(math.log(n) for n in n_choices), fmean(1 - 1 / n for n in n_choices)
     return replace(objective, chance=chance, slope=slope)
 
 
 def cross_entropy(answers: Answers) -> Tensor:
-    """(E,) SFT: minus the mean log-probability of the right answer's tokens (DialDefer K.2), as transformers' mean."""
-    return -picked(answers.totals, answers.right) / answers.n_answer_tokens
+    """(E,) SFT: minus the mean log-probability of the right answer's tokens (DialDefer K.2), as transformers' mean.
+
+    Of a name with a rest it is minus the sum: the probability that the name is written, as `verdict: options` reads it.
+    """
+    loss = -picked(answers.totals, answers.right) / answers.n_answer_tokens
+    return loss if answers.rest is None else loss - answers.rest
 
 
 def dpo(answers: Answers, beta: float) -> Tensor:

@@ -50,6 +50,7 @@ class Signs:
         self.settings = config.guard
         self.first_step = config.guard.patience_steps + n_warmup  # nothing is called unlearnt before
         self.wanted = chance - slope * config.guard.chance_margin
+        # Of conversations it counts themselves: the verdicts on one hang together.
         batch = config.optimiser.per_device_batch_size * config.optimiser.gradient_accumulation_steps
         self.n_judged = config.guard.patience_steps * batch * config.optimiser.n_processes
         self.fp16 = config.optimiser.mixed_precision == "fp16"  # gradients may overflow: its scaler leaves the step out
