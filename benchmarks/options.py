@@ -52,7 +52,7 @@ def refuse_alike(options: Mapping[str, Tokens], n_options: int, name: str) -> No
         if tokens in seen:
             raise ModelError(
                 f"{name}: writes the options '{seen[tokens]}' and '{option}' with the same tokens, so their "
-                "probabilities cannot be told apart; use `verdict: answer`, or leave that item out"
+                "probabilities cannot be told apart; use `verdict: answer`"
             )
         seen[tokens] = option
 

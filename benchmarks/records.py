@@ -105,7 +105,7 @@ class Completion:
     answer_logprobs: Mapping[str, float] | None = None  # natural log P(answer) at the answer position
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
-    rendered: str | None = None  # the chat template's output; None when a server rendered it unseen
+    rendered: str | None = None  # the chat template's output, with sample 0; None when a server rendered it unseen
 
     @property
     def is_error(self) -> bool:

@@ -20,7 +20,7 @@ def main(argv: Sequence[str]) -> None:
 
     The narrator study's corpora have options of their own: `evenhand show pocket-conflicts --help`.
     """
-    if argv and argv[0] in CORPORA:
+    if not CORPORA.keys().isdisjoint(argv):  # the corpus may stand behind options, as in `--model MODEL CORPUS`
         return narrator_show.main(argv)
     parser = argparse.ArgumentParser(
         prog="evenhand show",

@@ -101,6 +101,7 @@ def test_only_a_name_becomes_me_in_labels_and_options(raw: list[str]) -> None:
 
 def test_the_names_order_is_drawn_once_per_conversation_and_seed() -> None:
     conversations = [quarrel(["Ann", "Ben", "Cem", "Dee", f"E{n}"]) for n in range(40)]
+    assert order_of_names(conversations[0], 42) == ("u2", "u1", "u3", "u0", "u4"), "runs would be planned anew"
     orders = {order_of_names(conversation, 1) for conversation in conversations}
     assert len(orders) > 10
     assert orders == {order_of_names(conversation, 1) for conversation in conversations}

@@ -2,16 +2,17 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import pytest
 
-from benchmarks.errors import ModelError
+from benchmarks.errors import DataError, ModelError
 from benchmarks.excluded import EXCLUDED_FOLDER, read_excluded
 from benchmarks.records import Completion, Condition, Factors, Message, Prompt
-from benchmarks.rundir import is_done, planned_line, read_completions, read_json, read_plan_lines
+from benchmarks.rundir import is_done, planned_line, read_completions, read_json, read_plan_lines, write_plan
 from inference import sampling
 from inference.config import InferenceConfig
 from inference.engine import PromptsTooLong
@@ -97,6 +98,23 @@ def test_a_line_of_dialdefers_plan_holds_what_it_always_held() -> None:
         '"factors": {"template": "published", "template_version": 1, "answer_form": "json", "arm": "none", '
         '"speaker1": "Speaker 1", "speaker2": "Speaker 2", "roles": "", "answer_order": "yes_first"}}'
     ).replace("HASH", prompt.prompt_hash)
+
+
+def test_a_plan_from_before_a_factor_is_continued(tmp_path: Path) -> None:
+    prompt = Prompt(
+        item_id="toy-1",
+        benchmark="toy",
+        dataset="toy",
+        condition=Condition.C1_TRUE,
+        factors=Factors(),
+        messages=(Message(role="user", content="?"),),
+    )
+    line = planned_line(prompt)
+    del line["factors"]["answer_order"]
+    (tmp_path / "plan.jsonl").write_text(json.dumps(line) + "\n")
+    write_plan(tmp_path, [prompt])
+    with pytest.raises(DataError, match="planned with other prompts"):
+        write_plan(tmp_path, [replace(prompt, factors=Factors(answer_order="no_first"))])
 
 
 @pytest.mark.usefixtures("conflicts")

@@ -52,6 +52,11 @@ def test_what_is_not_named_is_shown_in_all_its_ways(capsys: pytest.CaptureFixtur
     assert shown(capsys, "--narrator", "nobody", "--narrator", "Anna").count("=== first") == 3 * 2 * 2
 
 
+def test_the_corpus_may_stand_behind_the_options(capsys: pytest.CaptureFixture[str]) -> None:
+    showing.main(["--task", "blame", "--split", "test", "pocket-conflicts"])
+    assert capsys.readouterr().out.count("=== first") == 2 * (1 + 3)
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

@@ -103,6 +103,5 @@ def options_of(
 
 def order_of_names(conversation: Conversation, seed: int) -> tuple[str, ...]:
     """A conversation's speaker ids in one order, drawn once: the same whoever is called Me."""
-    order = list(conversation.speakers)
-    random.Random(f"{seed} {conversation.conversation_id}").shuffle(order)
-    return tuple(order)
+    draws = random.Random(f"{seed} {conversation.conversation_id}")
+    return tuple(sorted(conversation.speakers, key=lambda _: draws.random()))  # random() alone never changes in Python
