@@ -86,7 +86,9 @@ def compare_main(argv: Sequence[str]) -> None:
             print(change_tables(rows) + "\n")
             print_differences(found.differences[label])
     if study:
-        print(plain_table(narrator_change_table(study.changes, is_short=True)) + "\n")
+        table = narrator_change_table(study.changes, is_short=True)
+        if table.rows:
+            print(plain_table(table) + "\n")
         for label, changes in study.changes.items():
             print(change_sentence(label, changes))
             print_differences(study.differences[label])

@@ -156,6 +156,19 @@ def test_beside_dds_the_opening_is_short(runs: dict[str, Path]) -> None:
     assert section.index("model: over 8 conversations") < section.index("sft: over 8 conversations")
 
 
+def test_a_run_that_names_no_option_has_no_change_and_no_made_up_number(tmp_path: Path) -> None:
+    asked = {**BLAME, "is_exact": False, "n": 1}
+    judges = {"fair": fair, "mute": lambda _: {"I would rather not say.": 1.0}}
+    paths = [make_narrator_run(tmp_path, judge, FEW, name=n, model=f"x/{n}", **asked) for n, judge in judges.items()]
+    found = found_in(*paths)
+    assert found.changes == {"mute": []}
+    opening, section = told(found)
+    assert "mute: no change is known, since nothing that was asked before and after was answered both times." in opening
+    assert "with the attack shown, it never names an option, so nothing is known of it." in opening
+    assert "None" not in opening + section
+    assert "Before and after" not in section
+
+
 def test_runs_that_cannot_be_paired_are_refused_with_both_named(runs: dict[str, Path], tmp_path: Path) -> None:
     sampled = make_narrator_run(tmp_path, fair, FEW, name="drawn", n=1, **{**BLAME, "is_exact": False})
     with pytest.raises(DataError, match=r"protects-0000 .* drawn-0000 .*verdict is options there and answer here"):

@@ -167,14 +167,14 @@ def test_a_run_of_another_checkpoint_or_asked_in_another_way_is_refused_unless_t
 ) -> None:
     runs = {"base": narrator(root, "base", fair), "sft": narrator(root, "dpo", fair)}
     rewritten(runs["sft"], sampling__temperature=0.2)
-    with pytest.raises(
-        DataError, match="not that of the arm's own sampling run: owner/sft before, owner/dpo"
-    ) as refusal:
+    of_another = "sft: its sampling run is of checkpoint owner/sft, but its narrator run narrator-dpo-0000 of owner/dpo"
+    with pytest.raises(DataError, match=of_another) as refusal:
         card(root, runs)
     assert "sft (narrator-dpo-0000): sampling.temperature: 0.7 before, 0.2 after" in str(refusal.value)
     card(root, runs, "--allow-differences", draws=20)
     printed = " ".join(capsys.readouterr().out.split())
     assert "Warning: the narrator run of sft differs from the base in sampling.temperature" in printed
+    assert f"Warning: {of_another}." in printed
 
 
 def test_the_words_of_narrator_must_name_arms_once_and_the_base(root: Path) -> None:

@@ -76,7 +76,7 @@ def change_sentence(judge: str, changes: Sequence[EffectChange]) -> str:
     order = main_order(c.option_order for c in changes)
     found = {(c.task, c.visibility): c for c in changes if (c.option_order, c.measure) == (order, "pr")}
     if not found:
-        return f"{judge}: nothing that was asked before and after was answered."
+        return f"{judge}: no change is known, since nothing that was asked before and after was answered both times."
     task, side = min(found, key=lambda key: (list(TASK_WORDS).index(key[0]), key[1] != "visible"))
     pr = found[task, side]
     control = next((c for c in changes if order != "fixed_slot" and c.key == (task, side, "fixed_slot", "pr")), None)

@@ -117,6 +117,8 @@ def changes_in(
     """The changes of one setting."""
     task, visibility, option_order = setting
     both = {part: (before[part], after[part]) for part in before if before[part] and after.get(part)}
+    if not both:  # one of them answered nothing here
+        return
     moves = part_moves(both, n_draws, rng_for(seed, f"{setting}"))
     for name in CHANGED:
         parts = CHANGED_PARTS[name]

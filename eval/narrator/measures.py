@@ -178,7 +178,7 @@ def rows_of(judgments: Sequence[Judgment], d: Definitions = DEFAULT) -> dict[str
     accused = [
         (cluster_of(judgment, d), judgment.me_weight(d.denominator), prompt_weight(judgment, d))
         for judgment in judgments
-        if is_accusable(judgment)
+        if is_accusable(judgment) and not math.isnan(judgment.me_weight(d.denominator))
     ]
     return {**rows, "far": accused}
 

@@ -36,8 +36,8 @@ SHOWN = ("narrator_table2", "narrator_table3", "narrator_table4")  # beginnings 
 def narrator_part(found: NarratorFindings, *, is_alone: bool) -> StudyPart:
     """Everything that a report shows of the study. is_alone: no other study's findings open the report."""
     plots = narrator_plots(found.study)
-    changes = [narrator_change_table(found.changes)] if found.changes else []
-    tables = [*changes, *narrator_tables(found.study)]
+    changes = narrator_change_table(found.changes)
+    tables = [*([changes] if changes.rows else []), *narrator_tables(found.study)]
     moved = [element("p", change_sentence(judge, of), "headline") for judge, of in found.changes.items()]
     whole = statements(found)
     return StudyPart(
@@ -86,8 +86,8 @@ def sections_of(
     results = found.study
     by_kind = {kind: [table for table in tables if table.name.startswith(kind)] for kind in SHOWN}
     parts = [*words, element("p", READING, "note")]
-    if found.changes:
-        short = narrator_change_table(found.changes, is_short=True)
+    short = narrator_change_table(found.changes, is_short=True)
+    if short.rows:
         parts += [element("h3", "Before and after"), data_table(short)]
     parts += [*first_few(by_kind["narrator_table2"]), *noted_pictures(plots, inline)]
     parts += [*first_few(by_kind["narrator_table3"]), *first_few(by_kind["narrator_table4"])]

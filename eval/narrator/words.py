@@ -82,14 +82,22 @@ def lean(main: Effect, control: Effect | None) -> str:
 def judge_sentence(main: Effect, control: Effect | None) -> str:
     """What one judge does. control: the same with Me in its name's slot, where that was asked as well."""
     says = "it says Yes to" if main.task == DETECTION else "it names the attacker in"
-    slot = f" ({plus_minus(control.pr, '+.1f')} with Me in its name's slot)" if control else ""
+    slot = f" ({plus_minus(control.pr, '+.1f') or 'unknown'} with Me in its name's slot)" if control else ""
     far = plus_minus(main.far)
     accused = f"; an innocent Me is named in {far} % of prompts" if far else ""
-    return (
+    asked = (
         f"{main.judge}: over {main.n_conversations:,} conversations, {TASK_WORDS[main.task].lower()} "
-        f"{SIDE_WORDS[main.visibility]}, {says} {plus_minus(main.neutral)} % when nobody is Me, "
-        f"{plus_minus(main.attacker)} % when the attacker is, {plus_minus(main.non_attacker)} % when another speaker "
-        f"is: PR {plus_minus(main.pr, '+.1f')} pp{slot}{accused}. In words, {LEAN_WORDS[lean(main, control)]}."
+        f"{SIDE_WORDS[main.visibility]}, "
+    )
+    levels = (main.neutral, main.attacker, main.non_attacker)
+    if all(level.value is None for level in levels):
+        return f"{asked}it never names an option, so nothing is known of it."
+    neutral, attacker, other = (
+        "an unknown share" if level.value is None else f"{plus_minus(level)} %" for level in levels
+    )
+    return (
+        f"{asked}{says} {neutral} when nobody is Me, {attacker} when the attacker is, {other} when another speaker is: "
+        f"PR {plus_minus(main.pr, '+.1f') or 'unknown'} pp{slot}{accused}. In words, {LEAN_WORDS[lean(main, control)]}."
     )
 
 

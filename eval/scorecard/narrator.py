@@ -36,6 +36,7 @@ class NarratorCard:
 
     rows: tuple[NarratorRow, ...]
     differences: Mapping[str, Sequence[Difference]]  # arm → in what its run differs from the base's
+    foreign: tuple[str, ...]  # which arms' runs are of another checkpoint than the arm, in words
     n_draws: int
 
     @property
@@ -107,10 +108,13 @@ def narrator_card(
     counted = {name: [j for j in run.judgments if j.factors.task in TASKS] for name, run in runs.items()}
     if not counted[BASE]:
         raise DataError(f"{base.path}: was asked neither {' nor '.join(TASKS)}, which the scorecard's figures are of")
-    found = run_differences(arms, runs)
+    afters = {name: run for name, run in runs.items() if name != BASE}
+    for name, run in afters.items():
+        refuse_other_study(base, run, (BASE, name))
+    found = {name: narrator_differences(base, run) for name, run in afters.items()}
+    foreign = [said for arm in arms if arm.name in runs and (said := other_checkpoint(arm, runs[arm.name]))]
     if not allow_differences:
-        refuse_serious(base, runs, found)
-    afters = [name for name in runs if name != BASE]
+        refuse_serious(base, runs, found, foreign)
     moved = adjusted([effect_changes(counted[BASE], counted[name], n_draws=n_draws, seed=seed) for name in afters])
     changes = {name: {change.key: change for change in of} for name, of in zip(afters, moved, strict=True)}
     rows = [
@@ -122,21 +126,7 @@ def narrator_card(
         )
         for arm in arms
     ]
-    return NarratorCard(rows=tuple(rows), differences=found, n_draws=n_draws)
-
-
-def run_differences(arms: Sequence[Arm], runs: Mapping[str, NarratorRun]) -> dict[str, list[Difference]]:
-    """Arm → in what its run of the study differs from the base's, and from the arm's own.
-
-    Raises DataError where its answers cannot be paired with the base's.
-    """
-    of_arm = {arm.name: arm for arm in arms}
-    found = {name: checkpoint_differences(of_arm[name], run) for name, run in runs.items()}
-    for name, run in runs.items():
-        if name != BASE:
-            refuse_other_study(runs[BASE], run, (BASE, name))
-            found[name] += narrator_differences(runs[BASE], run)
-    return found
+    return NarratorCard(rows=tuple(rows), differences=found, foreign=tuple(foreign), n_draws=n_draws)
 
 
 def paths_of(arms: Sequence[Arm], words: Sequence[str]) -> dict[str, Path]:
@@ -158,22 +148,27 @@ def paths_of(arms: Sequence[Arm], words: Sequence[str]) -> dict[str, Path]:
     return {name: found[name] for name in sampled if name in found}
 
 
-def checkpoint_differences(arm: Arm, run: NarratorRun) -> list[Difference]:
-    """The one serious difference where an arm's two runs are of different checkpoints, by the surest that both tell."""
+def other_checkpoint(arm: Arm, run: NarratorRun) -> str:
+    """That an arm's two runs are of different checkpoints, by the surest that both tell; "" where they are of one."""
     sides = (arm.run, run)
     facts = [dict(side.provenance.get("model") or {}) for side in sides]
     known = [[str(of[key]) for of in facts if of.get(key)] for key in ("checkpoint_hash", "revision")]
     names = [str(side.config["model"].get("name")) for side in sides]
     ours, theirs = next((pair for pair in known if len(pair) == 2), names)
-    what = "the checkpoint, which is not that of the arm's own sampling run"
-    return [] if ours == theirs else [Difference(what, ours, theirs, serious=True)]
+    if ours == theirs:
+        return ""
+    return f"{arm.name}: its sampling run is of checkpoint {ours}, but its narrator run {run.path.name} of {theirs}"
 
 
 def refuse_serious(
-    base: NarratorRun, runs: Mapping[str, NarratorRun], found: Mapping[str, Sequence[Difference]]
+    base: NarratorRun,
+    runs: Mapping[str, NarratorRun],
+    found: Mapping[str, Sequence[Difference]],
+    foreign: Sequence[str],
 ) -> None:
-    """Raises DataError naming every arm whose run differs seriously."""
-    lines = [
+    """Raises DataError naming every arm whose run differs seriously, or is of another checkpoint."""
+    lines = [f"  {words}" for words in foreign]
+    lines += [
         f"  {name} ({runs[name].path.name}): {difference}"
         for name, of in found.items()
         for difference in of

@@ -20,7 +20,7 @@ def narrator_text(card: NarratorCard) -> str:
         words = TASK_WORDS[task].lower()
         blocks.append(block(f"Narrator study, {words}", level_lines(card, task)))
         blocks.append(block(f"Narrator study, {words}: changes against the base", change_lines(card, task)))
-    moved = [change_sentence(row.name, list(row.changes.values())) for row in card.rows if row.changes]
+    moved = [change_sentence(row.name, list(row.changes.values())) for row in card.rows[1:] if row.run is not None]
     return "\n\n".join([*blocks, *(wrapped(lines) for lines in (moved, warnings(card)) if lines)])
 
 
@@ -81,6 +81,7 @@ def warnings(card: NarratorCard) -> list[str]:
     results = study(runs, is_pooled=False)
     doubted = [(*doubts(results, judge), *slot(results, judge)) for judge in results.judges]
     return [
+        *(f"Warning: {words}." for words in card.foreign),
         *(f"Warning: {words}" for of_judge in doubted for words in of_judge),
         *(f"Note: {left_out(run.judge, len(run.excluded))}" for run in runs if run.excluded),
     ]
