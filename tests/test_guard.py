@@ -53,6 +53,12 @@ def test_a_loss_that_falls_back_to_chance_is_a_collapse():
     assert kind_and_step(read(losses(0.69, 0.4, 0.2, 0.3, 0.7, 0.69, 0.71, 0.1))) == ("collapsed", 70)
 
 
+def test_what_names_cost_to_write_is_held_against_no_verdict() -> None:
+    assert read([{"loss": 2.3, "rest_loss": 2.1, "accuracy": 0.5}] * 30) is None
+    assert read([{"loss": 2.3, "rest_loss": 1.5, "accuracy": 0.9}] * 30) is None
+    assert kind_and_step(read([{"loss": 2.3, "rest_loss": 1.5, "accuracy": 0.5}] * 30)) == ("never learnt", 30)
+
+
 def test_a_loss_that_never_comes_under_chance_is_told_apart():
     assert kind_and_step(read(losses(5.0, 0.69, 0.70))) == ("never learnt", 30)
 

@@ -100,7 +100,7 @@ def with_chance_among(objective: Objective, n_choices: Sequence[int]) -> Objecti
     """SFT's objective with the chance and the slope of prompts with so many answers each, one token each.
 
     A judge without a clue gives each of K answers 1/K. As the right one gains on all others by g nats there, the loss
-    log(1 + (K - 1) exp(-g)) falls by (1 - 1/K) g. The rest of a name, read off the prompt, is counted as sure.
+    log(1 + (K - 1) exp(-g)) falls by (1 - 1/K) g. What the rest of a name costs is no part of either (see Signs.take).
     """
     chance, slope = fmean(math.log(n) for n in n_choices), fmean(1 - 1 / n for n in n_choices)
     return replace(objective, chance=chance, slope=slope)

@@ -75,7 +75,8 @@ class Signs:
         if "eval_loss" in record:
             return self.dev(step, record["eval_loss"], record["eval_accuracy"])
         if "loss" in record:
-            return self.loss(step, record["loss"], record.get("accuracy")) or self.norm(
+            of_verdicts = record["loss"] - record.get("rest_loss", 0.0)  # a guess is held against no name's rest
+            return self.loss(step, of_verdicts, record.get("accuracy")) or self.norm(
                 step, record.get("grad_norm", math.nan)
             )
         return None

@@ -44,6 +44,7 @@ class VerdictTrainer(Trainer):
         self.objective = objective
         self.loss_is_scaled_for_ga = True  # compute_loss divides by the whole step's examples
         self.sums: dict[str, list[Tensor]] = defaultdict(list)  # of what is logged beside the loss
+        self.learns_rests = any(example.rest for bundle in bundles for example in bundle)
 
     def get_train_dataloader(self) -> DataLoader[Bundle]:
         """The schedule's micro-batches; accelerate deals them out to the processes in turn."""
@@ -93,15 +94,19 @@ class VerdictTrainer(Trainer):
         return self.accelerator.unwrap_model(model, keep_fp32_wrapper=True)
 
     def note(self, answers: Answers) -> None:
-        """Keep what the log shows beside the loss: how often the right answer wins, and by how much."""
+        """Keep what the log shows beside the loss: how often the right answer wins, by how much, and how much of the
+        loss is of names' rests. Every process keeps the same, for the log adds them up.
+        """
         with torch.no_grad():
             right = picked(answers.verdicts, answers.right)
             best_other = answers.verdicts.scatter(1, answers.right[:, None], -torch.inf).max(1).values
             self.sums["accuracy"].append((right > best_other).float())
             self.sums["margin"].append(right - best_other)
+            if self.learns_rests:
+                self.sums["rest_loss"].append(torch.zeros_like(right) if answers.rest is None else -answers.rest)
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
-        """Adds accuracy and mean margin (nats) since the last log, over all processes."""
+        """Adds accuracy, mean margin (nats) and what else was noted since the last log, over all processes."""
         if "loss" in logs and self.sums:
             for name, values in self.sums.items():
                 noted = torch.cat(values)
