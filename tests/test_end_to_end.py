@@ -1,4 +1,4 @@
-"""The whole loop on tiny models of four families: sample, QLoRA SFT and DPO, merge, sample again, compare."""
+"""The whole loop on tiny models of four families: sample, QLoRA SFT, DPO and an arm of ours, merge, sample, compare."""
 
 import json
 from collections.abc import Iterable
@@ -22,6 +22,14 @@ from training.merged_checkpoint import merge
 from training.train import train
 
 pytestmark = pytest.mark.slow
+
+ARMS: dict[str, dict[str, Any]] = {
+    "sft": {"method": "sft"},
+    "dpo": {"method": "dpo"},
+    "paired": {"method": "sft", "consistency": {"weight": 1.0}},
+}
+# Merged and sampled again, beside sft: further engine starts would show nothing that these do not show.
+ALSO_SAMPLED = {"dpo": "llama", "paired": "gemma3"}
 
 
 @pytest.fixture(autouse=True)
@@ -60,10 +68,10 @@ def margins_of_transformers(settings: InferenceConfig) -> dict[str, float]:
         return margins(engine.generate(plan(plain)[0]))
 
 
-def training(method: str, model: Path, root: Path) -> Any:
-    config = {
-        "method": method,
-        "name": f"tiny-{method}",
+def training(arm: str, model: Path, root: Path) -> Any:
+    config: dict[str, Any] = {
+        **ARMS[arm],
+        "name": f"tiny-{arm}",
         "model": {"name": str(model)},
         "benchmarks": [{"dataset": "pocket", "split": "train", "n_items": 4}],
         "examples": {"template": "matched", "conditions": "c1_and_c2"},
@@ -76,24 +84,25 @@ def training(method: str, model: Path, root: Path) -> Any:
             "gradient_accumulation_steps": 1,
             "max_steps": 2,
             "gradient_checkpointing": False,
+            "order": "whole_items",
         },
         "run": {"root": str(root), "logging_steps": 1},
     }
-    return METHODS[method].model_validate(config)
+    return METHODS[config["method"]].model_validate(config)
 
 
 def whole_loop(family: str, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = save_family(root / "model", family, embedded_model_path())
     runs = [sample(sampling("before", model, root))]
-    trained = {method: train(training(method, model, root)) for method in ("sft", "dpo")}
-    for method, run in trained.items():
+    trained = {arm: train(training(arm, model, root)) for arm in ARMS}
+    for arm, run in trained.items():
         assert is_done(run)
-        if method == "dpo" and family != "llama":
-            continue  # a second merge and engine start would show nothing that the first has not shown
+        if ALSO_SAMPLED.get(arm, family) != family:
+            continue
         merged = merge(run, "nf4", n_prompts=8, shard_size="2MB")  # several weight files, for vLLM to read
         assert (merged / "tokenizer_config.json").exists()
         assert (merged / "generation_config.json").exists()
-        runs.append(sample(sampling(method, merged, root)))
+        runs.append(sample(sampling(arm, merged, root)))
     before, *after = [margins(read_completions(run).values()) for run in runs]
     assert len(before) == len(read_plan(runs[0])) == 16
     assert before == pytest.approx(margins_of_transformers(sampling("before", model, root)), abs=1e-4)
