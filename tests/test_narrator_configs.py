@@ -127,5 +127,5 @@ def test_inference_knows_the_studys_section_and_nothing_else_of_it() -> None:
 
 
 def test_a_run_without_the_study_has_the_directory_that_it_always_had() -> None:
-    config = shipped(FOLDER.parent / "inference" / "pocket.yaml")
+    config = shipped(FOLDER.parent / "inference" / "pocket.yaml", "engine.dtype=bfloat16")  # as it was then
     assert run_path(Path(), "inference", "pocket", config, FREE_OF_EFFECT).name == "pocket-0854fd7f"
