@@ -13,7 +13,11 @@ VERBS: dict[str, tuple[str, str, str]] = {
     "build": ("benchmarks.build", "main", "write a dataset's items to a folder"),
     "fetch": ("benchmarks.fetch", "main", "bring a config's models to the cache, for nodes without internet"),
     "sample": ("inference.__main__", "main", "ask a model every prompt of a config; continues what was cut off"),
-    "train": ("training.__main__", "main", "fine-tune with QLoRA, SFT or DPO (on GPUs: accelerate launch -m training)"),
+    "train": (
+        "training.__main__",
+        "main",
+        "fine-tune with QLoRA: SFT, DPO, ours (on GPUs: accelerate launch -m training)",
+    ),
     "merge": ("training.merge", "main", "merge a trained adapter into a standalone checkpoint, and check it"),
     "score": ("eval.__main__", "score_main", "accuracies and DDS with intervals, of a sampling run or any verdicts"),
     "compare": ("eval.__main__", "compare_main", "before and after: changes with paired intervals, and a report"),

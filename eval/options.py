@@ -16,7 +16,7 @@ def score_options(argv: Sequence[str]) -> argparse.Namespace:
         prog="evenhand score",
         description="Accuracy per condition, Δ, DDS with 95% intervals, McNemar's test, flips and unparsed rate per "
         "dataset and averaged: of finished sampling runs (with margins also soft DDS and AUC), or of verdicts that "
-        "came from anywhere else. Runs of the narrator study are scored by `evenhand narrator`.",
+        "came from anywhere else. Runs of the narrator study are scored as `evenhand narrator` does it.",
         epilog=COLUMNS_HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -83,5 +83,5 @@ def refuse_unfinished(
     if n_missing:
         raise DataError(
             f"{path}: {n_missing} of {len(hashes)} prompts have no completion; scores need them all.\n"
-            f"  Continue the run with `python -m inference {path / CONFIG_FILE}`."
+            f"  Continue the run with `evenhand sample {path / CONFIG_FILE}`."
         )

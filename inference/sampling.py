@@ -73,7 +73,9 @@ def sample(config: InferenceConfig, shard: tuple[int, int] | None = None) -> Pat
         return path
     reopen(path)  # a shard was lost or deleted since
     missing = in_prefix_order(take_shard(all_owed, shard, whole_items=config.study is not None))
-    print(f"{path}: {len(prompts)} prompts planned, {len(missing)} owed by this process", file=sys.stderr)
+    n_texts = len({prompt.prompt_hash for prompt in prompts})
+    planned = f"{len(prompts)} prompts planned, {n_texts} different ones"
+    print(f"{path}: {planned}, {len(missing)} owed by this process", file=sys.stderr)
     if missing:
         with open_engine(config) as engine:
             ask(engine, missing, path, config)

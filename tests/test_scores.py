@@ -192,7 +192,7 @@ def test_an_unfinished_run_is_refused_with_the_count_and_the_command_that_contin
         scored(path)
     assert str(refusal.value) == (
         f"{path}: 3 of 40 prompts have no completion; scores need them all.\n"
-        f"  Continue the run with `python -m inference {path}/config.yaml`."
+        f"  Continue the run with `evenhand sample {path}/config.yaml`."
     )
     assert not (path / "scores").exists()
 

@@ -220,3 +220,11 @@ def test_where_results_go_and_when_it_is_stopped_is_no_part_of_the_run_but_a_num
 
     assert directory("run.save_steps=7", "run.root=elsewhere", "guard.patience_steps=7") == directory()
     assert directory("optimiser.learning_rate=0.002") != directory()
+
+
+def test_another_method_is_one_word_and_a_config_without_one_is_told_apart() -> None:
+    assert isinstance(load_training_config([str(CONFIGS / "pocket-sft.yaml"), "method=dpo"]), DPORun)
+    with pytest.raises(ConfigError, match="prefers one of two answers"):
+        load_training_config([str(CONFIGS / "pocket-narrator-paired.yaml"), "method=dpo"])
+    with pytest.raises(ConfigError, match="no training config; those lie under configs/training"):
+        load_training_config([str(CONFIGS.parent / "inference" / "pocket.yaml")])
