@@ -43,8 +43,9 @@ def main(argv: Sequence[str]) -> None:
 
 
 def one_process() -> list[str]:
-    """accelerate's words for one process here, whatever its own default config says."""
-    return ["--num_processes=1", "--num_machines=1", "--mixed_precision=no", "--dynamo_backend=no", "-m", "training"]
+    """accelerate's words for one process here, whatever its own default config says; left alone it takes one CPU."""
+    counts = ["--num_processes=1", "--num_machines=1", f"--num_cpu_threads_per_process={len(os.sched_getaffinity(0))}"]
+    return [*counts, "--mixed_precision=no", "--dynamo_backend=no", "-m", "training"]
 
 
 def step(title: str, module: str, *words: str) -> str:
