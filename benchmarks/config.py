@@ -39,11 +39,15 @@ def load_config(schema: type[C], words: Sequence[str]) -> C:
     """
     if not words:
         raise ConfigError("no config file given; say which one, for example configs/inference/pocket.yaml")
-    path = Path(words[0])
-    tree = read_yaml(path)
+    return parse_config(schema, config_tree(words), str(Path(words[0])))
+
+
+def config_tree(words: Sequence[str]) -> dict[str, Any]:
+    """What words[0] (a YAML file) holds, with the later words applied, before any schema has looked at it."""
+    tree = read_yaml(Path(words[0]))
     for word in words[1:]:
         apply_override(tree, word)
-    return parse_config(schema, tree, str(path))
+    return tree
 
 
 def parse_config(schema: type[C], tree: dict[str, Any], where: str) -> C:

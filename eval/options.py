@@ -12,21 +12,13 @@ from eval.parsing import PARSERS
 
 def score_options(argv: Sequence[str]) -> argparse.Namespace:
     """The words of `evenhand score`."""
-    parser = argparse.ArgumentParser(
-        prog="evenhand score",
-        description="Accuracy per condition, Δ, DDS with 95% intervals, McNemar's test, flips and unparsed rate per "
+    parser = sources_parser(
+        "evenhand score",
+        "Accuracy per condition, Δ, DDS with 95% intervals, McNemar's test, flips and unparsed rate per "
         "dataset and averaged: of finished sampling runs (with margins also soft DDS and AUC), or of verdicts that "
         "came from anywhere else. Runs of the narrator study are scored as `evenhand narrator` does it.",
-        epilog=COLUMNS_HELP,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument(
-        "sources",
-        nargs="+",
-        type=Path,
-        metavar="RUN|FILE",
-        help="run directories, runs/inference/NAME-DIGEST; or .jsonl, .csv (both also .gz) and .parquet files, which "
-        "are scored together",
+        "run directories, runs/inference/NAME-DIGEST; or .jsonl, .csv (both also .gz) and .parquet files, which are "
+        "scored together",
     )
     parser.add_argument("--out", type=Path, help="folder for scores.json and scores.csv (default: RUN/scores)")
     add_reading_options(parser)
@@ -37,19 +29,31 @@ def score_options(argv: Sequence[str]) -> argparse.Namespace:
         "run, published for files)",
     )
     options = parser.parse_args(argv)
-    refuse_mixture(parser, options)
+    refuse_mixture(parser, options, "score runs and files of verdicts apart: each run has scores of its own")
+    if not is_verdict_file(options.sources[0]) and options.out and len(options.sources) > 1:
+        parser.error("--out takes one run; without it each run's scores go into RUN/scores")
     return options
 
 
-def refuse_mixture(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    """Ends the program when runs and files are mixed, or --out does not fit them."""
+def sources_parser(prog: str, description: str, sources: str) -> argparse.ArgumentParser:
+    """The parser of a verb over runs or files of verdicts; sources: what its help says of them."""
+    parser = argparse.ArgumentParser(
+        prog=prog,
+        description=description,
+        epilog=COLUMNS_HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("sources", nargs="+", type=Path, metavar="RUN|FILE", help=sources)
+    return parser
+
+
+def refuse_mixture(parser: argparse.ArgumentParser, options: argparse.Namespace, reason: str) -> None:
+    """Ends the program, with the reason, when runs and files are mixed; or when files have no --out."""
     are_files = {is_verdict_file(path) for path in options.sources}
     if len(are_files) > 1:
-        parser.error("score runs and files of verdicts apart: each run has scores of its own")
+        parser.error(reason)
     if True in are_files and not options.out:
         parser.error("files of verdicts need --out DIR")
-    if False in are_files and options.out and len(options.sources) > 1:
-        parser.error("--out takes one run; without it each run's scores go into RUN/scores")
 
 
 def add_reading_options(parser: argparse.ArgumentParser) -> None:
@@ -95,20 +99,12 @@ def compare_options(argv: Sequence[str]) -> argparse.Namespace:
 
 def report_options(argv: Sequence[str]) -> argparse.Namespace:
     """The words of `evenhand report`."""
-    parser = argparse.ArgumentParser(
-        prog="evenhand report",
-        description="report.html, its plots as PNG and SVG, its tables as Markdown, CSV and LaTeX, and scores: of one "
+    parser = sources_parser(
+        "evenhand report",
+        "report.html, its plots as PNG and SVG, its tables as Markdown, CSV and LaTeX, and scores: of one "
         "run, of a base run and those after it, of different models side by side, or of verdicts that came from "
         "anywhere else. Runs of the narrator study stand in it beside DDS, or alone.",
-        epilog=COLUMNS_HELP,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument(
-        "sources",
-        nargs="+",
-        type=Path,
-        metavar="RUN|FILE",
-        help="run directories, the base first; or .jsonl, .csv (both also .gz) and .parquet files",
+        "run directories, the base first; or .jsonl, .csv (both also .gz) and .parquet files",
     )
     parser.add_argument(
         "--out", type=Path, help="folder for the results (default: RUN/report of the last run of DDS, else of the last)"
@@ -121,11 +117,7 @@ def report_options(argv: Sequence[str]) -> argparse.Namespace:
     add_reading_options(parser)
     add_report_options(parser)
     options = parser.parse_args(argv)
-    are_files = {is_verdict_file(path) for path in options.sources}
-    if len(are_files) > 1:
-        parser.error("report runs and files of verdicts apart: they were not asked alike")
-    if True in are_files and not options.out:
-        parser.error("files of verdicts need --out DIR")
+    refuse_mixture(parser, options, "report runs and files of verdicts apart: they were not asked alike")
     return options
 
 

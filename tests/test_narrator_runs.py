@@ -84,37 +84,31 @@ def test_every_conversation_is_planned_under_all_conditions_with_its_answer_spac
     assert hash_ == other_hash  # of the conversations, whatever is asked about them
 
 
+TOY = Prompt(
+    item_id="toy-1",
+    benchmark="toy",
+    dataset="toy",
+    condition=Condition.C1_TRUE,
+    factors=Factors(),
+    messages=(Message(role="user", content="?"),),
+)
+
+
 def test_a_line_of_dialdefers_plan_holds_what_it_always_held() -> None:
-    prompt = Prompt(
-        item_id="toy-1",
-        benchmark="toy",
-        dataset="toy",
-        condition=Condition.C1_TRUE,
-        factors=Factors(),
-        messages=(Message(role="user", content="?"),),
-    )
-    assert json.dumps(planned_line(prompt)) == (
+    assert json.dumps(planned_line(TOY)) == (
         '{"prompt_hash": "HASH", "item_id": "toy-1", "benchmark": "toy", "dataset": "toy", "condition": "c1_true", '
         '"factors": {"template": "published", "template_version": 1, "answer_form": "json", "arm": "none", '
         '"speaker1": "Speaker 1", "speaker2": "Speaker 2", "roles": "", "answer_order": "yes_first"}}'
-    ).replace("HASH", prompt.prompt_hash)
+    ).replace("HASH", TOY.prompt_hash)
 
 
 def test_a_plan_from_before_a_factor_is_continued(tmp_path: Path) -> None:
-    prompt = Prompt(
-        item_id="toy-1",
-        benchmark="toy",
-        dataset="toy",
-        condition=Condition.C1_TRUE,
-        factors=Factors(),
-        messages=(Message(role="user", content="?"),),
-    )
-    line = planned_line(prompt)
+    line = planned_line(TOY)
     del line["factors"]["answer_order"]
     (tmp_path / "plan.jsonl").write_text(json.dumps(line) + "\n")
-    write_plan(tmp_path, [prompt])
+    write_plan(tmp_path, [TOY])
     with pytest.raises(DataError, match="planned with other prompts"):
-        write_plan(tmp_path, [replace(prompt, factors=Factors(answer_order="no_first"))])
+        write_plan(tmp_path, [replace(TOY, factors=Factors(answer_order="no_first"))])
 
 
 @pytest.mark.usefixtures("conflicts")

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer, model_validator
 
 from benchmarks.checkpoints import ModelConfig
-from benchmarks.config import Closed, apply_override, did_you_mean, load_config, read_yaml
+from benchmarks.config import Closed, config_tree, did_you_mean, parse_config
 from benchmarks.errors import ConfigError
 from benchmarks.narrator.spec import NarratorSpec
 from benchmarks.sources import EVALUATION_ONLY, DatasetSpec
@@ -239,9 +239,7 @@ def load_training_config(words: Sequence[str]) -> AnyRun:
     """The run that words[0] (a YAML file) and its overrides describe. Raises ConfigError for an unknown `method`."""
     if not words:
         raise ConfigError("no config file given; say which one, for example configs/training/pocket-sft.yaml")
-    tree = read_yaml(Path(words[0]))
-    for word in words[1:]:
-        apply_override(tree, word)
+    tree = config_tree(words)
     if "method" not in tree:
         raise ConfigError(
             f"{words[0]}: names no `method`, so it is no training config; those lie under configs/training"
@@ -249,4 +247,4 @@ def load_training_config(words: Sequence[str]) -> AnyRun:
     method = str(tree["method"])
     if method not in METHODS:
         raise ConfigError(f"{words[0]}: method: unknown '{method}'. {did_you_mean(method, sorted(METHODS))}")
-    return load_config(METHODS[method], words)
+    return parse_config(METHODS[method], tree, str(Path(words[0])))

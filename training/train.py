@@ -134,8 +134,8 @@ def asked_before(config: AnyRun, run: OpenRun, model: Any) -> Reference | None:
 
 def guard_of(config: AnyRun, run: OpenRun, objective: Objective, items: Callable[[int], list[str]]) -> DivergenceGuard:
     """What stops a run of this objective."""
-    healthy = {"slope": objective.slope, "luck": luck_of(run.examples)}
-    return DivergenceGuard(run.path, config, objective.chance, **healthy, n_dev=len(run.dev), items_of=items)
+    slope, luck, n_dev = objective.slope, luck_of(run.examples), len(run.dev)
+    return DivergenceGuard(run.path, config, objective.chance, slope=slope, luck=luck, n_dev=n_dev, items_of=items)
 
 
 def items_of(plan: Schedule, bundles: Sequence[Bundle], config: AnyRun) -> Callable[[int], list[str]]:
