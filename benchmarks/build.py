@@ -11,7 +11,13 @@ from benchmarks.pocket import pocket_items
 from benchmarks.provenance import code_state
 from benchmarks.sources import item_set_hash
 
-USAGE = "usage: evenhand build {unified,pocket,narrator} ...; `evenhand build unified --help` explains more"
+USAGE = """usage: evenhand build {unified,pocket,narrator} --out FOLDER ...
+
+  unified   DialDefer's nine QA datasets and r/AIO's contexts, from their publishers' files or the authors' release
+  narrator  the narrator study's Wikipedia conflicts, from ConvoKit's dump; --pocket: our own conflicts, as files
+  pocket    our own generated items, as files (configs need none: they name the dataset `pocket`)
+
+`evenhand build unified --help` and the like explain more."""
 
 
 def main(argv: Sequence[str]) -> None:
@@ -31,7 +37,7 @@ def main(argv: Sequence[str]) -> None:
         print(USAGE)
         raise SystemExit(0)
     else:
-        raise ConfigError(f"nothing is called '{name}'. {USAGE}" if name else USAGE)
+        raise ConfigError(f"nothing is called '{name}'.\n{USAGE}" if name else USAGE)
 
 
 def build_pocket(argv: Sequence[str]) -> None:

@@ -1,6 +1,7 @@
 """One YAML file is one run: typed, frozen, closed, complete. `key=value` words override single keys."""
 
 import difflib
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -114,10 +115,14 @@ def explain(schema: type[BaseModel], detail: Any) -> str:
         return f"{key}: unknown key. {did_you_mean(str(location[-1]), known)}"
     if detail["type"] == "missing":
         return f"{key}: this key is required and absent"
+    if detail["type"] == "union_tag_invalid":  # of sections such as `engine`, whose `kind` says what it holds
+        known = re.findall(r"'([^']*)'", detail["ctx"]["expected_tags"])
+        word = str(detail["ctx"]["tag"])
+        return f"{key}.{detail['ctx']['discriminator'].strip(chr(39))}: unknown '{word}'. {did_you_mean(word, known)}"
     message = detail["msg"].removeprefix("Value error, ")
     given = detail.get("input")
     shown = "" if isinstance(given, dict | list | tuple | BaseModel) else f" (got {given!r})"
-    return f"{key or 'config'}: {message}{shown}"
+    return f"{key}: {message}{shown}" if key else f"{message}{shown}"
 
 
 def did_you_mean(word: str, known: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from benchmarks.chat import encode, render_chat
 from benchmarks.checkpoints import ModelConfig, load_tokenizer, resolve
 from benchmarks.errors import DataError
+from benchmarks.narrator import pocket
 from benchmarks.narrator import show as narrator_show
 from benchmarks.narrator.corpora import CORPORA
 from benchmarks.records import Condition, Item
@@ -42,7 +43,11 @@ def main(argv: Sequence[str]) -> None:
     parser.add_argument("--roles", choices=("2->1", "1->2"), default="2->1", help="r/AIO: who judges whom")
     parser.add_argument("--answer-order", choices=ANSWER_ORDERS, default=YES_FIRST)
     parser.add_argument("--format", choices=("chat", "raw"), default="chat")
-    words = parser.parse_args(argv)
+    words, others = parser.parse_known_args(argv)
+    if others:
+        of_narrator = others[0].partition("=")[0] in ("--task", "--narrator", "--visibility", "--conversation")
+        hint = f"; it is for conversations, such as `evenhand show {pocket.DATASET}`" if of_narrator else ""
+        parser.error(f"unrecognized arguments: {' '.join(others)}{hint}")
     spec = DatasetSpec(dataset=words.dataset, split=words.split, root=words.root)
     item = find(load_items([spec]), words.item)
     tokenizer = load_tokenizer(resolve(ModelConfig(name=words.model), weights=False))

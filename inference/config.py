@@ -162,6 +162,17 @@ class InferenceConfig(Closed):
         """The section of the study that is asked; None for DialDefer, whose prompts inference.plan makes."""
         return self.narrator
 
+    @model_validator(mode="before")
+    @classmethod
+    def is_of_sampling(cls, tree: Any) -> Any:
+        """A training config shares a few keys with this one; each of the others would be called unknown."""
+        if isinstance(tree, dict) and {"method", "optimiser"} <= tree.keys():
+            raise ValueError(
+                "is a training config (it has `method` and `optimiser`), for `evenhand train`; those of sampling lie "
+                "under configs/inference, configs/experiments and configs/narrator"
+            )
+        return tree
+
     @field_validator("engine", mode="before")
     @classmethod
     def default_kind(cls, engine: Any) -> Any:

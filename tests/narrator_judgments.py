@@ -40,6 +40,7 @@ def judgment(
             "factors": NarratorFactors(**factors),
             "options": options,
             "shares": shown,
+            "begun": shown,
             "states": (sum(shown), 0.0, 1 - sum(shown), 0.0, 0.0, 0.0),
             "n_replies": n,
             **changes,

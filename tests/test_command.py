@@ -92,3 +92,39 @@ def test_fetch_names_where_the_model_lies_and_counts_the_items() -> None:
     assert "model embedded is at " in done.stdout
     assert "pocket (test): 800 items" not in done.stdout  # the config takes the first 200
     assert "pocket (test): 200 items" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["training.__main__", "training/qwen2.5-7b-sft.yaml"], "data/unified: is empty"),
+        (["training.merge", "training"], "is no training run"),
+    ],
+)
+def test_what_is_absent_is_told_before_torch_is_imported(words: list[str], says: str, tmp_path: Path) -> None:
+    code = (
+        "import importlib, sys\n"
+        "from benchmarks.command import run_main\n"
+        "module, *words = sys.argv[1:]\n"
+        "ended = run_main(importlib.import_module(module).main, words)\n"
+        "print(ended, 'torch' in sys.modules)"
+    )
+    module, path = words
+    command = [sys.executable, "-c", code, module, str(CHECKOUT / "configs" / path)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert says in done.stderr
+    assert done.stdout.split() == ["2", "False"]
+
+
+def test_show_says_which_dataset_an_option_of_conversations_is_for(capsys: pytest.CaptureFixture[str]) -> None:
+    from benchmarks.show import main
+
+    with pytest.raises(SystemExit):
+        main(["pocket", "--task", "blame"])
+    assert "evenhand show pocket-conflicts" in capsys.readouterr().err
+
+
+def test_build_without_a_name_says_what_can_be_built() -> None:
+    done = evenhand("build")
+    assert done.returncode == 2
+    assert "\n  narrator " in done.stderr

@@ -47,6 +47,7 @@ def test_overrides_reach_nested_keys_and_list_elements(tmp_path: Path) -> None:
         ({}, ["sampling.n=0"], "sampling.n: Input should be greater than or equal to 1 (got 0)"),
         ({}, ["sampling.n=5"], "greedy samples are all alike"),
         ({}, ["benchmarks[3].n_items=1"], "there is no element [3]"),
+        ({"engine": {"kind": "vlm"}}, [], "engine.kind: unknown 'vlm'. Did you mean 'vllm'? Known: vllm, openai, tra"),
         ({}, ["nonsense"], "write key=value"),
         ({}, ["verdict=margin", "prompts.template=paper"], "has no one_token form"),
         ({"model": {}}, [], "model.name: this key is required"),
@@ -76,6 +77,13 @@ def test_a_file_that_is_no_config_is_named(tmp_path: Path, content: bytes, says:
     with pytest.raises(ConfigError, match=says) as caught:
         load_config(InferenceConfig, [str(path)])
     assert str(path) in str(caught.value)
+
+
+def test_a_training_config_is_called_one_and_nothing_else_of_it():
+    with pytest.raises(ConfigError) as caught:
+        load_config(InferenceConfig, [str(CONFIGS / "training" / "pocket-sft.yaml")])
+    assert "is a training config" in str(caught.value)
+    assert len(str(caught.value).splitlines()) == 1
 
 
 def test_an_absent_file_is_named(tmp_path: Path) -> None:

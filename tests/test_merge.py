@@ -18,11 +18,11 @@ from tests.tiny_families import TEMPLATES
 from tests.training_runs import tiny_model, tiny_run
 from training import merge_check, merged_checkpoint
 from training.data import TrainingData
-from training.finished_run import finished_config
 from training.merge import main
 from training.merge_check import compare, sample_prompts
 from training.merged_checkpoint import Wanted, judged, merge, merge_run
 from training.qlora import load_base
+from training.run_folder import finished_config
 from training.sections import QuantisationConfig
 from training.train import train
 

@@ -227,6 +227,6 @@ def test_the_code_in_the_card_asks_what_training_asked(family: str, form: str, t
 
 
 def run_config(run: Path) -> Any:
-    from training.finished_run import finished_config
+    from training.run_folder import finished_config
 
     return finished_config(run)

@@ -192,6 +192,7 @@ def test_our_own_conflicts_are_written_as_files(tmp_path: Path, capsys: pytest.C
     )
     printed = capsys.readouterr().out
     assert "random baseline, mean of 1/n, %         36.1         36.1" in printed
+    assert "dump" not in printed
     assert "train 480, test 120; no page is in both" in printed
     card = (tmp_path / "out" / "README.md").read_text()
     assert "Apache-2.0" in card

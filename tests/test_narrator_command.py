@@ -12,16 +12,17 @@ from benchmarks.errors import DataError
 from benchmarks.excluded import exclude
 from benchmarks.jsonl import read_jsonl, write_jsonl
 from benchmarks.narrator.prompts import narrator_prompts
-from benchmarks.narrator.records import TASKS
+from benchmarks.narrator.records import OPTION_ORDERS, TASKS
 from benchmarks.records import Prompt
 from eval.narrator.answers import STATES
 from eval.narrator.command import main
 from eval.narrator.conditioned import Conditioned
 from eval.narrator.judged import NarratorRun, load_narrator_runs
 from eval.narrator.measures import ALL, effects, find_effect
+from eval.narrator.printed import judge_table
 from eval.narrator.states import state_rates
 from eval.narrator.study import POOLED, study
-from eval.narrator.tables import M_WORDS, TASK_WORDS, table_2, table_3, table_4
+from eval.narrator.tables import M_WORDS, TASK_WORDS, plus_minus, table_2, table_3, table_4
 from eval.narrator.words import headline
 from eval.runs import load_run
 from tests.made_runs import made_items, make_run, say
@@ -29,7 +30,7 @@ from tests.narrator_runs import fair, made_conversations, make_narrator_run, pro
 
 CONVERSATIONS = made_conversations({2: 12, 3: 11}, unseen=3)
 TABLES = {f"narrator_{t}" for t in ("table2", "table3", "table4", "effects", "flips", "sizes", "states")}
-FIGURES = {"narrator-figure2", "narrator-figure3-blame", "narrator-figure3-identification"}
+FIGURES = {"narrator_figure2", "narrator_figure3-blame", "narrator_figure3-identification"}
 
 
 def wordy(prompt: Prompt) -> dict[str, float]:
@@ -55,6 +56,25 @@ def loaded(runs: tuple[Path, Path]) -> list[NarratorRun]:
 
 def test_the_verb_is_registered():
     assert VERBS["narrator"][:2] == ("eval.narrator.command", "main")
+
+
+def test_false_accusations_and_flips_are_shown_for_both_option_orders(loaded):
+    found = study(loaded)
+    table = judge_table(found, "Wordy-7B")
+    heads = [row[:4] for row in table.rows]
+    assert heads[:4] == [
+        ("blame", "visible", "Me last", ALL),
+        ("blame", "visible", "Me in its name's slot", ALL),
+        ("blame", "hidden", "Me last", ALL),
+        ("blame", "hidden", "Me in its name's slot", ALL),
+    ]
+    assert [head[:3] for head in heads if head[0] == "detection" and head[3] == ALL] == [
+        ("detection", "visible", None),
+        ("detection", "hidden", None),
+    ]
+    main = [find_effect(found.effects, "Wordy-7B", "blame", "visible", order) for order in OPTION_ORDERS]
+    assert [row[6] for row in table.rows[:2]] == [plus_minus(effect.far) for effect in main]
+    assert main[0].far != main[1].far
 
 
 def test_two_models_are_printed_and_written_apart_and_pooled(runs, tmp_path, capsys):

@@ -69,6 +69,7 @@ def judgments_with(task: str, visibility: str, m: Mapping[str, float], far: floa
                 factors=factors,
                 options=options,
                 shares=tuple(share / 100 for share in shares),
+                begun=tuple(share / 100 for share in shares),
                 states=(1.0, 0.0, 0.0, 0.0, 0.0, 0.0),
                 n_replies=1,
             )

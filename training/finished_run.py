@@ -1,26 +1,14 @@
-"""A finished training run, read back: its config, the base it was trained on, the data it was trained with."""
+"""A finished training run, read back: the base it was trained on, the data it was trained with."""
 
 from pathlib import Path
 from typing import Any
 
 from benchmarks.checkpoints import fingerprint, resolve
 from benchmarks.errors import DataError
-from benchmarks.rundir import CONFIG_FILE, PROVENANCE_FILE, is_done, read_json
+from benchmarks.rundir import PROVENANCE_FILE, read_json
 from benchmarks.sources import published_among
-from training.config import TrainingConfig, load_training_config
+from training.config import TrainingConfig
 from training.data import TrainingData
-from training.run import EXCLUDED_FILE
-
-
-def finished_config(run: Path) -> TrainingConfig:
-    """A finished training run's config. Raises DataError when the folder is no training run or it is not done."""
-    file = run / CONFIG_FILE
-    if not (file.exists() and (run / EXCLUDED_FILE).exists()):
-        raise DataError(f"{run}: is no training run (it has no {EXCLUDED_FILE}); make one with `evenhand train CONFIG`")
-    config = load_training_config([str(file)])
-    if not is_done(run):
-        raise DataError(f"{run}: the training is not finished; continue it with `evenhand train {file}`")
-    return config
 
 
 def trained_base(run: Path, config: TrainingConfig) -> Path:

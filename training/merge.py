@@ -8,6 +8,7 @@ from pathlib import Path
 
 from benchmarks.command import run_main
 from benchmarks.errors import ConfigError
+from training.run_folder import finished_config
 
 ONTO = {"bf16": ("bf16",), "nf4": ("nf4",), "both": ("nf4", "bf16")}
 EPILOG = """The checkpoint appears in RUN_DIR/merged-bf16 (or merged-nf4) when the check has passed, with a model card.
@@ -33,6 +34,7 @@ def main(argv: Sequence[str]) -> None:
         raise ConfigError("--push-to-hub uploads one checkpoint; name it with --onto bf16 or --onto nf4")
     if words.scores_of and not words.scores:
         raise ConfigError("--scores-of goes with --scores")
+    finished_config(words.run)
     if words.push_to_hub:
         from benchmarks.unified.push import hub_api
 

@@ -21,12 +21,13 @@ from benchmarks.jsonl import sync_folder, write_json
 from benchmarks.rundir import DONE_FILE, is_done, read_json
 from training.config import TrainingConfig
 from training.data import load_data
-from training.finished_run import finished_config, trained_base, training_data
+from training.finished_run import trained_base, training_data
 from training.merge_check import LogOdds, MergeCheck, Question, compare, margins, sample_prompts
 from training.merged_weights import ROUNDING_SEED, merge_adapter
 from training.model_card import write_card
 from training.qlora import load_base
 from training.run import ADAPTER_DIR
+from training.run_folder import finished_config
 from training.sections import QuantisationConfig
 
 BF16, NF4 = "bf16", "nf4"

@@ -23,8 +23,7 @@ from training import narrator_card
 from training.card_limits import limits_text, sources_text
 from training.card_usage import usage_text
 from training.config import TrainingConfig
-from training.finished_run import finished_config
-from training.run import EXCLUDED_FILE
+from training.run_folder import EXCLUDED_FILE, finished_config
 
 CARD_FILE = "README.md"
 EMBEDDED_ID = "HuggingFaceTB/SmolLM2-135M-Instruct"

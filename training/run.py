@@ -29,6 +29,7 @@ from benchmarks.sources import published_among
 from training.config import OwnC1Run, TrainingConfig
 from training.data import TrainingData, examples_of, load_data, refuse_test_data, set_aside
 from training.examples import Example, Excluded, anchored, set_padding
+from training.run_folder import EXCLUDED_FILE
 
 ADAPTER_DIR = "adapter"
 ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors")
@@ -37,7 +38,6 @@ BEST_DIR = "best"  # the best adapter of a run that was stopped
 SCORE_FILE = "score.json"  # in a best adapter's folder: the step it is of and its measures
 COMPLETE_FILE = "COMPLETE"  # in a checkpoint whose every file is written
 FREE_OF_EFFECT = {"run", "guard"}  # sections that change no number of a run, only when it is stopped and where it lies
-EXCLUDED_FILE = "excluded.jsonl"
 # How long a process waits for the others: for the first to download a model, for the slowest to ask the base about its
 # last examples. torch's own ten minutes on GPUs are too short for both.
 PATIENCE = timedelta(hours=3)

@@ -79,12 +79,14 @@ def facts_text(manifest: Mapping[str, Any]) -> str:
 
 
 def fact_rows(facts: Mapping[str, Any]) -> list[list[str]]:
-    """Each fact as printed here and in section 3.1; a blank where there is nothing to count."""
+    """Each fact as printed here and in section 3.1; of our own conflicts there is no dump to count."""
     paper = asdict(PAPER)
     rows = []
     for key, (name, form) in FACTS.items():
+        if facts[key] is None:  # of a dump, and there was none
+            continue
         printed = NOT_PRINTED if paper[key] is None else form.format(paper[key])
-        rows.append([name, "" if facts[key] is None else form.format(facts[key]), printed])
+        rows.append([name, form.format(facts[key]), printed])
     return rows
 
 

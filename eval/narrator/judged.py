@@ -16,6 +16,7 @@ from benchmarks.narrator.records import BENCHMARK, NarratorFactors
 from benchmarks.records import Completion, digest
 from benchmarks.rundir import CONFIG_FILE, PLAN_FILE, PROVENANCE_FILE, read_completions, read_json, read_plan_lines
 from eval.narrator.answers import STATES, State, read_answer
+from eval.narrator.beginnings import begun_shares
 from eval.runs import refuse_unfinished
 
 Denominator = Literal["answered", "all"]
@@ -34,6 +35,7 @@ class Judgment:
     factors: NarratorFactors
     options: tuple[str, ...]  # in the order shown
     shares: tuple[float, ...]  # of the replies, that name each option; they lack from 1 what named none
+    begun: tuple[float, ...]  # of the replies, that begin with each option; as shares where they are exact
     states: tuple[float, ...]  # of the completions, in the order of STATES; they add up to 1
     n_replies: int  # samples that the engine gave a reply to; 1 for exact probabilities, 0 where it failed
 
@@ -51,6 +53,14 @@ class Judgment:
     def target_weight(self, denominator: Denominator) -> float:
         """How much of the answers is the annotated attacker, or Yes: the prompt's part in M."""
         return self.weight(self.factors.target, denominator)
+
+    @property
+    def begun_weight(self) -> float:
+        """How much of all replies begins with the target, in [0, 1]; NaN where there is no reply."""
+        if not self.n_replies:
+            return math.nan
+        target = self.factors.target
+        return self.begun[self.options.index(target)] if target in self.options else 0.0
 
     def me_weight(self, denominator: Denominator) -> float:
         """How much of the answers is Me: the prompt's part in FAR, where the narrator is no attacker."""
@@ -147,7 +157,7 @@ def load_narrator_run(path: Path, config: Mapping[str, Any], judge: str) -> Narr
         if (hash_, options) not in answers:
             replies = [completions[hash_, k] for k in range(n_samples)]
             answers[hash_, options] = exact(replies[0], options, path) if is_exact else sampled(replies, options)
-        shares, states, n_replies = answers[hash_, options]
+        shares, begun, states, n_replies = answers[hash_, options]
         judgments.append(
             Judgment(
                 judge=judge,
@@ -156,6 +166,7 @@ def load_narrator_run(path: Path, config: Mapping[str, Any], judge: str) -> Narr
                 factors=factors,
                 options=options,
                 shares=shares,
+                begun=begun,
                 states=states,
                 n_replies=n_replies,
             )
@@ -175,7 +186,8 @@ def load_narrator_run(path: Path, config: Mapping[str, Any], judge: str) -> Narr
     )
 
 
-Answers = tuple[tuple[float, ...], tuple[float, ...], int]  # shares, states and n_replies of a Judgment
+# shares, begun, states and n_replies of a Judgment
+Answers = tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...], int]
 
 
 def planned_from(record: Mapping[str, Any], place: str) -> tuple[str, str, NarratorFactors, tuple[str, ...]]:
@@ -199,13 +211,13 @@ def sampled(replies: Sequence[Completion], options: Sequence[str]) -> Answers:
             chosen[answer.option] += n
     n_replies = len(replies) - states["error"]
     shares = tuple(chosen[option] / max(n_replies, 1) for option in options)
-    return shares, tuple(states[state] / len(replies) for state in STATES), n_replies
+    return shares, begun_shares(replies, options), tuple(states[state] / len(replies) for state in STATES), n_replies
 
 
 def exact(reply: Completion, options: Sequence[str], path: Path) -> Answers:
     """What the probabilities of the options say; what they lack from 1 is off the list."""
     if reply.is_error:
-        return (0.0,) * len(options), states_of(error=1.0), 0
+        return (0.0,) * len(options), (0.0,) * len(options), states_of(error=1.0), 0
     logprobs = reply.answer_logprobs or {}
     lacking = [option for option in options if option not in logprobs]
     shares = tuple(math.exp(logprobs[option]) for option in options if option in logprobs)
@@ -216,7 +228,7 @@ def exact(reply: Completion, options: Sequence[str], path: Path) -> Answers:
             f"{path}: prompt {reply.prompt_hash} has {problem}; the shard is damaged: delete it and run the sampling "
             "command again"
         )
-    return shares, states_of(chosen=min(1.0, mass), off_list=max(0.0, 1 - mass)), 1
+    return shares, shares, states_of(chosen=min(1.0, mass), off_list=max(0.0, 1 - mass)), 1
 
 
 def states_of(**shares: float) -> tuple[float, ...]:

@@ -93,6 +93,7 @@ def sections_of(
     parts += [*first_few(by_kind["narrator_table3"]), *first_few(by_kind["narrator_table4"])]
     parts += first_few([judge_table(results, judge) for judge in results.shown], has_files=False)
     parts += first_few([reply_table(results)], has_files=False)
+    parts += first_few([table for table in tables if table.name == "narrator_agreement"])
     return [("narrator", "Who is called Me", parts)]
 
 

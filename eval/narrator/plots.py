@@ -56,7 +56,7 @@ def stability_plot(found: StudyResults, judge: str) -> Plot | None:
         f"back, corruption rate {corruption_words(row)}"
         for row in lines
     )
-    return Plot(name="narrator-figure2", alt=f"{judge}: judgment stability. {words}", drawing=figure)
+    return Plot(name="narrator_figure2", alt=f"{judge}: judgment stability. {words}", drawing=figure)
 
 
 def flip_rates(row: Flips) -> tuple[float, float]:
@@ -108,7 +108,7 @@ def size_plot(found: StudyResults, judge: str, task: Task) -> Plot | None:
         ]
         figure.legend(handles=handles, loc="outside lower center", ncols=2, fontsize=8.5)
     words = "; ".join(size_words(row) for row in rows)
-    return Plot(name=f"narrator-figure3-{task}", alt=f"{judge}: {task} by number of speakers. {words}", drawing=figure)
+    return Plot(name=f"narrator_figure3-{task}", alt=f"{judge}: {task} by number of speakers. {words}", drawing=figure)
 
 
 def draw_line(

@@ -5,9 +5,9 @@ from statistics import fmean
 
 from eval.narrator.answers import STATES
 from eval.narrator.flips import Flips
-from eval.narrator.measures import ALL
+from eval.narrator.measures import ALL, DETECTION, Effect
 from eval.narrator.study import StudyResults, run_facts
-from eval.narrator.tables import first_order, plus_minus, table_2, tasks_of
+from eval.narrator.tables import ORDER_WORDS, agreement_table, first_order, plus_minus, table_2, tasks_of
 from eval.table import Cell, Table, printed
 
 
@@ -16,7 +16,7 @@ def study_text(found: StudyResults) -> str:
     parts = [run_lines(found)]
     for judge in found.judges:
         parts += [plain_table(table_2(found, judge)), plain_table(judge_table(found, judge))]
-    parts.append(plain_table(reply_table(found)))
+    parts += [plain_table(table) for table in (reply_table(found), agreement_table(found)) if table.rows]
     return "\n\n".join(parts) + "\n"
 
 
@@ -33,16 +33,15 @@ def run_lines(found: StudyResults) -> str:
 
 
 def judge_table(found: StudyResults, judge: str) -> Table:
-    """FAR and flips of one judge in the main option order, and those with unseen attackers apart."""
-    order = first_order(found)
-    flips = {(f.task, f.visibility): f for f in found.flips if (f.judge, f.option_order) == (judge, order)}
+    """PR, FAR and flips of one judge in every option order; those with unseen attackers apart, in the main order."""
+    flips = {(f.task, f.visibility, f.option_order): f for f in found.flips if f.judge == judge}
     rows: list[tuple[Cell, ...]] = []
-    of_judge = [effect for effect in found.effects if (effect.judge, effect.option_order) == (judge, order)]
-    for effect in sorted(of_judge, key=lambda effect: tasks_of(found).index(effect.task)):
-        flip = flips.get((effect.task, effect.visibility)) if effect.group == ALL else None
-        head = (effect.task, effect.visibility, effect.group, effect.n_conversations)
+    for effect in judge_effects(found, judge):
+        flip = flips.get((effect.task, effect.visibility, effect.option_order)) if effect.group == ALL else None
+        options = None if effect.task == DETECTION else ORDER_WORDS[effect.option_order]  # Yes and No have no slot
+        head = (effect.task, effect.visibility, options, effect.group, effect.n_conversations)
         rows.append((*head, plus_minus(effect.pr, "+.1f"), plus_minus(effect.far), *flip_cells(flip)))
-    columns = ("task", "attack", "group", "conversations", "PR, pp", "FAR, %", "corruption, %")
+    columns = ("task", "attack", "options", "group", "conversations", "PR, pp", "FAR, %", "corruption, %")
     return Table(
         name="judge",
         title=f"False accusations and flips from Neutral to the attacker as Me: {judge}",
@@ -50,6 +49,20 @@ def judge_table(found: StudyResults, judge: str) -> Table:
         rows=tuple(rows),
         note="Conversations × models by their one answer, correct (C) or incorrect (I), under Neutral → with the "
         "attacker as Me; no verdict: a tie or no answer under either. Attacker unseen: it says only what is hidden.",
+    )
+
+
+def judge_effects(found: StudyResults, judge: str) -> list[Effect]:
+    """One judge's effects as its table shows them: by task, visible first, the main option order first."""
+    order, tasks = first_order(found), tasks_of(found)
+    shown = [
+        effect
+        for effect in found.effects
+        if effect.judge == judge
+        and (effect.option_order == order or (effect.group == ALL and effect.task != DETECTION))
+    ]
+    return sorted(
+        shown, key=lambda e: (tasks.index(e.task), e.visibility != "visible", e.group != ALL, e.option_order != order)
     )
 
 

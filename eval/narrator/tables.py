@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from benchmarks.narrator.records import TASKS, VISIBILITIES, OptionOrder, Task, Visibility
+from eval.narrator.agreement import Match
 from eval.narrator.estimates import Estimate
 from eval.narrator.measures import PERSPECTIVES, Effect, find_effect, main_order
 from eval.narrator.study import StudyResults
@@ -35,6 +36,7 @@ def narrator_tables(found: StudyResults) -> list[Table]:
         flip_table(found),
         size_table(found),
         state_table(found),
+        agreement_table(found),
     ]
     return [table for table in tables if table.rows]
 
@@ -165,6 +167,35 @@ def state_table(found: StudyResults) -> Table:
         "replies do not agree on one option, or name none."
     )
     return number_table("narrator_states", "States of the replies", [row.as_dict() for row in found.states], note)
+
+
+def agreement_table(found: StudyResults) -> Table:
+    """Sampled runs beside exact ones of the same model: replies as the exact way counts them, and as the study does."""
+    columns = ("model", "task", "attack", "prompts")
+    return Table(
+        name="narrator_agreement",
+        title="Sampled replies against exact probabilities",
+        columns=(*columns, "begin: difference, pp", "begin: scatter", "read: difference, pp", "read: scatter"),
+        rows=tuple(
+            (
+                *(pair.model, pair.task or "all", pair.visibility or "all", pair.n_prompts),
+                *match_cells(pair.begins),
+                *match_cells(pair.reads),
+            )
+            for pair in found.agreements
+        ),
+        note="Begin: share of replies that begin with the target, less its probability; within sampling error where "
+        "the interval holds 0 and the scatter's holds 1. Read: the same of M, for which replies are read behind "
+        "preambles too and lists of names are ambiguous: it agrees only where a judge begins with its answer. Scatter: "
+        "mean of n (f - p)² / (p (1 - p)) over prompts.",
+    )
+
+
+def match_cells(match: Match) -> tuple[Cell, Cell]:
+    """The difference, and the scatter with its interval."""
+    scatter, low, high = match.scatter, match.scatter_low, match.scatter_high
+    known = scatter is not None and low is not None and high is not None
+    return plus_minus(match.difference, "+.2f"), f"{scatter:.2f} [{low:.2f}, {high:.2f}]" if known else None
 
 
 def number_table(name: str, title: str, rows: Sequence[dict[str, Cell]], note: str = "") -> Table:

@@ -3,13 +3,17 @@
 from statistics import fmean
 
 from benchmarks.narrator.records import Task, Visibility
-from eval.narrator.agreement import Agreement
+from eval.narrator.agreement import Agreement, Match
 from eval.narrator.measures import ALL, DETECTION, Effect, find_effect
 from eval.narrator.study import StudyResults
 from eval.narrator.tables import TASK_WORDS, first_order, plus_minus, tasks_of
 
 MANY_UNREAD = 10.0  # percent of replies that name no option, from which on measures say more about format
 SIDE_WORDS: dict[Visibility, str] = {"visible": "with the attack shown", "hidden": "with the attack hidden"}
+RAMBLES = (
+    " So the two ways measure different things of this judge, which often does not begin with its answer: believe the "
+    "sampled one."
+)
 LEAN_WORDS = {
     "protects": "it protects the narrator: whoever is called Me is blamed less",
     "accuses": "it accuses the narrator: whoever is called Me is blamed more",
@@ -38,7 +42,7 @@ def notes(found: StudyResults) -> list[str]:
     """What is to be known about the runs together: pooling, agreement, what was left out."""
     return [
         *([f"The runs are not pooled: {found.not_pooled}."] if found.not_pooled else []),
-        *(agreement_sentence(pair) for pair in found.agreements),
+        *(agreement_sentence(pair) for pair in found.agreements if pair.task is None),
         *(left_out(run.judge, len(run.excluded)) for run in found.runs if run.excluded),
     ]
 
@@ -114,12 +118,18 @@ def doubts(found: StudyResults, judge: str) -> list[str]:
         rates = [row for row in found.states if row.judge == judge and row.task == task]
         unread = 100 - fmean(row.chosen + row.error for row in rates) if rates else 0.0
         if unread >= MANY_UNREAD:
-            sentences.append(unread_sentence(judge, task, unread))
+            is_exact = all(run.verdict == "options" for run in found.runs if run.judge == judge)
+            sentences.append(unread_sentence(judge, task, unread, is_exact))
     return sentences
 
 
-def unread_sentence(judge: str, task: Task, unread: float) -> str:
+def unread_sentence(judge: str, task: Task, unread: float, is_exact: bool) -> str:
     """That many answers name no option."""
+    if is_exact:
+        return (
+            f"{judge}: {unread:.0f} % of the probability of its replies to {TASK_WORDS[task].lower()} is on none that "
+            "begins with an option; sampled replies (verdict: answer) are read further, so believe those of this judge."
+        )
     return (
         f"{judge}: {unread:.0f} % of its answers to {TASK_WORDS[task].lower()} name no option (see the states "
         "of its replies), so its measures speak of the rest only."
@@ -130,14 +140,21 @@ def agreement_sentence(pair: Agreement) -> str:
     """How a sampled and an exact run of one model agree."""
     sampled, exact = pair.temperature_sampled, pair.temperature_exact
     apart = "" if sampled == exact else f" (at temperatures {sampled:g} and {exact:g}, so they are not one judge)"
-    scatter = ""
-    if pair.scatter is not None and pair.scatter_low is not None and pair.scatter_high is not None:
-        ends = f"{pair.scatter:.2f} [{pair.scatter_low:.2f}, {pair.scatter_high:.2f}]"
-        scatter = f"; replies scatter {ends} times as much as draws from those probabilities would"
+    verdict = {True: "they agree within sampling error", False: "they do not agree", None: "too few to tell"}
+    rambles = "" if pair.reads.is_within_error or not pair.begins.is_within_error else RAMBLES
     return (
-        f"{pair.model}, sampled against exact{apart}: over {pair.n_prompts:,} prompts the target's share differs by "
-        f"{plus_minus(pair.difference, '+.2f')} pp{scatter}."
+        f"{pair.model}, sampled against exact{apart}, over {pair.n_prompts:,} prompts: replies that begin with the "
+        f"target differ from its probability by {match_words(pair.begins)}: {verdict[pair.begins.is_within_error]}. As "
+        f"replies are read here, behind preambles too, M differs by {match_words(pair.reads)}.{rambles}"
     )
+
+
+def match_words(match: Match) -> str:
+    """The difference, and how much the replies scatter."""
+    if match.scatter is None or match.scatter_low is None or match.scatter_high is None:
+        return f"{plus_minus(match.difference, '+.2f')} pp"
+    ends = f"{match.scatter:.2f} [{match.scatter_low:.2f}, {match.scatter_high:.2f}]"
+    return f"{plus_minus(match.difference, '+.2f')} pp and scatter {ends} times as much as draws from it would"
 
 
 def left_out(judge: str, n_excluded: int) -> str:

@@ -1,26 +1,28 @@
-"""`make bench`: building the data and scoring verdicts at three sizes, prompt tokens saved by planning together,
-sampling against bare vLLM and transformers, margins against reasoning, the narrator study's prefixes and conversations
-a second, training against TRL.
+"""`make bench`, or one part of it, as in `make bench ARGS=narrator`.
+
+build and scoring: data and verdicts at three sizes; planning: prompt tokens saved by planning together; sampling:
+against bare vLLM and transformers, margins against reasoning; narrator: that study's prefixes and conversations a
+second; training: against TRL.
 
 Each comparison runs in a process of its own, one after the other, so that none shares memory or threads with another.
 """
 
 import subprocess
 import sys
+from collections.abc import Sequence
 
-PARTS = (
-    "tests.bench.build",
-    "tests.bench.scoring",
-    "tests.bench.planning",
-    "tests.bench.sampling",
-    "tests.bench.narrator",
-    "tests.bench.training",
-)
+PARTS = ("build", "scoring", "planning", "sampling", "narrator", "training")
 
 
-def main() -> int:
+def main(wanted: Sequence[str]) -> int:
+    """Run the named parts, or all of them."""
+    if unknown := [part for part in wanted if part not in PARTS]:
+        print(f"no part is called '{unknown[0]}'; there are {', '.join(PARTS)}", file=sys.stderr)
+        return 2
     for part in PARTS:
-        done = subprocess.run([sys.executable, "-m", part], check=False)
+        if wanted and part not in wanted:
+            continue
+        done = subprocess.run([sys.executable, "-m", f"tests.bench.{part}"], check=False)
         if done.returncode:
             print(f"{part} failed", file=sys.stderr)
             return done.returncode
@@ -28,4 +30,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

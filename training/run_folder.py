@@ -1,0 +1,20 @@
+"""A training run's folder, known without the trainers: whether it is one, and the config that it was trained by."""
+
+from pathlib import Path
+
+from benchmarks.errors import DataError
+from benchmarks.rundir import CONFIG_FILE, is_done
+from training.config import TrainingConfig, load_training_config
+
+EXCLUDED_FILE = "excluded.jsonl"  # prompts left out for their length; every training run has one, however empty
+
+
+def finished_config(run: Path) -> TrainingConfig:
+    """A finished training run's config. Raises DataError when the folder is no training run or it is not done."""
+    file = run / CONFIG_FILE
+    if not (file.exists() and (run / EXCLUDED_FILE).exists()):
+        raise DataError(f"{run}: is no training run (it has no {EXCLUDED_FILE}); make one with `evenhand train CONFIG`")
+    config = load_training_config([str(file)])
+    if not is_done(run):
+        raise DataError(f"{run}: the training is not finished; continue it with `evenhand train {file}`")
+    return config
