@@ -10,6 +10,7 @@ from benchmarks.errors import EvenhandError
 
 VERBS: dict[str, tuple[str, str, str]] = {
     "show": ("benchmarks.show", "main", "print the exact prompt a model would get for an item and condition"),
+    "keys": ("benchmarks.keys", "main", "every key of a config: its default, what it may be, what it does"),
     "build": ("benchmarks.build", "main", "write a dataset's items to a folder"),
     "fetch": ("benchmarks.fetch", "main", "bring a config's models to the cache, for nodes without internet"),
     "sample": ("inference.__main__", "main", "ask a model every prompt of a config; continues what was cut off"),

@@ -3,7 +3,7 @@
 The first part runs no model: the requests of configs/narrator/pocket*.yaml, with the embedded model's tokenizer, go
 through a made cache of whole blocks with vLLM's rules (the last token of a request is always computed, the blocks
 used longest ago go first). Best possible is a trie over token blocks: every block that an earlier request had.
-The second part asks vLLM, and prints beside the time what vLLM says that its cache served.
+The second part asks vLLM, and prints beside the time of the exact way what vLLM says that its cache served.
 """
 
 import random
@@ -127,9 +127,8 @@ def timed() -> None:
     ordered, unordered = in_prefix_order(prompts), shuffled(prompts)
     with open_engine(sampled) as engine:
         list(engine.generate(ordered[:8]))  # warm-up
-        best = n_shareable(requests(ordered, sampled), BLOCKS[-1])
         for words, order in (("as planned", ordered), ("unordered", unordered)):
-            timed_order(engine, order, f"{words}, {sampled.sampling.n} samples a request", best)
+            timed_order(engine, order, f"{words}, {sampled.sampling.n} samples a request")
         one_by_one(engine, ordered, sampled)
     with open_engine(exact) as engine:
         list(engine.generate(ordered[:8]))
@@ -138,8 +137,11 @@ def timed() -> None:
             timed_order(engine, order, f"exact, {words}", best)
 
 
-def timed_order(engine: Any, prompts: Sequence[Prompt], words: str, best: int) -> None:
-    """Ask these prompts of an engine with an empty cache. best: the tokens that a cache could serve."""
+def timed_order(engine: Any, prompts: Sequence[Prompt], words: str, best: int | None = None) -> None:
+    """Ask these prompts of an engine with an empty cache.
+
+    best: the tokens that a cache could serve; None where a request has several samples, of which vLLM tells one's.
+    """
     served: list[int] = []
     step = engine.llm.llm_engine.step
 
@@ -154,7 +156,7 @@ def timed_order(engine: Any, prompts: Sequence[Prompt], words: str, best: int) -
     list(engine.generate(prompts))
     seconds = time.perf_counter() - started
     engine.llm.llm_engine.step = step
-    told(f"{words}, {sum(served) / best:.3f} of the best shared", seconds)
+    told(f"{words}, {sum(served) / best:.3f} of the best shared" if best else words, seconds)
 
 
 def one_by_one(engine: Any, prompts: Sequence[Prompt], config: InferenceConfig) -> None:
