@@ -21,6 +21,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from benchmarks.config import models_in
+from benchmarks.errors import ConfigError
 
 WIDTH = 118
 LIMITS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
@@ -29,7 +30,8 @@ LIMITS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
 def main(argv: Sequence[str]) -> None:
     """Print every key of a sampling config, or of a training config of some method: default, choices, meaning.
 
-    It is YAML. A key without a value is required; a section that is off unless it is asked for is commented out.
+    It is YAML. What is required has no value; a section that is off unless asked for is commented out, to be written in
+    place of [] or null. Of `benchmarks` and `narrator` a config has one.
     """
     methods = importlib.import_module("training.config").METHODS
     parser = argparse.ArgumentParser(
@@ -60,14 +62,12 @@ def section_lines(schema: type[BaseModel], values: BaseModel | None, indent: str
     ):
         default = getattr(values, name) if values else field.get_default(call_default_factory=True)
         value = "" if field.is_required() or isinstance(default, BaseModel) else f" {written(default)}"
-        words = words_in(field.annotation)
-        if field.is_required() and len(words) == 1:
+        words, sections = words_in(field.annotation), models_in(field.annotation)
+        if len(words) == 1:  # a section's `kind`, a run's `method`
             value, words = f" {words[0]}", []
-        said = ["required"] if field.is_required() and not value else []
-        said += filter(None, [" | ".join(words), comments(schema).get(name), limits(field)])
-        sections = models_in(field.annotation)
-        if sections and not comments(schema).get(name):
-            said.append(("a list. " if is_list(field) else "") + about(sections[0]))
+        told = comments(schema).get(name) or (about(sections[0]) if sections else "")
+        needed = "required" if field.is_required() and not value else ""
+        said = filter(None, (needed, " | ".join(words), limits(field), told))
         lines += key_line(f"{indent}{name}:{value}", "; ".join(said), indent)
         for inner in sections:
             lines += inner_lines(field, inner, default, indent + "  ")
@@ -79,8 +79,9 @@ def inner_lines(field: FieldInfo, inner: type[BaseModel], default: Any, indent: 
     if isinstance(default, inner):
         return section_lines(inner, default, indent)
     if is_list(field):
-        first, *others = section_lines(inner, None, f"{indent}  ")
-        lines = [f"{indent}- {first.lstrip()}", *others]
+        lines = section_lines(inner, None, f"{indent}  ")
+        first = next(i for i, line in enumerate(lines) if not line.lstrip().startswith("#"))
+        lines[first] = f"{indent}- {lines[first].lstrip()}"
     else:
         lines = section_lines(inner, None, indent)
     if field.is_required():
@@ -135,11 +136,21 @@ def about(schema: type[BaseModel]) -> str:
 
 @cache
 def comments(schema: type[BaseModel]) -> dict[str, str]:
-    """Key → the comment above it and behind it, in the source of the section and of those that it inherits from."""
+    """Key → the comment above it and behind it, in the source of the section and of those that it inherits from.
+
+    Raises ConfigError where only compiled files are installed.
+    """
     found: dict[str, str] = {}
     for owner in reversed(schema.__mro__):
         if issubclass(owner, BaseModel) and owner is not BaseModel:
-            found |= comments_in(textwrap.dedent(inspect.getsource(owner)))
+            try:
+                source = textwrap.dedent(inspect.getsource(owner))
+            except OSError:
+                raise ConfigError(
+                    f"{owner.__module__}: its source is not installed, and what keys mean is read there; install "
+                    "Evenhand with its .py files"
+                ) from None
+            found |= {name: comment for name, comment in comments_in(source).items() if comment or name not in found}
     return found
 
 
@@ -155,6 +166,6 @@ def comments_in(source: str) -> dict[str, str]:
             first = node.lineno
             while first - 1 in at and at[first - 1].line.lstrip().startswith("#"):
                 first -= 1
-            numbers = [*range(first, node.lineno), node.end_lineno or node.lineno]
-            found[node.target.id] = " ".join(at[number].string.lstrip("# ") for number in numbers if number in at)
+            lines = range(first, (node.end_lineno or node.lineno) + 1)
+            found[node.target.id] = " ".join(at[line].string.lstrip("# ") for line in lines if line in at)
     return found

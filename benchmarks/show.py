@@ -45,8 +45,8 @@ def main(argv: Sequence[str]) -> None:
     parser.add_argument("--format", choices=("chat", "raw"), default="chat")
     words, others = parser.parse_known_args(argv)
     if others:
-        of_narrator = others[0].partition("=")[0] in ("--task", "--narrator", "--visibility", "--conversation")
-        hint = f"; it is for conversations, such as `evenhand show {pocket.DATASET}`" if of_narrator else ""
+        of_narrator = any(word.partition("=")[0] in narrator_show.OPTIONS for word in others)
+        hint = f"; conversations are shown by, for example, `evenhand show {pocket.DATASET}`" if of_narrator else ""
         parser.error(f"unrecognized arguments: {' '.join(others)}{hint}")
     spec = DatasetSpec(dataset=words.dataset, split=words.split, root=words.root)
     item = find(load_items([spec]), words.item)

@@ -27,8 +27,8 @@ from benchmarks.unified.splits import published_ids
 class DatasetSpec(Closed):
     """One dataset as a config names it."""
 
-    dataset: str
-    split: str = "test"
+    dataset: str  # truthfulqa and the others (`evenhand show --help`); unified: all of them; pocket: our own
+    split: str = "test"  # test or train
     root: Path | None = None  # what `evenhand build unified` made, or the authors' release; null for `pocket`
     n_items: int | None = Field(default=None, ge=1)  # the first n, in the split's own order; null is all
     # Draw the n at random instead: a split's own order goes stratum by stratum, so its first 20 may be of one kind.

@@ -58,10 +58,11 @@ class PromptConfig(Closed):
     """Which prompts are made of the items: arms × conditions in the main wording, and the variants beside it."""
 
     template: str = "published"  # published, paper, published-dpo, matched, v1, v2, v3
-    arms: tuple[Arm, ...] = Field(default=("none",), min_length=1)
-    conditions: tuple[Condition, ...] = Field(default=ALL_CONDITIONS, min_length=1)
+    arms: tuple[Arm, ...] = Field(default=("none",), min_length=1)  # prompt mitigations; none is without one
+    conditions: tuple[Condition, ...] = Field(default=ALL_CONDITIONS, min_length=1)  # c1: a statement, c2: a turn
     speakers: tuple[str, str] | None = None  # labels of speaker 1 and 2; null takes the dataset's own
     roles: Roles = "2->1"  # r/AIO: who judges whom
+    # Which of the two answers the prompt names first.
     answer_order: AnswerOrder = Field(default="yes_first", exclude_if=lambda order: order == "yes_first")
     variants: tuple[Variant, ...] = Field(default=(), exclude_if=lambda variants: not variants)
 
@@ -69,9 +70,9 @@ class PromptConfig(Closed):
 class SamplingConfig(Closed):
     """How answers are drawn. Greedy, 300 tokens, as DialDefer was run (appendix C.1)."""
 
-    temperature: float = Field(default=0.0, ge=0)
-    top_p: float = Field(default=1.0, gt=0, le=1)
-    max_tokens: int = Field(default=300, ge=1)
+    temperature: float = Field(default=0.0, ge=0)  # 0 is greedy
+    top_p: float = Field(default=1.0, gt=0, le=1)  # nucleus sampling; 1 leaves nothing out
+    max_tokens: int = Field(default=300, ge=1)  # of a reply; longer ones are cut
     n: int = Field(default=1, ge=1)  # samples per prompt
     seed: int = 0  # of the engine
     structured: Literal["none", "json"] = "none"  # json: grammar-constrained to the two keys
@@ -89,9 +90,9 @@ class VllmConfig(Closed):
     """Offline vLLM; the same code on CPU and CUDA."""
 
     kind: Literal["vllm"] = "vllm"
-    dtype: Literal["auto", "bfloat16", "float16", "float32"] = "bfloat16"
-    tensor_parallel_size: int = Field(default=1, ge=1)
-    gpu_memory_utilization: float = Field(default=0.9, gt=0, le=1)
+    dtype: Literal["auto", "bfloat16", "float16", "float32"] = "bfloat16"  # of weights and computation
+    tensor_parallel_size: int = Field(default=1, ge=1)  # GPUs that share the model
+    gpu_memory_utilization: float = Field(default=0.9, gt=0, le=1)  # share of the GPU that vLLM takes
     max_model_len: int | None = None  # null takes the model's own context window
     max_num_seqs: int | None = None  # null takes vLLM's
     enforce_eager: bool = False  # true starts faster and runs a little slower
@@ -105,10 +106,10 @@ class OpenAIConfig(Closed):
     kind: Literal["openai"]
     base_url: str  # e.g. http://127.0.0.1:8000/v1
     api_key_env: str = "OPENAI_API_KEY"  # the variable that holds the key; the key itself never enters a config
-    concurrency: int = Field(default=32, ge=1)
-    timeout_s: float = Field(default=120.0, gt=0)
-    max_retries: int = Field(default=6, ge=0)
-    json_mode: Literal["none", "json_object", "json_schema"] = "none"
+    concurrency: int = Field(default=32, ge=1)  # requests at a time
+    timeout_s: float = Field(default=120.0, gt=0)  # of one request
+    max_retries: int = Field(default=6, ge=0)  # after 429, 5xx and timeouts, with back-off
+    json_mode: Literal["none", "json_object", "json_schema"] = "none"  # response_format of the requests
     send_seed: bool = False  # a per-request seed with temperature > 0 kills vLLM's CPU server
     extra_body: dict[str, Any] = {}  # merged over the request; a key set to null removes that field
 
@@ -117,14 +118,14 @@ class TransformersConfig(Closed):
     """Plain transformers: slow, simple, what the others are checked against."""
 
     kind: Literal["transformers"]
-    dtype: Literal["bfloat16", "float16", "float32"] = "float32"
-    batch_size: int = Field(default=16, ge=1)
+    dtype: Literal["bfloat16", "float16", "float32"] = "float32"  # of weights and computation
+    batch_size: int = Field(default=16, ge=1)  # prompts at a time
 
 
 class RunConfig(Closed):
     """Where results go. Changes no number, so it is no part of a run's digest."""
 
-    root: Path = Path("runs")
+    root: Path = Path("runs")  # folder of the run directories
     shard_size: int = Field(default=256, ge=1)  # prompts between two writes
 
 
@@ -141,12 +142,13 @@ FREE_OF_EFFECT = {
 class InferenceConfig(Closed):
     """A sampling run: of DialDefer's `benchmarks` under `prompts`, or of another study's section."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9._-]+$")
+    name: str = Field(pattern=r"^[A-Za-z0-9._-]+$")  # of the run directory, before the digest: letters, digits, ._-
     model: ModelConfig
+    # The datasets asked, a list. A run has these or the section of another study, such as `narrator`.
     benchmarks: tuple[DatasetSpec, ...] = Field(default=(), exclude_if=lambda specs: not specs)
-    prompts: PromptConfig = PromptConfig()
-    narrator: NarratorSpec | None = Field(default=None, exclude_if=is_none)
-    format: Literal["chat", "raw"] = "chat"
+    prompts: PromptConfig = PromptConfig()  # which prompts are made of the items; only beside `benchmarks`
+    narrator: NarratorSpec | None = Field(default=None, exclude_if=is_none)  # that study, in place of `benchmarks`
+    format: Literal["chat", "raw"] = "chat"  # raw: bare text without a chat template
     verdict: Literal["reason", "margin", "options", "answer"] = "reason"  # the last two are for other studies
     sampling: SamplingConfig = SamplingConfig()
     engine: VllmConfig | OpenAIConfig | TransformersConfig = Field(default=VllmConfig(), discriminator="kind")

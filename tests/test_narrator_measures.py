@@ -5,14 +5,12 @@ from statistics import fmean
 
 import pytest
 
-from eval.narrator.beginnings import begun_with
 from eval.narrator.changes import effect_changes
 from eval.narrator.definitions import Definitions
 from eval.narrator.judged import NarratorRun, load_narrator_runs
 from eval.narrator.measures import ALL, MEASURES, SEEN, UNSEEN, Effect, effects, effects_by_size, find_effect
 from eval.narrator.plots import size_plot
 from eval.narrator.study import POOLED, study
-from eval.narrator.tables import narrator_tables
 from eval.narrator.words import headline
 from tests.narrator_runs import (
     Judge,
@@ -180,12 +178,6 @@ def test_the_headline_says_what_a_judge_does(runs, name, says):
     assert len(sentences) == 1 + (says == "no better than chance")
 
 
-def test_a_sampled_run_is_not_compared_unsaid_with_an_exact_one_at_another_temperature(runs):
-    colder = NarratorRun(**{f: getattr(runs["fair", "exact"], f) for f in NarratorRun.__slots__} | {"temperature": 0.0})
-    assert "not one judge" in headline(study([runs["fair", "sampled"], colder]))[-1]
-    assert "not one judge" not in headline(study([runs["fair", "sampled"], runs["fair", "exact"]]))[-1]
-
-
 def test_unseen_attackers_are_also_reported_apart(tmp_path):
     path = make_narrator_run(tmp_path, fair, made_conversations({3: 12}, unseen=5), is_exact=True, tasks=("blame",))
     run = load_narrator_runs([path])[0]
@@ -225,62 +217,3 @@ def test_pooling_is_refused_with_a_reason(runs):
     assert "twice" in study([runs["fair", "sampled"], runs["fair", "exact"]]).not_pooled
     assert "exactly" in study([runs["fair", "sampled"], runs["lots", "exact"]]).not_pooled
     assert study([runs["fair", "sampled"], runs["lots", "sampled"]]).not_pooled == ""
-
-
-def test_sampled_answers_agree_with_the_exact_ones_of_their_judge_and_not_with_anothers(runs):
-    same = study([runs["protector", "sampled"], runs["protector", "exact"]]).agreements[0]
-    assert same.task is None
-    for match in (same.begins, same.reads):
-        assert not match.difference.excludes(0)
-        assert match.scatter_low < 1 < match.scatter_high
-        assert match.is_within_error
-    other = NarratorRun(
-        **{f: getattr(runs["fair", "exact"], f) for f in NarratorRun.__slots__} | {"model": "protector"}
-    )
-    wrong = study([runs["protector", "sampled"], other]).agreements[0]
-    assert wrong.reads.scatter_low > 1.5
-    assert wrong.begins.is_within_error is False
-
-
-def test_a_judge_that_answers_otherwise_behind_a_preamble_agrees_only_in_what_replies_begin_with(tmp_path):
-    def judge(prompt):
-        at_once, later = fair(prompt, 0.5), fair(prompt, 0.9)
-        return {option: p / 2 for option, p in at_once.items()} | {
-            f"The answer is: {option}.": p / 2 for option, p in later.items()
-        }
-
-    conversations = made_conversations({3: 60})
-    paths = [
-        make_narrator_run(tmp_path, judge, conversations, name=way, is_exact=way == "exact", **BLAME)
-        for way in ("sampled", "exact")
-    ]
-    found = study(load_narrator_runs(paths))
-    whole, *parts = found.agreements
-    assert whole.begins.is_within_error
-    assert whole.reads.is_within_error is False
-    assert whole.reads.difference.value == pytest.approx(20, abs=4)
-    assert [(part.task, part.visibility) for part in parts] == [("blame", "visible")]
-    assert sum(part.n_prompts for part in parts) == whole.n_prompts
-    (table,) = [table for table in narrator_tables(found) if table.name == "narrator_agreement"]
-    assert [row[3] for row in table.rows] == [whole.n_prompts, *(part.n_prompts for part in parts)]
-    sentence = headline(found)[-1]
-    assert "they agree within sampling error" in sentence
-    assert "believe the sampled one" in sentence
-
-
-@pytest.mark.parametrize(
-    ("text", "option"),
-    [
-        ("Ann", "Ann"),
-        ("Ann. She began it.", "Ann"),
-        ("Anna", "Anna"),
-        ("Annabel", None),
-        (" Ann", "Ann"),  # bare text goes on behind a blank
-        ("ann", None),
-        ("The answer is: Ann.", None),
-        ("Ann, Anna", "Ann"),
-        ("", None),
-    ],
-)
-def test_what_a_reply_begins_with(text, option):
-    assert begun_with(text, ("Ann", "Anna", "Me")) == option

@@ -33,12 +33,14 @@ class TrainingConfig(Closed):
     prefers_one_of_two: ClassVar[bool] = False  # whether the loss is of one answer over the other
     has_labels: ClassVar[bool] = True  # whether the loss knows which answer is right
 
-    name: str = Field(pattern=r"^[A-Za-z0-9._-]+$")
+    name: str = Field(pattern=r"^[A-Za-z0-9._-]+$")  # of the run directory, before the digest: letters, digits, ._-
     # verdict is ours: one forward pass, answer positions only, the same mathematics. trl is TRL's own SFTTrainer and
     # DPOTrainer as they come, to check ours against and to time it by.
     trainer: Literal["verdict", "trl"] = "verdict"
     model: ModelConfig
+    # The datasets trained on, a list. A run has these or `narrator`.
     benchmarks: tuple[DatasetSpec, ...] = Field(default=(), exclude_if=lambda specs: not specs)
+    # Conversations of the narrator study, in place of `benchmarks`.
     narrator: NarratorSpec | None = Field(default=None, exclude_if=lambda section: section is None)
     examples: ExamplesConfig = ExamplesConfig()
     consistency: ConsistencyConfig | None = None
@@ -173,7 +175,7 @@ class ReferencedRun(TrainingConfig):
 
     prefers_one_of_two: ClassVar[bool] = True
 
-    beta: float = Field(default=0.1, gt=0)
+    beta: float = Field(default=0.1, gt=0)  # how closely the base is kept to
     # One pass of the reference model over the data before training, instead of one in every step of every epoch.
     precompute_reference: bool = True
 
@@ -205,12 +207,14 @@ class SimPORun(TrainingConfig):
 
     method: Literal["simpo"]
     trainer: Literal["verdict"] = "verdict"
-    beta: float = Field(default=2.0, gt=0)
+    beta: float = Field(default=2.0, gt=0)  # scales the difference of log-probabilities
     gamma: float = Field(default=1.0, ge=0)  # the margin, in units of beta x log-probability
 
 
 class OwnC1Run(TrainingConfig):
-    """Label-free consistency (ours): every verdict of an item is drawn to the base model's own verdict in C1."""
+    """Label-free consistency (ours): every verdict of an item is drawn to the base model's own verdict in C1. Compares
+    prompts with each other: set examples.conditions to c1_and_c2 and optimiser.order to whole_items.
+    """
 
     has_labels: ClassVar[bool] = False
 

@@ -23,7 +23,7 @@ NOT_OF_NARRATOR = ("template", "conditions", "speakers")  # keys of ExamplesConf
 class ExamplesConfig(Closed):
     """Which examples are made of the items: one for each item and condition. Of conversations: one for each prompt."""
 
-    template: str = "matched"  # must have a one-token form
+    template: str = "matched"  # with a one-token form; it, conditions and speakers only beside `benchmarks`
     conditions: Literal["c2_only", "c1_and_c2"] = "c2_only"  # c2_only is the paper's (K.2)
     format: Literal["chat", "raw"] = "chat"  # raw is the published way: bare text without a chat template
     speakers: tuple[str, str] | None = None  # labels of speaker 1 and 2; null takes the dataset's own
@@ -43,10 +43,10 @@ class ExamplesConfig(Closed):
 class LoraSettings(Closed):
     """The adapter (Tables 34 and 36)."""
 
-    r: int = Field(default=64, ge=1)
-    alpha: int = Field(default=16, ge=1)
-    dropout: float = Field(default=0.05, ge=0, lt=1)
-    target_modules: tuple[str, ...] = PROJECTIONS
+    r: int = Field(default=64, ge=1)  # rank
+    alpha: int = Field(default=16, ge=1)  # the update is scaled by alpha / r
+    dropout: float = Field(default=0.05, ge=0, lt=1)  # of the adapter's input
+    target_modules: tuple[str, ...] = PROJECTIONS  # the linear layers that get an adapter
     # TRL casts the adapters of a quantised model to bf16, where an update of 1e-4 of a weight is rounded away.
     dtype: Literal["float32", "bfloat16"] = "float32"
 
@@ -56,7 +56,7 @@ class QuantisationConfig(Closed):
 
     kind: Literal["nf4", "none"] = "nf4"  # none keeps it in bf16: plain LoRA
     double_quant: bool = True  # quantise the block scales too
-    compute_dtype: Literal["bfloat16", "float16", "float32"] = "bfloat16"
+    compute_dtype: Literal["bfloat16", "float16", "float32"] = "bfloat16"  # of the products with the frozen weights
     # How the quantised weights lie in memory while training. `dequantised` computes their values once, instead of in
     # every forward and backward pass: the same numbers, faster, at the memory of an unquantised model.
     hold: Literal["nf4", "dequantised"] = "nf4"
@@ -65,29 +65,29 @@ class QuantisationConfig(Closed):
 class OptimiserConfig(Closed):
     """The optimiser and the order of the examples."""
 
-    learning_rate: float = Field(gt=0)
-    schedule: Literal["cosine", "linear", "constant", "constant_with_warmup"] = "cosine"
+    learning_rate: float = Field(gt=0)  # the highest, after the warm-up
+    schedule: Literal["cosine", "linear", "constant", "constant_with_warmup"] = "cosine"  # of the learning rate
     warmup_ratio: float = Field(default=0.03, ge=0, lt=1)  # of all optimiser steps
-    weight_decay: float = Field(default=0.01, ge=0)
-    max_grad_norm: float = Field(default=1.0, gt=0)
+    weight_decay: float = Field(default=0.01, ge=0)  # AdamW's
+    max_grad_norm: float = Field(default=1.0, gt=0)  # longer gradients are clipped
     # Prompts. Conversations have unequally many, so in a run on `narrator` it counts what `order` keeps together:
     # conversations, groups or (random) prompts. A step's loss is the mean over its prompts all the same.
     per_device_batch_size: int = Field(default=4, ge=1)
-    gradient_accumulation_steps: int = Field(default=4, ge=1)
+    gradient_accumulation_steps: int = Field(default=4, ge=1)  # micro-batches of an optimiser step
     n_processes: int = Field(default=1, ge=1)  # GPUs that train together; the three multiply to the effective batch
-    epochs: float = Field(default=1.0, gt=0)
+    epochs: float = Field(default=1.0, gt=0)  # passes over the data
     max_steps: int | None = Field(default=None, ge=1)  # optimiser steps; null goes by epochs
     # whole_items keeps an item's conditions together in a micro-batch, shuffled item by item: what two prompts share
     # cancels in the gradient, what tells true from false stays, and the tokens they begin with are computed once. In a
     # run on `narrator` an item is a conversation under all its conditions; whole_groups keeps only the prompts together
     # that should agree, one of each narrator: less memory, but what a conversation's groups share is computed anew.
     order: Literal["random", "whole_items", "whole_groups"] = "random"
-    mixed_precision: Literal["bf16", "fp16", "no"] = "bf16"
-    gradient_checkpointing: bool = True
+    mixed_precision: Literal["bf16", "fp16", "no"] = "bf16"  # of the trainer; no is float32
+    gradient_checkpointing: bool = True  # less memory, slower; changes no number
     # A micro-batch's prompts share a row, and what they begin with is computed once, while it has at most this many
     # tokens; 0: a row for each prompt. Changes no loss, but rows that share a token share what dropout does to it.
     row_tokens: int = Field(default=2048, ge=0)
-    seed: int = 0
+    seed: int = 0  # of the order of the examples, the adapter's start and dropout
 
 
 class ConsistencyConfig(Closed):
@@ -103,7 +103,7 @@ class DevConfig(Closed):
     every_steps: int = Field(ge=1)  # optimiser steps between two evaluations: sparse, they cost a forward pass each
     patience: int | None = Field(default=None, ge=1)  # stop after this many evaluations without a better one
     select: Literal["best", "last"] = "best"  # which adapter the run ends with
-    seed: int = 0
+    seed: int = 0  # of which items are set aside
 
 
 class GuardConfig(Closed):
@@ -119,8 +119,8 @@ class GuardConfig(Closed):
 class RunConfig(Closed):
     """Where results go and how often. Changes no number, so it is no part of a run's digest."""
 
-    root: Path = Path("runs")
+    root: Path = Path("runs")  # folder of the run directories
     save_steps: int = Field(default=200, ge=1)  # optimiser steps between two checkpoints to continue from
     keep_checkpoints: int = Field(default=2, ge=2)  # two, so that one is whole if the run is killed while it saves
-    logging_steps: int = Field(default=10, ge=1)
+    logging_steps: int = Field(default=10, ge=1)  # optimiser steps between two lines of metrics.jsonl
     report_to: tuple[str, ...] = ()  # trackers that transformers knows: wandb, tensorboard, mlflow, trackio, ...

@@ -19,7 +19,7 @@ from benchmarks.records import digest
 class CorpusSpec(Closed):
     """One corpus as a config names it."""
 
-    dataset: str  # a key of CORPORA
+    dataset: str  # cga-wiki, or our own pocket-conflicts
     split: Literal["test", "train", "all"] = "test"  # no page is in both
     root: Path | None = None  # what `evenhand build narrator` made; null for `pocket-conflicts`
     n_conversations: int | None = Field(default=None, ge=1)  # the first n, in the corpus's order; null is all

@@ -12,6 +12,7 @@ from benchmarks.narrator.prompts import narrator_prompts
 from benchmarks.narrator.records import OPTION_ORDERS, TASKS, VISIBILITIES, Conversation, NarratorFactors
 
 NOBODY, ATTACKER = "nobody", "attacker"
+OPTIONS = ("--conversation", "--task", "--narrator", "--visibility", "--option-order", "--seed")  # no dataset's
 
 
 def main(argv: Sequence[str]) -> None:

@@ -27,9 +27,9 @@ class NarratorSpec(Closed):
     verdicts: ClassVar[tuple[str, ...]] = ("options", "answer")
 
     corpus: CorpusSpec
-    tasks: tuple[Task, ...] = Field(default=TASKS, min_length=1)
-    visibilities: tuple[Visibility, ...] = Field(default=VISIBILITIES, min_length=1)
-    option_orders: tuple[OptionOrder, ...] = Field(default=OPTION_ORDERS, min_length=1)
+    tasks: tuple[Task, ...] = Field(default=TASKS, min_length=1)  # what is asked of a conversation
+    visibilities: tuple[Visibility, ...] = Field(default=VISIBILITIES, min_length=1)  # of the attack itself
+    option_orders: tuple[OptionOrder, ...] = Field(default=OPTION_ORDERS, min_length=1)  # where Me stands
     seed: int = 42  # of the one order of names that a conversation's options have
 
     @field_validator("tasks", "visibilities", "option_orders")

@@ -4,54 +4,62 @@ Two comparisons, for two questions. Replies that begin with the target, letter b
 of: these agree where engine, tokens and temperature are right, whatever the judge writes. The study's own reading also
 looks behind preambles, and calls lists of names ambiguous: it agrees as well where a judge answers with an option and
 nothing else, and where it does not, the two ways measure different things.
+
+The test has no interval to trust: replies are drawn from the probabilities, again and again, and compared with them as
+the real ones are. Differences are added up as squares over tasks and visibilities, so that they cannot cancel.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
-from statistics import fmean, stdev
+from itertools import groupby
 from typing import Any
 
-from benchmarks.narrator.records import TASKS, VISIBILITIES, Task, Visibility
+import numpy as np
+
+from benchmarks.narrator.records import Task, Visibility
 from eval.narrator.definitions import DEFAULT, Definitions
 from eval.narrator.estimates import Estimate, estimate, mean_of
 from eval.narrator.judged import Judgment, NarratorRun
+from eval.narrator.sameness import rendering_differences
+from eval.sameness import config_differences
 
-FEWEST_EXPECTED = 0.5  # n p (1-p) of a prompt whose scatter says something
+LEVEL = 0.05  # p below it: not within sampling error
+N_DRAWS, FEWEST_DRAWS, MOST_NUMBERS = 2000, 200, 20_000_000  # fewer for very many prompts
+SEED = 0
+OF_THE_WAY = ("verdict", "sampling.n", "sampling.max_tokens", "sampling.seed")  # differ between any two such runs
 
+Pair = tuple[Judgment, Judgment]  # sampled, exact
 Counted = Callable[[Judgment], tuple[float, float]]  # share of the replies that are the target, and of how many
+Row = tuple[str, int, int, float]  # task and visibility, replies, those that are the target, its probability
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
-    """Shares f of sampled replies against probabilities p, over prompts."""
+    """Shares f of n sampled replies against probabilities p, over the prompts that have both."""
 
+    n_prompts: int
     difference: Estimate  # mean of f - p, in percentage points; clusters are conversations
-    scatter: float | None  # mean of n (f - p)² / (p (1 - p)): 1 where replies scatter as draws from p do
-    scatter_low: float | None
-    scatter_high: float | None
-    n_scattered: int  # prompts that the scatter is over
+    scatter: float | None  # Σ (n f - n p)² / Σ n p (1 - p), of draws from p on average 1; None where all are 0 or 1
+    p: float | None  # how often draws from p differ as much or scatter as much; None without prompts
 
     @property
     def is_within_error(self) -> bool | None:
-        """Whether replies are as draws from the probabilities would be; None where that cannot be told."""
-        if self.difference.low is None or self.scatter_low is None or self.scatter_high is None:
-            return None
-        return not self.difference.excludes(0) and self.scatter_low <= 1 <= self.scatter_high
+        """Whether replies are as draws from the probabilities would be; None without prompts."""
+        return None if self.p is None else self.p >= LEVEL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
     """Two runs of one model over the prompts that both were asked, each distinct prompt once."""
 
-    model: str
+    sampled: str  # what tables call the two runs
+    exact: str
     task: Task | None  # None: all
     visibility: Visibility | None
-    temperature_sampled: float
-    temperature_exact: float
-    n_prompts: int
+    differs: tuple[str, ...]  # settings in which the runs differ and ought not to
     begins: Match  # replies that begin with the target
-    reads: Match  # replies that the study reads as the target: M sampled - M exact
+    reads: Match  # replies that the study reads as the target
 
     def as_dict(self) -> dict[str, Any]:
         """For narrator.json."""
@@ -60,60 +68,85 @@ class Agreement:
 
 def agreements(runs: Sequence[NarratorRun], d: Definitions = DEFAULT) -> list[Agreement]:
     """Every pair of a sampled and an exact run of one model: over all prompts, then by task and visibility."""
-    sampled = [run for run in runs if run.verdict == "answer"]
-    exact = [run for run in runs if run.verdict == "options"]
-    pairs = [(one, other) for one in sampled for other in exact if one.model == other.model]
     found = []
-    for one, other in pairs:
-        found.append(agreement(one, other, d))
-        parts = (agreement(one, other, d, task, side) for task in TASKS for side in VISIBILITIES)
-        found += [part for part in parts if part.n_prompts]
+    for sampled in (run for run in runs if run.verdict == "answer"):
+        for exact in (run for run in runs if run.verdict == "options" and is_same_model(run, sampled)):
+            pairs = shared(sampled, exact)
+            differs = other_differences(sampled, exact)
+            parts = [list(part) for _, part in groupby(pairs, key=part_of)]
+            for part in (pairs, *(parts if pairs else ())):
+                factors = part[0][0].factors if part is not pairs else None
+                found.append(
+                    Agreement(
+                        sampled=sampled.judge,
+                        exact=exact.judge,
+                        task=factors.task if factors else None,
+                        visibility=factors.visibility if factors else None,
+                        differs=differs,
+                        begins=match(part, lambda one: (one.begun_weight, one.n_replies)),
+                        reads=match(part, lambda one: (one.target_weight(d.denominator), one.n_counted(d.denominator))),
+                    )
+                )
     return found
 
 
-def agreement(
-    sampled: NarratorRun,
-    exact: NarratorRun,
-    d: Definitions = DEFAULT,
-    task: Task | None = None,
-    visibility: Visibility | None = None,
-) -> Agreement:
-    """How well the two agree, over all prompts or those of a task and visibility."""
+def other_differences(sampled: NarratorRun, exact: NarratorRun) -> tuple[str, ...]:
+    """What else than the way to a verdict differs between two runs over the prompts that they share."""
+    found = [*rendering_differences(sampled, exact), *config_differences(sampled.config, exact.config)]
+    return tuple(d.what for d in found if d.serious and not d.what.startswith(("narrator.", *OF_THE_WAY)))
+
+
+def is_same_model(one: NarratorRun, other: NarratorRun) -> bool:
+    """Whether two runs asked the same weights, as far as their configs and what they recorded tell."""
+    names = {run.config["model"].get("name") for run in (one, other)}
+    recorded = [run.provenance.get("model") for run in (one, other)]
+    return len(names) == 1 and (None in recorded or recorded[0] == recorded[1])
+
+
+def shared(sampled: NarratorRun, exact: NarratorRun) -> list[Pair]:
+    """The judgments of each distinct prompt that both were asked, by task and visibility."""
     known = {one.prompt_hash: one for one in exact.judgments}
-    asked = {
-        one.prompt_hash: (one, known[one.prompt_hash])
-        for one in sampled.judgments
-        if one.prompt_hash in known
-        and (task is None or one.factors.task == task)
-        and (visibility is None or one.factors.visibility == visibility)
-    }
-    return Agreement(
-        model=sampled.model,
-        task=task,
-        visibility=visibility,
-        temperature_sampled=sampled.temperature,
-        temperature_exact=exact.temperature,
-        n_prompts=len(asked),
-        begins=match(asked, lambda one: (one.begun_weight, one.n_replies)),
-        reads=match(asked, lambda one: (one.target_weight(d.denominator), one.n_counted(d.denominator))),
-    )
+    pairs = {one.prompt_hash: (one, known[one.prompt_hash]) for one in sampled.judgments if one.prompt_hash in known}
+    return sorted(pairs.values(), key=part_of)
 
 
-def match(asked: Mapping[str, tuple[Judgment, Judgment]], counted: Counted) -> Match:
-    """Shares of replies against probabilities. asked: prompt hash → the sampled and the exact judgment."""
-    rows, scatters = [], []
-    for one, other in asked.values():
+def part_of(pair: Pair) -> str:
+    """The task and visibility of a prompt."""
+    factors = pair[0].factors
+    return f"{factors.task} {factors.visibility}"
+
+
+def match(pairs: Iterable[Pair], counted: Counted) -> Match:
+    """Shares of replies against probabilities."""
+    means, rows = [], []
+    for one, other in pairs:
         (f, n), (p, _) = counted(one), counted(other)
-        rows.append((one.conversation, f - p, 1.0))
-        expected = n * p * (1 - p)
-        if expected >= FEWEST_EXPECTED and not math.isnan(f):
-            scatters.append((n * (f - p)) ** 2 / expected)
-    mean = fmean(scatters) if scatters else None
-    half = 1.96 * stdev(scatters) / math.sqrt(len(scatters)) if len(scatters) > 1 else None
-    return Match(
-        difference=estimate(mean_of(rows, is_share=False)),
-        scatter=mean,
-        scatter_low=None if mean is None or half is None else mean - half,
-        scatter_high=None if mean is None or half is None else mean + half,
-        n_scattered=len(scatters),
+        if not (math.isnan(f) or math.isnan(p)):
+            means.append((one.conversation, f - p, 1.0))
+            rows.append((part_of((one, other)), round(n), round(n * f), min(max(p, 0.0), 1.0)))
+    scatter, p_value = against_draws(rows) if rows else (None, None)
+    return Match(n_prompts=len(rows), difference=estimate(mean_of(means, is_share=False)), scatter=scatter, p=p_value)
+
+
+def against_draws(rows: Sequence[Row]) -> tuple[float | None, float]:
+    """(scatter, p) of counts of replies against their probabilities, p by drawing counts from these."""
+    names, n, k, p = (np.array(column) for column in zip(*rows, strict=True))
+    variances = n * p * (1 - p)
+    members = np.array([names == name for name in np.unique(names)])  # parts × prompts
+    n_draws = int(np.clip(MOST_NUMBERS // len(rows), FEWEST_DRAWS, N_DRAWS))
+
+    def statistics(counts: Any) -> Any:
+        """Draws × 2: the parts' differences as squares of their standard errors, and the scatter's numerator."""
+        off = counts - n * p
+        sums, scales = off @ members.T, np.maximum(members @ variances, 1e-9)
+        return np.stack([(sums**2 / scales).sum(-1), (off**2).sum(-1)], axis=-1)
+
+    rng = np.random.default_rng(SEED)
+    size = max(1, MOST_NUMBERS // 10 // len(rows))  # draws at a time
+    drawn = np.concatenate(
+        [statistics(rng.binomial(n, p, (min(size, n_draws - i), len(rows)))) for i in range(0, n_draws, size)]
     )
+    seen = statistics(k)
+    p_values = (1 + (drawn >= seen - 1e-9).sum(0)) / (1 + n_draws)
+    expected = variances.sum()
+    return float(seen[1] / expected) if expected > 0 else None, float(min(1.0, 2 * p_values.min()))

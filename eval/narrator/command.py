@@ -8,13 +8,11 @@ from pathlib import Path
 from benchmarks.jsonl import write_json
 from eval.narrator.definitions import DEFAULT, Definitions
 from eval.narrator.judged import load_narrator_runs
-from eval.narrator.printed import study_text
+from eval.narrator.printed import WIDTH, study_text
 from eval.narrator.study import StudyResults, study
 from eval.narrator.tables import narrator_tables
 from eval.narrator.words import headline
 from eval.table import write_tables
-
-WIDTH = 118
 
 
 def main(argv: Sequence[str]) -> None:

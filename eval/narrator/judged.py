@@ -150,13 +150,15 @@ def load_narrator_run(path: Path, config: Mapping[str, Any], judge: str) -> Narr
     n_samples = int(config["sampling"].get("n", 1))
     completions = read_completions(path)
     refuse_unfinished(path, {hash_ for hash_, *_ in planned}, completions, n_samples)
-    is_exact = config["verdict"] == "options"
+    is_exact, is_raw = config["verdict"] == "options", config.get("format") == "raw"
     answers: dict[tuple[str, tuple[str, ...]], Answers] = {}  # lines of equal texts share their replies
     judgments = []
     for hash_, conversation, factors, options in planned:
         if (hash_, options) not in answers:
             replies = [completions[hash_, k] for k in range(n_samples)]
-            answers[hash_, options] = exact(replies[0], options, path) if is_exact else sampled(replies, options)
+            answers[hash_, options] = (
+                exact(replies[0], options, path) if is_exact else sampled(replies, options, is_raw)
+            )
         shares, begun, states, n_replies = answers[hash_, options]
         judgments.append(
             Judgment(
@@ -199,7 +201,7 @@ def planned_from(record: Mapping[str, Any], place: str) -> tuple[str, str, Narra
         raise DataError(f"{place}: is no planned prompt of the narrator study ({error}); the file is damaged") from None
 
 
-def sampled(replies: Sequence[Completion], options: Sequence[str]) -> Answers:
+def sampled(replies: Sequence[Completion], options: Sequence[str], is_raw: bool) -> Answers:
     """What some replies to one prompt say."""
     said = Counter((reply.text, reply.finish_reason) for reply in replies)
     chosen: Counter[str] = Counter()
@@ -211,7 +213,12 @@ def sampled(replies: Sequence[Completion], options: Sequence[str]) -> Answers:
             chosen[answer.option] += n
     n_replies = len(replies) - states["error"]
     shares = tuple(chosen[option] / max(n_replies, 1) for option in options)
-    return shares, begun_shares(replies, options), tuple(states[state] / len(replies) for state in STATES), n_replies
+    return (
+        shares,
+        begun_shares(replies, options, is_raw=is_raw),
+        tuple(states[state] / len(replies) for state in STATES),
+        n_replies,
+    )
 
 
 def exact(reply: Completion, options: Sequence[str], path: Path) -> Answers:

@@ -1,5 +1,6 @@
 """The study as plain text for the console."""
 
+import textwrap
 from collections.abc import Sequence
 from statistics import fmean
 
@@ -10,13 +11,17 @@ from eval.narrator.study import StudyResults, run_facts
 from eval.narrator.tables import ORDER_WORDS, agreement_table, first_order, plus_minus, table_2, tasks_of
 from eval.table import Cell, Table, printed
 
+WIDTH = 118  # of sentences
+
 
 def study_text(found: StudyResults) -> str:
     """Table 2 of every judge, FAR, flips and states."""
     parts = [run_lines(found)]
     for judge in found.judges:
         parts += [plain_table(table_2(found, judge)), plain_table(judge_table(found, judge))]
-    parts += [plain_table(table) for table in (reply_table(found), agreement_table(found)) if table.rows]
+    parts.append(plain_table(reply_table(found)))
+    if (table := agreement_table(found)).rows:
+        parts.append(f"{plain_table(table)}\n{textwrap.fill(table.note, WIDTH)}")
     return "\n\n".join(parts) + "\n"
 
 

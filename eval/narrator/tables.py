@@ -171,31 +171,35 @@ def state_table(found: StudyResults) -> Table:
 
 def agreement_table(found: StudyResults) -> Table:
     """Sampled runs beside exact ones of the same model: replies as the exact way counts them, and as the study does."""
-    columns = ("model", "task", "attack", "prompts")
+    ways = tuple(
+        f"{way}: {what}" for way in ("begin", "read") for what in ("prompts", "difference, pp", "scatter", "p")
+    )
     return Table(
         name="narrator_agreement",
         title="Sampled replies against exact probabilities",
-        columns=(*columns, "begin: difference, pp", "begin: scatter", "read: difference, pp", "read: scatter"),
+        columns=("run", "task", "attack", *ways),
         rows=tuple(
             (
-                *(pair.model, pair.task or "all", pair.visibility or "all", pair.n_prompts),
+                pair.sampled,
+                pair.task or "all",
+                pair.visibility or "all",
                 *match_cells(pair.begins),
                 *match_cells(pair.reads),
             )
             for pair in found.agreements
+            if pair.begins.n_prompts
         ),
-        note="Begin: share of replies that begin with the target, less its probability; within sampling error where "
-        "the interval holds 0 and the scatter's holds 1. Read: the same of M, for which replies are read behind "
-        "preambles too and lists of names are ambiguous: it agrees only where a judge begins with its answer. Scatter: "
-        "mean of n (f - p)² / (p (1 - p)) over prompts.",
+        formats=("", "", "", *("", "", ".2f", "p") * 2),
+        note="Begin: share of replies that begin with the target, less its probability. Read: the target's share of "
+        "replies as this study reads them, behind preambles too and with lists of names as ambiguous, less the exact "
+        "one; it agrees only where a judge begins with its answer. Scatter: Σ (n f - n p)² / Σ n p (1 - p), about 1 "
+        "for draws from p. p: how often such draws differ or scatter as much.",
     )
 
 
-def match_cells(match: Match) -> tuple[Cell, Cell]:
-    """The difference, and the scatter with its interval."""
-    scatter, low, high = match.scatter, match.scatter_low, match.scatter_high
-    known = scatter is not None and low is not None and high is not None
-    return plus_minus(match.difference, "+.2f"), f"{scatter:.2f} [{low:.2f}, {high:.2f}]" if known else None
+def match_cells(match: Match) -> tuple[Cell, ...]:
+    """Prompts, difference, scatter, p."""
+    return match.n_prompts, plus_minus(match.difference, "+.2f"), match.scatter, match.p
 
 
 def number_table(name: str, title: str, rows: Sequence[dict[str, Cell]], note: str = "") -> Table:

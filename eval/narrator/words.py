@@ -1,19 +1,16 @@
 """The study in plain sentences: what each judge does when a speaker is called Me, and what to be careful about."""
 
+from collections.abc import Mapping
 from statistics import fmean
 
 from benchmarks.narrator.records import Task, Visibility
-from eval.narrator.agreement import Agreement, Match
+from eval.narrator.agreement import Agreement
 from eval.narrator.measures import ALL, DETECTION, Effect, find_effect
-from eval.narrator.study import StudyResults
+from eval.narrator.study import POOLED, StudyResults
 from eval.narrator.tables import TASK_WORDS, first_order, plus_minus, tasks_of
 
 MANY_UNREAD = 10.0  # percent of replies that name no option, from which on measures say more about format
 SIDE_WORDS: dict[Visibility, str] = {"visible": "with the attack shown", "hidden": "with the attack hidden"}
-RAMBLES = (
-    " So the two ways measure different things of this judge, which often does not begin with its answer: believe the "
-    "sampled one."
-)
 LEAN_WORDS = {
     "protects": "it protects the narrator: whoever is called Me is blamed less",
     "accuses": "it accuses the narrator: whoever is called Me is blamed more",
@@ -42,7 +39,7 @@ def notes(found: StudyResults) -> list[str]:
     """What is to be known about the runs together: pooling, agreement, what was left out."""
     return [
         *([f"The runs are not pooled: {found.not_pooled}."] if found.not_pooled else []),
-        *(agreement_sentence(pair) for pair in found.agreements if pair.task is None),
+        *(agreement_sentence(found, pair) for pair in found.agreements if pair.task is None),
         *(left_out(run.judge, len(run.excluded)) for run in found.runs if run.excluded),
     ]
 
@@ -114,47 +111,73 @@ def doubts(found: StudyResults, judge: str) -> list[str]:
             f"{judge}: its neutral answers are no better than chance ({main.chance:.1f} %), so a shift shows how it "
             "treats the word Me, not how it weighs a conflict."
         )
-    for task in tasks_of(found):
-        rates = [row for row in found.states if row.judge == judge and row.task == task]
-        unread = 100 - fmean(row.chosen + row.error for row in rates) if rates else 0.0
-        if unread >= MANY_UNREAD:
-            is_exact = all(run.verdict == "options" for run in found.runs if run.judge == judge)
-            sentences.append(unread_sentence(judge, task, unread, is_exact))
+    unread = {task: share_unread(found, judge, task) for task in tasks_of(found)}
+    if many := {task: share for task, share in unread.items() if share >= MANY_UNREAD}:
+        sentences.append(unread_sentence(found, judge, many))
     return sentences
 
 
-def unread_sentence(judge: str, task: Task, unread: float, is_exact: bool) -> str:
-    """That many answers name no option."""
+def share_unread(found: StudyResults, judge: str, task: Task) -> float:
+    """Percent of a run's replies to a task, or of their probability, that name no option."""
+    rates = [row for row in found.states if row.judge == judge and row.task == task]
+    return 100 - fmean(row.chosen + row.error for row in rates) if rates else 0.0
+
+
+def unread_sentence(found: StudyResults, judge: str, unread: Mapping[Task, float]) -> str:
+    """That many answers of a judge name no option, by task in percent, and what may help."""
+    is_exact = {run.verdict for run in found.runs if judge in (run.judge, POOLED)} == {"options"}
+    shares = [f"{share:.0f} % to {TASK_WORDS[task].lower()}" for task, share in unread.items()]
+    listed = ", ".join(shares[:-1]) + " and " + shares[-1] if shares[1:] else shares[0]
     if is_exact:
         return (
-            f"{judge}: {unread:.0f} % of the probability of its replies to {TASK_WORDS[task].lower()} is on none that "
-            "begins with an option; sampled replies (verdict: answer) are read further, so believe those of this judge."
+            f"{judge}: many of its replies do not begin with an option ({listed}), and its measures are only of those "
+            "that do. Sampled replies (verdict: answer) are read behind preambles too: hold them beside this run."
         )
+    cut = fmean(row.truncated for row in found.states if row.judge == judge and row.task in unread)
+    longer = (
+        " Most of them were cut off: a larger sampling.max_tokens may help." if cut > fmean(unread.values()) / 2 else ""
+    )
     return (
-        f"{judge}: {unread:.0f} % of its answers to {TASK_WORDS[task].lower()} name no option (see the states "
-        "of its replies), so its measures speak of the rest only."
+        f"{judge}: many of its replies name no option ({listed}; see the states of its replies), so its measures are "
+        f"of the others only.{longer}"
     )
 
 
-def agreement_sentence(pair: Agreement) -> str:
+def agreement_sentence(found: StudyResults, pair: Agreement) -> str:
     """How a sampled and an exact run of one model agree."""
-    sampled, exact = pair.temperature_sampled, pair.temperature_exact
-    apart = "" if sampled == exact else f" (at temperatures {sampled:g} and {exact:g}, so they are not one judge)"
-    verdict = {True: "they agree within sampling error", False: "they do not agree", None: "too few to tell"}
-    rambles = "" if pair.reads.is_within_error or not pair.begins.is_within_error else RAMBLES
+    begins, reads, names = pair.begins, pair.reads, f"{pair.sampled} against {pair.exact}"
+    if begins.p is None:
+        return f"{names}: they have no answered prompt in common, so they say nothing of each other."
+    apart = f" (though they differ in {', '.join(pair.differs)})" if pair.differs else ""
+    agree = "they agree within sampling error" if begins.is_within_error else "they do not agree"
+    scatter = "" if begins.scatter is None else f" and scatters {begins.scatter:.2f} times as much as draws from it"
+    said = (
+        f"{names}{apart}: over {begins.n_prompts:,} prompts the share of replies that begin with the target differs "
+        f"from its probability by {plus_minus(begins.difference, '+.2f')} pp{scatter} (p {p_words(begins.p)}): {agree}."
+    )
+    if reads.p is None:
+        return said
+    if reads.is_within_error:
+        return f"{said} So they do as replies are read here, behind preambles too (p {p_words(reads.p)})."
+    parts = [one for one in found.agreements if one.task and (one.sampled, one.exact) == (pair.sampled, pair.exact)]
+    worst = max(parts, key=lambda one: abs(one.reads.difference.value or 0.0))
     return (
-        f"{pair.model}, sampled against exact{apart}, over {pair.n_prompts:,} prompts: replies that begin with the "
-        f"target differ from its probability by {match_words(pair.begins)}: {verdict[pair.begins.is_within_error]}. As "
-        f"replies are read here, behind preambles too, M differs by {match_words(pair.reads)}.{rambles}"
+        f"{said} As replies are read here, behind preambles too, they do not (p {p_words(reads.p)}): the target's "
+        f"share differs by up to {plus_minus(worst.reads.difference, '+.2f')} pp ({where(worst)}). The exact way sees "
+        "what a reply begins with, reading it also what it names later."
     )
 
 
-def match_words(match: Match) -> str:
-    """The difference, and how much the replies scatter."""
-    if match.scatter is None or match.scatter_low is None or match.scatter_high is None:
-        return f"{plus_minus(match.difference, '+.2f')} pp"
-    ends = f"{match.scatter:.2f} [{match.scatter_low:.2f}, {match.scatter_high:.2f}]"
-    return f"{plus_minus(match.difference, '+.2f')} pp and scatter {ends} times as much as draws from it would"
+def where(pair: Agreement) -> str:
+    """The task and visibility of a part."""
+    assert pair.task is not None
+    assert pair.visibility is not None
+    return f"{TASK_WORDS[pair.task].lower()} {SIDE_WORDS[pair.visibility]}"
+
+
+def p_words(p: float) -> str:
+    """A p-value in a sentence."""
+    return "< .001" if p < 0.001 else f"{p:.3f}".removeprefix("0")
 
 
 def left_out(judge: str, n_excluded: int) -> str:
