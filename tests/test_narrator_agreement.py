@@ -90,7 +90,7 @@ def test_a_judge_that_answers_otherwise_behind_a_preamble_agrees_only_in_what_re
 def test_a_judge_whose_readable_replies_are_all_right_agrees_with_itself(tmp_path):
     found = study(two_runs(tmp_path, half_silent, half_silent))
     assert found.agreements[0].reads.p == 1
-    assert "So they do as replies are read here" in headline(found)[-1]
+    assert "They also agree as replies are read here" in headline(found)[-1]
 
 
 def test_runs_without_a_common_prompt_are_said_to_have_none(tmp_path):

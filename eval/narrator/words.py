@@ -158,7 +158,7 @@ def agreement_sentence(found: StudyResults, pair: Agreement) -> str:
     if reads.p is None:
         return said
     if reads.is_within_error:
-        return f"{said} So they do as replies are read here, behind preambles too (p {p_words(reads.p)})."
+        return f"{said} They also agree as replies are read here, behind preambles too (p {p_words(reads.p)})."
     parts = [one for one in found.agreements if one.task and (one.sampled, one.exact) == (pair.sampled, pair.exact)]
     worst = max(parts, key=lambda one: abs(one.reads.difference.value or 0.0))
     return (
