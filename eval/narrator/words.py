@@ -134,12 +134,11 @@ def unread_sentence(found: StudyResults, judge: str, unread: Mapping[Task, float
             "that do. Sampled replies (verdict: answer) are read behind preambles too: hold them beside this run."
         )
     cut = fmean(row.truncated for row in found.states if row.judge == judge and row.task in unread)
-    longer = (
-        " Most of them were cut off: a larger sampling.max_tokens may help." if cut > fmean(unread.values()) / 2 else ""
-    )
+    is_cut = cut > fmean(unread.values()) / 2
+    longer = ", most of them cut off: a larger sampling.max_tokens may help" if is_cut else ""
     return (
-        f"{judge}: many of its replies name no option ({listed}; see the states of its replies), so its measures are "
-        f"of the others only.{longer}"
+        f"{judge}: many of its replies name no option ({listed}; see the states of its replies){longer}. Its measures "
+        "are of the others only."
     )
 
 
