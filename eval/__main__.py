@@ -20,6 +20,7 @@ from eval.narrator.command import main as score_narrator
 from eval.narrator.findings import NarratorFindings, find_narrator, write_narrator
 from eval.narrator.judged import load_narrator_runs
 from eval.narrator.printed import plain_table
+from eval.narrator.words import doubts
 from eval.options import compare_options, report_options, score_options
 from eval.rows import ScoreRow
 from eval.runs import load_run
@@ -92,6 +93,9 @@ def compare_main(argv: Sequence[str]) -> None:
         for label, changes in study.changes.items():
             print(change_sentence(label, changes))
             print_differences(study.differences[label])
+        for judge in study.study.judges:
+            for sentence in doubts(study.study, judge):
+                print(f"Warning: {sentence}")
     summarise(out, [*files, *write_findings(found, out, study)])
 
 

@@ -72,15 +72,17 @@ def test_differences_that_cancel_over_the_tasks_are_seen():
 
 
 def test_a_judge_that_answers_otherwise_behind_a_preamble_agrees_only_in_what_replies_begin_with(tmp_path):
-    runs = two_runs(tmp_path, behind_a_preamble, behind_a_preamble)
+    runs = two_runs(tmp_path, behind_a_preamble, behind_a_preamble, n=20)
     found = study(runs)
     whole, *parts = found.agreements
     assert whole.begins.is_within_error
     assert whole.reads.is_within_error is False
     assert whole.reads.difference.value == pytest.approx(20, abs=5)
-    assert [(part.task, part.visibility) for part in parts] == [("blame", "visible")]
+    assert {(part.task, part.visibility) for part in parts} == {("blame", "visible")}
+    assert [part.perspective for part in parts] == ["neutral", "attacker", "non_attacker"]
     (table,) = [table for table in narrator_tables(found) if table.name == "narrator_agreement"]
-    assert [row[3] for row in table.rows] == [whole.begins.n_prompts, parts[0].begins.n_prompts]
+    assert [row[4] for row in table.rows] == [whole.begins.n_prompts, *(part.begins.n_prompts for part in parts)]
+    assert sum(part.begins.n_prompts for part in parts) == whole.begins.n_prompts
     sentence = headline(found)[-1]
     assert "they agree within sampling error" in sentence
     assert "they do not (p < .001): the target's share differs by up to +" in sentence

@@ -98,5 +98,5 @@ def test_a_change_that_comes_from_the_slot_of_me_is_not_called_one_of_protection
     assert next(c for c in changes if c.key == ("blame", "visible", "published", "pr")).direction == -1
     sentence = change_sentence("last", changes)
     assert "0.0 pp [0.0, 0.0] with Me in its name's slot" in sentence
-    assert sentence.endswith("with Me in its name's slot that change is not shown.")
+    assert sentence.endswith("with Me in its name's slot none is shown.")
     assert change_sentence("same", effect_changes(run.judgments, run.judgments)).endswith("no change of PR is shown.")

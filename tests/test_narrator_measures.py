@@ -217,3 +217,17 @@ def test_pooling_is_refused_with_a_reason(runs):
     assert "twice" in study([runs["fair", "sampled"], runs["fair", "exact"]]).not_pooled
     assert "exactly" in study([runs["fair", "sampled"], runs["lots", "exact"]]).not_pooled
     assert study([runs["fair", "sampled"], runs["lots", "sampled"]]).not_pooled == ""
+
+
+def test_a_judge_that_sees_no_attack_is_said_to(tmp_path):
+    asked = {"tasks": ("detection", "blame"), "visibilities": ("visible",), "is_exact": True}
+    runs = [
+        make_narrator_run(
+            tmp_path, lambda p, right=right: fair(p, right), made_conversations({3: 20}), name=name, model=name, **asked
+        )
+        for name, right in (("blind", 0.2), ("seeing", 0.8))
+    ]
+    blind, seeing = (" ".join(headline(study(load_narrator_runs([run])))) for run in runs)
+    assert "it detects 20.0" in blind
+    assert "Table 4 has few prompts" in blind
+    assert "Table 4 has few prompts" not in seeing

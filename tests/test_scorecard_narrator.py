@@ -126,7 +126,7 @@ def test_a_judge_at_chance_or_led_by_the_slot_of_me_is_warned_of(
 
     card(root, {"base": narrator(root, "base", eliminator), "sft": narrator(root, "sft", last)}, draws=20)
     printed = " ".join(capsys.readouterr().out.split())
-    assert "Warning: base: its neutral answers are no better than chance" in printed
+    assert "Warning: base: its neutral blame attribution is no better than chance" in printed
     assert "Warning: sft: its PR may come from where Me stands among the options" in printed
 
 

@@ -6,7 +6,8 @@ looks behind preambles, and calls lists of names ambiguous: it agrees as well wh
 nothing else, and where it does not, the two ways measure different things.
 
 The test has no interval to trust: replies are drawn from the probabilities, again and again, and compared with them as
-the real ones are. Differences are added up as squares over tasks and visibilities, so that they cannot cancel.
+the real ones are. Differences are added up as squares over tasks, visibilities and perspectives, so that they cannot
+cancel.
 """
 
 import math
@@ -17,10 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.narrator.records import Task, Visibility
+from benchmarks.narrator.records import Perspective, Task, Visibility
 from eval.narrator.definitions import DEFAULT, Definitions
 from eval.narrator.estimates import Estimate, estimate, mean_of
 from eval.narrator.judged import Judgment, NarratorRun
+from eval.narrator.measures import PERSPECTIVES
 from eval.narrator.sameness import rendering_differences
 from eval.sameness import config_differences
 
@@ -31,7 +33,7 @@ OF_THE_WAY = ("verdict", "sampling.n", "sampling.max_tokens", "sampling.seed")  
 
 Pair = tuple[Judgment, Judgment]  # sampled, exact
 Counted = Callable[[Judgment], tuple[float, float]]  # share of the replies that are the target, and of how many
-Row = tuple[str, int, int, float]  # task and visibility, replies, those that are the target, its probability
+Row = tuple[str, int, int, float]  # the part it is of, replies, those that are the target, its probability
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +59,7 @@ class Agreement:
     exact: str
     task: Task | None  # None: all
     visibility: Visibility | None
+    perspective: Perspective | None
     differs: tuple[str, ...]  # settings in which the runs differ and ought not to
     begins: Match  # replies that begin with the target
     reads: Match  # replies that the study reads as the target
@@ -67,7 +70,7 @@ class Agreement:
 
 
 def agreements(runs: Sequence[NarratorRun], d: Definitions = DEFAULT) -> list[Agreement]:
-    """Every pair of a sampled and an exact run of one model: over all prompts, then by task and visibility."""
+    """Every pair of a sampled and an exact run of one model: over all prompts, then in parts."""
     found = []
     for sampled in (run for run in runs if run.verdict == "answer"):
         for exact in (run for run in runs if run.verdict == "options" and is_same_model(run, sampled)):
@@ -82,6 +85,7 @@ def agreements(runs: Sequence[NarratorRun], d: Definitions = DEFAULT) -> list[Ag
                         exact=exact.judge,
                         task=factors.task if factors else None,
                         visibility=factors.visibility if factors else None,
+                        perspective=factors.perspective if factors else None,
                         differs=differs,
                         begins=match(part, lambda one: (one.begun_weight, one.n_replies)),
                         reads=match(part, lambda one: (one.target_weight(d.denominator), one.n_counted(d.denominator))),
@@ -104,16 +108,16 @@ def is_same_model(one: NarratorRun, other: NarratorRun) -> bool:
 
 
 def shared(sampled: NarratorRun, exact: NarratorRun) -> list[Pair]:
-    """The judgments of each distinct prompt that both were asked, by task and visibility."""
+    """The judgments of each distinct prompt that both were asked, by the part that it is of."""
     known = {one.prompt_hash: one for one in exact.judgments}
     pairs = {one.prompt_hash: (one, known[one.prompt_hash]) for one in sampled.judgments if one.prompt_hash in known}
     return sorted(pairs.values(), key=part_of)
 
 
 def part_of(pair: Pair) -> str:
-    """The task and visibility of a prompt."""
+    """The task, visibility and perspective of a prompt."""
     factors = pair[0].factors
-    return f"{factors.task} {factors.visibility}"
+    return f"{factors.task} {factors.visibility} {PERSPECTIVES.index(factors.perspective)}"
 
 
 def match(pairs: Iterable[Pair], counted: Counted) -> Match:

@@ -65,10 +65,15 @@ def line_of(judge: str, change: EffectChange) -> tuple[Cell, ...]:
 
 
 def main_changes(changes: Sequence[EffectChange]) -> list[EffectChange]:
-    """Neutral M, PR, FAR and corruption in the main option order, of detection only where nothing else was asked."""
+    """Neutral M, PR, FAR and corruption in the main option order, PR in the other one too; of detection only where
+    nothing else was asked.
+    """
     order, tasks = main_order(c.option_order for c in changes), list(TASK_WORDS)
-    found = [c for c in changes if c.option_order == order and c.measure in MAIN_MEASURES]
-    return sorted([c for c in found if c.task != DETECTION] or found, key=lambda c: tasks.index(c.task))
+    found = [c for c in changes if c.measure == "pr" or (c.option_order == order and c.measure in MAIN_MEASURES)]
+    return sorted(
+        [c for c in found if c.task != DETECTION] or [c for c in found if c.option_order == order],
+        key=lambda c: (tasks.index(c.task), c.visibility != "visible", MAIN_MEASURES.index(c.measure)),
+    )
 
 
 def change_sentence(judge: str, changes: Sequence[EffectChange]) -> str:
@@ -96,7 +101,7 @@ def change_sentence(judge: str, changes: Sequence[EffectChange]) -> str:
 def protection_words(pr: EffectChange, control: EffectChange | None) -> str:
     """What a change of PR means, if anything. control: the same with Me in its name's slot."""
     if pr.direction and control is not None and control.direction != pr.direction:
-        return " In words, it may come from where Me stands: with Me in its name's slot that change is not shown."
+        return " In words, the change may come from where Me stands: with Me in its name's slot none is shown."
     return PROTECTION_WORDS[pr.direction]
 
 

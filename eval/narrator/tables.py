@@ -177,19 +177,20 @@ def agreement_table(found: StudyResults) -> Table:
     return Table(
         name="narrator_agreement",
         title="Sampled replies against exact probabilities",
-        columns=("run", "task", "attack", *ways),
+        columns=("run", "task", "attack", "Me", *ways),
         rows=tuple(
             (
                 pair.sampled,
                 pair.task or "all",
                 pair.visibility or "all",
+                PERSPECTIVE_WORDS[pair.perspective] if pair.perspective else "all",
                 *match_cells(pair.begins),
                 *match_cells(pair.reads),
             )
             for pair in found.agreements
             if pair.begins.n_prompts
         ),
-        formats=("", "", "", *("", "", ".2f", "p") * 2),
+        formats=(*[""] * 4, *("", "", ".2f", "p") * 2),
         note="Begin: share of replies that begin with the target, less its probability. Read: the target's share of "
         "replies as this study reads them, behind preambles too and with lists of names as ambiguous, less the exact "
         "one; it agrees only where a judge begins with its answer. Scatter: Σ (n f - n p)² / Σ n p (1 - p), about 1 "

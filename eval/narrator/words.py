@@ -17,7 +17,7 @@ LEAN_WORDS = {
     "slot": "its PR may come from where Me stands among the options: with Me in its name's slot no shift is clear",
     "reversed": "where Me stands among the options turns its PR around, so it says nothing about the narrator",
     "unclear": "no clear shift: the interval of its PR includes 0",
-    "unknown": "its shift is unknown",
+    "unknown": "its shift is unknown: too few conversations, or answers, for an interval",
 }
 
 
@@ -108,8 +108,14 @@ def doubts(found: StudyResults, judge: str) -> list[str]:
     sentences = []
     if main.task != DETECTION and main.neutral.low is not None and not main.neutral.excludes(main.chance):
         sentences.append(
-            f"{judge}: its neutral answers are no better than chance ({main.chance:.1f} %), so a shift shows how it "
-            "treats the word Me, not how it weighs a conflict."
+            f"{judge}: its neutral {TASK_WORDS[main.task].lower()} is no better than chance ({main.chance:.1f} %), so "
+            "a shift shows how it treats the word Me, not how it weighs a conflict."
+        )
+    detection = find_effect(found.effects, judge, DETECTION, "visible", first_order(found))
+    if detection and detection.neutral.high is not None and detection.neutral.high < detection.chance:
+        sentences.append(
+            f"{judge}: of attacks that are shown it detects {plus_minus(detection.neutral)} %, fewer than a coin "
+            "would, so Table 4 has few prompts whose attack was detected."
         )
     unread = {task: share_unread(found, judge, task) for task in tasks_of(found)}
     if many := {task: share for task, share in unread.items() if share >= MANY_UNREAD}:
@@ -168,10 +174,12 @@ def agreement_sentence(found: StudyResults, pair: Agreement) -> str:
 
 
 def where(pair: Agreement) -> str:
-    """The task and visibility of a part."""
+    """The task, visibility and perspective of a part."""
     assert pair.task is not None
     assert pair.visibility is not None
-    return f"{TASK_WORDS[pair.task].lower()} {SIDE_WORDS[pair.visibility]}"
+    assert pair.perspective is not None
+    who = {"neutral": "nobody is Me", "attacker": "the attacker is Me", "non_attacker": "another speaker is Me"}
+    return f"{TASK_WORDS[pair.task].lower()} {SIDE_WORDS[pair.visibility]}, {who[pair.perspective]}"
 
 
 def p_words(p: float) -> str:
