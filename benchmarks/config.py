@@ -64,6 +64,9 @@ def parse_config(schema: type[C], tree: dict[str, Any], where: str) -> C:
 
 def read_yaml(path: Path) -> dict[str, Any]:
     """The mapping in a YAML file. Raises ConfigError when the file is absent, damaged or holds something else."""
+    if path.is_dir():
+        run = " It is a run's folder: name its config.yaml" if (path / "config.yaml").is_file() else ""
+        raise ConfigError(f"{path}: is a folder, and a config is a YAML file.{run}")
     try:
         tree = yaml.load(path.read_text(encoding="utf-8"), Loader=StrictLoader)
     except OSError as error:
@@ -119,8 +122,13 @@ def explain(schema: type[BaseModel], detail: Any) -> str:
         known = re.findall(r"'([^']*)'", detail["ctx"]["expected_tags"])
         word = str(detail["ctx"]["tag"])
         return f"{key}.{detail['ctx']['discriminator'].strip(chr(39))}: unknown '{word}'. {did_you_mean(word, known)}"
-    message = detail["msg"].removeprefix("Value error, ")
     given = detail.get("input")
+    if detail["type"] in ("tuple_type", "list_type"):
+        return f"{key}: takes a list, such as [{given}]"
+    if detail["type"] == "literal_error":
+        known = re.findall(r"'([^']*)'", detail["ctx"]["expected"])
+        return f"{key}: cannot be '{given}'. {did_you_mean(str(given), known)}"
+    message = detail["msg"].removeprefix("Value error, ")
     shown = "" if isinstance(given, dict | list | tuple | BaseModel) else f" (got {given!r})"
     return f"{key}: {message}{shown}" if key else f"{message}{shown}"
 

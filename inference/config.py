@@ -149,7 +149,7 @@ class InferenceConfig(Closed):
     prompts: PromptConfig = PromptConfig()  # which prompts are made of the items; only beside `benchmarks`
     narrator: NarratorSpec | None = Field(default=None, exclude_if=is_none)  # that study, in place of `benchmarks`
     format: Literal["chat", "raw"] = "chat"  # raw: bare text without a chat template
-    verdict: Literal["reason", "margin", "options", "answer"] = "reason"  # the last two are for other studies
+    verdict: Literal["reason", "margin", "options", "answer"] = "reason"  # options, answer: for `narrator`
     sampling: SamplingConfig = SamplingConfig()
     engine: VllmConfig | OpenAIConfig | TransformersConfig = Field(default=VllmConfig(), discriminator="kind")
     run: RunConfig = RunConfig()

@@ -49,6 +49,13 @@ def test_overrides_reach_nested_keys_and_list_elements(tmp_path: Path) -> None:
         ({}, ["benchmarks[3].n_items=1"], "there is no element [3]"),
         ({"engine": {"kind": "vlm"}}, [], "engine.kind: unknown 'vlm'. Did you mean 'vllm'? Known: vllm, openai, tra"),
         ({}, ["nonsense"], "write key=value"),
+        ({}, ["prompts.arms=honest"], "prompts.arms: takes a list, such as [honest]"),
+        (
+            {},
+            ["prompts.arms=[honset]"],
+            "prompts.arms[0]: cannot be 'honset'. Did you mean 'honest'? Known: none, honest",
+        ),
+        ({}, ["verdict=option"], "verdict: cannot be 'option'. Did you mean 'options'?"),
         ({}, ["verdict=margin", "prompts.template=paper"], "has no one_token form"),
         ({"model": {}}, [], "model.name: this key is required"),
         ({"name": "a/b"}, [], "name: "),
@@ -84,6 +91,14 @@ def test_a_training_config_is_called_one_and_nothing_else_of_it():
         load_config(InferenceConfig, [str(CONFIGS / "training" / "pocket-sft.yaml")])
     assert "is a training config" in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
+
+
+def test_a_folder_is_no_config_and_a_runs_is_told_apart(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"is a folder, and a config is a YAML file\.$"):
+        load_config(InferenceConfig, [str(tmp_path)])
+    (tmp_path / "config.yaml").touch()
+    with pytest.raises(ConfigError, match=r"name its config\.yaml"):
+        load_config(InferenceConfig, [str(tmp_path)])
 
 
 def test_an_absent_file_is_named(tmp_path: Path) -> None:

@@ -181,7 +181,7 @@ def test_a_draw_looks_like_the_whole() -> None:
     ("section", "error"),
     [
         ({"dataset": "pocket-conflict"}, "unknown corpus 'pocket-conflict'. Did you mean 'pocket-conflicts'?"),
-        ({"dataset": "pocket-conflicts", "split": "dev"}, "split: Input should be 'test', 'train' or 'all'"),
+        ({"dataset": "pocket-conflicts", "split": "dev"}, "split: cannot be 'dev'. Known: test, train, all."),
         ({"dataset": "pocket-conflicts", "draw_seed": 1}, "draw_seed needs n_conversations"),
         ({"dataset": "pocket-conflicts", "n_conversations": 0}, "n_conversations: Input should be greater than"),
         ({"dataset": "pocket-conflicts", "pages": 1}, "pages: unknown key"),

@@ -57,7 +57,10 @@ def test_a_variant_without_an_arm_is_asked_under_every_arm_of_the_run() -> None:
         ({"arm": None}, "prompts.variants[0]: names nothing to change"),
         ({"tempalte": "v1"}, "prompts.variants[0].tempalte: unknown key. Did you mean 'template'?"),
         ({"template": "v9"}, "template 'v9' has no json form"),
-        ({"answer_order": "no-first"}, "prompts.variants[0].answer_order: Input should be 'yes_first' or 'no_first'"),
+        (
+            {"answer_order": "no-first"},
+            "prompts.variants[0].answer_order: cannot be 'no-first'. Did you mean 'no_first'?",
+        ),
         ({"arm": "honest", "datasets": ["truthful"]}, "unknown dataset 'truthful'. Did you mean 'truthfulqa'?"),
     ],
 )

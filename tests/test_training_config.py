@@ -180,7 +180,7 @@ def test_stock_trl_is_refused_what_it_cannot_do(keys: dict[str, Any], says: str,
 @pytest.mark.parametrize("method", ["ipo", "kto", "simpo", "own_c1"])
 def test_stock_trl_is_refused_the_methods_that_are_ours(method: str, tmp_path: Path) -> None:
     file = changed(tmp_path, method=method, trainer="trl", quantisation={"hold": "nf4"})
-    with pytest.raises(ConfigError, match=r"trainer: Input should be 'verdict' \(got 'trl'\)"):
+    with pytest.raises(ConfigError, match=r"trainer: cannot be 'trl'\. Known: verdict\."):
         load_training_config([str(file)])
 
 
