@@ -1,7 +1,7 @@
 """A folder that `evenhand build unified` has built, as a source of items."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from benchmarks.errors import ConfigError, DataError
@@ -46,11 +46,14 @@ def whole_split(root: Path, split: str) -> Iterator[Item]:
     if not names:
         raise ConfigError(f"{root}: has no {split} split (built with --test-only?)")
     items = (item for name in names for item in built_items(root, name, split))
-    if split == "test":
-        return items
-    shuffled = list(items)
-    random.Random(ORDER_SEED).shuffle(shuffled)
-    return iter(shuffled)
+    return items if split == "test" else shuffled(items)
+
+
+def shuffled(items: Iterable[Item]) -> Iterator[Item]:
+    """The items in the one order of train, read when the first is asked for."""
+    found = list(items)
+    random.Random(ORDER_SEED).shuffle(found)
+    yield from found
 
 
 def held_out_of(root: Path) -> HeldOut:

@@ -119,18 +119,21 @@ def explain(schema: type[BaseModel], detail: Any) -> str:
     if detail["type"] == "missing":
         return f"{key}: this key is required and absent"
     if detail["type"] == "union_tag_invalid":  # of sections such as `engine`, whose `kind` says what it holds
-        known = re.findall(r"'([^']*)'", detail["ctx"]["expected_tags"])
-        word = str(detail["ctx"]["tag"])
-        return f"{key}.{detail['ctx']['discriminator'].strip(chr(39))}: unknown '{word}'. {did_you_mean(word, known)}"
+        (tag_key,), word = quoted(detail["ctx"]["discriminator"]), str(detail["ctx"]["tag"])
+        return f"{key}.{tag_key}: unknown '{word}'. {did_you_mean(word, quoted(detail['ctx']['expected_tags']))}"
     given = detail.get("input")
     if detail["type"] in ("tuple_type", "list_type"):
         return f"{key}: takes a list, such as [{given}]"
     if detail["type"] == "literal_error":
-        known = re.findall(r"'([^']*)'", detail["ctx"]["expected"])
-        return f"{key}: cannot be '{given}'. {did_you_mean(str(given), known)}"
+        return f"{key}: cannot be '{given}'. {did_you_mean(str(given), quoted(detail['ctx']['expected']))}"
     message = detail["msg"].removeprefix("Value error, ")
     shown = "" if isinstance(given, dict | list | tuple | BaseModel) else f" (got {given!r})"
     return f"{key}: {message}{shown}" if key else f"{message}{shown}"
+
+
+def quoted(text: str) -> list[str]:
+    """The words that pydantic lists in a message: "'a', 'b' or 'c'"."""
+    return re.findall(r"'([^']*)'", text)
 
 
 def did_you_mean(word: str, known: Sequence[str]) -> str:

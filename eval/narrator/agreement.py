@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.narrator.records import Perspective, Task, Visibility
+from benchmarks.narrator.records import NarratorFactors, Perspective, Task, Visibility
 from eval.narrator.definitions import DEFAULT, Definitions
 from eval.narrator.estimates import Estimate, estimate, mean_of
 from eval.narrator.judged import Judgment, NarratorRun
@@ -74,24 +74,32 @@ def agreements(runs: Sequence[NarratorRun], d: Definitions = DEFAULT) -> list[Ag
     found = []
     for sampled in (run for run in runs if run.verdict == "answer"):
         for exact in (run for run in runs if run.verdict == "options" and is_same_model(run, sampled)):
-            pairs = shared(sampled, exact)
-            differs = other_differences(sampled, exact)
+            pairs, differs = shared(sampled, exact), other_differences(sampled, exact)
             parts = [list(part) for _, part in groupby(pairs, key=part_of)]
-            for part in (pairs, *(parts if pairs else ())):
-                factors = part[0][0].factors if part is not pairs else None
-                found.append(
-                    Agreement(
-                        sampled=sampled.judge,
-                        exact=exact.judge,
-                        task=factors.task if factors else None,
-                        visibility=factors.visibility if factors else None,
-                        perspective=factors.perspective if factors else None,
-                        differs=differs,
-                        begins=match(part, lambda one: (one.begun_weight, one.n_replies)),
-                        reads=match(part, lambda one: (one.target_weight(d.denominator), one.n_counted(d.denominator))),
-                    )
-                )
+            found.append(agreement(sampled, exact, pairs, differs, d))
+            found += [agreement(sampled, exact, part, differs, d, part[0][0].factors) for part in parts]
     return found
+
+
+def agreement(
+    sampled: NarratorRun,
+    exact: NarratorRun,
+    pairs: Sequence[Pair],
+    differs: tuple[str, ...],
+    d: Definitions,
+    factors: NarratorFactors | None = None,
+) -> Agreement:
+    """How well two runs agree over prompts that they share: those of a part, with factors of its kind, or all."""
+    return Agreement(
+        sampled=sampled.judge,
+        exact=exact.judge,
+        task=factors.task if factors else None,
+        visibility=factors.visibility if factors else None,
+        perspective=factors.perspective if factors else None,
+        differs=differs,
+        begins=match(pairs, lambda one: (one.begun_weight, one.n_replies)),
+        reads=match(pairs, lambda one: (one.target_weight(d.denominator), one.n_counted(d.denominator))),
+    )
 
 
 def other_differences(sampled: NarratorRun, exact: NarratorRun) -> tuple[str, ...]:

@@ -44,7 +44,11 @@ class Judgment:
         base = sum(self.shares) if denominator == "answered" else float(self.n_replies > 0)
         if base <= 0:
             return math.nan
-        return self.shares[self.options.index(option)] / base if option in self.options else 0.0
+        return self.of_option(self.shares, option) / base
+
+    def of_option(self, shares: Sequence[float], option: str) -> float:
+        """An option's entry among shares in the order of the options; 0 for an option not shown."""
+        return shares[self.options.index(option)] if option in self.options else 0.0
 
     def n_counted(self, denominator: Denominator) -> float:
         """The replies that weight is over."""
@@ -59,8 +63,7 @@ class Judgment:
         """How much of all replies begins with the target, in [0, 1]; NaN where there is no reply."""
         if not self.n_replies:
             return math.nan
-        target = self.factors.target
-        return self.begun[self.options.index(target)] if target in self.options else 0.0
+        return self.of_option(self.begun, self.factors.target)
 
     def me_weight(self, denominator: Denominator) -> float:
         """How much of the answers is Me: the prompt's part in FAR, where the narrator is no attacker."""
