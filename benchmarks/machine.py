@@ -1,0 +1,45 @@
+"""What computes here: the NVIDIA driver and its GPUs, torch's build, the C library. Nothing here imports torch."""
+
+import importlib.util
+import platform
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+SMI = ("nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader,nounits")
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """One GPU as the driver names it."""
+
+    name: str  # "NVIDIA A100-SXM4-80GB"
+    memory_gib: float | None  # None where the driver does not say, as of some MIG slices
+    driver: str  # "580.65.06"
+
+
+def gpus() -> tuple[Gpu, ...]:
+    """The GPUs that the driver reports; none where nvidia-smi is absent or fails. CUDA itself is not started."""
+    try:
+        done = subprocess.run(SMI, capture_output=True, text=True, check=True, timeout=30)
+    except (OSError, subprocess.SubprocessError):
+        return ()
+    rows = [[cell.strip() for cell in line.split(",")] for line in done.stdout.splitlines() if line.count(",") == 2]
+    return tuple(Gpu(name, float(mib) / 1024 if mib.isdigit() else None, v) for name, mib, v in rows)
+
+
+def torch_cuda_build() -> str | None:
+    """The CUDA version that the installed torch was built for, such as "13.0"; None for a CPU build or no torch."""
+    spec = importlib.util.find_spec("torch")
+    if spec is None or spec.origin is None:
+        return None
+    version = (Path(spec.origin).parent / "version.py").read_text(encoding="utf-8")
+    found = re.search(r"^cuda[^=]*= *'([\d.]+)'", version, re.MULTILINE)
+    return found and found[1]
+
+
+def glibc() -> str | None:
+    """The C library's version, such as "2.28"; None where it is another one."""
+    name, version = platform.libc_ver()
+    return version if name == "glibc" else None
