@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 ARGS ?=
 
-# cpu or cuda. `make venv-cuda` notes its choice in the environment, and the other targets keep to it.
+# cpu, cuda or cuda12. `make venv-cuda` notes its choice in the environment, and the other targets keep to it.
 DEVICE ?= $(or $(shell cat $(VENV)/device 2>/dev/null),cpu)
 
 BIN := $(VENV)/bin
@@ -14,6 +14,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 # pip, quietly: the locks are complete, so it resolves nothing. $(1): what to install; $(2): a hint, should that fail.
 install = @$(PIP) install --progress-bar off --no-compile --no-deps $(1) >> $(VENV)/install.log 2>&1 || { \
   tail -n 5 $(VENV)/install.log >&2; echo "make: pip could not install $(1). $(2)" >&2; exit 1; }
+require_python = @$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+  echo 'Evenhand needs Python 3.11 or newer: make PYTHON=/path/to/python3.12 ...' >&2; exit 1; }
 NO_TORCH := It is neither at download.pytorch.org nor in the index and find-links of pip's own configuration.
 BENCH ?= $(BIN)/python -m tests.bench
 
@@ -47,14 +49,14 @@ venv: $(READY) ## install for this machine's CPU (or keep the CUDA environment t
 
 venv-dev: $(READY_DEV) ## the same, with the test and lint tools
 
-venv-cuda: ## install for CUDA
-	@$(MAKE) --no-print-directory venv DEVICE=cuda
+venv-cuda: ## install for the CUDA of this machine's driver, or of DRIVER=570
+	$(require_python)
+	@device=$$($(PYTHON) -m requirements.choose $(DRIVER)) && $(MAKE) --no-print-directory venv DEVICE=$$device
 
 # An installation that was cut short may have left half a package that pip takes for whole, so .installing marks
 # the environment until it is done, and one that bears the mark, or is for the other device, is built anew.
 $(READY): requirements/$(DEVICE).lock requirements/torch-cpu.lock pyproject.toml $(if $(wildcard $(VENV)/.installing),FORCE)
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-	  echo 'Evenhand needs Python 3.11 or newer: make PYTHON=/path/to/python3.12 ...' >&2; exit 1; }
+	$(require_python)
 	@if [ -e $(VENV)/.installing ] || [ ! -x $(BIN)/python ] || [ "$$(cat $(VENV)/device 2>/dev/null)" != $(DEVICE) ]; then \
 	  $(PYTHON) -m venv --clear $(VENV); fi
 	@touch $(VENV)/.installing && echo $(DEVICE) > $(VENV)/device
@@ -74,7 +76,7 @@ $(READY_DEV): requirements/dev.lock $(READY)
 FORCE:
 
 lock: ## resolve the dependencies anew and write the lock files
-	$(PYTHON) requirements/lock.py
+	$(PYTHON) -m requirements.lock
 
 clean: ## remove the environment and caches; runs/ stays
 	rm -rf $(VENV) build *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis
