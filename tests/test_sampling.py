@@ -1,5 +1,7 @@
 """A sampling run loses nothing, asks nothing twice, and refuses to be mixed with another."""
 
+import os
+import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -7,6 +9,7 @@ from typing import Self
 
 import pytest
 
+from benchmarks.command import run_main
 from benchmarks.errors import ConfigError, DataError, ModelError
 from benchmarks.records import Completion, Prompt
 from benchmarks.rundir import is_done, read_completions, read_plan
@@ -23,6 +26,7 @@ class ScriptedEngine:
     asked: list[str] = []
     die_after: int | None = None
     errors: set[str] = set()
+    signal_after: tuple[int, int] | None = None  # after so many answers the process gets this signal
 
     def __enter__(self) -> Self:
         return self
@@ -36,6 +40,8 @@ class ScriptedEngine:
         for number, prompt in enumerate(prompts):
             if number == self.die_after:
                 raise ModelError("the engine died")
+            if self.signal_after and number == self.signal_after[0]:
+                os.kill(os.getpid(), self.signal_after[1])
             self.asked.append(prompt.prompt_hash)
             failed = prompt.prompt_hash in self.errors
             yield Completion(
@@ -89,6 +95,44 @@ def test_an_engine_that_dies_keeps_what_it_answered_and_the_same_command_asks_on
     path = sample(config(tmp_path))
     assert len(engine.asked) == len(set(engine.asked)) == 40
     assert is_done(path)
+
+
+@pytest.mark.parametrize(
+    ("number", "exit_code", "told"),
+    [
+        (signal.SIGINT, 130, "interrupted; what was computed is kept"),
+        (signal.SIGTERM, 143, "interrupted by SIGTERM; what was computed is kept"),
+        (signal.SIGHUP, 129, "interrupted by SIGHUP; what was computed is kept"),
+    ],
+    ids=lambda value: str(value) if isinstance(value, str) else None,
+)
+def test_sigterm_and_sighup_dropped_everything_since_the_last_shard_as_sigint_did_not(
+    tmp_path: Path,
+    engine: ScriptedEngine,
+    capsys: pytest.CaptureFixture[str],
+    number: signal.Signals,
+    exit_code: int,
+    told: str,
+) -> None:
+    engine.signal_after = (11, number)
+    before = signal.getsignal(number)
+    assert run_main(lambda _: print(sample(config(tmp_path))), []) == exit_code
+    assert told in capsys.readouterr().err
+    assert signal.getsignal(number) is before
+    engine.signal_after = None
+    (path,) = (tmp_path / "inference").iterdir()
+    assert len(answers(path)) == 11
+    sample(config(tmp_path))
+    assert len(engine.asked) == len(set(engine.asked)) == 40
+
+
+def test_a_hangup_that_nohup_ignores_stays_ignored(tmp_path: Path, engine: ScriptedEngine) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        engine.signal_after = (11, signal.SIGHUP)
+        assert run_main(lambda _: print(sample(config(tmp_path))), []) == 0
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_an_error_is_no_answer_it_is_reported_and_asked_again(tmp_path: Path, engine: ScriptedEngine) -> None:
