@@ -70,7 +70,7 @@ def test_a_planted_test_item_stops_the_training_run_and_both_items_are_named(bui
     run = {"method": "sft", "name": "leaky", "model": {"name": "embedded"}, "optimiser": {"learning_rate": 1e-3}}
     config = SFTRun.model_validate({**run, "benchmarks": [spec(root)], "run": {"root": tmp_path / "runs"}})
     with pytest.raises(DataError, match=f"'{planted.item_id}' .*'{stolen.item_id}' .1 such"):
-        open_training(config)
+        open_training(config).__enter__()
     assert not (tmp_path / "runs").exists()
 
 

@@ -44,17 +44,15 @@ def train(config: AnyRun) -> Path:
     """
     refuse_wrong_sharding(config)
     refuse_diverged(folder_of(config))
-    with told_when_full(config):
-        run = open_training(config)
-        with told_when_out_of_memory(config, run.examples):
-            if run.is_done:
-                print(f"{run.path}: complete already")
-            elif config.trainer == "verdict":
-                train_verdicts(config, run)
-            elif isinstance(config, SFTRun):
-                train_sft(config, run)
-            elif isinstance(config, DPORun):
-                train_dpo(config, run)
+    with told_when_full(config), open_training(config) as run, told_when_out_of_memory(config, run.examples):
+        if run.is_done:
+            print(f"{run.path}: complete already")
+        elif config.trainer == "verdict":
+            train_verdicts(config, run)
+        elif isinstance(config, SFTRun):
+            train_sft(config, run)
+        elif isinstance(config, DPORun):
+            train_dpo(config, run)
     return run.path
 
 
