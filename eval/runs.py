@@ -9,7 +9,8 @@ from benchmarks.checkpoints import ModelConfig
 from benchmarks.config import parse_config, read_yaml
 from benchmarks.errors import DataError
 from benchmarks.records import Completion
-from benchmarks.rundir import CONFIG_FILE, PROVENANCE_FILE, Planned, read_completions, read_json, read_plan
+from benchmarks.rundir import CONFIG_FILE, PROVENANCE_FILE, Planned, read_json, read_plan, refuse_changed
+from benchmarks.shards import read_completions
 from eval.orders import with_both_orders
 from eval.panels import Panel, panels_of
 from eval.verdicts import Reading, Verdict, judge_all
@@ -47,6 +48,7 @@ def load_run(path: Path, parser: str = "strict") -> JudgedRun:
     Raises DataError when the folder is no run, a file in it is damaged, or a planned prompt has no completion.
     """
     plan = read_plan(path)
+    refuse_changed(path)
     config = read_yaml(path / CONFIG_FILE)
     lacking = [key for key in ("name", "model", "verdict", "sampling") if key not in config]
     if lacking:

@@ -11,16 +11,8 @@ from benchmarks.checkpoints import fingerprint, resolve
 from benchmarks.errors import ConfigError, ModelError
 from benchmarks.excluded import EXCLUDED_FOLDER, exclude, kept, read_excluded
 from benchmarks.records import Completion, Prompt, digest
-from benchmarks.rundir import (
-    append_completions,
-    finish,
-    is_done,
-    open_run,
-    read_completions,
-    reopen,
-    run_path,
-    write_plan,
-)
+from benchmarks.rundir import finish, is_done, open_run, reopen, run_path, write_plan
+from benchmarks.shards import append_completions, read_completions
 from inference.config import FREE_OF_EFFECT, InferenceConfig
 from inference.engine import Engine, PromptsTooLong, open_engine
 from inference.plan import in_prefix_order, plan

@@ -1,13 +1,15 @@
 """Sampling runs made up for tests: real configs, prompts, plans and shards, with answers from a function."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from benchmarks.config import parse_config
 from benchmarks.records import Completion, Condition, Item, Prompt
 from benchmarks.render import render
-from benchmarks.rundir import append_completions, finish, open_run, write_plan
+from benchmarks.rundir import finish, open_run, write_plan
+from benchmarks.shards import append_completions, completions_of
 from benchmarks.sources import item_set_hash
 from inference.config import InferenceConfig
 
@@ -39,6 +41,14 @@ def made_items(dataset: str, n_items: int) -> list[Item]:
         )
         for i in range(n_items)
     ]
+
+
+def rewrite(path: Path, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:
+    """Give a run other completions, as if it had been answered so: `change` gets all of them as plain objects."""
+    records = [asdict(completion) for completion in completions_of(path)]
+    for shard in (path / "completions").iterdir():
+        shard.unlink()
+    append_completions(path, [Completion(**record) for record in change(records)])
 
 
 def make_run(

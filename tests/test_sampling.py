@@ -1,8 +1,10 @@
 """A sampling run loses nothing, asks nothing twice, and refuses to be mixed with another."""
 
 import os
+import shutil
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -12,7 +14,8 @@ import pytest
 from benchmarks.command import run_main
 from benchmarks.errors import ConfigError, DataError, ModelError
 from benchmarks.records import Completion, Prompt
-from benchmarks.rundir import is_done, read_completions, read_plan
+from benchmarks.rundir import is_done, read_plan, refuse_changed
+from benchmarks.shards import append_completions, read_completions
 from inference import plan as planning
 from inference import sampling
 from inference.config import FREE_OF_EFFECT, InferenceConfig
@@ -214,12 +217,68 @@ def test_a_damaged_line_is_named_with_file_and_line(tmp_path: Path, engine: Scri
     shard, lines = next((s, ls) for s in shards if len(ls := s.read_text().splitlines()) == 7)  # the last one has 5
     lines[2] = lines[2][:20]
     shard.write_text("\n".join(lines))
-    with pytest.raises(DataError, match=rf"{shard.name}:3: is no JSON object.*Delete this shard"):
+    with pytest.raises(DataError, match=rf"{shard.name}:3: is no JSON object.*delete this shard"):
         read_completions(path)
     shard.unlink()
     engine.asked.clear()
     assert is_done(sample(config(tmp_path))), "a finished run that lost a shard asks for it again"
     assert len(engine.asked) == 7
+
+
+def edited(shard: Path) -> None:
+    shard.write_text(shard.read_text().replace('"finish_reason": "stop"', '"finish_reason": "length"', 1))
+
+
+def foreign(shard: Path) -> None:
+    path = sample(config(shard.parents[3] / "other", sampling={"max_tokens": 7}))
+    shutil.copy(next((path / "completions").iterdir()), shard.parent)
+
+
+@pytest.mark.parametrize("change", [edited, foreign])
+def test_an_answer_that_was_edited_or_is_of_another_run_was_scored_without_a_word(
+    change: Callable[[Path], None], tmp_path: Path, engine: ScriptedEngine
+) -> None:
+    path = sample(config(tmp_path / "mine"))
+    change(next((path / "completions").iterdir()))
+    with pytest.raises(DataError, match=r"is not as this run wrote it: it was edited, or copied .*delete"):
+        read_completions(path)
+
+
+def test_of_two_answers_the_one_written_first_counts(tmp_path: Path, engine: ScriptedEngine) -> None:
+    path = sample(config(tmp_path))
+    before = answers(path)
+    for text in ("second", "third", "fourth"):  # their checksums come in any order
+        append_completions(path, [replace(c, text=text) for c in read_completions(path).values()])
+    assert answers(path) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "says"),
+    [
+        ("plan.jsonl", lambda text: text[: len(text) // 2], r"plan\.jsonl: was changed since the run was completed"),
+        (
+            "config.yaml",
+            lambda text: text.replace("scripted", "famous"),
+            r"config\.yaml: was changed since the run",
+        ),
+    ],
+)
+def test_a_plan_cut_to_half_or_a_renamed_model_was_scored_without_a_word(
+    name: str, change: Callable[[str], str], says: str, tmp_path: Path, engine: ScriptedEngine
+) -> None:
+    path = sample(config(tmp_path))
+    refuse_changed(path)
+    (path / name).write_text(change((path / name).read_text()))
+    with pytest.raises(DataError, match=says):
+        refuse_changed(path)
+
+
+def test_a_deleted_plan_is_made_anew_and_nothing_is_asked_twice(tmp_path: Path, engine: ScriptedEngine) -> None:
+    path = sample(config(tmp_path))
+    (path / "plan.jsonl").unlink()
+    sample(config(tmp_path))
+    refuse_changed(path)
+    assert len(engine.asked) == 40
 
 
 def test_a_shard_fails_for_its_own_errors_not_for_those_of_others(tmp_path: Path, engine: ScriptedEngine) -> None:

@@ -7,7 +7,8 @@ import anyio
 import pytest
 
 from benchmarks.errors import ModelError
-from benchmarks.rundir import is_done, read_completions
+from benchmarks.rundir import is_done
+from benchmarks.shards import read_completions
 from inference.config import InferenceConfig
 from inference.sampling import sample
 from tests.fake_server import FakeServer, Reply, Script, answer, refusal

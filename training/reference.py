@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from tqdm import tqdm
 
+from benchmarks.errors import DataError
 from benchmarks.jsonl import read_jsonl, write_json, write_jsonl
 from benchmarks.records import digest
 from benchmarks.rundir import read_json
@@ -24,7 +25,6 @@ from training.objectives import Answers, Branches
 from training.run import agreed, processes
 
 REFERENCE_DIR = "reference"
-SECONDS_FILE = "seconds.json"
 SHARD_SIZE = 2048  # examples; a killed pass loses at most one shard a process
 
 
@@ -33,7 +33,7 @@ class Reference:
     """What the base says, and what it cost to ask."""
 
     answers: Mapping[Example, LogProbs]
-    seconds: float  # by the clock, in whichever run it was asked; without what a killed pass had taken
+    seconds: float  # of each process, in whichever run it was asked; without what a killed pass had taken
 
 
 def reference_of(
@@ -50,35 +50,46 @@ def reference_of(
     # process looks: on NFS a file that was looked for too early stays absent for a while.
     numbers = range(len(shards)) if state.is_main_process else ()
     missing = agreed([number for number in numbers if not shard_file(folder, number).exists()])
-    began = time.monotonic()
     mine = missing[state.process_index :: state.num_processes]
     if mine:
         bar = tqdm(total=sum(len(shards[n]) for n in mine), desc="reference", disable=not state.is_main_process)
         with bar, torch.no_grad(), model.disable_adapter():
             for number in mine:
+                began = time.monotonic()
                 found = ask(shards[number], config, model, pad, bar)
+                # The seconds first: a shard that is there is never asked again, so whatever goes with it must be there.
+                write_json(seconds_file(folder, number), {"seconds": round(time.monotonic() - began, 3)})
                 write_jsonl(shard_file(folder, number), (log_probs._asdict() for log_probs in found))
     state.wait_for_everyone()
-    if missing and state.is_main_process:
-        note_seconds(folder, time.monotonic() - began)
-    state.wait_for_everyone()
     kept: dict[Example, LogProbs] = {}
+    seconds = 0.0
     for number, shard in enumerate(shards):
-        lines = (LogProbs(tuple(r["verdicts"]), tuple(r["totals"])) for _, r in read_jsonl(shard_file(folder, number)))
-        kept.update(zip(shard, lines, strict=True))
-    return Reference(answers=kept, seconds=float(read_json(folder / SECONDS_FILE)["seconds"]))
+        kept.update(zip(shard, read_shard(shard_file(folder, number), len(shard)), strict=True))
+        seconds += float(read_json(seconds_file(folder, number))["seconds"])
+    return Reference(answers=kept, seconds=seconds / state.num_processes)
 
 
-def note_seconds(folder: Path, seconds: float) -> None:
-    """Add to what asking has taken so far."""
-    file = folder / SECONDS_FILE
-    before = float(read_json(file)["seconds"]) if file.exists() else 0.0
-    write_json(file, {"seconds": round(before + seconds, 3)})
+def read_shard(file: Path, n_examples: int) -> list[LogProbs]:
+    """A shard's answers. Raises DataError for one that is damaged, short or empty, with the way out."""
+    try:
+        found = [LogProbs(tuple(record["verdicts"]), tuple(record["totals"])) for _, record in read_jsonl(file)]
+    except (DataError, KeyError, TypeError) as error:
+        raise DataError(f"{file}: is damaged ({error}); delete it, and the same command asks the base again") from None
+    if len(found) != n_examples:
+        raise DataError(
+            f"{file}: holds {len(found)} of {n_examples} examples; delete it, and the same command asks the base again"
+        )
+    return found
 
 
 def shard_file(folder: Path, number: int) -> Path:
     """Where a shard lies."""
     return folder / f"{number:05d}.jsonl"
+
+
+def seconds_file(folder: Path, number: int) -> Path:
+    """Where it lies what a shard has taken."""
+    return folder / f"{number:05d}.seconds.json"
 
 
 def reference_digest(examples: Sequence[Example], config: TrainingConfig, base_facts: Mapping[str, Any]) -> str:

@@ -14,7 +14,8 @@ from benchmarks.excluded import read_excluded
 from benchmarks.narrator.prompts import ME
 from benchmarks.narrator.records import BENCHMARK, NarratorFactors
 from benchmarks.records import Completion, digest
-from benchmarks.rundir import CONFIG_FILE, PLAN_FILE, PROVENANCE_FILE, read_completions, read_json, read_plan_lines
+from benchmarks.rundir import CONFIG_FILE, PLAN_FILE, PROVENANCE_FILE, read_json, read_plan_lines, refuse_changed
+from benchmarks.shards import read_completions
 from eval.narrator.answers import STATES, State, read_answer
 from eval.narrator.beginnings import begun_shares
 from eval.runs import refuse_unfinished
@@ -119,6 +120,7 @@ def read_config(path: Path) -> dict[str, Any]:
     lines = read_plan_lines(path)  # says what to do where there is no run at all
     if not lines or lines[0].get("benchmark") != BENCHMARK:
         raise DataError(f"{path}: is no run of the narrator study; see `evenhand score` for the others")
+    refuse_changed(path)
     config = read_yaml(path / CONFIG_FILE)
     lacking = [key for key in ("name", "model", "verdict", "sampling") if key not in config]
     if lacking:
