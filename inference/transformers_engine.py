@@ -141,7 +141,9 @@ class TransformersEngine:
 def load_model(folder: Path, dtype: torch.dtype) -> Any:
     """The checkpoint's model. Raises ModelError when its weights are damaged or not all there."""
     try:
-        loaded: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, output_loading_info=True)
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
+            folder, dtype=dtype, output_loading_info=True, trust_remote_code=False
+        )
     except (OSError, ValueError, SafetensorError) as error:
         reason = " ".join(str(error).split())[:300]
         raise ModelError(f"{folder}: its weights cannot be loaded ({reason}); make the checkpoint anew") from None

@@ -52,7 +52,7 @@ def load_base(
             bnb_4bit_quant_storage=storage,
         )
     try:
-        model = AutoModelForCausalLM.from_pretrained(folder, **arguments)
+        model = AutoModelForCausalLM.from_pretrained(folder, trust_remote_code=False, **arguments)
     except (OSError, ValueError) as error:
         raise ModelError(f"{folder}: the model cannot be loaded ({' '.join(str(error).split())[:300]})") from None
     keep_unpacked(model)
