@@ -172,4 +172,4 @@ def is_alive(holder: dict[str, Any]) -> bool | None:
     """Whether the holder's process is there; None for one of another machine, which cannot be seen from here."""
     if any(holder.get(key) != value for key, value in place().items()):
         return None
-    return process_start(holder["process"]) == holder["began"]
+    return bool(process_start(holder["process"]) == holder["began"])
