@@ -6,7 +6,7 @@ written by atomic rename, and DONE.json last. No database: SQLite's log fails on
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -53,17 +53,22 @@ def run_path(root: Path, kind: str, name: str, config: BaseModel, free_of_effect
     return root / kind / f"{name}-{digest(content, 8)}"
 
 
-def open_run(path: Path, config: BaseModel, item_hash: str, model: Mapping[str, Any]) -> None:
+def open_run(
+    path: Path, config: BaseModel, item_hash: str, model: Mapping[str, Any], device: Callable[[], str | None]
+) -> None:
     """Create the run directory, or check that the one there is of the same config, items and model.
 
+    device: names what will compute, or raises; asked only when provenance.json is written.
     Raises DataError when it is of another config or its items or model have changed since: mixing them would be a
     result of nothing.
     """
     config_file, facts_file = path / CONFIG_FILE, path / PROVENANCE_FILE
+    name = None if facts_file.exists() else device()  # it may raise, so before anything is written
     # Of processes that make the run at once the first one's files stay.
     if not write_new(config_file, to_yaml(config)):
         refuse_other_config(config_file, config)
-    facts = {"config_sha256": sha256_of(config_file), "item_set_hash": item_hash, "model": dict(model), **provenance()}
+    made = {"config_sha256": sha256_of(config_file), "item_set_hash": item_hash, "model": dict(model)}
+    facts = {**made, **provenance(name)}
     if not facts_file.exists() and write_new(facts_file, json.dumps(facts, indent=2, ensure_ascii=False) + "\n"):
         return
     refuse_changed(path)

@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from tqdm import tqdm
@@ -14,7 +15,7 @@ from benchmarks.records import Completion, Prompt, digest
 from benchmarks.rundir import finish, is_done, open_run, reopen, run_path, write_plan
 from benchmarks.shards import append_completions, read_completions
 from inference.config import FREE_OF_EFFECT, InferenceConfig
-from inference.engine import Engine, PromptsTooLong, open_engine
+from inference.engine import Engine, PromptsTooLong, device_name, open_engine
 from inference.plan import in_prefix_order, plan
 
 
@@ -57,7 +58,7 @@ def sample(config: InferenceConfig, shard: tuple[int, int] | None = None) -> Pat
     """Run (or continue) a sampling run and return its directory. DONE.json appears when nothing is owed."""
     prompts, items_hash = plan(config)
     path = run_path(config.run.root, "inference", config.name, config, FREE_OF_EFFECT)
-    open_run(path, config, items_hash, model_facts(config))
+    open_run(path, config, items_hash, model_facts(config), partial(device_name, config))
     write_plan(path, prompts)
     all_owed = owed(path, prompts, config.sampling.n)
     if is_done(path) and not all_owed:
