@@ -162,7 +162,8 @@ def of_the_reference(model: Any, examples: Sequence[Example], config: AnyRun) ->
 
 
 def of_the_merge_check(model: Any, examples: Sequence[Example], config: AnyRun) -> list[float]:
-    question = Question(prompts=[e.prompt_ids for e in examples], choices=[e.choices for e in examples], mixed_precision="bf16")
+    prompts, choices = [example.prompt_ids for example in examples], [example.choices for example in examples]
+    question = Question(prompts=prompts, choices=choices, mixed_precision="bf16")
     return sorted(margin for (margin,) in margins(model, question))
 
 

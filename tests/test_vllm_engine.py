@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from safetensors.torch import load_file, save_file
 
 from benchmarks.chat import FIXED_DATE
