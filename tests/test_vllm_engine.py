@@ -114,7 +114,7 @@ def test_margins_in_bf16_are_those_of_a_float32_head(family: str, tmp_path: Path
         )
     )
     assert len(found) == 12
-    assert found == pytest.approx(plain, abs=0.01)  # a step of bf16 is 0.06 or more at these logits
+    assert found == pytest.approx(plain, abs=0.01)  # a step of bf16 is 0.03 or more at these logits
 
 
 def test_a_checkpoint_vllm_cannot_load_is_one_sentence_not_a_traceback(tmp_path: Path, llama: Path) -> None:
