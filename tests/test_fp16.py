@@ -1,4 +1,4 @@
-"""Overflows in fp16, with torch's own gradient scaler: left out and counted, and the end of a run that has only them."""
+"""Overflows in fp16, with torch's own gradient scaler: left out and counted; a run of nothing else is stopped."""
 
 import json
 import math
