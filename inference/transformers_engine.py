@@ -13,6 +13,7 @@ from benchmarks.chat import AnswerTokens, answer_tokens
 from benchmarks.checkpoints import load_tokenizer, resolve
 from benchmarks.device import torch_device
 from benchmarks.errors import ConfigError, ModelError
+from benchmarks.float32_head import float32_head
 from benchmarks.records import Completion, Prompt, digest
 from inference.config import InferenceConfig, SamplingConfig, TransformersConfig
 from inference.encoding import Encoded, encode_prompts
@@ -88,8 +89,9 @@ class TransformersEngine:
         input_ids, mask = pad_left(batch, self.padding_id, self.device)
         # Positions count real tokens only, so that padding moves nothing.
         positions = (mask.cumsum(dim=1) - 1).clamp(min=0)
-        logits = self.model(input_ids=input_ids, attention_mask=mask, position_ids=positions, logits_to_keep=1).logits
-        last: torch.Tensor = logits[:, -1].float()
+        with float32_head(self.model):
+            found = self.model(input_ids=input_ids, attention_mask=mask, position_ids=positions, logits_to_keep=1)
+        last: torch.Tensor = found.logits[:, -1]
         return last
 
     @torch.inference_mode()

@@ -42,14 +42,18 @@ class VllmEngine:
         folder = resolve(config.model)
         self.tokenizer = load_tokenizer(folder)
         self.answers = answer_tokens(self.tokenizer) if config.verdict == "margin" else AnswerTokens((), {})
-        # What is sampled from at the temperature, which for margins is never looked at.
-        mode = {"logprobs_mode": "processed_logprobs"} if config.verdict == "options" else {}
+        options: dict[str, Any] = {}
+        if config.verdict in ("margin", "options"):
+            # Of written replies nothing hangs on it, and on CPU vLLM would cast the head anew for every token.
+            options["hf_overrides"] = with_float32_head
+        if config.verdict == "options":  # what is sampled from at the temperature; for margins it is never looked at
+            options["logprobs_mode"] = "processed_logprobs"
         print(
             f"starting vLLM with {config.model.name} on {device}; that takes minutes, most the first time "
             "(VLLM_LOGGING_LEVEL=INFO shows its log)",
             file=sys.stderr,
         )
-        self.llm = start(folder, self.settings, config.sampling.seed, **mode)
+        self.llm = start(folder, self.settings, config.sampling.seed, **options)
 
     def __enter__(self) -> Self:
         return self
@@ -167,6 +171,16 @@ def read_node(readings: Readings, node: Node, output: Any) -> Iterator[Completio
     """A finished request of node_requests: the prompt's completion, if it was the prompt's last."""
     position = output.outputs[0].logprobs[0]
     return readings.add(node, {token: float(position[token].logprob) for token in node.question.children})
+
+
+def with_float32_head(hf_config: Any) -> Any:
+    """A model's Hub config that has vLLM compute its logits in float32.
+
+    Gemma-3's language model lies within one with an image encoder: vLLM reads the inner config alone there.
+    """
+    for config in (hf_config, hf_config.get_text_config()):
+        config.head_dtype = "float32"
+    return hf_config
 
 
 def start(folder: Path, settings: VllmConfig, seed: int, **options: Any) -> Any:

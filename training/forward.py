@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from benchmarks.float32_head import float32_head
 from training.objectives import NEVER, Answers, picked
 from training.trees import attention_argument
 
@@ -45,9 +46,9 @@ def answers_of(model: Any, batch: dict[str, Tensor], unwrapped: Any | None = Non
         places = torch.cat([places, batch["ends_at"][asked]])
     if "rest" in batch:
         places = torch.cat([places, batch["rest_at"]])
-    with scoring_at(inner, places[:, 0], places[:, 1]):
+    with scoring_at(inner, places[:, 0], places[:, 1]), float32_head(inner):
         logits = model(**inputs, use_cache=False).logits
-    logs = logits.float().log_softmax(-1)
+    logs = logits.log_softmax(-1)
     verdicts = logs[:n_prompts].gather(1, batch["choices"])
     if "padded" in batch:
         verdicts = verdicts.masked_fill(batch["padded"], NEVER)

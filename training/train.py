@@ -105,6 +105,7 @@ def train_verdicts(config: AnyRun, run: OpenRun) -> None:
             "n_trainable": count_trainable(trainer.model),
             "epochs": round(plan.epochs, 4),
             **cost(plan, bundles, trainer.state.global_step, metrics.seconds, reference),
+            **trainer.skipped(),
             **chosen(config, selection, best),
         }
         close_training(run, trainer, facts, best=best.folder if best and facts["selected"] == "best" else None)

@@ -106,7 +106,9 @@ class VerdictTrainer(Trainer):
                 self.sums["rest_loss"].append(torch.zeros_like(right) if answers.rest is None else -answers.rest)
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
-        """Adds accuracy, mean margin (nats) and what else was noted since the last log, over all processes."""
+        """Adds accuracy, mean margin (nats) and what else was noted since the last log, over all processes; in fp16 the
+        steps left out so far.
+        """
         if "loss" in logs and self.sums:
             for name, values in self.sums.items():
                 noted = torch.cat(values)
@@ -114,7 +116,15 @@ class VerdictTrainer(Trainer):
                 total, n = self.accelerator.reduce(both, reduction="sum").tolist()
                 logs[name] = round(total / n, 6)
             self.sums.clear()
+            logs.update(self.skipped())
         super().log(logs, start_time)
+
+    def skipped(self) -> dict[str, int]:
+        """In fp16, how many of the run's steps the gradient scaler has left out, whenever it was continued."""
+        if not self.args.fp16:
+            return {}
+        applied = max((int(kept["step"]) for kept in self.optimizer.state.values()), default=0)
+        return {"n_skipped_steps": self.state.global_step - applied}
 
     def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
         """Save the adapter. Of a model that FSDP shards, transformers would gather the base for that too."""
