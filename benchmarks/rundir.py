@@ -6,7 +6,7 @@ written by atomic rename, and DONE.json last. No database: SQLite's log fails on
 
 import json
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -166,12 +166,17 @@ def read_completions(path: Path) -> dict[tuple[str, int], Completion]:
     Raises DataError naming the shard and line that is damaged.
     """
     found: dict[tuple[str, int], Completion] = {}
-    for shard in sorted((path / "completions").glob("*.jsonl")):
-        for completion in read_shard(shard):
-            key = (completion.prompt_hash, completion.sample_index)
-            if key not in found or (found[key].is_error and not completion.is_error):
-                found[key] = completion
+    for completion in every_completion(path):
+        key = (completion.prompt_hash, completion.sample_index)
+        if key not in found or (found[key].is_error and not completion.is_error):
+            found[key] = completion
     return found
+
+
+def every_completion(path: Path) -> Iterator[Completion]:
+    """What the shards hold, a shard at a time: errors too, and what was answered twice. Raises as read_completions."""
+    for shard in sorted((path / "completions").glob("*.jsonl")):
+        yield from read_shard(shard)
 
 
 def read_shard(shard: Path) -> list[Completion]:

@@ -41,13 +41,17 @@ class Engine(Protocol):
         ...
 
 
-def open_engine(config: InferenceConfig) -> Engine:
-    """The engine a config asks for; imported only then, since each brings heavy libraries."""
+def open_engine(config: InferenceConfig, prompts: Sequence[Prompt] = ()) -> Engine:
+    """The engine a config asks for; imported only then, since each brings heavy libraries.
+
+    prompts: what it is going to be asked, as far as that is known: an engine that tokenises here counts their tokens
+    while it loads the model.
+    """
     match config.engine.kind:
         case "vllm":
             from inference.vllm_engine import VllmEngine
 
-            return VllmEngine(config)
+            return VllmEngine(config, prompts)
         case "openai":
             from inference.openai_engine import OpenAIEngine
 
@@ -55,4 +59,4 @@ def open_engine(config: InferenceConfig) -> Engine:
         case "transformers":
             from inference.transformers_engine import TransformersEngine
 
-            return TransformersEngine(config)
+            return TransformersEngine(config, prompts)

@@ -50,7 +50,7 @@ class ScriptedEngine:
 def engine(monkeypatch: pytest.MonkeyPatch) -> ScriptedEngine:
     scripted = ScriptedEngine()
     scripted.asked, scripted.errors = [], set()
-    monkeypatch.setattr(sampling, "open_engine", lambda config: scripted)
+    monkeypatch.setattr(sampling, "open_engine", lambda config, prompts: scripted)
     monkeypatch.setattr(sampling, "model_facts", lambda config: {"name": "scripted"})
     return scripted
 
