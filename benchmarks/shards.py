@@ -32,14 +32,14 @@ def read_completions(path: Path) -> dict[tuple[str, int], Completion]:
     Raises DataError naming the shard and line that is damaged, or the shard that is not as it was written.
     """
     found: dict[tuple[str, int], Completion] = {}
-    for completion in completions_of(path):
+    for completion in every_completion(path):
         key = (completion.prompt_hash, completion.sample_index)
         if key not in found or (found[key].is_error and not completion.is_error):
             found[key] = completion
     return found
 
 
-def completions_of(path: Path) -> Iterator[Completion]:
+def every_completion(path: Path) -> Iterator[Completion]:
     """Every completion of a run in the order of the shards, also those that were asked twice."""
     key = config_digest(path)
     for shard in sorted((path / SHARDS_FOLDER).glob("*.jsonl")):

@@ -53,13 +53,17 @@ def device_name(config: InferenceConfig) -> str | None:
             return torch_device_name()
 
 
-def open_engine(config: InferenceConfig) -> Engine:
-    """The engine a config asks for; imported only then, since each brings heavy libraries."""
+def open_engine(config: InferenceConfig, prompts: Sequence[Prompt] = ()) -> Engine:
+    """The engine a config asks for; imported only then, since each brings heavy libraries.
+
+    prompts: what it is going to be asked, as far as that is known: an engine that tokenises here counts their tokens
+    while it loads the model.
+    """
     match config.engine.kind:
         case "vllm":
             from inference.vllm_engine import VllmEngine
 
-            return VllmEngine(config)
+            return VllmEngine(config, prompts)
         case "openai":
             from inference.openai_engine import OpenAIEngine
 
@@ -67,4 +71,4 @@ def open_engine(config: InferenceConfig) -> Engine:
         case "transformers":
             from inference.transformers_engine import TransformersEngine
 
-            return TransformersEngine(config)
+            return TransformersEngine(config, prompts)

@@ -13,7 +13,7 @@ from benchmarks.errors import ConfigError, ModelError
 from benchmarks.excluded import EXCLUDED_FOLDER, exclude, kept, read_excluded
 from benchmarks.records import Completion, Prompt, digest
 from benchmarks.rundir import finish, is_done, open_run, reopen, run_path, write_plan
-from benchmarks.shards import append_completions, read_completions
+from benchmarks.shards import append_completions, every_completion
 from inference.config import FREE_OF_EFFECT, InferenceConfig
 from inference.engine import Engine, PromptsTooLong, device_name, open_engine
 from inference.plan import in_prefix_order, plan
@@ -24,7 +24,7 @@ def owed(path: Path, prompts: Sequence[Prompt], n_samples: int) -> list[Prompt]:
 
     What the run leaves out is not owed.
     """
-    answered = {key for key, completion in read_completions(path).items() if not completion.is_error}
+    answered = {(c.prompt_hash, c.sample_index) for c in every_completion(path) if not c.is_error}
     distinct = {prompt.prompt_hash: prompt for prompt in kept(prompts, read_excluded(path))}
     return [
         prompt
@@ -70,7 +70,7 @@ def sample(config: InferenceConfig, shard: tuple[int, int] | None = None) -> Pat
     planned = f"{len(prompts)} prompts planned, {n_texts} different ones"
     print(f"{path}: {planned}, {len(missing)} owed by this process", file=sys.stderr)
     if missing:
-        with open_engine(config) as engine:
+        with open_engine(config, missing) as engine:
             ask(engine, missing, path, config)
     settle(path, prompts, missing, config)
     return path
@@ -135,11 +135,10 @@ def settle(path: Path, prompts: Sequence[Prompt], asked: Sequence[Prompt], confi
         finish(path, {"n_planned": len(prompts), "n_distinct": len({p.prompt_hash for p in prompts}), **left_out})
         return
     unanswered = missing & {prompt.prompt_hash for prompt in asked}
-    errors = [c for c in read_completions(path).values() if c.is_error and c.prompt_hash in unanswered]
-    if errors:
-        reason = errors[-1].finish_reason
+    reasons = [c.finish_reason for c in every_completion(path) if c.is_error and c.prompt_hash in unanswered]
+    if reasons:
         raise ModelError(
-            f"{path}: {len(unanswered)} of {len(asked)} prompts got no reply, the last reason: {reason}. "
+            f"{path}: {len(unanswered)} of {len(asked)} prompts got no reply, the last reason: {reasons[-1]}. "
             "The others are kept; the same command asks for these again"
         )
     print(f"{path}: {len(missing)} prompts still owed by other shards", file=sys.stderr)

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -14,8 +14,9 @@ from benchmarks.device import vllm_device_name
 from benchmarks.errors import ModelError
 from benchmarks.records import Completion, Prompt
 from inference.config import InferenceConfig, VllmConfig
-from inference.encoding import VERDICT_SCHEMA, Encoded, encode_prompts
+from inference.encoding import VERDICT_SCHEMA, Encoded, Encoder
 from inference.readings import Node, Readings, nodes
+from inference.token_counts import counted_meanwhile, fitting_counts
 
 # Requests held by the engine at once: enough to keep any batch full, few enough that a million prompts fit in memory.
 IN_FLIGHT = 4096
@@ -34,7 +35,7 @@ class Request(NamedTuple):
 class VllmEngine:
     """vLLM's offline engine as a context manager. Raises ModelError when it cannot start or dies."""
 
-    def __init__(self, config: InferenceConfig) -> None:
+    def __init__(self, config: InferenceConfig, prompts: Sequence[Prompt] = ()) -> None:
         assert isinstance(config.engine, VllmConfig)
         self.config = config
         self.settings = config.engine
@@ -53,7 +54,8 @@ class VllmEngine:
             "(VLLM_LOGGING_LEVEL=INFO shows its log)",
             file=sys.stderr,
         )
-        self.llm = start(folder, self.settings, config.sampling.seed, **options)
+        with counted_meanwhile(self.encoder, prompts) as self.counting:
+            self.llm = start(folder, self.settings, config.sampling.seed, **options)
 
     def __enter__(self) -> Self:
         return self
@@ -63,12 +65,17 @@ class VllmEngine:
     ) -> None:
         self.llm.llm_engine.engine_core.shutdown()
 
+    @property
+    def encoder(self) -> Encoder:
+        """What makes token ids of prompts."""
+        return Encoder(self.tokenizer, self.config, self.answers.lead)
+
     def generate(self, prompts: Sequence[Prompt]) -> Iterator[Completion]:
         """Yield completions as they finish; see Engine. The batch is topped up while it runs, so it never drains."""
         from vllm.v1.engine.exceptions import EngineDeadError
 
-        window = self.llm.model_config.max_model_len
-        encoded = encode_prompts(self.tokenizer, prompts, self.config, window, self.answers.lead)
+        fitting_counts(self.encoder, prompts, self.llm.model_config.max_model_len, self.counting.result())
+        encoded = self.encoder.encode(prompts)
         waiting = self.node_requests(encoded) if self.config.verdict == "options" else self.requests(encoded)
         running: dict[str, Request] = {}
         try:
@@ -91,13 +98,13 @@ class VllmEngine:
             running[request.request_id] = request
         return bool(batch)
 
-    def requests(self, encoded: Sequence[Encoded]) -> Iterator[Request]:
+    def requests(self, encoded: Iterable[Encoded]) -> Iterator[Request]:
         """One request a prompt, all of its samples in it."""
         params = self.sampling_params()
         for one in encoded:
             yield Request(one.prompt.prompt_hash, one.token_ids, params, partial(self.completions, one))
 
-    def node_requests(self, encoded: Sequence[Encoded]) -> Iterator[Request]:
+    def node_requests(self, encoded: Iterable[Encoded]) -> Iterator[Request]:
         """One request for each inner node of a prompt's options: what lies before it comes from the prefix cache."""
         from vllm import SamplingParams
         from vllm.sampling_params import MAX_LOGPROB_TOKEN_IDS, RequestOutputKind

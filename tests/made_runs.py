@@ -9,7 +9,7 @@ from benchmarks.config import parse_config
 from benchmarks.records import Completion, Condition, Item, Prompt
 from benchmarks.render import render
 from benchmarks.rundir import finish, open_run, write_plan
-from benchmarks.shards import append_completions, completions_of
+from benchmarks.shards import append_completions, every_completion
 from benchmarks.sources import item_set_hash
 from inference.config import InferenceConfig
 
@@ -45,7 +45,7 @@ def made_items(dataset: str, n_items: int) -> list[Item]:
 
 def rewrite(path: Path, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:
     """Give a run other completions, as if it had been answered so: `change` gets all of them as plain objects."""
-    records = [asdict(completion) for completion in completions_of(path)]
+    records = [asdict(completion) for completion in every_completion(path)]
     for shard in (path / "completions").iterdir():
         shard.unlink()
     append_completions(path, [Completion(**record) for record in change(records)])

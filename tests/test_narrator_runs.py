@@ -67,7 +67,7 @@ def conflicts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(engine: Window, config: InferenceConfig, monkeypatch: pytest.MonkeyPatch, **keys: Any) -> Path:
-    monkeypatch.setattr(sampling, "open_engine", lambda config: engine)
+    monkeypatch.setattr(sampling, "open_engine", lambda config, prompts: engine)
     return sample(config, **keys)
 
 

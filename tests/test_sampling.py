@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import pytest
 
+from benchmarks import shards
 from benchmarks.command import run_main
 from benchmarks.errors import ConfigError, DataError, ModelError
 from benchmarks.records import Completion, Prompt
@@ -20,13 +21,14 @@ from inference import plan as planning
 from inference import sampling
 from inference.config import FREE_OF_EFFECT, InferenceConfig
 from inference.plan import plan
-from inference.sampling import parse_shard, sample
+from inference.sampling import owed, parse_shard, sample
 
 
 class ScriptedEngine:
     """Answers every prompt with its own hash; dies or errs where told to."""
 
     asked: list[str] = []
+    expected: list[str] = []  # what it was opened for
     die_after: int | None = None
     errors: set[str] = set()
     signal_after: tuple[int, int] | None = None  # after so many answers the process gets this signal
@@ -59,7 +61,12 @@ class ScriptedEngine:
 def engine(monkeypatch: pytest.MonkeyPatch) -> ScriptedEngine:
     scripted = ScriptedEngine()
     scripted.asked, scripted.errors = [], set()
-    monkeypatch.setattr(sampling, "open_engine", lambda config: scripted)
+
+    def open_engine(config: InferenceConfig, prompts: Sequence[Prompt]) -> ScriptedEngine:
+        scripted.expected = [prompt.prompt_hash for prompt in prompts]
+        return scripted
+
+    monkeypatch.setattr(sampling, "open_engine", open_engine)
     monkeypatch.setattr(sampling, "model_facts", lambda config: {"name": "scripted"})
     return scripted
 
@@ -97,6 +104,7 @@ def test_an_engine_that_dies_keeps_what_it_answered_and_the_same_command_asks_on
     engine.die_after = None
     path = sample(config(tmp_path))
     assert len(engine.asked) == len(set(engine.asked)) == 40
+    assert engine.asked[11:] == engine.expected, "an engine is told when it is opened what it will be asked"
     assert is_done(path)
 
 
@@ -147,6 +155,37 @@ def test_an_error_is_no_answer_it_is_reported_and_asked_again(tmp_path: Path, en
     path = sample(config(tmp_path))
     assert engine.asked.count(unlucky) == 2
     assert answers(path)[unlucky, 0] == unlucky
+
+
+def test_what_is_owed_is_found_with_one_shard_of_answers_in_memory(
+    tmp_path: Path, engine: ScriptedEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unlucky = plan(config(tmp_path))[0][5].prompt_hash
+    engine.errors = {unlucky}
+    with pytest.raises(ModelError, match="1 of 40"):
+        sample(config(tmp_path))
+    counted = CountedCompletion
+    counted.live = counted.peak = 0
+    monkeypatch.setattr(shards, "Completion", counted)
+    prompts = plan(config(tmp_path))[0]
+    (path,) = tmp_path.glob("inference/*")
+    assert [prompt.prompt_hash for prompt in owed(path, prompts, 1)] == [unlucky]
+    assert len(owed(path, prompts, 2)) == 40
+    assert 0 < counted.peak <= 2 * 7
+
+
+class CountedCompletion(Completion):
+    """A completion that is counted while it lives."""
+
+    live = peak = 0
+
+    def __init__(self, **fields: Any) -> None:
+        super().__init__(**fields)
+        CountedCompletion.live += 1
+        CountedCompletion.peak = max(CountedCompletion.peak, CountedCompletion.live)
+
+    def __del__(self) -> None:
+        CountedCompletion.live -= 1
 
 
 def test_shards_divide_the_work_and_the_last_one_finishes_the_run(tmp_path: Path, engine: ScriptedEngine) -> None:
@@ -213,8 +252,8 @@ def test_a_run_planned_with_other_prompts_is_refused(
 
 def test_a_damaged_line_is_named_with_file_and_line(tmp_path: Path, engine: ScriptedEngine) -> None:
     path = sample(config(tmp_path))
-    shards = sorted((path / "completions").glob("*.jsonl"))
-    shard, lines = next((s, ls) for s in shards if len(ls := s.read_text().splitlines()) == 7)  # the last one has 5
+    files = sorted((path / "completions").glob("*.jsonl"))
+    shard, lines = next((s, ls) for s in files if len(ls := s.read_text().splitlines()) == 7)  # the last one has 5
     lines[2] = lines[2][:20]
     shard.write_text("\n".join(lines))
     with pytest.raises(DataError, match=rf"{shard.name}:3: is no JSON object.*delete this shard"):
