@@ -18,7 +18,7 @@ from benchmarks.errors import DataError
 from benchmarks.jsonl import read_jsonl, write_json, write_jsonl, write_whole
 from benchmarks.narrator.records import BENCHMARK as NARRATOR
 from benchmarks.provenance import provenance
-from benchmarks.records import Completion, Condition, Factors, Prompt, digest
+from benchmarks.records import Completion, Condition, Factors, Prompt, completion_from, digest
 
 CONFIG_FILE = "config.yaml"
 PROVENANCE_FILE = "provenance.json"
@@ -176,13 +176,17 @@ def read_completions(path: Path) -> dict[tuple[str, int], Completion]:
 
 def read_shard(shard: Path) -> list[Completion]:
     """The completions of one shard. Raises DataError with the way out when a line is damaged."""
+    place, found = str(shard), list[Completion]()
     try:
-        return [Completion(**record) for _, record in read_jsonl(shard)]
+        for number, record in read_jsonl(shard):
+            place = f"{shard}:{number}"
+            found.append(completion_from(record))
     except (DataError, TypeError) as error:
-        where = error if isinstance(error, DataError) else f"{shard}: holds no completions ({error})"
+        where = error if isinstance(error, DataError) else f"{place}: is no completion ({error})"
         raise DataError(
             f"{where}. Delete this shard and run the sampling command again: only its prompts are asked anew"
         ) from None
+    return found
 
 
 def finish(path: Path, facts: Mapping[str, Any]) -> None:
