@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from benchmarks.config import did_you_mean
 from benchmarks.errors import EvenhandError
+from benchmarks.terminal import say
 
 VERBS: dict[str, tuple[str, str, str]] = {
     "show": ("benchmarks.show", "main", "print the exact prompt a model would get for an item and condition"),
@@ -50,7 +51,7 @@ def run_main(entry: Callable[[Sequence[str]], None], argv: Sequence[str] | None 
     try:
         entry(sys.argv[1:] if argv is None else argv)
     except EvenhandError as error:
-        print(f"error: {error}", file=sys.stderr)
+        say(f"error: {error}", sys.stderr)
         return 2
     except BrokenPipeError:
         # `evenhand ... | head`: the reader has seen enough. What is still buffered must not be flushed into the pipe.

@@ -2,11 +2,14 @@
 
 import csv
 import io
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from benchmarks.jsonl import write_json, write_whole
+
+Cell = TypeVar("Cell")
 
 
 def write_rows(folder: Path, stem: str, rows: Sequence[Mapping[str, Any]]) -> list[Path]:
@@ -17,6 +20,15 @@ def write_rows(folder: Path, stem: str, rows: Sequence[Mapping[str, Any]]) -> li
     writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
     writer.writeheader()
     for row in rows:
-        writer.writerow({k: " ".join(v) if isinstance(v, tuple | list) else v for k, v in row.items()})
+        writer.writerow({k: inert(" ".join(v) if isinstance(v, tuple | list) else v) for k, v in row.items()})
     write_whole(csv_file, text.getvalue())
     return [json_file, csv_file]
+
+
+def inert(cell: Cell) -> Cell | str:
+    """A cell that no spreadsheet computes: before a text that begins as a formula does stands an apostrophe.
+
+    Numbers as we print them ("+1.2", "-3.0 [-5.1, 2.0]") can call nothing and stay.
+    """
+    is_formula = isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r", "\n"))
+    return f"'{cell}" if is_formula and not re.fullmatch(r"[-+0-9.,%±\[\]() –]+", cell) else cell

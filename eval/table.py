@@ -11,6 +11,7 @@ from pathlib import Path
 
 from benchmarks.errors import DataError
 from benchmarks.jsonl import write_whole
+from eval.files import inert
 
 Cell = str | int | float | None
 DASH = "–"
@@ -122,7 +123,7 @@ def csv_cell(cell: Cell) -> Cell:
     """A cell as CSV has it."""
     if isinstance(cell, float) and math.isnan(cell):
         return None
-    return printed_cell(cell) if isinstance(cell, bool) else cell
+    return printed_cell(cell) if isinstance(cell, bool) else inert(cell)
 
 
 def to_latex(table: Table) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+from benchmarks.answer_doubts import answer_doubts
 from benchmarks.checkpoints import fingerprint, resolve
 from benchmarks.errors import ConfigError, ModelError
 from benchmarks.excluded import EXCLUDED_FOLDER, exclude, kept, read_excluded
@@ -21,6 +22,7 @@ from benchmarks.rundir import (
     run_path,
     write_plan,
 )
+from benchmarks.terminal import say
 from inference.config import FREE_OF_EFFECT, InferenceConfig
 from inference.engine import Engine, PromptsTooLong, open_engine
 from inference.plan import in_prefix_order, plan
@@ -69,16 +71,18 @@ def sample(config: InferenceConfig, shard: tuple[int, int] | None = None) -> Pat
     write_plan(path, prompts)
     all_owed = owed(path, prompts, config.sampling.n)
     if is_done(path) and not all_owed:
-        print(f"{path}: complete already ({len(prompts)} prompts)", file=sys.stderr)
+        say(f"{path}: complete already ({len(prompts)} prompts)", sys.stderr)
         return path
     reopen(path)  # a shard was lost or deleted since
     missing = in_prefix_order(take_shard(all_owed, shard, whole_items=config.study is not None))
     n_texts = len({prompt.prompt_hash for prompt in prompts})
     planned = f"{len(prompts)} prompts planned, {n_texts} different ones"
-    print(f"{path}: {planned}, {len(missing)} owed by this process", file=sys.stderr)
+    say(f"{path}: {planned}, {len(missing)} owed by this process", sys.stderr)
     if missing:
         with open_engine(config) as engine:
             ask(engine, missing, path, config)
+    for doubt in answer_doubts(read_completions(path).values(), config.verdict):
+        say(f"{path}: warning: {doubt}", sys.stderr)
     settle(path, prompts, missing, config)
     return path
 
@@ -97,11 +101,11 @@ def ask(engine: Engine, prompts: Sequence[Prompt], path: Path, config: Inference
                 raise
             exclude(path, error.reasons)
             names = list(dict.fromkeys(prompt.item_id for prompt in error.reasons))
-            print(
+            say(
                 f"{path}: {len(names)} of {len({prompt.item_id for prompt in prompts})} items are left out, since a "
                 f"prompt of theirs does not fit the context window: {', '.join(names[:5])}"
                 f"{' ...' if len(names) > 5 else ''} (all of them in {EXCLUDED_FOLDER}/)",
-                file=sys.stderr,
+                sys.stderr,
             )
             prompts = owed(path, prompts, config.sampling.n)
 
@@ -149,7 +153,7 @@ def settle(path: Path, prompts: Sequence[Prompt], asked: Sequence[Prompt], confi
             f"{path}: {len(unanswered)} of {len(asked)} prompts got no reply, the last reason: {reason}. "
             "The others are kept; the same command asks for these again"
         )
-    print(f"{path}: {len(missing)} prompts still owed by other shards", file=sys.stderr)
+    say(f"{path}: {len(missing)} prompts still owed by other shards", sys.stderr)
 
 
 def model_facts(config: InferenceConfig) -> dict[str, object]:
