@@ -7,9 +7,9 @@ from statistics import fmean, median
 
 from benchmarks.records import Completion
 
-# Total probability of the two answers, at the median prompt. A judge that has understood what it is asked for has
-# nearly 1 (Qwen2.5-1.5B: 0.98, at least 0.92); below this it would rather begin its reply with something else.
-UNLIKELY = 0.5
+# Total probability of the two answers, at the median prompt, below which margins are of what a judge hardly ever says.
+# Qwen2.5-Coder-1.5B has 0.98 on pocket (at least 0.92 on any prompt), the embedded 135M model 0.02 before training.
+UNLIKELY = 0.1
 MOST_NAMED = 5
 UNNAMED = "no name"
 
