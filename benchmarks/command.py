@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from benchmarks.config import did_you_mean
 from benchmarks.errors import EvenhandError
+from benchmarks.terminal import say
 
 VERBS: dict[str, tuple[str, str, str]] = {
     "show": ("benchmarks.show", "main", "print the exact prompt a model would get for an item and condition"),
@@ -93,7 +94,7 @@ def run_main(entry: Callable[[Sequence[str]], None], argv: Sequence[str] | None 
         with stopping_like_ctrl_c():
             entry(sys.argv[1:] if argv is None else argv)
     except EvenhandError as error:
-        print(f"error: {error}", file=sys.stderr)
+        say(f"error: {error}", sys.stderr)
         return 2
     except BrokenPipeError:
         # `evenhand ... | head`: the reader has seen enough. What is still buffered must not be flushed into the pipe.

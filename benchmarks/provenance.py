@@ -17,7 +17,6 @@ PACKAGES = (
     "bitsandbytes",
     "accelerate",
     "datasets",
-    "openai",
 )
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchmarks.errors import DataError
 from benchmarks.jsonl import parse_lines, write_whole
-from benchmarks.records import Completion
+from benchmarks.records import Completion, completion_from
 
 SHARDS_FOLDER = "completions"
 
@@ -48,16 +48,18 @@ def every_completion(path: Path) -> Iterator[Completion]:
 
 def read_shard(shard: Path, key: str) -> list[Completion]:
     """The completions of one shard of the run with this config digest. Raises DataError with the way out."""
+    place, found = str(shard), list[Completion]()
     try:
         content = shard.read_bytes()
-        lines = parse_lines(content.decode().split("\n"), shard)
-        found = [Completion(**record) for _, record in lines]
+        for number, record in parse_lines(content.decode().split("\n"), shard):
+            place = f"{shard}:{number}"
+            found.append(completion_from(record))
         if shard.stem.rpartition("-")[2] != checksum(content, key):
             raise DataError(f"{shard}: is not as this run wrote it: it was edited, or copied from another run")
     except OSError as error:
         raise DataError(f"{shard}: cannot be read ({error.strerror})") from None
     except (DataError, TypeError, UnicodeDecodeError) as error:
-        where = error if isinstance(error, DataError) else f"{shard}: holds no completions ({error})"
+        where = error if isinstance(error, DataError) else f"{place}: is no completion ({error})"
         raise DataError(
             f"{where}. Restore it, or delete this shard and run the sampling command again: only its prompts are "
             "asked anew"

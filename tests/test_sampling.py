@@ -166,7 +166,7 @@ def test_what_is_owed_is_found_with_one_shard_of_answers_in_memory(
         sample(config(tmp_path))
     counted = CountedCompletion
     counted.live = counted.peak = 0
-    monkeypatch.setattr(shards, "Completion", counted)
+    monkeypatch.setattr(shards, "completion_from", lambda record: counted(**record))
     prompts = plan(config(tmp_path))[0]
     (path,) = tmp_path.glob("inference/*")
     assert [prompt.prompt_hash for prompt in owed(path, prompts, 1)] == [unlucky]
@@ -281,6 +281,21 @@ def test_an_answer_that_was_edited_or_is_of_another_run_was_scored_without_a_wor
     change(next((path / "completions").iterdir()))
     with pytest.raises(DataError, match=r"is not as this run wrote it: it was edited, or copied .*delete"):
         read_completions(path)
+
+
+def test_answers_that_two_processes_paid_for_twice_are_announced(
+    tmp_path: Path, engine: ScriptedEngine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = sampling.collect
+
+    def at_once(*words: Any) -> None:
+        monkeypatch.setattr(sampling, "collect", first)
+        sample(config(tmp_path))  # another process, which started when nothing was answered yet
+        first(*words)
+
+    monkeypatch.setattr(sampling, "collect", at_once)
+    sample(config(tmp_path))
+    assert "40 answers were asked for twice, by processes that ran at once" in capsys.readouterr().err
 
 
 def test_of_two_answers_the_one_written_first_counts(tmp_path: Path, engine: ScriptedEngine) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from benchmarks.answer_doubts import answer_doubts
 from benchmarks.checkpoints import ModelConfig
 from benchmarks.config import parse_config, read_yaml
 from benchmarks.errors import DataError
@@ -92,6 +93,7 @@ class NarratorRun:
     rendered: Mapping[str, str]  # prompt hash → digest of what the model read; lacks what a server rendered unseen
     judgments: tuple[Judgment, ...]  # one for each planned line, in the plan's order
     excluded: Mapping[str, str]  # conversation id → why the run left it out
+    doubts: Sequence[str]  # what to know of its answers before believing a measure
 
     @property
     def conversations(self) -> frozenset[str]:
@@ -190,6 +192,7 @@ def load_narrator_run(path: Path, config: Mapping[str, Any], judge: str) -> Narr
         rendered={key[0]: digest(c.rendered, 16) for key, c in completions.items() if key[1] == 0 and c.rendered},
         judgments=tuple(judgments),
         excluded=excluded,
+        doubts=answer_doubts(completions.values(), config["verdict"]),
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.rundir import read_completions
+from benchmarks.shards import read_completions
 from inference.config import InferenceConfig
 from inference.engine import open_engine
 from inference.plan import plan
