@@ -39,5 +39,6 @@ def inert(cell: Cell) -> Cell | str:
 
     Numbers as we print them ("+1.2", "-3.0 [-5.1, 2.0]") can call nothing and stay.
     """
-    is_formula = isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r", "\n"))
-    return f"'{cell}" if is_formula and not re.fullmatch(r"[-+0-9.,%±\[\]() –]+", cell) else cell
+    if not isinstance(cell, str) or not cell.startswith(("=", "+", "-", "@", "\t", "\r", "\n")):
+        return cell
+    return cell if re.fullmatch(r"[-+0-9.,%±\[\]() –]+", cell) else f"'{cell}"

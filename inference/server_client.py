@@ -120,7 +120,7 @@ class ServerClient:
 
     async def _read(self, response: httpx.Response) -> str:
         """The body as text. What is no UTF-8 in it is marked, as any reader of text does."""
-        coding = response.headers.get("Content-Encoding", "identity")
+        coding = response.headers.get("Content-Encoding", "identity").lower()
         raw = bytearray()
         async for part in response.aiter_raw():
             raw += part
@@ -176,7 +176,7 @@ def said_in(content: str) -> tuple[str, object]:
         return content, None
     error = reply.get("error", reply)
     if not isinstance(error, dict):
-        return str(error), None
+        return str(error or ""), None
     message = error.get("message")
     return message if isinstance(message, str) else "", error.get("code")
 

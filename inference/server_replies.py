@@ -10,6 +10,7 @@ from benchmarks.unified.record import LONE_SURROGATE
 
 # vLLM writes this in the place of minus infinity, which JSON lacks.
 NO_PROBABILITY = -9999.0
+ROUNDING = 0.01  # nats that a log-probability may be above 0
 MOST_TOKENS = 10**9  # of one reply; a server that counts more is wrong
 
 
@@ -109,7 +110,8 @@ def read_answers(choice: Mapping[str, Any], spellings: Spellings) -> dict[str, f
     """Answer → natural log-probability, of the answers that the server listed at the answer position.
 
     One spelling is taken for all answers: "1" beside " 2" are no pair. An answer that is not listed has a probability
-    which is not known, so it is left out. Raises BadReply when there are no log-probabilities, or the lead is missing.
+    which is not known, so it is left out. Raises BadReply when there are no log-probabilities, one is none, or the lead
+    is missing.
     """
     logprobs: Any = choice.get("logprobs")
     position = len(spellings.lead)
@@ -126,6 +128,8 @@ def read_answers(choice: Mapping[str, Any], spellings: Spellings) -> dict[str, f
     if tuple(tokens[:position]) != spellings.lead:
         raise BadReply(f"the answer's lead {spellings.lead} was not generated, but {tokens[:position]}")
     seen = {token: value for token, value in top.items() if math.isfinite(value) and value > NO_PROBABILITY}
+    if max(seen.values(), default=0.0) > ROUNDING:
+        raise BadReply(f"log-probability of {max(seen.values()):g}, which is above 0")
     readings = [{answer: seen[t] for answer, t in spelled.items() if t in seen} for spelled in spellings.answers]
     return max(readings, key=len)
 

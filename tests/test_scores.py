@@ -219,31 +219,6 @@ def test_a_damaged_shard_is_named_with_its_line(tmp_path: Path) -> None:
         load_run(path)
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "says"),
-    [
-        ("finish_reason", None, "its finish_reason is null"),
-        ("text", None, "its text is null"),
-        ("text", 7, "its text is 7"),
-        ("sample_index", "0", 'its sample_index is "0"'),
-        ("prompt_tokens", "many", 'its prompt_tokens is "many"'),
-        ("answer_logprobs", [1, 2], r"its answer_logprobs is \[1, 2\]"),
-        ("answer_logprobs", {"1": "-0.5", "2": -2.0}, "its log-probability of '1' is \"-0.5\""),
-        ("surprise", 1, "surprise"),
-    ],
-)
-def test_a_completion_of_the_wrong_types_is_named_with_file_line_and_way_out(
-    field: str, value: object, says: str, tmp_path: Path
-) -> None:
-    path = make_run(tmp_path, JUDGE, items=made_items("bbq", 2))
-    shard = next((path / "completions").iterdir())
-    lines = shard.read_text().splitlines()
-    lines[3] = json.dumps({**json.loads(lines[3]), field: value})
-    shard.write_text("\n".join(lines))
-    with pytest.raises(DataError, match=rf"{shard.name}:4: is no completion \(.*{says}.*\)\. Delete this shard"):
-        load_run(path)
-
-
 def test_margin_runs_have_soft_dds_and_auc(tmp_path: Path) -> None:
     def answer(prompt: Prompt) -> dict[str, Any]:
         signal = 1.0 if prompt.condition.claim_is_true else -1.0

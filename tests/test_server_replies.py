@@ -100,9 +100,10 @@ def test_more_samples_and_longer_ones_may_take_more_room() -> None:
         (gzip.compress(answer("1").body.encode()), "gzip", None),  # type: ignore[union-attr]
         (gzip.compress(b"{" * 1000)[:-9], "gzip", "reply's gzip is cut off"),
         (b"{}", "gzip", "reply is no gzip"),
+        (gzip.compress(answer("1").body.encode()), "GZIP", None),  # type: ignore[union-attr]
         (b"{}", "br", "reply is packed as 'br', which was not asked for"),
     ],
-    ids=["whole", "cut off", "none", "another packing"],
+    ids=["whole", "cut off", "none", "in capitals", "another packing"],
 )
 def test_packed_replies_are_read_or_refused_by_name(body: bytes, coding: str, said: str | None) -> None:
     with FakeServer(lambda asked, n: Reply(body=body, headers={"Content-Encoding": coding})) as server:
