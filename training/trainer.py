@@ -12,7 +12,7 @@ from transformers import Trainer, TrainerControl, TrainingArguments
 
 from training.batches import Bundle, Collator, Schedule
 from training.dev import dev_measures
-from training.dropout import quicken_dropout
+from training.dropout import leave_dtype, quicken_dropout
 from training.forward import answers_of
 from training.objectives import Answers, Objective, picked
 from training.prefetch import made_ahead
@@ -38,6 +38,8 @@ class VerdictTrainer(Trainer):
         **rest: Any,
     ) -> None:
         quicken_dropout(model)
+        if args.bf16 or args.fp16:
+            leave_dtype(model)
         super().__init__(
             model=model, args=args, train_dataset=bundles, eval_dataset=dev or None, data_collator=collator, **rest
         )
