@@ -173,7 +173,7 @@ def test_when_nothing_is_left_the_reasons_are_counted() -> None:
 
 
 def divergence(examples: Sequence[Example], verdicts: Sequence[Sequence[float]]) -> float:
-    batch = Collator(pad=0, branches="none", row_tokens=2048, whole_bundles=False)([list(examples)])
+    batch = Collator(pad=0, branches="none", row_tokens=2048)([list(examples)])
     return divergence_in_groups(torch.tensor(verdicts, dtype=torch.float64), batch["groups"]).mean().item()
 
 

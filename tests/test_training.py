@@ -52,7 +52,9 @@ def killed_at(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("method", ["sft", "dpo"])
-def test_a_run_leaves_adapter_metrics_provenance_and_done(method: str, model: Path, tmp_path: Path) -> None:
+def test_a_run_leaves_adapter_metrics_provenance_and_done(
+    method: str, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     run = train(tiny_run(method, model, tmp_path))
     assert {file.name for file in run.iterdir()} == {
         "config.yaml", "provenance.json", "excluded.jsonl", "metrics.jsonl", "adapter", DONE_FILE,
@@ -60,6 +62,10 @@ def test_a_run_leaves_adapter_metrics_provenance_and_done(method: str, model: Pa
     assert {file.name for file in (run / "adapter").iterdir()} == set(ADAPTER_FILES)
     done = json.loads((run / DONE_FILE).read_text())
     assert (done["method"], done["n_examples"], done["n_excluded"], done["n_steps"]) == (method, 32, 0, 4)
+    padded, saved = done["computed_per_needed_token"], done["saved_by_shared_beginnings"]
+    assert (padded, saved > 0.2) == (1.0, True), "four prompts share a row"
+    told = f"rows: {padded:.2f} tokens computed for each needed one; shared beginnings save {saved:.0%} of all\n"
+    assert told in capsys.readouterr().out
     assert [record["step"] for record in metrics_of(run)] == [1, 2, 3, 4]
     weights = adapter_of(run)
     assert {tensor.dtype for tensor in weights.values()} == {torch.float32}, "TRL casts them to bf16"

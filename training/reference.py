@@ -114,7 +114,7 @@ def ask(examples: Sequence[Example], config: TrainingConfig, model: Any, pad: in
     # A conversation can have a hundred prompts: its rows, and what is asked at once, are those of training.
     of_narrator = config.narrator is not None
     row_tokens = config.optimiser.row_tokens if of_narrator else 0
-    collator = Collator(pad=pad, branches=branches, row_tokens=row_tokens, whole_bundles=not of_narrator)
+    collator = Collator(pad=pad, branches=branches, row_tokens=row_tokens)
     bundles = bundles_of(examples, config.optimiser.order if of_narrator else "whole_items")
     was_training = model.training
     model.eval()

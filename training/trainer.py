@@ -12,9 +12,10 @@ from transformers import Trainer, TrainerControl, TrainingArguments
 
 from training.batches import Bundle, Collator, Schedule
 from training.dev import dev_measures
-from training.dropout import quicken_dropout
+from training.dropout import leave_dtype, quicken_dropout
 from training.forward import answers_of
 from training.objectives import Answers, Objective, picked
+from training.prefetch import made_ahead
 from training.run import agreed
 
 
@@ -37,6 +38,8 @@ class VerdictTrainer(Trainer):
         **rest: Any,
     ) -> None:
         quicken_dropout(model)
+        if args.bf16 or args.fp16:
+            leave_dtype(model)
         super().__init__(
             model=model, args=args, train_dataset=bundles, eval_dataset=dev or None, data_collator=collator, **rest
         )
@@ -44,6 +47,8 @@ class VerdictTrainer(Trainer):
         self.objective = objective
         self.loss_is_scaled_for_ga = True  # compute_loss divides by the whole step's examples
         self.sums: dict[str, list[Tensor]] = defaultdict(list)  # of what is logged beside the loss
+        self.source: Iterator[dict[str, Tensor]] | None = None  # of micro-batches, and what comes of it
+        self.coming: Iterator[dict[str, Tensor]] = iter(())
         self.learns_rests = any(example.rest for bundle in bundles for example in bundle)
 
     def get_train_dataloader(self) -> DataLoader[Bundle]:
@@ -60,7 +65,10 @@ class VerdictTrainer(Trainer):
         self, epoch_iterator: Iterator[dict[str, Tensor]], num_batches: int, device: torch.device
     ) -> tuple[list[dict[str, Tensor]], Tensor]:
         """The micro-batches of one optimiser step, and how many examples they hold over all processes."""
-        batches = [batch for _, batch in zip(range(num_batches), epoch_iterator, strict=False)]
+        if epoch_iterator is not self.source:
+            n_ahead = self.args.gradient_accumulation_steps  # those of the next step
+            self.source, self.coming = epoch_iterator, made_ahead(epoch_iterator, n_ahead)
+        batches = [batch for _, batch in zip(range(num_batches), self.coming, strict=False)]
         n_examples = torch.tensor(sum(len(batch["right"]) for batch in batches), device=device)
         return batches, self.accelerator.gather(n_examples).sum()
 

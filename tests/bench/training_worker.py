@@ -84,7 +84,7 @@ def a_row_for_each_answer(self: Collator, bundles: Sequence[Bundle]) -> dict[str
     """Collator without its trick: a prompt is read once for each of its two answers."""
     examples = [example for bundle in bundles for example in bundle]
     batch = collate(self, [[example] for example in examples])
-    del batch["allowed"]
+    del batch["reach"]
     trees = [tree_of([(*example.prompt_ids, choice)]) for example in examples for choice in example.choices]
     batch["at"] = torch.tensor([(2 * n, len(e.prompt_ids) - 1) for n, e in enumerate(examples)])
     batch["ends_at"] = torch.tensor([[(2 * n + k, len(e.prompt_ids)) for k in (0, 1)] for n, e in enumerate(examples)])
