@@ -86,8 +86,8 @@ def way_out(facts: DeviceFacts) -> str:
         )
     if needed and branch_of(driver) < needed:
         return (
-            f"The driver is {driver}, and {needs}: have it updated, or run `make venv-cuda`, which chooses the build by "
-            "the driver."
+            f"The driver is {driver}, and {needs}: have it updated, or run `make venv-cuda`, which chooses the build "
+            "by the driver."
         )
     hidden = facts.environment.get("CUDA_VISIBLE_DEVICES")
     return (
@@ -134,11 +134,16 @@ def visible_gpus() -> tuple[str, ...]:
     return tuple(done.stdout.splitlines())
 
 
-def torch_device() -> str:
-    """What torch computes on in this process: "cuda" or "cpu". Raises ModelError where that is not what is meant."""
+def on_gpu() -> bool:
+    """Whether torch computes on a GPU in this process: it sees one, and nobody says that the CPU is to compute."""
     import torch
 
-    if torch.cuda.is_available() and not means_cpu(os.environ):
+    return torch.cuda.is_available() and not means_cpu(os.environ)
+
+
+def torch_device() -> str:
+    """What torch computes on in this process: "cuda" or "cpu". Raises ModelError where that is not what is meant."""
+    if on_gpu():
         return "cuda"
     if message := refusal(device_facts(n_visible=0)):
         raise ModelError(message)

@@ -1,4 +1,4 @@
-"""What computes here: the NVIDIA driver and its GPUs, the processor, torch's build, glibc. Nothing here imports torch."""
+"""What computes here: the NVIDIA driver and its GPUs, the processor, torch's build, glibc. Torch is not imported."""
 
 import importlib.util
 import platform

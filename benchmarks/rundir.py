@@ -6,7 +6,7 @@ written by atomic rename, and DONE.json last. No database: SQLite's log fails on
 
 import json
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -53,9 +53,12 @@ def run_path(root: Path, kind: str, name: str, config: BaseModel, free_of_effect
     return root / kind / f"{name}-{digest(content, 8)}"
 
 
-def open_run(path: Path, config: BaseModel, item_hash: str, model: Mapping[str, Any]) -> None:
+def open_run(
+    path: Path, config: BaseModel, item_hash: str, model: Mapping[str, Any], device: Callable[[], str | None]
+) -> None:
     """Create the run directory, or check that the one there is of the same config, items and model.
 
+    device: names what will compute, or raises; asked only when provenance.json is written.
     Raises DataError when it is of another config or its items or model have changed since: mixing them would be a
     result of nothing.
     """
@@ -65,9 +68,8 @@ def open_run(path: Path, config: BaseModel, item_hash: str, model: Mapping[str, 
     else:
         refuse_other_config(config_file, config)
     facts_file = path / PROVENANCE_FILE
-    facts = {"item_set_hash": item_hash, "model": dict(model), **provenance()}
     if not facts_file.exists():
-        write_json(facts_file, facts)
+        write_json(facts_file, {"item_set_hash": item_hash, "model": dict(model), **provenance(device())})
         return
     before = read_json(facts_file)
     for key, now in (("item_set_hash", item_hash), ("model", dict(model))):

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Protocol, Self
 
+from benchmarks.device import torch_device_name, vllm_device_name
 from benchmarks.errors import ModelError
 from benchmarks.records import Completion, Prompt
 from inference.config import InferenceConfig
@@ -39,6 +40,17 @@ class Engine(Protocol):
         an engine that tokenises here, after the others have been yielded by one that asks a server.
         """
         ...
+
+
+def device_name(config: InferenceConfig) -> str | None:
+    """The device that a config's engine will compute on; None for a server's. Raises as benchmarks.device."""
+    match config.engine.kind:
+        case "vllm":
+            return vllm_device_name(config.engine.tensor_parallel_size)
+        case "openai":
+            return None
+        case "transformers":
+            return torch_device_name()
 
 
 def open_engine(config: InferenceConfig) -> Engine:

@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from tqdm import tqdm
@@ -22,7 +23,7 @@ from benchmarks.rundir import (
     write_plan,
 )
 from inference.config import FREE_OF_EFFECT, InferenceConfig
-from inference.engine import Engine, PromptsTooLong, open_engine
+from inference.engine import Engine, PromptsTooLong, device_name, open_engine
 from inference.plan import in_prefix_order, plan
 
 
@@ -65,7 +66,7 @@ def sample(config: InferenceConfig, shard: tuple[int, int] | None = None) -> Pat
     """Run (or continue) a sampling run and return its directory. DONE.json appears when nothing is owed."""
     prompts, items_hash = plan(config)
     path = run_path(config.run.root, "inference", config.name, config, FREE_OF_EFFECT)
-    open_run(path, config, items_hash, model_facts(config))
+    open_run(path, config, items_hash, model_facts(config), partial(device_name, config))
     write_plan(path, prompts)
     all_owed = owed(path, prompts, config.sampling.n)
     if is_done(path) and not all_owed:

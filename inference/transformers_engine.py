@@ -11,6 +11,7 @@ from transformers import AutoModelForCausalLM, GenerationConfig
 
 from benchmarks.chat import AnswerTokens, answer_tokens
 from benchmarks.checkpoints import load_tokenizer, resolve
+from benchmarks.device import torch_device
 from benchmarks.errors import ConfigError, ModelError
 from benchmarks.records import Completion, Prompt, digest
 from inference.config import InferenceConfig, SamplingConfig, TransformersConfig
@@ -22,7 +23,7 @@ Asked = Encoded | Node
 
 
 class TransformersEngine:
-    """A checkpoint on the GPU if there is one, else on the CPU."""
+    """A checkpoint on the GPU, or on the CPU where no GPU is meant. Raises ModelError where one is and none is seen."""
 
     def __init__(self, config: InferenceConfig) -> None:
         assert isinstance(config.engine, TransformersConfig)
@@ -34,7 +35,7 @@ class TransformersEngine:
         self.config = config
         self.batch_size = config.engine.batch_size
         self.dtype = getattr(torch, config.engine.dtype)
-        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.device = torch.device(torch_device())
 
     def __enter__(self) -> Self:
         folder = resolve(self.config.model)

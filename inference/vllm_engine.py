@@ -1,6 +1,7 @@
 """vLLM, offline. The only file that imports it; the same code serves CPU and CUDA."""
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any, NamedTuple, Self
 
 from benchmarks.chat import AnswerTokens, answer_tokens
 from benchmarks.checkpoints import load_tokenizer, resolve
+from benchmarks.device import vllm_device_name
 from benchmarks.errors import ModelError
 from benchmarks.records import Completion, Prompt
 from inference.config import InferenceConfig, VllmConfig
@@ -36,11 +38,17 @@ class VllmEngine:
         assert isinstance(config.engine, VllmConfig)
         self.config = config
         self.settings = config.engine
+        device = vllm_device_name(self.settings.tensor_parallel_size)
         folder = resolve(config.model)
         self.tokenizer = load_tokenizer(folder)
         self.answers = answer_tokens(self.tokenizer) if config.verdict == "margin" else AnswerTokens((), {})
         # What is sampled from at the temperature, which for margins is never looked at.
         mode = {"logprobs_mode": "processed_logprobs"} if config.verdict == "options" else {}
+        print(
+            f"starting vLLM with {config.model.name} on {device}; that takes minutes, most the first time "
+            "(VLLM_LOGGING_LEVEL=INFO shows its log)",
+            file=sys.stderr,
+        )
         self.llm = start(folder, self.settings, config.sampling.seed, **mode)
 
     def __enter__(self) -> Self:
@@ -167,6 +175,7 @@ def start(folder: Path, settings: VllmConfig, seed: int, **options: Any) -> Any:
     if len(os.sched_getaffinity(0)) <= FEW_CPUS:  # vLLM sets one aside, which of two is half
         os.environ.setdefault("VLLM_CPU_NUM_OF_RESERVED_CPU", "0")
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
+    os.environ.setdefault("VLLM_USE_FLASHINFER_SAMPLER", "0")  # is compiled with nvcc at start; few nodes have it
     os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")  # what a user judges is nobody else's business
     from safetensors import SafetensorError
     from vllm import LLM
@@ -185,6 +194,7 @@ def start(folder: Path, settings: VllmConfig, seed: int, **options: Any) -> Any:
             gpu_memory_utilization=settings.gpu_memory_utilization,
             enforce_eager=settings.enforce_eager,
             enable_prefix_caching=True,
+            language_model_only=True,  # with its image encoder Gemma-3 takes a slower attention
             seed=seed,
             **{key: value for key, value in optional.items() if value is not None},
             **options,

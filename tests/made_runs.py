@@ -69,7 +69,7 @@ def make_run(
         for condition in (conditions or {}).get(arm, tuple(Condition))
     ]
     path = root / f"{name}-0000"
-    open_run(path, config, item_set_hash(items), {"name": model})
+    open_run(path, config, item_set_hash(items), {"name": model}, lambda: "CPU: made up")
     write_plan(path, prompts)
     asked = list({p.prompt_hash: p for p in prompts}.values())
     done = asked[: len(asked) - leave_out]

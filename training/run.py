@@ -16,12 +16,12 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
-import torch
 from accelerate import PartialState
 from accelerate.utils import broadcast_object_list
 from datasets import disable_progress_bars
 
 from benchmarks.checkpoints import fingerprint, load_tokenizer, resolve
+from benchmarks.device import on_gpu, torch_device_name
 from benchmarks.errors import ConfigError
 from benchmarks.jsonl import sync_folder, write_json, write_jsonl
 from benchmarks.rundir import finish, is_done, open_run, run_path
@@ -90,7 +90,7 @@ def open_training(config: TrainingConfig) -> OpenRun:
     with main_process_first() as is_main:
         if is_main:
             drop_half_written(path)
-            open_run(path, config, data.set_hash, base_facts)
+            open_run(path, config, data.set_hash, base_facts, torch_device_name)
             write_jsonl(path / EXCLUDED_FILE, map(asdict, left_out))
     if processes().is_main_process:
         print(f"{path}: {told_of_data(config, kept, held, len(examples), left_out)}")
@@ -144,7 +144,7 @@ def refuse_other_batch(config: TrainingConfig) -> None:
 def processes() -> PartialState:
     """Which of the processes of `accelerate launch` this one is."""
     # Without cpu, processes without GPUs do not see each other.
-    return PartialState(cpu=not torch.cuda.is_available(), timeout=PATIENCE)
+    return PartialState(cpu=not on_gpu(), timeout=PATIENCE)
 
 
 def agreed(value: Value) -> Value:

@@ -1,6 +1,7 @@
 """A config → a trained adapter, by whichever method and trainer the config names."""
 
 import resource
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,9 @@ import torch
 from peft import get_peft_model
 from transformers import ProgressCallback, set_seed
 
+from benchmarks.device import on_gpu, torch_device, torch_device_name
 from benchmarks.errors import DataError
+from benchmarks.rundir import is_done
 from training.arguments import training_arguments
 from training.batches import Bundle, Collator, Schedule, bundles_of, schedule
 from training.callbacks import GradientCheck, MarkComplete, MetricsFile, ProgressBar
@@ -44,12 +47,18 @@ def train(config: AnyRun) -> Path:
     """
     refuse_wrong_sharding(config)
     refuse_diverged(folder_of(config))
+    if not is_done(folder_of(config)):
+        torch_device()  # raises before data and models are loaded
     with told_when_full(config):
         run = open_training(config)
         with told_when_out_of_memory(config, run.examples):
             if run.is_done:
                 print(f"{run.path}: complete already")
-            elif config.trainer == "verdict":
+                return run.path
+            if processes().is_main_process:
+                where = torch_device_name()
+                print(f"loading {config.model.name} on {where}; that takes minutes for a large model", file=sys.stderr)
+            if config.trainer == "verdict":
                 train_verdicts(config, run)
             elif isinstance(config, SFTRun):
                 train_sft(config, run)
@@ -157,14 +166,14 @@ def cost(
     """
     share = n_steps / plan.n_steps  # below 1 for a run stopped early
     n_tokens = sum(e.n_tokens for batch in plan.micro_batches for index in batch for e in bundles[index])
-    on_gpu = torch.cuda.is_available()
-    peak = torch.cuda.max_memory_allocated() if on_gpu else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    is_gpu = on_gpu()
+    peak = torch.cuda.max_memory_allocated() if is_gpu else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return {
         "seconds": round(seconds, 1),
         **({"reference_seconds": round(reference.seconds, 1)} if reference else {}),
         "n_tokens": round(n_tokens * share),
         "n_processes": processes().num_processes,
-        "device": torch.cuda.get_device_name() if on_gpu else "cpu",
+        "device": torch.cuda.get_device_name() if is_gpu else "cpu",
         "peak_memory_gib": round(peak / 2**30, 2),
     }
 
