@@ -125,18 +125,18 @@ class ModelSize:
         """The same of the backward pass through frozen weights: gradients of inputs alone, of attention's both."""
         return self.forward_flops(n_tokens, context, n_scored) + n_tokens * self.attention_flops(context)
 
-    def layer_activation_bytes(self, dtype: str, *, dropout: bool) -> float:
+    def layer_activation_bytes(self, dtype: str, *, mask_bytes: int) -> float:
         """What a block keeps a token for the backward pass, with an adapter on every projection of frozen weights.
 
-        Frozen layers need no input of theirs; adapters do, each its own copy, and dropout one byte for its mask.
-        Norms compute in float32. Attention keeps queries, repeated keys and values, and its output; the gated MLP
-        three intermediates.
+        Frozen layers need no input of theirs; adapters do, each its own copy. Norms compute in float32. Attention keeps
+        queries, repeated keys and values, and its output; the gated MLP three intermediates.
+        mask_bytes: of the dropout before an adapter, for each number: 1 on a GPU, 4 on a CPU, 0 without dropout.
         """
         item = ITEM_BYTES[dtype]
         norms = (self.family.norms_a_layer * self.hidden + self.query_key_numbers) * 4
         attention = 4 * self.n_heads * self.head_dim * item
         mlp = 3 * self.intermediate * item
-        adapters = sum(n_in for n_in, _ in self.projections.values()) * (item + dropout)
+        adapters = sum(n_in for n_in, _ in self.projections.values()) * (item + mask_bytes)
         return norms + attention + mlp + adapters
 
     @property
@@ -144,11 +144,11 @@ class ModelSize:
         """Numbers a token that the norms of queries and keys take, where there are such."""
         return self.family.query_key_norm * (self.n_heads + self.n_kv_heads) * self.head_dim
 
-    def activation_bytes(self, dtype: str, *, checkpointing: bool, dropout: bool) -> float:
+    def activation_bytes(self, dtype: str, *, checkpointing: bool, mask_bytes: int) -> float:
         """A token's share of what a training step keeps: every block's, or with gradient checkpointing the input of
         each and one block's at a time.
         """
-        layer = self.layer_activation_bytes(dtype, dropout=dropout)
+        layer = self.layer_activation_bytes(dtype, mask_bytes=mask_bytes)
         return self.n_layers * self.hidden * ITEM_BYTES[dtype] + layer if checkpointing else self.n_layers * layer
 
 

@@ -45,21 +45,23 @@ def memory_check(
     engine: VllmConfig | TransformersConfig, size: ModelSize, mean_tokens: float | None, speed: Speed
 ) -> Check:
     """Weights, and keys and values, against the device's memory. mean_tokens: of a prompt, where it is known."""
-    is_vllm, dtype = isinstance(engine, VllmConfig), dtype_of(engine)
+    dtype = dtype_of(engine)
+    if isinstance(engine, TransformersConfig):  # takes what it needs, on one GPU
+        engine = VllmConfig(gpu_memory_utilization=1.0, cpu_kv_cache_gib=1)
     if not speed.is_gpu:
-        weights, kept = size.weight_bytes(dtype) / GIB, float(engine.cpu_kv_cache_gib) if is_vllm else 1.0
+        weights, kept = size.weight_bytes(dtype) / GIB, engine.cpu_kv_cache_gib
         needed = weights + kept + PROCESS_GIB
-        told = f"{needed:.1f} GiB: weights {weights:.1f}, keys and values {kept:.0f}, the program {PROCESS_GIB}"
+        told = f"{needed:.1f} GiB: weights {weights:.1f}, keys and values {kept}, the program {PROCESS_GIB}"
         return against(speed, told, needed, speed.memory_gib, "a smaller model")
-    n_gpus = engine.tensor_parallel_size if is_vllm else 1
-    window = (engine.max_model_len if is_vllm else None) or size.context_window or PLAIN_WINDOW
+    n_gpus = engine.tensor_parallel_size
+    window = engine.max_model_len or size.context_window or PLAIN_WINDOW
     weights, one = size.weight_bytes(dtype) / GIB / n_gpus, size.kv_bytes(window, dtype) / GIB / n_gpus
     needed = weights + one + BESIDE_WEIGHTS_GIB
     told = (
         f"{needed:.1f} GiB at least: weights {weights:.1f}, a prompt of {window:,} tokens {one:.1f}, other "
         f"{BESIDE_WEIGHTS_GIB:.0f}"
     )
-    room = speed.memory_gib and speed.memory_gib * (engine.gpu_memory_utilization if is_vllm else 1.0)
+    room = speed.memory_gib and speed.memory_gib * engine.gpu_memory_utilization
     if room and mean_tokens and needed < room:
         mean = size.kv_bytes(mean_tokens, dtype) / GIB / n_gpus
         told += f"; of {room:.0f} the rest holds {(room - needed) / mean:,.0f} prompts at once"
@@ -72,8 +74,8 @@ def against(speed: Speed, told: str, needed: float, room: float | None, fix: str
     """Whether so much memory is to be had; of a device that is not here, that is not for certain."""
     subject = f"memory, {speed.name}"
     if room is None:
-        return unknown(subject, f"{told}; how much there is, is not known here", needed_gib=needed)
+        return unknown(subject, f"{told}; how much there is, is not known here", figures={"needed_gib": needed})
     if needed <= room:
         return ok(subject, told, needed_gib=needed)
     says = f"{told}; {room:.1f} GiB are to be had"
-    return (wrong if speed.is_here else unknown)(subject, says, fix, needed_gib=needed)
+    return (wrong if speed.is_here else unknown)(subject, says, fix, {"needed_gib": needed})

@@ -98,9 +98,9 @@ def memory_check(config: AnyRun, size: ModelSize, step: StepSize | None, speed: 
     needed = sum(parts.values())
     told = f"{needed:.1f} GiB: " + ", ".join(f"{name} {gib:.1f}" for name, gib in parts.items() if gib >= 0.05)
     if step is None:
-        return unknown(subject, f"{told}; activations come on top, which needs the tokenizer", **parts)
+        return unknown(subject, f"{told}; activations come on top, which needs the tokenizer", figures=parts)
     if speed.memory_gib is None:
-        return unknown(subject, f"{told}; the size of its memory is not known here", **parts)
+        return unknown(subject, f"{told}; the size of its memory is not known here", figures=parts)
     if needed <= speed.memory_gib:
         return ok(subject, f"{told}, of {speed.memory_gib:.0f}", **parts)
     says = f"{told}, and it has {speed.memory_gib:.0f}"
@@ -111,7 +111,7 @@ def memory_check(config: AnyRun, size: ModelSize, step: StepSize | None, speed: 
         ways.append("quantisation.hold=nf4")
     fix = ", ".join([*ways, "a smaller optimiser.per_device_batch_size with more gradient_accumulation_steps"])
     return (
-        wrong(subject, says, fix, **parts) if speed.is_here and speed.is_gpu else unknown(subject, says, fix, **parts)
+        wrong(subject, says, fix, figures=parts) if speed.is_here and speed.is_gpu else unknown(subject, says, fix, figures=parts)
     )
 
 
@@ -126,9 +126,10 @@ def memory_parts(config: AnyRun, size: ModelSize, step: StepSize | None, speed: 
     parts = {"weights": weights, "adapter and optimiser": adapter}
     if step is not None:
         checkpointing = config.optimiser.gradient_checkpointing
-        activations = size.activation_bytes(dtype, checkpointing=checkpointing, dropout=lora.dropout > 0)
+        mask_bytes = 0 if lora.dropout == 0 else 1 if speed.is_gpu else 4
+        activations = size.activation_bytes(dtype, checkpointing=checkpointing, mask_bytes=mask_bytes)
         # The backward pass holds the gradients of one block beside it.
-        activations += size.layer_activation_bytes(dtype, dropout=lora.dropout > 0)
+        activations += size.layer_activation_bytes(dtype, mask_bytes=mask_bytes)
         if not speed.is_gpu:  # eager attention keeps its probabilities
             activations += (1 if checkpointing else size.n_layers) * size.n_heads * step.width * 4
         item = 2 if dtype != "float32" else 4

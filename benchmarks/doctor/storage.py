@@ -26,11 +26,11 @@ def room_check(subject: str, folder: Path, needed: float, what_for: str) -> Chec
     free = shutil.disk_usage(there).free
     figures = {"free_bytes": float(free), "needed_bytes": needed}
     if not os.access(there, os.W_OK):
-        return wrong(subject, f"{folder}: may not be written to", f"set {subject} to another folder", **figures)
+        return wrong(subject, f"{folder}: may not be written to", f"set {subject} to another folder", figures)
     needs = f", {needed / GIB:.1f} GiB needed for {what_for}" if needed else ""
     told = f"{folder}, {free / GIB:.0f} GiB free{needs}"
     if free < needed:
-        return wrong(subject, told, f"make room, or set {subject} to another folder", **figures)
+        return wrong(subject, told, f"make room, or set {subject} to another folder", figures)
     return ok(subject, told, **figures)
 
 
