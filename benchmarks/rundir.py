@@ -62,14 +62,14 @@ def open_run(
     Raises DataError when it is of another config or its items or model have changed since: mixing them would be a
     result of nothing.
     """
-    config_file = path / CONFIG_FILE
+    config_file, facts_file = path / CONFIG_FILE, path / PROVENANCE_FILE
+    name = None if facts_file.exists() else device()  # it may raise, so before anything is written
     if not config_file.exists():
         write_whole(config_file, to_yaml(config))
     else:
         refuse_other_config(config_file, config)
-    facts_file = path / PROVENANCE_FILE
     if not facts_file.exists():
-        write_json(facts_file, {"item_set_hash": item_hash, "model": dict(model), **provenance(device())})
+        write_json(facts_file, {"item_set_hash": item_hash, "model": dict(model), **provenance(name)})
         return
     before = read_json(facts_file)
     for key, now in (("item_set_hash", item_hash), ("model", dict(model))):

@@ -45,11 +45,9 @@ notes=$RUN_ROOT/pipelines/$(date +%Y%m%d-%H%M%S)-$$
 
 if [ "${FETCH:-1}" = 1 ]; then
   configs=("$@" "${narrator[@]:0:1}")
-  if [ "${DRY_RUN:-0}" = 1 ]; then
-    echo "$VENV/bin/evenhand fetch ${configs[*]}"
-  else
-    "$VENV/bin/evenhand" fetch "${configs[@]}"
-  fi
+  # shellcheck disable=SC2206  # WRAP holds several words
+  fetch=($WRAP "${VENV:+$VENV/bin/}evenhand" fetch "${configs[@]}")
+  if [ "${DRY_RUN:-0}" = 1 ]; then echo "${fetch[@]}"; else "${fetch[@]}"; fi
 fi
 
 # sample_narrator ROW LABEL [key=value ...]: the narrator study for a row of the card; nothing where none is asked for.

@@ -27,7 +27,7 @@ submit() {
   else
     options+=(--nodes=1 --ntasks=1)
   fi
-  if [ "${!gpus}" -gt 0 ]; then options+=(--gres="$GPU:${!gpus}"); fi
+  if [ "${!gpus}" -gt 0 ] && [ -n "$GPU" ]; then options+=(--gres="$GPU:${!gpus}"); fi
   if [ "$kind" = sample ]; then
     options+=(--array="0-$((SAMPLE_SHARDS - 1))" --output="$LOGS/%x-%A_%a.log")
   else

@@ -90,6 +90,49 @@ def test_resources_and_places_come_from_the_settings(cluster):
     assert {"--nodes=1", "--ntasks-per-node=1"} <= words
     scored = run("submit.sh", "score", "somewhere", env={**cluster, "DRY_RUN": "1"})
     assert "--gres" not in scored.stdout  # a job of 0 GPUs asks for none
+    other = {"GPU": "", "EXTRA": "--gpus-per-node=a100:1"}  # where the cluster is asked in another way
+    sampled = run("submit.sh", "sample", "x.yaml", env={**cluster, **other, "DRY_RUN": "1"}).stdout
+    assert ("--gres" in sampled, "--gpus-per-node=a100:1" in sampled) == (False, True)
+    assert "--gres=gpu:1 " in run("submit.sh", "sample", "x.yaml", env={**cluster, "GPU": "gpu", "DRY_RUN": "1"}).stdout
+
+
+def test_one_engine_samples_unless_more_are_asked_for(cluster):
+    del cluster["SAMPLE_SHARDS"]
+    done = run("submit.sh", "sample", "x.yaml", env={**cluster, "DRY_RUN": "1"})
+    assert "--array=0-0 " in done.stdout
+
+
+def test_a_job_loads_modules_and_runs_its_programs_in_the_container_of_the_settings(cluster, tmp_path):
+    programs = Path(cluster["VENV"]) / "bin"
+    in_container = programs / "container"
+    in_container.write_text('#!/usr/bin/env bash\necho "container $1 $loaded" >> "$CALLS"\nshift\nexec "$@"\n')
+    in_container.chmod(0o755)
+    # `module` is a shell function, which a login shell has and hands on.
+    env = {
+        **cluster,
+        "BASH_FUNC_module%%": '() { [ "$1" = load ] && export loaded="${*:2}" && [ "$2" != absent ]; }',
+        "MODULES": "cuda/13.0 python",
+        "WRAP": f"{in_container} --nv",
+    }
+    assert run("merge.sh", "somewhere", env=env).returncode == 0
+    assert run("train.sh", tmp_path / "sft.yaml", env=env).returncode == 0
+    calls = [call.split()[:4] for call in Path(cluster["CALLS"]).read_text().splitlines()]
+    wrapped = ["container", "--nv", "cuda/13.0", "python"]
+    assert calls[::2] == [wrapped, wrapped]
+    assert [call[:2] for call in calls[1::2]] == [["evenhand", "merge"], ["accelerate", "launch"]]
+    done = run("merge.sh", "somewhere", env={**env, "MODULES": "absent"})
+    assert done.returncode != 0
+    assert len(Path(cluster["CALLS"]).read_text().splitlines()) == len(calls)
+
+
+def test_a_job_keeps_what_is_compiled_in_the_place_of_the_settings_and_needs_no_compiler_to_start(cluster, tmp_path):
+    kept = ["VLLM_CACHE_ROOT", "TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "VLLM_USE_FLASHINFER_SAMPLER"]
+    code = f"set -eu; . slurm/job.sh; echo {' '.join(f'${name}' for name in kept)}"
+    own = {"KERNEL_CACHE": "/local/me", "TRITON_CACHE_DIR": "/mine"}
+    for given, found in (({}, "0"), ({"VLLM_USE_FLASHINFER_SAMPLER": "1"}, "1")):
+        env = {**cluster, **own, **given}
+        done = subprocess.run(["bash", "-c", code], cwd=ROOT, env=env, capture_output=True, text=True, check=True)
+        assert done.stdout.split() == ["/local/me/vllm", "/mine", "/local/me/inductor", found]
 
 
 def test_each_job_finds_what_the_earlier_ones_made(cluster, tmp_path):
@@ -108,13 +151,13 @@ def test_each_job_finds_what_the_earlier_ones_made(cluster, tmp_path):
         return [f"evenhand sample {words} --shard {shard}/3 [offline=1]" for shard in range(3)]
 
     def check_training(name: str, config: Path) -> None:
-        launch, train, merge = [
+        launch, merge = [
             call
             for call in work
             if name in call and not call.startswith(("evenhand sample", "evenhand score", "evenhand compare"))
         ]
-        assert re.fullmatch(rf"accelerate launch .*--num_processes 1 .*-m training {config} run.root={runs}", launch)
-        assert train == f"evenhand train {config} run.root={runs} [offline=1]"
+        words = rf"accelerate launch .*--num_processes 1 .*-m training {config} run.root={runs} \[offline=1\]"
+        assert re.fullmatch(words, launch)
         assert merge == f"evenhand merge {runs}/train-{name} --onto nf4 [offline=1]"
 
     samplings = [call for call in work if call.startswith("evenhand sample")]
@@ -131,7 +174,7 @@ def test_a_job_whose_command_makes_nothing_fails_so_that_the_next_one_never_star
     env = {**cluster, "PATH": f"{cluster['VENV']}/bin:{cluster['PATH']}", "BROKEN": "1"}
     done = run("merge.sh", "somewhere", env=env)
     assert done.returncode != 0
-    assert "evenhand merge ended with 'talk of merge', which is no directory" in done.stderr
+    assert "evenhand merge printed no directory, where its result would lie" in done.stderr
 
 
 def test_a_run_that_lacks_its_mark_is_completed_before_it_is_scored(cluster, tmp_path):

@@ -53,7 +53,8 @@ def train(config: AnyRun) -> Path:
         run = open_training(config)
         with told_when_out_of_memory(config, run.examples):
             if run.is_done:
-                print(f"{run.path}: complete already")
+                if processes().is_main_process:
+                    print(f"{run.path}: complete already")
                 return run.path
             if processes().is_main_process:
                 where = torch_device_name()
