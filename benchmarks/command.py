@@ -19,6 +19,7 @@ VERBS: dict[str, tuple[str, str, str]] = {
     "keys": ("benchmarks.keys", "main", "every key of a config: its default, what it may be, what it does"),
     "build": ("benchmarks.build", "main", "write a dataset's items to a folder"),
     "fetch": ("benchmarks.fetch", "main", "bring a config's models to the cache, for nodes without internet"),
+    "doctor": ("benchmarks.doctor.command", "main", "what would stop a job, and what memory and time it will take"),
     "sample": ("inference.__main__", "main", "ask a model every prompt of a config; continues what was cut off"),
     "train": (
         "training.__main__",

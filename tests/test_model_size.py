@@ -1,0 +1,125 @@
+"""Sizes from config.json alone: they are those of the real models."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from transformers import (
+    AutoModelForCausalLM,
+    Gemma2Config,
+    Gemma3TextConfig,
+    LlamaConfig,
+    MistralConfig,
+    PreTrainedConfig,
+    Qwen2Config,
+    Qwen3Config,
+)
+
+from benchmarks.errors import ModelError
+from benchmarks.model_size import PUBLISHED, model_size
+
+SMALL: dict[str, Any] = {
+    "hidden_size": 64,
+    "intermediate_size": 128,
+    "num_hidden_layers": 8,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "vocab_size": 500,
+}
+MODELS = [
+    Qwen2Config(**SMALL),
+    Qwen2Config(**SMALL, tie_word_embeddings=True),
+    Qwen3Config(**SMALL),
+    LlamaConfig(**SMALL, attention_bias=True, mlp_bias=True),
+    LlamaConfig(**SMALL, head_dim=32),
+    MistralConfig(**SMALL, sliding_window=None),
+    Gemma2Config(**SMALL),
+    Gemma3TextConfig(**SMALL, sliding_window=64),
+]
+
+
+def on_meta(config: PreTrainedConfig) -> Any:
+    with torch.device("meta"):
+        return AutoModelForCausalLM.from_config(config)
+
+
+def as_published(config: PreTrainedConfig, folder: Path) -> dict[str, Any]:
+    config.save_pretrained(folder)
+    return dict(json.loads((folder / "config.json").read_text()))
+
+
+@pytest.mark.parametrize("config", MODELS, ids=lambda config: config.model_type)
+def test_parameters_and_windows_are_those_of_the_model_that_transformers_builds(
+    config: PreTrainedConfig, tmp_path: Path
+) -> None:
+    model, size = on_meta(config), model_size(as_published(config, tmp_path))
+    assert size.n_parameters == sum(weights.numel() for weights in model.parameters())
+    assert list(size.windows) == [getattr(layer.self_attn, "sliding_window", None) for layer in model.model.layers]
+
+
+def test_the_adapter_and_the_quantised_layers_are_counted_as_peft_and_bitsandbytes_find_them(tmp_path: Path) -> None:
+    from peft import LoraConfig, get_peft_model
+
+    config = Qwen2Config(**SMALL)
+    model, size = on_meta(config), model_size(as_published(config, tmp_path))
+    linear = {name: m for name, m in model.named_modules() if isinstance(m, torch.nn.Linear) and name != "lm_head"}
+    assert size.n_linear == sum(module.weight.numel() for module in linear.values())
+    adapter = get_peft_model(model, LoraConfig(r=8, target_modules=["q_proj", "down_proj"]))
+    assert size.n_lora(8, ("q_proj", "down_proj")) == adapter.get_nb_trainable_parameters()[0]
+
+
+# Billions of parameters, as their publishers name them; of Gemma-3-12B the language model's, without the image encoder.
+@pytest.mark.parametrize(
+    ("name", "billions"),
+    [
+        ("Qwen/Qwen2.5-7B-Instruct", 7.616),
+        ("meta-llama/Llama-3.1-8B-Instruct", 8.030),
+        ("mistralai/Mistral-7B-Instruct-v0.3", 7.248),
+        ("google/gemma-3-12b-it", 11.766),
+    ],
+)
+def test_published_models_have_their_published_parameters(name: str, billions: float) -> None:
+    assert model_size(PUBLISHED[name]).n_parameters / 1e9 == pytest.approx(billions, abs=5e-4)
+
+
+def test_flops_of_a_forward_pass_are_those_that_torch_counts(tmp_path: Path) -> None:
+    from torch.utils.flop_counter import FlopCounterMode
+
+    config = Qwen2Config(**SMALL, attn_implementation="eager")
+    model, size = on_meta(config), model_size(as_published(config, tmp_path))
+    with FlopCounterMode(display=False) as counter:
+        model(torch.zeros(3, 40, dtype=torch.long, device="meta"))
+    # eager attention also multiplies what the mask hides, so every token sees all 40
+    assert size.forward_flops(3 * 40, context=40, n_scored=3 * 40) == counter.get_total_flops()
+
+
+def test_keys_and_values_stop_growing_in_layers_with_a_window() -> None:
+    gemma = model_size(PUBLISHED["google/gemma-3-12b-it"])
+    full = sum(window is None for window in gemma.windows)
+    assert full == 8
+    one = 2 * 8 * 256 * 2  # keys and values, heads, numbers, bytes
+    assert gemma.kv_bytes(1000, "bfloat16") == 48 * one * 1000
+    assert gemma.kv_bytes(3000, "bfloat16") == (full * 3000 + (48 - full) * 1024) * one
+
+
+def test_a_7b_keeps_8_mib_of_activations_a_token_and_with_checkpointing_a_fifteenth() -> None:
+    qwen = model_size(PUBLISHED["Qwen/Qwen2.5-7B-Instruct"])
+    whole = qwen.activation_bytes("bfloat16", checkpointing=False, mask_bytes=1)
+    assert whole / 2**20 == pytest.approx(8, abs=0.3)
+    assert qwen.activation_bytes("bfloat16", checkpointing=True, mask_bytes=1) < whole / 15
+
+
+def test_nf4_takes_half_a_byte_and_its_scales() -> None:
+    qwen = model_size(PUBLISHED["Qwen/Qwen2.5-7B-Instruct"])
+    held = qwen.nf4_bytes("bfloat16", double_quant=True)
+    assert held < qwen.nf4_bytes("bfloat16", double_quant=False) < qwen.weight_bytes("bfloat16") / 2
+    assert held / 2**30 == pytest.approx(5.16, abs=0.05)  # 1.09 billion of embedding and head in bf16 among it
+
+
+def test_an_unknown_architecture_and_a_config_without_its_shape_are_refused() -> None:
+    with pytest.raises(ModelError, match=r"model_type 'mamba'.*qwen2"):
+        model_size({"model_type": "mamba"})
+    with pytest.raises(ModelError, match="says no hidden_size"):
+        model_size({"model_type": "llama", **{key: value for key, value in SMALL.items() if key != "hidden_size"}})

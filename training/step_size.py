@@ -1,0 +1,91 @@
+"""How large a run's steps are, counted on a few of them: examples, rows, tokens. For estimates; nothing is trained."""
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from training.batches import Bundle, Collator, bundles_of, schedule
+from training.config import AnyRun
+from training.data import TrainingData, examples_of
+from training.examples import Example, by_item, set_padding
+from training.objectives import objective_of
+
+N_STEPS = 16  # optimiser steps that are laid out; of conversations, whose prompts are many, fewer
+N_STEPS_NARRATOR = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepSize:
+    """What a step takes. Counted on a sample, but for the number of items."""
+
+    n_examples: int  # of an epoch
+    excluded_share: float  # of the prompts
+    n_steps: int  # of the run
+    n_micro: int  # micro-batches of a step, of one process
+    mean_tokens: float  # of an example by itself
+    tokens_a_step: float  # that one process computes, padding with them
+    computed_share: float  # of the examples' tokens by themselves
+    scored_a_step: float  # positions that go through the head
+    rows: int  # of the largest micro-batch
+    width: int  # tokens of its rows
+    n_scored: int  # positions of it that go through the head
+    is_tree: bool  # whether rows branch, so that attention takes a mask
+    reference_tokens: float  # of the base's pass before training; 0 without one
+
+
+def step_size(data: TrainingData, config: AnyRun, tokenizer: Any) -> StepSize:
+    """The size of a run's steps. Raises ModelError or DataError where no examples can be made."""
+    set_padding(tokenizer)
+    optimiser = config.optimiser
+    in_step = optimiser.per_device_batch_size // config.bundle_size * optimiser.gradient_accumulation_steps
+    n_wanted = in_step * optimiser.n_processes * (N_STEPS_NARRATOR if config.narrator else N_STEPS)
+    rng = random.Random(0)
+    drawn = data.drawn(rng, n_wanted)
+    examples, excluded = examples_of(drawn, config, tokenizer)
+    bundles = bundles_of(examples, optimiser.order)
+    n_bundles = len(bundles) / len(drawn) * len(data)
+    if optimiser.order == "random":  # of two prompts of one item hardly ever both are in a step
+        bundles = [[rng.choice(own)] for own in by_item(examples)]
+    plan = schedule(bundles, config.model_copy(update={"optimiser": optimiser.model_copy(update=ONE_EPOCH)}))
+    objective = objective_of(config)
+    collator = Collator(pad=tokenizer.pad_token_id, branches=objective.branches, row_tokens=optimiser.row_tokens)
+    batches = [collator([bundles[index] for index in numbers]) for numbers in plan.micro_batches]
+    sizes = [batch["input_ids"].shape for batch in batches]
+    scored = [n_scored(batch) for batch in batches]
+    largest = max(range(len(sizes)), key=lambda number: sizes[number].numel())
+    alone = sum(e.n_tokens for numbers in plan.micro_batches for index in numbers for e in bundles[index])
+    computed = sum(size.numel() for size in sizes)
+    asks = objective.needs_reference and getattr(config, "precompute_reference", True)
+    n_examples = len(examples) / len(drawn) * len(data)
+    return StepSize(
+        n_examples=round(n_examples),
+        excluded_share=len(excluded) / (len(examples) + len(excluded)),
+        n_steps=optimiser.max_steps or math.ceil(optimiser.epochs * n_bundles / in_step / optimiser.n_processes),
+        n_micro=optimiser.gradient_accumulation_steps,
+        mean_tokens=sum(e.n_tokens for e in examples) / len(examples),
+        tokens_a_step=computed / plan.n_steps / optimiser.n_processes,
+        computed_share=computed / alone,
+        scored_a_step=sum(scored) / plan.n_steps / optimiser.n_processes,
+        rows=sizes[largest][0],
+        width=sizes[largest][1],
+        n_scored=scored[largest],
+        is_tree=any("attention_mask" not in batch for batch in batches),
+        reference_tokens=reference_share(examples, collator) * n_examples if asks else 0.0,
+    )
+
+
+ONE_EPOCH = {"epochs": 1.0, "max_steps": None}
+
+
+def n_scored(batch: Any) -> int:
+    """Positions of a micro-batch that go through the head."""
+    ends = int((batch["ends_at"][..., 0] >= 0).sum()) if "ends_at" in batch else 0
+    return len(batch["at"]) + ends + (len(batch["rest_at"]) if "rest_at" in batch else 0)
+
+
+def reference_share(examples: Sequence[Example], collator: Collator) -> float:
+    """Tokens an example of a pass over whole items, what an item's prompts share counted once."""
+    items: list[Bundle] = by_item(examples)[:32]
+    return sum(collator([item])["input_ids"].numel() for item in items) / sum(map(len, items))
