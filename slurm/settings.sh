@@ -30,7 +30,7 @@ set -a
 # example "configs/narrator/qwen2.5-7b.yaml verdict=options sampling.n=1"
 : "${NARRATOR:=}"
 
-# key=value words for every training config, for example "optimiser.n_processes=4 optimiser.gradient_accumulation_steps=1"
+# key=value words for every training config, for example "optimiser.n_processes=4 optimiser.per_device_batch_size=4"
 : "${TRAIN_OPTIONS:=}"
 : "${MERGE_OPTIONS:=}" # of `evenhand merge`, for example "--onto nf4"
 

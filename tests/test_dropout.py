@@ -1,5 +1,6 @@
 """Dropout from few random bits is dropout."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -113,14 +114,12 @@ def test_adapters_under_autocast_take_their_input_uncast_and_compute_the_same(ho
         for layer in layers:
             layer.lora_dropout["default"].register_forward_pre_hook(lambda _, x, seen=seen: seen.add(x[0].dtype))
         batch = trainer.data_collator([[example] for example in examples])
-        outcomes.append(outcome(judge, lambda: [under_autocast(trainer, judge, batch)]))
+        outcomes.append(outcome(judge, partial(loss_of, trainer, judge, batch)))
         assert seen == {torch.float32 if casts else torch.bfloat16}
     uncast, cast = outcomes
     assert uncast.loss == cast.loss
     assert all(torch.equal(uncast.gradients[name], gradient) for name, gradient in cast.gradients.items())
 
 
-def under_autocast(trainer: VerdictTrainer, judge: Any, batch: dict[str, torch.Tensor]) -> torch.Tensor:
-    with torch.autocast("cpu", torch.bfloat16):
-        loss: torch.Tensor = trainer.compute_loss(judge, batch)
-    return loss
+def loss_of(trainer: VerdictTrainer, judge: Any, batch: dict[str, torch.Tensor]) -> list[torch.Tensor]:
+    return [trainer.compute_loss(judge, batch)]

@@ -7,16 +7,18 @@ from typing import Any
 
 import pytest
 import torch
+import yaml
 from peft import LoraConfig, get_peft_model
 from torch import Tensor
 from tqdm import tqdm
-from transformers import AutoConfig, AutoModelForCausalLM
+from transformers import AutoConfig, AutoModelForCausalLM, Gemma3Config, LlamaConfig
 
 from benchmarks import float32_head as module
 from benchmarks.float32_head import float32_head
 from inference.config import InferenceConfig
 from inference.plan import plan
 from inference.transformers_engine import TransformersEngine
+from inference.vllm_engine import with_float32_head
 from tests.one_batch import byte_model, examples_for
 from tests.training_runs import tiny_run
 from training.batches import Collator, bundles_of
@@ -45,6 +47,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "gemma2": {**TIED, "final_logit_softcapping": 5.0, "query_pre_attn_scalar": 32},
     "gemma3_text": {**TIED, "final_logit_softcapping": None, "query_pre_attn_scalar": 32},
 }
+SERVING = sorted((Path(__file__).resolve().parents[1] / "configs" / "serving").glob("*.yaml"))
 IDS = torch.arange(24).reshape(2, 12) + 1
 
 
@@ -225,3 +228,17 @@ def test_in_bf16_the_transformers_engine_reads_float32_margins(checkpoint: Path)
         choices = list(engine.answers.ids.values())
         expected = expected_of(engine.model, hidden, choices)
     assert sorted(answer["1"] - answer["2"] for answer in answers if answer) == pytest.approx(expected, abs=1e-5)
+
+
+def test_vllm_is_asked_for_a_float32_head_where_it_looks() -> None:
+    """Of Gemma-3 with its image encoder it looks at the language model's own config, and passes the outer one over."""
+    assert with_float32_head(LlamaConfig()).head_dtype == "float32"
+    gemma = with_float32_head(Gemma3Config())
+    assert gemma.text_config.head_dtype == "float32"
+
+
+@pytest.mark.parametrize("file", SERVING, ids=lambda file: file.stem)
+def test_served_models_have_a_float32_head(file: Path) -> None:
+    served = yaml.safe_load(file.read_text())
+    head = {"head_dtype": "float32"}
+    assert served["hf-overrides"] == ({"text_config": head} if "gemma-3" in served["model"] else head)

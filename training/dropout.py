@@ -1,7 +1,7 @@
 """Dropout before the adapters: on CPU at a third of the time of torch's, and nowhere in a wider dtype than it need be.
 
-torch draws one double per number on CPU, in a single thread: with the paper's dropout of 0.05 before every adapter, that
-is a fifth of a step. Sixteen bits are enough.
+torch draws one double per number on CPU, in a single thread: with the paper's dropout of 0.05 before every adapter,
+that is a fifth of a step. Sixteen bits are enough.
 """
 
 from typing import Any
@@ -56,8 +56,8 @@ def quicken_dropout(model: Any) -> None:
 def leave_dtype(model: Any) -> None:
     """Have the adapters take their input as it is. For a model that computes under autocast.
 
-    PEFT turns it into the adapter's float32 first, drops out there, and autocast turns it back: seven times a layer, with
-    two copies in float32 kept for the backward pass. What is multiplied is the same, dropped out or not.
+    PEFT turns it into the adapter's float32 first, drops out there, and autocast turns it back: seven times a layer,
+    and four times the memory is read and written. What is multiplied is the same.
     """
     for module in model.modules():
         if hasattr(module, "cast_input_dtype_enabled"):

@@ -1,8 +1,8 @@
 """Which examples of a micro-batch share a row: in as few rows as their tokens fill, of nearly equal width.
 
 Rows are padded to the widest, so what is computed is their number times its width. Examples stay in the order of their
-tree, where those that begin alike are neighbours, and the order is cut: what a cut tears apart is computed twice. A tree
-has many such orders, with the branches in another sequence each; a few are tried, and the one that computes least wins.
+tree, where those that begin alike are neighbours, and the order is cut: what a cut tears apart is computed twice. A
+tree has many such orders, each with its branches in another sequence; a few are tried, and the least computed is taken.
 """
 
 import math

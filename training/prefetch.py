@@ -1,8 +1,8 @@
 """The next micro-batches are made while the present one is computed.
 
-By a thread, not by the worker processes of a DataLoader: it makes a micro-batch in a millisecond or two, for most of
-which numpy or the copy to the GPU lets go of the interpreter. A process would be a copy of all examples, forked from one
-that holds CUDA, or on a Mac started anew with everything pickled, and would outlive a killed run for some seconds.
+By a thread, not by the worker processes of a DataLoader: a micro-batch takes it one or two milliseconds, and in the
+copy to the GPU it leaves the interpreter to others. A process would be a copy of all examples, forked from one that
+holds CUDA, or on a Mac started anew with everything pickled, and would outlive a killed run for some seconds.
 """
 
 from collections import deque
@@ -18,7 +18,7 @@ NOTHING = object()  # stands behind the last one
 
 
 def made_ahead(source: Iterator[Made], n: int) -> Iterator[Made]:
-    """What a source yields, in its order; while one of it is in use, the next n are made. An error comes in its turn."""
+    """What a source yields, in its order; while one is in use, the next n are made. An error comes in its turn."""
     thread = ThreadPoolExecutor(1, "micro-batches", same_gpu())
     try:
         waiting: deque[Future[Made | object]] = deque(thread.submit(next, source, NOTHING) for _ in range(n))

@@ -145,7 +145,8 @@ def refuse_other_batch(config: TrainingConfig) -> None:
         raise ConfigError(
             f"optimiser.n_processes is {meant}, but {launched} were launched: the effective batch would be "
             f"{batch * launched} instead of {batch * meant}. Launch with `accelerate launch --num_processes {meant}`, "
-            f"or set optimiser.n_processes={launched} and lower gradient_accumulation_steps to keep the batch"
+            f"or set optimiser.n_processes={launched} and lower gradient_accumulation_steps, or where that is 1 "
+            "per_device_batch_size, to keep the batch"
         )
 
 

@@ -121,7 +121,7 @@ class RunConfig(Closed):
     """Where results go and how often. Changes no number, so it is no part of a run's digest."""
 
     root: Path = Path("runs")  # folder of the run directories
-    save_steps: int = Field(default=200, ge=1)  # optimiser steps between two checkpoints to continue from
+    save_steps: int = Field(default=1000, ge=1)  # optimiser steps between two checkpoints to continue from
     keep_checkpoints: int = Field(default=2, ge=2)  # two, so that one is whole if the run is killed while it saves
     logging_steps: int = Field(default=10, ge=1)  # optimiser steps between two lines of metrics.jsonl
     report_to: tuple[str, ...] = ()  # trackers that transformers knows: wandb, tensorboard, mlflow, trackio, ...

@@ -130,9 +130,8 @@ def collator_for(config: AnyRun, branches: Branches, reference: Reference | None
 
 def told_of_rows(packing: Packing) -> str:
     """How well a run's micro-batches fill their rows."""
-    return (
-        f"rows: {packing.padded:.2f} tokens computed for each needed one; shared beginnings save {packing.saved:.0%} of all"
-    )
+    saved = f"shared beginnings save {packing.saved:.0%} of all"
+    return f"rows: {packing.padded:.2f} tokens computed for each needed one; {saved}"
 
 
 def model_with_adapter(config: AnyRun, run: OpenRun) -> Any:
