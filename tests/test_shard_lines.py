@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import DataError
-from benchmarks.rundir import read_completions
+from eval.runs import load_run
 from tests.made_runs import made_items, make_run, say
 
 
@@ -31,5 +31,5 @@ def test_a_completion_of_the_wrong_types_is_named_with_file_line_and_way_out(
     lines = shard.read_text().splitlines()
     lines[3] = json.dumps({**json.loads(lines[3]), field: value})
     shard.write_text("\n".join(lines))
-    with pytest.raises(DataError, match=rf"{shard.name}:4: is no completion \(.*{says}.*\)\. Delete this shard"):
-        read_completions(path)
+    with pytest.raises(DataError, match=rf"{shard.name}:4: is no completion \(.*{says}.*\)\..*[Dd]elete this shard"):
+        load_run(path)
