@@ -29,8 +29,12 @@ def test_a_script_is_sound_shell(script):
 def test_a_dry_run_prints_the_chain_in_order_and_submits_nothing(cluster):
     done = run("pipeline.sh", *configs(cluster), env={**cluster, "DRY_RUN": "1"})
     assert done.returncode == 0, done.stderr
-    fetch, *jobs = done.stdout.splitlines()
+    fetch, doctor, *jobs = done.stdout.splitlines()
     assert fetch == f"{cluster['VENV']}/bin/evenhand fetch " + " ".join(map(str, configs(cluster)))
+    sampling, *trainings = configs(cluster)
+    root = f"run.root={cluster['RUN_ROOT']}"
+    examined = [f"{config} {root}" for config in (sampling, *trainings)]
+    assert doctor == f"HF_HUB_OFFLINE=1 {cluster['VENV']}/bin/evenhand doctor --gpu a100 " + " ".join(examined)
     chain = [
         (
             re.search(r"^\[(\d)\]", job).group(1),
@@ -61,6 +65,39 @@ def test_a_sampling_config_for_reasoned_verdicts_is_refused_before_anything_is_s
     assert done.returncode == 2
     assert "does not say 'verdict: margin'" in done.stderr
     assert done.stdout == ""
+
+
+def test_what_doctor_finds_wrong_stops_the_chain_before_anything_is_submitted(cluster):
+    evenhand = Path(cluster["VENV"]) / "bin" / "evenhand"
+    evenhand.write_text(evenhand.read_text().replace("*) exit 0;;", "doctor) exit 1;;\n  *) exit 0;;"))
+    env = {**cluster, "PATH": f"{cluster['VENV']}/bin:{cluster['PATH']}"}
+    assert run("pipeline.sh", *configs(cluster), env=env).returncode == 1
+    calls = Path(cluster["CALLS"]).read_text().splitlines()
+    assert [call.split()[1] for call in calls] == ["fetch", "doctor"]
+    assert run("pipeline.sh", *configs(cluster), env={**env, "DOCTOR": "0"}).returncode == 0
+
+
+def test_doctor_is_told_which_gpu_jobs_get_and_which_words_their_configs(cluster):
+    env = {**cluster, "DRY_RUN": "1", "FETCH": "0", "TRAIN_OPTIONS": "optimiser.n_processes=2"}
+    sampling, sft, _ = configs(cluster)
+    root = f"run.root={cluster['RUN_ROOT']}"
+    told = f"{sampling} {root} {sft} optimiser.n_processes=2 {root}"
+    for settings, gpu in (
+        ({"GPU": "gpu:h100"}, "--gpu h100 "),
+        ({"GPU": "gpu"}, "--gpu unnamed "),
+        ({"GPU": ""}, "--gpu unnamed "),
+        ({"SAMPLE_GPUS": "0", "TRAIN_GPUS": "0"}, ""),
+    ):
+        doctor = run("pipeline.sh", sampling, sft, env={**env, **settings}).stdout.splitlines()[0]
+        assert doctor == f"HF_HUB_OFFLINE=1 {cluster['VENV']}/bin/evenhand doctor {gpu}{told}"
+
+
+def test_doctor_looks_at_what_sampling_would_get_for_a_few_minutes(cluster):
+    done = run("submit.sh", "doctor", "sft.yaml", env={**cluster, "SAMPLE_GPUS": "2", "DRY_RUN": "1"})
+    words = done.stdout.split()
+    assert {"--gres=gpu:a100:2", "--time=00:15:00", "--nodes=1"} <= set(words)
+    assert words[-2:] == ["slurm/doctor.sh", "sft.yaml"]
+    assert "--array" not in done.stdout
 
 
 def test_a_chain_has_as_many_arms_as_training_configs_called_by_their_names(cluster, tmp_path):
@@ -143,7 +180,9 @@ def test_each_job_finds_what_the_earlier_ones_made(cluster, tmp_path):
     runs = cluster["RUN_ROOT"]
     calls = Path(cluster["CALLS"]).read_text().splitlines()
     assert calls[0] == f"evenhand fetch {sampling} {sft} {dpo} [offline=0]"
-    work = [call for call in calls[1:] if not call.startswith("option")]
+    examined = " ".join(f"{config} run.root={runs}" for config in (sampling, sft, dpo))
+    assert calls[1] == f"evenhand doctor --gpu a100 {examined} [offline=1]"
+    work = [call for call in calls[2:] if not call.startswith("option")]
 
     def sampled(name: str) -> list[str]:
         model = f"name=eval-{name} model.name={runs}/merged-{name} model.label={name} model.revision=null "
@@ -238,8 +277,8 @@ def test_training_is_launched_on_the_gpus_and_nodes_of_the_settings(settings, wo
     [
         ("pipeline.sh", ["absent.yaml", "absent.yaml"], "slurm/pipeline.sh: no file absent.yaml"),
         ("pipeline.sh", ["one"], "slurm/pipeline.sh SAMPLING_CONFIG TRAINING_CONFIG..."),
-        ("submit.sh", ["smaple", "x"], "slurm/submit.sh: no job 'smaple'; known: sample, train, merge, score"),
-        ("submit.sh", [], "slurm/submit.sh sample|train|merge|score ARGUMENT..."),
+        ("submit.sh", ["smaple", "x"], "slurm/submit.sh: no job 'smaple'; known: doctor, sample, train, merge, score"),
+        ("submit.sh", [], "slurm/submit.sh doctor|sample|train|merge|score ARGUMENT..."),
     ],
 )
 def test_wrong_words_get_one_message_and_submit_nothing(script, words, message, cluster):
