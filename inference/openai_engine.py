@@ -5,6 +5,7 @@ as long as Retry-After says. What fails for good is an error completion, which t
 """
 
 import asyncio
+import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
 from types import TracebackType
@@ -12,6 +13,8 @@ from typing import Self
 
 from benchmarks.errors import ConfigError, ModelError
 from benchmarks.records import Completion, Prompt
+from benchmarks.special_tokens import look_special
+from benchmarks.terminal import say
 from inference.config import InferenceConfig, OpenAIConfig
 from inference.engine import PromptsTooLong
 from inference.server_client import NoReply, ServerClient, StatusError
@@ -78,6 +81,7 @@ class OpenAIEngine:
         After an error that every prompt would meet nothing new is asked; what is under way is awaited and yielded, and
         then ModelError is raised. Prompts over the context window are named by PromptsTooLong at the end.
         """
+        warn_of_special_tokens(prompts, self.server.base_url)
         waiting, running = deque(prompts), set[Asked]()
         fatal: ModelError | None = None
         too_long: dict[Prompt, str] = {}
@@ -170,3 +174,16 @@ async def cancel(running: set[Asked]) -> None:
     for task in running:
         task.cancel()
     await asyncio.gather(*running, return_exceptions=True)
+
+
+def warn_of_special_tokens(prompts: Sequence[Prompt], address: str) -> None:
+    """Say which items hold what looks like special tokens: a server may read them as such, and end the user's turn."""
+    found = {prompt.item_id: names for prompt in prompts if (names := look_special(prompt.messages))}
+    if found:
+        named = "; ".join(f"{item_id}: {' '.join(names)}" for item_id, names in list(found.items())[:5])
+        say(
+            f"warning: {len(found)} items hold what looks like special tokens ({named}"
+            f"{' ...' if len(found) > 5 else ''}). {address} may read them as the end of a turn; an engine "
+            "that tokenises here (vllm, transformers) reads them as text",
+            sys.stderr,
+        )

@@ -10,6 +10,7 @@ from benchmarks.errors import DataError
 from benchmarks.narrator.corpora import CORPORA, CorpusSpec, load_conversations
 from benchmarks.narrator.prompts import narrator_prompts
 from benchmarks.narrator.records import OPTION_ORDERS, TASKS, VISIBILITIES, Conversation, NarratorFactors
+from benchmarks.special_tokens import text_note
 from benchmarks.terminal import say
 
 NOBODY, ATTACKER = "nobody", "attacker"
@@ -62,7 +63,7 @@ def main(argv: Sequence[str]) -> None:
         count = len(encode(tokenizer, text, words.format))
         say(
             f"=== {prompt.item_id} · {factors.task} · {factors.visibility} · {prompt.condition} · {count} tokens · "
-            f"prompt {prompt.prompt_hash} ===\n{text}\n"
+            f"prompt {prompt.prompt_hash}{text_note(text)} ===\n{text}\n"
         )
         listed = " | ".join(f"{name} (the target)" if name == factors.target else name for name in prompt.answer_space)
         say(f"--- options: {listed}\n")
