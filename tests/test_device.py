@@ -16,7 +16,7 @@ from benchmarks.errors import ModelError
 from benchmarks.machine import Gpu
 from benchmarks.rundir import PROVENANCE_FILE, open_run, read_json
 from inference.config import InferenceConfig
-from inference.engine import device_name
+from inference.engine import device_name, open_engine
 from inference.sampling import sample
 from tests.training_runs import tiny_run
 from training.qlora import load_base
@@ -185,8 +185,11 @@ def sampling_config(folder: Path, **engine: Any) -> InferenceConfig:
 @pytest.mark.usefixtures("old_driver")
 @pytest.mark.parametrize("kind", ["vllm", "transformers"])
 def test_nothing_is_sampled_or_written_under_a_driver_that_is_too_old(kind: str, tmp_path: Path) -> None:
+    config = sampling_config(tmp_path, kind=kind)
     with pytest.raises(ModelError, match=OLD_DRIVER):
-        sample(sampling_config(tmp_path, kind=kind))
+        sample(config)
+    with pytest.raises(ModelError, match=OLD_DRIVER):  # on another node that continues a run
+        open_engine(config)
     assert not (tmp_path / "runs").exists()
 
 
