@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from benchmarks.machine import gpus
+from benchmarks.device import means_cpu
+from benchmarks.machine import Gpu, gpus
 
 GIB = 2**30
 
@@ -92,12 +93,17 @@ def gpu_speed(name: str, dtype: str, *, memory_gib: float | None = None, is_here
     )
 
 
+def usable_gpus() -> tuple[Gpu, ...]:
+    """The GPUs here; none where the user means the CPU."""
+    return () if means_cpu(os.environ) else gpus()
+
+
 def speeds_for(dtype: str, named: str | None) -> list[Speed]:
     """The devices that a config's estimates are for.
 
     The GPU here; else the named one; else this CPU, and before it an A100 for a config that computes in 16 bits.
     """
-    if here := gpus():
+    if here := usable_gpus():
         return [gpu_speed(here[0].name, dtype, memory_gib=here[0].memory_gib, is_here=True)]
     if named:
         return [gpu_speed(named, dtype)]
