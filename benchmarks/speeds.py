@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from benchmarks.machine import gpus
+from benchmarks.device import means_cpu
+from benchmarks.machine import Gpu, gpus
 
 GIB = 2**30
 
@@ -25,7 +26,7 @@ class Shares:
 # GPU: assumed, since nothing of ours has been timed on one yet: what others reach with batches of thousands of tokens.
 # CPU: seen with the embedded model on two cores (pocket.yaml, pocket-sft.yaml), beside a product of large matrices.
 GPU_SHARES = Shares(training=0.45, prefill=0.5, decode=0.5)
-CPU_SHARES = Shares(training=0.5, prefill=0.5, decode=0.3)
+CPU_SHARES = Shares(training=0.6, prefill=0.7, decode=0.3)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,12 +93,17 @@ def gpu_speed(name: str, dtype: str, *, memory_gib: float | None = None, is_here
     )
 
 
+def usable_gpus() -> tuple[Gpu, ...]:
+    """The GPUs here; none where the user means the CPU."""
+    return () if means_cpu(os.environ) else gpus()
+
+
 def speeds_for(dtype: str, named: str | None) -> list[Speed]:
     """The devices that a config's estimates are for.
 
     The GPU here; else the named one; else this CPU, and before it an A100 for a config that computes in 16 bits.
     """
-    if here := gpus():
+    if here := usable_gpus():
         return [gpu_speed(here[0].name, dtype, memory_gib=here[0].memory_gib, is_here=True)]
     if named:
         return [gpu_speed(named, dtype)]

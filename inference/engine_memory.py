@@ -3,9 +3,8 @@
 from importlib.metadata import PackageNotFoundError, version
 
 from benchmarks.doctor.check import Check, ok, unknown, wrong
-from benchmarks.machine import gpus
 from benchmarks.model_size import ModelSize
-from benchmarks.speeds import GIB, Speed
+from benchmarks.speeds import GIB, Speed, usable_gpus
 from inference.config import TransformersConfig, VllmConfig
 
 BESIDE_WEIGHTS_GIB = 3.0  # on a GPU: CUDA's context and graphs, activations of the largest batch
@@ -22,7 +21,7 @@ def engine_check(engine: VllmConfig | TransformersConfig) -> Check:
         return wrong(
             "engine", "vLLM is not installed", "make venv, or make venv-cuda for GPUs; or engine.kind=transformers"
         )
-    n_here, n_wanted = len(gpus()), engine.tensor_parallel_size
+    n_here, n_wanted = len(usable_gpus()), engine.tensor_parallel_size
     if 0 < n_here < n_wanted:
         return wrong("engine", f"engine.tensor_parallel_size is {n_wanted}, and GPUs here are {n_here}", "SAMPLE_GPUS")
     return ok("engine", found)

@@ -11,7 +11,7 @@ from benchmarks.model_size import ModelSize
 from benchmarks.speeds import GIB, Speed, speeds_for
 from training.config import AnyRun, load_training_config
 from training.data import TrainingData, load_data
-from training.step_size import StepSize, step_size
+from training.step_size import MicroBatch, StepSize, largest_possible, step_size
 
 STARTUP = 60.0  # seconds until the first step: libraries, weights, NF4
 # A forward pass of Qwen2.5-7B on a GPU is about 6,000 kernels, and none is launched in less than this many seconds.
@@ -43,7 +43,7 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
         speeds = speeds_for(computing_dtype(config), named_gpu)
         for speed in speeds:
             if speed is speeds[0]:
-                checks.append(memory_check(config, size, step, speed))
+                checks.append(memory_check(config, size, step.largest if step else None, speed))
             checks.append(time_check(config, size, step if data else None, speed))
     return Examined(kind="training", checks=checks, owed=model.owed)
 
@@ -91,13 +91,15 @@ def told_examples(step: StepSize, config: AnyRun, is_real: bool) -> Check:
     return ok("examples", says, n_examples=step.n_examples, n_steps=step.n_steps, mean_tokens=step.mean_tokens)
 
 
-def memory_check(config: AnyRun, size: ModelSize, step: StepSize | None, speed: Speed) -> Check:
-    """What the largest micro-batch takes, against the device's memory."""
+def memory_check(config: AnyRun, size: ModelSize, largest: MicroBatch | None, speed: Speed) -> Check:
+    """What the largest micro-batch takes, against the device's memory; without it, the largest that there can be."""
     subject = f"memory, {speed.name}"
-    parts = memory_parts(config, size, step, speed)
+    batch = largest or largest_possible(config)
+    parts = memory_parts(config, size, batch, speed)
     needed = sum(parts.values())
-    told = f"{needed:.1f} GiB: " + ", ".join(f"{name} {gib:.1f}" for name, gib in parts.items() if gib >= 0.05)
-    if step is None:
+    most = "" if largest or batch is None else " at most"
+    told = f"{needed:.1f} GiB{most}: " + ", ".join(f"{name} {gib:.1f}" for name, gib in parts.items() if gib >= 0.05)
+    if batch is None:
         return unknown(subject, f"{told}; activations come on top, which needs the tokenizer", figures=parts)
     if speed.memory_gib is None:
         return unknown(subject, f"{told}; the size of its memory is not known here", figures=parts)
@@ -111,12 +113,14 @@ def memory_check(config: AnyRun, size: ModelSize, step: StepSize | None, speed: 
         ways.append("quantisation.hold=nf4")
     fix = ", ".join([*ways, "a smaller optimiser.per_device_batch_size with more gradient_accumulation_steps"])
     return (
-        wrong(subject, says, fix, figures=parts) if speed.is_here and speed.is_gpu else unknown(subject, says, fix, figures=parts)
+        wrong(subject, says, fix, figures=parts)
+        if speed.is_here and speed.is_gpu
+        else unknown(subject, says, fix, figures=parts)
     )
 
 
-def memory_parts(config: AnyRun, size: ModelSize, step: StepSize | None, speed: Speed) -> dict[str, float]:
-    """GiB of a step's largest micro-batch, by what takes them."""
+def memory_parts(config: AnyRun, size: ModelSize, batch: MicroBatch | None, speed: Speed) -> dict[str, float]:
+    """GiB of training with such micro-batches, by what takes them."""
     held, dtype, lora = config.quantisation, computing_dtype(config), config.lora
     base = "float32" if held.compute_dtype == "float32" else "bfloat16"
     is_nf4 = held.kind == "nf4" and held.hold == "nf4"
@@ -124,18 +128,18 @@ def memory_parts(config: AnyRun, size: ModelSize, step: StepSize | None, speed: 
     # Weights, gradients, Adam's two moments; autocast keeps a copy in the computing dtype.
     adapter = size.n_lora(lora.r, lora.target_modules) * (4 * lora_item(config) + 2 * (dtype != "float32"))
     parts = {"weights": weights, "adapter and optimiser": adapter}
-    if step is not None:
+    if batch is not None:
         checkpointing = config.optimiser.gradient_checkpointing
         mask_bytes = 0 if lora.dropout == 0 else 1 if speed.is_gpu else 4
         activations = size.activation_bytes(dtype, checkpointing=checkpointing, mask_bytes=mask_bytes)
         # The backward pass holds the gradients of one block beside it.
         activations += size.layer_activation_bytes(dtype, mask_bytes=mask_bytes)
         if not speed.is_gpu:  # eager attention keeps its probabilities
-            activations += (1 if checkpointing else size.n_layers) * size.n_heads * step.width * 4
+            activations += (1 if checkpointing else size.n_layers) * size.n_heads * batch.width * 4
         item = 2 if dtype != "float32" else 4
-        parts["activations"] = step.rows * step.width * activations
-        parts["masks"] = step.rows * step.width**2 * item * step.is_tree
-        parts["logits"] = step.n_scored * size.vocabulary * (item + 3 * 4)
+        parts["activations"] = batch.rows * batch.width * activations
+        parts["masks"] = batch.rows * batch.width**2 * item * batch.is_tree
+        parts["logits"] = batch.n_scored * size.vocabulary * (item + 3 * 4)
     return {name: n / GIB for name, n in parts.items()} | {"other": PROCESS_GIB[speed.is_gpu]}
 
 
@@ -159,7 +163,8 @@ def step_seconds(config: AnyRun, size: ModelSize, step: StepSize, speed: Speed) 
     assert speed.flops
     n_forward = 2 if config.optimiser.gradient_checkpointing else 1
     n_lora = size.n_lora(config.lora.r, config.lora.target_modules)
-    context = step.width if step.is_tree or not speed.is_gpu else (step.width + 1) / 2
+    width = step.largest.width
+    context = width if step.largest.is_tree or not speed.is_gpu else (width + 1) / 2
     shape = step.tokens_a_step, context, step.scored_a_step
     flops = size.forward_flops(*shape) * n_forward + size.backward_flops(*shape)
     flops += step.tokens_a_step * n_lora * (2 * n_forward + 4)

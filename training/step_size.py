@@ -17,6 +17,26 @@ N_STEPS_NARRATOR = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MicroBatch:
+    """What is computed at once."""
+
+    rows: int
+    width: int  # tokens of a row
+    n_scored: int  # positions that go through the head
+    is_tree: bool  # whether rows branch, so that attention takes a mask
+
+
+def largest_possible(config: AnyRun) -> MicroBatch | None:
+    """A micro-batch of nothing but the longest prompts a run takes; None of conversations, which have any number."""
+    if config.narrator:
+        return None
+    n_prompts, longest = config.optimiser.per_device_batch_size, config.examples.max_prompt_length
+    width = max(longest, min(config.optimiser.row_tokens, n_prompts * longest))
+    rows = math.ceil(n_prompts / (width // longest))
+    return MicroBatch(rows=rows, width=width, n_scored=3 * n_prompts, is_tree=config.optimiser.row_tokens > 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StepSize:
     """What a step takes. Counted on a sample, but for the number of items."""
 
@@ -28,10 +48,7 @@ class StepSize:
     tokens_a_step: float  # that one process computes, padding with them
     computed_share: float  # of the examples' tokens by themselves
     scored_a_step: float  # positions that go through the head
-    rows: int  # of the largest micro-batch
-    width: int  # tokens of its rows
-    n_scored: int  # positions of it that go through the head
-    is_tree: bool  # whether rows branch, so that attention takes a mask
+    largest: MicroBatch
     reference_tokens: float  # of the base's pass before training; 0 without one
 
 
@@ -68,10 +85,12 @@ def step_size(data: TrainingData, config: AnyRun, tokenizer: Any) -> StepSize:
         tokens_a_step=computed / plan.n_steps / optimiser.n_processes,
         computed_share=computed / alone,
         scored_a_step=sum(scored) / plan.n_steps / optimiser.n_processes,
-        rows=sizes[largest][0],
-        width=sizes[largest][1],
-        n_scored=scored[largest],
-        is_tree=any("attention_mask" not in batch for batch in batches),
+        largest=MicroBatch(
+            rows=sizes[largest][0],
+            width=sizes[largest][1],
+            n_scored=scored[largest],
+            is_tree=any("attention_mask" not in batch for batch in batches),
+        ),
         reference_tokens=reference_share(examples, collator) * n_examples if asks else 0.0,
     )
 

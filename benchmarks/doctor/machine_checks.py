@@ -9,7 +9,8 @@ from importlib.metadata import PackageNotFoundError, version
 from benchmarks.device import branch_of, device_facts, needed_driver, refusal, signs_of_gpu, visible_gpus
 from benchmarks.doctor.check import Check, ok, unknown, wrong
 from benchmarks.errors import ModelError
-from benchmarks.machine import Gpu, glibc, gpus, torch_cuda_build
+from benchmarks.machine import Gpu, glibc, torch_cuda_build
+from benchmarks.speeds import usable_gpus
 
 OLDEST_PYTHON = (3, 11)
 SAMPLER = "VLLM_USE_FLASHINFER_SAMPLER"
@@ -17,11 +18,11 @@ SAMPLER = "VLLM_USE_FLASHINFER_SAMPLER"
 
 def machine_checks(named_gpu: str | None) -> list[Check]:
     """Everything that is the same for all configs. named_gpu: what the jobs will compute on, where it is not here."""
-    here = gpus()
+    here = usable_gpus()
     return [
         python_check(),
         glibc_check(),
-        torch_check(named_gpu),
+        torch_check(here, named_gpu),
         gpu_check(here, named_gpu),
         *([driver_check(here)] if here else []),
         nvcc_check(),
@@ -44,14 +45,14 @@ def glibc_check() -> Check:
     return ok("glibc", found)
 
 
-def torch_check(named_gpu: str | None) -> Check:
+def torch_check(here: tuple[Gpu, ...], named_gpu: str | None) -> Check:
     """torch's build: one for CPUs never computes on a GPU."""
     try:
         found = version("torch")
     except PackageNotFoundError:
         return wrong("torch", "is not installed", "make venv, or make venv-cuda for GPUs")
     build = torch_cuda_build()
-    if build is None and (named_gpu or gpus()):
+    if build is None and (here or named_gpu):
         return wrong("torch", f"{found} is built for CPUs, and would not see a GPU", "make venv-cuda")
     return ok("torch", f"{found}, built for {f'CUDA {build}' if build else 'CPUs'}")
 
