@@ -47,8 +47,9 @@ def file_hash(file: Path) -> str:
     facts = file.stat()
     if facts.st_size < KEPT_FROM:
         return hashlib.sha256(file.read_bytes()).hexdigest()
-    state = [str(file.resolve()), facts.st_size, facts.st_mtime_ns, facts.st_ino]
-    kept = cache_dir() / "hashes" / f"{hashlib.sha256(state[0].encode()).hexdigest()[:32]}.json"
+    place = str(file.resolve())
+    state = [place, facts.st_size, facts.st_mtime_ns, facts.st_ino]
+    kept = cache_dir() / "hashes" / f"{hashlib.sha256(place.encode()).hexdigest()[:32]}.json"
     with suppress(OSError, ValueError):
         known = json.loads(kept.read_text(encoding="utf-8"))
         if known["state"] == state:
