@@ -150,7 +150,9 @@ class Collator:
 
     def places(self, examples: Sequence[Example], rows: Sequence[Row], n_choices: int) -> dict[str, Tensor]:
         """Where the examples' answers, their EOS and their rests stand in the rows, and what these are."""
-        at, ends_at, rest_at = ([[] for _ in examples] for _ in range(3))
+        at: list[list[int]] = [[] for _ in examples]
+        ends_at: list[list[list[int]]] = [[] for _ in examples]
+        rest_at: list[list[list[int]]] = [[] for _ in examples]
         for row, (numbers, tree) in enumerate(rows):
             paths = iter(tree.paths)
             for number in numbers:

@@ -1,7 +1,7 @@
 """transformers' Trainer for verdicts: our batches, our losses, one forward pass a micro-batch."""
 
 from collections import defaultdict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -86,7 +86,7 @@ class VerdictTrainer(Trainer):
         Only where one process trains: several count the gathers and sums of each other's passes, some of which a failed
         pass has begun.
         """
-        compute = super().training_step
+        compute: Callable[..., Tensor] = super().training_step
         if self.accelerator.distributed_type != DistributedType.NO:
             return compute(model, inputs, num_items_in_batch)
         bundles = [self.train_dataset[index] for index in self.to_come.popleft()]
