@@ -49,8 +49,8 @@ def race(vllm: InferenceConfig, transformers: InferenceConfig) -> float:
     tokens = prompt_tokens([(length, cached) for length, cached in lengths])
     flops = prefill_flops(size, tokens)
     print(
-        f"margins of {len(lengths)} prompts, {sum(length for length, _ in lengths):,} tokens, {tokens.n:,.0f} of them not "
-        f"served by vLLM's prefix cache: {flops / 1e9:.0f} GFLOP, {flops / matmul.speed:.2f} s at {matmul}"
+        f"margins of {len(lengths)} prompts, {sum(length for length, _ in lengths):,} tokens, {tokens.n:,.0f} of them "
+        f"not served by vLLM's prefix cache: {flops / 1e9:.0f} GFLOP, {flops / matmul.speed:.2f} s at {matmul}"
     )
     print(f"share of that speed, goal {GOAL}:")
     for name, taken in seconds.items():
