@@ -4,7 +4,6 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -222,12 +221,11 @@ def test_words_belong_to_the_config_before_them() -> None:
 
 
 @pytest.fixture
-def quiet(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     """No machine to look at."""
     monkeypatch.setattr(command, "machine_checks", lambda named_gpu: [ok("Python", "3.11.7")])
     monkeypatch.setattr(command, "cache_checks", lambda owed: [])
     monkeypatch.setattr(command, "hub_check", lambda: unknown("Hub", "not asked"))
-    yield
 
 
 def test_one_wrong_thing_is_exit_code_1_and_what_is_not_known_is_none(
