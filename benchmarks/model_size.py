@@ -128,15 +128,17 @@ class ModelSize:
     def layer_activation_bytes(self, dtype: str, *, mask_bytes: int) -> float:
         """What a block keeps a token for the backward pass, with an adapter on every projection of frozen weights.
 
-        Frozen layers need no input of theirs; adapters do, each its own copy. Norms compute in float32. Attention keeps
-        queries, repeated keys and values, and its output; the gated MLP three intermediates.
-        mask_bytes: of the dropout before an adapter, for each number: 1 on a GPU, 4 on a CPU, 0 without dropout.
+        Frozen layers need no input of theirs; adapters do: behind dropout each its own copy, else what they share once.
+        Norms compute in float32. Attention keeps queries, repeated keys and values, and its output; the gated MLP three
+        intermediates.
+        mask_bytes: of the dropout before an adapter, for each number: 1 on a GPU, a number's on a CPU, 0 without.
         """
         item = ITEM_BYTES[dtype]
         norms = (self.family.norms_a_layer * self.hidden + self.query_key_numbers) * 4
         attention = 4 * self.n_heads * self.head_dim * item
         mlp = 3 * self.intermediate * item
-        adapters = sum(n_in for n_in, _ in self.projections.values()) * (item + mask_bytes)
+        own, shared = sum(n_in for n_in, _ in self.projections.values()), 2 * self.hidden + self.intermediate
+        adapters = own * (item + mask_bytes) if mask_bytes else shared * item
         return norms + attention + mlp + adapters
 
     @property

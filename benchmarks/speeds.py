@@ -26,7 +26,7 @@ class Shares:
 # GPU: assumed, since nothing of ours has been timed on one yet: what others reach with batches of thousands of tokens.
 # CPU: seen with the embedded model on two cores (pocket.yaml, pocket-sft.yaml), beside a product of large matrices.
 GPU_SHARES = Shares(training=0.45, prefill=0.5, decode=0.5)
-CPU_SHARES = Shares(training=0.6, prefill=0.7, decode=0.3)
+CPU_SHARES = Shares(training=0.6, prefill=0.8, decode=0.5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -204,6 +204,7 @@ STEP = StepSize(
     computed_share=1.0,
     scored_a_step=16,
     largest=MicroBatch(rows=1, width=3200, n_scored=16, is_tree=False),
+    largest_alone=MicroBatch(rows=1, width=400, n_scored=1, is_tree=False),
     reference_tokens=0.0,
 )
 BIG = ("optimiser.per_device_batch_size=16", "optimiser.gradient_accumulation_steps=1")
@@ -254,16 +255,24 @@ def test_before_the_tokenizer_is_there_memory_is_that_of_the_longest_prompts() -
     assert largest_possible(load_training_config([str(CONFIGS / "training" / "pocket-narrator-own.yaml")])) is None
 
 
-def test_too_little_memory_is_told_with_the_settings_that_take_less() -> None:
-    config = load_training_config(
-        [str(CONFIGS / "training" / "qwen2.5-7b-sft.yaml"), "optimiser.gradient_checkpointing=false"]
-    )
+def test_too_little_memory_is_told_with_the_settings_that_take_less_unless_cutting_will_do() -> None:
+    name = str(CONFIGS / "training" / "qwen2.5-7b-sft.yaml")
+    config = load_training_config([name, "optimiser.gradient_checkpointing=false"])
     huge = MicroBatch(rows=2, width=8192, n_scored=48, is_tree=True)
-    found = training.memory_check(config, QWEN, huge, A100)
-    assert found.state == "wrong"
-    assert found.fix.startswith("optimiser.gradient_checkpointing=true, quantisation.hold=nf4")
-    assert training.memory_check(config, QWEN, huge, replace(A100, is_here=False)).state == "unknown"
-    assert training.memory_check(config, QWEN, STEP.largest, A100).state == "ok"
+    cut = training.memory_check(config, QWEN, replace(STEP, largest=huge), A100)
+    assert cut.state == "ok"
+    assert "what does not fit is cut, down to 21.6 GiB" in cut.says
+    two = load_training_config([name, "optimiser.gradient_checkpointing=false", "optimiser.n_processes=2"])
+    whole = replace(STEP, largest=huge, largest_alone=huge)
+    for found in (
+        training.memory_check(two, QWEN, replace(STEP, largest=huge), A100),
+        training.memory_check(config, QWEN, whole, A100),
+    ):
+        assert found.state == "wrong"
+        assert found.fix.startswith("optimiser.gradient_checkpointing=true, quantisation.hold=nf4")
+    assert training.memory_check(config, QWEN, whole, replace(A100, is_here=False)).state == "unknown"
+    assert "cut" not in training.memory_check(config, QWEN, STEP, A100).says
+    assert "at most" in training.memory_check(config, QWEN, None, A100).says
 
 
 def test_the_cpu_is_measured_by_what_it_computes() -> None:

@@ -7,7 +7,7 @@ from benchmarks.doctor.model_checks import find_model
 from benchmarks.doctor.storage import room_check
 from benchmarks.doctor.words import shown_seconds
 from benchmarks.errors import EvenhandError
-from benchmarks.model_size import ModelSize
+from benchmarks.model_size import ITEM_BYTES, ModelSize
 from benchmarks.speeds import GIB, Speed, speeds_for
 from training.config import AnyRun, load_training_config
 from training.data import TrainingData, load_data
@@ -43,14 +43,14 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
         speeds = speeds_for(computing_dtype(config), named_gpu)
         for speed in speeds:
             if speed is speeds[0]:
-                checks.append(memory_check(config, size, step.largest if step else None, speed))
+                checks.append(memory_check(config, size, step, speed))
             checks.append(time_check(config, size, step if data else None, speed))
     return Examined(kind="training", checks=checks, owed=model.owed)
 
 
 def lora_item(config: AnyRun) -> int:
     """Bytes of a number of the adapter."""
-    return 4 if config.lora.dtype == "float32" else 2
+    return ITEM_BYTES[config.lora.dtype]
 
 
 def computing_dtype(config: AnyRun) -> str:
@@ -91,13 +91,13 @@ def told_examples(step: StepSize, config: AnyRun, is_real: bool) -> Check:
     return ok("examples", says, n_examples=step.n_examples, n_steps=step.n_steps, mean_tokens=step.mean_tokens)
 
 
-def memory_check(config: AnyRun, size: ModelSize, largest: MicroBatch | None, speed: Speed) -> Check:
-    """What the largest micro-batch takes, against the device's memory; without it, the largest that there can be."""
+def memory_check(config: AnyRun, size: ModelSize, step: StepSize | None, speed: Speed) -> Check:
+    """What the largest micro-batch takes, against the device's memory; before one is known, the most it can take."""
     subject = f"memory, {speed.name}"
-    batch = largest or largest_possible(config)
+    batch = step.largest if step else largest_possible(config)
     parts = memory_parts(config, size, batch, speed)
     needed = sum(parts.values())
-    most = "" if largest or batch is None else " at most"
+    most = "" if step or batch is None else " at most"
     told = f"{needed:.1f} GiB{most}: " + ", ".join(f"{name} {gib:.1f}" for name, gib in parts.items() if gib >= 0.05)
     if batch is None:
         return unknown(subject, f"{told}; activations come on top, which needs the tokenizer", figures=parts)
@@ -106,6 +106,12 @@ def memory_check(config: AnyRun, size: ModelSize, largest: MicroBatch | None, sp
     if needed <= speed.memory_gib:
         return ok(subject, f"{told}, of {speed.memory_gib:.0f}", **parts)
     says = f"{told}, and it has {speed.memory_gib:.0f}"
+    alone = step.largest_alone if step else largest_possible(config, n_prompts=config.bundle_size)
+    least = sum(memory_parts(config, size, alone, speed).values())
+    if config.optimiser.n_processes == 1 and least <= speed.memory_gib:
+        return ok(
+            subject, f"{says}; what does not fit is cut, down to {least:.1f} GiB, with the same gradients", **parts
+        )
     ways = []
     if not config.optimiser.gradient_checkpointing:
         ways.append("optimiser.gradient_checkpointing=true")
@@ -129,14 +135,14 @@ def memory_parts(config: AnyRun, size: ModelSize, batch: MicroBatch | None, spee
     adapter = size.n_lora(lora.r, lora.target_modules) * (4 * lora_item(config) + 2 * (dtype != "float32"))
     parts = {"weights": weights, "adapter and optimiser": adapter}
     if batch is not None:
+        item = ITEM_BYTES[dtype]
         checkpointing = config.optimiser.gradient_checkpointing
-        mask_bytes = 0 if lora.dropout == 0 else 1 if speed.is_gpu else 4
+        mask_bytes = 0 if lora.dropout == 0 else 1 if speed.is_gpu else item
         activations = size.activation_bytes(dtype, checkpointing=checkpointing, mask_bytes=mask_bytes)
         # The backward pass holds the gradients of one block beside it.
         activations += size.layer_activation_bytes(dtype, mask_bytes=mask_bytes)
         if not speed.is_gpu:  # eager attention keeps its probabilities
             activations += (1 if checkpointing else size.n_layers) * size.n_heads * batch.width * 4
-        item = 2 if dtype != "float32" else 4
         parts["activations"] = batch.rows * batch.width * activations
         parts["masks"] = batch.rows * batch.width**2 * item * batch.is_tree
         parts["logits"] = batch.n_scored * size.vocabulary * (item + 3 * 4)

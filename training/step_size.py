@@ -26,11 +26,14 @@ class MicroBatch:
     is_tree: bool  # whether rows branch, so that attention takes a mask
 
 
-def largest_possible(config: AnyRun) -> MicroBatch | None:
-    """A micro-batch of nothing but the longest prompts a run takes; None of conversations, which have any number."""
+def largest_possible(config: AnyRun, n_prompts: int | None = None) -> MicroBatch | None:
+    """A micro-batch of nothing but the longest prompts a run takes; None of conversations, which have any number.
+
+    n_prompts: how many; as many as the config says unless told.
+    """
     if config.narrator:
         return None
-    n_prompts, longest = config.optimiser.per_device_batch_size, config.examples.max_prompt_length
+    n_prompts, longest = n_prompts or config.optimiser.per_device_batch_size, config.examples.max_prompt_length
     width = max(longest, min(config.optimiser.row_tokens, n_prompts * longest))
     rows = math.ceil(n_prompts / (width // longest))
     return MicroBatch(rows=rows, width=width, n_scored=3 * n_prompts, is_tree=config.optimiser.row_tokens > 0)
@@ -49,6 +52,7 @@ class StepSize:
     computed_share: float  # of the examples' tokens by themselves
     scored_a_step: float  # positions that go through the head
     largest: MicroBatch
+    largest_alone: MicroBatch  # of a single bundle, which is never cut
     reference_tokens: float  # of the base's pass before training; 0 without one
 
 
@@ -69,11 +73,10 @@ def step_size(data: TrainingData, config: AnyRun, tokenizer: Any) -> StepSize:
     objective = objective_of(config)
     collator = Collator(pad=tokenizer.pad_token_id, branches=objective.branches, row_tokens=optimiser.row_tokens)
     batches = [collator([bundles[index] for index in numbers]) for numbers in plan.micro_batches]
-    sizes = [batch["input_ids"].shape for batch in batches]
-    scored = [n_scored(batch) for batch in batches]
-    largest = max(range(len(sizes)), key=lambda number: sizes[number].numel())
+    found = [micro_batch(batch) for batch in batches]
+    longest = max(bundles, key=lambda bundle: sum(example.n_tokens for example in bundle))
     alone = sum(e.n_tokens for numbers in plan.micro_batches for index in numbers for e in bundles[index])
-    computed = sum(size.numel() for size in sizes)
+    computed = sum(one.rows * one.width for one in found)
     asks = objective.needs_reference and getattr(config, "precompute_reference", True)
     n_examples = len(examples) / len(drawn) * len(data)
     return StepSize(
@@ -84,13 +87,9 @@ def step_size(data: TrainingData, config: AnyRun, tokenizer: Any) -> StepSize:
         mean_tokens=sum(e.n_tokens for e in examples) / len(examples),
         tokens_a_step=computed / plan.n_steps / optimiser.n_processes,
         computed_share=computed / alone,
-        scored_a_step=sum(scored) / plan.n_steps / optimiser.n_processes,
-        largest=MicroBatch(
-            rows=sizes[largest][0],
-            width=sizes[largest][1],
-            n_scored=scored[largest],
-            is_tree=any("attention_mask" not in batch for batch in batches),
-        ),
+        scored_a_step=sum(one.n_scored for one in found) / plan.n_steps / optimiser.n_processes,
+        largest=max(found, key=lambda one: one.rows * one.width),
+        largest_alone=micro_batch(collator([longest])),
         reference_tokens=reference_share(examples, collator) * n_examples if asks else 0.0,
     )
 
@@ -98,10 +97,12 @@ def step_size(data: TrainingData, config: AnyRun, tokenizer: Any) -> StepSize:
 ONE_EPOCH = {"epochs": 1.0, "max_steps": None}
 
 
-def n_scored(batch: Any) -> int:
-    """Positions of a micro-batch that go through the head."""
+def micro_batch(batch: Any) -> MicroBatch:
+    """The size of what batches.Collator has made."""
+    rows, width = batch["input_ids"].shape
     ends = int((batch["ends_at"][..., 0] >= 0).sum()) if "ends_at" in batch else 0
-    return len(batch["at"]) + ends + (len(batch["rest_at"]) if "rest_at" in batch else 0)
+    n_scored = len(batch["at"]) + ends + (len(batch["rest_at"]) if "rest_at" in batch else 0)
+    return MicroBatch(rows=rows, width=width, n_scored=n_scored, is_tree="attention_mask" not in batch)
 
 
 def reference_share(examples: Sequence[Example], collator: Collator) -> float:
