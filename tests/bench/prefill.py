@@ -48,8 +48,9 @@ def race(vllm: InferenceConfig, transformers: InferenceConfig) -> float:
             one.end()
     tokens = prompt_tokens([(length, cached) for length, cached in lengths])
     flops = prefill_flops(size, tokens)
+    n_tokens = sum(length for length, _ in lengths)
     print(
-        f"margins of {len(lengths)} prompts, {sum(length for length, _ in lengths):,} tokens, {tokens.n:,.0f} of them not "
+        f"margins of {len(lengths)} prompts, {n_tokens:,} tokens, {tokens.n:,.0f} of them not "
         f"served by vLLM's prefix cache: {flops / 1e9:.0f} GFLOP, {flops / matmul.speed:.2f} s at {matmul}"
     )
     print(f"share of that speed, goal {GOAL}:")
