@@ -12,7 +12,7 @@ from benchmarks.model_size import PUBLISHED, model_size
 from benchmarks.speeds import CPU_SHARES, GPU_SHARES, Speed, gpu_speed, sheet_of, speeds_for
 from inference import estimate as sampling
 from inference.config import InferenceConfig, VllmConfig
-from inference.encoding import encode_prompts
+from inference.encoding import Encoder
 from inference.engine_memory import memory_check
 from inference.plan import in_prefix_order, plan
 from inference.run_size import RunSize, run_size
@@ -71,7 +71,7 @@ def test_a_small_run_is_counted_whole_as_the_engine_will_read_it() -> None:
     config = sampled("inference/pocket-reason.yaml", "benchmarks[0].n_items=40")
     prompts, _ = plan(config)
     found = run_size(prompts, config, tokenizer())
-    encoded = [one.token_ids for one in encode_prompts(tokenizer(), in_prefix_order(prompts), config, 10_000)]
+    encoded = [one.token_ids for one in Encoder(tokenizer(), config).encode(in_prefix_order(prompts))]
     assert found.n_prompts == 160
     assert found.mean_tokens == pytest.approx(sum(map(len, encoded)) / 160)
     assert found.longest == max(map(len, encoded)) + 120
@@ -89,7 +89,7 @@ def test_a_large_run_is_counted_on_a_sample_and_its_longest_prompt_is_found() ->
     config = sampled("inference/pocket-reason.yaml", "benchmarks[0].n_items=400")
     prompts, _ = plan(config)
     found = run_size(prompts, config, tokenizer())
-    lengths = [len(one.token_ids) for one in encode_prompts(tokenizer(), prompts, config, 10_000)]
+    lengths = [len(one.token_ids) for one in Encoder(tokenizer(), config).encode(prompts)]
     assert found.longest == max(lengths) + 120
     assert found.mean_tokens == pytest.approx(sum(lengths) / len(lengths), rel=0.05)
 
