@@ -50,13 +50,8 @@ def race(vllm: InferenceConfig, transformers: InferenceConfig) -> float:
     flops = prefill_flops(size, tokens)
     n_tokens = sum(length for length, _ in lengths)
     print(
-<<<<<<< HEAD
-        f"margins of {len(lengths)} prompts, {sum(length for length, _ in lengths):,} tokens, {tokens.n:,.0f} of them "
-        f"not served by vLLM's prefix cache: {flops / 1e9:.0f} GFLOP, {flops / matmul.speed:.2f} s at {matmul}"
-=======
         f"margins of {len(lengths)} prompts, {n_tokens:,} tokens, {tokens.n:,.0f} of them not "
         f"served by vLLM's prefix cache: {flops / 1e9:.0f} GFLOP, {flops / matmul.speed:.2f} s at {matmul}"
->>>>>>> h-bench
     )
     print(f"share of that speed, goal {GOAL}:")
     for name, taken in seconds.items():
