@@ -45,7 +45,7 @@ class Speed:
         """Its floating-point speed in words."""
         assert self.flops
         number = f"{self.flops / 1e12:.0f} TFLOP/s" if self.flops > 2e12 else f"{self.flops / 1e9:.0f} GFLOP/s"
-        return f"{number}, {'by its data sheet' if self.is_gpu else 'as measured'}"
+        return f"{number} ({'data sheet' if self.is_gpu else 'measured'})"
 
     @property
     def shares(self) -> Shares:

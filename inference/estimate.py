@@ -43,7 +43,7 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
         except ModelError as error:
             checks.append(wrong("prompt", str(error)))
         else:
-            checks += [told_prompts(work, bool(prompts)), window_check(config, model, work)]
+            checks += [told_prompts(work, bool(prompts)), window_check(config, model, work if prompts else None)]
     if model.size:
         speeds = speeds_for(dtype_of(config.engine), named_gpu)
         for speed in speeds:
@@ -87,7 +87,7 @@ def told_prompts(work: RunSize, is_real: bool) -> Check:
     return ok("prompt", says, n_prompts=work.n_prompts, mean_tokens=work.mean_tokens, computed_tokens=work.n_computed)
 
 
-def window_check(config: InferenceConfig, model: FoundModel, work: RunSize) -> Check:
+def window_check(config: InferenceConfig, model: FoundModel, work: RunSize | None) -> Check:
     """The longest prompt with its answer against the context window."""
     own = model.size.context_window if model.size else None
     asked = config.engine.max_model_len if isinstance(config.engine, VllmConfig) else None
@@ -98,6 +98,8 @@ def window_check(config: InferenceConfig, model: FoundModel, work: RunSize) -> C
         return wrong(
             "context", f"engine.max_model_len is {asked}, the model's window {own}", f"engine.max_model_len={own}"
         )
+    if work is None:
+        return unknown("context", f"{window:,} tokens; the longest prompt is known when the data are there")
     told = f"longest prompt with answer {work.longest:,} of {window:,} tokens"
     if work.longest <= window:
         return ok("context", told, longest=work.longest, window=window)
@@ -121,10 +123,10 @@ def time_check(config: InferenceConfig, size: ModelSize, work: RunSize | None, s
     if work.n_generated:
         told += f", replies {shown_seconds(decode)} if each takes all {config.sampling.max_tokens} tokens"
     shares, rate = speed.shares, speed.bytes_a_second or 0
-    told += f"; at {shares.prefill} of {speed.peak}"
+    told += f"; assumed: {shares.prefill} of {speed.peak}"
     if work.n_generated:
-        told += f", replies at {shares.decode} of that or of {rate / 1e9:,.0f} GB/s"
-    pays = f". {shards_words(startup, prefill + decode)}" if speed.is_gpu else ""
+        told += f", for replies {shares.decode} of that or of {rate / 1e9:,.0f} GB/s"
+    pays = f"; {shards_words(startup, prefill + decode)}" if speed.is_gpu else ""
     return ok(subject, told + pays, seconds=total, startup=startup)
 
 

@@ -149,6 +149,8 @@ def test_a_prompt_over_the_context_window_is_wrong_and_of_conversations_it_is_le
     assert (state, says) == ("wrong", "longest prompt with answer 147 of 130 tokens")
     assert window_of("narrator/pocket-exact.yaml", "engine.max_model_len=130")[0] == "ok"
     assert window_of("inference/pocket.yaml", "engine.max_model_len=9000")[0] == "wrong", "the model has 8,192"
+    absent = ("model.name=embedded", "benchmarks[0].root=absent")
+    assert window_of("inference/server.yaml", *absent, "engine={kind: transformers}")[0] == "unknown"
 
 
 def test_a_model_that_a_gpu_cannot_hold_is_wrong_there_and_unknown_of_a_gpu_that_is_elsewhere() -> None:

@@ -160,7 +160,7 @@ def time_check(config: AnyRun, size: ModelSize, step: StepSize | None, speed: Sp
     total = STARTUP + reference + step.n_steps * each
     asked = f", the base's own answers {shown_seconds(reference)}" if reference else ""
     told = f"{shown_seconds(total)}: {step.n_steps:,} steps of {each:.2g} s{asked}, start {shown_seconds(STARTUP)}"
-    told += f"; at {speed.shares.training} of {speed.peak}"
+    told += f"; assumed: {speed.shares.training} of {speed.peak}"
     return ok(subject, told, seconds=total, step_seconds=each)
 
 
