@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -10,10 +11,24 @@ from peft import LoraConfig, get_peft_model
 from torch.utils.flop_counter import FlopCounterMode
 from transformers import AutoModelForCausalLM, LlamaConfig
 
+from benchmarks.checkpoints import load_tokenizer, resolve
 from benchmarks.model_size import PROJECTIONS, ModelSize, model_size
+from benchmarks.sources import load_items
 from tests.bench import matmul
-from tests.bench.necessary import Tokens, prefill_flops, prompt_tokens, training_flops, tree_tokens
+from tests.bench.contenders import PARTS, SIZE, config
+from tests.bench.necessary import (
+    Tokens,
+    prefill_flops,
+    prompt_tokens,
+    training_flops,
+    training_tokens,
+    tree_tokens,
+)
 from tests.bench.operations import StepProfile, group_of, part_numbers
+from training.batches import Collator, bundles_of, schedule
+from training.config import METHODS, AnyRun
+from training.examples import make_examples
+from training.objectives import objective_of
 
 CONFIG = LlamaConfig(
     hidden_size=64,
@@ -58,6 +73,19 @@ def test_a_steps_operations_are_those_that_torch_counts(size: ModelSize) -> None
 def test_what_prompts_begin_with_alike_is_needed_once() -> None:
     tokens = tree_tokens([(1, 2, 3, 4), (1, 2, 9)], n_scored=2)
     assert tokens == Tokens(5, (1 + 2 + 3 + 4 + 3) / 5, 2)
+
+
+@pytest.mark.parametrize("method", ["sft", "dpo"])
+def test_what_is_counted_of_a_step_is_what_ours_computes(method: str) -> None:
+    run: AnyRun = METHODS[method].model_validate(config(method, "verdict"))
+    tokenizer = load_tokenizer(resolve(run.model, weights=False))
+    bundles = bundles_of(make_examples(load_items(run.benchmarks), run, tokenizer)[0], run.optimiser.order)
+    collate = Collator(pad=0, branches=objective_of(run).branches, row_tokens=run.optimiser.row_tokens)
+    step = schedule(bundles, run).micro_batches[:PARTS]
+    batches = [collate([bundles[index] for index in micro_batch]) for micro_batch in step]
+    counted = training_tokens(run)
+    assert counted.n == fmean(batch["input_ids"].numel() for batch in batches)  # one row each, without padding
+    assert counted.n_scored == SIZE * (3 if method == "dpo" else 2)
 
 
 def test_what_the_prefix_cache_serves_is_not_computed_but_seen(size: ModelSize) -> None:

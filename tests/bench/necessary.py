@@ -12,7 +12,7 @@ whose answer is not read. Not counted: norms, softmax, rotary positions, dropout
 one pass serves every epoch.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -35,10 +35,10 @@ class Tokens:
     n_scored: float  # that go through the head
 
 
-def tree_tokens(sequences: Iterable[Sequence[int]], n_scored: int) -> Tokens:
+def tree_tokens(sequences: Sequence[Sequence[int]], n_scored: int) -> Tokens:
     """Of sequences that begin alike, whose common tokens are computed once."""
     tree = tree_of(sequences)
-    return Tokens(len(tree.tokens), fmean(depth + 1 for depth in tree.depths), n_scored)
+    return Tokens(len(tree.tokens), float((tree.depths + 1).mean()), n_scored)
 
 
 def training_tokens(run: AnyRun) -> Tokens:
@@ -50,7 +50,8 @@ def training_tokens(run: AnyRun) -> Tokens:
     for micro_batch in schedule(bundles, run).micro_batches[: run.optimiser.gradient_accumulation_steps]:
         examples = [example for index in micro_batch for example in bundles[index]]
         n_scored = sum(1 + len(collator.scored(example)) for example in examples)
-        found.append(tree_tokens(collator.sequences(examples), n_scored))
+        sequences = [sequence for example in examples for sequence in collator.sequences(example)]
+        found.append(tree_tokens(sequences, n_scored))
     n = fmean(tokens.n for tokens in found)
     context = fmean(tokens.n * tokens.context for tokens in found) / n
     return Tokens(n, context, fmean(tokens.n_scored for tokens in found))

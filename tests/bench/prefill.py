@@ -9,10 +9,14 @@ import json
 import tempfile
 from statistics import median
 
-from benchmarks.checkpoints import resolve
-from benchmarks.model_size import model_size
+from benchmarks.checkpoints import load_tokenizer, resolve
+from benchmarks.model_size import ModelSize, model_size
 from benchmarks.rundir import read_json
+from benchmarks.speeds import speeds_for
 from inference.config import InferenceConfig
+from inference.estimate import seconds as estimated_seconds
+from inference.plan import plan
+from inference.run_size import run_size
 from tests.bench.contenders import Worker
 from tests.bench.matmul import Matmul
 from tests.bench.necessary import prefill_flops, prompt_tokens
@@ -54,6 +58,15 @@ def race(vllm: InferenceConfig, transformers: InferenceConfig) -> float:
         f"served by vLLM's prefix cache: {flops / 1e9:.0f} GFLOP, {flops / matmul.speed:.2f} s at {matmul}"
     )
     print(f"share of that speed, goal {GOAL}:")
+    estimates = {"ours, vLLM": estimate(vllm, size, dtype), "ours, transformers": estimate(transformers, size, dtype)}
     for name, taken in seconds.items():
-        print(f"  {name}: {matmul.share(flops, taken)}, {median(taken[1:]):.2f} s", flush=True)
+        beside = f", doctor says {estimates[name]:.2f} s" if name in estimates else ""
+        print(f"  {name}: {matmul.share(flops, taken)}, {median(taken[1:]):.2f} s{beside}", flush=True)
     return median(seconds["ours, vLLM"][1:])
+
+
+def estimate(settings: InferenceConfig, size: ModelSize, dtype: str) -> float:
+    """Seconds of the prompts, as `evenhand doctor` would say."""
+    work = run_size(plan(settings)[0], settings, load_tokenizer(resolve(settings.model, weights=False)))
+    here = next(speed for speed in speeds_for(dtype, None) if speed.is_here)
+    return estimated_seconds(settings, size, work, here)[1]

@@ -20,11 +20,15 @@ from benchmarks.checkpoints import load_tokenizer, resolve
 from benchmarks.model_size import ModelSize, model_size
 from benchmarks.rundir import read_json
 from benchmarks.sources import load_items
+from benchmarks.speeds import speeds_for
 from tests.bench.contenders import PARTS, SIZE, Contender, Tree, config, end, has_bf16, race, ratio
 from tests.bench.matmul import Matmul
 from tests.bench.necessary import Tokens, training_flops, training_tokens
 from training.config import METHODS, AnyRun
+from training.data import load_data
+from training.estimate import step_seconds
 from training.examples import make_examples
+from training.step_size import step_size
 
 AGAINST_TRL, OF_TRICKS = 3, 2  # rounds that count; one before them warms up
 GOAL = 0.6  # of the machine's speed
@@ -41,6 +45,14 @@ class Needed:
     size: ModelSize
     tokens: Mapping[str, Tokens]  # of a method
     n_lora: int
+
+    def estimate(self, method: str, dtype: str) -> float:
+        """Seconds of a step, as `evenhand doctor` would say."""
+        precision = IN_FLOAT32 if dtype == "float32" else {}
+        run = METHODS[method].model_validate(config(method, "verdict", **precision))
+        step = step_size(load_data(run), run, load_tokenizer(resolve(run.model, weights=False)))
+        here = next(speed for speed in speeds_for(dtype, None) if speed.is_here)
+        return step_seconds(run, self.size, step, here)
 
     def flops(self, method: str) -> float:
         return training_flops(self.size, self.tokens[method], self.n_lora)
@@ -65,10 +77,11 @@ def report_shares(found: Mapping[str, Contender], matmul: Matmul, needed: Needed
     for name, contender in found.items():
         method = name.split()[1].lower()
         flops = needed.flops(method)
+        estimate = f", doctor says {needed.estimate(method, matmul.dtype):.2f} s" if name.startswith("ours") else ""
         print(
             f"  {name}: {matmul.share(flops, contender.micro, optimiser / PARTS)}; a step of "
             f"{PARTS * needed.tokens[method].n:.0f} tokens needs {PARTS * flops / 1e9:.0f} GFLOP, "
-            f"{PARTS * flops / matmul.speed:.2f} s at that speed, takes {contender.step(optimiser):.2f} s"
+            f"{PARTS * flops / matmul.speed:.2f} s at that speed, takes {contender.step(optimiser):.2f} s{estimate}"
         )
     for name in (name for name in found if name.startswith("ours")):
         shares = found[name].profiled()
