@@ -6,6 +6,10 @@ ARGS ?=
 # cpu, cuda or cuda12. `make venv-cuda` notes its choice in the environment, and the other targets keep to it.
 DEVICE ?= $(or $(shell cat $(VENV)/device 2>/dev/null),cpu)
 
+ifeq ($(DEVICE),cpu)
+export CUDA_VISIBLE_DEVICES :=# the CPU is meant, also where there is a GPU (benchmarks/device.py)
+endif
+
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready-$(DEVICE)
 READY_DEV := $(VENV)/.ready-dev

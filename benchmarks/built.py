@@ -10,6 +10,7 @@ from benchmarks.jsonl import read_jsonl
 from benchmarks.leaks import HeldOut
 from benchmarks.manifest import read_manifest, table_path
 from benchmarks.records import Item
+from benchmarks.unified.source_record import sha256_of
 
 ORDER_SEED = 42
 DROPPED_FILE = "dropped.jsonl"
@@ -18,7 +19,8 @@ DROPPED_FILE = "dropped.jsonl"
 def built_items(root: Path, dataset: str, split: str) -> Iterator[Item]:
     """A split of one dataset in its order.
 
-    Raises ConfigError for a split that is not there, DataError for a dataset that was not built or whose table is gone.
+    Raises ConfigError for a split that is not there, DataError for a dataset that was not built or whose table is gone
+    or not as built.
     """
     manifest = read_manifest(root)
     contents = manifest["contents"]
@@ -32,6 +34,11 @@ def built_items(root: Path, dataset: str, split: str) -> Iterator[Item]:
         raise ConfigError(f"{dataset}: there is no {split} split under {root}: it {why}")
     if not path.exists():
         raise DataError(f"{path}: is gone; put it back, or build the folder again with `evenhand build unified`")
+    if sha256_of(path) != manifest["files"][path.relative_to(root).as_posix()]["sha256"]:
+        raise DataError(
+            f"{path}: is not as built: it was changed since. Build the folder again: the same `evenhand build unified` "
+            "command repairs it"
+        )
     return read_items(path)
 
 

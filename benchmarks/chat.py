@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.errors import ModelError
 from benchmarks.records import Message
+from benchmarks.special_tokens import Rendered, as_text, encode_rendered, found_in, marked, marks_for
 
 # Llama-3.1's template prints the date it is given, else the date of the day: the same config would ask another
 # question tomorrow. This is the date its template falls back to.
@@ -22,13 +23,15 @@ def render_chat(
     chat_format: str = "chat",
     template_args: Mapping[str, Any] | None = None,
 ) -> str:
-    """The prompt text up to where the answer begins.
+    """The prompt text up to where the answer begins; as Rendered where its content holds special tokens' names.
 
     tokenizer: a Hugging Face tokenizer. chat_format: "chat", or "raw" for the bare text without any template
     (as the published fine-tuned models were trained and asked). template_args: extra template variables.
     Raises ModelError when the tokenizer has no chat template or refuses the messages.
     """
-    turns = [{"role": m.role, "content": m.content} for m in messages]
+    contents = [message.content for message in messages]
+    marks = marks_for(found_in(tokenizer, contents), contents) if chat_format == "chat" else {}
+    turns = [{"role": m.role, "content": marked(m.content, marks)} for m in messages]
     if chat_format == "raw":
         return "\n\n".join(turn["content"] for turn in turns)
     if not getattr(tokenizer, "chat_template", None):
@@ -42,9 +45,10 @@ def render_chat(
     if turns[0]["role"] == "system" and not accepts_system(tokenizer):
         turns = fold_system(turns)
     try:
-        return str(tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True, **arguments))
+        text = str(tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True, **arguments))
     except TemplateError as error:
         raise ModelError(f"{tokenizer.name_or_path}: its chat template refuses the prompt ({error})") from None
+    return Rendered.of(text, marks) if marks else text
 
 
 def accepts_system(tokenizer: Any) -> bool:
@@ -66,7 +70,19 @@ def fold_system(turns: list[dict[str, str]]) -> list[dict[str, str]]:
 
 def encode(tokenizer: Any, text: str, chat_format: str = "chat") -> list[int]:
     """Token ids of a rendered prompt. A chat template writes its own BOS, so none is added to it again."""
-    return list(tokenizer.encode(text, add_special_tokens=chat_format == "raw"))
+    return encode_batch(tokenizer, [text], chat_format)[0]
+
+
+def encode_batch(tokenizer: Any, texts: Sequence[str], chat_format: str = "chat") -> list[list[int]]:
+    """As encode, for at least one text; on all CPU cores, where the tokenizer is a fast one."""
+    batch = tokenizer(list(texts), add_special_tokens=chat_format == "raw", return_attention_mask=False)
+    found = list(batch["input_ids"])
+    for number, text in enumerate(texts):
+        if isinstance(text, Rendered):
+            found[number] = encode_rendered(tokenizer, text)
+        elif chat_format == "raw" and found_in(tokenizer, [text]):  # a bare text is content, all of it
+            found[number] = as_text(tokenizer, text, add_special_tokens=True)
+    return found
 
 
 class AnswerTokens(NamedTuple):

@@ -1,16 +1,13 @@
 """Which model a config means and where it lies: the embedded default, a folder, or a Hub id at a revision."""
 
-import hashlib
-import os
 from pathlib import Path
 from typing import Any
 
 from benchmarks.config import Closed
 from benchmarks.embedded import EMBEDDED_NAME, embedded_model_path
 from benchmarks.errors import ModelError
+from benchmarks.fingerprint import checkpoint_hash
 from benchmarks.hub import hub_snapshot, missing_files
-
-MEBIBYTE = 2**20
 
 
 class ModelConfig(Closed):
@@ -60,25 +57,12 @@ def check_folder(folder: Path) -> None:
 
 
 def fingerprint(model: ModelConfig, folder: Path) -> dict[str, Any]:
-    """What provenance.json says of a model: its name and the Hub revision or a hash of the checkpoint.
+    """What provenance.json says of a model: its name, the Hub revision if it has one, and a hash of the checkpoint.
 
-    The hash covers every JSON file whole and of each weight file the size and its first and last MiB: enough to tell
-    checkpoints apart, and quick for hundreds of gigabytes on a network file system.
+    Of a revision as well, since a chat template can be edited in the Hub's cache too.
     """
-    if folder.parent.name == "snapshots":
-        return {"name": model.name, "revision": folder.name}
-    total = hashlib.sha256()
-    for file in sorted(folder.glob("*.json")) + sorted(folder.glob("*.safetensors")):
-        size = file.stat().st_size
-        total.update(f"{file.name} {size}".encode())
-        with file.open("rb") as stream:
-            if file.suffix == ".json" or size <= 2 * MEBIBYTE:
-                total.update(stream.read())
-            else:
-                total.update(stream.read(MEBIBYTE))
-                stream.seek(-MEBIBYTE, os.SEEK_END)
-                total.update(stream.read())
-    return {"name": model.name, "checkpoint_hash": total.hexdigest()[:16]}
+    revision = {"revision": folder.name} if folder.parent.name == "snapshots" else {}
+    return {"name": model.name, **revision, "checkpoint_hash": checkpoint_hash(folder)}
 
 
 def load_tokenizer(folder: Path) -> Any:
@@ -86,6 +70,7 @@ def load_tokenizer(folder: Path) -> Any:
     from transformers import AutoTokenizer
 
     try:
-        return AutoTokenizer.from_pretrained(folder)
+        # False, not None: transformers would ask, and `yes y |` would run a checkpoint's own Python.
+        return AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
     except (OSError, ValueError) as error:
         raise ModelError(f"{folder}: its tokenizer cannot be loaded ({' '.join(str(error).split())[:200]})") from None

@@ -2,17 +2,24 @@
 
 import importlib
 import os
+import signal
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import NoReturn
 
 from benchmarks.config import did_you_mean
 from benchmarks.errors import EvenhandError
+from benchmarks.terminal import say
 
 VERBS: dict[str, tuple[str, str, str]] = {
     "show": ("benchmarks.show", "main", "print the exact prompt a model would get for an item and condition"),
     "keys": ("benchmarks.keys", "main", "every key of a config: its default, what it may be, what it does"),
     "build": ("benchmarks.build", "main", "write a dataset's items to a folder"),
     "fetch": ("benchmarks.fetch", "main", "bring a config's models to the cache, for nodes without internet"),
+    "doctor": ("benchmarks.doctor.command", "main", "what would stop a job, and what memory and time it will take"),
     "sample": ("inference.__main__", "main", "ask a model every prompt of a config; continues what was cut off"),
     "train": (
         "training.__main__",
@@ -45,20 +52,59 @@ def usage() -> str:
     )
 
 
+# Slurm sends SIGTERM before it kills, a closed terminal SIGHUP.
+STOPPING = (signal.SIGTERM, signal.SIGHUP)
+
+
+class Stopped(KeyboardInterrupt):
+    """The process was asked to end by a signal other than Ctrl-C's."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.number = number
+
+
+@contextmanager
+def stopping_like_ctrl_c() -> Iterator[None]:
+    """Context manager: SIGTERM and SIGHUP raise Stopped, so that what Ctrl-C keeps they keep as well.
+
+    A signal that the caller ignores (nohup) stays ignored, and so does a second one while the first is obeyed.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, _: FrameType | None) -> NoReturn:
+        for other in before:
+            signal.signal(other, signal.SIG_IGN)
+        raise Stopped(number)
+
+    before = {number: signal.getsignal(number) for number in STOPPING if signal.getsignal(number) != signal.SIG_IGN}
+    for number in before:
+        signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 def run_main(entry: Callable[[Sequence[str]], None], argv: Sequence[str] | None = None) -> int:
     """Run an entry point; a user's error becomes one message on stderr and exit code 2, without a traceback."""
     try:
-        entry(sys.argv[1:] if argv is None else argv)
+        with stopping_like_ctrl_c():
+            entry(sys.argv[1:] if argv is None else argv)
     except EvenhandError as error:
-        print(f"error: {error}", file=sys.stderr)
+        say(f"error: {error}", sys.stderr)
         return 2
     except BrokenPipeError:
         # `evenhand ... | head`: the reader has seen enough. What is still buffered must not be flushed into the pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except KeyboardInterrupt:
-        print("interrupted; what was computed is kept, the same command continues", file=sys.stderr)
-        return 130
+    except KeyboardInterrupt as error:
+        by, number = (f" by {error}", error.number) if isinstance(error, Stopped) else ("", signal.SIGINT)
+        print(f"interrupted{by}; what was computed is kept, the same command continues", file=sys.stderr)
+        return 128 + number
     return 0
 
 

@@ -23,10 +23,16 @@ class StrictLoader(yaml.SafeLoader):
         return dict(super().construct_mapping(node, deep))
 
 
-class Closed(BaseModel):
-    """A frozen config section whose unknown keys are errors."""
+class HiddenError(ValueError):
+    """What a validator raises about a value that may hold a secret: the message does not show the value."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, protected_namespaces=())
+
+class Closed(BaseModel):
+    """A frozen config section whose unknown keys are errors, as are infinite numbers."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", validate_default=True, protected_namespaces=(), allow_inf_nan=False
+    )
 
 
 C = TypeVar("C", bound=BaseModel)
@@ -46,7 +52,10 @@ def load_config(schema: type[C], words: Sequence[str]) -> C:
 def config_tree(words: Sequence[str]) -> dict[str, Any]:
     """What words[0] (a YAML file) holds, with the later words applied, before any schema has looked at it."""
     tree = read_yaml(Path(words[0]))
-    for word in words[1:]:
+    keys = [word.partition("=")[0] for word in words[1:]]
+    for key, word in zip(keys, words[1:], strict=True):
+        if keys.count(key) > 1:
+            raise ConfigError(f"override '{key}': is given {keys.count(key)} times; give it once")
         apply_override(tree, word)
     return tree
 
@@ -86,9 +95,10 @@ def apply_override(tree: dict[str, Any], word: str) -> None:
     if not equals or not key:
         raise ConfigError(f"override '{word}': write key=value, for example sampling.n=10")
     try:
-        value = yaml.safe_load(raw)
-    except yaml.YAMLError:
-        raise ConfigError(f"override '{word}': '{raw}' is not a YAML value; quote it") from None
+        value = yaml.load(raw, Loader=StrictLoader)
+    except yaml.YAMLError as error:
+        problem = getattr(error, "problem", None) or "it cannot be read"
+        raise ConfigError(f"override '{word}': '{raw}' is not a YAML value ({problem}); quote it") from None
     node: Any = tree
     parts = key.replace("[", ".[").split(".")
     for part, following in zip(parts, [*parts[1:], None], strict=True):
@@ -127,7 +137,9 @@ def explain(schema: type[BaseModel], detail: Any) -> str:
     if detail["type"] == "literal_error":
         return f"{key}: cannot be '{given}'. {did_you_mean(str(given), quoted(detail['ctx']['expected']))}"
     message = detail["msg"].removeprefix("Value error, ")
-    shown = "" if isinstance(given, dict | list | tuple | BaseModel) else f" (got {given!r})"
+    raised = detail.get("ctx", {}).get("error")  # by a validator
+    hidden = isinstance(given, dict | list | tuple | BaseModel) or isinstance(raised, HiddenError)
+    shown = "" if hidden else f" (got {given!r})"
     return f"{key}: {message}{shown}" if key else f"{message}{shown}"
 
 

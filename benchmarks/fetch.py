@@ -10,6 +10,7 @@ from benchmarks.config import parse_config, read_yaml
 from benchmarks.errors import ConfigError
 from benchmarks.narrator.spec import NarratorSpec
 from benchmarks.sources import DatasetSpec, load_items
+from benchmarks.terminal import say
 
 
 def main(argv: Sequence[str]) -> None:
@@ -31,18 +32,18 @@ def fetch(path: Path) -> None:
         raise ConfigError(f"{path}: names no `model`; fetch takes sampling and training configs")
     model = parse_config(ModelConfig, tree["model"], f"{path}: model")
     if section(tree, "engine").get("kind") == "openai":
-        print(f"{path}: {model.name} is asked through a server; no model to fetch")
+        say(f"{path}: {model.name} is asked through a server; no model to fetch")
     else:
         folder = resolve(model)
         load_tokenizer(folder)
-        print(f"{path}: model {model.name} is at {folder}")
+        say(f"{path}: model {model.name} is at {folder}")
     for entry in tree.get("benchmarks") or []:
         spec = parse_config(DatasetSpec, entry, f"{path}: benchmarks")
-        print(f"{path}: {spec.dataset} ({spec.split}): {len(load_items([spec]))} items")
+        say(f"{path}: {spec.dataset} ({spec.split}): {len(load_items([spec]))} items")
     if NarratorSpec.key in tree:
         study = parse_config(NarratorSpec, section(tree, NarratorSpec.key), f"{path}: {NarratorSpec.key}")
         prompts, _ = study.plan()
-        print(
+        say(
             f"{path}: {study.key}: {len({p.item_id for p in prompts})} conversations of {prompts[0].dataset}, "
             f"{len(prompts)} prompts"
         )

@@ -17,16 +17,9 @@ def hub_snapshot(name: str, revision: str | None, *, weights: bool = True) -> Pa
 
     weights: False brings tokenizer and config only. Raises ModelError saying what to do: unknown, gated, or offline.
     """
-    from huggingface_hub import constants, snapshot_download
-    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+    from huggingface_hub import constants
 
-    patterns = [*SMALL_FILES, *(["*.safetensors"] if weights else [])]
-    try:
-        cached = Path(snapshot_download(name, revision=revision, allow_patterns=patterns, local_files_only=True))
-    except LocalEntryNotFoundError:
-        cached = None
-    except HFValidationError:
-        raise ModelError(f"model '{name}': is no Hub id; write owner/name, a checkpoint folder or 'embedded'") from None
+    cached = cached_snapshot(name, revision, weights=weights)
     if cached and not missing_files(cached, weights=weights):
         return cached
     if constants.HF_HUB_OFFLINE:
@@ -35,41 +28,59 @@ def hub_snapshot(name: str, revision: str | None, *, weights: bool = True) -> Pa
             f"model '{name}': {state} and the hub is offline; "
             "run `evenhand fetch CONFIG` on a machine with internet that shares this cache (HF_HOME)"
         )
-    folder = download(name, revision, patterns)
+    folder = download(name, revision, patterns_of(weights=weights))
     if lacking := missing_files(folder, weights=weights):
         raise ModelError(f"model '{name}': its repository lacks {lacking}; Evenhand reads safetensors checkpoints")
     return folder
 
 
+def patterns_of(*, weights: bool) -> list[str]:
+    """The files that are wanted of a repository."""
+    return [*SMALL_FILES, *(["*.safetensors"] if weights else [])]
+
+
+def cached_snapshot(name: str, revision: str | None, *, weights: bool = True) -> Path | None:
+    """The folder of what the cache holds of a Hub model, whole or not; None where it holds nothing. Asks no Hub."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+
+    patterns = patterns_of(weights=weights)
+    try:
+        return Path(snapshot_download(name, revision=revision, allow_patterns=patterns, local_files_only=True))
+    except LocalEntryNotFoundError:
+        return None
+    except HFValidationError:
+        raise ModelError(f"model '{name}': is no Hub id; write owner/name, a checkpoint folder or 'embedded'") from None
+
+
+def refused(name: str, revision: str | None, error: Exception) -> ModelError:
+    """What the Hub refuses, with the way out."""
+    from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
+
+    match error:
+        case GatedRepoError():
+            said = (
+                f"is gated. Accept its licence at https://huggingface.co/{name} with your account, make a read token "
+                "at https://huggingface.co/settings/tokens, set HF_TOKEN to it, and run again"
+            )
+        case RevisionNotFoundError():
+            said = f"has no revision '{revision}'; give a commit hash or null"
+        case RepositoryNotFoundError():
+            said = "the hub knows no such model; check the spelling (private ones need HF_TOKEN)"
+        case _:
+            said = f"could not be downloaded ({type(error).__name__}: {error}); check the connection and run again"
+    return ModelError(f"model '{name}': {said}")
+
+
 def download(name: str, revision: str | None, patterns: list[str]) -> Path:
     """Fetch a snapshot; what can go wrong is told with the way out."""
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import (
-        GatedRepoError,
-        HfHubHTTPError,
-        LocalEntryNotFoundError,
-        RepositoryNotFoundError,
-        RevisionNotFoundError,
-    )
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
     try:
         return Path(snapshot_download(name, revision=revision, allow_patterns=patterns, ignore_patterns=NOT_WANTED))
-    except GatedRepoError:
-        raise ModelError(
-            f"model '{name}': is gated. Accept its licence at https://huggingface.co/{name} with your account, make a "
-            "read token at https://huggingface.co/settings/tokens, set HF_TOKEN to it, and run again"
-        ) from None
-    except RevisionNotFoundError:
-        raise ModelError(f"model '{name}': has no revision '{revision}'; give a commit hash or null") from None
-    except RepositoryNotFoundError:
-        raise ModelError(
-            f"model '{name}': the hub knows no such model; check the spelling (private ones need HF_TOKEN)"
-        ) from None
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
-        raise ModelError(
-            f"model '{name}': could not be downloaded ({type(error).__name__}: {error}); "
-            "check the connection and run again"
-        ) from None
+        raise refused(name, revision, error) from None
 
 
 def missing_files(folder: Path, *, weights: bool = True) -> str:

@@ -3,7 +3,7 @@
 import json
 import os
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,28 @@ def parse_lines(lines: Iterable[str], path: Path | str) -> Iterator[tuple[int, d
 
 def write_whole(path: Path, text: str) -> None:
     """Write a file so that a reader sees all of it or nothing, also after a crash: fsync, then atomic rename."""
+    write_by(Path.replace, path, text)
+
+
+def write_new(path: Path, text: str) -> bool:
+    """As write_whole, but a file that is there, or that another process writes first, stays; whether it is ours."""
+    if path.exists():
+        return False
+    try:
+        write_by(move_to_free_name, path, text)
+    except FileExistsError:
+        return False
+    return True
+
+
+def move_to_free_name(source: Path, target: Path) -> None:
+    """Rename a file. Raises FileExistsError where there is one of the new name."""
+    target.hardlink_to(source)
+    source.unlink()
+
+
+def write_by(move: Callable[[Path, Path], object], path: Path, text: str) -> None:
+    """Write a file of another name, whole, and move it. Raises DataError when it cannot be written."""
     # Unique, so that two writers of the same file, on two nodes perhaps, do not write into each other's half.
     partial = path.with_name(f"{path.name}.{uuid.uuid4().hex}.partial")
     try:
@@ -49,8 +71,11 @@ def write_whole(path: Path, text: str) -> None:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        partial.replace(path)
+        move(partial, path)
         sync_folder(path.parent)
+    except FileExistsError:
+        partial.unlink()
+        raise
     except OSError as error:
         with suppress(OSError):
             partial.unlink(missing_ok=True)

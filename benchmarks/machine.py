@@ -1,4 +1,4 @@
-"""What computes here: the NVIDIA driver and its GPUs, torch's build, the C library. Nothing here imports torch."""
+"""What computes here: the NVIDIA driver and its GPUs, the processor, torch's build, glibc. Torch is not imported."""
 
 import importlib.util
 import platform
@@ -43,3 +43,13 @@ def glibc() -> str | None:
     """The C library's version, such as "2.28"; None where it is another one."""
     name, version = platform.libc_ver()
     return version if name == "glibc" else None
+
+
+def cpu_model() -> str:
+    """The processor's name as the system gives it."""
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()

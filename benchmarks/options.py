@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchmarks.chat import AnswerTokens
+from benchmarks.chat import AnswerTokens, encode, encode_batch
 from benchmarks.errors import ModelError
 
 Tokens = tuple[int, ...]
@@ -21,10 +21,10 @@ def encode_options(tokenizer: Any, options: Sequence[str], text: str, chat_forma
     """
     line = text.rsplit("\n", 1)[-1] if chat_format == "raw" else ""
     space = " " if line and not line[-1].isspace() else ""
-    before = tokenizer.encode(line, add_special_tokens=False) if line else []
+    before = encode(tokenizer, line) if line else []
+    replies = encode_batch(tokenizer, [line + space + option for option in options])
     found: dict[str, Tokens] = {}
-    for option in options:
-        tokens = tokenizer.encode(line + space + option, add_special_tokens=False)
+    for option, tokens in zip(options, replies, strict=True):
         if tokens[: len(before)] != before:
             raise ModelError(
                 f"{tokenizer.name_or_path}: cannot tell the tokens of option '{option}' from those of '{line}' before "

@@ -17,19 +17,21 @@ PACKAGES = (
     "bitsandbytes",
     "accelerate",
     "datasets",
-    "openai",
 )
 
 
-def provenance() -> dict[str, Any]:
-    """Commit and dirty flag, package versions, Python, machine and device; None for what could not be learned."""
+def provenance(device: str | None) -> dict[str, Any]:
+    """Commit and dirty flag, package versions, Python, machine; None for what could not be learned.
+
+    device: the name of what computes; None where that is not known, as of a server.
+    """
     return {
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "code": code_state(Path(__file__).parent),
         "packages": package_versions(),
         "python": platform.python_version(),
         "machine": platform.machine(),
-        "device": device_name(),
+        "device": device,
     }
 
 
@@ -58,23 +60,3 @@ def package_versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
-
-
-def device_name() -> str:
-    """The GPUs' names as the driver gives them, or the processor's. CUDA itself is not started: vLLM forks later."""
-    try:
-        query = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
-        done = subprocess.run(query, capture_output=True, text=True, check=True, timeout=30)
-    except (OSError, subprocess.SubprocessError):
-        return f"CPU: {cpu_model()}"
-    return ", ".join(done.stdout.strip().splitlines())
-
-
-def cpu_model() -> str:
-    """The processor's name as the system gives it."""
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        for line in info.read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()

@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
+from types import UnionType
 from typing import Any
 
 from benchmarks.narrator.records import NarratorFactors
@@ -106,11 +107,33 @@ class Completion:
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     rendered: str | None = None  # the chat template's output, with sample 0; None when a server rendered it unseen
+    answered_by: str | None = None  # the model and fingerprint that a server's reply names, with sample 0
 
     @property
     def is_error(self) -> bool:
         """True when the engine failed: no reply, which is asked again and never counted as an answer."""
         return self.finish_reason.startswith("error")
+
+
+FIELD_TYPES: dict[str, type | UnionType] = {
+    **dict.fromkeys(("prompt_hash", "text", "finish_reason"), str),
+    "sample_index": int,
+    "answer_logprobs": dict | None,
+    **dict.fromkeys(("prompt_tokens", "completion_tokens"), int | None),
+    **dict.fromkeys(("rendered", "answered_by"), str | None),
+}
+
+
+def completion_from(record: Mapping[str, Any]) -> Completion:
+    """A line of a shard as a record. Raises TypeError naming a field that lacks, is unknown or of another type."""
+    completion = Completion(**record)
+    for name, kind in FIELD_TYPES.items():
+        if not isinstance(getattr(completion, name), kind):
+            raise TypeError(f"its {name} is {json.dumps(getattr(completion, name))[:40]}")
+    for answer, value in (completion.answer_logprobs or {}).items():
+        if not isinstance(value, float | int):
+            raise TypeError(f"its log-probability of '{answer}' is {json.dumps(value)[:40]}")
+    return completion
 
 
 def digest(content: object, n_hex: int = 64) -> str:

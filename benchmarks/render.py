@@ -1,6 +1,9 @@
 """Item × Condition × factors → Prompt. The only place where prompts are made, for inference and training."""
 
 import re
+from typing import Annotated
+
+from pydantic import AfterValidator
 
 from benchmarks.errors import ConfigError, DataError
 from benchmarks.records import Condition, Factors, Item, Message, Prompt
@@ -32,6 +35,16 @@ ARMS = {"none": None, "honest": HONEST_SYSTEM, "dehumanizing": DEHUMANIZING_SYST
 AIO_DATASETS = ("aio", "aio-context")
 AIO_LABELS = ("Speaker A", "Speaker B")
 OPPOSITE = {"overreacting": "not overreacting", "not overreacting": "overreacting"}
+
+
+def told_apart(labels: tuple[str, str]) -> tuple[str, str]:
+    """The labels as they are. Raises ValueError where both are the same: a turn would be nobody's."""
+    if labels[0].strip() == labels[1].strip():
+        raise ValueError(f"both speakers are called '{labels[0]}'; give each a label of its own")
+    return labels
+
+
+SpeakerLabels = Annotated[tuple[str, str], AfterValidator(told_apart)]
 
 
 def own_labels(dataset: str, arm: str) -> tuple[str, str]:

@@ -4,9 +4,9 @@
 written by atomic rename, and DONE.json last. No database: SQLite's log fails on NFS and Lustre.
 """
 
+import hashlib
 import json
-import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,10 @@ from pydantic import BaseModel
 
 from benchmarks.config import parse_config, read_yaml, to_yaml
 from benchmarks.errors import DataError
-from benchmarks.jsonl import read_jsonl, write_json, write_jsonl, write_whole
+from benchmarks.jsonl import read_jsonl, write_json, write_jsonl, write_new
 from benchmarks.narrator.records import BENCHMARK as NARRATOR
 from benchmarks.provenance import provenance
-from benchmarks.records import Completion, Condition, Factors, Prompt, digest
+from benchmarks.records import Condition, Factors, Prompt, digest
 
 CONFIG_FILE = "config.yaml"
 PROVENANCE_FILE = "provenance.json"
@@ -53,22 +53,25 @@ def run_path(root: Path, kind: str, name: str, config: BaseModel, free_of_effect
     return root / kind / f"{name}-{digest(content, 8)}"
 
 
-def open_run(path: Path, config: BaseModel, item_hash: str, model: Mapping[str, Any]) -> None:
+def open_run(
+    path: Path, config: BaseModel, item_hash: str, model: Mapping[str, Any], device: Callable[[], str | None]
+) -> None:
     """Create the run directory, or check that the one there is of the same config, items and model.
 
+    device: names what will compute, or raises; asked only when provenance.json is written.
     Raises DataError when it is of another config or its items or model have changed since: mixing them would be a
     result of nothing.
     """
-    config_file = path / CONFIG_FILE
-    if not config_file.exists():
-        write_whole(config_file, to_yaml(config))
-    else:
+    config_file, facts_file = path / CONFIG_FILE, path / PROVENANCE_FILE
+    name = None if facts_file.exists() else device()  # it may raise, so before anything is written
+    # Of processes that make the run at once the first one's files stay.
+    if not write_new(config_file, to_yaml(config)):
         refuse_other_config(config_file, config)
-    facts_file = path / PROVENANCE_FILE
-    facts = {"item_set_hash": item_hash, "model": dict(model), **provenance()}
-    if not facts_file.exists():
-        write_json(facts_file, facts)
+    made = {"config_sha256": sha256_of(config_file), "item_set_hash": item_hash, "model": dict(model)}
+    facts = {**made, **provenance(name)}
+    if not facts_file.exists() and write_new(facts_file, json.dumps(facts, indent=2, ensure_ascii=False) + "\n"):
         return
+    refuse_changed(path)
     before = read_json(facts_file)
     for key, now in (("item_set_hash", item_hash), ("model", dict(model))):
         if before.get(key) != now:
@@ -76,6 +79,31 @@ def open_run(path: Path, config: BaseModel, item_hash: str, model: Mapping[str, 
                 f"{path}: its {key.replace('_', ' ')} was {before.get(key)}, now it is {now}; "
                 "restore what it was made with, or give the run another `name`"
             )
+
+
+def refuse_changed(path: Path) -> None:
+    """Raises DataError when a run's config or plan is not as the run made it: its answers are those to another one."""
+    made = read_json(path / PROVENANCE_FILE).get("config_sha256")
+    if made != sha256_of(path / CONFIG_FILE):
+        raise DataError(
+            f"{path / CONFIG_FILE}: was changed since the run was made, and what the run holds belongs to the config "
+            "as it was; restore it, and give the changed config a run of its own"
+        )
+    plan = path / PLAN_FILE
+    planned = read_json(path / DONE_FILE).get("plan_sha256") if is_done(path) and plan.exists() else None
+    if planned and planned != sha256_of(plan):
+        raise DataError(
+            f"{plan}: was changed since the run was completed; restore it, or delete it and run "
+            f"`evenhand sample {path / CONFIG_FILE}`, which plans anew and asks nothing twice"
+        )
+
+
+def sha256_of(file: Path) -> str:
+    """Of a file's bytes. Raises DataError when it cannot be read."""
+    try:
+        return hashlib.sha256(file.read_bytes()).hexdigest()
+    except OSError as error:
+        raise DataError(f"{file}: cannot be read ({error.strerror})") from None
 
 
 def refuse_other_config(config_file: Path, config: BaseModel) -> None:
@@ -153,41 +181,11 @@ def planned_from(record: Mapping[str, Any], place: str) -> Planned:
         raise DataError(f"{place}: is no planned prompt ({error}); the file is damaged") from None
 
 
-def append_completions(path: Path, batch: Iterable[Completion]) -> Path:
-    """Write the next shard of completions: whole or absent, and no counter that two writers could race for."""
-    shard = path / "completions" / f"{uuid.uuid4().hex}.jsonl"
-    write_jsonl(shard, (asdict(completion) for completion in batch))
-    return shard
-
-
-def read_completions(path: Path) -> dict[tuple[str, int], Completion]:
-    """(prompt hash, sample index) → completion. An answer wins over an engine error; else the first shard by name.
-
-    Raises DataError naming the shard and line that is damaged.
-    """
-    found: dict[tuple[str, int], Completion] = {}
-    for shard in sorted((path / "completions").glob("*.jsonl")):
-        for completion in read_shard(shard):
-            key = (completion.prompt_hash, completion.sample_index)
-            if key not in found or (found[key].is_error and not completion.is_error):
-                found[key] = completion
-    return found
-
-
-def read_shard(shard: Path) -> list[Completion]:
-    """The completions of one shard. Raises DataError with the way out when a line is damaged."""
-    try:
-        return [Completion(**record) for _, record in read_jsonl(shard)]
-    except (DataError, TypeError) as error:
-        where = error if isinstance(error, DataError) else f"{shard}: holds no completions ({error})"
-        raise DataError(
-            f"{where}. Delete this shard and run the sampling command again: only its prompts are asked anew"
-        ) from None
-
-
 def finish(path: Path, facts: Mapping[str, Any]) -> None:
-    """DONE.json, written last: the run is complete."""
-    write_json(path / DONE_FILE, dict(facts))
+    """DONE.json, written last: the run is complete. With the plan's checksum, where the run has a plan."""
+    plan = path / PLAN_FILE
+    checked = {"plan_sha256": sha256_of(plan)} if plan.exists() else {}
+    write_json(path / DONE_FILE, {**facts, **checked})
 
 
 def reopen(path: Path) -> None:

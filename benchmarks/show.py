@@ -13,7 +13,9 @@ from benchmarks.narrator.corpora import CORPORA
 from benchmarks.records import Condition, Item
 from benchmarks.render import ARMS, render
 from benchmarks.sources import SOURCES, DatasetSpec, load_items
+from benchmarks.special_tokens import text_note
 from benchmarks.templates import ANSWER_ORDERS, TEMPLATE_NAMES, YES_FIRST
+from benchmarks.terminal import say
 
 
 def main(argv: Sequence[str]) -> None:
@@ -64,7 +66,8 @@ def main(argv: Sequence[str]) -> None:
         )
         text = render_chat(tokenizer, prompt.messages, words.format)
         count = len(encode(tokenizer, text, words.format))
-        print(f"=== {item.item_id} · {condition} · {count} tokens · prompt {prompt.prompt_hash} ===\n{text}\n")
+        note = text_note(text)
+        say(f"=== {item.item_id} · {condition} · {count} tokens · prompt {prompt.prompt_hash}{note} ===\n{text}\n")
 
 
 def find(items: Sequence[Item], item_id: str | None) -> Item:

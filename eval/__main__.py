@@ -8,6 +8,7 @@ from pathlib import Path
 
 from benchmarks.command import run_main
 from benchmarks.errors import DataError
+from benchmarks.terminal import say
 from benchmarks.unified.record import shown
 from eval.accuracy import DENOMINATORS
 from eval.change_tables import change_tables
@@ -23,7 +24,7 @@ from eval.narrator.printed import plain_table
 from eval.narrator.words import doubts
 from eval.options import compare_options, report_options, score_options
 from eval.rows import ScoreRow
-from eval.runs import load_run
+from eval.runs import load_run, say_warnings
 from eval.sameness import Difference
 from eval.studies import split_by_study
 from eval.tables import score_tables
@@ -45,6 +46,7 @@ def score_main(argv: Sequence[str]) -> None:
     for path in dialdefer:
         run = load_run(path, options.parser)
         report_scores(score_run(run, denominators, options.draws, options.seed), options.out or path / "scores")
+        say_warnings({run.name: run})
     for path in narrators:  # each by itself; `evenhand narrator` also pools
         score_narrator([str(path), *(["--out", str(options.out)] if options.out else [])])
 
@@ -53,7 +55,7 @@ def score_files(options: argparse.Namespace) -> None:
     """Score files of external verdicts, all of them together."""
     found = load_external(options.sources, options.parser)
     if found.ignored:
-        print(f"Note: columns without a meaning here are ignored: {', '.join(map(shown, found.ignored))}.\n")
+        say(f"Note: columns without a meaning here are ignored: {', '.join(map(shown, found.ignored))}.\n")
     denominators = chosen_denominators(options.denominator or "published")
     report_scores(list(score_external(found, denominators, options.draws, options.seed)), options.out)
 
@@ -66,8 +68,8 @@ def chosen_denominators(word: str) -> Sequence[str]:
 def report_scores(rows: Sequence[ScoreRow], out: Path) -> None:
     """Print the tables of some rows and write their scores.json and scores.csv."""
     files = write_rows(out, "scores", [row.as_dict() for row in rows])
-    print(score_tables(rows))
-    print("\nwritten: " + ", ".join(map(str, files)))
+    say(score_tables(rows))
+    say("\nwritten: " + ", ".join(map(str, files)))
 
 
 def compare_main(argv: Sequence[str]) -> None:
@@ -84,18 +86,19 @@ def compare_main(argv: Sequence[str]) -> None:
     if found:
         files += write_rows(out, "compare", [row.as_dict() for rows in found.changes.values() for row in rows])
         for label, rows in found.changes.items():
-            print(change_tables(rows) + "\n")
+            say(change_tables(rows) + "\n")
             print_differences(found.differences[label])
+        say_warnings(found.runs)
     if study:
         table = narrator_change_table(study.changes, is_short=True)
         if table.rows:
-            print(plain_table(table) + "\n")
+            say(plain_table(table) + "\n")
         for label, changes in study.changes.items():
-            print(change_sentence(label, changes))
+            say(change_sentence(label, changes))
             print_differences(study.differences[label])
         for judge in study.study.judges:
             for sentence in doubts(study.study, judge):
-                print(f"Warning: {sentence}")
+                say(f"Warning: {sentence}")
     summarise(out, [*files, *write_findings(found, out, study)])
 
 
@@ -112,7 +115,7 @@ def refuse_single(*studies: Sequence[Path]) -> None:
 def print_differences(differences: Sequence[Difference]) -> None:
     """In what a run differs from the base."""
     for difference in differences:
-        print(f"{'Warning: differs' if difference.serious else 'Note: differs'} in {difference}")
+        say(f"{'Warning: differs' if difference.serious else 'Note: differs'} in {difference}")
 
 
 def report_main(argv: Sequence[str]) -> None:
@@ -177,7 +180,7 @@ def summarise(out: Path, files: Sequence[Path]) -> None:
     """Print what was written: the files of a folder, and how many lie in each folder below it."""
     here = [str(file) for file in files if file.parent == out]
     below = Counter(file.parent for file in files if file.parent != out)
-    print("\nwritten: " + ", ".join([*here, *(f"{n} files in {folder}" for folder, n in below.items())]))
+    say("\nwritten: " + ", ".join([*here, *(f"{n} files in {folder}" for folder, n in below.items())]))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from benchmarks.errors import DataError
 from benchmarks.jsonl import write_json
+from benchmarks.terminal import say
 from eval.calibration import calibrate, calibration_table
 from eval.difference_rows import Drawing
 from eval.differences import arm_differences, difference_table
@@ -15,7 +16,7 @@ from eval.findings import score_run
 from eval.intervals import N_DRAWS, SEED
 from eval.judges import judge_of_run
 from eval.options import positive
-from eval.runs import JudgedRun, load_run
+from eval.runs import JudgedRun, load_run, say_warnings
 from eval.sameness import config_differences
 from eval.scores import OWN
 from eval.table import to_markdown, write_tables
@@ -36,8 +37,9 @@ def main(argv: Sequence[str]) -> None:
     files = [*write_rows(out, "scores", [row.as_dict() for row in rows]), *write_tables(out, tables)]
     write_json(out / "thresholds.json", {**asdict(calibration), "train_run": train.name, "test_run": test.name})
     shown = [row for row in differences if row.second.c1_source == OWN and row.measure in ("dds", "acc")]
-    print("\n".join([to_markdown(tables[0]), score_tables(rows), "", to_markdown(difference_table(shown))]))
-    print("written: " + ", ".join(map(str, [*files, out / "thresholds.json"])))
+    say("\n".join([to_markdown(tables[0]), score_tables(rows), "", to_markdown(difference_table(shown))]))
+    say_warnings({run.name: run for run in (train, test)})
+    say("written: " + ", ".join(map(str, [*files, out / "thresholds.json"])))
 
 
 def refuse_other_settings(train: JudgedRun, test: JudgedRun) -> None:

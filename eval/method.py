@@ -122,7 +122,7 @@ def how_run(config: Mapping[str, Any], provenance: Mapping[str, Any]) -> dict[st
     return {
         "engine": f"{engine.get('kind', 'not recorded')}, {engine.get('dtype', 'precision set by the server')}",
         "sampling": ", ".join(f"{key} {value}" for key, value in sampling.items()),
-        "device": str(provenance.get("device", "not recorded")),
+        "device": str(provenance.get("device") or "not known"),
         "software": ", ".join(f"{k} {v}" for k, v in dict(provenance.get("packages", {})).items()),
         "code": code_words(provenance.get("code")),
         "item set": str(provenance.get("item_set_hash", "not recorded")),

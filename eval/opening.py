@@ -12,6 +12,7 @@ from eval.headline import (
     run_sentence,
 )
 from eval.page import box, element, unfolding
+from eval.runs import doubts_of
 from eval.score_groups import ScoreGroup, main_groups
 from eval.scores import OWN
 
@@ -72,6 +73,7 @@ def warnings(found: Findings) -> list[str]:
         summary = [element("p", doubt_summary(judge, mains[judge].rows)) for judge, of in doubts.items() if of]
         whole = unfolding(f"{len(sentences)} warnings in full", [element("p", sentence) for sentence in sentences])
         boxes = [box("warning", [element("p", CARE), *summary, whole])]
+    boxes += [element("p", sentence, "warning") for sentence in doubts_of(found.runs)]
     first = next(iter(found.judges))
     for label, differences in found.differences.items():
         serious = "; ".join(str(difference) for difference in differences if difference.serious)

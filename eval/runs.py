@@ -5,11 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.answer_doubts import answer_doubts
 from benchmarks.checkpoints import ModelConfig
 from benchmarks.config import parse_config, read_yaml
 from benchmarks.errors import DataError
 from benchmarks.records import Completion
-from benchmarks.rundir import CONFIG_FILE, PROVENANCE_FILE, Planned, read_completions, read_json, read_plan
+from benchmarks.rundir import CONFIG_FILE, PROVENANCE_FILE, Planned, read_json, read_plan, refuse_changed
+from benchmarks.shards import read_completions
+from benchmarks.terminal import say
 from eval.orders import with_both_orders
 from eval.panels import Panel, panels_of
 from eval.verdicts import Reading, Verdict, judge_all
@@ -29,6 +32,7 @@ class JudgedRun:
     panels: Sequence[Panel]  # of what was asked, then of both answer orders together where both were
     first_verdicts: Mapping[str, Verdict]  # prompt hash → the verdict of its first sample
     rendered: Mapping[str, str]  # prompt hash → what the model read; lacks prompts that a server rendered unseen
+    doubts: Sequence[str]  # what to know of its answers before believing a score
 
     @property
     def name(self) -> str:
@@ -47,6 +51,7 @@ def load_run(path: Path, parser: str = "strict") -> JudgedRun:
     Raises DataError when the folder is no run, a file in it is damaged, or a planned prompt has no completion.
     """
     plan = read_plan(path)
+    refuse_changed(path)
     config = read_yaml(path / CONFIG_FILE)
     lacking = [key for key in ("name", "model", "verdict", "sampling") if key not in config]
     if lacking:
@@ -67,7 +72,19 @@ def load_run(path: Path, parser: str = "strict") -> JudgedRun:
         panels=with_both_orders(panels_of(verdicts)),
         first_verdicts={v.prompt_hash: v for v in verdicts if v.sample_index == 0},
         rendered={key[0]: c.rendered for key, c in completions.items() if c.rendered is not None},
+        doubts=answer_doubts(completions.values(), config["verdict"]),
     )
+
+
+def doubts_of(runs: Mapping[str, JudgedRun]) -> list[str]:
+    """A sentence for each doubt about the answers of some runs, by what they are called."""
+    return [f"{label}: {doubt}" for label, run in runs.items() for doubt in run.doubts]
+
+
+def say_warnings(runs: Mapping[str, JudgedRun]) -> None:
+    """Print them."""
+    for doubt in doubts_of(runs):
+        say(f"Warning: {doubt}")
 
 
 def refuse_unfinished(

@@ -1,7 +1,5 @@
 """A table of results, and the same as Markdown, CSV and LaTeX. Printed numbers are rounded, those of a CSV are not."""
 
-import csv
-import io
 import math
 import re
 from collections import Counter
@@ -11,6 +9,7 @@ from pathlib import Path
 
 from benchmarks.errors import DataError
 from benchmarks.jsonl import write_whole
+from eval.files import csv_line
 
 Cell = str | int | float | None
 DASH = "–"
@@ -108,14 +107,7 @@ def markdown(text: str) -> str:
 
 def to_csv(table: Table) -> str:
     """CSV with a line of column names; numbers in full precision, what is unknown empty, yes and no for booleans."""
-    return "".join(csv_line(cells) for cells in (table.columns, *table.rows))
-
-
-def csv_line(cells: Sequence[Cell]) -> str:
-    """A line of CSV. Only a line terminator with both characters makes Python quote a text that holds either."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\r\n").writerow([csv_cell(cell) for cell in cells])
-    return text.getvalue().removesuffix("\r\n") + "\n"
+    return "".join(csv_line([csv_cell(cell) for cell in cells]) for cells in (table.columns, *table.rows))
 
 
 def csv_cell(cell: Cell) -> Cell:

@@ -1,18 +1,27 @@
 """What a sampling run is: one YAML file, everything that changes a number in it."""
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    SerializerFunctionWrapHandler,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 from benchmarks.checkpoints import ModelConfig
 from benchmarks.config import Closed, did_you_mean
 from benchmarks.errors import ConfigError
 from benchmarks.narrator.spec import NarratorSpec
 from benchmarks.records import Condition
+from benchmarks.render import SpeakerLabels
 from benchmarks.sources import SOURCES, DatasetSpec
 from benchmarks.study import Study
 from benchmarks.templates import template_for
+from inference.server_settings import checked_address, checked_body
 
 ALL_CONDITIONS = tuple(Condition)
 
@@ -32,7 +41,7 @@ class Variant(Closed):
 
     arm: Arm | None = Field(default=None, exclude_if=is_none)
     template: str | None = Field(default=None, exclude_if=is_none)
-    speakers: tuple[str, str] | None = Field(default=None, exclude_if=is_none)
+    speakers: SpeakerLabels | None = Field(default=None, exclude_if=is_none)
     roles: Roles | None = Field(default=None, exclude_if=is_none)
     answer_order: AnswerOrder | None = Field(default=None, exclude_if=is_none)
     datasets: tuple[str, ...] | None = Field(default=None, exclude_if=is_none, min_length=1)  # null is all of the run's
@@ -60,7 +69,7 @@ class PromptConfig(Closed):
     template: str = "published"  # published, paper, published-dpo, matched, v1, v2, v3
     arms: tuple[Arm, ...] = Field(default=("none",), min_length=1)  # prompt mitigations; none is without one
     conditions: tuple[Condition, ...] = Field(default=ALL_CONDITIONS, min_length=1)  # c1: a statement, c2: a turn
-    speakers: tuple[str, str] | None = None  # labels of speaker 1 and 2; null takes the dataset's own
+    speakers: SpeakerLabels | None = None  # labels of speaker 1 and 2; null takes the dataset's own
     roles: Roles = "2->1"  # r/AIO: who judges whom
     # Which of the two answers the prompt names first.
     answer_order: AnswerOrder = Field(default="yes_first", exclude_if=lambda order: order == "yes_first")
@@ -104,14 +113,16 @@ class OpenAIConfig(Closed):
     """Any OpenAI-compatible server."""
 
     kind: Literal["openai"]
-    base_url: str  # e.g. http://127.0.0.1:8000/v1
+    base_url: Annotated[str, AfterValidator(checked_address)]  # e.g. http://127.0.0.1:8000/v1
     api_key_env: str = "OPENAI_API_KEY"  # the variable that holds the key; the key itself never enters a config
     concurrency: int = Field(default=32, ge=1)  # requests at a time
-    timeout_s: float = Field(default=120.0, gt=0)  # of one request
+    timeout_s: float = Field(default=120.0, gt=0)  # of one request, from connecting to the reply's last byte
     max_retries: int = Field(default=6, ge=0)  # after 429, 5xx and timeouts, with back-off
     json_mode: Literal["none", "json_object", "json_schema"] = "none"  # response_format of the requests
     send_seed: bool = False  # a per-request seed with temperature > 0 kills vLLM's CPU server
-    extra_body: dict[str, Any] = {}  # merged over the request; a key set to null removes that field
+    extra_body: Annotated[
+        dict[str, Any], AfterValidator(checked_body)
+    ] = {}  # merged over the request; a key set to null removes that field
 
 
 class TransformersConfig(Closed):

@@ -1,14 +1,17 @@
-"""Prompts → rendered text and token ids for the engines that tokenise here, with the context window checked first."""
+"""Prompts → rendered text and token ids, for the engines that tokenise here; never all of a run's at once."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
-from benchmarks.chat import encode, render_chat
+from benchmarks.chat import encode_batch, render_chat
 from benchmarks.options import Tokens, option_tokens
 from benchmarks.records import Prompt
 from inference.config import InferenceConfig
-from inference.engine import PromptsTooLong
+
+# Prompts tokenised in one call: enough for all cores, and little memory even where each fills a long context window.
+BATCH = 64
 
 # The two keys of a reasoned verdict (DialDefer C.2), for engines that can constrain decoding.
 VERDICT_SCHEMA: dict[str, Any] = {
@@ -34,30 +37,38 @@ class Encoded:
         return len(self.token_ids) + max(map(len, self.options.values()), default=0)
 
 
-def encode_prompts(
-    tokenizer: Any, prompts: Sequence[Prompt], config: InferenceConfig, window: int, lead: tuple[int, ...] = ()
-) -> list[Encoded]:
-    """Every prompt rendered and tokenised, `lead` tokens (see AnswerTokens) behind it.
+@dataclass(frozen=True, slots=True)
+class Encoder:
+    """Renders and tokenises prompts as a config asks for them."""
 
-    Raises PromptsTooLong, before anything is computed, when prompts and their answers do not fit the window (tokens).
-    """
-    answer = {"margin": 1, "options": 0}.get(config.verdict, config.sampling.max_tokens)
-    encoded = []
-    for prompt in prompts:
-        text = render_chat(tokenizer, prompt.messages, config.format, config.model.chat_template_args)
-        options = {}
-        if config.verdict == "options":
-            options = option_tokens(tokenizer, prompt.answer_space, text, config.format)
-        encoded.append(Encoded(prompt, text, [*encode(tokenizer, text, config.format), *lead], options))
-    too_long = [e for e in encoded if e.n_tokens + answer > window]
-    if too_long:
-        worst = max(too_long, key=lambda e: e.n_tokens)
-        size = len(worst.token_ids)
-        raise PromptsTooLong(
-            f"{len(too_long)} of {len(prompts)} prompts do not fit the context window of {window} tokens; the longest "
-            f"is {worst.prompt.item_id} ({worst.prompt.condition}): {size} + {worst.n_tokens - size + answer} for the "
-            "answer. Raise engine.max_model_len if the model allows it, lower sampling.max_tokens, or leave the "
-            "dataset out",
-            {e.prompt: f"{e.n_tokens + answer} tokens with the answer, window {window}" for e in too_long},
-        )
-    return encoded
+    tokenizer: Any
+    config: InferenceConfig
+    lead: tuple[int, ...] = ()  # tokens put behind every prompt, see AnswerTokens
+
+    def encode(self, prompts: Iterable[Prompt]) -> Iterator[Encoded]:
+        """Each prompt in its order, encoded when it is asked for, at most a batch ahead."""
+        for batch in batches(prompts):
+            yield from self.encode_batch(batch)
+
+    def encode_batch(self, prompts: Sequence[Prompt]) -> list[Encoded]:
+        """Each of at least one prompt. Raises ModelError when the chat template or the tokenizer refuses one."""
+        config = self.config
+        texts = [
+            render_chat(self.tokenizer, prompt.messages, config.format, config.model.chat_template_args)
+            for prompt in prompts
+        ]
+        found = []
+        tokens = encode_batch(self.tokenizer, texts, config.format)
+        for prompt, text, token_ids in zip(prompts, texts, tokens, strict=True):
+            options: Mapping[str, Tokens] = {}
+            if config.verdict == "options":
+                options = option_tokens(self.tokenizer, prompt.answer_space, text, config.format)
+            found.append(Encoded(prompt, text, [*token_ids, *self.lead], options))
+        return found
+
+
+def batches(prompts: Iterable[Prompt]) -> Iterator[list[Prompt]]:
+    """The prompts in their order, BATCH at a time."""
+    rest = iter(prompts)
+    while batch := list(islice(rest, BATCH)):
+        yield batch

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Protocol, Self
 
+from benchmarks.device import torch_device_name, vllm_device_name
 from benchmarks.errors import ModelError
 from benchmarks.records import Completion, Prompt
 from inference.config import InferenceConfig
@@ -41,13 +42,28 @@ class Engine(Protocol):
         ...
 
 
-def open_engine(config: InferenceConfig) -> Engine:
-    """The engine a config asks for; imported only then, since each brings heavy libraries."""
+def device_name(config: InferenceConfig) -> str | None:
+    """The device that a config's engine will compute on; None for a server's. Raises as benchmarks.device."""
+    match config.engine.kind:
+        case "vllm":
+            return vllm_device_name(config.engine.tensor_parallel_size)
+        case "openai":
+            return None
+        case "transformers":
+            return torch_device_name()
+
+
+def open_engine(config: InferenceConfig, prompts: Sequence[Prompt] = ()) -> Engine:
+    """The engine a config asks for; imported only then, since each brings heavy libraries.
+
+    prompts: what it is going to be asked, as far as that is known: an engine that tokenises here counts their tokens
+    while it loads the model.
+    """
     match config.engine.kind:
         case "vllm":
             from inference.vllm_engine import VllmEngine
 
-            return VllmEngine(config)
+            return VllmEngine(config, prompts)
         case "openai":
             from inference.openai_engine import OpenAIEngine
 
@@ -55,4 +71,4 @@ def open_engine(config: InferenceConfig) -> Engine:
         case "transformers":
             from inference.transformers_engine import TransformersEngine
 
-            return TransformersEngine(config)
+            return TransformersEngine(config, prompts)

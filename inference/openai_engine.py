@@ -1,25 +1,26 @@
 """Answers from any OpenAI-compatible server: `vllm serve`, a hosted API, llama.cpp and so on.
 
-The client asks again after 408, 409, 429, 5xx, timeouts and broken connections, waiting twice as long each time with
-jitter, or as long as Retry-After says. What fails for good is an error completion, which the same command asks again.
+It is asked again after 408, 409, 429, 5xx, timeouts and broken connections, after pauses that double, with jitter, or
+as long as Retry-After says. What fails for good is an error completion, which the same command asks again.
 """
 
 import asyncio
-import os
+import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Self
 
-import openai
-
 from benchmarks.errors import ConfigError, ModelError
 from benchmarks.records import Completion, Prompt
+from benchmarks.special_tokens import look_special
+from benchmarks.terminal import say
 from inference.config import InferenceConfig, OpenAIConfig
 from inference.engine import PromptsTooLong
-from inference.server_facts import connection_words, find_facts, key_refused, status_words
+from inference.server_client import NoReply, ServerClient, StatusError
+from inference.server_facts import address, find_facts, key_refused
 from inference.server_replies import BadReply, read_reply
-from inference.server_requests import path_for, request_body, spellings_for
+from inference.server_requests import largest_reply, path_for, request_body, spellings_for
 
 # At least so many prompts that fail one after another mean that the server is gone, not that it is busy.
 FAILURES_IN_A_ROW = 8
@@ -52,14 +53,8 @@ class OpenAIEngine:
         self._failed_in_a_row = 0
 
     def __enter__(self) -> Self:
+        self._client = ServerClient(self.server, largest_reply(self.config))
         self._loop = asyncio.Runner()
-        self._client = openai.AsyncOpenAI(
-            base_url=self.server.base_url,
-            # A local server wants no key but the client does; a hosted one says 401, and that names the variable.
-            api_key=os.environ.get(self.server.api_key_env) or "none",
-            timeout=self.server.timeout_s,
-            max_retries=self.server.max_retries,
-        )
         is_margin = self.config.verdict == "margin"
         try:
             self._facts = self._loop.run(
@@ -86,6 +81,7 @@ class OpenAIEngine:
         After an error that every prompt would meet nothing new is asked; what is under way is awaited and yielded, and
         then ModelError is raised. Prompts over the context window are named by PromptsTooLong at the end.
         """
+        warn_of_special_tokens(prompts, self.server.base_url)
         waiting, running = deque(prompts), set[Asked]()
         fatal: ModelError | None = None
         too_long: dict[Prompt, str] = {}
@@ -126,17 +122,13 @@ class OpenAIEngine:
         """A prompt's completions, or as many error completions. Raises TooLong, and ModelError where all would fail."""
         body = request_body(self.config, self._facts, prompt)
         try:
-            reply = await self._client.post(path_for(self.config), cast_to=str, body=body)
+            reply = await self._client.post(address(self.server, path_for(self.config)), body)
             completions = read_reply(reply, prompt.prompt_hash, self.config.sampling.n, self._spellings)
-        except BadReply as error:
+        except (BadReply, NoReply) as error:
             return self._failed(prompt, str(error))
-        except openai.APITimeoutError:
-            return self._failed(prompt, f"no reply within {self.server.timeout_s:g} s")
-        except openai.APIConnectionError as error:
-            return self._failed(prompt, f"connection: {connection_words(error)}")
-        except openai.APIStatusError as error:
+        except StatusError as error:
             self._raise_if_hopeless(error, prompt)
-            return self._failed(prompt, status_words(error))
+            return self._failed(prompt, str(error))
         self._answered = True
         return completions
 
@@ -146,12 +138,12 @@ class OpenAIEngine:
             for index in range(self.config.sampling.n)
         ]
 
-    def _raise_if_hopeless(self, error: openai.APIStatusError, prompt: Prompt) -> None:
+    def _raise_if_hopeless(self, error: StatusError, prompt: Prompt) -> None:
         """Raise TooLong for a prompt over the context window, ModelError for what every other prompt would meet too."""
-        words, place = status_words(error), self.server.base_url
-        if error.status_code in (401, 403):
-            raise key_refused(self.server, error.status_code) from None
-        if error.status_code == 404:
+        words, place = str(error), self.server.base_url
+        if error.status in (401, 403):
+            raise key_refused(self.server, error.status) from None
+        if error.status == 404 or error.status < 400:  # redirects are not followed
             raise ModelError(
                 f"{place}: knows no model '{self.config.model.name}' or no {path_for(self.config)} ({words}); "
                 "check model.name, format and engine.base_url"
@@ -160,7 +152,7 @@ class OpenAIEngine:
         if error.code == "context_length_exceeded" or "context length" in words or "context size" in words:
             raise TooLong(prompt, words) from None
         # A server that has answered others refuses this prompt, not this kind of request.
-        if error.status_code in (400, 422) and not self._answered and error.code != "content_filter":
+        if error.status in (400, 422) and not self._answered and error.code != "content_filter":
             raise ModelError(
                 f"{place}: refuses the request ({words}). Change what the config asks for; engine.extra_body sets a "
                 "field of the request, or takes it out with null"
@@ -182,3 +174,16 @@ async def cancel(running: set[Asked]) -> None:
     for task in running:
         task.cancel()
     await asyncio.gather(*running, return_exceptions=True)
+
+
+def warn_of_special_tokens(prompts: Sequence[Prompt], address: str) -> None:
+    """Say which items hold what looks like special tokens: a server may read them as such, and end the user's turn."""
+    found = {prompt.item_id: names for prompt in prompts if (names := look_special(prompt.messages))}
+    if found:
+        named = "; ".join(f"{item_id}: {' '.join(names)}" for item_id, names in list(found.items())[:5])
+        say(
+            f"warning: {len(found)} items hold what looks like special tokens ({named}"
+            f"{' ...' if len(found) > 5 else ''}). {address} may read them as the end of a turn; an engine "
+            "that tokenises here (vllm, transformers) reads them as text",
+            sys.stderr,
+        )

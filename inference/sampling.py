@@ -2,27 +2,23 @@
 
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from tqdm import tqdm
 
+from benchmarks.answer_doubts import answer_doubts
 from benchmarks.checkpoints import fingerprint, resolve
 from benchmarks.errors import ConfigError, ModelError
 from benchmarks.excluded import EXCLUDED_FOLDER, exclude, kept, read_excluded
 from benchmarks.records import Completion, Prompt, digest
-from benchmarks.rundir import (
-    append_completions,
-    finish,
-    is_done,
-    open_run,
-    read_completions,
-    reopen,
-    run_path,
-    write_plan,
-)
+from benchmarks.rundir import finish, is_done, open_run, reopen, run_path, write_plan
+from benchmarks.shards import append_completions, every_completion, read_completions
+from benchmarks.terminal import say
 from inference.config import FREE_OF_EFFECT, InferenceConfig
-from inference.engine import Engine, PromptsTooLong, open_engine
+from inference.engine import Engine, PromptsTooLong, device_name, open_engine
 from inference.plan import in_prefix_order, plan
 
 
@@ -31,7 +27,7 @@ def owed(path: Path, prompts: Sequence[Prompt], n_samples: int) -> list[Prompt]:
 
     What the run leaves out is not owed.
     """
-    answered = {key for key, completion in read_completions(path).items() if not completion.is_error}
+    answered = {(c.prompt_hash, c.sample_index) for c in every_completion(path) if not c.is_error}
     distinct = {prompt.prompt_hash: prompt for prompt in kept(prompts, read_excluded(path))}
     return [
         prompt
@@ -65,22 +61,36 @@ def sample(config: InferenceConfig, shard: tuple[int, int] | None = None) -> Pat
     """Run (or continue) a sampling run and return its directory. DONE.json appears when nothing is owed."""
     prompts, items_hash = plan(config)
     path = run_path(config.run.root, "inference", config.name, config, FREE_OF_EFFECT)
-    open_run(path, config, items_hash, model_facts(config))
+    open_run(path, config, items_hash, model_facts(config), partial(device_name, config))
     write_plan(path, prompts)
     all_owed = owed(path, prompts, config.sampling.n)
     if is_done(path) and not all_owed:
-        print(f"{path}: complete already ({len(prompts)} prompts)", file=sys.stderr)
+        say(f"{path}: complete already ({len(prompts)} prompts)", sys.stderr)
         return path
     reopen(path)  # a shard was lost or deleted since
     missing = in_prefix_order(take_shard(all_owed, shard, whole_items=config.study is not None))
     n_texts = len({prompt.prompt_hash for prompt in prompts})
     planned = f"{len(prompts)} prompts planned, {n_texts} different ones"
-    print(f"{path}: {planned}, {len(missing)} owed by this process", file=sys.stderr)
+    say(f"{path}: {planned}, {len(missing)} owed by this process", sys.stderr)
     if missing:
-        with open_engine(config) as engine:
+        with open_engine(config, missing) as engine:
             ask(engine, missing, path, config)
+    for doubt in answer_doubts(read_completions(path).values(), config.verdict):
+        say(f"{path}: warning: {doubt}", sys.stderr)
+    if n_twice := answers_beyond_one(path):
+        say(
+            f"{path}: {n_twice} answers were asked for twice, by processes that ran at once; the earlier ones count. "
+            "Give each process a part of its own: --shard i/n",
+            sys.stderr,
+        )
     settle(path, prompts, missing, config)
     return path
+
+
+def answers_beyond_one(path: Path) -> int:
+    """How many answers of a run are further ones to a prompt and sample that has one."""
+    counts = Counter((c.prompt_hash, c.sample_index) for c in every_completion(path) if not c.is_error)
+    return counts.total() - len(counts)
 
 
 def ask(engine: Engine, prompts: Sequence[Prompt], path: Path, config: InferenceConfig) -> None:
@@ -97,11 +107,11 @@ def ask(engine: Engine, prompts: Sequence[Prompt], path: Path, config: Inference
                 raise
             exclude(path, error.reasons)
             names = list(dict.fromkeys(prompt.item_id for prompt in error.reasons))
-            print(
+            say(
                 f"{path}: {len(names)} of {len({prompt.item_id for prompt in prompts})} items are left out, since a "
                 f"prompt of theirs does not fit the context window: {', '.join(names[:5])}"
                 f"{' ...' if len(names) > 5 else ''} (all of them in {EXCLUDED_FOLDER}/)",
-                file=sys.stderr,
+                sys.stderr,
             )
             prompts = owed(path, prompts, config.sampling.n)
 
@@ -142,14 +152,13 @@ def settle(path: Path, prompts: Sequence[Prompt], asked: Sequence[Prompt], confi
         finish(path, {"n_planned": len(prompts), "n_distinct": len({p.prompt_hash for p in prompts}), **left_out})
         return
     unanswered = missing & {prompt.prompt_hash for prompt in asked}
-    errors = [c for c in read_completions(path).values() if c.is_error and c.prompt_hash in unanswered]
-    if errors:
-        reason = errors[-1].finish_reason
+    reasons = [c.finish_reason for c in every_completion(path) if c.is_error and c.prompt_hash in unanswered]
+    if reasons:
         raise ModelError(
-            f"{path}: {len(unanswered)} of {len(asked)} prompts got no reply, the last reason: {reason}. "
+            f"{path}: {len(unanswered)} of {len(asked)} prompts got no reply, the last reason: {reasons[-1]}. "
             "The others are kept; the same command asks for these again"
         )
-    print(f"{path}: {len(missing)} prompts still owed by other shards", file=sys.stderr)
+    say(f"{path}: {len(missing)} prompts still owed by other shards", sys.stderr)
 
 
 def model_facts(config: InferenceConfig) -> dict[str, object]:

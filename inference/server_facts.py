@@ -2,13 +2,12 @@
 
 import os
 from dataclasses import dataclass
-from typing import Any, NamedTuple
-
-import openai
+from typing import NamedTuple
 
 from benchmarks.chat import AnswerTokens, answer_tokens
 from benchmarks.errors import ModelError
 from inference.config import OpenAIConfig
+from inference.server_client import NoReply, ServerClient, StatusError
 from inference.server_replies import BadReply, excerpt, parse_object
 
 ANSWERS = ("1", "2")
@@ -21,31 +20,33 @@ class ServerFacts(NamedTuple):
     answers: AnswerTokens | None  # the answers' token ids where a margin is read by them (vLLM only)
 
 
-async def find_facts(client: openai.AsyncOpenAI, server: OpenAIConfig, model: str, *, margin: bool) -> ServerFacts:
+async def find_facts(client: ServerClient, server: OpenAIConfig, model: str, *, margin: bool) -> ServerFacts:
     """The server's facts. Raises ModelError when it is absent, refuses the key or does not serve the model."""
     is_vllm = await serves_with_vllm(client, server, model)
     return ServerFacts(is_vllm, await find_answer_tokens(client, server, model) if is_vllm and margin else None)
 
 
-async def serves_with_vllm(client: openai.AsyncOpenAI, server: OpenAIConfig, model: str) -> bool:
+async def serves_with_vllm(client: ServerClient, server: OpenAIConfig, model: str) -> bool:
     """Whether the server says that vLLM owns the model."""
     place = server.base_url
     try:
-        listing = parse_object(await client.get("/models", cast_to=str))
+        listing = parse_object(await client.get(address(server, "/models")))
         models = {str(entry["id"]): entry.get("owned_by") for entry in listing["data"]}
     except (BadReply, KeyError, TypeError, AttributeError):
         raise ModelError(f"{place}: is no OpenAI-compatible server; engine.base_url usually ends in /v1") from None
-    except openai.APIConnectionError as error:
+    except NoReply as error:
         raise ModelError(
-            f"{place}: no server answers there ({connection_words(error)}); start one, for example "
+            f"{place}: no server answers there ({error}); start one, for example "
             f"`vllm serve {model}`, or set engine.base_url"
         ) from None
-    except openai.APIStatusError as error:
-        if error.status_code in (401, 403):
-            raise key_refused(server, error.status_code) from None
-        if error.status_code in (404, 405, 501):  # it does not list its models, and need not
+    except StatusError as error:
+        if error.status in (401, 403):
+            raise key_refused(server, error.status) from None
+        if error.status in (404, 405, 501):  # it does not list its models, and need not
             return False
-        raise ModelError(f"{place}: the server is not ready ({status_words(error)}); try again later") from None
+        if error.status < 400:
+            raise ModelError(f"{place}: is not where the server is ({error}); correct engine.base_url") from None
+        raise ModelError(f"{place}: the server is not ready ({error}); try again later") from None
     if models and model not in models:
         raise ModelError(f"{place}: does not serve model '{model}'. It serves: {', '.join(sorted(models)[:10])}")
     return models.get(model) == "vllm"
@@ -64,20 +65,25 @@ class ServerTokenizer:
         return self.encoded[text]
 
 
-async def find_answer_tokens(client: openai.AsyncOpenAI, server: OpenAIConfig, model: str) -> AnswerTokens:
+async def find_answer_tokens(client: ServerClient, server: OpenAIConfig, model: str) -> AnswerTokens:
     """The answers' tokens by vLLM's /tokenize, which lies beside /v1. Raises ModelError when it cannot be asked."""
     url = server.base_url.rstrip("/").removesuffix("/v1") + "/tokenize"
     encoded: dict[str, list[int]] = {}
     for answer in ANSWERS:
-        body: dict[str, Any] = {"model": model, "prompt": answer, "add_special_tokens": False}
+        body = {"model": model, "prompt": answer, "add_special_tokens": False}
         try:
-            encoded[answer] = parse_object(await client.post(url, cast_to=str, body=body))["tokens"]
-        except (openai.APIError, BadReply, KeyError) as error:
+            encoded[answer] = parse_object(await client.post(url, body))["tokens"]
+        except (NoReply, StatusError, BadReply, KeyError) as error:
             raise ModelError(
                 f"{url}: does not give the tokens of '{answer}' ({excerpt(str(error))}), and without them a margin may "
                 "be missing; point engine.base_url at the vLLM server itself, or take `verdict: reason`"
             ) from None
     return answer_tokens(ServerTokenizer(f"{server.base_url}: {model}", encoded), ANSWERS)
+
+
+def address(server: OpenAIConfig, path: str) -> str:
+    """Where an endpoint of the server is."""
+    return server.base_url.rstrip("/") + path
 
 
 def key_refused(server: OpenAIConfig, status: int) -> ModelError:
@@ -87,15 +93,3 @@ def key_refused(server: OpenAIConfig, status: int) -> ModelError:
         f"{server.base_url}: refuses the key ({status}): ${server.api_key_env} {state}; export a valid one, "
         "or name another variable in engine.api_key_env"
     )
-
-
-def status_words(error: openai.APIStatusError) -> str:
-    """A status and what the server said with it, on one line: "500 out of memory"."""
-    body = error.body
-    said = body.get("message") if isinstance(body, dict) else body
-    return f"{error.status_code} {excerpt(said, 200)}" if isinstance(said, str) and said else str(error.status_code)
-
-
-def connection_words(error: openai.APIConnectionError) -> str:
-    """Why there was no connection: "All connection attempts failed"."""
-    return excerpt(str(error.__cause__ or error))

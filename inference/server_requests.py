@@ -13,6 +13,9 @@ from inference.server_replies import Spellings
 TOP_LOGPROBS = 20
 # The largest that the API allows: nothing else is generated.
 CERTAIN = 100.0
+# Bytes of a reply beside its texts (the rendered prompt, log-probabilities, counts), and of a generated token, which
+# takes some five: room for any reply that is one, and no more memory than that for what is none.
+REPLY_BYTES, TOKEN_BYTES = 4 * 2**20, 64
 
 
 def path_for(config: InferenceConfig) -> str:
@@ -45,6 +48,11 @@ def request_body(config: InferenceConfig, facts: ServerFacts, prompt: Prompt) ->
         body["response_format"] = {"type": "json_object"}
     body |= config.engine.extra_body
     return {key: value for key, value in body.items() if value is not None}
+
+
+def largest_reply(config: InferenceConfig) -> int:
+    """Bytes that a reply may have."""
+    return REPLY_BYTES + TOKEN_BYTES * config.sampling.n * config.sampling.max_tokens
 
 
 def vllm_fields(config: InferenceConfig) -> dict[str, Any]:

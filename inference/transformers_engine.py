@@ -1,6 +1,7 @@
 """Answers from plain transformers: slow and simple, what the other engines are checked against."""
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -11,20 +12,23 @@ from transformers import AutoModelForCausalLM, GenerationConfig
 
 from benchmarks.chat import AnswerTokens, answer_tokens
 from benchmarks.checkpoints import load_tokenizer, resolve
+from benchmarks.device import torch_device
 from benchmarks.errors import ConfigError, ModelError
+from benchmarks.float32_head import float32_head
 from benchmarks.records import Completion, Prompt, digest
 from inference.config import InferenceConfig, SamplingConfig, TransformersConfig
-from inference.encoding import Encoded, encode_prompts
+from inference.encoding import Encoded, Encoder
 from inference.readings import Node, Readings, nodes
+from inference.token_counts import counted_meanwhile, fitting_counts
 
 # What one forward pass takes: a prompt, or a prompt with a path of its options' trie.
 Asked = Encoded | Node
 
 
 class TransformersEngine:
-    """A checkpoint on the GPU if there is one, else on the CPU."""
+    """A checkpoint on the GPU, or on the CPU where no GPU is meant. Raises ModelError where one is and none is seen."""
 
-    def __init__(self, config: InferenceConfig) -> None:
+    def __init__(self, config: InferenceConfig, prompts: Sequence[Prompt] = ()) -> None:
         assert isinstance(config.engine, TransformersConfig)
         if config.sampling.structured != "none":
             raise ConfigError(
@@ -32,16 +36,18 @@ class TransformersEngine:
                 "take engine.kind vllm or openai, or set it to none"
             )
         self.config = config
+        self.expected = prompts
         self.batch_size = config.engine.batch_size
         self.dtype = getattr(torch, config.engine.dtype)
-        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.device = torch.device(torch_device())
 
     def __enter__(self) -> Self:
         folder = resolve(self.config.model)
         self.tokenizer = load_tokenizer(folder)
         is_margin = self.config.verdict == "margin"
         self.answers = answer_tokens(self.tokenizer) if is_margin else AnswerTokens((), {})
-        self.model = load_model(folder, self.dtype).to(self.device).eval()
+        with counted_meanwhile(self.encoder, self.expected) as self.counting:
+            self.model = load_model(folder, self.dtype).to(self.device).eval()
         self.stop_ids = stop_ids(self.model, self.tokenizer)
         # The checkpoint's own generation config goes: `generate` would take repetition_penalty or top_k from it.
         self.model.generation_config = generation_config(self.config.sampling, self.stop_ids)
@@ -54,20 +60,26 @@ class TransformersEngine:
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
 
+    @property
+    def encoder(self) -> Encoder:
+        """What makes token ids of prompts."""
+        return Encoder(self.tokenizer, self.config, self.answers.lead)
+
     def generate(self, prompts: Sequence[Prompt]) -> Iterator[Completion]:
         """Yield completions a batch at a time, the longest prompts first; see Engine."""
         window = self.model.config.get_text_config().max_position_embeddings
-        encoded = encode_prompts(self.tokenizer, prompts, self.config, window, self.answers.lead)
-        asked: list[Any] = list(nodes(encoded)) if self.config.verdict == "options" else encoded
-        asked.sort(key=lambda one: len(one.token_ids), reverse=True)  # like lengths together: little padding
+        counts = fitting_counts(self.encoder, prompts, window, self.counting.result())
+        # Like lengths together: little padding.
+        encoded = self.encoder.encode(sorted(prompts, key=lambda prompt: counts[prompt], reverse=True))
+        asked: Iterator[Asked] = nodes(encoded) if self.config.verdict == "options" else encoded
         readings = Readings()
-        for start in range(0, len(asked), self.batch_size):
-            batch = asked[start : start + self.batch_size]
+        while batch := list(islice(asked, self.batch_size)):
             try:
                 completions = self.answer(batch, readings)
             except torch.OutOfMemoryError:
+                longest = max(len(one.token_ids) for one in batch)
                 raise ModelError(
-                    f"{self.device}: no memory for {len(batch)} prompts of up to {len(batch[0].token_ids)} tokens; "
+                    f"{self.device}: no memory for {len(batch)} prompts of up to {longest} tokens; "
                     "lower engine.batch_size. What was answered is kept: the same command continues"
                 ) from None
             yield from completions
@@ -87,8 +99,9 @@ class TransformersEngine:
         input_ids, mask = pad_left(batch, self.padding_id, self.device)
         # Positions count real tokens only, so that padding moves nothing.
         positions = (mask.cumsum(dim=1) - 1).clamp(min=0)
-        logits = self.model(input_ids=input_ids, attention_mask=mask, position_ids=positions, logits_to_keep=1).logits
-        last: torch.Tensor = logits[:, -1].float()
+        with float32_head(self.model):
+            found = self.model(input_ids=input_ids, attention_mask=mask, position_ids=positions, logits_to_keep=1)
+        last: torch.Tensor = found.logits[:, -1]
         return last
 
     @torch.inference_mode()
@@ -141,7 +154,9 @@ class TransformersEngine:
 def load_model(folder: Path, dtype: torch.dtype) -> Any:
     """The checkpoint's model. Raises ModelError when its weights are damaged or not all there."""
     try:
-        loaded: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, output_loading_info=True)
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
+            folder, dtype=dtype, output_loading_info=True, trust_remote_code=False
+        )
     except (OSError, ValueError, SafetensorError) as error:
         reason = " ".join(str(error).split())[:300]
         raise ModelError(f"{folder}: its weights cannot be loaded ({reason}); make the checkpoint anew") from None

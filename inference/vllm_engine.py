@@ -1,7 +1,8 @@
 """vLLM, offline. The only file that imports it; the same code serves CPU and CUDA."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -9,11 +10,13 @@ from typing import Any, NamedTuple, Self
 
 from benchmarks.chat import AnswerTokens, answer_tokens
 from benchmarks.checkpoints import load_tokenizer, resolve
+from benchmarks.device import vllm_device_name
 from benchmarks.errors import ModelError
 from benchmarks.records import Completion, Prompt
 from inference.config import InferenceConfig, VllmConfig
-from inference.encoding import VERDICT_SCHEMA, Encoded, encode_prompts
+from inference.encoding import VERDICT_SCHEMA, Encoded, Encoder
 from inference.readings import Node, Readings, nodes
+from inference.token_counts import counted_meanwhile, fitting_counts
 
 # Requests held by the engine at once: enough to keep any batch full, few enough that a million prompts fit in memory.
 IN_FLIGHT = 4096
@@ -32,16 +35,27 @@ class Request(NamedTuple):
 class VllmEngine:
     """vLLM's offline engine as a context manager. Raises ModelError when it cannot start or dies."""
 
-    def __init__(self, config: InferenceConfig) -> None:
+    def __init__(self, config: InferenceConfig, prompts: Sequence[Prompt] = ()) -> None:
         assert isinstance(config.engine, VllmConfig)
         self.config = config
         self.settings = config.engine
+        device = vllm_device_name(self.settings.tensor_parallel_size)
         folder = resolve(config.model)
         self.tokenizer = load_tokenizer(folder)
         self.answers = answer_tokens(self.tokenizer) if config.verdict == "margin" else AnswerTokens((), {})
-        # What is sampled from at the temperature, which for margins is never looked at.
-        mode = {"logprobs_mode": "processed_logprobs"} if config.verdict == "options" else {}
-        self.llm = start(folder, self.settings, config.sampling.seed, **mode)
+        options: dict[str, Any] = {}
+        if config.verdict in ("margin", "options"):
+            # Of written replies nothing hangs on it, and on CPU vLLM would cast the head anew for every token.
+            options["hf_overrides"] = with_float32_head
+        if config.verdict == "options":  # what is sampled from at the temperature; for margins it is never looked at
+            options["logprobs_mode"] = "processed_logprobs"
+        print(
+            f"starting vLLM with {config.model.name} on {device}; that takes minutes, most the first time "
+            "(VLLM_LOGGING_LEVEL=INFO shows its log)",
+            file=sys.stderr,
+        )
+        with counted_meanwhile(self.encoder, prompts) as self.counting:
+            self.llm = start(folder, self.settings, config.sampling.seed, **options)
 
     def __enter__(self) -> Self:
         return self
@@ -51,12 +65,17 @@ class VllmEngine:
     ) -> None:
         self.llm.llm_engine.engine_core.shutdown()
 
+    @property
+    def encoder(self) -> Encoder:
+        """What makes token ids of prompts."""
+        return Encoder(self.tokenizer, self.config, self.answers.lead)
+
     def generate(self, prompts: Sequence[Prompt]) -> Iterator[Completion]:
         """Yield completions as they finish; see Engine. The batch is topped up while it runs, so it never drains."""
         from vllm.v1.engine.exceptions import EngineDeadError
 
-        window = self.llm.model_config.max_model_len
-        encoded = encode_prompts(self.tokenizer, prompts, self.config, window, self.answers.lead)
+        fitting_counts(self.encoder, prompts, self.llm.model_config.max_model_len, self.counting.result())
+        encoded = self.encoder.encode(prompts)
         waiting = self.node_requests(encoded) if self.config.verdict == "options" else self.requests(encoded)
         running: dict[str, Request] = {}
         try:
@@ -79,13 +98,13 @@ class VllmEngine:
             running[request.request_id] = request
         return bool(batch)
 
-    def requests(self, encoded: Sequence[Encoded]) -> Iterator[Request]:
+    def requests(self, encoded: Iterable[Encoded]) -> Iterator[Request]:
         """One request a prompt, all of its samples in it."""
         params = self.sampling_params()
         for one in encoded:
             yield Request(one.prompt.prompt_hash, one.token_ids, params, partial(self.completions, one))
 
-    def node_requests(self, encoded: Sequence[Encoded]) -> Iterator[Request]:
+    def node_requests(self, encoded: Iterable[Encoded]) -> Iterator[Request]:
         """One request for each inner node of a prompt's options: what lies before it comes from the prefix cache."""
         from vllm import SamplingParams
         from vllm.sampling_params import MAX_LOGPROB_TOKEN_IDS, RequestOutputKind
@@ -161,12 +180,23 @@ def read_node(readings: Readings, node: Node, output: Any) -> Iterator[Completio
     return readings.add(node, {token: float(position[token].logprob) for token in node.question.children})
 
 
+def with_float32_head(hf_config: Any) -> Any:
+    """A model's Hub config that has vLLM compute its logits in float32.
+
+    Gemma-3's language model lies within one with an image encoder: vLLM reads the inner config alone there.
+    """
+    for config in (hf_config, hf_config.get_text_config()):
+        config.head_dtype = "float32"
+    return hf_config
+
+
 def start(folder: Path, settings: VllmConfig, seed: int, **options: Any) -> Any:
     """A running vllm.LLM, `options` passed on to it. Raises ModelError with the advice that fits if it cannot start."""
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", str(settings.cpu_kv_cache_gib))
     if len(os.sched_getaffinity(0)) <= FEW_CPUS:  # vLLM sets one aside, which of two is half
         os.environ.setdefault("VLLM_CPU_NUM_OF_RESERVED_CPU", "0")
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
+    os.environ.setdefault("VLLM_USE_FLASHINFER_SAMPLER", "0")  # is compiled with nvcc at start; few nodes have it
     os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")  # what a user judges is nobody else's business
     from safetensors import SafetensorError
     from vllm import LLM
@@ -185,6 +215,7 @@ def start(folder: Path, settings: VllmConfig, seed: int, **options: Any) -> Any:
             gpu_memory_utilization=settings.gpu_memory_utilization,
             enforce_eager=settings.enforce_eager,
             enable_prefix_caching=True,
+            language_model_only=True,  # with its image encoder Gemma-3 takes a slower attention
             seed=seed,
             **{key: value for key, value in optional.items() if value is not None},
             **options,

@@ -1,9 +1,25 @@
 # shellcheck shell=bash
 # What every job begins with; sourced in the checkout, where slurm/submit.sh starts jobs.
 . slurm/settings.sh
-PATH=$(cd "$VENV/bin" && pwd):$PATH
+if [ -n "$MODULES" ]; then
+  set +eu # these scripts are not written for it
+  type module > /dev/null 2>&1 || . /etc/profile # a batch shell is no login shell
+  # shellcheck disable=SC2086  # MODULES holds several words
+  module load $MODULES || exit
+  set -eu
+fi
+# Programs have their whole path: a container has a PATH of its own.
+export PROGRAMS=${VENV:+$(realpath -m "$VENV")/bin/}
+PATH=${PROGRAMS:+$PROGRAMS:}$PATH
+evenhand() { $WRAP "${PROGRAMS}evenhand" "$@"; }
+accelerate() { $WRAP "${PROGRAMS}accelerate" "$@"; }
 # Compute nodes often have no internet, and nothing is to wait for it.
 export HF_HUB_OFFLINE=1 HF_HUB_DISABLE_TELEMETRY=1 VLLM_NO_USAGE_STATS=1
+# FlashInfer's sampler is compiled with nvcc when vLLM starts, and few nodes have it.
+export VLLM_USE_FLASHINFER_SAMPLER=${VLLM_USE_FLASHINFER_SAMPLER:-0}
+export VLLM_CACHE_ROOT=${VLLM_CACHE_ROOT:-$KERNEL_CACHE/vllm}
+export TRITON_CACHE_DIR=${TRITON_CACHE_DIR:-$KERNEL_CACHE/triton}
+export TORCHINDUCTOR_CACHE_DIR=${TORCHINDUCTOR_CACHE_DIR:-$KERNEL_CACHE/inductor}
 echo "$(date '+%F %T') ${SLURM_JOB_NAME:-job} ${SLURM_JOB_ID:-} on $(hostname)" >&2
 
 # A later job names what an earlier one made as @FILE, since a run's directory is known only once it is made:
@@ -18,12 +34,13 @@ given() {
   done
 }
 
-# make_note COMMAND...: run it, show what it prints, and note the last line, which is where its result lies.
+# make_note COMMAND...: run it, show what it prints, and note where its result lies: the last directory that it prints.
+# (The very last line may be another process's: several write there when several train.)
 make_note() {
   local where
-  where=$("$@" | tee >(cat >&2) | tail -n 1)
-  if [ ! -d "$where" ]; then
-    echo "$1 $2 ended with '$where', which is no directory" >&2
+  where=$("$@" | tee >(cat >&2) | while IFS= read -r line; do [ ! -d "$line" ] || echo "$line"; done | tail -n 1)
+  if [ -z "$where" ]; then
+    echo "$1 $2 printed no directory, where its result would lie" >&2
     return 1
   fi
   if [ -n "${NOTE:-}" ]; then

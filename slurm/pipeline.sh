@@ -9,8 +9,8 @@
 # NARRATOR="configs/narrator/qwen2.5-7b.yaml verdict=options sampling.n=1" samples the narrator study as well, for the base
 # and every arm, for the same report and card. Exact, since such a checkpoint may no longer write names either.
 # Run it in the checkout on the login node, where `evenhand fetch` brings models and data to the cache (FETCH=0 leaves
-# that out). DRY_RUN=1 prints the commands. Resources and paths: slurm/settings.sh. After a failure, the same command
-# again: what is complete is left as it is.
+# that out) and `evenhand doctor` looks for what would stop the jobs (DOCTOR=0). DRY_RUN=1 prints the commands. Resources
+# and paths: slurm/settings.sh. After a failure, the same command again: what is complete is left as it is.
 set -euo pipefail
 # shellcheck source=slurm/submit.sh
 . "$(dirname "$0")/submit.sh"
@@ -45,11 +45,21 @@ notes=$RUN_ROOT/pipelines/$(date +%Y%m%d-%H%M%S)-$$
 
 if [ "${FETCH:-1}" = 1 ]; then
   configs=("$@" "${narrator[@]:0:1}")
-  if [ "${DRY_RUN:-0}" = 1 ]; then
-    echo "$VENV/bin/evenhand fetch ${configs[*]}"
-  else
-    "$VENV/bin/evenhand" fetch "${configs[@]}"
-  fi
+  # shellcheck disable=SC2206  # WRAP holds several words
+  fetch=($WRAP "${VENV:+$VENV/bin/}evenhand" fetch "${configs[@]}")
+  if [ "${DRY_RUN:-0}" = 1 ]; then echo "${fetch[@]}"; else "${fetch[@]}"; fi
+fi
+
+if [ "${DOCTOR:-1}" = 1 ]; then
+  # shellcheck disable=SC2206  # WRAP and TRAIN_OPTIONS hold several words
+  doctor=($WRAP "${VENV:+$VENV/bin/}evenhand" doctor) options=($TRAIN_OPTIONS "run.root=$RUN_ROOT")
+  kind=${GPU#gpu} kind=${kind#:}
+  if [ $((SAMPLE_GPUS + TRAIN_GPUS)) -gt 0 ]; then doctor+=(--gpu "${kind:-unnamed}"); fi
+  doctor+=("$sampling" "run.root=$RUN_ROOT")
+  for training in "${@:2}"; do doctor+=("$training" "${options[@]}"); done
+  if [ ${#narrator[@]} -gt 0 ]; then doctor+=("${narrator[@]}" "run.root=$RUN_ROOT"); fi
+  # As the jobs will work: what is not in the cache by now is not there for them.
+  if [ "${DRY_RUN:-0}" = 1 ]; then echo "HF_HUB_OFFLINE=1 ${doctor[*]}"; else HF_HUB_OFFLINE=1 "${doctor[@]}" >&2; fi
 fi
 
 # sample_narrator ROW LABEL [key=value ...]: the narrator study for a row of the card; nothing where none is asked for.

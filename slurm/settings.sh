@@ -4,25 +4,33 @@
 set -a
 
 # Paths, all on a disk that the login node and the compute nodes see. Relative ones start at the checkout.
-: "${VENV:=.venv}"                           # made with `make venv-cuda`
+: "${VENV=.venv}"                            # made with `make venv-cuda`; empty takes what PATH has
 : "${RUN_ROOT:=runs}"                        # results
 : "${LOGS:=logs}"                            # one log for each job and array task
 : "${HF_HOME:=$HOME/.cache/huggingface}"     # models, brought by `evenhand fetch` on the login node
 : "${EVENHAND_CACHE:=$HOME/.cache/evenhand}" # the embedded model
+# What vLLM, Triton and inductor have compiled. It may be a node's own disk; each node then compiles for itself.
+: "${KERNEL_CACHE:=$HOME/.cache}"
+
+# What a job's programs run in.
+: "${MODULES:=}" # of `module load`, for example "cuda/13.0 python/3.11"
+: "${WRAP:=}"    # words before every program, for example "apptainer exec --nv evenhand.sif"; VENV lies inside, then
 
 # Where jobs go; empty takes the cluster's default.
 : "${PARTITION:=}"
 : "${ACCOUNT:=}"
 : "${QOS:=}"
 : "${CONSTRAINT:=}"
-: "${GPU:=gpu:a100}" # as `sinfo -o %G` names it
-: "${EXTRA:=}"       # further sbatch options, for example "--exclude=node07 --mail-type=FAIL"
+: "${GPU=gpu:a100}" # as `sinfo -o %G` names it, "gpu" where it names no type; empty leaves the request to EXTRA
+# Further sbatch options of every job, for example "--exclude=node07 --mail-type=FAIL" or, beside GPU=,
+# "--gpus-per-node=a100:1"
+: "${EXTRA:=}"
 
 # A config of the narrator study with key=value words, which the pipeline then samples for the base and every arm, for
 # example "configs/narrator/qwen2.5-7b.yaml verdict=options sampling.n=1"
 : "${NARRATOR:=}"
 
-# key=value words for every training config, for example "optimiser.n_processes=4 optimiser.gradient_accumulation_steps=1"
+# key=value words for every training config, for example "optimiser.n_processes=4 optimiser.per_device_batch_size=4"
 : "${TRAIN_OPTIONS:=}"
 : "${MERGE_OPTIONS:=}" # of `evenhand merge`, for example "--onto nf4"
 
@@ -32,7 +40,8 @@ set -a
 
 # Resources. GPUs are counted on one node; SAMPLE_GPUS must equal the config's engine.tensor_parallel_size, TRAIN_GPUS x
 # TRAIN_NODES the config's optimiser.n_processes.
-: "${SAMPLE_SHARDS:=4}"
+# Engines at a time. Each takes minutes to start, and one A100 some five for a full evaluation by margins.
+: "${SAMPLE_SHARDS:=1}"
 : "${SAMPLE_GPUS:=1}" "${SAMPLE_CPUS:=8}" "${SAMPLE_MEM:=64G}" "${SAMPLE_TIME:=04:00:00}"
 : "${TRAIN_NODES:=1}" "${TRAIN_GPUS:=1}" "${TRAIN_CPUS:=8}" "${TRAIN_MEM:=96G}" "${TRAIN_TIME:=24:00:00}"
 : "${MERGE_GPUS:=1}" "${MERGE_CPUS:=8}" "${MERGE_MEM:=96G}" "${MERGE_TIME:=01:00:00}"

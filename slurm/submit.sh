@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Submit one job and print its id: slurm/submit.sh sample|train|merge|score ARGUMENT...
+# Submit one job and print its id: slurm/submit.sh doctor|sample|train|merge|score ARGUMENT...
 # The arguments are those of slurm/KIND.sh. DRY_RUN=1 prints the sbatch command instead.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -11,11 +11,13 @@ N_SUBMITTED=0
 submit() {
   local kind=$1 upper gpus cpus mem time
   shift
-  if [ ! -f "slurm/$kind.sh" ] || [[ ! $kind =~ ^(sample|train|merge|score)$ ]]; then
-    echo "slurm/submit.sh: no job '$kind'; known: sample, train, merge, score" >&2
+  if [ ! -f "slurm/$kind.sh" ] || [[ ! $kind =~ ^(doctor|sample|train|merge|score)$ ]]; then
+    echo "slurm/submit.sh: no job '$kind'; known: doctor, sample, train, merge, score" >&2
     return 2
   fi
   upper=${kind^^}
+  # shellcheck disable=SC2034  # read by name: doctor looks at what sampling would get, and needs it for minutes
+  local DOCTOR_GPUS=$SAMPLE_GPUS DOCTOR_CPUS=$SAMPLE_CPUS DOCTOR_MEM=$SAMPLE_MEM DOCTOR_TIME=00:15:00
   gpus=${upper}_GPUS cpus=${upper}_CPUS mem=${upper}_MEM time=${upper}_TIME
 
   # --requeue: a preempted job starts again, and the same command continues what it left.
@@ -27,7 +29,7 @@ submit() {
   else
     options+=(--nodes=1 --ntasks=1)
   fi
-  if [ "${!gpus}" -gt 0 ]; then options+=(--gres="$GPU:${!gpus}"); fi
+  if [ "${!gpus}" -gt 0 ] && [ -n "$GPU" ]; then options+=(--gres="$GPU:${!gpus}"); fi
   if [ "$kind" = sample ]; then
     options+=(--array="0-$((SAMPLE_SHARDS - 1))" --output="$LOGS/%x-%A_%a.log")
   else

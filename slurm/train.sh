@@ -18,10 +18,9 @@ if [ "$nodes" -gt 1 ]; then
   words+=(--main_process_ip "${hosts%%$'\n'*}" --main_process_port $((20000 + SLURM_JOB_ID % 20000)))
   # shellcheck disable=SC2016  # each node has a SLURM_NODEID of its own
   # srun takes no --cpus-per-task from sbatch, and one node that dies must not leave the others waiting.
-  srun --ntasks-per-node=1 --cpus-per-task="$TRAIN_CPUS" --kill-on-bad-exit=1 bash -c 'exec accelerate launch --machine_rank "$SLURM_NODEID" "$@"' launch \
+  make_note srun --ntasks-per-node=1 --cpus-per-task="$TRAIN_CPUS" --kill-on-bad-exit=1 \
+    bash -c 'exec $WRAP "${PROGRAMS}accelerate" launch --machine_rank "$SLURM_NODEID" "$@"' launch \
     "${words[@]}" "${training[@]}"
 else
-  accelerate launch "${words[@]}" --main_process_port 0 "${training[@]}"
+  make_note accelerate launch "${words[@]}" --main_process_port 0 "${training[@]}"
 fi
-# Complete by now, so this only prints where it lies.
-make_note evenhand train "$@" "${options[@]}" run.root="$RUN_ROOT"

@@ -73,7 +73,7 @@ def says_one(prompt: Prompt) -> dict[str, Any]:
 
 
 def run_with(judge: Judge, config: InferenceConfig, monkeypatch: pytest.MonkeyPatch) -> JudgedRun:
-    monkeypatch.setattr(sampling, "open_engine", lambda config: judge)
+    monkeypatch.setattr(sampling, "open_engine", lambda config, prompts: judge)
     return load_run(sample(config))
 
 

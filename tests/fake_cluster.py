@@ -24,7 +24,6 @@ echo "evenhand $* [offline=${HF_HUB_OFFLINE:-0}]" >> "$CALLS"
 case $1 in
   sample) case "$*" in *merged-sft*) made=run-sft;; *merged-dpo*) made=run-dpo;; *) made=run-before;; esac
     case "$*" in *conflicts.yaml*) made=narrator-$made;; esac;;
-  train) case "$*" in *sft.yaml*) made=train-sft;; *) made=train-dpo;; esac;;
   merge) made=merged-${2##*-};;
   *) exit 0;;
 esac
@@ -33,8 +32,12 @@ echo "talk of $1"
 mkdir -p "$RUN_ROOT/$made" && touch "$RUN_ROOT/$made/DONE.json" && echo "$RUN_ROOT/$made"
 """
 
+# Stands in for accelerate: the folder of the run is not the last line where another process still writes.
 ACCELERATE = """#!/usr/bin/env bash
-echo "accelerate $*" >> "$CALLS"
+echo "accelerate $* [offline=${HF_HUB_OFFLINE:-0}]" >> "$CALLS"
+case "$*" in *sft.yaml*) made=train-sft;; *) made=train-dpo;; esac
+mkdir -p "$RUN_ROOT/$made" && echo "$RUN_ROOT/$made"
+echo "talk of another process"
 """
 
 

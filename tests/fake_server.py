@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -14,8 +14,9 @@ class Reply:
     """One HTTP response."""
 
     status: int = 200
-    body: str = ""
+    body: str | bytes = ""
     headers: Mapping[str, str] = field(default_factory=dict)
+    more: Iterable[bytes] = ()  # sent behind the body without saying how long it is, until the client has left
 
 
 def answer(text: str | None, **choice: Any) -> Reply:
@@ -108,13 +109,16 @@ class FakeServer:
                 self.send(fake.reply(self.path, body))
 
             def send(self, reply: Reply) -> None:
-                payload = reply.body.encode()
+                payload = reply.body.encode() if isinstance(reply.body, str) else reply.body
                 self.send_response(reply.status)
-                headers = {"Content-Type": "application/json", "Content-Length": str(len(payload)), **reply.headers}
-                for name, value in headers.items():
+                length = {"Connection": "close"} if reply.more else {"Content-Length": str(len(payload))}
+                for name, value in {"Content-Type": "application/json", **length, **reply.headers}.items():
                     self.send_header(name, value)
                 self.end_headers()
                 self.wfile.write(payload)
+                for part in reply.more:
+                    self.wfile.write(part)
+                    self.wfile.flush()
 
             def log_message(self, format: str, *args: object) -> None:
                 """Say nothing: pytest's output is for failures."""

@@ -1,13 +1,15 @@
 """Sampling runs made up for tests: real configs, prompts, plans and shards, with answers from a function."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from benchmarks.config import parse_config
 from benchmarks.records import Completion, Condition, Item, Prompt
 from benchmarks.render import render
-from benchmarks.rundir import append_completions, finish, open_run, write_plan
+from benchmarks.rundir import finish, open_run, write_plan
+from benchmarks.shards import append_completions, every_completion
 from benchmarks.sources import item_set_hash
 from inference.config import InferenceConfig
 
@@ -41,6 +43,14 @@ def made_items(dataset: str, n_items: int) -> list[Item]:
     ]
 
 
+def rewrite(path: Path, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:
+    """Give a run other completions, as if it had been answered so: `change` gets all of them as plain objects."""
+    records = [asdict(completion) for completion in every_completion(path)]
+    for shard in (path / "completions").iterdir():
+        shard.unlink()
+    append_completions(path, [Completion(**record) for record in change(records)])
+
+
 def make_run(
     root: Path,
     answer: Answer,
@@ -69,7 +79,7 @@ def make_run(
         for condition in (conditions or {}).get(arm, tuple(Condition))
     ]
     path = root / f"{name}-0000"
-    open_run(path, config, item_set_hash(items), {"name": model})
+    open_run(path, config, item_set_hash(items), {"name": model}, lambda: "CPU: made up")
     write_plan(path, prompts)
     asked = list({p.prompt_hash: p for p in prompts}.values())
     done = asked[: len(asked) - leave_out]

@@ -11,7 +11,8 @@ from benchmarks.jsonl import write_json
 from benchmarks.narrator.prompts import ME, narrator_prompts
 from benchmarks.narrator.records import Conversation, NarratorFactors, Turn
 from benchmarks.records import Completion, Prompt
-from benchmarks.rundir import append_completions, finish, planned_line, write_plan
+from benchmarks.rundir import finish, planned_line, sha256_of, write_plan
+from benchmarks.shards import append_completions
 
 Judge = Callable[[Prompt], Mapping[str, float]]  # prompt → probability of each reply; replies need not be options
 
@@ -57,7 +58,7 @@ def make_narrator_run(
     }
     path.mkdir(parents=True)
     (path / "config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
-    write_json(path / "provenance.json", {})
+    write_json(path / "provenance.json", {"config_sha256": sha256_of(path / "config.yaml")})
     write_plan(path, prompts)
     assert planned_line(prompts[0])["answer_space"]
     rng = random.Random(seed)

@@ -15,6 +15,7 @@ from tests.training_runs import tiny_run
 from training.batches import Bundle, Collator, LogProbs, Schedule, bundles_of, endless, schedule
 from training.config import AnyRun
 from training.examples import Example
+from training.trees import allowed_of
 
 PAD, EOS, ACCEPT, REJECT = 0, 1, 2, 3
 
@@ -163,7 +164,8 @@ def test_whole_items_stay_together_and_count_as_their_examples() -> None:
 
 def seen_from(batch: dict[str, torch.Tensor], row: int, column: int) -> list[int]:
     """The tokens that a token reads, itself last, in the order of their positions."""
-    seen = batch["allowed"][row, column] if "allowed" in batch else torch.arange(batch["input_ids"].shape[1]) <= column
+    causal = torch.arange(batch["input_ids"].shape[1]) <= column
+    seen = allowed_of(batch["reach"])[row, column] if "reach" in batch else causal
     columns = sorted(seen.nonzero()[:, 0].tolist(), key=lambda c: int(batch["position_ids"][row, c]))
     assert [int(batch["position_ids"][row, c]) for c in columns] == list(range(len(columns)))
     return [int(batch["input_ids"][row, c]) for c in columns]
@@ -201,12 +203,11 @@ def test_the_places_of_a_batch_read_back_the_prompts_and_the_answers_that_are_sc
     batch = Collator(pad=PAD, branches=branches, row_tokens=row_tokens)(TREE)
     assert told(batch) == [
         {
-            "row": 0 if row_tokens else row,
+            "row": 0 if row_tokens else number,
             "prompt": list(e.prompt_ids),
             "ends": {k: [*e.prompt_ids, e.choices[k]] for k in asked(e)},
         }
-        for row, bundle in enumerate(TREE)
-        for e in bundle
+        for number, e in enumerate(FLAT)
     ]
     assert batch["choices"].tolist() == [[ACCEPT, REJECT]] * 5
     assert batch["right"].tolist() == [0, 1, 0, 1, 0]
@@ -219,31 +220,31 @@ def test_the_places_of_a_batch_read_back_the_prompts_and_the_answers_that_are_sc
 
 
 def test_shared_beginnings_are_laid_out_once_and_separate_rows_need_no_mask_of_their_own() -> None:
-    together = Collator(pad=PAD, branches="all")(TREE[:1])
+    together = Collator(pad=PAD, branches="all", row_tokens=9)(TREE[:1])
     assert together["input_ids"].shape == (1, 5 + 4), "5 6 7 8 9, and two answers behind each of two prompts"
-    apart = Collator(pad=PAD, branches="right")([[e] for e in FLAT])
-    assert "allowed" not in apart
+    apart = Collator(pad=PAD, branches="right")(TREE)
+    assert "reach" not in apart
     assert apart["attention_mask"].sum(1).tolist() == [len(e.prompt_ids) + 1 for e in FLAT]
     assert apart["input_ids"].shape[1] == 6, "EOS is told by the answer's position and is no input"
 
 
 @pytest.mark.parametrize(
     ("row_tokens", "rows", "width"),
-    # 5 6 7 8 9; 5 6 7 7 7; 5 4
-    [(0, [0, 1, 2], 5), (6, [0, 1, 1], 6), (7, [0, 0, 1], 7), (8, [0, 0, 0], 8)],
+    # as many rows as are needed, and no wider than they must be: 5 6 7 7 7, 5 6 8 9 and 5 4 with what they share
+    [(5, [0, 1, 0, 1, 1], 5), (7, [0, 1, 0, 1, 1], 5), (8, [0, 0, 0, 0, 0], 8)],
 )
-def test_bundles_share_a_row_while_it_has_no_more_tokens_than_it_may(
+def test_examples_share_a_row_while_it_has_no_more_tokens_than_it_may(
     row_tokens: int, rows: list[int], width: int
 ) -> None:
     batch = Collator(pad=PAD, branches="none", row_tokens=row_tokens)(TREE)
-    of_bundles = [row for bundle, row in zip(TREE, rows, strict=True) for _ in bundle]
-    assert batch["at"][:, 0].tolist() == of_bundles
-    assert batch["input_ids"].shape == (rows[-1] + 1, width)
+    first = batch["at"][0, 0].item()
+    assert [int(row != first) for row in batch["at"][:, 0].tolist()] == rows
+    assert batch["input_ids"].shape == (max(rows) + 1, width)
     assert [e["prompt"] for e in told(batch)] == [list(e.prompt_ids) for e in FLAT]
 
 
 def test_examples_without_eos_have_one_place_each() -> None:
-    batch = Collator(pad=PAD, branches="none")([[example([5, 6]), example([5, 7], right=1)]])
+    batch = Collator(pad=PAD, branches="none", row_tokens=3)([[example([5, 6]), example([5, 7], right=1)]])
     assert told(batch) == [{"row": 0, "prompt": [5, 6], "ends": {}}, {"row": 0, "prompt": [5, 7], "ends": {}}]
 
 

@@ -16,7 +16,7 @@ from eval.findings import find
 from eval.panels import with_c1_of
 from eval.runs import load_run
 from eval.sameness import differences, flattened
-from tests.made_runs import lean, made_items, make_run, say
+from tests.made_runs import lean, made_items, make_run, rewrite, say
 
 C1_TRUE, C1_FALSE, C2_CORRECT, C2_INCORRECT = Condition
 ITEMS = made_items("bbq", 20)
@@ -152,17 +152,16 @@ def test_a_template_whose_words_changed_under_the_same_name_is_noticed(tmp_path:
     first = json.loads(plan[0])
     old, first["prompt_hash"] = first["prompt_hash"], "0" * 16
     (after / "plan.jsonl").write_text("\n".join([json.dumps(first), *plan[1:]]) + "\n")
-    shard = next((after / "completions").iterdir())
-    shard.write_text(shard.read_text().replace(old, "0" * 16))
+    (after / "DONE.json").unlink()
+    other = {old: "0" * 16}
+    rewrite(after, lambda lines: [{**line, "prompt_hash": other.get(h := line["prompt_hash"], h)} for line in lines])
     with pytest.raises(DataError, match=r"the words of 1 of 80 prompts \(bbq-0\)"):
         compared(base, after)
 
 
 def test_a_chat_template_that_renders_otherwise_is_noticed(tmp_path: Path) -> None:
     base, after = both(tmp_path)
-    shard = next((after / "completions").iterdir())
-    lines = [json.loads(line) for line in shard.read_text().splitlines()]
-    shard.write_text("".join(json.dumps({**line, "rendered": "<s>" + line["rendered"]}) + "\n" for line in lines))
+    rewrite(after, lambda lines: [{**line, "rendered": "<s>" + line["rendered"]} for line in lines])
     with pytest.raises(DataError, match="what the chat template made of 80 of 80 prompts"):
         compared(base, after)
 

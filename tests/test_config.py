@@ -1,5 +1,6 @@
 """Configs are closed and complete; their errors name file, key, value and the fix."""
 
+import datetime
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,12 @@ def test_overrides_reach_nested_keys_and_list_elements(tmp_path: Path) -> None:
         ({}, ["verdict=margin", "prompts.template=paper"], "has no one_token form"),
         ({"model": {}}, [], "model.name: this key is required"),
         ({"name": "a/b"}, [], "name: "),
+        ({}, ["sampling.n=5", "sampling.n=6"], "override 'sampling.n': is given 2 times; give it once"),
+        ({}, ["sampling={n: 1, n: 2}"], "key 'n' occurs twice"),
+        ({}, ["sampling.temperature=.inf"], "sampling.temperature: Input should be a finite number (got inf)"),
+        ({}, ["sampling.temperature=.nan"], "sampling.temperature: Input should be a finite number (got nan)"),
+        ({}, ["prompts.speakers=[Ann, 'Ann ']"], "prompts.speakers: both speakers are called 'Ann'"),
+        ({}, ["prompts.variants=[{speakers: [A, A]}]"], "prompts.variants[0].speakers: both speakers are called 'A'"),
     ],
 )
 def test_a_bad_config_is_refused_with_key_and_fix(
@@ -67,6 +74,56 @@ def test_a_bad_config_is_refused_with_key_and_fix(
     with pytest.raises(ConfigError) as caught:
         load_config(InferenceConfig, [written(tmp_path, **changes), *words])
     assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        ("http://[::1", "is no address (Invalid IPv6 URL); write http://HOST:PORT/v1 (got 'http://[::1')"),
+        ("localhost:8000/v1", "is no address; write http://HOST:PORT/v1"),
+        ("http://", "is no address"),
+        ("http://host:99999/v1", "is no address (Port out of range"),
+        ("http://host/v1\n", "is no address"),
+    ],
+)
+def test_an_address_that_is_none_is_refused(url: str, says: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_config(InferenceConfig, {**MINIMAL, "engine": {"kind": "openai", "base_url": url}}, "x.yaml")
+    assert f"engine.base_url: {says}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "engine",
+    [
+        {"base_url": "http://me:hunter22@host/v1"},
+        {"base_url": "http://hunter22@[::1"},
+        {"base_url": "https://host/v1?api_key=hunter22"},
+        {"extra_body": {"api_key": "hunter22"}},
+        {"extra_body": {"provider": [{"Authorization": "hunter22"}]}},
+        {"extra_body": {"user": "Bearer hunter22hunter22"}},
+        {"extra_body": {"user": "sk-hunter22hunter22hunter22"}},
+    ],
+)
+def test_a_password_or_key_in_a_servers_settings_is_refused_and_not_shown(engine: dict[str, object]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_config(
+            InferenceConfig, {**MINIMAL, "engine": {"kind": "openai", "base_url": "http://h/v1", **engine}}, "x.yaml"
+        )
+    assert "name the variable in engine.api_key_env" in str(caught.value)
+    assert "hunter22" not in str(caught.value)
+
+
+def test_fields_that_only_sound_like_secrets_may_be_sent() -> None:
+    body = {"stop_token_ids": [1], "max_completion_tokens": 5, "prompt_cache_key": "a", "add_special_tokens": False}
+    engine = {"kind": "openai", "base_url": "http://[::1]:8000/v1", "extra_body": body}
+    assert parse_config(InferenceConfig, {**MINIMAL, "engine": engine}, "x.yaml").engine.extra_body == body
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), datetime.date(2024, 7, 26), {1, 2}])
+def test_what_json_cannot_hold_is_refused_before_a_request(value: object) -> None:
+    engine = {"kind": "openai", "base_url": "http://h/v1", "extra_body": {"x": value}}
+    with pytest.raises(ConfigError, match=r"engine\.extra_body: cannot be sent as JSON"):
+        parse_config(InferenceConfig, {**MINIMAL, "engine": engine}, "x.yaml")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ import torch
 
 from benchmarks.embedded import embedded_model_path
 from benchmarks.records import Completion
-from benchmarks.rundir import is_done, read_completions, read_plan
+from benchmarks.rundir import is_done, read_plan
+from benchmarks.shards import read_completions
 from eval.__main__ import compare_main
 from inference.config import InferenceConfig, TransformersConfig
 from inference.engine import open_engine

@@ -14,7 +14,7 @@ from transformers import TrainerControl, TrainerState, TrainingArguments
 from benchmarks.errors import ModelError
 from tests.training_runs import tiny_run
 from training.config import AnyRun
-from training.guard import DIVERGED_FILE, MAX_OVERFLOWS, DivergenceGuard, refuse_diverged
+from training.guard import DIVERGED_FILE, DivergenceGuard, refuse_diverged
 from training.run import ADAPTER_FILES
 from training.selection import BestByLoss
 from training.signs import Ill, Signs
@@ -218,20 +218,3 @@ def test_weights_that_are_no_numbers_are_not_continued_from(tmp_path):
     with pytest.raises(ModelError, match="stopped at step 4: weights of the adapter are no numbers"):
         guard.on_save(ARGUMENTS, TrainerState(global_step=4), TrainerControl())
     assert not folder.exists()
-
-
-class Overflown(torch.nn.Linear):
-    """A layer whose gradient is no number."""
-
-    def __init__(self) -> None:
-        super().__init__(2, 2)
-        self.weight.grad = torch.full((2, 2), math.nan)
-
-
-def test_fp16_may_overflow_while_its_scaler_looks_for_a_scale_but_not_for_ever(tmp_path):
-    guard, _ = begin(tmp_path)
-    arguments = cast(TrainingArguments, type("Arguments", (), {"fp16": True}))
-    for _ in range(MAX_OVERFLOWS - 1):
-        guard.on_pre_optimizer_step(arguments, TrainerState(), TrainerControl(), model=Overflown())
-    with pytest.raises(ModelError, match=f"fp16 has overflowed {MAX_OVERFLOWS} times in a row"):
-        guard.on_pre_optimizer_step(arguments, TrainerState(), TrainerControl(), model=Overflown())

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from benchmarks import hub
-from benchmarks.checkpoints import ModelConfig, check_folder, fingerprint, resolve
+from benchmarks.checkpoints import ModelConfig, check_folder, resolve
 from benchmarks.errors import ModelError
 from benchmarks.hub import hub_snapshot, missing_files
 
@@ -97,11 +97,3 @@ def test_a_folder_that_is_no_checkpoint_is_told_what_it_lacks(tmp_path: Path) ->
     (tmp_path / "tokenizer.json").touch()
     with pytest.raises(ModelError, match="has no weights"):
         check_folder(tmp_path)
-
-
-def test_the_fingerprint_is_the_revision_of_a_snapshot_and_a_hash_of_a_folder(snapshot: Path, tmp_path: Path) -> None:
-    assert fingerprint(ModelConfig(name=MODEL), snapshot) == {"name": MODEL, "revision": "0a1b2c"}
-    (tmp_path / "model.safetensors").write_bytes(bytes(3 * 2**20))
-    before = fingerprint(ModelConfig(name="x"), tmp_path)
-    (tmp_path / "model.safetensors").write_bytes(bytes(3 * 2**20 - 1) + b"1")
-    assert fingerprint(ModelConfig(name="x"), tmp_path) != before

@@ -13,7 +13,8 @@ import pytest
 import yaml
 
 from benchmarks.jsonl import read_jsonl
-from benchmarks.rundir import read_completions, read_plan
+from benchmarks.rundir import read_plan
+from benchmarks.shards import read_completions
 from tests.tiny_checkpoint import save_checkpoint
 
 CHECKOUT = Path(__file__).parents[1]

@@ -7,7 +7,9 @@ import pytest
 
 from benchmarks.errors import ConfigError, DataError
 from benchmarks.item_table import read_items, write_items
+from benchmarks.jsonl import write_json
 from benchmarks.leaks import HeldOut, Leak, normalised
+from benchmarks.manifest import MANIFEST_FILE, file_facts, read_manifest
 from benchmarks.records import Item
 from benchmarks.sources import EVALUATION_ONLY, DatasetSpec, load_items, refuse_leaks
 from tests.built_folder import build_small
@@ -30,9 +32,12 @@ def spec(root: Path, dataset: str = "unified", split: str = "train") -> DatasetS
 
 
 def plant(root: Path, items: list[Item], dataset: str = "halueval") -> None:
-    """Put items behind a finished train split, as a hand that edits the file would."""
+    """Put items behind a finished train split, as a build with a fault would."""
     table = root / "data" / dataset / "train.parquet"
     write_items(table, [*read_items(table), *items], None, {})
+    manifest = read_manifest(root)
+    manifest["files"] |= file_facts(root, [dataset])
+    write_json(root / MANIFEST_FILE, manifest)
 
 
 @pytest.mark.parametrize("text", ["who is it?", "WHO IS\tIT?", " Who is\u00a0it\uff1f "])
@@ -70,7 +75,7 @@ def test_a_planted_test_item_stops_the_training_run_and_both_items_are_named(bui
     run = {"method": "sft", "name": "leaky", "model": {"name": "embedded"}, "optimiser": {"learning_rate": 1e-3}}
     config = SFTRun.model_validate({**run, "benchmarks": [spec(root)], "run": {"root": tmp_path / "runs"}})
     with pytest.raises(DataError, match=f"'{planted.item_id}' .*'{stolen.item_id}' .1 such"):
-        open_training(config)
+        open_training(config).__enter__()
     assert not (tmp_path / "runs").exists()
 
 

@@ -168,6 +168,22 @@ def test_what_a_killed_merge_left_is_made_anew(run: Path) -> None:
     assert not (merged / "rubbish.json").exists()
 
 
+def test_two_merges_at_once_left_a_folder_without_weights(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = merged_checkpoint.judged
+
+    def during(*words: Any) -> Any:
+        monkeypatch.setattr(merged_checkpoint, "judged", first)
+        with pytest.raises(DataError, match=r"is being merged by process \d+ on \S+ since"):
+            merge(run, "nf4", n_prompts=4, min_agreement=0, only=True)
+        return first(*words)
+
+    monkeypatch.setattr(merged_checkpoint, "judged", during)
+    merged = merge(run, "nf4", n_prompts=4, min_agreement=0, only=True)
+    assert weights_of(merged)
+    assert [path.name for path in run.glob("merg*")] == ["merged-nf4"]
+    assert merge(run, "nf4", n_prompts=4, min_agreement=0, only=True) == merged
+
+
 def test_margins_that_are_no_numbers_are_refused(run: Path, model: Path) -> None:
     broken = load_base(model, BF16_BASE)
     broken.model.norm.weight.data.fill_(float("nan"))
@@ -196,7 +212,7 @@ def test_a_base_that_is_no_longer_the_one_trained_on_is_refused(run: Path, model
 
 def test_a_full_disk_is_told_before_anything_is_written(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(merged_checkpoint.shutil, "disk_usage", lambda _: SimpleNamespace(free=0))
-    with pytest.raises(DataError, match=r"merged-nf4\.partial: needs 0\.0 GB, 0\.0 GB are free"):
+    with pytest.raises(DataError, match=r"merged-nf4\.\w+\.partial: needs 0\.0 GB, 0\.0 GB are free"):
         merge(run, "nf4", n_prompts=4, only=True)
     assert not list(run.glob("merged-*"))
 

@@ -28,6 +28,7 @@ from training.objectives import (
     own_c1,
 )
 from training.reference import Reference, ask
+from training.trees import allowed_of
 
 PAD = 0
 SIZES = (2, 4, 3)  # speakers of three conversations
@@ -64,7 +65,7 @@ def run_of(method: str = "sft", **sections: Any) -> AnyRun:
 @pytest.mark.parametrize("row_tokens", [0, 9, 2048])
 def test_a_micro_batch_says_which_answers_a_prompt_does_not_have(row_tokens: int) -> None:
     known = {e: LogProbs(tuple(-1.0 - k for k in range(len(e.choices))), (-2.0,) * len(e.choices)) for e in ALL}
-    batch = Collator(pad=PAD, branches="none", row_tokens=row_tokens, whole_bundles=False, reference=known)(TALKS)
+    batch = Collator(pad=PAD, branches="none", row_tokens=row_tokens, reference=known)(TALKS)
     for number, example in enumerate(ALL):
         n_choices = len(example.choices)
         assert batch["choices"][number, :n_choices].tolist() == list(example.choices)
@@ -75,9 +76,9 @@ def test_a_micro_batch_says_which_answers_a_prompt_does_not_have(row_tokens: int
     assert "padded" not in Collator(pad=PAD, branches="none")([TALKS[1]])
 
 
-def test_a_bundle_fills_several_rows_where_it_may_and_its_examples_keep_their_order() -> None:
-    batch = Collator(pad=PAD, branches="none", row_tokens=9, whole_bundles=False)(TALKS)
-    whole = Collator(pad=PAD, branches="none", row_tokens=9)(TALKS)
+def test_a_bundle_fills_several_rows_and_its_examples_keep_their_order() -> None:
+    batch = Collator(pad=PAD, branches="none", row_tokens=9)(TALKS)
+    whole = Collator(pad=PAD, branches="none", row_tokens=2048)(TALKS)
     assert batch["input_ids"].shape[1] <= 9 < whole["input_ids"].shape[1]
     assert batch["right"].tolist() == whole["right"].tolist() == [e.right for e in ALL]
     read = [
@@ -88,7 +89,7 @@ def test_a_bundle_fills_several_rows_where_it_may_and_its_examples_keep_their_or
 
 
 def seen(batch: dict[str, torch.Tensor], row: int, column: int) -> list[bool]:
-    found: list[bool] = batch["allowed"][row, column].tolist()
+    found: list[bool] = allowed_of(batch["reach"])[row, column].tolist()
     return found
 
 
@@ -201,10 +202,10 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("row_tokens", "whole_bundles"), [(2048, False), (9, False), (0, False), (0, True)])
+@pytest.mark.parametrize("row_tokens", [2048, 9, 0])
 @pytest.mark.parametrize("method", ["sft", "own_c1"])
 def test_a_micro_batch_of_unequal_groups_has_the_loss_and_gradients_of_each_alone(
-    method: str, row_tokens: int, whole_bundles: bool, model: Path
+    method: str, row_tokens: int, model: Path
 ) -> None:
     config = run_of(method, quantisation={"kind": "none"}, optimiser={"row_tokens": 9})
     judge = adapted(model, config)
@@ -220,7 +221,7 @@ def test_a_micro_batch_of_unequal_groups_has_the_loss_and_gradients_of_each_alon
         batch = Collator(pad=PAD, branches="none", reference=reference, **keys)(bundles)
         return objective.total(answers_of(judge, batch)).sum()
 
-    together = outcome(judge, lambda: [loss(TALKS, row_tokens=row_tokens, whole_bundles=whole_bundles)])
+    together = outcome(judge, lambda: [loss(TALKS, row_tokens=row_tokens)])
     alone = outcome(judge, lambda: [loss([bundle]) for bundle in TALKS])
     assert_equal(together, alone)
 
@@ -230,7 +231,7 @@ def test_a_micro_batch_of_unequal_groups_has_the_loss_and_gradients_of_each_alon
 def test_a_name_is_learnt_to_its_last_token_as_if_its_prompt_were_alone(row_tokens: int, model: Path) -> None:
     judge = adapted(model, run_of(quantisation={"kind": "none"}))
     names = [replace(e, rest=tuple(range(60, 60 + number % 4))) for number, e in enumerate(ALL)]
-    collator = Collator(pad=PAD, branches="none", row_tokens=row_tokens, whole_bundles=False)
+    collator = Collator(pad=PAD, branches="none", row_tokens=row_tokens)
     found = cross_entropy(answers_of(judge, collator([names])))
     for loss, example in zip(found.tolist(), names, strict=True):
         ids = (*example.prompt_ids, *example.right_ids)

@@ -14,7 +14,7 @@ from benchmarks.errors import DataError
 from benchmarks.narrator.pocket import pocket_conflicts
 from benchmarks.narrator.records import Conversation, NarratorFactors
 from benchmarks.records import Prompt
-from inference.encoding import encode_prompts
+from inference.encoding import Encoder
 from tests.made_conflicts import conflict, narrator_config
 from tests.tiny_checkpoint import byte_tokenizer
 from tests.training_runs import tiny_run
@@ -45,7 +45,7 @@ def asked(config: AnyRun, conversation: Conversation) -> list[tuple[Prompt, Narr
 def encoded(tokenizer: Any, prompts: Sequence[Prompt], chat_format: str = "chat") -> list[tuple[tuple[int, ...], Any]]:
     """Tokens of each prompt and of its options, as an engine that reads options asks them."""
     reading = narrator_config(verdict="options", format=chat_format, engine={"kind": "transformers"})
-    return [(tuple(e.token_ids), e.options) for e in encode_prompts(tokenizer, prompts, reading, window=8192)]
+    return [(tuple(e.token_ids), e.options) for e in Encoder(tokenizer, reading).encode(prompts)]
 
 
 TWO, ALL = ["identification", "blame"], ["detection", "identification", "blame"]
@@ -173,7 +173,7 @@ def test_when_nothing_is_left_the_reasons_are_counted() -> None:
 
 
 def divergence(examples: Sequence[Example], verdicts: Sequence[Sequence[float]]) -> float:
-    batch = Collator(pad=0, branches="none", row_tokens=2048, whole_bundles=False)([list(examples)])
+    batch = Collator(pad=0, branches="none", row_tokens=2048)([list(examples)])
     return divergence_in_groups(torch.tensor(verdicts, dtype=torch.float64), batch["groups"]).mean().item()
 
 

@@ -15,7 +15,8 @@ from benchmarks.config import load_config
 from benchmarks.embedded import embedded_model_path
 from benchmarks.jsonl import read_jsonl
 from benchmarks.narrator.records import Conversation, Turn
-from benchmarks.rundir import read_completions, read_json, read_plan_lines
+from benchmarks.rundir import read_json, read_plan_lines
+from benchmarks.shards import read_completions
 from inference.config import InferenceConfig
 from inference.sampling import sample
 from tests.made_conflicts import conflict, of_page, use_corpus

@@ -3,10 +3,10 @@
 import threading
 from typing import Any
 
-import anyio
 import pytest
 
 from benchmarks.errors import ModelError
+from inference import server_client
 from inference.engine import open_engine
 from inference.openai_engine import FAILURES_IN_A_ROW
 from tests.fake_server import FakeServer, Reply, Script, answer, as_json, refusal
@@ -26,7 +26,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     async def note(delay: float) -> None:
         seconds.append(delay)
 
-    monkeypatch.setattr(anyio, "sleep", note)
+    monkeypatch.setattr(server_client, "sleep", note)
     return seconds
 
 

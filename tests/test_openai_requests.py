@@ -113,6 +113,14 @@ def test_a_server_without_log_probabilities_gives_no_margin_but_an_error() -> No
     assert found.finish_reason == "error: reply without log-probabilities"
 
 
+@pytest.mark.parametrize("value", ["1e300", "5", "1" + "0" * 400])
+def test_a_log_probability_that_can_be_none_is_an_error_and_no_margin(value: str) -> None:
+    reply = str(margins({"1": -0.5, "2": 0.125}).body).replace("0.125", value)
+    with FakeServer(lambda body, n: Reply(body=reply)) as server:
+        (found,) = ask(server, prompts(1), verdict="margin")
+    assert found.finish_reason.startswith(("error: log-probability of ", "error: reply without log-probabilities"))
+
+
 VLLM = as_json({"data": [{"id": "judge", "owned_by": "vllm"}]})
 
 

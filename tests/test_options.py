@@ -104,8 +104,8 @@ def test_options_that_a_tokenizer_cannot_tell_apart_are_named() -> None:
     class Unknown:
         name_or_path = "owner/model"
 
-        def encode(self, text: str, *, add_special_tokens: bool) -> list[int]:
-            return [] if text == "mute" else [ord(c) if c.isascii() else 0 for c in text]
+        def __call__(self, texts: list[str], **_: object) -> dict[str, list[list[int]]]:
+            return {"input_ids": [[] if t == "mute" else [ord(c) if c.isascii() else 0 for c in t] for t in texts]}
 
     with pytest.raises(ModelError, match=r"owner/model: writes the options '☃' and '♥' with the same tokens"):
         option_tokens(Unknown(), ["Ann", "☃", "♥"], "x")

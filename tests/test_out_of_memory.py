@@ -1,5 +1,6 @@
 """Memory that does not suffice: which settings help, by how much, in which order."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -7,9 +8,10 @@ import pytest
 import torch
 
 from benchmarks.errors import ModelError
+from tests.test_batches import example
 from tests.training_runs import tiny_model, tiny_run
 from training import train as module
-from training.memory import smaller_batch, told_when_out_of_memory
+from training.memory import smaller_batch, told_when_out_of_memory, training_advice
 from training.train import train
 
 ON_CPU = "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to ..."
@@ -33,28 +35,38 @@ def failing(error: Exception) -> Any:
 
 
 @pytest.mark.slow
-def test_a_step_that_does_not_fit_names_what_to_change(
+def test_a_prompt_that_does_not_fit_by_itself_names_what_to_change(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("training.trainer.answers_of", failing(ERRORS[0]))
     quantisation = {"compute_dtype": "float32", "hold": "dequantised"}
     with pytest.raises(ModelError) as caught:
         train(tiny_run("sft", model, tmp_path, quantisation=quantisation, examples={"max_prompt_length": 500}))
-    said = str(caught.value)
     advice = (
         "out of memory while training",
-        "(1) optimiser.per_device_batch_size=2 optimiser.gradient_accumulation_steps=2 (now 4 and 1): the same effect",
-        "(2) optimiser.gradient_checkpointing=true",
-        "(3) optimiser.row_tokens=0",
-        "(4) quantisation.hold=nf4",
-        "(5) examples.max_prompt_length=",
+        "(1) optimiser.gradient_checkpointing=true",
+        "(2) optimiser.row_tokens=0",
+        "(3) quantisation.hold=nf4",
+        "(4) examples.max_prompt_length=",
         "(now 500; the longest prompt takes ",
+        "leaves out ",
+        " of 32 examples",
     )
-    places = [said.find(part) for part in advice]
+    assert_in_order(str(caught.value), advice)
+
+
+@pytest.mark.parametrize("keys", [{"optimiser": {"n_processes": 2}}, {"trainer": "trl"}], ids=["processes", "TRL"])
+def test_where_micro_batches_are_not_cut_by_themselves_the_advice_begins_with_that(keys: dict[str, Any]) -> None:
+    config = tiny_run("sft", Path("no-model"), Path("runs"), **keys)
+    said = "; ".join(training_advice(config, [example([5] * 90)]))
+    smaller = "optimiser.per_device_batch_size=2 optimiser.gradient_accumulation_steps=2 (now 4 and 1): the same effect"
+    assert_in_order(said, (smaller, "optimiser.gradient_checkpointing=true"))
+
+
+def assert_in_order(said: str, parts: Sequence[str]) -> None:
+    places = [said.find(part) for part in parts]
     assert -1 not in places, said
     assert places == sorted(places)
-    assert "leaves out " in said
-    assert " of 32 examples" in said
 
 
 @pytest.mark.slow

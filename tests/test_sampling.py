@@ -1,28 +1,37 @@
 """A sampling run loses nothing, asks nothing twice, and refuses to be mixed with another."""
 
-from collections.abc import Iterator, Sequence
+import os
+import shutil
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import pytest
 
+from benchmarks import shards
+from benchmarks.command import run_main
 from benchmarks.errors import ConfigError, DataError, ModelError
 from benchmarks.records import Completion, Prompt
-from benchmarks.rundir import is_done, read_completions, read_plan
+from benchmarks.rundir import is_done, read_plan, refuse_changed
+from benchmarks.shards import append_completions, read_completions
 from inference import plan as planning
 from inference import sampling
 from inference.config import FREE_OF_EFFECT, InferenceConfig
 from inference.plan import plan
-from inference.sampling import parse_shard, sample
+from inference.sampling import owed, parse_shard, sample
 
 
 class ScriptedEngine:
     """Answers every prompt with its own hash; dies or errs where told to."""
 
     asked: list[str] = []
+    expected: list[str] = []  # what it was opened for
     die_after: int | None = None
     errors: set[str] = set()
+    signal_after: tuple[int, int] | None = None  # after so many answers the process gets this signal
 
     def __enter__(self) -> Self:
         return self
@@ -36,6 +45,8 @@ class ScriptedEngine:
         for number, prompt in enumerate(prompts):
             if number == self.die_after:
                 raise ModelError("the engine died")
+            if self.signal_after and number == self.signal_after[0]:
+                os.kill(os.getpid(), self.signal_after[1])
             self.asked.append(prompt.prompt_hash)
             failed = prompt.prompt_hash in self.errors
             yield Completion(
@@ -50,7 +61,12 @@ class ScriptedEngine:
 def engine(monkeypatch: pytest.MonkeyPatch) -> ScriptedEngine:
     scripted = ScriptedEngine()
     scripted.asked, scripted.errors = [], set()
-    monkeypatch.setattr(sampling, "open_engine", lambda config: scripted)
+
+    def open_engine(config: InferenceConfig, prompts: Sequence[Prompt]) -> ScriptedEngine:
+        scripted.expected = [prompt.prompt_hash for prompt in prompts]
+        return scripted
+
+    monkeypatch.setattr(sampling, "open_engine", open_engine)
     monkeypatch.setattr(sampling, "model_facts", lambda config: {"name": "scripted"})
     return scripted
 
@@ -88,7 +104,46 @@ def test_an_engine_that_dies_keeps_what_it_answered_and_the_same_command_asks_on
     engine.die_after = None
     path = sample(config(tmp_path))
     assert len(engine.asked) == len(set(engine.asked)) == 40
+    assert engine.asked[11:] == engine.expected, "an engine is told when it is opened what it will be asked"
     assert is_done(path)
+
+
+@pytest.mark.parametrize(
+    ("number", "exit_code", "told"),
+    [
+        (signal.SIGINT, 130, "interrupted; what was computed is kept"),
+        (signal.SIGTERM, 143, "interrupted by SIGTERM; what was computed is kept"),
+        (signal.SIGHUP, 129, "interrupted by SIGHUP; what was computed is kept"),
+    ],
+    ids=lambda value: str(value) if isinstance(value, str) else None,
+)
+def test_sigterm_and_sighup_dropped_everything_since_the_last_shard_as_sigint_did_not(
+    tmp_path: Path,
+    engine: ScriptedEngine,
+    capsys: pytest.CaptureFixture[str],
+    number: signal.Signals,
+    exit_code: int,
+    told: str,
+) -> None:
+    engine.signal_after = (11, number)
+    before = signal.getsignal(number)
+    assert run_main(lambda _: print(sample(config(tmp_path))), []) == exit_code
+    assert told in capsys.readouterr().err
+    assert signal.getsignal(number) is before
+    engine.signal_after = None
+    (path,) = (tmp_path / "inference").iterdir()
+    assert len(answers(path)) == 11
+    sample(config(tmp_path))
+    assert len(engine.asked) == len(set(engine.asked)) == 40
+
+
+def test_a_hangup_that_nohup_ignores_stays_ignored(tmp_path: Path, engine: ScriptedEngine) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        engine.signal_after = (11, signal.SIGHUP)
+        assert run_main(lambda _: print(sample(config(tmp_path))), []) == 0
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_an_error_is_no_answer_it_is_reported_and_asked_again(tmp_path: Path, engine: ScriptedEngine) -> None:
@@ -100,6 +155,37 @@ def test_an_error_is_no_answer_it_is_reported_and_asked_again(tmp_path: Path, en
     path = sample(config(tmp_path))
     assert engine.asked.count(unlucky) == 2
     assert answers(path)[unlucky, 0] == unlucky
+
+
+def test_what_is_owed_is_found_with_one_shard_of_answers_in_memory(
+    tmp_path: Path, engine: ScriptedEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unlucky = plan(config(tmp_path))[0][5].prompt_hash
+    engine.errors = {unlucky}
+    with pytest.raises(ModelError, match="1 of 40"):
+        sample(config(tmp_path))
+    counted = CountedCompletion
+    counted.live = counted.peak = 0
+    monkeypatch.setattr(shards, "completion_from", lambda record: counted(**record))
+    prompts = plan(config(tmp_path))[0]
+    (path,) = tmp_path.glob("inference/*")
+    assert [prompt.prompt_hash for prompt in owed(path, prompts, 1)] == [unlucky]
+    assert len(owed(path, prompts, 2)) == 40
+    assert 0 < counted.peak <= 2 * 7
+
+
+class CountedCompletion(Completion):
+    """A completion that is counted while it lives."""
+
+    live = peak = 0
+
+    def __init__(self, **fields: Any) -> None:
+        super().__init__(**fields)
+        CountedCompletion.live += 1
+        CountedCompletion.peak = max(CountedCompletion.peak, CountedCompletion.live)
+
+    def __del__(self) -> None:
+        CountedCompletion.live -= 1
 
 
 def test_shards_divide_the_work_and_the_last_one_finishes_the_run(tmp_path: Path, engine: ScriptedEngine) -> None:
@@ -166,16 +252,87 @@ def test_a_run_planned_with_other_prompts_is_refused(
 
 def test_a_damaged_line_is_named_with_file_and_line(tmp_path: Path, engine: ScriptedEngine) -> None:
     path = sample(config(tmp_path))
-    shards = sorted((path / "completions").glob("*.jsonl"))
-    shard, lines = next((s, ls) for s in shards if len(ls := s.read_text().splitlines()) == 7)  # the last one has 5
+    files = sorted((path / "completions").glob("*.jsonl"))
+    shard, lines = next((s, ls) for s in files if len(ls := s.read_text().splitlines()) == 7)  # the last one has 5
     lines[2] = lines[2][:20]
     shard.write_text("\n".join(lines))
-    with pytest.raises(DataError, match=rf"{shard.name}:3: is no JSON object.*Delete this shard"):
+    with pytest.raises(DataError, match=rf"{shard.name}:3: is no JSON object.*delete this shard"):
         read_completions(path)
     shard.unlink()
     engine.asked.clear()
     assert is_done(sample(config(tmp_path))), "a finished run that lost a shard asks for it again"
     assert len(engine.asked) == 7
+
+
+def edited(shard: Path) -> None:
+    shard.write_text(shard.read_text().replace('"finish_reason": "stop"', '"finish_reason": "length"', 1))
+
+
+def foreign(shard: Path) -> None:
+    path = sample(config(shard.parents[3] / "other", sampling={"max_tokens": 7}))
+    shutil.copy(next((path / "completions").iterdir()), shard.parent)
+
+
+@pytest.mark.parametrize("change", [edited, foreign])
+def test_an_answer_that_was_edited_or_is_of_another_run_was_scored_without_a_word(
+    change: Callable[[Path], None], tmp_path: Path, engine: ScriptedEngine
+) -> None:
+    path = sample(config(tmp_path / "mine"))
+    change(next((path / "completions").iterdir()))
+    with pytest.raises(DataError, match=r"is not as this run wrote it: it was edited, or copied .*delete"):
+        read_completions(path)
+
+
+def test_answers_that_two_processes_paid_for_twice_are_announced(
+    tmp_path: Path, engine: ScriptedEngine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = sampling.collect
+
+    def at_once(*words: Any) -> None:
+        monkeypatch.setattr(sampling, "collect", first)
+        sample(config(tmp_path))  # another process, which started when nothing was answered yet
+        first(*words)
+
+    monkeypatch.setattr(sampling, "collect", at_once)
+    sample(config(tmp_path))
+    assert "40 answers were asked for twice, by processes that ran at once" in capsys.readouterr().err
+
+
+def test_of_two_answers_the_one_written_first_counts(tmp_path: Path, engine: ScriptedEngine) -> None:
+    path = sample(config(tmp_path))
+    before = answers(path)
+    for text in ("second", "third", "fourth"):  # their checksums come in any order
+        append_completions(path, [replace(c, text=text) for c in read_completions(path).values()])
+    assert answers(path) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "says"),
+    [
+        ("plan.jsonl", lambda text: text[: len(text) // 2], r"plan\.jsonl: was changed since the run was completed"),
+        (
+            "config.yaml",
+            lambda text: text.replace("scripted", "famous"),
+            r"config\.yaml: was changed since the run",
+        ),
+    ],
+)
+def test_a_plan_cut_to_half_or_a_renamed_model_was_scored_without_a_word(
+    name: str, change: Callable[[str], str], says: str, tmp_path: Path, engine: ScriptedEngine
+) -> None:
+    path = sample(config(tmp_path))
+    refuse_changed(path)
+    (path / name).write_text(change((path / name).read_text()))
+    with pytest.raises(DataError, match=says):
+        refuse_changed(path)
+
+
+def test_a_deleted_plan_is_made_anew_and_nothing_is_asked_twice(tmp_path: Path, engine: ScriptedEngine) -> None:
+    path = sample(config(tmp_path))
+    (path / "plan.jsonl").unlink()
+    sample(config(tmp_path))
+    refuse_changed(path)
+    assert len(engine.asked) == 40
 
 
 def test_a_shard_fails_for_its_own_errors_not_for_those_of_others(tmp_path: Path, engine: ScriptedEngine) -> None:

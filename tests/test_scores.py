@@ -13,7 +13,7 @@ from benchmarks.records import Condition, Prompt
 from eval.__main__ import score_main
 from eval.mcnemar import mcnemar_p
 from eval.runs import load_run
-from tests.made_runs import Answer, lean, made_items, make_run, say
+from tests.made_runs import Answer, lean, made_items, make_run, rewrite, say
 
 C1_TRUE, C1_FALSE, C2_CORRECT, C2_INCORRECT = Condition
 
@@ -144,13 +144,15 @@ def test_with_several_samples_accuracy_is_their_mean_and_flips_go_by_majority(tm
         return say(right(prompt))
 
     path = make_run(tmp_path, fields, items=made_items("bbq", 2), sampling={"n": 3, "temperature": 1.0})
-    shard = next((path / "completions").iterdir())
-    lines = [json.loads(line) for line in shard.read_text().splitlines()]
     target = next(p for p in load_run(path).plan if p.condition is C2_INCORRECT and p.item_id == "bbq-0").prompt_hash
-    for line in lines:
-        if line["prompt_hash"] == target and line["sample_index"] > 0:
-            line["text"] = '{"chosen_answer": "1"}'
-    shard.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    accepted = {"text": '{"chosen_answer": "1"}'}
+    rewrite(
+        path,
+        lambda lines: [
+            {**line, **(accepted if line["prompt_hash"] == target and line["sample_index"] > 0 else {})}
+            for line in lines
+        ],
+    )
     row = only(scored(path), dataset="bbq", denominator="published")
     assert row["n_samples"] == 3
     assert row["acc_c2_incorrect"] == pytest.approx(100 * (1 / 3 + 1) / 2)
@@ -291,8 +293,5 @@ def test_the_csv_has_the_same_rows_with_empty_cells_for_what_is_unknown(tmp_path
 def test_the_order_of_completions_changes_nothing(tmp_path: Path) -> None:
     path = make_run(tmp_path, JUDGE, items=made_items("bbq", 10))
     before = scored(path)
-    shard = next((path / "completions").iterdir())
-    lines = shard.read_text().splitlines(keepends=True)
-    random.Random(0).shuffle(lines)
-    shard.write_text("".join(lines))
+    rewrite(path, lambda lines: random.Random(0).sample(lines, len(lines)))
     assert scored(path) == before

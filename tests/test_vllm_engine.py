@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from safetensors.torch import load_file, save_file
 
 from benchmarks.chat import FIXED_DATE
+from benchmarks.checkpoints import load_tokenizer
 from benchmarks.embedded import embedded_model_path
 from benchmarks.errors import ModelError
 from benchmarks.records import Completion, Prompt
@@ -87,6 +89,32 @@ def test_reasoning_samples_grammar_and_the_context_window(llama: Path) -> None:
                 assert json.loads(completion.text)["chosen_answer"] in ("1", "2")
             else:  # a random model need not end its string, but it starts as the grammar says
                 assert completion.text.lstrip().startswith("{")
+
+
+def with_answers_alike(checkpoint: Path) -> Path:
+    """The checkpoint with answers whose logits are large and nearly equal: in bf16 they differ by whole steps of it."""
+    tokenizer, weights = load_tokenizer(checkpoint), load_file(checkpoint / "model.safetensors")
+    head = weights.get("lm_head.weight", weights["model.embed_tokens.weight"])
+    one, two = (tokenizer.convert_tokens_to_ids(answer) for answer in "12")
+    head[two] = head[one] + 0.01 * head[two]
+    head[[one, two]] *= 20
+    save_file(weights, checkpoint / "model.safetensors", metadata={"format": "pt"})
+    return checkpoint
+
+
+@pytest.mark.parametrize("family", ["llama", "gemma3"])
+def test_margins_in_bf16_are_those_of_a_float32_head(family: str, tmp_path: Path) -> None:
+    folder = with_answers_alike(save_family(tmp_path, family, embedded_model_path()))
+    assert ("lm_head.weight" in load_file(folder / "model.safetensors")) == (family == "llama"), "gemma3's is tied"
+    found, plain = (
+        {c.prompt_hash: c.answer_logprobs["1"] - c.answer_logprobs["2"] for c in completions if c.answer_logprobs}
+        for completions in (
+            answers(config(folder, {**VLLM, "dtype": "bfloat16"}, verdict="margin")),
+            answers(config(folder, {"kind": "transformers", "dtype": "bfloat16"}, verdict="margin")),
+        )
+    )
+    assert len(found) == 12
+    assert found == pytest.approx(plain, abs=0.01)  # a step of bf16 is 0.03 or more at these logits
 
 
 def test_a_checkpoint_vllm_cannot_load_is_one_sentence_not_a_traceback(tmp_path: Path, llama: Path) -> None:

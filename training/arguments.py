@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
 from transformers import TrainingArguments
 from transformers.integrations import get_available_reporting_integrations
 
+from benchmarks.device import on_gpu
 from benchmarks.errors import ConfigError
 from training.config import TrainingConfig
 from training.run import CHECKPOINTS_DIR
@@ -31,9 +31,9 @@ def training_arguments(config: TrainingConfig, path: Path) -> TrainingArguments:
 def shared_arguments(config: TrainingConfig, path: Path) -> dict[str, Any]:
     """Keyword arguments for SFTConfig and DPOConfig. Raises ConfigError for fp16 on CPU: torch has none."""
     refuse_absent_trackers(config.run.report_to)
-    on_gpu = torch.cuda.is_available()
+    is_gpu = on_gpu()
     wanted = config.optimiser
-    if wanted.mixed_precision == "fp16" and not on_gpu:
+    if wanted.mixed_precision == "fp16" and not is_gpu:
         raise ConfigError("optimiser.mixed_precision: fp16 needs a GPU; write bf16 or no")
     return {
         "output_dir": str(path / CHECKPOINTS_DIR),
@@ -54,8 +54,8 @@ def shared_arguments(config: TrainingConfig, path: Path) -> dict[str, Any]:
         "gradient_checkpointing": wanted.gradient_checkpointing,
         "seed": wanted.seed,
         "max_length": None,  # nothing is cut: over-long prompts were left out and listed
-        "use_cpu": not on_gpu,
-        "dataloader_pin_memory": on_gpu,
+        "use_cpu": not is_gpu,
+        "dataloader_pin_memory": is_gpu,
         "eval_strategy": "no",  # an evaluation every 100 steps cost a published run a fifth of its time
         "save_strategy": "steps",
         "save_steps": config.run.save_steps,

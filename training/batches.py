@@ -8,6 +8,7 @@ changes no loss (but KTO's, by its drift), so its examples are sorted by length 
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -18,9 +19,12 @@ from benchmarks.errors import ConfigError
 from training.config import TrainingConfig
 from training.examples import Example, by_group, by_item
 from training.objectives import NEVER, Branches
+from training.packing import Packing, packed
 from training.trees import Tree, padded_rows, tree_of
 
-Bundle = list[Example]  # examples that share a micro-batch, and in DialDefer a row
+Bundle = list[Example]  # examples that share a micro-batch
+N_LOOKED_AT = 200  # micro-batches, for what a run's rows take
+Row = tuple[list[int], Tree]  # the numbers of some examples, and their sequences as one row
 
 
 class LogProbs(NamedTuple):
@@ -104,19 +108,17 @@ def endless(n: int, wanted: int, seed: int) -> list[int]:
 class Collator:
     """Bundles → one micro-batch: its rows, and where in the rows the answers of its E examples stand.
 
-    Bundles share a row, and compute what they begin with once, as long as it has at most `row_tokens` tokens. Examples
-    may have unequally many answers: K is the largest number of the micro-batch. whole_bundles: false lets a bundle go
-    on in the next row where one is full; with row_tokens 0 each of its examples has a row.
+    Its examples share rows, and compute what they begin with once, as long as a row has at most `row_tokens` tokens.
+    Examples may have unequally many answers: K is the largest number of the micro-batch.
     """
 
     pad: int
     branches: Branches
-    row_tokens: int = 0  # 0: a row for each bundle
-    whole_bundles: bool = True
+    row_tokens: int = 0  # 0: a row for each example
     reference: Mapping[Example, LogProbs] | None = None
 
     def __call__(self, bundles: Sequence[Bundle]) -> dict[str, Tensor]:
-        """input_ids and position_ids (B, T); attention_mask (B, T) or allowed (B, T, T); and for the examples in order:
+        """input_ids and position_ids (B, T); attention_mask or reach (B, T); and for the examples in order:
 
         at (E, 2) row and column of the token before the answer; choices (E, K); right (E,); groups (E,); anchors (E,);
         where examples differ in their number of answers, padded (E, K), true where there is none;
@@ -125,25 +127,14 @@ class Collator:
         before each, and rest_of (N,) its example;
         with a reference, its log-probabilities reference and reference_verdicts (E, K).
         """
-        at, ends_at, rest_at = [], [], []
         examples = [example for bundle in bundles for example in bundle]
         n_choices = max(len(example.choices) for example in examples)
         lacking = [n_choices - len(example.choices) for example in examples]
-        rows = self.rows(bundles)
-        for row, (bundle, tree) in enumerate(rows):
-            asked = [self.scored(example) for example in bundle]
-            paths = iter(tree.paths)
-            for example, choices in zip(bundle, asked, strict=True):
-                mine = [next(paths) for _ in (choices or [0])]
-                last = len(example.prompt_ids) - 1
-                at.append((row, mine[0][last]))
-                rest_at += [(row, column) for column in mine[0][last + 1 :]] if example.rest else []
-                places = dict(zip(choices, ((row, path[-1]) for path in mine), strict=False))
-                ends_at.append([places.get(k, (-1, -1)) for k in range(n_choices)])
+        rows = self.rows(examples)
         names = {group: number for number, group in enumerate(dict.fromkeys(e.group for e in examples))}
         batch = {
             **padded_rows([tree for _, tree in rows], self.pad),
-            "at": torch.tensor(at),
+            **self.places(examples, rows, n_choices),
             "choices": torch.tensor([[*e.choices, *[self.pad] * n] for e, n in zip(examples, lacking, strict=True)]),
             "right": torch.tensor([e.right for e in examples]),
             "groups": torch.tensor([names[e.group] for e in examples]),
@@ -151,38 +142,60 @@ class Collator:
         }
         if any(lacking):
             batch["padded"] = torch.tensor([[False] * (n_choices - n) + [True] * n for n in lacking])
-        if rest_at:
-            batch["rest_at"] = torch.tensor(rest_at)
-            batch["rest"] = torch.tensor([token for e in examples for token in e.rest])
-            batch["rest_of"] = torch.tensor([number for number, e in enumerate(examples) for _ in e.rest])
-        if self.branches != "none":
-            batch["ends_at"] = torch.tensor(ends_at)
-            batch["end"] = torch.tensor([e.end[0] for e in examples])
         if self.reference is not None:
             found = [self.reference[example] for example in examples]
             batch["reference"] = padded_logs([logs.totals for logs in found])
             batch["reference_verdicts"] = padded_logs([logs.verdicts for logs in found])
         return batch
 
-    def rows(self, bundles: Sequence[Bundle]) -> list[tuple[Bundle, Tree]]:
-        """The examples of each row, in order, and the row."""
-        rows: list[tuple[Bundle, Tree]] = []
-        units = bundles if self.whole_bundles else [[example] for bundle in bundles for example in bundle]
-        for unit in units:
-            if rows and self.row_tokens:
-                joined = rows[-1][0] + unit
-                tree = tree_of(self.sequences(joined))
-                if len(tree.tokens) <= self.row_tokens:
-                    rows[-1] = (joined, tree)
-                    continue
-            rows.append((unit, tree_of(self.sequences(unit))))
-        return rows
+    def places(self, examples: Sequence[Example], rows: Sequence[Row], n_choices: int) -> dict[str, Tensor]:
+        """Where the examples' answers, their EOS and their rests stand in the rows, and what these are."""
+        at: list[list[int]] = [[] for _ in examples]
+        ends_at: list[list[list[int]]] = [[] for _ in examples]
+        rest_at: list[list[list[int]]] = [[] for _ in examples]
+        for row, (numbers, tree) in enumerate(rows):
+            paths = iter(tree.paths)
+            for number in numbers:
+                example = examples[number]
+                choices = self.scored(example)
+                mine = [next(paths).tolist() for _ in (choices or [0])]
+                last = len(example.prompt_ids) - 1
+                at[number] = [row, mine[0][last]]
+                rest_at[number] = [[row, column] for column in mine[0][last + 1 :]] if example.rest else []
+                ends = dict(zip(choices, ([row, path[-1]] for path in mine), strict=False))
+                ends_at[number] = [ends.get(k, [-1, -1]) for k in range(n_choices)]
+        found = {"at": torch.tensor(at)}
+        if any(rest_at):
+            found["rest_at"] = torch.tensor([place for places in rest_at for place in places])
+            found["rest"] = torch.tensor([token for e in examples for token in e.rest])
+            found["rest_of"] = torch.tensor([number for number, e in enumerate(examples) for _ in e.rest])
+        if self.branches != "none":
+            found["ends_at"] = torch.tensor(ends_at)
+            found["end"] = torch.tensor([e.end[0] for e in examples])
+        return found
 
-    def sequences(self, examples: Sequence[Example]) -> list[tuple[int, ...]]:
-        """What a row reads: each prompt, behind it in turn the answers after which something is scored."""
+    def rows(self, examples: Sequence[Example]) -> list[Row]:
+        """The rows that examples share. One where they fit into it: then nothing is padded, and nothing torn apart."""
+        sequences = [self.sequences(example) for example in examples]
+        if self.row_tokens:
+            whole = tree_of([sequence for own in sequences for sequence in own])
+            if len(whole.tokens) <= self.row_tokens:
+                return [(list(range(len(examples))), whole)]
+            prompts = [example.prompt_ids for example in examples]
+            extras = [sum(len(s) - len(prompt) for s in own) for prompt, own in zip(prompts, sequences, strict=True)]
+            shared = packed(prompts, extras, self.row_tokens)
+        else:
+            shared = [[number] for number in range(len(examples))]
+        return [(numbers, tree_of([s for number in numbers for s in sequences[number]])) for numbers in shared]
+
+    def packing(self, bundles: Sequence[Bundle]) -> Packing:
+        """What the rows of a micro-batch take."""
+        return Packing.of([tree for _, tree in self.rows([example for bundle in bundles for example in bundle])])
+
+    def sequences(self, example: Example) -> list[tuple[int, ...]]:
+        """What a row reads of an example: its prompt, behind it in turn the answers after which something is scored."""
         return [
             (*example.prompt_ids, *(example.choices[k] for k in ks), *example.rest[:-1])
-            for example in examples
             for ks in ([[k] for k in self.scored(example)] or [[]])
         ]
 
@@ -193,6 +206,12 @@ class Collator:
         if self.branches == "none" or not example.end:
             return []
         return [example.right] if self.branches == "right" else list(range(len(example.choices)))
+
+
+def packing_of(plan: Schedule, bundles: Sequence[Bundle], collator: Collator) -> Packing:
+    """What the rows of a run take, by some of its micro-batches, which lie evenly over it."""
+    some = plan.micro_batches[:: max(1, len(plan.micro_batches) // N_LOOKED_AT)]
+    return reduce(Packing.__add__, (collator.packing([bundles[index] for index in batch]) for batch in some))
 
 
 def padded_logs(rows: Sequence[Sequence[float]]) -> Tensor:

@@ -1,6 +1,7 @@
 """What accompanies a model while it trains: metrics to a file, gradients that arrive, checkpoints that are whole."""
 
 import json
+import math
 import time
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from accelerate import PartialState
 from transformers import ProgressCallback, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from benchmarks.jsonl import write_jsonl, write_whole
+from training.guard import gradient_norm
 from training.qlora import refuse_blocked_gradients
 from training.run import CHECKPOINTS_DIR, COMPLETE_FILE, sync_files
 
@@ -79,7 +81,10 @@ class ProgressBar(ProgressCallback):
 
 
 class GradientCheck(TrainerCallback):
-    """Stops a run whose gradients do not reach the first layer: at the first steps, and again after an evaluation."""
+    """Stops a run whose gradients do not reach the first layer: at the first steps, and again after an evaluation.
+
+    A step that is not applied shows nothing: clipping has multiplied by 0 what lay beside an infinite gradient.
+    """
 
     def __init__(self, n_steps: int = 2) -> None:
         self.n_steps = n_steps
@@ -88,7 +93,7 @@ class GradientCheck(TrainerCallback):
     def on_pre_optimizer_step(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
-        if self.left > 0:
+        if self.left > 0 and math.isfinite(gradient_norm(kwargs["model"])):
             refuse_blocked_gradients(kwargs["model"], state.global_step + 1)
             self.left -= 1
 

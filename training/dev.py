@@ -12,7 +12,6 @@ from benchmarks.narrator.records import Conversation
 from benchmarks.narrator.splits import groups_of_pages
 from benchmarks.records import Item
 from training.batches import Bundle
-from training.forward import answers_of
 from training.objectives import Answers, divergence_in_groups
 from training.sections import DevConfig
 
@@ -79,10 +78,10 @@ def families_of(items: Iterable[Item]) -> dict[str, str]:
     return {item_id: first(name) for item_id, name in found.items()}
 
 
-def dev_measures(model: Any, inner: Any, bundles: Sequence[Bundle], trainer: "VerdictTrainer") -> dict[str, float]:
+def dev_measures(model: Any, bundles: Sequence[Bundle], trainer: "VerdictTrainer") -> dict[str, float]:
     """eval_loss (the run's own), eval_accuracy, and eval_divergence in nats between prompts that should agree.
 
-    model: as wrapped for training; inner: the PEFT model inside. Every process measures all of it.
+    model: as wrapped for training. Every process measures all of it.
     """
     found = []
     size = trainer.plan.n_bundles
@@ -93,7 +92,7 @@ def dev_measures(model: Any, inner: Any, bundles: Sequence[Bundle], trainer: "Ve
             batch = {name: tensor.to(trainer.args.device) for name, tensor in batch.items()}
             batch = trainer.with_reference(model, batch)
             model.eval()  # asking the base has put it in train mode, where dropout draws random numbers
-            found.append(rows_of(answers_of(model, batch, inner), trainer))
+            found.append(rows_of(trainer.answers(model, batch), trainer))
     model.train()
     loss, accuracy, divergence = torch.cat(found, dim=1).mean(1).tolist()
     return {"eval_loss": loss, "eval_accuracy": accuracy, "eval_divergence": divergence}

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from benchmarks.float32_head import float32_head
 from training.objectives import NEVER, Answers, picked
 from training.trees import attention_argument
 
@@ -26,6 +27,15 @@ def scoring_at(model: Any, rows: Tensor, columns: Tensor) -> Iterator[None]:
         hook.remove()
 
 
+def computing_dtype(model: Any, device: str) -> torch.dtype:
+    """What a model's attention computes in on a kind of device: autocast's dtype where that is on, else its weights'.
+
+    A mask in another would be converted in every layer, and each of the copies kept for the backward pass.
+    """
+    dtype: torch.dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else model.dtype
+    return dtype
+
+
 def answers_of(model: Any, batch: dict[str, Tensor], unwrapped: Any | None = None) -> Answers:
     """What a model says of a micro-batch made by batches.Collator, with gradient where gradients are on.
 
@@ -33,9 +43,10 @@ def answers_of(model: Any, batch: dict[str, Tensor], unwrapped: Any | None = Non
     """
     inner = model if unwrapped is None else unwrapped
     inputs: dict[str, Any] = {name: batch[name] for name in ("input_ids", "position_ids")}
-    if "allowed" in batch:
-        dtype = next(inner.parameters()).dtype if not hasattr(inner, "dtype") else inner.dtype
-        inputs["attention_mask"] = attention_argument(inner.config, batch["allowed"], batch["position_ids"], dtype)
+    if "reach" in batch:
+        reach = batch["reach"]
+        dtype = computing_dtype(inner, reach.device.type)
+        inputs["attention_mask"] = attention_argument(inner.config, reach, batch["position_ids"], dtype)
     else:
         inputs["attention_mask"] = batch["attention_mask"]
     places = batch["at"]
@@ -45,9 +56,9 @@ def answers_of(model: Any, batch: dict[str, Tensor], unwrapped: Any | None = Non
         places = torch.cat([places, batch["ends_at"][asked]])
     if "rest" in batch:
         places = torch.cat([places, batch["rest_at"]])
-    with scoring_at(inner, places[:, 0], places[:, 1]):
+    with scoring_at(inner, places[:, 0], places[:, 1]), float32_head(inner):
         logits = model(**inputs, use_cache=False).logits
-    logs = logits.float().log_softmax(-1)
+    logs = logits.log_softmax(-1)
     verdicts = logs[:n_prompts].gather(1, batch["choices"])
     if "padded" in batch:
         verdicts = verdicts.masked_fill(batch["padded"], NEVER)

@@ -69,10 +69,10 @@ class DivergenceGuard(TrainerCallback):
     ) -> None:
         broken = in_any_process(not math.isfinite(gradient_norm(more["model"])))
         self.n_overflows = self.n_overflows + 1 if broken else 0
-        if not broken or (args.fp16 and self.n_overflows < MAX_OVERFLOWS):
+        if not broken or (args.fp16 and self.n_overflows < min(MAX_OVERFLOWS, state.max_steps)):
             return
         step = state.global_step + 1
-        what = "the gradient is no number" if not args.fp16 else f"fp16 has overflowed {MAX_OVERFLOWS} times in a row"
+        what = f"fp16 has overflowed {self.n_overflows} times in a row" if args.fp16 else "the gradient is no number"
         if self.items_of:
             items = list(self.items_of(step))
             more_items = f" and {len(items) - N_NAMED} more" if len(items) > N_NAMED else ""

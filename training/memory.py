@@ -47,7 +47,9 @@ def training_advice(config: TrainingConfig, examples: Sequence[Example]) -> list
     """key=value words that take less memory, the ones that change no mathematics first."""
     wanted = config.optimiser
     found = []
-    if cut := smaller_batch(config):
+    # One process has cut its micro-batches down to single bundles before it gave up (training.fitting).
+    cut_already = config.trainer == "verdict" and wanted.n_processes == 1
+    if not cut_already and (cut := smaller_batch(config)):
         size, n_accumulated = cut
         found.append(
             f"optimiser.per_device_batch_size={size} optimiser.gradient_accumulation_steps={n_accumulated} (now "

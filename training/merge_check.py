@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from benchmarks.errors import ModelError
+from benchmarks.float32_head import float32_head
 from training.config import TrainingConfig
 from training.data import TrainingData, examples_of
 from training.examples import set_padding
@@ -82,9 +83,9 @@ def margins(model: Any, question: Question) -> list[LogOdds]:
         ids = torch.tensor([[0] * (width - len(prompts[i])) + list(prompts[i]) for i in batch])
         positions = (mask.cumsum(1) - 1).clamp(min=0)
         inputs = {"input_ids": ids, "attention_mask": mask, "position_ids": positions}
-        with computing(model.device.type, question.mixed_precision):
+        with float32_head(model), computing(model.device.type, question.mixed_precision):
             outputs = model(**{name: tensor.to(model.device) for name, tensor in inputs.items()}, logits_to_keep=1)
-        logits = outputs.logits[:, -1].float()
+        logits = outputs.logits[:, -1]
         for row, index in enumerate(batch):
             *others, last = logits[row, list(choices[index])]
             found[index] = tuple(float(other - last) for other in others)

@@ -7,6 +7,7 @@ So both merges are measured, whichever is written; the other one is made in memo
 
 import gc
 import shutil
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from peft import PeftModel
 from benchmarks.checkpoints import load_tokenizer
 from benchmarks.errors import ConfigError, DataError, ModelError
 from benchmarks.jsonl import sync_folder, write_json
+from benchmarks.lease import Lease, held
 from benchmarks.rundir import DONE_FILE, is_done, read_json
 from training.config import TrainingConfig
 from training.data import load_data
@@ -31,6 +33,7 @@ from training.run_folder import finished_config
 from training.sections import QuantisationConfig
 
 BF16, NF4 = "bf16", "nf4"
+LEASE_FILE = "merging.lease"
 TEXT_SUFFIXES = (".json", ".jinja", ".model", ".txt")
 LICENCE_NAMES = ("LICENSE", "LICENCE", "NOTICE", "USE_POLICY")
 # Written by the merge; or, beside config.json, taken by vLLM for a checkpoint in Mistral's own layout.
@@ -65,13 +68,22 @@ def merge(
 def merge_run(run: Path, wanted: Wanted) -> dict[str, Path]:
     """The folders of a run's merged checkpoints, made and checked where they are not there yet.
 
-    Raises DataError for a run that is not finished or whose base has changed, ConfigError for a merge onto NF4 weights
+    Raises DataError for a run that is not finished or whose base has changed, or that another process is merging;
+    ConfigError for a merge onto NF4 weights
     that never were, ModelError when fewer than min_agreement of the verdicts agree; then that checkpoint does not
     appear.
     """
     config = finished_config(run)
     if NF4 in wanted.onto and config.quantisation.kind != NF4:
         raise ConfigError(f"{run}: was trained on bf16 weights, there are no NF4 ones to merge onto; take --onto bf16")
+    with held(run / LEASE_FILE, "merged") as lease:
+        for left_over in run.glob("merged-*.partial"):  # of merges that were killed
+            shutil.rmtree(left_over)
+        return merged_folders(run, config, wanted, lease)
+
+
+def merged_folders(run: Path, config: TrainingConfig, wanted: Wanted, lease: Lease) -> dict[str, Path]:
+    """merge_run, while no other process merges this run."""
     folders = {onto: run / f"merged-{onto}" for onto in wanted.onto}
     owed = [onto for onto, folder in folders.items() if not is_done(folder)]
     for folder in (folders[onto] for onto in folders if onto not in owed):
@@ -85,11 +97,11 @@ def merge_run(run: Path, wanted: Wanted) -> dict[str, Path]:
                 "merge anew, or ask for less"
             )
     if owed:
-        merge_owed(run, config, owed, wanted)
+        merge_owed(run, config, owed, wanted, lease)
     return folders
 
 
-def merge_owed(run: Path, config: TrainingConfig, owed: Sequence[str], wanted: Wanted) -> None:
+def merge_owed(run: Path, config: TrainingConfig, owed: Sequence[str], wanted: Wanted, lease: Lease) -> None:
     """Measure every merge there is (with `only`, those owed), and keep those owed that judge as what was trained."""
     base = trained_base(run, config)
     data = load_data(config)
@@ -99,28 +111,33 @@ def merge_owed(run: Path, config: TrainingConfig, owed: Sequence[str], wanted: W
     release()
     known = (NF4, BF16) if config.quantisation.kind == NF4 else (BF16,)
     checks: dict[str, MergeCheck] = {}
+    partials = {onto: run / f"merged-{onto}.{uuid.uuid4().hex}.partial" for onto in owed}
     for onto in known if not wanted.only else owed:
         print(f"{run.name}: merging onto {onto}, then judging the same prompts with what was merged", flush=True)
-        partial = run / f"merged-{onto}.partial" if onto in owed else None
-        checks[onto] = compare(judged(run, config, base, onto, question, partial, wanted.shard_size), expected, onto)
+        merged = judged(run, config, base, onto, question, partials.get(onto), wanted.shard_size)
+        checks[onto] = compare(merged, expected, onto)
         print(told(run, checks[onto]), flush=True)
     facts = {**training_data(run, data), "min_agreement": wanted.min_agreement, "rounding_seed": ROUNDING_SEED}
-    for onto in owed:
+    for onto, partial in partials.items():
         if checks[onto].agreement_rate >= wanted.min_agreement:
-            finish_merge(run, onto, checks, facts)
+            lease.refuse_if_lost()
+            finish_merge(run, onto, partial, checks, facts)
         else:
-            shutil.rmtree(run / f"merged-{onto}.partial")
+            shutil.rmtree(partial)
     refuse_disagreement(run, owed, checks, wanted.min_agreement)
 
 
-def finish_merge(run: Path, onto: str, checks: Mapping[str, MergeCheck], facts: Mapping[str, Any]) -> None:
-    """Card and DONE.json into the folder, which then takes its name."""
-    partial, target = run / f"merged-{onto}.partial", run / f"merged-{onto}"
+def finish_merge(
+    run: Path, onto: str, partial: Path, checks: Mapping[str, MergeCheck], facts: Mapping[str, Any]
+) -> None:
+    """Card and DONE.json into the folder, which then takes its name. What has that name now is no whole checkpoint."""
+    target = run / f"merged-{onto}"
     other = [asdict(check) for kind, check in checks.items() if kind != onto]
     done = {"run": run.name, **asdict(checks[onto]), "other": other[0] if other else None, **facts}
     write_json(partial / DONE_FILE, done)
     write_card(run, partial)
-    shutil.rmtree(target, ignore_errors=True)
+    if target.exists():
+        shutil.rmtree(target)
     partial.rename(target)
     sync_folder(run)
 
@@ -185,7 +202,6 @@ def save(model: Any, base: Path, target: Path, shard_size: str) -> None:
 
     Raises DataError when the disk has no room.
     """
-    shutil.rmtree(target, ignore_errors=True)
     needed = sum(parameter.numel() * parameter.element_size() for parameter in model.parameters())
     if (free := shutil.disk_usage(target.parent).free) < needed:
         raise DataError(

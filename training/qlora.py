@@ -12,6 +12,7 @@ from torch.distributed.tensor import DTensor
 from transformers import AutoModelForCausalLM, BitsAndBytesConfig
 
 from benchmarks.config import did_you_mean
+from benchmarks.device import torch_device
 from benchmarks.errors import ConfigError, ModelError
 from training.sections import LoraSettings, QuantisationConfig
 
@@ -33,15 +34,15 @@ def load_base(
     attention: a transformers attention implementation; None takes eager on CPU, where the backward pass of torch's
     fused attention takes a quarter of a step, and the model's own default on CUDA.
     storage: the dtype that 4-bit weights are packed in, which changes none of them (sharding.storage_dtype).
-    Raises ModelError when the checkpoint cannot be loaded.
+    Raises ModelError when the checkpoint cannot be loaded, or would be on the CPU by accident (benchmarks.device).
     """
-    on_gpu = torch.cuda.is_available()
+    is_gpu = torch_device() == "cuda"
     dtype = unquantised_dtype(quantisation)
     arguments: dict[str, Any] = {
         "dtype": dtype,
-        "attn_implementation": attention or (None if on_gpu else "eager"),
+        "attn_implementation": attention or (None if is_gpu else "eager"),
     }
-    if on_gpu:  # each process that `accelerate launch` starts takes its own GPU
+    if is_gpu:  # each process that `accelerate launch` starts takes its own GPU
         arguments["device_map"] = {"": int(os.environ.get("LOCAL_RANK", "0"))}
     if quantisation.kind == "nf4":
         arguments["quantization_config"] = BitsAndBytesConfig(
@@ -52,7 +53,7 @@ def load_base(
             bnb_4bit_quant_storage=storage,
         )
     try:
-        model = AutoModelForCausalLM.from_pretrained(folder, **arguments)
+        model = AutoModelForCausalLM.from_pretrained(folder, trust_remote_code=False, **arguments)
     except (OSError, ValueError) as error:
         raise ModelError(f"{folder}: the model cannot be loaded ({' '.join(str(error).split())[:300]})") from None
     keep_unpacked(model)

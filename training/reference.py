@@ -5,7 +5,7 @@ and every run with the same base, precision and examples reads it. The base is t
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,19 +13,23 @@ from typing import Any
 import torch
 from tqdm import tqdm
 
+from benchmarks.errors import DataError
 from benchmarks.jsonl import read_jsonl, write_json, write_jsonl
 from benchmarks.records import digest
 from benchmarks.rundir import read_json
-from training.batches import Bundle, Collator, LogProbs, bundles_of
+from training.batches import Bundle, Collator, LogProbs
 from training.config import TrainingConfig
-from training.examples import Example
+from training.examples import Example, by_item
+from training.fitting import Fitting, size
 from training.forward import answers_of
 from training.objectives import Answers, Branches
 from training.run import agreed, processes
 
 REFERENCE_DIR = "reference"
-SECONDS_FILE = "seconds.json"
 SHARD_SIZE = 2048  # examples; a killed pass loses at most one shard a process
+# Tokens of a forward pass, whatever the batch that is trained on: no gradient keeps what they compute. A CPU is busy
+# with fewer, and its eager attention takes time by the square of a row.
+AT_ONCE = {"cuda": 16384, "cpu": 1024}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +37,7 @@ class Reference:
     """What the base says, and what it cost to ask."""
 
     answers: Mapping[Example, LogProbs]
-    seconds: float  # by the clock, in whichever run it was asked; without what a killed pass had taken
+    seconds: float  # of each process, in whichever run it was asked; without what a killed pass had taken
 
 
 def reference_of(
@@ -50,30 +54,36 @@ def reference_of(
     # process looks: on NFS a file that was looked for too early stays absent for a while.
     numbers = range(len(shards)) if state.is_main_process else ()
     missing = agreed([number for number in numbers if not shard_file(folder, number).exists()])
-    began = time.monotonic()
     mine = missing[state.process_index :: state.num_processes]
     if mine:
         bar = tqdm(total=sum(len(shards[n]) for n in mine), desc="reference", disable=not state.is_main_process)
         with bar, torch.no_grad(), model.disable_adapter():
             for number in mine:
+                began = time.monotonic()
                 found = ask(shards[number], config, model, pad, bar)
+                # The seconds first: a shard that is there is never asked again, so whatever goes with it must be there.
+                write_json(seconds_file(folder, number), {"seconds": round(time.monotonic() - began, 3)})
                 write_jsonl(shard_file(folder, number), (log_probs._asdict() for log_probs in found))
     state.wait_for_everyone()
-    if missing and state.is_main_process:
-        note_seconds(folder, time.monotonic() - began)
-    state.wait_for_everyone()
     kept: dict[Example, LogProbs] = {}
+    seconds = 0.0
     for number, shard in enumerate(shards):
-        lines = (LogProbs(tuple(r["verdicts"]), tuple(r["totals"])) for _, r in read_jsonl(shard_file(folder, number)))
-        kept.update(zip(shard, lines, strict=True))
-    return Reference(answers=kept, seconds=float(read_json(folder / SECONDS_FILE)["seconds"]))
+        kept.update(zip(shard, read_shard(shard_file(folder, number), len(shard)), strict=True))
+        seconds += float(read_json(seconds_file(folder, number))["seconds"])
+    return Reference(answers=kept, seconds=seconds / state.num_processes)
 
 
-def note_seconds(folder: Path, seconds: float) -> None:
-    """Add to what asking has taken so far."""
-    file = folder / SECONDS_FILE
-    before = float(read_json(file)["seconds"]) if file.exists() else 0.0
-    write_json(file, {"seconds": round(before + seconds, 3)})
+def read_shard(file: Path, n_examples: int) -> list[LogProbs]:
+    """A shard's answers. Raises DataError for one that is damaged, short or empty, with the way out."""
+    try:
+        found = [LogProbs(tuple(record["verdicts"]), tuple(record["totals"])) for _, record in read_jsonl(file)]
+    except (DataError, KeyError, TypeError) as error:
+        raise DataError(f"{file}: is damaged ({error}); delete it, and the same command asks the base again") from None
+    if len(found) != n_examples:
+        raise DataError(
+            f"{file}: holds {len(found)} of {n_examples} examples; delete it, and the same command asks the base again"
+        )
+    return found
 
 
 def shard_file(folder: Path, number: int) -> Path:
@@ -81,8 +91,15 @@ def shard_file(folder: Path, number: int) -> Path:
     return folder / f"{number:05d}.jsonl"
 
 
+def seconds_file(folder: Path, number: int) -> Path:
+    """Where it lies what a shard has taken."""
+    return folder / f"{number:05d}.seconds.json"
+
+
 def reference_digest(examples: Sequence[Example], config: TrainingConfig, base_facts: Mapping[str, Any]) -> str:
-    """The fingerprint of what the reference's numbers depend on: base, precision, and every token asked about."""
+    """The fingerprint of what the reference's numbers depend on: base, precision, and every token asked about. How many
+    are asked about at once is no part of it.
+    """
     asked = digest([[e.prompt_ids, e.choices, e.end] for e in examples], 16)
     quantisation = config.quantisation.model_dump(mode="json", exclude={"hold"})
     return digest(
@@ -100,38 +117,28 @@ def reference_digest(examples: Sequence[Example], config: TrainingConfig, base_f
 def ask(examples: Sequence[Example], config: TrainingConfig, model: Any, pad: int, bar: "tqdm[Any]") -> list[LogProbs]:
     """A model's log-probabilities of some examples' answers, in their order."""
     branches: Branches = "all" if examples[0].end else "none"
-    # A conversation can have a hundred prompts: its rows, and what is asked at once, are those of training.
-    of_narrator = config.narrator is not None
-    row_tokens = config.optimiser.row_tokens if of_narrator else 0
-    collator = Collator(pad=pad, branches=branches, row_tokens=row_tokens, whole_bundles=not of_narrator)
-    bundles = bundles_of(examples, config.optimiser.order if of_narrator else "whole_items")
+    collator = Collator(pad=pad, branches=branches, row_tokens=config.optimiser.row_tokens)
+    # Those of like length together: where each has a row of its own, that is what keeps padding short.
+    bundles = sorted(by_item(examples), key=lambda bundle: size([bundle]))
+    fitting = Fitting(AT_ONCE[model.device.type])
     was_training = model.training
     model.eval()
     found: dict[int, LogProbs] = {}
     numbers = {id(example): number for number, example in enumerate(examples)}
-    size = config.optimiser.per_device_batch_size
-    for some in by_length(bundles, size):
+
+    def one_pass(some: Sequence[Bundle]) -> None:
         batch = {name: tensor.to(model.device) for name, tensor in collator(some).items()}
         with autocast(model, config):
             answers = answers_of(model, batch)
         asked = [example for bundle in some for example in bundle]
         for example, log_probs in zip(asked, listed(answers, asked), strict=True):
             found[numbers[id(example)]] = log_probs
-        bar.update(len(asked))
+
+    for some in fitting.passes(bundles):
+        fitting.in_passes(some, one_pass, undo=lambda: None)
+        bar.update(sum(map(len, some)))
     model.train(was_training)
     return [found[number] for number in range(len(examples))]
-
-
-def by_length(bundles: Sequence[Bundle], size: int) -> Iterator[list[Bundle]]:
-    """Micro-batches of at least `size` examples, bundles of like length together."""
-    batch: list[Bundle] = []
-    for bundle in sorted(bundles, key=lambda bundle: sum(example.n_tokens for example in bundle)):
-        batch.append(bundle)
-        if sum(map(len, batch)) >= size:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
 
 
 def autocast(model: Any, config: TrainingConfig) -> torch.autocast:

@@ -10,20 +10,21 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
-import torch
 from accelerate import PartialState
 from accelerate.utils import broadcast_object_list
 from datasets import disable_progress_bars
 
 from benchmarks.checkpoints import fingerprint, load_tokenizer, resolve
+from benchmarks.device import on_gpu, torch_device_name
 from benchmarks.errors import ConfigError
 from benchmarks.jsonl import sync_folder, write_json, write_jsonl
+from benchmarks.lease import held
 from benchmarks.rundir import finish, is_done, open_run, run_path
 from benchmarks.sources import published_among
 from training.config import OwnC1Run, TrainingConfig
@@ -36,6 +37,7 @@ ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors")
 CHECKPOINTS_DIR = "checkpoints"
 BEST_DIR = "best"  # the best adapter of a run that was stopped
 SCORE_FILE = "score.json"  # in a best adapter's folder: the step it is of and its measures
+LEASE_FILE = "training.lease"
 COMPLETE_FILE = "COMPLETE"  # in a checkpoint whose every file is written
 FREE_OF_EFFECT = {"run", "guard"}  # sections that change no number of a run, only when it is stopped and where it lies
 # How long a process waits for the others: for the first to download a model, for the slowest to ask the base about its
@@ -62,8 +64,12 @@ class OpenRun:
         return is_done(self.path)
 
 
-def open_training(config: TrainingConfig) -> OpenRun:
-    """Create or find the run's directory, and make its examples. Raises DataError when data or model have changed."""
+@contextmanager
+def open_training(config: TrainingConfig) -> Iterator[OpenRun]:
+    """Context manager: the run's directory, made or found, with its examples; no other process trains it meanwhile.
+
+    Raises DataError when data or model have changed, or another process is training this run.
+    """
     disable_progress_bars()  # of small steps with data; training shows its own
     data = load_data(config)
     refuse_test_data(data, config)
@@ -78,31 +84,33 @@ def open_training(config: TrainingConfig) -> OpenRun:
     tokenizer = load_tokenizer(base)
     set_padding(tokenizer)
     base_facts = fingerprint(config.model, base)
-    kept, held = set_aside(data, config.dev)
+    kept, aside = set_aside(data, config.dev)
     examples, excluded = examples_of(kept, config, tokenizer)
-    dev, dev_excluded = examples_of(held, config, tokenizer)
+    dev, dev_excluded = examples_of(aside, config, tokenizer)
     if isinstance(config, OwnC1Run):  # what has lost its C1 prompt to its length has nothing to be drawn to
         examples, dev = anchored(examples), anchored(dev)
     left_out = [*excluded, *dev_excluded]
     path = folder_of(config)
     if not is_done(path):
         refuse_other_batch(config)
-    with main_process_first() as is_main:
-        if is_main:
-            drop_half_written(path)
-            open_run(path, config, data.set_hash, base_facts)
-            write_jsonl(path / EXCLUDED_FILE, map(asdict, left_out))
-    if processes().is_main_process:
-        print(f"{path}: {told_of_data(config, kept, held, len(examples), left_out)}")
-    return OpenRun(
-        path=path,
-        base=base,
-        tokenizer=tokenizer,
-        base_facts=base_facts,
-        examples=examples,
-        dev=dev,
-        n_excluded=len(left_out),
-    )
+    with ExitStack() as stack:
+        with main_process_first() as is_main:
+            if is_main:
+                stack.enter_context(held(path / LEASE_FILE, "trained"))
+                drop_half_written(path)
+                open_run(path, config, data.set_hash, base_facts, torch_device_name)
+                write_jsonl(path / EXCLUDED_FILE, map(asdict, left_out))
+        if processes().is_main_process:
+            print(f"{path}: {told_of_data(config, kept, aside, len(examples), left_out)}")
+        yield OpenRun(
+            path=path,
+            base=base,
+            tokenizer=tokenizer,
+            base_facts=base_facts,
+            examples=examples,
+            dev=dev,
+            n_excluded=len(left_out),
+        )
 
 
 def told_of_data(
@@ -137,14 +145,15 @@ def refuse_other_batch(config: TrainingConfig) -> None:
         raise ConfigError(
             f"optimiser.n_processes is {meant}, but {launched} were launched: the effective batch would be "
             f"{batch * launched} instead of {batch * meant}. Launch with `accelerate launch --num_processes {meant}`, "
-            f"or set optimiser.n_processes={launched} and lower gradient_accumulation_steps to keep the batch"
+            f"or set optimiser.n_processes={launched} and lower gradient_accumulation_steps, or where that is 1 "
+            "per_device_batch_size, to keep the batch"
         )
 
 
 def processes() -> PartialState:
     """Which of the processes of `accelerate launch` this one is."""
     # Without cpu, processes without GPUs do not see each other.
-    return PartialState(cpu=not torch.cuda.is_available(), timeout=PATIENCE)
+    return PartialState(cpu=not on_gpu(), timeout=PATIENCE)
 
 
 def agreed(value: Value) -> Value:

@@ -8,6 +8,7 @@ from pydantic import Field, field_validator
 from benchmarks.config import Closed
 from benchmarks.errors import ConfigError
 from benchmarks.records import Condition
+from benchmarks.render import SpeakerLabels
 from benchmarks.templates import template_for
 
 PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
@@ -26,7 +27,7 @@ class ExamplesConfig(Closed):
     template: str = "matched"  # with a one-token form; it, conditions and speakers only beside `benchmarks`
     conditions: Literal["c2_only", "c1_and_c2"] = "c2_only"  # c2_only is the paper's (K.2)
     format: Literal["chat", "raw"] = "chat"  # raw is the published way: bare text without a chat template
-    speakers: tuple[str, str] | None = None  # labels of speaker 1 and 2; null takes the dataset's own
+    speakers: SpeakerLabels | None = None  # labels of speaker 1 and 2; null takes the dataset's own
     loss_on_eos: bool = True  # K.2 puts SFT's loss on the verdict alone; then nothing teaches the model to stop
     max_prompt_length: int = Field(default=768, ge=1)  # tokens; longer prompts are left out and listed, never cut
 
@@ -120,7 +121,7 @@ class RunConfig(Closed):
     """Where results go and how often. Changes no number, so it is no part of a run's digest."""
 
     root: Path = Path("runs")  # folder of the run directories
-    save_steps: int = Field(default=200, ge=1)  # optimiser steps between two checkpoints to continue from
+    save_steps: int = Field(default=1000, ge=1)  # optimiser steps between two checkpoints to continue from
     keep_checkpoints: int = Field(default=2, ge=2)  # two, so that one is whole if the run is killed while it saves
     logging_steps: int = Field(default=10, ge=1)  # optimiser steps between two lines of metrics.jsonl
     report_to: tuple[str, ...] = ()  # trackers that transformers knows: wandb, tensorboard, mlflow, trackio, ...

@@ -1,6 +1,7 @@
 """A config → a trained adapter, by whichever method and trainer the config names."""
 
 import resource
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,11 @@ import torch
 from peft import get_peft_model
 from transformers import ProgressCallback, set_seed
 
+from benchmarks.device import on_gpu, torch_device, torch_device_name
 from benchmarks.errors import DataError
+from benchmarks.rundir import is_done
 from training.arguments import training_arguments
-from training.batches import Bundle, Collator, Schedule, bundles_of, schedule
+from training.batches import Bundle, Collator, Schedule, bundles_of, packing_of, schedule
 from training.callbacks import GradientCheck, MarkComplete, MetricsFile, ProgressBar
 from training.chance import luck_of, objective_for
 from training.config import AnyRun, DPORun, SFTRun
@@ -19,6 +22,7 @@ from training.disk import bytes_of_checkpoint, told_when_full, warn_of_little_ro
 from training.guard import DivergenceGuard, refuse_diverged
 from training.memory import told_when_out_of_memory
 from training.objectives import Branches, Objective, objective_of
+from training.packing import Packing
 from training.qlora import count_trainable, load_base, lora_config, set_adapter_dtype
 from training.reference import Reference, reference_of
 from training.run import (
@@ -44,17 +48,22 @@ def train(config: AnyRun) -> Path:
     """
     refuse_wrong_sharding(config)
     refuse_diverged(folder_of(config))
-    with told_when_full(config):
-        run = open_training(config)
-        with told_when_out_of_memory(config, run.examples):
-            if run.is_done:
+    if not is_done(folder_of(config)):
+        torch_device()  # raises before data and models are loaded
+    with told_when_full(config), open_training(config) as run, told_when_out_of_memory(config, run.examples):
+        if run.is_done:
+            if processes().is_main_process:
                 print(f"{run.path}: complete already")
-            elif config.trainer == "verdict":
-                train_verdicts(config, run)
-            elif isinstance(config, SFTRun):
-                train_sft(config, run)
-            elif isinstance(config, DPORun):
-                train_dpo(config, run)
+            return run.path
+        if processes().is_main_process:
+            where = torch_device_name()
+            print(f"loading {config.model.name} on {where}; that takes minutes for a large model", file=sys.stderr)
+        if config.trainer == "verdict":
+            train_verdicts(config, run)
+        elif isinstance(config, SFTRun):
+            train_sft(config, run)
+        elif isinstance(config, DPORun):
+            train_dpo(config, run)
     return run.path
 
 
@@ -68,6 +77,10 @@ def train_verdicts(config: AnyRun, run: OpenRun) -> None:
     objective = objective_for(config, run.examples, reference)
     bundles = bundles_of(run.examples, config.optimiser.order)
     plan = schedule(bundles, config)
+    collator = collator_for(config, objective.branches, reference, run.tokenizer.pad_token_id)
+    packing = packing_of(plan, bundles, collator)
+    if processes().is_main_process:
+        print(told_of_rows(packing))
     metrics = MetricsFile(run.path)
     selection = Selection(run.path, config.dev) if config.dev else None
     guard = guard_of(config, run, objective, items_of(plan, bundles, config))
@@ -80,7 +93,7 @@ def train_verdicts(config: AnyRun, run: OpenRun) -> None:
         dev=bundles_of(run.dev, config.optimiser.order),
         plan=plan,
         objective=objective,
-        collator=collator_for(config, objective.branches, reference, run.tokenizer.pad_token_id),
+        collator=collator,
         processing_class=run.tokenizer,
         callbacks=watching,
     )
@@ -96,21 +109,29 @@ def train_verdicts(config: AnyRun, run: OpenRun) -> None:
             "method": config.method,
             "n_trainable": count_trainable(trainer.model),
             "epochs": round(plan.epochs, 4),
+            "computed_per_needed_token": round(packing.padded, 4),
+            "saved_by_shared_beginnings": round(packing.saved, 4),
             **cost(plan, bundles, trainer.state.global_step, metrics.seconds, reference),
+            **trainer.skipped(),
             **chosen(config, selection, best),
         }
         close_training(run, trainer, facts, best=best.folder if best and facts["selected"] == "best" else None)
 
 
 def collator_for(config: AnyRun, branches: Branches, reference: Reference | None, pad: int) -> Collator:
-    """What lays a run's micro-batches out. A conversation's prompts are many, and long: they may fill several rows."""
+    """What lays a run's micro-batches out."""
     return Collator(
         pad=pad,
         branches=branches,
         reference=reference.answers if reference else None,
         row_tokens=config.optimiser.row_tokens,
-        whole_bundles=config.narrator is None,
     )
+
+
+def told_of_rows(packing: Packing) -> str:
+    """How well a run's micro-batches fill their rows."""
+    saved = f"shared beginnings save {packing.saved:.0%} of all"
+    return f"rows: {packing.padded:.2f} tokens computed for each needed one; {saved}"
 
 
 def model_with_adapter(config: AnyRun, run: OpenRun) -> Any:
@@ -157,14 +178,14 @@ def cost(
     """
     share = n_steps / plan.n_steps  # below 1 for a run stopped early
     n_tokens = sum(e.n_tokens for batch in plan.micro_batches for index in batch for e in bundles[index])
-    on_gpu = torch.cuda.is_available()
-    peak = torch.cuda.max_memory_allocated() if on_gpu else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    is_gpu = on_gpu()
+    peak = torch.cuda.max_memory_allocated() if is_gpu else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return {
         "seconds": round(seconds, 1),
         **({"reference_seconds": round(reference.seconds, 1)} if reference else {}),
         "n_tokens": round(n_tokens * share),
         "n_processes": processes().num_processes,
-        "device": torch.cuda.get_device_name() if on_gpu else "cpu",
+        "device": torch.cuda.get_device_name() if is_gpu else "cpu",
         "peak_memory_gib": round(peak / 2**30, 2),
     }
 

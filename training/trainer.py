@@ -1,10 +1,11 @@
 """transformers' Trainer for verdicts: our batches, our losses, one forward pass a micro-batch."""
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
+from accelerate import DistributedType
 from torch import Tensor
 from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
 from torch.utils.data import DataLoader
@@ -12,9 +13,11 @@ from transformers import Trainer, TrainerControl, TrainingArguments
 
 from training.batches import Bundle, Collator, Schedule
 from training.dev import dev_measures
-from training.dropout import quicken_dropout
+from training.dropout import leave_dtype, quicken_dropout
+from training.fitting import Fitting
 from training.forward import answers_of
 from training.objectives import Answers, Objective, picked
+from training.prefetch import made_ahead
 from training.run import agreed
 
 
@@ -37,6 +40,8 @@ class VerdictTrainer(Trainer):
         **rest: Any,
     ) -> None:
         quicken_dropout(model)
+        if args.bf16 or args.fp16:
+            leave_dtype(model)
         super().__init__(
             model=model, args=args, train_dataset=bundles, eval_dataset=dev or None, data_collator=collator, **rest
         )
@@ -44,6 +49,10 @@ class VerdictTrainer(Trainer):
         self.objective = objective
         self.loss_is_scaled_for_ga = True  # compute_loss divides by the whole step's examples
         self.sums: dict[str, list[Tensor]] = defaultdict(list)  # of what is logged beside the loss
+        self.source: Iterator[dict[str, Tensor]] | None = None  # of micro-batches, and what comes of it
+        self.coming: Iterator[dict[str, Tensor]] = iter(())
+        self.to_come: deque[list[int]] = deque()  # the step's micro-batches, as indices of bundles
+        self.fitting = Fitting()
         self.learns_rests = any(example.rest for bundle in bundles for example in bundle)
 
     def get_train_dataloader(self) -> DataLoader[Bundle]:
@@ -60,9 +69,43 @@ class VerdictTrainer(Trainer):
         self, epoch_iterator: Iterator[dict[str, Tensor]], num_batches: int, device: torch.device
     ) -> tuple[list[dict[str, Tensor]], Tensor]:
         """The micro-batches of one optimiser step, and how many examples they hold over all processes."""
-        batches = [batch for _, batch in zip(range(num_batches), epoch_iterator, strict=False)]
+        if epoch_iterator is not self.source:
+            n_ahead = self.args.gradient_accumulation_steps  # those of the next step
+            self.source, self.coming = epoch_iterator, made_ahead(epoch_iterator, n_ahead)
+        batches = [batch for _, batch in zip(range(num_batches), self.coming, strict=False)]
+        first = self.state.global_step * self.args.gradient_accumulation_steps
+        self.to_come = deque(self.plan.micro_batches[first : first + len(batches)])
         n_examples = torch.tensor(sum(len(batch["right"]) for batch in batches), device=device)
         return batches, self.accelerator.gather(n_examples).sum()
+
+    def training_step(
+        self, model: Any, inputs: dict[str, Tensor], num_items_in_batch: Tensor | int | None = None
+    ) -> Tensor:
+        """Forward and backward pass of a micro-batch; of one that memory does not hold, bundle by bundle if need be.
+
+        Only where one process trains: several count the gathers and sums of each other's passes, some of which a failed
+        pass has begun.
+        """
+        compute: Callable[..., Tensor] = super().training_step
+        if self.accelerator.distributed_type != DistributedType.NO:
+            return compute(model, inputs, num_items_in_batch)
+        bundles = [self.train_dataset[index] for index in self.to_come.popleft()]
+        assert sum(map(len, bundles)) == len(inputs["right"]), "not the micro-batch that the plan has here"
+        n_noted = len(self.sums.get("accuracy", ()))
+        # Of a step's first micro-batch there is nothing yet to keep.
+        before = [(w, None if w.grad is None else w.grad.clone()) for w in model.parameters() if w.requires_grad]
+
+        def one_pass(some: Sequence[Bundle]) -> Tensor:
+            batch = inputs if len(some) == len(bundles) else self.data_collator(some)
+            return compute(model, batch, num_items_in_batch)
+
+        def undo() -> None:
+            for weight, gradient in before:
+                weight.grad = None if gradient is None else gradient.clone()
+            for values in self.sums.values():
+                del values[n_noted:]
+
+        return torch.stack(self.fitting.in_passes(bundles, one_pass, undo)).sum()
 
     def compute_loss(
         self,
@@ -72,7 +115,7 @@ class VerdictTrainer(Trainer):
         num_items_in_batch: Tensor | int | None = None,
     ) -> Any:
         """The micro-batch's share of the step's mean loss, times the processes that gradients are averaged over."""
-        answers = answers_of(model, self.with_reference(model, inputs), self.unwrapped(model))
+        answers = self.answers(model, self.with_reference(model, inputs))
         losses = self.objective.total(answers)
         n_examples = len(losses) if num_items_in_batch is None else num_items_in_batch
         self.note(answers)
@@ -85,9 +128,14 @@ class VerdictTrainer(Trainer):
         inner = self.unwrapped(model)
         inner.eval()
         with torch.no_grad(), inner.disable_adapter():
-            base = answers_of(model, batch, inner)
+            base = self.answers(model, batch)
         inner.train()
         return {**batch, "reference": base.totals, "reference_verdicts": base.verdicts}
+
+    def answers(self, model: Any, batch: dict[str, Tensor]) -> Answers:
+        """What the model says of a micro-batch, its masks in the dtype that it computes in."""
+        with self.accelerator.autocast():
+            return answers_of(model, batch, self.unwrapped(model))
 
     def unwrapped(self, model: Any) -> Any:
         """The PEFT model inside what accelerate made of it."""
@@ -106,7 +154,9 @@ class VerdictTrainer(Trainer):
                 self.sums["rest_loss"].append(torch.zeros_like(right) if answers.rest is None else -answers.rest)
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
-        """Adds accuracy, mean margin (nats) and what else was noted since the last log, over all processes."""
+        """Adds accuracy, mean margin (nats) and what else was noted since the last log, over all processes; in fp16 the
+        steps left out so far.
+        """
         if "loss" in logs and self.sums:
             for name, values in self.sums.items():
                 noted = torch.cat(values)
@@ -114,7 +164,15 @@ class VerdictTrainer(Trainer):
                 total, n = self.accelerator.reduce(both, reduction="sum").tolist()
                 logs[name] = round(total / n, 6)
             self.sums.clear()
+            logs.update(self.skipped())
         super().log(logs, start_time)
+
+    def skipped(self) -> dict[str, int]:
+        """In fp16, how many of the run's steps the gradient scaler has left out, whenever it was continued."""
+        if not self.args.fp16:
+            return {}
+        applied = max((int(kept["step"]) for kept in self.optimizer.state.values()), default=0)
+        return {"n_skipped_steps": self.state.global_step - applied}
 
     def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
         """Save the adapter. Of a model that FSDP shards, transformers would gather the base for that too."""
@@ -130,7 +188,7 @@ class VerdictTrainer(Trainer):
         """Measure the dev items, the same in every process, and tell the callbacks."""
         assert self.eval_dataset is not None
         # The first process's, in all: of floats that differ by a bit each would decide for itself to save or to stop.
-        measures = agreed(dev_measures(self.model_wrapped, self.unwrapped(self.model_wrapped), self.eval_dataset, self))
+        measures = agreed(dev_measures(self.model_wrapped, self.eval_dataset, self))
         self.log(measures)
         self.control: TrainerControl = self.callback_handler.on_evaluate(self.args, self.state, self.control, measures)
         return measures

@@ -10,6 +10,8 @@ from benchmarks.errors import DataError
 from benchmarks.narrator.corpora import CORPORA, CorpusSpec, load_conversations
 from benchmarks.narrator.prompts import narrator_prompts
 from benchmarks.narrator.records import OPTION_ORDERS, TASKS, VISIBILITIES, Conversation, NarratorFactors
+from benchmarks.special_tokens import text_note
+from benchmarks.terminal import say
 
 NOBODY, ATTACKER = "nobody", "attacker"
 OPTIONS = ("--conversation", "--task", "--narrator", "--visibility", "--option-order", "--seed")  # no dataset's
@@ -59,12 +61,12 @@ def main(argv: Sequence[str]) -> None:
             continue
         text = render_chat(tokenizer, prompt.messages, words.format)
         count = len(encode(tokenizer, text, words.format))
-        print(
+        say(
             f"=== {prompt.item_id} · {factors.task} · {factors.visibility} · {prompt.condition} · {count} tokens · "
-            f"prompt {prompt.prompt_hash} ===\n{text}\n"
+            f"prompt {prompt.prompt_hash}{text_note(text)} ===\n{text}\n"
         )
         listed = " | ".join(f"{name} (the target)" if name == factors.target else name for name in prompt.answer_space)
-        print(f"--- options: {listed}\n")
+        say(f"--- options: {listed}\n")
 
 
 def find(conversations: Sequence[Conversation], conversation_id: str | None) -> Conversation:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.jsonl import write_json
+from benchmarks.terminal import say
 from eval.narrator.definitions import DEFAULT, Definitions
 from eval.narrator.judged import load_narrator_runs
 from eval.narrator.printed import WIDTH, study_text
@@ -30,12 +31,12 @@ def main(argv: Sequence[str]) -> None:
     found = study(load_narrator_runs(options.runs), definitions)
     out = options.out or options.runs[-1] / "narrator"
     files = write_study(found, out)
-    print(study_text(found))
+    say(study_text(found))
     for sentence in headline(found):
-        print(textwrap.fill(sentence, WIDTH))
+        say(textwrap.fill(sentence, WIDTH))
     stems = sorted({file.stem for file in files} - {"narrator"})
-    print(f"\nwritten to {out}: narrator.json, and tables (.md, .csv, .tex) and figures (.png, .svg):")
-    print(textwrap.fill(", ".join(stems), WIDTH, initial_indent="  ", subsequent_indent="  "))
+    say(f"\nwritten to {out}: narrator.json, and tables (.md, .csv, .tex) and figures (.png, .svg):")
+    say(textwrap.fill(", ".join(stems), WIDTH, initial_indent="  ", subsequent_indent="  "))
 
 
 def write_study(found: StudyResults, out: Path) -> list[Path]:

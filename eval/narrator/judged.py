@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from benchmarks.answer_doubts import answer_doubts
 from benchmarks.checkpoints import ModelConfig
 from benchmarks.config import parse_config, read_yaml
 from benchmarks.errors import DataError
@@ -14,7 +15,8 @@ from benchmarks.excluded import read_excluded
 from benchmarks.narrator.prompts import ME
 from benchmarks.narrator.records import BENCHMARK, NarratorFactors
 from benchmarks.records import Completion, digest
-from benchmarks.rundir import CONFIG_FILE, PLAN_FILE, PROVENANCE_FILE, read_completions, read_json, read_plan_lines
+from benchmarks.rundir import CONFIG_FILE, PLAN_FILE, PROVENANCE_FILE, read_json, read_plan_lines, refuse_changed
+from benchmarks.shards import read_completions
 from eval.narrator.answers import STATES, State, read_answer
 from eval.narrator.beginnings import begun_shares
 from eval.runs import refuse_unfinished
@@ -91,6 +93,7 @@ class NarratorRun:
     rendered: Mapping[str, str]  # prompt hash → digest of what the model read; lacks what a server rendered unseen
     judgments: tuple[Judgment, ...]  # one for each planned line, in the plan's order
     excluded: Mapping[str, str]  # conversation id → why the run left it out
+    doubts: Sequence[str]  # what to know of its answers before believing a measure
 
     @property
     def conversations(self) -> frozenset[str]:
@@ -119,6 +122,7 @@ def read_config(path: Path) -> dict[str, Any]:
     lines = read_plan_lines(path)  # says what to do where there is no run at all
     if not lines or lines[0].get("benchmark") != BENCHMARK:
         raise DataError(f"{path}: is no run of the narrator study; see `evenhand score` for the others")
+    refuse_changed(path)
     config = read_yaml(path / CONFIG_FILE)
     lacking = [key for key in ("name", "model", "verdict", "sampling") if key not in config]
     if lacking:
@@ -188,6 +192,7 @@ def load_narrator_run(path: Path, config: Mapping[str, Any], judge: str) -> Narr
         rendered={key[0]: digest(c.rendered, 16) for key, c in completions.items() if key[1] == 0 and c.rendered},
         judgments=tuple(judgments),
         excluded=excluded,
+        doubts=answer_doubts(completions.values(), config["verdict"]),
     )
 
 

@@ -105,7 +105,7 @@ def judge_sentence(main: Effect, control: Effect | None) -> str:
 def doubts(found: StudyResults, judge: str) -> list[str]:
     """What to be careful about with one judge."""
     main = main_effect(found, judge)
-    sentences = []
+    sentences = [f"{judge}: {doubt}" for run in found.runs if run.judge == judge for doubt in run.doubts]
     if main.task != DETECTION and main.neutral.low is not None and not main.neutral.excludes(main.chance):
         sentences.append(
             f"{judge}: its neutral {TASK_WORDS[main.task].lower()} is no better than chance ({main.chance:.1f} %), so "

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.jsonl import write_json
+from benchmarks.terminal import say
 from eval.difference_rows import Drawing
 from eval.files import write_rows
 from eval.findings import refuse_several_readings
 from eval.options import add_reading_options, add_report_options
-from eval.runs import JudgedRun, load_run
+from eval.runs import JudgedRun, load_run, say_warnings
 from eval.sameness import Difference, differences
 from eval.scorecard.arms import (
     Arm,
@@ -45,15 +46,16 @@ def main(argv: Sequence[str]) -> None:
     out = options.out or options.base / "scorecard"
     write_json(out / "scorecard_changes.json", [change.as_dict() for change in card.every_change()])
     files = [*write_rows(out, "scorecard", rows), *write_tables(out, tables)]
-    print(scorecard_text(card))
+    say(scorecard_text(card))
     if study:
-        print(f"\n{narrator_text(study)}")
+        say(f"\n{narrator_text(study)}")
         found = {**found, **{f"the narrator run of {name}": of for name, of in study.differences.items() if of}}
     for sentence in difference_sentences(found):
-        print(wrapped([sentence]))
+        say(wrapped([sentence]))
+    say_warnings({arm.name: arm.run for arm in arms if arm.kind != "calibrated"})  # thresholds are on the base's run
     names = ", ".join(sorted({file.stem for file in files} - {"scorecard"}))
-    print(f"\nwritten to {out}: scorecard.json and .csv, scorecard_changes.json, and as .md, .csv and .tex")
-    print(textwrap.fill(names, WIDTH, initial_indent="  ", subsequent_indent="  "))
+    say(f"\nwritten to {out}: scorecard.json and .csv, scorecard_changes.json, and as .md, .csv and .tex")
+    say(textwrap.fill(names, WIDTH, initial_indent="  ", subsequent_indent="  "))
 
 
 def narrator_card_of(arms: Sequence[Arm], options: argparse.Namespace) -> NarratorCard | None:

@@ -2,7 +2,8 @@
 
 build and scoring: data and verdicts at three sizes; planning: prompt tokens saved by planning together; sampling:
 against bare vLLM and transformers, margins against reasoning; narrator: that study's prefixes and conversations a
-second; training: against TRL.
+second; training: against TRL. sampling and training also tell the share of this machine's own speed in matrix products
+that is reached, and doctor's estimate.
 
 Each comparison runs in a process of its own, one after the other, so that none shares memory or threads with another.
 """

@@ -56,67 +56,90 @@ def config(method: str, trainer: str, **changes: Any) -> Tree:
     return tree
 
 
-class Contender:
-    """A training run in a process of its own, which takes a micro-batch when told to."""
+class Worker:
+    """A process of its own, which does its work once when told to and says how long that took."""
 
-    def __init__(self, tree: Tree, root: str, without: Sequence[str] = ()) -> None:
-        folder = Path(tempfile.mkdtemp(dir=root))
-        self.errors = folder / "stderr"
-        tree = {**tree, "run": {"root": str(folder)}}
-        words = [sys.executable, "-m", "tests.bench.training_worker", json.dumps(tree), *without]
+    def __init__(self, words: Sequence[str], root: str) -> None:
+        self.errors = Path(tempfile.mkdtemp(dir=root)) / "stderr"
         pipe = subprocess.PIPE
         with self.errors.open("w") as errors:
-            self.process = subprocess.Popen(words, cwd=CHECKOUT, stdin=pipe, stdout=pipe, stderr=errors, text=True)
-        self.reference = 0.0  # seconds that the reference took before training
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", *words], cwd=CHECKOUT, stdin=pipe, stdout=pipe, stderr=errors, text=True
+            )
+        self.reference = 0.0  # seconds that DPO's reference took before training
         self.micro: list[float] = []
         self.optimiser: list[float] = []
         self.peak = 0.0
 
-    def heard(self, wanted: str) -> list[float]:
-        """The numbers of the next line that begins with a word."""
+    def heard(self, wanted: str) -> list[str]:
+        """The words behind the one that the next line begins with, once that is the wanted one."""
         assert self.process.stdout is not None
         for line in self.process.stdout:
-            word, *numbers = line.split() or [""]
+            word, *others = line.split() or [""]
             if word == "REFERENCE":
-                self.reference = float(numbers[0])
+                self.reference = float(others[0])
             if word == wanted:
-                return list(map(float, numbers))
+                return others
         said = self.errors.read_text()[-2000:]
         raise RuntimeError(f"a contender ended before it said {wanted}: {self.process.args!r}\n{said}")
 
-    def take(self) -> None:
-        """One micro-batch."""
+    def tell(self, order: str) -> None:
+        """A line to the process."""
         assert self.process.stdin is not None
-        self.process.stdin.write("go\n")
+        self.process.stdin.write(f"{order}\n")
         self.process.stdin.flush()
-        seconds, optimiser = self.heard("TOOK")
+
+    def take(self, order: str = "go") -> float:
+        """Do the work once; its seconds."""
+        self.tell(order)
+        seconds, *optimiser = map(float, self.heard("TOOK"))
         self.micro.append(seconds)
-        if optimiser:
-            self.optimiser.append(optimiser)
+        self.optimiser += [part for part in optimiser if part]
+        return seconds
 
     def end(self) -> None:
         """Hear of the most memory that it took, and stop it."""
         assert self.process.stdin is not None
         self.process.stdin.close()
-        (self.peak,) = self.heard("PEAK")
+        self.peak = float(self.heard("PEAK")[0])
         self.process.wait()
+
+
+class Contender(Worker):
+    """A training run, which takes a micro-batch at a time."""
+
+    def __init__(self, tree: Tree, root: str, without: Sequence[str] = ()) -> None:
+        tree = {**tree, "run": {"root": tempfile.mkdtemp(dir=root)}}
+        super().__init__(["tests.bench.training_worker", json.dumps(tree), *without], root)
 
     def step(self, optimiser: float) -> float:
         """Seconds of a step of 16; optimiser: those of its last part."""
         return PARTS * median(self.micro[1:]) + optimiser
 
+    def profiled(self) -> dict[str, float]:
+        """Share of the time of a whole step, group of operations by group (tests.bench.operations)."""
+        for part in range(PARTS):
+            self.tell("profile" if part == 0 else "go")
+            self.heard("TOOK")
+        found: dict[str, float] = json.loads(" ".join(self.heard("SPENT")))
+        return found
 
-def race(contenders: Sequence[Contender], rounds: int) -> float:
-    """Let all take their micro-batches in turn; seconds of an optimiser's part, or 0 where none came."""
+
+def race(contenders: Sequence[Worker], rounds: int) -> float:
+    """Let all do their work in turn, once more than `rounds`; seconds of an optimiser's part, or 0 where none came."""
     for contender in contenders:
         contender.heard("READY")
     for _ in range(1 + rounds):
         for contender in contenders:
             contender.take()
-    for contender in contenders:
-        contender.end()
     parts = [seconds for contender in contenders for seconds in contender.optimiser]
     return median(parts) if parts else 0.0
+
+
+def end(contenders: Sequence[Worker]) -> None:
+    """Stop them all."""
+    for contender in contenders:
+        contender.end()
 
 
 def ratio(slow: Contender, fast: Contender, optimiser: float) -> str:

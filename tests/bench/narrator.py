@@ -17,7 +17,7 @@ from benchmarks.checkpoints import load_tokenizer, resolve
 from benchmarks.config import load_config
 from benchmarks.records import Prompt
 from inference.config import InferenceConfig
-from inference.encoding import encode_prompts
+from inference.encoding import Encoder
 from inference.engine import open_engine
 from inference.plan import in_prefix_order, plan
 from inference.readings import nodes
@@ -61,7 +61,7 @@ def shuffled(prompts: Sequence[Prompt]) -> list[Prompt]:
 def requests(prompts: Sequence[Prompt], config: InferenceConfig) -> Requests:
     """The token ids of every request that the vLLM engine makes of these prompts."""
     tokenizer = load_tokenizer(resolve(config.model, weights=False))
-    encoded = encode_prompts(tokenizer, prompts, config, window=8192)
+    encoded = Encoder(tokenizer, config).encode(prompts)
     if config.verdict == "options":
         return [node.token_ids for node in nodes(encoded)]
     return [one.token_ids for one in encoded]

@@ -13,7 +13,7 @@ from benchmarks.checkpoints import load_tokenizer, resolve
 from benchmarks.config import parse_config, read_yaml
 from benchmarks.records import Prompt
 from inference.config import InferenceConfig
-from inference.encoding import encode_prompts
+from inference.encoding import Encoder
 from inference.plan import in_prefix_order, plan
 
 ALL = Path(__file__).parents[2] / "configs" / "experiments" / "all.yaml"
@@ -60,7 +60,7 @@ def encoded(prompts: Sequence[Prompt], config: InferenceConfig) -> Tokens:
     """The token ids of every distinct prompt, chat template applied."""
     tokenizer = load_tokenizer(resolve(config.model, weights=False))
     distinct = list({prompt.prompt_hash: prompt for prompt in prompts}.values())
-    return {e.prompt.prompt_hash: e.token_ids for e in encode_prompts(tokenizer, distinct, config, window=8192)}
+    return {e.prompt.prompt_hash: e.token_ids for e in Encoder(tokenizer, config).encode(distinct)}
 
 
 def alone(prompts: Sequence[Prompt], config: InferenceConfig) -> list[list[Prompt]]:

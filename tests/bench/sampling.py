@@ -1,4 +1,7 @@
-"""Our sampling against a bare LLM.chat over the same prompts, vLLM against generate, margins against reasoning."""
+"""Our sampling against a bare LLM.chat over the same prompts, vLLM against generate, margins against reasoning.
+
+Margins are measured by this machine's speed in multiplying matrices, see tests.bench.prefill.
+"""
 
 import tempfile
 import time
@@ -7,11 +10,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.rundir import read_completions
+from benchmarks.shards import read_completions
 from inference.config import InferenceConfig
 from inference.engine import open_engine
 from inference.plan import plan
 from inference.sampling import collect
+from tests.bench import prefill
+from tests.bench.contenders import has_bf16
 
 N_ITEMS = 24  # × 4 conditions
 N_GENERATE = 4  # items for transformers' generate, which is slow
@@ -20,9 +25,10 @@ ROUNDS = 3
 
 
 def config(kind: str, verdict: str, n_items: int) -> InferenceConfig:
+    dtype = "bfloat16" if has_bf16() else "float32"
     engines: dict[str, dict[str, Any]] = {
         "vllm": {"enforce_eager": True, "max_model_len": 2048, "block_size": 32, "max_num_seqs": 64},
-        "transformers": {"dtype": "bfloat16", "batch_size": 16},
+        "transformers": {"batch_size": 16},
     }
     return InferenceConfig.model_validate(
         {
@@ -32,7 +38,7 @@ def config(kind: str, verdict: str, n_items: int) -> InferenceConfig:
             "prompts": {"template": "published"},
             "verdict": verdict,
             "sampling": {"max_tokens": MAX_TOKENS},
-            "engine": {"kind": kind, **engines[kind]},
+            "engine": {"kind": kind, "dtype": dtype, **engines[kind]},
         }
     )
 
@@ -90,9 +96,7 @@ def main() -> None:
         ours_against_bare(engine, reason)
         by_reason = verdicts_per_second(engine, reason)
         few = verdicts_per_second(engine, config("vllm", "reason", N_GENERATE))
-    with open_engine(margin) as engine:
-        list(engine.generate(plan(margin)[0][:8]))  # warm-up
-        by_margin = verdicts_per_second(engine, margin)
+    by_margin = len(plan(margin)[0]) / prefill.race(margin, config("transformers", "margin", N_ITEMS))
     print(
         f"verdicts/s: margin {by_margin:.1f}, reasoning {by_reason:.2f}, ratio {by_margin / by_reason:.1f}", flush=True
     )

@@ -3,26 +3,103 @@
 The embedded model, steps of 16 prompts in 4 x 4 (DialDefer, Tables 35 and 37), dialogues of about 200 tokens. All train
 on the same 16 examples, a micro-batch at a time, in turn with each other. Each is a process of its own, which keeps its
 memory: four of them take 16 GiB. A step is four times the median micro-batch and the optimiser's part.
+
+Each is also measured by this machine's speed in multiplying matrices (tests.bench.matmul), which takes turns with them:
+the share of it that is reached, counting only operations that a step needs (tests.bench.necessary), TRL's the same as
+ours.
 """
 
 import os
 import tempfile
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from statistics import mean
 
 from benchmarks.checkpoints import load_tokenizer, resolve
+from benchmarks.model_size import ModelSize, model_size
+from benchmarks.rundir import read_json
 from benchmarks.sources import load_items
-from tests.bench.contenders import PARTS, SIZE, Contender, Tree, config, has_bf16, race, ratio
+from benchmarks.speeds import speeds_for
+from tests.bench.contenders import PARTS, SIZE, Contender, Tree, config, end, has_bf16, race, ratio
+from tests.bench.matmul import Matmul
+from tests.bench.necessary import Tokens, training_flops, training_tokens
 from training.config import METHODS, AnyRun
+from training.data import load_data
+from training.estimate import step_seconds
 from training.examples import make_examples
+from training.step_size import step_size
 
 AGAINST_TRL, OF_TRICKS = 3, 2  # rounds that count; one before them warms up
+GOAL = 0.6  # of the machine's speed
+LEAST_SHOWN = 0.02  # of a step's time
+IN_FLOAT32: Tree = {"quantisation": {"compute_dtype": "float32"}, "optimiser": {"mixed_precision": "no"}}
 
 Other = tuple[Tree, tuple[str, ...]]  # a run's config, and tricks to do without that have no key in it
 
 
-def against_trl(root: str, n_tokens: float) -> float:
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """What a micro-batch of each method needs."""
+
+    size: ModelSize
+    tokens: Mapping[str, Tokens]  # of a method
+    n_lora: int
+
+    def estimate(self, method: str, dtype: str) -> float:
+        """Seconds of a step, as `evenhand doctor` would say."""
+        precision = IN_FLOAT32 if dtype == "float32" else {}
+        run = METHODS[method].model_validate(config(method, "verdict", **precision))
+        step = step_size(load_data(run), run, load_tokenizer(resolve(run.model, weights=False)))
+        here = next(speed for speed in speeds_for(dtype, None) if speed.is_here)
+        return step_seconds(run, self.size, step, here)
+
+    def flops(self, method: str) -> float:
+        return training_flops(self.size, self.tokens[method], self.n_lora)
+
+    def matmul(self, dtype: str, root: str) -> Matmul:
+        """What the contenders are measured by."""
+        return Matmul(self.size, round(self.tokens["sft"].n), dtype, root, backward=True)
+
+
+def needed_by_ours() -> Needed:
+    """By the runs of tests.bench.contenders."""
+    runs: dict[str, AnyRun] = {m: METHODS[m].model_validate(config(m, "verdict")) for m in ("sft", "dpo")}
+    run = runs["sft"]
+    size = model_size(read_json(resolve(run.model, weights=False) / "config.json"))
+    tokens = {method: training_tokens(run) for method, run in runs.items()}
+    return Needed(size, tokens, size.n_lora(run.lora.r, run.lora.target_modules))
+
+
+def report_shares(found: Mapping[str, Contender], matmul: Matmul, needed: Needed, optimiser: float) -> None:
+    """The share of the machine's speed that each reaches, and where the time of ours goes."""
+    print(f"share of {matmul}, counting tokens that must be computed; goal {GOAL}:")
+    for name, contender in found.items():
+        method = name.split()[1].lower()
+        flops = needed.flops(method)
+        estimate = f", doctor says {needed.estimate(method, matmul.dtype):.2f} s" if name.startswith("ours") else ""
+        print(
+            f"  {name}: {matmul.share(flops, contender.micro, optimiser / PARTS)}; a step of "
+            f"{PARTS * needed.tokens[method].n:.0f} tokens needs {PARTS * flops / 1e9:.0f} GFLOP, "
+            f"{PARTS * flops / matmul.speed:.2f} s at that speed, takes {contender.step(optimiser):.2f} s{estimate}"
+        )
+    for name in (name for name in found if name.startswith("ours")):
+        shares = found[name].profiled()
+        small = sum(share for share in shares.values() if share < LEAST_SHOWN)
+        shown = [f"{group} {share:.0%}" for group, share in shares.items() if share >= LEAST_SHOWN]
+        print(f"  time of {name}: {', '.join(shown)}, the rest {small:.0%}", flush=True)
+
+
+def in_float32(root: str, needed: Needed) -> None:
+    """Shares of ours in float32, which the pocket configs compute in."""
+    found = {f"ours {m.upper()}": Contender(config(m, "verdict", **IN_FLOAT32), root) for m in ("sft", "dpo")}
+    matmul = needed.matmul("float32", root)
+    optimiser = race([*found.values(), matmul], AGAINST_TRL)
+    report_shares(found, matmul, needed, optimiser)
+    end([*found.values(), matmul])
+
+
+def against_trl(root: str, n_tokens: float, needed: Needed) -> float:
     """Ours and TRL's, SFT and DPO; seconds of an optimiser's part."""
     found = {
         "TRL SFT": Contender(config("sft", "trl"), root),
@@ -30,7 +107,10 @@ def against_trl(root: str, n_tokens: float) -> float:
         "TRL DPO": Contender(config("dpo", "trl"), root),
         "ours DPO": Contender(config("dpo", "verdict"), root),
     }
-    optimiser = race([*found.values()], AGAINST_TRL)
+    matmul = needed.matmul("bfloat16" if has_bf16() else "float32", root)
+    optimiser = race([*found.values(), matmul], AGAINST_TRL)
+    report_shares(found, matmul, needed, optimiser)
+    end([*found.values(), matmul])
     for name, contender in found.items():
         step = contender.step(optimiser)
         tokens = f", {SIZE * PARTS * n_tokens / step:.0f} tokens/s" if "SFT" in name else ""
@@ -54,6 +134,7 @@ def over_ours(method: str, others: Mapping[str, Other], root: str, optimiser: fl
     ours = Contender(config(method, "verdict"), root)
     found = {name: Contender(tree, root, without) for name, (tree, without) in others.items()}
     race([ours, *found.values()], OF_TRICKS)
+    end([ours, *found.values()])
     print(f"against ours {method.upper()}, {ours.step(optimiser):.1f} s a step, peak {ours.peak:.2f} GiB:")
     for name, contender in found.items():
         before = f", reference asked before in {contender.reference:.1f} s" if contender.reference else ""
@@ -77,7 +158,10 @@ def main() -> None:
     checkpointing = config("sft", "verdict", optimiser={"gradient_checkpointing": True})
     together = config("sft", "verdict", optimiser={"order": "whole_items"})
     with tempfile.TemporaryDirectory() as root:
-        optimiser = against_trl(root, mean(lengths))
+        needed = needed_by_ours()
+        optimiser = against_trl(root, mean(lengths), needed)
+        if has_bf16():
+            in_float32(root, needed)
         others: dict[str, Other] = {
             "weights dequantised in every pass": (nf4, ()),
             "with gradient checkpointing": (checkpointing, ()),

@@ -1,14 +1,14 @@
 """A training run that takes its next micro-batch when it is told to: the contenders of tests.bench.training.
 
 Each is a process of its own, so that its peak memory is its own. It reads a line for each micro-batch and answers with
-the seconds that it took; where the optimiser's step came behind it, with the seconds of that as well.
+the seconds that it took; where the optimiser's step came behind it, with the seconds of that as well. Behind the line
+"profile" and a whole step it says where the step's time went.
 """
 
 import json
 import os
 import resource
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -17,8 +17,12 @@ from unittest.mock import patch
 import torch
 import transformers.trainer
 from torch import Tensor
+from torch.profiler import record_function
 from transformers import TrainerCallback
 
+from tests.bench.contenders import PARTS
+from tests.bench.matmul import now
+from tests.bench.operations import COLLATION, StepProfile
 from training import batches, forward, train, trainer
 from training.batches import Bundle, Collator
 from training.config import METHODS
@@ -31,8 +35,11 @@ class Gate(TrainerCallback):
 
     def __init__(self) -> None:
         self.began = self.stepped = 0.0
+        self.profile: StepProfile | None = None
+        self.profiled: list[float] = []  # seconds of the micro-batches since it began
 
-    def on_train_begin(self, *_: Any, **__: Any) -> None:
+    def on_train_begin(self, *_: Any, model: Any, **__: Any) -> None:
+        self.model = model
         print("READY", flush=True)
         self.wait()
 
@@ -47,20 +54,33 @@ class Gate(TrainerCallback):
 
     def tell(self, micro_batch: float, optimiser: float) -> None:
         print("TOOK", micro_batch, optimiser, flush=True)
+        if self.profile:
+            self.profiled.append(micro_batch + optimiser)
+            if len(self.profiled) == PARTS:
+                print("SPENT", json.dumps(self.profile.shares(sum(self.profiled))), flush=True)
+                self.profile = None
         self.wait()
 
     def wait(self) -> None:
-        if not sys.stdin.readline():
+        order = sys.stdin.readline().strip()
+        if not order:
             print("PEAK", peak_gib(), flush=True)
             os._exit(0)  # what is left of the run is not asked for
+        if order == "profile":
+            self.profile = StepProfile(self.model)
+            patch.object(batches.Collator, "__call__", marked(batches.Collator.__call__)).start()
+            self.profile.start()
         self.began = now()
 
 
-def now() -> float:
-    """Seconds, when all that was asked of the device is done."""
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
-    return time.perf_counter()
+def marked(collate: Callable[..., Any]) -> Callable[..., Any]:
+    """A collator whose time the profile tells apart."""
+
+    def collated(*arguments: Any) -> Any:
+        with record_function(COLLATION):
+            return collate(*arguments)
+
+    return collated
 
 
 def peak_gib() -> float:
@@ -84,7 +104,7 @@ def a_row_for_each_answer(self: Collator, bundles: Sequence[Bundle]) -> dict[str
     """Collator without its trick: a prompt is read once for each of its two answers."""
     examples = [example for bundle in bundles for example in bundle]
     batch = collate(self, [[example] for example in examples])
-    del batch["allowed"]
+    del batch["reach"]
     trees = [tree_of([(*example.prompt_ids, choice)]) for example in examples for choice in example.choices]
     batch["at"] = torch.tensor([(2 * n, len(e.prompt_ids) - 1) for n, e in enumerate(examples)])
     batch["ends_at"] = torch.tensor([[(2 * n + k, len(e.prompt_ids)) for k in (0, 1)] for n, e in enumerate(examples)])
