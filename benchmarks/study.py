@@ -4,7 +4,7 @@
 whose lines hold each prompt's factors and answer space, and completions; `eval` knows what they mean.
 """
 
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, Self
 
 from benchmarks.records import Prompt
 
@@ -21,4 +21,8 @@ class Study(Protocol):
         All prompts with one item_id are asked in one shard, and left out together when one of them does not fit the
         model's context window. Raises DataError when the data are absent or damaged.
         """
+        ...
+
+    def on_own_items(self) -> Self:
+        """The same section over one item of ours, which is always there: what doctor renders without data."""
         ...

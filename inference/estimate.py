@@ -9,8 +9,6 @@ from benchmarks.doctor.storage import room_check
 from benchmarks.doctor.words import shown_seconds
 from benchmarks.errors import EvenhandError, ModelError
 from benchmarks.model_size import ModelSize
-from benchmarks.narrator.corpora import CorpusSpec
-from benchmarks.narrator.pocket import DATASET as POCKET_CONFLICTS
 from benchmarks.records import Prompt
 from benchmarks.sources import DatasetSpec
 from benchmarks.speeds import Speed, speeds_for
@@ -66,8 +64,7 @@ def planned(config: InferenceConfig) -> tuple[list[Prompt], Check]:
 def on_pocket(config: InferenceConfig) -> InferenceConfig:
     """The same prompts of our own items, which are always there."""
     if config.narrator:
-        corpus = CorpusSpec(dataset=POCKET_CONFLICTS, n_conversations=1)
-        return config.model_copy(update={"narrator": config.narrator.model_copy(update={"corpus": corpus})})
+        return config.model_copy(update={"narrator": config.narrator.on_own_items()})
     prompts = config.prompts.model_copy(update={"variants": ()})
     specs = (DatasetSpec(dataset="pocket", n_items=1),)
     return config.model_copy(update={"benchmarks": specs, "prompts": prompts})

@@ -12,7 +12,7 @@ from benchmarks.narrator.prompts import ME, narrator_prompts
 from benchmarks.narrator.records import Conversation, NarratorFactors, Turn
 from benchmarks.records import Completion, Prompt
 from benchmarks.rundir import finish, planned_line, sha256_of, write_plan
-from benchmarks.shards import append_completions
+from benchmarks.shards import append_completions, every_completion
 
 Judge = Callable[[Prompt], Mapping[str, float]]  # prompt → probability of each reply; replies need not be options
 
@@ -68,6 +68,16 @@ def make_narrator_run(
     if not leave_out:
         finish(path, {"n_prompts": len(done)})
     return path
+
+
+def edit_config(path: Path, text: str) -> None:
+    """Give a run another config.yaml, as if it had been made with it."""
+    before = list(every_completion(path))
+    (path / "config.yaml").write_text(text, encoding="utf-8")
+    write_json(path / "provenance.json", {"config_sha256": sha256_of(path / "config.yaml")})
+    for shard in (path / "completions").iterdir():
+        shard.unlink()
+    append_completions(path, before)
 
 
 def replies(prompt: Prompt, odds: Mapping[str, float], n: int, is_exact: bool, rng: random.Random) -> list[Completion]:

@@ -14,7 +14,7 @@ from eval.narrator.judged import NarratorRun, load_narrator_runs
 from eval.narrator.study import POOLED, study
 from eval.narrator.tables import narrator_tables
 from eval.narrator.words import doubts, headline
-from tests.narrator_runs import factors_of, fair, made_conversations, make_narrator_run
+from tests.narrator_runs import edit_config, factors_of, fair, made_conversations, make_narrator_run
 
 CONVERSATIONS = made_conversations({3: 30})
 BLAME = {"tasks": ("blame",), "visibilities": ("visible",)}
@@ -26,7 +26,7 @@ def two_runs(folder, sampled=fair, exact=fair, *, n=10, asked=BLAME, config=None
     other = make_narrator_run(folder, exact, CONVERSATIONS, name="exact", is_exact=True, **BLAME)
     if config:
         tree = yaml.safe_load((other / "config.yaml").read_text()) | dict(config)
-        (other / "config.yaml").write_text(yaml.safe_dump(tree))
+        edit_config(other, yaml.safe_dump(tree))
     return load_narrator_runs([one, other])
 
 

@@ -14,6 +14,7 @@ from benchmarks.jsonl import read_jsonl, write_jsonl
 from benchmarks.narrator.prompts import narrator_prompts
 from benchmarks.narrator.records import OPTION_ORDERS, TASKS
 from benchmarks.records import Prompt
+from benchmarks.shards import every_completion
 from eval.narrator.answers import STATES
 from eval.narrator.command import main
 from eval.narrator.conditioned import Conditioned
@@ -25,7 +26,7 @@ from eval.narrator.study import POOLED, study
 from eval.narrator.tables import M_WORDS, TASK_WORDS, plus_minus, table_2, table_3, table_4
 from eval.narrator.words import headline
 from eval.runs import load_run
-from tests.made_runs import made_items, make_run, say
+from tests.made_runs import made_items, make_run, rewrite, say
 from tests.narrator_runs import fair, made_conversations, make_narrator_run, protector
 
 CONVERSATIONS = made_conversations({2: 12, 3: 11}, unseen=3)
@@ -165,13 +166,9 @@ def test_a_conversation_that_was_left_out_does_not_count_and_is_named(tmp_path):
 
 def test_failed_replies_leave_the_denominator(tmp_path):
     path = make_narrator_run(tmp_path, fair, CONVERSATIONS, n=2, tasks=("blame",), visibilities=("visible",))
-    shard = next((path / "completions").iterdir())
-    lines = [line for _, line in read_jsonl(shard)]
-    spoiled = lines[0]["prompt_hash"]
-    for line in lines:
-        if line["prompt_hash"] == spoiled:
-            line |= {"finish_reason": "error: 500", "text": ""}
-    write_jsonl(shard, lines)
+    spoiled = next(every_completion(path)).prompt_hash
+    failed = {"finish_reason": "error: 500", "text": ""}
+    rewrite(path, lambda lines: [{**line, **(failed if line["prompt_hash"] == spoiled else {})} for line in lines])
     run = load_narrator_runs([path])[0]
     failed = [judgment for judgment in run.judgments if judgment.prompt_hash == spoiled]
     assert all((judgment.n_replies, judgment.states[-1]) == (0, 1.0) for judgment in failed)
@@ -199,8 +196,7 @@ def test_damaged_probabilities_are_refused(tmp_path):
     path = make_narrator_run(tmp_path, impossible, CONVERSATIONS, is_exact=True, tasks=("blame",))
     with pytest.raises(DataError, match=r"options with a probability of 1\.800.*sampling command again"):
         load_narrator_runs([path])
-    shard = next((path / "completions").iterdir())
-    write_jsonl(shard, [{**line, "answer_logprobs": {}} for _, line in read_jsonl(shard)])
+    rewrite(path, lambda lines: [{**line, "answer_logprobs": {}} for line in lines])
     with pytest.raises(DataError, match="no log-probability of 'Name"):
         load_narrator_runs([path])
 

@@ -15,7 +15,7 @@ from eval.narrator.judged import load_narrator_runs
 from eval.narrator.measures import find_effect
 from eval.narrator.part import narrator_part
 from eval.narrator.sameness import narrator_differences
-from tests.narrator_runs import fair, made_conversations, make_narrator_run, protector
+from tests.narrator_runs import edit_config, fair, made_conversations, make_narrator_run, protector
 from tests.test_report import bends, pocket_run
 from tests.test_report_files import Page
 
@@ -183,8 +183,9 @@ def test_runs_that_were_asked_in_another_way_are_refused_unless_that_is_allowed(
     runs: dict[str, Path], tmp_path: Path
 ) -> None:
     after = make_narrator_run(tmp_path, fair, FEW, name="after", model="x/after", **BLAME)
-    config = after / "config.yaml"
-    config.write_text(config.read_text(encoding="utf-8").replace("temperature: 0.7", "temperature: 0.1"))
+    edit_config(
+        after, (after / "config.yaml").read_text(encoding="utf-8").replace("temperature: 0.7", "temperature: 0.1")
+    )
     with pytest.raises(DataError, match=r"more than the model:\n  sampling.temperature: 0.7 before, 0.1 after"):
         found_in(runs["protects"], after)
     allowed = found_in(runs["protects"], after, allow_differences=True)

@@ -92,7 +92,7 @@ def test_a_resolved_config_has_no_key_of_the_other_study_and_is_read_again(tmp_p
 
 
 def test_runs_on_items_keep_the_directories_that_they_had() -> None:
-    names = {"pocket-sft": "dfa6bb9f", "pocket-sft-c2": "6d762c9b", "qwen2.5-7b-own-c1": "a59d138e"}
+    names = {"pocket-sft": "dfa6bb9f", "pocket-sft-c2": "6d762c9b", "qwen2.5-7b-own-c1": "13fc1515"}
     found = {name: folder_of(load_training_config([str(CONFIGS / f"{name}.yaml")])).name for name in names}
     assert found == {name: f"{name}-{digest}" for name, digest in names.items()}
 

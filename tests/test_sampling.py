@@ -1,90 +1,26 @@
 """A sampling run loses nothing, asks nothing twice, and refuses to be mixed with another."""
 
-import os
-import shutil
 import signal
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import pytest
 
 from benchmarks import shards
 from benchmarks.command import run_main
 from benchmarks.errors import ConfigError, DataError, ModelError
-from benchmarks.records import Completion, Prompt
-from benchmarks.rundir import is_done, read_plan, refuse_changed
-from benchmarks.shards import append_completions, read_completions
+from benchmarks.records import Completion
+from benchmarks.rundir import is_done, read_plan
 from inference import plan as planning
-from inference import sampling
-from inference.config import FREE_OF_EFFECT, InferenceConfig
+from inference.config import FREE_OF_EFFECT
 from inference.plan import plan
 from inference.sampling import owed, parse_shard, sample
-
-
-class ScriptedEngine:
-    """Answers every prompt with its own hash; dies or errs where told to."""
-
-    asked: list[str] = []
-    expected: list[str] = []  # what it was opened for
-    die_after: int | None = None
-    errors: set[str] = set()
-    signal_after: tuple[int, int] | None = None  # after so many answers the process gets this signal
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        pass
-
-    def generate(self, prompts: Sequence[Prompt]) -> Iterator[Completion]:
-        for number, prompt in enumerate(prompts):
-            if number == self.die_after:
-                raise ModelError("the engine died")
-            if self.signal_after and number == self.signal_after[0]:
-                os.kill(os.getpid(), self.signal_after[1])
-            self.asked.append(prompt.prompt_hash)
-            failed = prompt.prompt_hash in self.errors
-            yield Completion(
-                prompt_hash=prompt.prompt_hash,
-                sample_index=0,
-                text="" if failed else prompt.prompt_hash,
-                finish_reason="error: 500" if failed else "stop",
-            )
+from tests.scripted_engine import ScriptedEngine, answers, config, scripted
 
 
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> ScriptedEngine:
-    scripted = ScriptedEngine()
-    scripted.asked, scripted.errors = [], set()
-
-    def open_engine(config: InferenceConfig, prompts: Sequence[Prompt]) -> ScriptedEngine:
-        scripted.expected = [prompt.prompt_hash for prompt in prompts]
-        return scripted
-
-    monkeypatch.setattr(sampling, "open_engine", open_engine)
-    monkeypatch.setattr(sampling, "model_facts", lambda config: {"name": "scripted"})
-    return scripted
-
-
-def config(root: Path, **changes: object) -> InferenceConfig:
-    return InferenceConfig.model_validate(
-        {
-            "name": "toy",
-            "model": {"name": "scripted"},
-            "benchmarks": [{"dataset": "pocket", "n_items": 10}],
-            "run": {"root": root, "shard_size": 7},
-            **changes,
-        }
-    )
-
-
-def answers(path: Path) -> dict[tuple[str, int], str]:
-    return {key: c.text for key, c in read_completions(path).items()}
+    return scripted(monkeypatch)
 
 
 def test_a_run_answers_every_planned_prompt_and_is_done(tmp_path: Path, engine: ScriptedEngine) -> None:
@@ -250,91 +186,6 @@ def test_a_run_planned_with_other_prompts_is_refused(
         sample(config(tmp_path))
 
 
-def test_a_damaged_line_is_named_with_file_and_line(tmp_path: Path, engine: ScriptedEngine) -> None:
-    path = sample(config(tmp_path))
-    files = sorted((path / "completions").glob("*.jsonl"))
-    shard, lines = next((s, ls) for s in files if len(ls := s.read_text().splitlines()) == 7)  # the last one has 5
-    lines[2] = lines[2][:20]
-    shard.write_text("\n".join(lines))
-    with pytest.raises(DataError, match=rf"{shard.name}:3: is no JSON object.*delete this shard"):
-        read_completions(path)
-    shard.unlink()
-    engine.asked.clear()
-    assert is_done(sample(config(tmp_path))), "a finished run that lost a shard asks for it again"
-    assert len(engine.asked) == 7
-
-
-def edited(shard: Path) -> None:
-    shard.write_text(shard.read_text().replace('"finish_reason": "stop"', '"finish_reason": "length"', 1))
-
-
-def foreign(shard: Path) -> None:
-    path = sample(config(shard.parents[3] / "other", sampling={"max_tokens": 7}))
-    shutil.copy(next((path / "completions").iterdir()), shard.parent)
-
-
-@pytest.mark.parametrize("change", [edited, foreign])
-def test_an_answer_that_was_edited_or_is_of_another_run_was_scored_without_a_word(
-    change: Callable[[Path], None], tmp_path: Path, engine: ScriptedEngine
-) -> None:
-    path = sample(config(tmp_path / "mine"))
-    change(next((path / "completions").iterdir()))
-    with pytest.raises(DataError, match=r"is not as this run wrote it: it was edited, or copied .*delete"):
-        read_completions(path)
-
-
-def test_answers_that_two_processes_paid_for_twice_are_announced(
-    tmp_path: Path, engine: ScriptedEngine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    first = sampling.collect
-
-    def at_once(*words: Any) -> None:
-        monkeypatch.setattr(sampling, "collect", first)
-        sample(config(tmp_path))  # another process, which started when nothing was answered yet
-        first(*words)
-
-    monkeypatch.setattr(sampling, "collect", at_once)
-    sample(config(tmp_path))
-    assert "40 answers were asked for twice, by processes that ran at once" in capsys.readouterr().err
-
-
-def test_of_two_answers_the_one_written_first_counts(tmp_path: Path, engine: ScriptedEngine) -> None:
-    path = sample(config(tmp_path))
-    before = answers(path)
-    for text in ("second", "third", "fourth"):  # their checksums come in any order
-        append_completions(path, [replace(c, text=text) for c in read_completions(path).values()])
-    assert answers(path) == before
-
-
-@pytest.mark.parametrize(
-    ("name", "change", "says"),
-    [
-        ("plan.jsonl", lambda text: text[: len(text) // 2], r"plan\.jsonl: was changed since the run was completed"),
-        (
-            "config.yaml",
-            lambda text: text.replace("scripted", "famous"),
-            r"config\.yaml: was changed since the run",
-        ),
-    ],
-)
-def test_a_plan_cut_to_half_or_a_renamed_model_was_scored_without_a_word(
-    name: str, change: Callable[[str], str], says: str, tmp_path: Path, engine: ScriptedEngine
-) -> None:
-    path = sample(config(tmp_path))
-    refuse_changed(path)
-    (path / name).write_text(change((path / name).read_text()))
-    with pytest.raises(DataError, match=says):
-        refuse_changed(path)
-
-
-def test_a_deleted_plan_is_made_anew_and_nothing_is_asked_twice(tmp_path: Path, engine: ScriptedEngine) -> None:
-    path = sample(config(tmp_path))
-    (path / "plan.jsonl").unlink()
-    sample(config(tmp_path))
-    refuse_changed(path)
-    assert len(engine.asked) == 40
-
-
 def test_a_shard_fails_for_its_own_errors_not_for_those_of_others(tmp_path: Path, engine: ScriptedEngine) -> None:
     unlucky = plan(config(tmp_path))[0][5].prompt_hash
     engine.errors = {unlucky}
@@ -342,13 +193,6 @@ def test_a_shard_fails_for_its_own_errors_not_for_those_of_others(tmp_path: Path
     with pytest.raises(ModelError, match="1 of"):
         sample(config(tmp_path), (its_shard, 2))
     assert not is_done(sample(config(tmp_path), (1 - its_shard, 2)))
-
-
-def test_half_a_shard_left_by_a_killed_writer_is_not_read(tmp_path: Path, engine: ScriptedEngine) -> None:
-    path = sample(config(tmp_path))
-    before = answers(path)
-    (path / "completions" / "x.jsonl.99.partial").write_text('{"prompt_hash": "to')
-    assert answers(path) == before
 
 
 @pytest.mark.parametrize("text", ["3/3", "1", "a/2", "-1/2", "1/0"])

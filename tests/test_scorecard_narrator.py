@@ -12,7 +12,16 @@ from benchmarks.errors import DataError
 from eval.discovery import holm
 from eval.narrator.judged import load_narrator_runs
 from eval.narrator.measures import effects, find_effect
-from tests.narrator_runs import Judge, accuser, eliminator, fair, made_conversations, make_narrator_run, protector
+from tests.narrator_runs import (
+    Judge,
+    accuser,
+    edit_config,
+    eliminator,
+    fair,
+    made_conversations,
+    make_narrator_run,
+    protector,
+)
 from tests.scorecard_runs import scored, three
 
 CONVERSATIONS = made_conversations({2: 6, 3: 5})
@@ -139,7 +148,7 @@ def rewritten(run: Path, **changes: Any) -> Path:
         for section in sections:
             node = node[section]
         node[last] = value
-    (run / "config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    edit_config(run, yaml.safe_dump(config))
     return run
 
 

@@ -26,8 +26,9 @@ def test_the_narrator_study_is_sampled_for_the_base_and_every_merged_arm_of_the_
     env = {**cluster, "DRY_RUN": "1", "NARRATOR": f"{study} verdict=options sampling.n=1"}
     done = run("pipeline.sh", *configs(cluster), env=env)
     assert done.returncode == 0, done.stderr
-    fetch, *jobs = done.stdout.splitlines()
+    fetch, doctor, *jobs = done.stdout.splitlines()
     assert fetch.split()[2:] == [*map(str, configs(cluster)), str(study)]
+    assert f"{study} verdict=options sampling.n=1" in doctor
     chain = [
         (re.search(r"--job-name=evenhand-(\S+)", job).group(1), "".join(re.findall(r"--dependency=(\S+)", job)))
         for job in jobs
@@ -60,7 +61,7 @@ def test_runs_of_the_narrator_study_reach_the_scores_and_the_card(cluster, tmp_p
     def studied(words: str) -> str:
         return f"evenhand sample {study} verdict=options {words}run.root={runs} --shard 0/1 [offline=1]"
 
-    assert [call for call in work if "conflicts.yaml verdict" in call] == [
+    assert [call for call in work if call.startswith("evenhand sample") and "conflicts.yaml verdict" in call] == [
         studied(""),
         *(
             studied(

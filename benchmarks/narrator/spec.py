@@ -1,11 +1,12 @@
 """What of the narrator study is asked: the section `narrator` of a config."""
 
 from collections.abc import Iterable
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from pydantic import Field, field_validator
 
 from benchmarks.config import Closed
+from benchmarks.narrator import pocket
 from benchmarks.narrator.corpora import CorpusSpec, conversation_set_hash, load_conversations
 from benchmarks.narrator.prompts import narrator_prompts
 from benchmarks.narrator.records import (
@@ -45,6 +46,10 @@ class NarratorSpec(Closed):
         return [prompt for one in conversations for prompt in self.prompts_of(one)], conversation_set_hash(
             conversations
         )
+
+    def on_own_items(self) -> Self:
+        """The same section over one conversation of ours; see Study."""
+        return self.model_copy(update={"corpus": CorpusSpec(dataset=pocket.DATASET, n_conversations=1)})
 
     def prompts_of(self, conversation: Conversation) -> Iterable[Prompt]:
         """A conversation's prompts under these conditions."""
