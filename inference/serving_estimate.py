@@ -23,7 +23,7 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
     tree = config_tree(words)
     engine = parse_config(VllmConfig, {ours: tree[key] for key, ours in OURS.items() if key in tree}, words[0])
     model = find_model(ModelConfig(name=tree["model"], revision=tree.get("revision")))
-    checks = [*model.checks, engine_check(engine)]
+    checks = [*model.checks, engine_check(engine, None)]
     if model.size:
         devices = [
             speed for speed in speeds_for(dtype_of(engine), named_gpu) if speed.is_gpu or engine.dtype == "float32"

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple, Self
 from benchmarks.chat import AnswerTokens, answer_tokens
 from benchmarks.checkpoints import load_tokenizer, resolve
 from benchmarks.device import vllm_device_name
-from benchmarks.errors import ModelError
+from benchmarks.errors import ConfigError, ModelError
+from benchmarks.machine import vllm_reads_tokens
 from benchmarks.records import Completion, Prompt
 from inference.config import InferenceConfig, VllmConfig
 from inference.encoding import VERDICT_SCHEMA, Encoded, Encoder
@@ -21,6 +22,10 @@ from inference.token_counts import counted_meanwhile, fitting_counts
 # Requests held by the engine at once: enough to keep any batch full, few enough that a million prompts fit in memory.
 IN_FLIGHT = 4096
 FEW_CPUS = 4
+
+BY_TOKEN = ("margin", "options")  # verdicts that are read from the log-probabilities of tokens that we name
+NOT_BY_TOKEN = "the installed vLLM gives no log-probabilities of named tokens, as 0.19, the last for CUDA 12, does not"
+BY_TRANSFORMERS = "set 'engine={kind: transformers, dtype: bfloat16}', or take a node with driver 580 or newer"
 
 
 class Request(NamedTuple):
@@ -33,12 +38,17 @@ class Request(NamedTuple):
 
 
 class VllmEngine:
-    """vLLM's offline engine as a context manager. Raises ModelError when it cannot start or dies."""
+    """vLLM's offline engine as a context manager. Raises ModelError when it cannot start or dies.
+
+    Raises ConfigError where the installed vLLM cannot read the verdict.
+    """
 
     def __init__(self, config: InferenceConfig, prompts: Sequence[Prompt] = ()) -> None:
         assert isinstance(config.engine, VllmConfig)
         self.config = config
         self.settings = config.engine
+        if config.verdict in BY_TOKEN and not vllm_reads_tokens():
+            raise ConfigError(f"verdict {config.verdict}: {NOT_BY_TOKEN}; {BY_TRANSFORMERS}")
         device = vllm_device_name(self.settings.tensor_parallel_size)
         folder = resolve(config.model)
         self.tokenizer = load_tokenizer(folder)

@@ -6,9 +6,10 @@ A login node often has no GPU and so no driver: `make venv-cuda DRIVER=570` name
 import re
 import sys
 
+from benchmarks.device import OLDEST_DRIVER, branch_of
 from benchmarks.machine import glibc, gpus
 
-DRIVERS = {"cuda": 580, "cuda12": 525}  # the oldest driver that CUDA 13 runs on, and CUDA 12
+DRIVERS = {"cuda": OLDEST_DRIVER["13"], "cuda12": OLDEST_DRIVER["12"]}
 GLIBC = {"cuda": (2, 28), "cuda12": (2, 31)}  # the oldest that all wheels run on; `make lock` checks it
 OTHERWISE = "judge through a server that runs elsewhere (engine.kind openai)"
 
@@ -27,7 +28,7 @@ def choose(named: str) -> str:
 def lock_for(driver: str) -> str:
     """The newest lock that a driver runs. Exits if it runs none."""
     for lock, oldest in DRIVERS.items():
-        if int(driver.split(".")[0]) >= oldest:
+        if branch_of(driver) >= oldest:
             return lock
     sys.exit(
         f"make: NVIDIA driver {driver} is older than {min(DRIVERS.values())}, which CUDA 12 needs. "
@@ -39,13 +40,13 @@ def require_glibc(lock: str, version: str | None) -> None:
     """Exits where the C library is too old for the lock's wheels, of which pip would only name one."""
     if version and tuple(map(int, version.split("."))) >= GLIBC[lock]:
         return
-    needed = ".".join(map(str, GLIBC[lock]))
+    needed, here = ".".join(map(str, GLIBC[lock])), version or "another C library"
     newer = (
         "" if lock == "cuda" else f"take nodes with driver {DRIVERS['cuda']} or newer, whose builds need glibc 2.28, "
     )
     sys.exit(
-        f"make: requirements/{lock}.lock needs glibc {needed} or newer; this system has {version or 'another C library'}"
-        f" (RHEL 8 and Rocky 8 have 2.28). Work in a container with a newer Linux, {newer}or {OTHERWISE}"
+        f"make: requirements/{lock}.lock needs glibc {needed} or newer; this system has {here} "
+        f"(RHEL 8 and Rocky 8 have 2.28). Work in a container with a newer Linux, {newer}or {OTHERWISE}"
     )
 
 
