@@ -273,8 +273,25 @@ def test_too_little_memory_is_told_with_the_settings_that_take_less_unless_cutti
         assert found.state == "wrong"
         assert found.fix.startswith("optimiser.gradient_checkpointing=true, quantisation.hold=nf4")
     assert training.memory_check(config, QWEN, whole, replace(A100, is_here=False)).state == "unknown"
+    small = replace(A100, memory_gib=18.0)
+    assert training.memory_check(config, QWEN, None, small).state == "unknown", "no more than a bound is known"
     assert "cut" not in training.memory_check(config, QWEN, STEP, A100).says
     assert "at most" in training.memory_check(config, QWEN, None, A100).says
+
+
+def test_without_its_data_a_config_is_tried_on_our_own_and_nothing_is_estimated_from_them(tmp_path: Path) -> None:
+    words = [str(CONFIGS / "training" / "qwen2.5-7b-sft.yaml"), "model.name=embedded", f"benchmarks[0].root={tmp_path}"]
+    found = {check.subject.partition(",")[0]: check for check in training.examine(words, "a100").checks}
+    assert found["data"].state == "wrong"
+    assert found["examples"].says.startswith("our own render")
+    assert "at most" in found["memory"].says
+    assert found["time"].state == "unknown"
+
+
+def test_an_adapter_elsewhere_than_on_the_projections_is_not_guessed_at() -> None:
+    words = [str(CONFIGS / "training" / "pocket-sft.yaml"), "lora.target_modules=[q_proj, lm_head]"]
+    found = {check.subject: check for check in training.examine(words, None).checks}
+    assert found["estimates"].says == "are for adapters on the blocks' projections, and not on lm_head"
 
 
 def test_the_cpu_is_measured_by_what_it_computes() -> None:

@@ -7,7 +7,8 @@ from benchmarks.doctor.model_checks import find_model
 from benchmarks.doctor.storage import room_check
 from benchmarks.doctor.words import shown_seconds
 from benchmarks.errors import EvenhandError
-from benchmarks.model_size import ITEM_BYTES, ModelSize
+from benchmarks.model_size import ITEM_BYTES, PROJECTIONS, ModelSize
+from benchmarks.sources import DatasetSpec
 from benchmarks.speeds import GIB, Speed, speeds_for
 from training.config import AnyRun, load_training_config
 from training.data import TrainingData, load_data
@@ -25,6 +26,8 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
     config = load_training_config(words)
     model = find_model(config.model)
     size = model.size
+    if others := sorted(set(config.lora.target_modules) - set(PROJECTIONS)):
+        size = None
     states = N_STATES * size.n_lora(config.lora.r, config.lora.target_modules) * lora_item(config) if size else 0
     room = room_check("run.root", config.run.root, states * (config.run.keep_checkpoints + 1), "checkpoints")
     data, data_check = loaded(config)
@@ -32,19 +35,24 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
     step = None
     if model.tokenizer is not None:
         try:
-            step = step_size(data or load_data(on_pocket(config)), config, model.tokenizer)
+            found = step_size(data or load_data(on_pocket(config)), config, model.tokenizer)
         except EvenhandError as error:
             checks.append(wrong("examples", str(error)))
         else:
-            checks.append(told_examples(step, config, bool(data)))
+            step = found if data else None
+            checks.append(told_examples(found, config, is_real=bool(data)))
     if config.trainer == "trl":
         checks.append(unknown("estimates", "are for `trainer: verdict`; TRL's own trainer takes more time and memory"))
+    elif others:
+        checks.append(
+            unknown("estimates", f"are for adapters on the blocks' projections, and not on {', '.join(others)}")
+        )
     elif size:
         speeds = speeds_for(computing_dtype(config), named_gpu)
         for speed in speeds:
             if speed is speeds[0]:
                 checks.append(memory_check(config, size, step, speed))
-            checks.append(time_check(config, size, step if data else None, speed))
+            checks.append(time_check(config, size, step, speed))
     return Examined(kind="training", checks=checks, owed=model.owed)
 
 
@@ -72,13 +80,11 @@ def loaded(config: AnyRun) -> tuple[TrainingData | None, Check]:
 def on_pocket(config: AnyRun) -> AnyRun:
     """The same examples of our own items or conversations, which are always there."""
     if config.narrator:
-        corpus = config.narrator.corpus.model_copy(update={"dataset": "pocket-conflicts", "root": None})
-        return config.model_copy(update={"narrator": config.narrator.model_copy(update={"corpus": corpus})})
-    spec = config.benchmarks[0].model_copy(update={"dataset": "pocket", "root": None, "n_items": None})
-    return config.model_copy(update={"benchmarks": (spec,)})
+        return config.model_copy(update={"narrator": config.narrator.on_own_items()})
+    return config.model_copy(update={"benchmarks": (DatasetSpec(dataset="pocket", split="train"),)})
 
 
-def told_examples(step: StepSize, config: AnyRun, is_real: bool) -> Check:
+def told_examples(step: StepSize, config: AnyRun, *, is_real: bool) -> Check:
     """How many there are, how long, and what the rows make of them."""
     if not is_real:
         return ok("examples", f"our own render: {step.mean_tokens:.0f} tokens each (the config's data are absent)")
@@ -118,11 +124,7 @@ def memory_check(config: AnyRun, size: ModelSize, step: StepSize | None, speed: 
     if config.quantisation.hold == "dequantised":
         ways.append("quantisation.hold=nf4")
     fix = ", ".join([*ways, "a smaller optimiser.per_device_batch_size with more gradient_accumulation_steps"])
-    return (
-        wrong(subject, says, fix, figures=parts)
-        if speed.is_here and speed.is_gpu
-        else unknown(subject, says, fix, figures=parts)
-    )
+    return (wrong if speed.is_here and step else unknown)(subject, says, fix, parts)
 
 
 def memory_parts(config: AnyRun, size: ModelSize, batch: MicroBatch | None, speed: Speed) -> dict[str, float]:
