@@ -85,16 +85,24 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return byte_model(tmp_path_factory.mktemp("model"))
 
 
-def too_many(batch: dict[str, Tensor]) -> bool:
-    return len(batch["right"]) > 4
+class Full:
+    """Of the micro-batches with more than four prompts, only the first fits: the next finds its gradients there."""
+
+    def __init__(self) -> None:
+        self.n_seen = 0
+
+    def __call__(self, batch: dict[str, Tensor]) -> bool:
+        large = len(batch["right"]) > 4 and torch.is_grad_enabled()
+        self.n_seen += large
+        return large and self.n_seen > 1
 
 
 def fails_forward(patch: pytest.MonkeyPatch) -> list[bool]:
-    """The forward pass of more than four prompts fails."""
-    compute, failed = trainer.answers_of, []
+    """The forward pass of a micro-batch fails."""
+    compute, failed, full = trainer.answers_of, [], Full()
 
     def computed(model: Any, batch: dict[str, Tensor], inner: Any) -> Any:
-        if too_many(batch):
+        if full(batch):
             failed.append(True)
             raise FULL
         return compute(model, batch, inner)
@@ -104,13 +112,15 @@ def fails_forward(patch: pytest.MonkeyPatch) -> list[bool]:
 
 
 def fails_backward(patch: pytest.MonkeyPatch) -> list[bool]:
-    """The backward pass of more than four prompts fails before the first layer, when the last has its gradients."""
-    compute, failed = trainer.answers_of, []
+    """The backward pass of a micro-batch fails before the first layer, when the last has added its gradients."""
+    compute, failed, full = trainer.answers_of, [], Full()
 
     def computed(model: Any, batch: dict[str, Tensor], inner: Any) -> Any:
+        last = [w for name, w in inner.named_parameters() if ".layers.1." in name and "lora_B" in name]
+        before = [w.grad.clone() for w in last]
+
         def fail(_: Tensor) -> None:
-            last = [w.grad for name, w in inner.named_parameters() if ".layers.1." in name and "lora_B" in name]
-            failed.append(all(gradient is not None and bool(gradient.any()) for gradient in last))
+            failed.append(not any(torch.equal(w.grad, gradient) for w, gradient in zip(last, before, strict=True)))
             raise FULL
 
         first = inner.get_submodule("base_model.model.model.layers.0")
@@ -120,10 +130,10 @@ def fails_backward(patch: pytest.MonkeyPatch) -> list[bool]:
         finally:
             hook.remove()
 
-    def only_of_many(model: Any, batch: dict[str, Tensor], inner: Any) -> Any:
-        return (computed if too_many(batch) and torch.is_grad_enabled() else compute)(model, batch, inner)
+    def when_full(model: Any, batch: dict[str, Tensor], inner: Any) -> Any:
+        return (computed if full(batch) else compute)(model, batch, inner)
 
-    patch.setattr(trainer, "answers_of", only_of_many)
+    patch.setattr(trainer, "answers_of", when_full)
     return failed
 
 
@@ -167,6 +177,7 @@ def test_several_processes_are_told_instead_for_they_count_on_each_other(
     ours = verdict_trainer(config, judge, examples_for(config, model), tmp_path)
     (batch,), n_examples = ours.get_batch_samples(iter(ours.get_train_dataloader()), 1, judge.device)
     failed = fails_forward(monkeypatch)
+    monkeypatch.setattr(Full, "__call__", lambda *_: True)
     ours.accelerator.state.distributed_type = DistributedType.MULTI_GPU
     try:
         with pytest.raises(torch.OutOfMemoryError):
