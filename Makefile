@@ -7,7 +7,7 @@ ARGS ?=
 DEVICE ?= $(or $(shell cat $(VENV)/device 2>/dev/null),cpu)
 
 ifeq ($(DEVICE),cpu)
-export CUDA_VISIBLE_DEVICES :=# the CPU is meant, also where there is a GPU (benchmarks/device.py)
+export CUDA_VISIBLE_DEVICES :=# the CPU is meant, also where there is a GPU (evenhand/device.py)
 endif
 
 BIN := $(VENV)/bin

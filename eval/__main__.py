@@ -6,28 +6,28 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.command import run_main
-from benchmarks.errors import DataError
-from benchmarks.terminal import say
-from benchmarks.unified.record import shown
-from eval.accuracy import DENOMINATORS
-from eval.change_tables import change_tables
-from eval.external import load_external, score_external
-from eval.external_files import is_verdict_file
-from eval.files import write_rows
-from eval.findings import Findings, find, find_external, score_run
+from eval.command_options import compare_options, report_options, score_options
+from eval.dialdefer.accuracy import DENOMINATORS
+from eval.dialdefer.change_tables import change_tables
+from eval.dialdefer.external.load_verdicts import load_external, score_external
+from eval.dialdefer.external.verdict_files import is_verdict_file
+from eval.dialdefer.findings import Findings, find, find_external, score_run
+from eval.dialdefer.rows import ScoreRow
+from eval.dialdefer.runs import load_run, say_warnings
+from eval.dialdefer.score_text import score_tables
+from eval.estimates.comparability import Difference
 from eval.narrator.change_tables import change_sentence, narrator_change_table
 from eval.narrator.command import main as score_narrator
 from eval.narrator.findings import NarratorFindings, find_narrator, write_narrator
-from eval.narrator.judged import load_narrator_runs
+from eval.narrator.judged_runs import load_narrator_runs
 from eval.narrator.printed import plain_table
-from eval.narrator.words import doubts
-from eval.options import compare_options, report_options, score_options
-from eval.rows import ScoreRow
-from eval.runs import load_run, say_warnings
-from eval.sameness import Difference
-from eval.studies import split_by_study
-from eval.tables import score_tables
+from eval.narrator.sentences import doubts
+from eval.report.result_files import write_rows
+from eval.run_studies import split_by_study
+from evenhand.command import run_main
+from evenhand.errors import DataError
+from evenhand.sources.record_fields import shown
+from evenhand.terminal import say
 
 
 def score_main(argv: Sequence[str]) -> None:
@@ -162,9 +162,9 @@ def narrator_findings_of(
 
 def write_findings(found: Findings | None, out: Path, study: NarratorFindings | None = None) -> list[Path]:
     """The scores of all runs and the report on both studies, or the one that there are runs of, in a folder."""
-    from eval.dialdefer_part import dialdefer_part  # brings matplotlib, which scoring alone does not wait for
-    from eval.narrator.part import narrator_part
-    from eval.report import write_report
+    from eval.dialdefer.report_part import dialdefer_part  # brings matplotlib, which scoring alone does not wait for
+    from eval.narrator.report_part import narrator_part
+    from eval.report.report_page import write_report
 
     files, parts = [], []
     if found:

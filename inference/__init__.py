@@ -1,12 +1,12 @@
 """How it is answered: Prompt → Completion.
 
 A study hands over prompts and nothing else; what its factors mean is not known here. DialDefer's are made from a
-config's `benchmarks` and `prompts` (plan.py). Another study is a config section that is a benchmarks.study.Study, and a
+config's `benchmarks` and `prompts` (plan.py). Another study is a config section that is a studies.study.Study, and a
 field for it in InferenceConfig, named in InferenceConfig.study. For that it gets:
 
 - a run directory (sampling.py): plan.jsonl with every prompt's factors and answer space, completions, DONE.json last;
 - prompts asked in the order of their texts, and each item's in one shard, so that shared beginnings are computed once;
 - verdict "answer": sampling.n replies as free text; verdict "options": the exact log-probability of every option of a
   prompt's answer_space, at the sampling temperature (options.py says of what; not from a server);
-- items with a prompt over the context window left out whole, in excluded/ (benchmarks.excluded reads it).
+- items with a prompt over the context window left out whole, in excluded/ (evenhand.excluded_units reads it).
 """

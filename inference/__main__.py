@@ -4,8 +4,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from benchmarks.command import run_main
-from benchmarks.config import load_config
+from evenhand.command import run_main
+from evenhand.config import load_config
 from inference.config import InferenceConfig
 from inference.sampling import parse_shard, sample
 

@@ -12,16 +12,16 @@ from pydantic import (
     model_validator,
 )
 
-from benchmarks.checkpoints import ModelConfig
-from benchmarks.config import Closed, did_you_mean
-from benchmarks.errors import ConfigError
-from benchmarks.narrator.spec import NarratorSpec
-from benchmarks.records import Condition
-from benchmarks.render import SpeakerLabels
-from benchmarks.sources import SOURCES, DatasetSpec
-from benchmarks.study import Study
-from benchmarks.templates import template_for
+from evenhand.checkpoints import ModelConfig
+from evenhand.config import Closed, did_you_mean
+from evenhand.errors import ConfigError
+from evenhand.records import Condition
 from inference.server_settings import checked_address, checked_body
+from studies.dialdefer.datasets import SOURCES, DatasetSpec
+from studies.dialdefer.render import SpeakerLabels
+from studies.dialdefer.templates import template_for
+from studies.narrator.section import NarratorSpec
+from studies.study import Study
 
 ALL_CONDITIONS = tuple(Condition)
 

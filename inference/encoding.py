@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from benchmarks.chat import encode_batch, render_chat
-from benchmarks.options import Tokens, option_tokens
-from benchmarks.records import Prompt
+from evenhand.chat_templates import encode_batch, render_chat
+from evenhand.option_tokens import Tokens, option_tokens
+from evenhand.records import Prompt
 from inference.config import InferenceConfig
 
 # Prompts tokenised in one call: enough for all cores, and little memory even where each fills a long context window.

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Protocol, Self
 
-from benchmarks.device import torch_device_name, vllm_device_name
-from benchmarks.errors import ModelError
-from benchmarks.records import Completion, Prompt
+from evenhand.device import torch_device_name, vllm_device_name
+from evenhand.errors import ModelError
+from evenhand.records import Completion, Prompt
 from inference.config import InferenceConfig
 
 
@@ -43,7 +43,7 @@ class Engine(Protocol):
 
 
 def device_name(config: InferenceConfig) -> str | None:
-    """The device that a config's engine will compute on; None for a server's. Raises as benchmarks.device."""
+    """The device that a config's engine will compute on; None for a server's. Raises as evenhand.device."""
     match config.engine.kind:
         case "vllm":
             return vllm_device_name(config.engine.tensor_parallel_size)

@@ -2,10 +2,10 @@
 
 from importlib.metadata import PackageNotFoundError, version
 
-from benchmarks.doctor.check import Check, ok, unknown, wrong
-from benchmarks.machine import vllm_reads_tokens
-from benchmarks.model_size import ModelSize
-from benchmarks.speeds import GIB, Speed, usable_gpus
+from evenhand.device_speeds import GIB, Speed, usable_gpus
+from evenhand.doctor.check import Check, ok, unknown, wrong
+from evenhand.machine import vllm_reads_tokens
+from evenhand.model_size import ModelSize
 from inference.config import TransformersConfig, VllmConfig
 from inference.vllm_engine import BY_TOKEN, BY_TRANSFORMERS, NOT_BY_TOKEN
 

@@ -2,20 +2,20 @@
 
 from collections.abc import Sequence
 
-from benchmarks.config import load_config
-from benchmarks.doctor.check import Check, Examined, ok, unknown, wrong
-from benchmarks.doctor.model_checks import FoundModel, find_model
-from benchmarks.doctor.storage import room_check
-from benchmarks.doctor.words import shown_seconds
-from benchmarks.errors import EvenhandError, ModelError
-from benchmarks.model_size import ModelSize
-from benchmarks.records import Prompt
-from benchmarks.sources import DatasetSpec
-from benchmarks.speeds import Speed, speeds_for
+from evenhand.config import load_config
+from evenhand.device_speeds import Speed, speeds_for
+from evenhand.doctor.check import Check, Examined, ok, unknown, wrong
+from evenhand.doctor.durations import shown_seconds
+from evenhand.doctor.model_checks import FoundModel, find_model
+from evenhand.doctor.storage import room_check
+from evenhand.errors import EvenhandError, ModelError
+from evenhand.model_size import ModelSize
+from evenhand.records import Prompt
 from inference.config import InferenceConfig, OpenAIConfig, TransformersConfig, VllmConfig
 from inference.engine_memory import dtype_of, engine_check, memory_check
 from inference.plan import plan
 from inference.run_size import RunSize, run_size
+from studies.dialdefer.datasets import DatasetSpec
 
 # Seconds until the first prompt: vLLM on a GPU compiles and captures its graphs, on a CPU it starts eagerly.
 STARTUP_GPU, STARTUP_CPU, STARTUP_PLAIN = 120.0, 30.0, 15.0
@@ -113,7 +113,7 @@ def time_check(config: InferenceConfig, size: ModelSize, work: RunSize | None, s
     if work is None:
         return unknown(subject, "needs the prompts in tokens: the data and the model's tokenizer, see above")
     if speed.flops is None:
-        return unknown(subject, "its speed is not known here (benchmarks/speeds.py lists the GPUs that are)")
+        return unknown(subject, "its speed is not known here (evenhand/device_speeds.py lists the GPUs that are)")
     startup, prefill, decode = seconds(config, size, work, speed)
     total = startup + prefill + decode
     told = f"{shown_seconds(total)}: start {shown_seconds(startup)}, prompts {shown_seconds(prefill)}"

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Self
 
-from benchmarks.errors import ConfigError, ModelError
-from benchmarks.records import Completion, Prompt
-from benchmarks.special_tokens import look_special
-from benchmarks.terminal import say
+from evenhand.errors import ConfigError, ModelError
+from evenhand.records import Completion, Prompt
+from evenhand.special_tokens import look_special
+from evenhand.terminal import say
 from inference.config import InferenceConfig, OpenAIConfig
 from inference.engine import PromptsTooLong
 from inference.server_client import NoReply, ServerClient, StatusError

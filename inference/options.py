@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from benchmarks.options import Tokens
+from evenhand.option_tokens import Tokens
 
 # 1 - sum of float32 probabilities is not known more finely than this: no smaller rest is told from none.
 SMALLEST_REST = 2.0**-24

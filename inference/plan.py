@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from benchmarks.errors import ConfigError
-from benchmarks.records import Item, Prompt
-from benchmarks.render import render
-from benchmarks.sources import item_set_hash, load_items
+from evenhand.errors import ConfigError
+from evenhand.records import Item, Prompt
 from inference.config import InferenceConfig, PromptConfig, Variant
+from studies.dialdefer.datasets import item_set_hash, load_items
+from studies.dialdefer.render import render
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from benchmarks.options import Tokens
-from benchmarks.records import Completion
+from evenhand.option_tokens import Tokens
+from evenhand.records import Completion
 from inference.encoding import Encoded
 from inference.options import Question, option_logprobs, questions
 

@@ -8,9 +8,9 @@ from os.path import commonprefix
 from statistics import fmean
 from typing import Any
 
-from benchmarks.chat import answer_tokens, encode, render_chat
-from benchmarks.options import option_tokens
-from benchmarks.records import Prompt
+from evenhand.chat_templates import answer_tokens, encode, render_chat
+from evenhand.option_tokens import option_tokens
+from evenhand.records import Prompt
 from inference.config import InferenceConfig, VllmConfig
 from inference.options import questions
 from inference.plan import in_prefix_order

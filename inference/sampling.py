@@ -9,14 +9,14 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from benchmarks.answer_doubts import answer_doubts
-from benchmarks.checkpoints import fingerprint, resolve
-from benchmarks.errors import ConfigError, ModelError
-from benchmarks.excluded import EXCLUDED_FOLDER, exclude, kept, read_excluded
-from benchmarks.records import Completion, Prompt, digest
-from benchmarks.rundir import finish, is_done, open_run, reopen, run_path, write_plan
-from benchmarks.shards import append_completions, every_completion, read_completions
-from benchmarks.terminal import say
+from evenhand.answer_doubts import answer_doubts
+from evenhand.checkpoints import fingerprint, resolve
+from evenhand.completion_shards import append_completions, every_completion, read_completions
+from evenhand.errors import ConfigError, ModelError
+from evenhand.excluded_units import EXCLUDED_FOLDER, exclude, kept, read_excluded
+from evenhand.records import Completion, Prompt, digest
+from evenhand.run_directory import finish, is_done, open_run, reopen, run_path, write_plan
+from evenhand.terminal import say
 from inference.config import FREE_OF_EFFECT, InferenceConfig
 from inference.engine import Engine, PromptsTooLong, device_name, open_engine
 from inference.plan import in_prefix_order, plan

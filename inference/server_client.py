@@ -17,8 +17,8 @@ from typing import Any
 import httpx
 from tqdm import tqdm
 
-from benchmarks.errors import ConfigError, ModelError
-from benchmarks.terminal import harmless
+from evenhand.errors import ConfigError, ModelError
+from evenhand.terminal import harmless
 from inference.config import OpenAIConfig
 from inference.server_replies import BadReply, excerpt, parse_object
 

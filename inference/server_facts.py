@@ -4,8 +4,8 @@ import os
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from benchmarks.chat import AnswerTokens, answer_tokens
-from benchmarks.errors import ModelError
+from evenhand.chat_templates import AnswerTokens, answer_tokens
+from evenhand.errors import ModelError
 from inference.config import OpenAIConfig
 from inference.server_client import NoReply, ServerClient, StatusError
 from inference.server_replies import BadReply, excerpt, parse_object

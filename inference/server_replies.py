@@ -5,8 +5,8 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from benchmarks.records import Completion
-from benchmarks.unified.record import LONE_SURROGATE
+from evenhand.records import Completion
+from evenhand.sources.record_fields import LONE_SURROGATE
 
 # vLLM writes this in the place of minus infinity, which JSON lacks.
 NO_PROBABILITY = -9999.0

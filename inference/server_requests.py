@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from benchmarks.chat import FIXED_DATE, AnswerTokens, render_chat
-from benchmarks.records import Prompt
+from evenhand.chat_templates import FIXED_DATE, AnswerTokens, render_chat
+from evenhand.records import Prompt
 from inference.config import InferenceConfig, OpenAIConfig
 from inference.encoding import VERDICT_SCHEMA
 from inference.server_facts import ANSWERS, ServerFacts

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
-from benchmarks.config import HiddenError
+from evenhand.config import HiddenError
 
 WAY = "export it (OPENAI_API_KEY=...) and name the variable in engine.api_key_env; it is sent as a bearer token"
 SECRET_NAME = re.compile(

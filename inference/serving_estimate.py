@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from benchmarks.checkpoints import ModelConfig
-from benchmarks.config import config_tree, parse_config
-from benchmarks.doctor.check import Examined
-from benchmarks.doctor.model_checks import find_model
-from benchmarks.speeds import speeds_for
+from evenhand.checkpoints import ModelConfig
+from evenhand.config import config_tree, parse_config
+from evenhand.device_speeds import speeds_for
+from evenhand.doctor.check import Examined
+from evenhand.doctor.model_checks import find_model
 from inference.config import VllmConfig
 from inference.engine_memory import dtype_of, engine_check, memory_check
 

@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from itertools import islice
 
-from benchmarks.records import Prompt
+from evenhand.records import Prompt
 from inference.encoding import Encoder, batches
 from inference.engine import PromptsTooLong
 

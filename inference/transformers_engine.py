@@ -10,12 +10,12 @@ import torch
 from safetensors import SafetensorError
 from transformers import AutoModelForCausalLM, GenerationConfig
 
-from benchmarks.chat import AnswerTokens, answer_tokens
-from benchmarks.checkpoints import load_tokenizer, resolve
-from benchmarks.device import torch_device
-from benchmarks.errors import ConfigError, ModelError
-from benchmarks.float32_head import float32_head
-from benchmarks.records import Completion, Prompt, digest
+from evenhand.chat_templates import AnswerTokens, answer_tokens
+from evenhand.checkpoints import load_tokenizer, resolve
+from evenhand.device import torch_device
+from evenhand.errors import ConfigError, ModelError
+from evenhand.float32_head import float32_head
+from evenhand.records import Completion, Prompt, digest
 from inference.config import InferenceConfig, SamplingConfig, TransformersConfig
 from inference.encoding import Encoded, Encoder
 from inference.readings import Node, Readings, nodes

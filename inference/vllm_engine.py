@@ -8,12 +8,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from benchmarks.chat import AnswerTokens, answer_tokens
-from benchmarks.checkpoints import load_tokenizer, resolve
-from benchmarks.device import vllm_device_name
-from benchmarks.errors import ConfigError, ModelError
-from benchmarks.machine import vllm_reads_tokens
-from benchmarks.records import Completion, Prompt
+from evenhand.chat_templates import AnswerTokens, answer_tokens
+from evenhand.checkpoints import load_tokenizer, resolve
+from evenhand.device import vllm_device_name
+from evenhand.errors import ConfigError, ModelError
+from evenhand.machine import vllm_reads_tokens
+from evenhand.records import Completion, Prompt
 from inference.config import InferenceConfig, VllmConfig
 from inference.encoding import VERDICT_SCHEMA, Encoded, Encoder
 from inference.readings import Node, Readings, nodes

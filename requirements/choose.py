@@ -6,8 +6,8 @@ A login node often has no GPU and so no driver: `make venv-cuda DRIVER=570` name
 import re
 import sys
 
-from benchmarks.device import OLDEST_DRIVER, branch_of
-from benchmarks.machine import glibc, gpus
+from evenhand.device import OLDEST_DRIVER, branch_of
+from evenhand.machine import glibc, gpus
 
 DRIVERS = {"cuda": OLDEST_DRIVER["13"], "cuda12": OLDEST_DRIVER["12"]}
 GLIBC = {"cuda": (2, 28), "cuda12": (2, 31)}  # the oldest that all wheels run on; `make lock` checks it

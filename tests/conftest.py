@@ -5,12 +5,12 @@ import os
 import pytest
 from hypothesis import settings
 
-from benchmarks.machine import gpus, torch_cuda_build
+from evenhand.machine import gpus, torch_cuda_build
 
 # Before anything imports huggingface_hub or vllm, which read these once.
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["VLLM_NO_USAGE_STATS"] = "1"
-# Where torch has no GPU to compute on, tests mean the CPU; benchmarks.device would refuse it beside an idle GPU.
+# Where torch has no GPU to compute on, tests mean the CPU; evenhand.device would refuse it beside an idle GPU.
 if torch_cuda_build() is None or not gpus():
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
 

@@ -4,9 +4,9 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from benchmarks.command import run_main
-from benchmarks.narrator.corpora import load_conversations
-from benchmarks.sources import SOURCES
+from evenhand.command import run_main
+from studies.dialdefer.datasets import SOURCES
+from studies.narrator.corpora import load_conversations
 from training.config import TrainingConfig, load_training_config
 
 

@@ -7,8 +7,8 @@ from typing import Any
 from transformers import TrainingArguments
 from transformers.integrations import get_available_reporting_integrations
 
-from benchmarks.device import on_gpu
-from benchmarks.errors import ConfigError
+from evenhand.device import on_gpu
+from evenhand.errors import ConfigError
 from training.config import TrainingConfig
 from training.run import CHECKPOINTS_DIR
 from training.sharding import sharding

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from benchmarks.errors import ConfigError
+from evenhand.errors import ConfigError
 from training.config import TrainingConfig
 from training.examples import Example, by_group, by_item
 from training.objectives import NEVER, Branches

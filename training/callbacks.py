@@ -9,8 +9,8 @@ from typing import Any
 from accelerate import PartialState
 from transformers import ProgressCallback, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
-from benchmarks.jsonl import write_jsonl, write_whole
-from training.guard import gradient_norm
+from evenhand.jsonl import write_jsonl, write_whole
+from training.divergence_guard import gradient_norm
 from training.qlora import refuse_blocked_gradients
 from training.run import CHECKPOINTS_DIR, COMPLETE_FILE, sync_files
 

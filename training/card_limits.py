@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from benchmarks.sources import EVALUATION_ONLY
-from benchmarks.unified.card import bullets
-from benchmarks.unified.catalogue import DATASETS
+from studies.dialdefer.datasets import EVALUATION_ONLY
+from studies.dialdefer.unified.catalogue import DATASETS
+from studies.dialdefer.unified.dataset_card import bullets
 from training.config import TrainingConfig
-from training.narrator_card import SOURCES as NARRATOR_SOURCES
+from training.narrator.model_card_part import SOURCES as NARRATOR_SOURCES
 
 ALWAYS = (
     "It was trained to answer with one token. It may no longer give reasons, or write JSON, where the base did.",

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchmarks.errors import DataError
-from benchmarks.unified.quality import table
+from evenhand.errors import DataError
+from studies.dialdefer.unified.quality import table
 from training.card_numbers import number, signed, with_interval
 
 FIGURES = {

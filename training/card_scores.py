@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.errors import DataError
-from benchmarks.unified.quality import table
+from evenhand.errors import DataError
+from studies.dialdefer.unified.quality import table
 from training.card_numbers import number, signed, with_interval
 from training.card_scorecard import FIELDS, scorecard_text
 

@@ -4,9 +4,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from benchmarks.chat import FIXED_DATE, answer_tokens
-from benchmarks.records import Condition, Item
-from benchmarks.render import render
+from evenhand.chat_templates import FIXED_DATE, answer_tokens
+from evenhand.records import Condition, Item
+from studies.dialdefer.render import render
 from training.config import TrainingConfig
 
 # Our own words: nothing of any benchmark is shown in a card.

@@ -6,11 +6,11 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer, model_validator
 
-from benchmarks.checkpoints import ModelConfig
-from benchmarks.config import Closed, config_tree, did_you_mean, parse_config
-from benchmarks.errors import ConfigError
-from benchmarks.narrator.spec import NarratorSpec
-from benchmarks.sources import EVALUATION_ONLY, DatasetSpec
+from evenhand.checkpoints import ModelConfig
+from evenhand.config import Closed, config_tree, did_you_mean, parse_config
+from evenhand.errors import ConfigError
+from studies.dialdefer.datasets import EVALUATION_ONLY, DatasetSpec
+from studies.narrator.section import NarratorSpec
 from training.sections import (
     CONDITIONS,
     NOT_OF_NARRATOR,

@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.narrator.corpora import (
+from evenhand.records import Item
+from studies.dialdefer.datasets import item_set_hash, load_items, refuse_leaks
+from studies.narrator.corpora import (
     conversation_set_hash,
     held_out_conversations,
     load_conversations,
     refuse_repeated_conversations,
 )
-from benchmarks.narrator.records import Conversation
-from benchmarks.narrator.splits import refuse_shared_pages
-from benchmarks.records import Item
-from benchmarks.sources import item_set_hash, load_items, refuse_leaks
+from studies.narrator.records import Conversation
+from studies.narrator.splits import refuse_shared_pages
 from training.config import TrainingConfig
 from training.dev import conversations_without_dev, without_dev
 from training.examples import Example, Excluded, make_examples
-from training.narrator_examples import make_narrator_examples
+from training.narrator.examples import make_narrator_examples
 from training.sections import DevConfig
 
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from benchmarks.errors import ConfigError
-from benchmarks.leaks import family, normalised
-from benchmarks.narrator.records import Conversation
-from benchmarks.narrator.splits import groups_of_pages
-from benchmarks.records import Item
+from evenhand.errors import ConfigError
+from evenhand.leaks import family, normalised
+from evenhand.records import Item
+from studies.narrator.records import Conversation
+from studies.narrator.splits import groups_of_pages
 from training.batches import Bundle
 from training.objectives import Answers, divergence_in_groups
 from training.sections import DevConfig

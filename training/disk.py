@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 from safetensors import SafetensorError
 
-from benchmarks.errors import DataError
+from evenhand.errors import DataError
 from training.config import TrainingConfig
 from training.run import drop_half_written, folder_of, last_checkpoint
 

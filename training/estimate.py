@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from benchmarks.doctor.check import Check, Examined, ok, unknown, wrong
-from benchmarks.doctor.model_checks import find_model
-from benchmarks.doctor.storage import room_check
-from benchmarks.doctor.words import shown_seconds
-from benchmarks.errors import EvenhandError
-from benchmarks.model_size import ITEM_BYTES, PROJECTIONS, ModelSize
-from benchmarks.sources import DatasetSpec
-from benchmarks.speeds import GIB, Speed, speeds_for
+from evenhand.device_speeds import GIB, Speed, speeds_for
+from evenhand.doctor.check import Check, Examined, ok, unknown, wrong
+from evenhand.doctor.durations import shown_seconds
+from evenhand.doctor.model_checks import find_model
+from evenhand.doctor.storage import room_check
+from evenhand.errors import EvenhandError
+from evenhand.model_size import ITEM_BYTES, PROJECTIONS, ModelSize
+from studies.dialdefer.datasets import DatasetSpec
 from training.config import AnyRun, load_training_config
 from training.data import TrainingData, load_data
 from training.step_size import MicroBatch, StepSize, largest_possible, step_size
@@ -157,7 +157,7 @@ def time_check(config: AnyRun, size: ModelSize, step: StepSize | None, speed: Sp
     if step is None:
         return unknown(subject, "needs the examples in tokens: the data and the model's tokenizer, see above")
     if speed.flops is None:
-        return unknown(subject, "its speed is not known here (benchmarks/speeds.py lists the GPUs that are)")
+        return unknown(subject, "its speed is not known here (evenhand/device_speeds.py lists the GPUs that are)")
     each, reference = step_seconds(config, size, step, speed), reference_seconds(size, step, speed)
     total = STARTUP + reference + step.n_steps * each
     asked = f", the base's own answers {shown_seconds(reference)}" if reference else ""

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.chat import AnswerTokens, answer_tokens, encode, render_chat
-from benchmarks.errors import DataError, ModelError
-from benchmarks.records import Condition, Item
-from benchmarks.render import render
+from evenhand.chat_templates import AnswerTokens, answer_tokens, encode, render_chat
+from evenhand.errors import DataError, ModelError
+from evenhand.records import Condition, Item
+from studies.dialdefer.render import render
 from training.config import TrainingConfig
 from training.sections import CONDITIONS
 
@@ -25,7 +25,7 @@ class Example:
 
     Its answers are told by one token each, in the order of the outcomes they stand for, which is the same for all
     prompts of a group, whatever the tokens: (accept, reject) here; the persons of a conversation, whoever of them is
-    called Me (training.narrator_examples).
+    called Me (training.narrator.examples).
     """
 
     item_id: str  # or the conversation's

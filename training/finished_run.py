@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from benchmarks.checkpoints import fingerprint, resolve
-from benchmarks.errors import DataError
-from benchmarks.rundir import PROVENANCE_FILE, read_json
-from benchmarks.sources import published_among
+from evenhand.checkpoints import fingerprint, resolve
+from evenhand.errors import DataError
+from evenhand.run_directory import PROVENANCE_FILE, read_json
+from studies.dialdefer.datasets import published_among
 from training.config import TrainingConfig
 from training.data import TrainingData
 

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from benchmarks.float32_head import float32_head
+from evenhand.float32_head import float32_head
 from training.objectives import NEVER, Answers, picked
 from training.trees import attention_argument
 

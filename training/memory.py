@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import torch
 
-from benchmarks.errors import ModelError
+from evenhand.errors import ModelError
 from training.config import TrainingConfig
 from training.examples import Example
 

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.command import run_main
-from benchmarks.errors import ConfigError
+from evenhand.command import run_main
+from evenhand.errors import ConfigError
 from training.run_folder import finished_config
 
 ONTO = {"bf16": ("bf16",), "nf4": ("nf4",), "both": ("nf4", "bf16")}
@@ -36,7 +36,7 @@ def main(argv: Sequence[str]) -> None:
         raise ConfigError("--scores-of goes with --scores")
     finished_config(words.run)
     if words.push_to_hub:
-        from benchmarks.unified.push import hub_api
+        from studies.dialdefer.unified.push import hub_api
 
         hub_api(words.push_to_hub)  # refuses what would fail after the merge
     from training.card_scores import scores_text

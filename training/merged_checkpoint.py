@@ -16,11 +16,11 @@ from typing import Any
 import torch
 from peft import PeftModel
 
-from benchmarks.checkpoints import load_tokenizer
-from benchmarks.errors import ConfigError, DataError, ModelError
-from benchmarks.jsonl import sync_folder, write_json
-from benchmarks.lease import Lease, held
-from benchmarks.rundir import DONE_FILE, is_done, read_json
+from evenhand.checkpoints import load_tokenizer
+from evenhand.errors import ConfigError, DataError, ModelError
+from evenhand.jsonl import sync_folder, write_json
+from evenhand.lease import Lease, held
+from evenhand.run_directory import DONE_FILE, is_done, read_json
 from training.config import TrainingConfig
 from training.data import load_data
 from training.finished_run import trained_base, training_data

@@ -12,7 +12,7 @@ from bitsandbytes.functional import dequantize_4bit
 from bitsandbytes.nn import Linear4bit
 from peft.tuners.lora import LoraLayer
 
-from benchmarks.errors import ModelError
+from evenhand.errors import ModelError
 
 ROUNDING_SEED = 0
 ADAPTER = "default"  # PEFT's name for the only adapter

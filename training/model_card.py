@@ -12,17 +12,17 @@ from typing import Any
 
 import yaml
 
-from benchmarks.checkpoints import ModelConfig, load_tokenizer
-from benchmarks.embedded import EMBEDDED_NAME, WHEEL
-from benchmarks.jsonl import read_jsonl, write_whole
-from benchmarks.rundir import DONE_FILE, PROVENANCE_FILE, read_json
-from benchmarks.unified.card import bullets
-from benchmarks.unified.catalogue import DATASETS
-from benchmarks.unified.quality import table
-from training import narrator_card
+from evenhand.checkpoints import ModelConfig, load_tokenizer
+from evenhand.embedded import EMBEDDED_NAME, WHEEL
+from evenhand.jsonl import read_jsonl, write_whole
+from evenhand.run_directory import DONE_FILE, PROVENANCE_FILE, read_json
+from studies.dialdefer.unified.catalogue import DATASETS
+from studies.dialdefer.unified.dataset_card import bullets
+from studies.dialdefer.unified.quality import table
 from training.card_limits import limits_text, sources_text
 from training.card_usage import usage_text
 from training.config import TrainingConfig
+from training.narrator import model_card_part as narrator_card
 from training.run_folder import EXCLUDED_FILE, finished_config
 
 CARD_FILE = "README.md"

@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from benchmarks.checkpoints import check_folder
-from benchmarks.errors import ConfigError
-from benchmarks.rundir import DONE_FILE, is_done, read_json
-from benchmarks.unified.push import hub_api, told
+from evenhand.checkpoints import check_folder
+from evenhand.errors import ConfigError
+from evenhand.run_directory import DONE_FILE, is_done, read_json
+from studies.dialdefer.unified.push import hub_api, told
 from training.model_card import CARD_FILE
 
 REPO_TYPE = "model"

@@ -11,9 +11,9 @@ from peft import LoraConfig
 from torch.distributed.tensor import DTensor
 from transformers import AutoModelForCausalLM, BitsAndBytesConfig
 
-from benchmarks.config import did_you_mean
-from benchmarks.device import torch_device
-from benchmarks.errors import ConfigError, ModelError
+from evenhand.config import did_you_mean
+from evenhand.device import torch_device
+from evenhand.errors import ConfigError, ModelError
 from training.sections import LoraSettings, QuantisationConfig
 
 FIRST_LAYER = ".layers.0."
@@ -34,7 +34,7 @@ def load_base(
     attention: a transformers attention implementation; None takes eager on CPU, where the backward pass of torch's
     fused attention takes a quarter of a step, and the model's own default on CUDA.
     storage: the dtype that 4-bit weights are packed in, which changes none of them (sharding.storage_dtype).
-    Raises ModelError when the checkpoint cannot be loaded, or would be on the CPU by accident (benchmarks.device).
+    Raises ModelError when the checkpoint cannot be loaded, or would be on the CPU by accident (evenhand.device).
     """
     is_gpu = torch_device() == "cuda"
     dtype = unquantised_dtype(quantisation)

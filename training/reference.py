@@ -13,10 +13,10 @@ from typing import Any
 import torch
 from tqdm import tqdm
 
-from benchmarks.errors import DataError
-from benchmarks.jsonl import read_jsonl, write_json, write_jsonl
-from benchmarks.records import digest
-from benchmarks.rundir import read_json
+from evenhand.errors import DataError
+from evenhand.jsonl import read_jsonl, write_json, write_jsonl
+from evenhand.records import digest
+from evenhand.run_directory import read_json
 from training.batches import Bundle, Collator, LogProbs
 from training.config import TrainingConfig
 from training.examples import Example, by_item

@@ -1,7 +1,7 @@
 """A training run's directory and data: what SFT and DPO both do before their trainer and after it.
 
 `runs/training/<name>-<digest>/`: config.yaml, provenance.json, excluded.jsonl (prompts left out for their length),
-metrics.jsonl, checkpoints/ to continue from, adapter/, and DONE.json last; where it was stopped (training.guard),
+metrics.jsonl, checkpoints/ to continue from, adapter/, and DONE.json last; where it was stopped (divergence_guard),
 DIVERGED.json and best/ instead of the last two.
 """
 
@@ -20,13 +20,13 @@ from accelerate import PartialState
 from accelerate.utils import broadcast_object_list
 from datasets import disable_progress_bars
 
-from benchmarks.checkpoints import fingerprint, load_tokenizer, resolve
-from benchmarks.device import on_gpu, torch_device_name
-from benchmarks.errors import ConfigError
-from benchmarks.jsonl import sync_folder, write_json, write_jsonl
-from benchmarks.lease import held
-from benchmarks.rundir import finish, is_done, open_run, run_path
-from benchmarks.sources import published_among
+from evenhand.checkpoints import fingerprint, load_tokenizer, resolve
+from evenhand.device import on_gpu, torch_device_name
+from evenhand.errors import ConfigError
+from evenhand.jsonl import sync_folder, write_json, write_jsonl
+from evenhand.lease import held
+from evenhand.run_directory import finish, is_done, open_run, run_path
+from studies.dialdefer.datasets import published_among
 from training.config import OwnC1Run, TrainingConfig
 from training.data import TrainingData, examples_of, load_data, refuse_test_data, set_aside
 from training.examples import Example, Excluded, anchored, set_padding

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from benchmarks.errors import DataError
-from benchmarks.rundir import CONFIG_FILE, is_done
+from evenhand.errors import DataError
+from evenhand.run_directory import CONFIG_FILE, is_done
 from training.config import TrainingConfig, load_training_config
 
 EXCLUDED_FILE = "excluded.jsonl"  # prompts left out for their length; every training run has one, however empty

@@ -5,11 +5,11 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
-from benchmarks.config import Closed
-from benchmarks.errors import ConfigError
-from benchmarks.records import Condition
-from benchmarks.render import SpeakerLabels
-from benchmarks.templates import template_for
+from evenhand.config import Closed
+from evenhand.errors import ConfigError
+from evenhand.records import Condition
+from studies.dialdefer.render import SpeakerLabels
+from studies.dialdefer.templates import template_for
 
 PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 CONDITIONS = {
@@ -108,7 +108,7 @@ class DevConfig(Closed):
 
 
 class GuardConfig(Closed):
-    """When a run is stopped because it no longer learns (training.guard). Changes no number of a run that is not."""
+    """When a run is stopped because it no longer learns (divergence_guard). Changes no number of a run that is not."""
 
     patience_steps: int = Field(default=200, ge=1)  # so many without verdicts better than chance, after the warm-up
     # In nats of log P(right) - log P(wrong): the mean loss must come as far under chance as this gain takes it.

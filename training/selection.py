@@ -13,7 +13,7 @@ from typing import Any
 
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
-from benchmarks.rundir import read_json
+from evenhand.run_directory import read_json
 from training.run import CHECKPOINTS_DIR, SCORE_FILE, copy_adapter, processes
 from training.sections import DevConfig
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import torch
 from torch.distributed.fsdp import MixedPrecisionPolicy
 
-from benchmarks.errors import ConfigError
+from evenhand.errors import ConfigError
 from training.config import TrainingConfig
 from training.qlora import FIRST_LAYER, trainable, unquantised_dtype
 

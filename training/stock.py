@@ -17,8 +17,8 @@ from trl import DPOConfig, DPOTrainer, SFTConfig, SFTTrainer
 from training.arguments import shared_arguments
 from training.callbacks import GradientCheck, MarkComplete, MetricsFile, ProgressBar
 from training.config import DPORun, SFTRun
+from training.divergence_guard import DivergenceGuard
 from training.examples import IGNORED, Example, dpo_row, sft_row, shuffled_by_item
-from training.guard import DivergenceGuard
 from training.objectives import objective_of
 from training.qlora import count_trainable, load_base, lora_config, set_adapter_dtype
 from training.run import CHECKPOINTS_DIR, OpenRun, close_training, last_checkpoint, main_process_first

@@ -10,16 +10,16 @@ import torch
 from peft import get_peft_model
 from transformers import ProgressCallback, set_seed
 
-from benchmarks.device import on_gpu, torch_device, torch_device_name
-from benchmarks.errors import DataError
-from benchmarks.rundir import is_done
+from evenhand.device import on_gpu, torch_device, torch_device_name
+from evenhand.errors import DataError
+from evenhand.run_directory import is_done
 from training.arguments import training_arguments
 from training.batches import Bundle, Collator, Schedule, bundles_of, packing_of, schedule
 from training.callbacks import GradientCheck, MarkComplete, MetricsFile, ProgressBar
-from training.chance import luck_of, objective_for
+from training.chance_accuracy import luck_of, objective_for
 from training.config import AnyRun, DPORun, SFTRun
 from training.disk import bytes_of_checkpoint, told_when_full, warn_of_little_room
-from training.guard import DivergenceGuard, refuse_diverged
+from training.divergence_guard import DivergenceGuard, refuse_diverged
 from training.memory import told_when_out_of_memory
 from training.objectives import Branches, Objective, objective_of
 from training.packing import Packing

@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.narrator.records import NarratorFactors, Perspective, Task, Visibility
+from eval.estimates.comparability import config_differences
+from eval.narrator.comparability import rendering_differences
 from eval.narrator.definitions import DEFAULT, Definitions
 from eval.narrator.estimates import Estimate, estimate, mean_of
-from eval.narrator.judged import Judgment, NarratorRun
+from eval.narrator.judged_runs import Judgment, NarratorRun
 from eval.narrator.measures import PERSPECTIVES
-from eval.narrator.sameness import rendering_differences
-from eval.sameness import config_differences
+from studies.narrator.records import NarratorFactors, Perspective, Task, Visibility
 
 LEVEL = 0.05  # p below it: not within sampling error
 N_DRAWS, FEWEST_DRAWS, MOST_NUMBERS = 2000, 200, 20_000_000  # fewer for very many prompts

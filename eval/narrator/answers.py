@@ -22,10 +22,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from benchmarks.narrator.prompts import ME, NO, YES
 from eval.narrator.names import Mention, Names
 from eval.narrator.preambles import MARKER, UNENDED_THOUGHTS, own_words, peelings
 from eval.narrator.spelling import plain
+from studies.narrator.prompts import ME, NO, YES
 
 State = Literal["chosen", "ambiguous", "off_list", "empty", "truncated", "error"]
 STATES: tuple[State, ...] = ("chosen", "ambiguous", "off_list", "empty", "truncated", "error")

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.narrator.records import OptionOrder, Task, Visibility
-from eval.discovery import holm
-from eval.intervals import N_DRAWS, SEED, rng_for
+from eval.estimates.false_discovery import holm
+from eval.estimates.resampling import N_DRAWS, SEED, rng_for
+from eval.estimates.sign_flip import draws_p, swapped_sums
 from eval.narrator.definitions import DEFAULT, Definitions
 from eval.narrator.estimates import Estimate, Mean, Row, estimate, mean_of, minus
 from eval.narrator.flips import corruption_rows
-from eval.narrator.judged import Judgment
+from eval.narrator.judged_runs import Judgment
 from eval.narrator.measures import MEASURES, PARTS, Setting, by_setting, rows_of
-from eval.signflip import draws_p, swapped_sums
+from studies.narrator.records import OptionOrder, Task, Visibility
 
 FloatArray = NDArray[np.float64]
 

@@ -5,15 +5,15 @@ import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.jsonl import write_json
-from benchmarks.terminal import say
 from eval.narrator.definitions import DEFAULT, Definitions
-from eval.narrator.judged import load_narrator_runs
+from eval.narrator.judged_runs import load_narrator_runs
 from eval.narrator.printed import WIDTH, study_text
+from eval.narrator.sentences import headline
 from eval.narrator.study import StudyResults, study
 from eval.narrator.tables import narrator_tables
-from eval.narrator.words import headline
-from eval.table import write_tables
+from eval.report.table import write_tables
+from evenhand.jsonl import write_json
+from evenhand.terminal import say
 
 
 def main(argv: Sequence[str]) -> None:
@@ -42,7 +42,7 @@ def main(argv: Sequence[str]) -> None:
 def write_study(found: StudyResults, out: Path) -> list[Path]:
     """narrator.json, every table and every figure, in a folder."""
     from eval.narrator.plots import narrator_plots  # brings matplotlib, which nothing else here waits for
-    from eval.plots import finish
+    from eval.report.plots import finish
 
     write_json(out / "narrator.json", {"headline": headline(found), **found.as_dict()})
     tables = write_tables(out, narrator_tables(found))

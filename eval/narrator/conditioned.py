@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.narrator.prompts import NO, YES
-from benchmarks.narrator.records import OptionOrder, Perspective, Task, Visibility
 from eval.narrator.definitions import DEFAULT, Definitions
 from eval.narrator.estimates import Estimate, estimate, mean_of
-from eval.narrator.judged import SAME, Judgment
+from eval.narrator.judged_runs import SAME, Judgment
 from eval.narrator.measures import DETECTION, PERSPECTIVES, averaged, by_setting
+from studies.narrator.prompts import NO, YES
+from studies.narrator.records import OptionOrder, Perspective, Task, Visibility
 
 Key = tuple[str, str, str]  # judge, conversation, narrator or perspective
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from eval.narrator.judged import Denominator
+from eval.narrator.judged_runs import Denominator
 
 Ties = Literal["excluded", "wrong"]
 Majority = Literal["most", "half"]

@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from statistics import NormalDist
 
-from eval.intervals import wilson_interval
+from eval.estimates.resampling import wilson_interval
 
 FEWEST_CLUSTERS = 4  # with fewer there is no interval
 LEVEL = 0.95

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.errors import DataError
-from benchmarks.jsonl import write_json
+from eval.estimates.comparability import Difference
 from eval.narrator.change_tables import change_sentence
 from eval.narrator.changes import EffectChange, adjusted, effect_changes
-from eval.narrator.judged import NarratorRun
-from eval.narrator.sameness import narrator_differences, refuse_other_study
+from eval.narrator.comparability import narrator_differences, refuse_other_study
+from eval.narrator.judged_runs import NarratorRun
+from eval.narrator.sentences import headline
 from eval.narrator.study import StudyResults, study
-from eval.narrator.words import headline
-from eval.sameness import Difference
+from evenhand.errors import DataError
+from evenhand.jsonl import write_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from benchmarks.narrator.records import OptionOrder, Task, Visibility
-from eval.mcnemar import mcnemar_p
+from eval.estimates.mcnemar import mcnemar_p
 from eval.narrator.definitions import DEFAULT, Definitions
 from eval.narrator.estimates import Estimate, Row, estimate, mean_of
-from eval.narrator.judged import SAME, Judgment
+from eval.narrator.judged_runs import SAME, Judgment
 from eval.narrator.measures import Setting, by_setting
+from studies.narrator.records import OptionOrder, Task, Visibility
 
 Outcome = Literal["correct", "incorrect", "tied", "unanswered"]
 

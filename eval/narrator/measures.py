@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from benchmarks.narrator.records import OPTION_ORDERS, TASKS, VISIBILITIES, OptionOrder, Perspective, Task, Visibility
 from eval.narrator.definitions import DEFAULT, Definitions
 from eval.narrator.estimates import Estimate, Mean, Row, estimate, mean_of, minus
-from eval.narrator.judged import Judgment
+from eval.narrator.judged_runs import Judgment
+from studies.narrator.records import OPTION_ORDERS, TASKS, VISIBILITIES, OptionOrder, Perspective, Task, Visibility
 
 ALL, SEEN, UNSEEN = "all", "attacker seen", "attacker unseen"
 MEASURES = ("neutral", "attacker", "non_attacker", "delta_att", "delta_non_att", "pr", "far")

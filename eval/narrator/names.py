@@ -5,8 +5,8 @@ import unicodedata
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from benchmarks.narrator.prompts import ME
 from eval.narrator.spelling import bare, plain, stands_alone, unmarked
+from studies.narrator.prompts import ME
 
 # Words that sentences are made of. A speaker called like one is found where the name stands alone, never in prose.
 WORDS = frozenset(

@@ -9,7 +9,7 @@ from eval.narrator.flips import Flips
 from eval.narrator.measures import ALL, DETECTION, Effect
 from eval.narrator.study import StudyResults, run_facts
 from eval.narrator.tables import ORDER_WORDS, agreement_table, first_order, plus_minus, table_2, tasks_of
-from eval.table import Cell, Table, printed
+from eval.report.table import Cell, Table, printed
 
 WIDTH = 118  # of sentences
 

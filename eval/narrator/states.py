@@ -5,10 +5,10 @@ from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import Any
 
-from benchmarks.narrator.records import OptionOrder, Perspective, Task, Visibility
 from eval.narrator.answers import STATES
-from eval.narrator.judged import Judgment
+from eval.narrator.judged_runs import Judgment
 from eval.narrator.measures import PERSPECTIVES, by_setting
+from studies.narrator.records import OptionOrder, Perspective, Task, Visibility
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

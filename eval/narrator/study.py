@@ -8,7 +8,7 @@ from eval.narrator.agreement import Agreement, agreements
 from eval.narrator.conditioned import Conditioned, conditioned
 from eval.narrator.definitions import DEFAULT, Definitions
 from eval.narrator.flips import Flips, all_flips
-from eval.narrator.judged import NarratorRun
+from eval.narrator.judged_runs import NarratorRun
 from eval.narrator.measures import Effect, by_setting, effects, effects_by_size
 from eval.narrator.states import StateRates, state_rates
 

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from benchmarks.narrator.records import TASKS, VISIBILITIES, OptionOrder, Task, Visibility
 from eval.narrator.agreement import Match
 from eval.narrator.estimates import Estimate
 from eval.narrator.measures import PERSPECTIVES, Effect, find_effect, main_order
 from eval.narrator.study import StudyResults
-from eval.table import Cell, Table
+from eval.report.table import Cell, Table
+from studies.narrator.records import TASKS, VISIBILITIES, OptionOrder, Task, Visibility
 
 TASK_WORDS: dict[Task, str] = {
     "blame": "Blame attribution",

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from benchmarks.errors import DataError
-from eval.compare import paired_panels
-from eval.panels import Panel
-from eval.runs import JudgedRun
-from eval.sameness import Difference, differences
+from eval.dialdefer.compare import paired_panels
+from eval.dialdefer.panels import Panel
+from eval.dialdefer.runs import JudgedRun
+from eval.dialdefer.scores import FIXED, OWN
+from eval.estimates.comparability import Difference, differences
 from eval.scorecard.cost import MERGED, Cost, cost_of
-from eval.scores import FIXED, OWN
+from evenhand.errors import DataError
 
 BASE = "base"
 

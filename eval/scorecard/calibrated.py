@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.errors import DataError
-from benchmarks.rundir import read_json
-from eval.calibration import Calibration, calibrated, untreated_panels
-from eval.judges import judge_of_run
-from eval.runs import JudgedRun
+from eval.dialdefer.calibration import Calibration, calibrated, untreated_panels
+from eval.dialdefer.judges import judge_of_run
+from eval.dialdefer.runs import JudgedRun
+from eval.dialdefer.thresholds import Threshold
 from eval.scorecard.arms import Arm, arm_panels, as_untreated
 from eval.scorecard.cost import Cost
-from eval.thresholds import Threshold
+from evenhand.errors import DataError
+from evenhand.run_directory import read_json
 
 
 def calibrated_arm(name: str, file: Path, base: JudgedRun) -> Arm:

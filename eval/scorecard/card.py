@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from benchmarks.errors import DataError
-from eval.difference_rows import Drawing
+from eval.dialdefer.difference_rows import Drawing
+from eval.dialdefer.score_text import interval, percent, signed
+from eval.dialdefer.scores import OWN
 from eval.scorecard.arms import Arm
 from eval.scorecard.changes import Change, adjusted, changes_between
 from eval.scorecard.rows import ArmRow, arm_row
 from eval.scorecard.summaries import Scope, scope_of
-from eval.scores import OWN
-from eval.tables import interval, percent, signed
+from evenhand.errors import DataError
 
 MAIN = "mean_abs_dds_own"  # the figure that arms are ranked by
 

@@ -5,14 +5,16 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.jsonl import write_json
-from benchmarks.terminal import say
-from eval.difference_rows import Drawing
-from eval.files import write_rows
-from eval.findings import refuse_several_readings
-from eval.options import add_reading_options, add_report_options
-from eval.runs import JudgedRun, load_run, say_warnings
-from eval.sameness import Difference, differences
+from eval.command_options import add_reading_options, add_report_options
+from eval.dialdefer.difference_rows import Drawing
+from eval.dialdefer.findings import refuse_several_readings
+from eval.dialdefer.runs import JudgedRun, load_run, say_warnings
+from eval.estimates.comparability import Difference, differences
+from eval.narrator.scorecard import NarratorCard, narrator_card
+from eval.narrator.scorecard_printed import narrator_text
+from eval.narrator.scorecard_tables import narrator_tables
+from eval.report.result_files import write_rows
+from eval.report.table import write_tables
 from eval.scorecard.arms import (
     Arm,
     arm_names,
@@ -24,13 +26,11 @@ from eval.scorecard.arms import (
 )
 from eval.scorecard.calibrated import calibrated_arm, calibrated_names
 from eval.scorecard.card import make_scorecard
-from eval.scorecard.narrator import NarratorCard, narrator_card
-from eval.scorecard.narrator_printed import narrator_text
-from eval.scorecard.narrator_tables import narrator_tables
 from eval.scorecard.printed import WIDTH, scorecard_text, wrapped
 from eval.scorecard.tables import all_tables
 from eval.scorecard.words import difference_sentences
-from eval.table import write_tables
+from evenhand.jsonl import write_json
+from evenhand.terminal import say
 
 
 def main(argv: Sequence[str]) -> None:

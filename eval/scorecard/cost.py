@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.errors import DataError
-from benchmarks.rundir import DONE_FILE, read_json
-from eval.runs import JudgedRun
+from eval.dialdefer.runs import JudgedRun
+from evenhand.errors import DataError
+from evenhand.run_directory import DONE_FILE, read_json
 
 MERGED = ("merged-bf16", "merged-nf4")  # folders of a training run that hold a checkpoint
 

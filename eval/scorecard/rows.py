@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from eval.accuracy import MANY_UNREADABLE, accept_rates, is_saturated
-from eval.difference_rows import Drawing
-from eval.margins import framing_aucs
-from eval.panels import ABSENT, C1, ERROR, TIE, UNREADABLE, Panel, without_errors
-from eval.rows import mean_or_none
+from eval.dialdefer.accuracy import MANY_UNREADABLE, accept_rates, is_saturated
+from eval.dialdefer.difference_rows import Drawing
+from eval.dialdefer.margins import framing_aucs
+from eval.dialdefer.panels import ABSENT, C1, ERROR, TIE, UNREADABLE, Panel, without_errors
+from eval.dialdefer.rows import mean_or_none
+from eval.dialdefer.scores import FIXED, OWN
 from eval.scorecard.arms import BASE, Arm
 from eval.scorecard.changes import Change, of_dataset
 from eval.scorecard.summaries import Scope, chance_abs_dds_pp
-from eval.scores import FIXED, OWN
 
 FIGURES = (
     *("acc", "acc_c2", "mean_abs_dds_own", "mean_abs_dds_fixed", "abs_mean_dds_own", "abs_mean_dds_fixed"),

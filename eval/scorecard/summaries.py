@@ -7,7 +7,7 @@
   one dataset and is skeptical by 20 on another has 0.
 
 Noise does not cancel in the first: a judge without any shift has one above 0 (`chance_abs_dds_pp`), the lower the fewer
-of its verdicts move at all. Its intervals are pivotal for that reason (eval.intervals.pivotal_interval).
+of its verdicts move at all. Its intervals are pivotal for that reason (eval.estimates.resampling.pivotal_interval).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,13 +16,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from eval.averages import AIO, BENCH_AVG, averages_over
-from eval.dds import dds_pp
-from eval.difference_rows import Drawing
-from eval.intervals import rng_for
-from eval.panels import Panel
-from eval.power import contributions
-from eval.signflip import swapped_sums
+from eval.dialdefer.averages import AIO, BENCH_AVG, averages_over
+from eval.dialdefer.dds import dds_pp
+from eval.dialdefer.difference_rows import Drawing
+from eval.dialdefer.panels import Panel
+from eval.dialdefer.power import contributions
+from eval.estimates.resampling import rng_for
+from eval.estimates.sign_flip import swapped_sums
 
 FloatArray = NDArray[np.float64]
 Summary = Callable[[FloatArray], FloatArray]  # accuracies (n_datasets, ..., 4), fractions → (...) in percentage points

@@ -1,11 +1,11 @@
 """The scorecard as tables for files: an arm a row, every change, DDS by dataset, cost."""
 
+from eval.dialdefer.scores import FIXED, OWN
+from eval.report.table import Cell, Table
 from eval.scorecard.card import Scorecard
 from eval.scorecard.changes import Change
 from eval.scorecard.rows import ArmRow
 from eval.scorecard.words import change_words, lowest_sentences, over_words
-from eval.scores import FIXED, OWN
-from eval.table import Cell, Table
 
 FIGURE_WORDS = {
     "acc": "accuracy",

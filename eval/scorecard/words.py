@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 
-from eval.averages import average_sentence
-from eval.sameness import Difference
+from eval.dialdefer.averages import average_sentence
+from eval.dialdefer.score_text import DENOMINATOR_WORDS, interval, number, percent, signed
+from eval.dialdefer.scores import FIXED, OWN
+from eval.estimates.comparability import Difference
 from eval.scorecard.arms import BASE
 from eval.scorecard.card import MAIN, Scorecard, in_the_running, why_not
 from eval.scorecard.changes import LEVEL, Change
 from eval.scorecard.rows import ArmRow
-from eval.scores import FIXED, OWN
-from eval.tables import DENOMINATOR_WORDS, interval, number, percent, signed
 
 NAME_WIDTH = 20  # of an arm in a printed table; a longer name is cut in its middle
 FEW_ITEMS = 20

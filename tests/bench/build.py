@@ -10,10 +10,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.unified.build import build
-from benchmarks.unified.catalogue import NINE
-from tests.built_folder import request
-from tests.unified_files import write_raw
+from studies.dialdefer.unified.build import build
+from studies.dialdefer.unified.catalogue import NINE
+from tests.made.built_folder import request
+from tests.made.unified_files import write_raw
 
 SCALES = (1, 2, 4)
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import torch
 
-CHECKOUT = Path(__file__).parents[2]
+from tests.made.places import ROOT
+
 SIZE, PARTS = 4, 4  # a step of 16
 BF16_FLAGS = {"avx512_bf16", "amx_bf16"}
 
@@ -64,7 +65,7 @@ class Worker:
         pipe = subprocess.PIPE
         with self.errors.open("w") as errors:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", *words], cwd=CHECKOUT, stdin=pipe, stdout=pipe, stderr=errors, text=True
+                [sys.executable, "-m", *words], cwd=ROOT, stdin=pipe, stdout=pipe, stderr=errors, text=True
             )
         self.reference = 0.0  # seconds that DPO's reference took before training
         self.micro: list[float] = []

@@ -14,7 +14,7 @@ from statistics import median
 import torch
 from torch import Tensor
 
-from benchmarks.model_size import ModelSize
+from evenhand.model_size import ModelSize
 from tests.bench.contenders import Worker
 
 LEAST_SECONDS = 1.0  # of a turn

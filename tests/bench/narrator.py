@@ -10,19 +10,19 @@ import random
 import time
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
-from benchmarks.checkpoints import load_tokenizer, resolve
-from benchmarks.config import load_config
-from benchmarks.records import Prompt
+from evenhand.checkpoints import load_tokenizer, resolve
+from evenhand.config import load_config
+from evenhand.records import Prompt
 from inference.config import InferenceConfig
 from inference.encoding import Encoder
 from inference.engine import open_engine
 from inference.plan import in_prefix_order, plan
 from inference.readings import nodes
+from tests.made.places import CONFIGS
 
-FOLDER = Path(__file__).parents[2] / "configs" / "narrator"
+FOLDER = CONFIGS / "narrator"
 BLOCKS = (16, 32)  # tokens: vLLM's block on CUDA, and the pocket configs'
 CAPACITIES = (None, 90_000, 20_000, 5_000)  # tokens the cache holds; 90,000 are 2 GiB of the embedded model
 GOAL = 0.95

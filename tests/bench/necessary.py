@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from benchmarks.checkpoints import load_tokenizer, resolve
-from benchmarks.model_size import ModelSize
-from benchmarks.sources import load_items
+from evenhand.checkpoints import load_tokenizer, resolve
+from evenhand.model_size import ModelSize
+from studies.dialdefer.datasets import load_items
 from training.batches import Collator, bundles_of, schedule
 from training.config import AnyRun
 from training.examples import make_examples

@@ -6,17 +6,17 @@ in whole blocks of the cache.
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from benchmarks.checkpoints import load_tokenizer, resolve
-from benchmarks.config import parse_config, read_yaml
-from benchmarks.records import Prompt
+from evenhand.checkpoints import load_tokenizer, resolve
+from evenhand.config import parse_config, read_yaml
+from evenhand.records import Prompt
 from inference.config import InferenceConfig
 from inference.encoding import Encoder
 from inference.plan import in_prefix_order, plan
+from tests.made.places import CONFIGS
 
-ALL = Path(__file__).parents[2] / "configs" / "experiments" / "all.yaml"
+ALL = CONFIGS / "experiments" / "all.yaml"
 N_ITEMS = 100
 BLOCKS = (1, 32)  # tokens; 1 is the most that any cache could share
 

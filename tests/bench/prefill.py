@@ -9,10 +9,10 @@ import json
 import tempfile
 from statistics import median
 
-from benchmarks.checkpoints import load_tokenizer, resolve
-from benchmarks.model_size import ModelSize, model_size
-from benchmarks.rundir import read_json
-from benchmarks.speeds import speeds_for
+from evenhand.checkpoints import load_tokenizer, resolve
+from evenhand.device_speeds import speeds_for
+from evenhand.model_size import ModelSize, model_size
+from evenhand.run_directory import read_json
 from inference.config import InferenceConfig
 from inference.estimate import seconds as estimated_seconds
 from inference.plan import plan

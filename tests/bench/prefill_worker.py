@@ -9,8 +9,8 @@ import resource
 import sys
 from typing import Any
 
-from benchmarks.chat import answer_tokens, encode, render_chat
-from benchmarks.checkpoints import load_tokenizer, resolve
+from evenhand.chat_templates import answer_tokens, encode, render_chat
+from evenhand.checkpoints import load_tokenizer, resolve
 from inference.config import InferenceConfig
 from inference.engine import open_engine
 from inference.plan import in_prefix_order, plan

@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.shards import read_completions
+from evenhand.completion_shards import read_completions
 from inference.config import InferenceConfig
 from inference.engine import open_engine
 from inference.plan import plan

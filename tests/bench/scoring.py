@@ -15,9 +15,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.records import Condition
 from eval.__main__ import score_main
-from eval.averages import AIO, BENCH_DATASETS
+from eval.dialdefer.averages import AIO, BENCH_DATASETS
+from evenhand.records import Condition
 
 ARMS = ("none", "honest", "dehumanizing", "sft", "dpo")
 SIZES = (10_000, 100_000, 1_000_000)

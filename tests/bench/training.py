@@ -16,11 +16,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import mean
 
-from benchmarks.checkpoints import load_tokenizer, resolve
-from benchmarks.model_size import ModelSize, model_size
-from benchmarks.rundir import read_json
-from benchmarks.sources import load_items
-from benchmarks.speeds import speeds_for
+from evenhand.checkpoints import load_tokenizer, resolve
+from evenhand.device_speeds import speeds_for
+from evenhand.model_size import ModelSize, model_size
+from evenhand.run_directory import read_json
+from studies.dialdefer.datasets import load_items
 from tests.bench.contenders import PARTS, SIZE, Contender, Tree, config, end, has_bf16, race, ratio
 from tests.bench.matmul import Matmul
 from tests.bench.necessary import Tokens, training_flops, training_tokens

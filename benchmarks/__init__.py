@@ -1,1 +1,0 @@
-"""What is asked: sources → Item → Prompt."""

@@ -1,0 +1,136 @@
+"""The words of `evenhand score | compare | report`."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from eval.dialdefer.accuracy import DENOMINATORS
+from eval.dialdefer.external.verdict_files import COLUMNS_HELP, is_verdict_file
+from eval.dialdefer.parsing import PARSERS
+from eval.estimates.resampling import N_DRAWS, SEED
+
+
+def score_options(argv: Sequence[str]) -> argparse.Namespace:
+    """The words of `evenhand score`."""
+    parser = sources_parser(
+        "evenhand score",
+        "Accuracy per condition, Δ, DDS with 95% intervals, McNemar's test, flips and unparsed rate per "
+        "dataset and averaged: of finished sampling runs (with margins also soft DDS and AUC), or of verdicts that "
+        "came from anywhere else. Runs of the narrator study are scored as `evenhand narrator` does it.",
+        "run directories, runs/inference/NAME-DIGEST; or .jsonl, .csv (both also .gz) and .parquet files, which are "
+        "scored together",
+    )
+    parser.add_argument("--out", type=Path, help="folder for scores.json and scores.csv (default: RUN/scores)")
+    add_reading_options(parser)
+    parser.add_argument(
+        "--denominator",
+        choices=(*DENOMINATORS, "both"),
+        help="published: an unreadable reply counts as wrong; answered: it is left out (default: rows for both of a "
+        "run, published for files)",
+    )
+    options = parser.parse_args(argv)
+    refuse_mixture(parser, options, "score runs and files of verdicts apart: each run has scores of its own")
+    if not is_verdict_file(options.sources[0]) and options.out and len(options.sources) > 1:
+        parser.error("--out takes one run; without it each run's scores go into RUN/scores")
+    return options
+
+
+def sources_parser(prog: str, description: str, sources: str) -> argparse.ArgumentParser:
+    """The parser of a verb over runs or files of verdicts; sources: what its help says of them."""
+    parser = argparse.ArgumentParser(
+        prog=prog,
+        description=description,
+        epilog=COLUMNS_HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("sources", nargs="+", type=Path, metavar="RUN|FILE", help=sources)
+    return parser
+
+
+def refuse_mixture(parser: argparse.ArgumentParser, options: argparse.Namespace, reason: str) -> None:
+    """Ends the program, with the reason, when runs and files are mixed; or when files have no --out."""
+    are_files = {is_verdict_file(path) for path in options.sources}
+    if len(are_files) > 1:
+        parser.error(reason)
+    if True in are_files and not options.out:
+        parser.error("files of verdicts need --out DIR")
+
+
+def add_reading_options(parser: argparse.ArgumentParser) -> None:
+    """The options that all three verbs share."""
+    parser.add_argument(
+        "--parser",
+        choices=sorted(PARSERS),
+        default="strict",
+        help="how reasoned replies are read: strict guesses nothing; lenient is the published rule (default: strict)",
+    )
+    parser.add_argument("--draws", type=positive, default=N_DRAWS, help=f"bootstrap draws (default: {N_DRAWS})")
+    parser.add_argument("--seed", type=int, default=SEED, help=f"seed of the bootstrap (default: {SEED})")
+
+
+def positive(text: str) -> int:
+    """A whole number above zero."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is not above zero")
+    return number
+
+
+def compare_options(argv: Sequence[str]) -> argparse.Namespace:
+    """The words of `evenhand compare`."""
+    parser = argparse.ArgumentParser(
+        prog="evenhand compare",
+        description="What changed from a base run to one or more runs after it: accuracy and DDS with intervals paired "
+        "by item, with own C1 and with fixed C1; of runs of the narrator study M, PR, FAR and corruption, paired by "
+        "conversation. Runs of both may be named together, the base of each before those after it. Refuses runs that "
+        "differ in more than the model.",
+    )
+    parser.add_argument("base", type=Path, metavar="BASE_RUN", help="the run of the untrained model")
+    parser.add_argument("after", nargs="+", type=Path, metavar="AFTER_RUN", help="runs of models made from it")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        help="folder for the results (default: AFTER_RUN/compare of the last run of DDS, else of the last)",
+    )
+    add_reading_options(parser)
+    add_report_options(parser)
+    return parser.parse_args(argv)
+
+
+def report_options(argv: Sequence[str]) -> argparse.Namespace:
+    """The words of `evenhand report`."""
+    parser = sources_parser(
+        "evenhand report",
+        "report.html, its plots as PNG and SVG, its tables as Markdown, CSV and LaTeX, and scores: of one "
+        "run, of a base run and those after it, of different models side by side, or of verdicts that came from "
+        "anywhere else. Runs of the narrator study stand in it beside DDS, or alone.",
+        "run directories, the base first; or .jsonl, .csv (both also .gz) and .parquet files",
+    )
+    parser.add_argument(
+        "--out", type=Path, help="folder for the results (default: RUN/report of the last run of DDS, else of the last)"
+    )
+    parser.add_argument(
+        "--side-by-side",
+        action="store_true",
+        help="the runs are of different models, none of which was made from another: no before and after",
+    )
+    add_reading_options(parser)
+    add_report_options(parser)
+    options = parser.parse_args(argv)
+    refuse_mixture(parser, options, "report runs and files of verdicts apart: they were not asked alike")
+    return options
+
+
+def add_report_options(parser: argparse.ArgumentParser) -> None:
+    """The options that compare and report share."""
+    parser.add_argument(
+        "--denominator",
+        choices=DENOMINATORS,
+        default="published",
+        help="of DDS; the narrator study counts in ways of its own (default: published)",
+    )
+    parser.add_argument(
+        "--allow-differences",
+        action="store_true",
+        help="compare runs whose prompts, rendering, engine or precision differ, and say so in the report",
+    )

@@ -1,0 +1,1 @@
+"""DialDefer: verdicts → accuracies, flips, the Dialogic Deference Score; the paper's tables and figures."""

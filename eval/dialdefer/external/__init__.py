@@ -1,0 +1,1 @@
+"""Files of verdicts from anywhere → judges and scores."""

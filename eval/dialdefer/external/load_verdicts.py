@@ -1,0 +1,76 @@
+"""Verdicts from anywhere: files → judges → scores. A million rows never become a million objects."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from eval.dialdefer.external.checks import refuse_other_labels, refuse_repeats, refuse_unequal, refuse_unscorable
+from eval.dialdefer.external.columns import Coder
+from eval.dialdefer.external.judges import groups_of, items_of, judges_of
+from eval.dialdefer.external.verdict_files import read_batches
+from eval.dialdefer.judges import Judge
+from eval.dialdefer.rows import Scored, ScoreRow
+from eval.dialdefer.scores import score_panels
+
+EXTERNAL = "external"  # the verdict mode of what was not asked by us
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ExternalVerdicts:
+    """What some verdict files hold, checked: every judge can be scored."""
+
+    paths: tuple[Path, ...]
+    n_rows: int
+    judges: tuple[Judge, ...]  # one a model, in order of first appearance
+    parsers: Mapping[str, str | None]  # model → how its replies were read; None where every choice was given
+    ignored: tuple[str, ...]  # columns without a meaning here
+
+    @property
+    def name(self) -> str:
+        """What tables call the files."""
+        more = f" and {len(self.paths) - 1} more" if len(self.paths) > 1 else ""
+        return f"{self.paths[0].name}{more}"
+
+
+def load_external(paths: Sequence[Path], parser: str = "strict") -> ExternalVerdicts:
+    """The verdicts of some files taken together; `parser` reads responses where there is no choice.
+
+    Raises DataError for whatever is wrong: with a row, naming file and line; with the whole, naming the items.
+    """
+    coder = Coder(parser)
+    for path in paths:
+        coder.open(path)
+        for batch in read_batches(path):
+            coder.add(batch)
+    rows = coder.finish()
+    items, groups = items_of(rows), groups_of(rows)
+    refuse_repeats(rows, items, groups)
+    refuse_other_labels(rows, items)
+    judges = judges_of(rows, items, groups)
+    for judge in judges:
+        refuse_unequal(judge)
+        refuse_unscorable(judge)
+    parsed = set(np.unique(rows.codes["model"][rows.parsed]).tolist())
+    return ExternalVerdicts(
+        paths=tuple(paths),
+        n_rows=len(rows.lines),
+        judges=tuple(judges),
+        parsers={name: parser if code in parsed else None for code, name in enumerate(rows.names["model"])},
+        ignored=tuple(rows.ignored),
+    )
+
+
+def score_external(found: ExternalVerdicts, denominators: Sequence[str], n_draws: int, seed: int) -> Iterator[ScoreRow]:
+    """All rows of all judges, one judge after the other."""
+    for judge in found.judges:
+        scored = Scored(
+            run=found.name,
+            model=judge.model,
+            verdict=EXTERNAL,
+            parser=found.parsers[judge.model],
+            n_draws=n_draws,
+            seed=seed,
+        )
+        yield from score_panels(judge.panels, scored, denominators)

@@ -1,0 +1,148 @@
+"""Runs, or verdicts from anywhere, → everything that a report shows, computed once."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from eval.dialdefer.accuracy import DENOMINATORS
+from eval.dialdefer.changes import ChangeRow
+from eval.dialdefer.compare import compare_runs
+from eval.dialdefer.external.load_verdicts import EXTERNAL, ExternalVerdicts, score_external
+from eval.dialdefer.judges import Judge, judge_of_run
+from eval.dialdefer.rows import Scored, ScoreRow
+from eval.dialdefer.runs import JudgedRun
+from eval.dialdefer.score_groups import ScoreGroup, groups_of
+from eval.dialdefer.scores import score_panels
+from eval.estimates.comparability import Difference, differences, refuse_serious, rendering_differences
+from evenhand.errors import DataError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """Everything a report shows. Keys of the mappings are the judges' names; the first is the base."""
+
+    judges: Mapping[str, Judge]
+    runs: Mapping[str, JudgedRun]  # empty for verdicts from files
+    files: ExternalVerdicts | None
+    rows: Sequence[ScoreRow]  # of one denominator and one reading: all judges, arms and sources of C1
+    other_rows: Sequence[ScoreRow]  # the same under the other denominator
+    groups: Sequence[ScoreGroup]  # `rows` as tables
+    changes: Mapping[str, Sequence[ChangeRow]]  # label of each after run → rows, own and fixed C1
+    differences: Mapping[str, Sequence[Difference]]  # label → in what a run differs from the base
+    mode: str  # "reason", "margin" or "external"
+    denominator: str
+    n_draws: int
+    seed: int
+
+
+def find(
+    runs: Sequence[JudgedRun],
+    *,
+    denominator: str,
+    n_draws: int,
+    seed: int,
+    allow_differences: bool = False,
+    is_before_after: bool = True,
+) -> Findings:
+    """Scores of all runs, and the changes from the first to each other one if they are of one model before and after.
+
+    Raises DataError when runs differ in more than the model, unless that is allowed; the report then states it.
+    """
+    base, *afters = runs
+    labels = labels_of(runs)
+    refuse_several_readings(runs)
+    found: dict[str, Sequence[Difference]] = {}
+    changes: dict[str, Sequence[ChangeRow]] = {}
+    for label, run in zip(labels[1:], afters, strict=True):
+        found[label] = differences(base, run) if is_before_after else differences_side_by_side(base, run)
+        if not allow_differences:
+            refuse_serious(base, run, found[label])
+        if is_before_after:
+            changes[label] = compare_runs(base, run, (denominator,), n_draws, seed)
+    rows = {label: score_run(run, both(denominator), n_draws, seed) for label, run in zip(labels, runs, strict=True)}
+    groups = [group for label, of_run in rows.items() for group in groups_of(label, counted(of_run, denominator))]
+    every = [row for of_run in rows.values() for row in of_run]
+    return Findings(
+        judges={label: judge_of_run(run, label) for label, run in zip(labels, runs, strict=True)},
+        runs=dict(zip(labels, runs, strict=True)),
+        files=None,
+        rows=counted(every, denominator),
+        other_rows=[row for row in every if row.denominator != denominator],
+        groups=groups,
+        changes=changes,
+        differences=found,
+        mode=base.reading.mode,
+        denominator=denominator,
+        n_draws=n_draws,
+        seed=seed,
+    )
+
+
+def find_external(files: ExternalVerdicts, *, denominator: str, n_draws: int, seed: int) -> Findings:
+    """Scores of every model in some verdict files. There are no texts, margins or configs in them."""
+    every = list(score_external(files, both(denominator), n_draws, seed))
+    rows = counted(every, denominator)
+    judges = {judge.name: judge for judge in files.judges}
+    of_judge = {name: [row for row in rows if row.model == judge.model] for name, judge in judges.items()}
+    return Findings(
+        judges=judges,
+        runs={},
+        files=files,
+        rows=rows,
+        other_rows=[row for row in every if row.denominator != denominator],
+        groups=[group for name, of in of_judge.items() for group in groups_of(name, of)],
+        changes={},
+        differences={},
+        mode=EXTERNAL,
+        denominator=denominator,
+        n_draws=n_draws,
+        seed=seed,
+    )
+
+
+def both(denominator: str) -> list[str]:
+    """Both denominators, the chosen one first."""
+    return [denominator, *(other for other in DENOMINATORS if other != denominator)]
+
+
+def counted(rows: Sequence[ScoreRow], denominator: str) -> list[ScoreRow]:
+    """The rows of one denominator."""
+    return [row for row in rows if row.denominator == denominator]
+
+
+def differences_side_by_side(base: JudgedRun, run: JudgedRun) -> list[Difference]:
+    """The differences of two models of which neither was made from the other.
+
+    Each has its own chat template, and may need an engine of its own: what follows from that is stated, not refused.
+    """
+    rendering = set(rendering_differences(base, run))
+    return [
+        replace(found, serious=False) if found in rendering or found.what.startswith(("engine.", "model.")) else found
+        for found in differences(base, run)
+    ]
+
+
+def refuse_several_readings(runs: Sequence[JudgedRun]) -> None:
+    """Raises DataError when runs were judged in different ways."""
+    modes = dict.fromkeys(run.reading.mode for run in runs)
+    if len(modes) > 1:
+        named = "; ".join(f"{run.name}: {run.reading.mode}" for run in runs)
+        raise DataError(f"the two kinds of verdicts are never mixed in one table ({named}); report them apart")
+
+
+def score_run(run: JudgedRun, denominators: Sequence[str], n_draws: int, seed: int) -> list[ScoreRow]:
+    """All rows of one run."""
+    scored = Scored(
+        run=run.name,
+        model=run.model,
+        verdict=run.reading.mode,
+        parser=run.reading.parser,
+        n_draws=n_draws,
+        seed=seed,
+    )
+    return score_panels(run.panels, scored, denominators)
+
+
+def labels_of(runs: Sequence[JudgedRun]) -> list[str]:
+    """A short name for each run: its model's, with the run's where two would be called alike."""
+    models = [run.model for run in runs]
+    return [run.model if models.count(run.model) == 1 else f"{run.model} ({run.name})" for run in runs]

@@ -1,0 +1,76 @@
+"""DDS under other speaker labels against the usual ones: what DialDefer's Figure 7 draws (§5.2).
+
+wording_tables.label_table has the same figures as a table; here each shift has an interval, paired by item.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from eval.dialdefer.changes import paired_measures
+from eval.dialdefer.dds import dds_pp
+from eval.dialdefer.judges import Judge
+from eval.dialdefer.panel_selection import MAIN, setting_panels
+from eval.dialdefer.panels import Panel, with_c1_of
+from eval.dialdefer.rows import known
+from eval.estimates.resampling import percentile_interval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelShift:
+    """One judge on one dataset under other speaker labels; nothing else differs. *_pp in points, None is unknown."""
+
+    judge: str
+    dataset: str
+    speaker1: str
+    speaker2: str  # who is judged in the Q/A datasets
+    n_items: int
+    base_dds_pp: float | None  # under the main wording's labels ("Speaker 1", "Speaker 2")
+    dds_pp: float | None
+    shift_pp: float | None  # ΔDDS: these labels minus the base
+    ci_low_pp: float | None  # paired: items are resampled jointly
+    ci_high_pp: float | None
+
+
+def label_shifts(
+    judges: Sequence[Judge], *, denominator: str = "published", n_draws: int, seed: int
+) -> list[LabelShift]:
+    """A record for each judge, dataset and pair of labels beside the main ones, untreated, in the main roles.
+
+    Where only C2 was asked under other labels, C1 is the main wording's: a Q/A statement names no speaker. Raises
+    DataError when labels were tried over other items than the base.
+    """
+    return [
+        shift_of(judge, base, panel, denominator, n_draws, seed)
+        for judge in judges
+        for base in setting_panels(judge, MAIN).values()
+        for panel in relabelled(judge, base)
+    ]
+
+
+def relabelled(judge: Judge, base: Panel) -> Iterator[Panel]:
+    """The judge's panels that differ from the base in nothing but speaker labels, each with both framings."""
+    f = base.factors
+    for panel in judge.panels:
+        renamed_back = replace(panel.factors, speaker1=f.speaker1, speaker2=f.speaker2)
+        is_relabelled = panel.factors != f and renamed_back == f
+        if panel.dataset == base.dataset and is_relabelled and panel.has_c2:
+            yield panel if panel.has_c1 else with_c1_of(panel, base)
+
+
+def shift_of(judge: Judge, base: Panel, panel: Panel, denominator: str, n_draws: int, seed: int) -> LabelShift:
+    """The shift from the base's labels to a panel's."""
+    pair = paired_measures(base, panel, denominator, n_draws, seed)
+    scores, draws = dds_pp(pair.acc), dds_pp(pair.draws)
+    low, high = percentile_interval(draws[:, 1] - draws[:, 0]) or (None, None)
+    return LabelShift(
+        judge=judge.name,
+        dataset=base.dataset,
+        speaker1=panel.factors.speaker1,
+        speaker2=panel.factors.speaker2,
+        n_items=pair.n_items,
+        base_dds_pp=known(scores[0]),
+        dds_pp=known(scores[1]),
+        shift_pp=known(scores[1] - scores[0]),
+        ci_low_pp=low,
+        ci_high_pp=high,
+    )

@@ -1,0 +1,176 @@
+"""Rows → a plain text table with a caption that says what its numbers are."""
+
+from collections.abc import Sequence
+
+from eval.dialdefer.accuracy import MANY_UNREADABLE
+from eval.dialdefer.averages import average_sentence
+from eval.dialdefer.rows import ScoreRow
+
+ARM_WORDS = {"none": "no mitigation", "honest": "Be Honest", "dehumanizing": "Dehumanizing"}
+DENOMINATOR_WORDS = {
+    ("reason", "published"): "an unreadable reply counts as wrong",
+    ("reason", "answered"): "unreadable replies are left out",
+    ("margin", "published"): "a tie counts as half right, a missing margin as wrong",
+    ("margin", "answered"): "ties and missing margins are left out",
+    ("external", "published"): "an unreadable reply counts as wrong",
+    ("external", "answered"): "unreadable replies are left out",
+}
+C1_WORDS = {
+    "own": "own C1: both framings from this arm and checkpoint",
+    "fixed": "fixed C1: statements from the untreated arm or model, as published tables are scored",
+}
+
+
+def score_tables(rows: Sequence[ScoreRow]) -> str:
+    """All tables of a run, one for each arm, C1 source, wording and denominator.
+
+    A table over answered replies is left out when every reply has a verdict: it would repeat the one before.
+    """
+    groups: dict[tuple[str, ...], list[ScoreRow]] = {}
+    for row in rows:
+        key = (row.run, row.model, row.arm, row.roles, row.c1_source, row.variant, row.denominator)
+        groups.setdefault(key, []).append(row)
+    shown = [g for g in groups.values() if g[0].denominator == "published" or any(r.n_unparsed + r.n_ties for r in g)]
+    return "\n\n".join(score_table(group) for group in shown or groups.values())
+
+
+def score_table(rows: Sequence[ScoreRow]) -> str:
+    """One captioned table of rows that share everything but the dataset, with its warnings."""
+    margins = any(row.soft_dds_pp is not None for row in rows)
+    header = ["dataset", "items", "C1 T", "C1 F", "C2 C", "C2 I", "Δcorr", "Δinc", "DDS", "95% interval"]
+    header += ["ties", "soft DDS", "95% interval", "AUC C1", "AUC C2"] if margins else unread_header(rows[0])
+    header += ["flips", "p true", "p false"]
+    # An average over one dataset would only repeat its row.
+    shown = [row for row in rows if row.datasets == (row.dataset,) or len(row.datasets) > 1]
+    lines = [*caption(rows), "", *aligned([header, *(cells(row, margins) for row in shown)])]
+    lines += [average_sentence(row.dataset, list(row.datasets)) for row in shown if len(row.datasets) > 1]
+    return "\n".join([*lines, *warnings(rows)])
+
+
+def caption(rows: Sequence[ScoreRow]) -> list[str]:
+    """What the numbers of a table are."""
+    row = rows[0]
+    reading = "margin (log P(1) - log P(2))" if row.verdict == "margin" else reading_words(row)
+    counted = DENOMINATOR_WORDS[row.verdict, row.denominator]
+    wording = f", wording {row.variant}" if row.variant else ""
+    samples = f", {row.n_samples} samples a prompt (accuracy is their mean)" if row.n_samples > 1 else ""
+    return [
+        f"{row.model}, {ARM_WORDS.get(row.arm, row.arm)}, roles {row.roles}{wording} ({row.run})",
+        f"verdict: {reading}; denominator: {row.denominator} ({counted}); {C1_WORDS[row.c1_source]}{samples}.",
+        f"Accuracies in %, Δ and DDS in percentage points; intervals: {row.n_draws:,} bootstrap draws over items.",
+    ]
+
+
+def reading_words(row: ScoreRow) -> str:
+    """The verdict mode and how replies were read."""
+    parser = f"{row.parser} parser" if row.parser else "as given"
+    return f"{row.verdict}, {parser}{' where no choice is given' if row.parser and row.verdict == 'external' else ''}"
+
+
+def unread_header(row: ScoreRow) -> list[str]:
+    """The columns on unreadable replies: one for each parser, or one where nothing was parsed."""
+    return ["unreadable"] if row.parser is None else ["unread: strict", "lenient"]
+
+
+def cells(row: ScoreRow, margins: bool) -> list[str]:
+    """A row's cells in the order of the header."""
+    accs = (row.acc_c1_true, row.acc_c1_false, row.acc_c2_correct, row.acc_c2_incorrect)
+    line = [row.dataset, str(row.n_items), *(number(a) for a in accs)]
+    line += [signed(row.delta_correct_pp), signed(row.delta_incorrect_pp), signed(row.dds_pp)]
+    line.append(interval(row.dds_ci_low_pp, row.dds_ci_high_pp))
+    if margins:
+        line += [str(row.n_ties), signed(row.soft_dds_pp), interval(row.soft_dds_ci_low_pp, row.soft_dds_ci_high_pp)]
+        line += [number(row.auc_c1, 3), number(row.auc_c2, 3)]
+    elif row.parser is None:
+        line.append(share(row.n_unparsed, row.n_replies))
+    else:
+        line += [share(n, row.n_replies) for n in (row.n_unparsed_strict, row.n_unparsed_lenient)]
+    flips = f"{row.n_deference_flips}/{row.n_skepticism_flips}"
+    return [*line, flips, p_value(row.mcnemar_p_correct), p_value(row.mcnemar_p_incorrect)]
+
+
+def warnings(rows: Sequence[ScoreRow]) -> list[str]:
+    """Plain sentences on what a reader must know before believing the numbers."""
+    datasets = [row for row in rows if row.datasets == (row.dataset,)]
+    lines = [f"Warning: {sentence}" for row in datasets for sentence in [doubt(row)] if sentence]
+    saturated = [row for row in datasets if row.saturated and row.unparsed_rate < MANY_UNREADABLE]
+    if len(saturated) > 2:  # one sentence for all
+        names = ", ".join(row.dataset for row in saturated)
+        rates = [rate for row in saturated for rate in (row.accept_rate_c1, row.accept_rate_c2) if rate is not None]
+        said = {f"Warning: {doubt(row)}" for row in saturated}
+        lines = [line for line in lines if line not in said]
+        low, high = percent(min(rates)), percent(max(rates))
+        lines.append(
+            f"Warning: on {len(saturated)} datasets ({names}) this judge is saturated (it accepts {low} to {high} of "
+            "the claims). A judge with one answer for nearly everything can have a DDS near 0 for the wrong reason."
+        )
+    n_errors = sum(row.n_errors for row in datasets)
+    if n_errors:
+        lines.append(f"Warning: the engine failed on {n_errors} replies; their items are left out of all conditions.")
+    return lines
+
+
+def doubt(row: ScoreRow) -> str | None:
+    """Why a dataset's DDS says little about judgement, if there is a reason."""
+    if row.unparsed_rate >= MANY_UNREADABLE:
+        effect = "counts them as wrong" if row.denominator == "published" else "is over the few others"
+        return (
+            f"{percent(row.unparsed_rate)} of the replies on {row.dataset} cannot be read; this score {effect}, so its "
+            "Δ and DDS say more about format than about judgement. Constrain the output (sampling.structured: json) "
+            "or use margins."
+        )
+    if row.n_ties >= MANY_UNREADABLE * row.n_replies:
+        return (
+            f"{percent(row.n_ties / row.n_replies)} of the margins on {row.dataset} are exactly 0 and count by half, "
+            "so its 0/1 accuracies and DDS hang on rounding; soft DDS does not."
+        )
+    if row.saturated:
+        return (
+            f"on {row.dataset} this judge is saturated (it accepts {percent(row.accept_rate_c1)} of the claims in C1 "
+            f"and {percent(row.accept_rate_c2)} in C2). A judge with one answer for nearly everything can have a DDS "
+            "near 0 for the wrong reason."
+        )
+    return None
+
+
+def aligned(lines: Sequence[Sequence[str]]) -> list[str]:
+    """Columns padded to their widest cell; the first to the left, the others to the right."""
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    return [
+        "  ".join(
+            cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(line, widths, strict=True))
+        )
+        for line in lines
+    ]
+
+
+def number(value: float | None, digits: int = 1) -> str:
+    """A number, or a dash where it is unknown."""
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def signed(value: float | None) -> str:
+    """A number with its sign; what rounds to zero has none."""
+    if value is None:
+        return "–"
+    return "0.0" if abs(value) < 0.05 else f"{value:+.1f}"
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """ "[low, high]", or a dash where it is unknown."""
+    return "–" if low is None or high is None else f"[{signed(low)}, {signed(high)}]"
+
+
+def percent(rate: float | None) -> str:
+    """A rate in [0, 1] as a whole percentage."""
+    return "an unknown share" if rate is None else f"{100 * rate:.0f}%"
+
+
+def share(count: int | None, total: int) -> str:
+    """A count as a percentage of a total, or a dash where it is unknown."""
+    return "–" if count is None else f"{100 * count / total:.1f}%"
+
+
+def p_value(p: float) -> str:
+    """A p-value; small ones as a bound."""
+    return "<.0001" if p < 0.0001 else f"{p:.4f}".removeprefix("0")

@@ -1,0 +1,132 @@
+"""The report's tables: before and after, scores, and every other as it lies in tables/."""
+
+from collections.abc import Sequence
+from html import escape
+from itertools import groupby, pairwise
+
+from eval.dialdefer import change_tables
+from eval.dialdefer import score_text as tables
+from eval.dialdefer.averages import average_sentence
+from eval.dialdefer.changes import ChangeRow
+from eval.dialdefer.findings import Findings
+from eval.dialdefer.score_groups import ScoreGroup, worth_showing
+from eval.dialdefer.scores import FIXED
+from eval.report.page import class_of, element, scrolling, table, unfolding
+from eval.report.table import Cell, Table, is_numeric, printed
+
+SCORE_HEADER = ["dataset", "items", "C1 true", "C1 false", "C2 correct", "C2 incorrect", "Δ correct", "Δ incorrect"]
+MOST_LINES = 120  # of a table on the page; its files have all
+LONG_TEXT = 40  # characters from which on a cell is broken into lines
+MOST_OPEN_GROUPS = 4  # judges whose scores are shown unfolded
+
+
+def score_section(found: Findings) -> list[str]:
+    """The table of each judge, own C1; prompted arms and other wordings folded away after it."""
+    parts = [element("p", score_caption(found), "note")]
+    mains = [group for group in found.groups if group.is_main]
+    shown = [part for group in mains[:MOST_OPEN_GROUPS] for part in score_table(group)]
+    more = [part for group in mains[MOST_OPEN_GROUPS:] for part in score_table(group)]
+    parts += [*shown, *([unfolding(f"{len(mains) - MOST_OPEN_GROUPS} more judges", more)] if more else [])]
+    averages = {(r.dataset, r.datasets): r for group in mains for r in group.rows if len(r.datasets) > 1}
+    parts += [element("p", average_sentence(r.dataset, list(r.datasets)), "note") for r in averages.values()]
+    treated = [part for group in found.groups if not group.is_main for part in score_table(group)]
+    return [*parts, unfolding("Arms and other wordings", treated)] if treated else parts
+
+
+def score_table(group: ScoreGroup) -> list[str]:
+    """A heading and a table."""
+    margins = any(row.soft_dds_pp is not None for row in group.rows)
+    extra = ["ties", "soft DDS", "95% interval", "AUC C1", "AUC C2"] if margins else tables.unread_header(group.rows[0])
+    header = [*SCORE_HEADER, "DDS", "95% interval", *extra, "flips d/s", "p true", "p false"]
+    heading = group.judge if group.is_main else f"{group.judge}, {group.setting}: {group.c1_source} C1"
+    return [element("h3", heading), table(header, [tables.cells(row, margins) for row in group.rows], label=heading)]
+
+
+def score_caption(found: Findings) -> str:
+    """What the numbers of the score tables are."""
+    return (
+        f"Verdicts {reading_words(found)}; denominator {found.denominator}: "
+        f"{tables.DENOMINATOR_WORDS[found.mode, found.denominator]}; own C1 unless a heading says otherwise. "
+        "Accuracies in %, Δ and DDS in percentage points. Flips: deference/skepticism."
+    )
+
+
+def reading_words(found: Findings) -> str:
+    """Where verdicts come from."""
+    if found.files is not None:
+        parsers = {parser for parser in found.files.parsers.values() if parser}
+        return "as given in files" + "".join(f"; replies without a choice read by the {p} parser" for p in parsers)
+    reading = next(iter(found.runs.values())).reading
+    return "from margins" if reading.mode == "margin" else f"from reasoned replies read by the {reading.parser} parser"
+
+
+def change_section(found: Findings, figures: Sequence[str]) -> list[str]:
+    """What changed from the base run to each other one, own C1 first; fixed C1 and treated arms folded away."""
+    parts, fixed, treated = list(figures), list[str](), list[str]()
+    for label, rows in found.changes.items():
+        groups: dict[tuple[str, str, str, str], list[ChangeRow]] = {}
+        for row in rows:
+            groups.setdefault((row.arm, row.roles, row.variant, row.c1_source), []).append(row)
+        first = rows[0].arm, rows[0].roles, rows[0].variant
+        for key, group in groups.items():
+            place = treated if key[:3] != first else fixed if key[3] == FIXED else parts
+            place.extend(change_table(label, group))
+    if any(row.over_corrected for rows in found.changes.values() for row in rows):
+        parts.append(element("p", "†: over-corrected, DDS was positive before and is negative after.", "note"))
+    folded = {"With fixed C1, as published tables are scored": fixed, "Arms and other wordings": treated}
+    return [*parts, *(unfolding(words, shown) for words, shown in folded.items() if shown)]
+
+
+def change_table(label: str, rows: Sequence[ChangeRow]) -> list[str]:
+    """A heading, what the source of C1 means, and a table."""
+    row = rows[0]
+    arm = [tables.ARM_WORDS.get(row.arm, row.arm)] if row.arm != "none" else []
+    roles = [f"roles {row.roles}"] if row.roles != "2->1" else []
+    header = [cell if cell != "→" else "after" for cell in change_tables.HEADER]
+    heading = f"{', '.join(filter(None, [label, *arm, row.variant, *roles]))}: {row.c1_source} C1"
+    return [
+        element("h3", heading),
+        element("p", change_tables.C1_WORDS[row.c1_source].partition(": ")[2] + ".", "note"),
+        table(header, [change_tables.cells(row) for row in worth_showing(rows)], label=heading),
+    ]
+
+
+def table_section(shown: Sequence[Table], left_out: Sequence[str]) -> list[str]:
+    """Every table behind its title, and what could not be made."""
+    words = "Each lies in tables/ as Markdown, CSV in full precision, and LaTeX; figures lie in plots/ as PNG and SVG."
+    parts = [element("p", words, "note"), *(unfolding(t.title, [data_table(t)]) for t in shown)]
+    return [*parts, *(element("p", f"Left out: {reason}", "note") for reason in left_out)]
+
+
+def data_table(shown: Table, *, has_files: bool = True) -> str:
+    """A table with its note and the names of its files, if it has any; of a very long one the first lines.
+
+    Where lines in a row begin with the same cell it becomes a heading over them, which saves a phone's width.
+    """
+    lines = list(zip(printed(shown), shown.rows, strict=True))[:MOST_LINES]
+    firsts = [cells[0] for cells, _ in lines]
+    is_grouped = len(shown.columns) > 1 and any(one == other for one, other in pairwise(firsts))
+    head = "".join(
+        f'<th scope="col"{class_of("text" * (not is_numeric(shown, i)))}>{escape(column)}</th>'
+        for i, column in enumerate(shown.columns)
+        if i or not is_grouped
+    )
+    bodies = []
+    for first, group in groupby(lines, key=lambda line: line[0][0] if is_grouped else ""):
+        heading = f'<tr class="group"><th scope="rowgroup" colspan="{len(shown.columns)}">{escape(first)}</th></tr>\n'
+        body = "\n".join(data_line(cells[is_grouped:], row[is_grouped:]) for cells, row in group)
+        bodies.append(f"<tbody>\n{heading if is_grouped else ''}{body}\n</tbody>")
+    whole = f'<table class="data"><thead><tr>{head}</tr></thead>\n{"".join(bodies)}</table>'
+    rest = f"The first {MOST_LINES} of {len(shown.rows):,} lines." if len(shown.rows) > MOST_LINES else ""
+    files = f"Files: tables/{shown.name}.md, .csv, .tex" if has_files else ""
+    note = " ".join(filter(None, [rest, shown.note, files]))
+    return scrolling(whole, shown.title) + (element("p", note, "note") if note else "")
+
+
+def data_line(cells: Sequence[str], row: Sequence[Cell]) -> str:
+    """A line of printed cells; words stand to the left, long ones are broken."""
+    rest = "".join(
+        f"<td{class_of(('text long' if len(text) > LONG_TEXT else 'text') * isinstance(cell, str))}>{escape(text)}</td>"
+        for text, cell in zip(cells[1:], row[1:], strict=True)
+    )
+    return f'<tr><th scope="row">{escape(cells[0])}</th>{rest}</tr>'

@@ -1,0 +1,1 @@
+"""Statistics that every study shares: resampling, tests, comparability of two runs."""

@@ -1,0 +1,123 @@
+"""What differs between two runs beside the model: a change means nothing when the question changed too."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from eval.dialdefer.runs import JudgedRun
+from evenhand.errors import DataError
+
+ABSENT = "not set"
+
+# Config keys that are meant to differ, or that change no number.
+FREE = ("name", "run", "model.name", "model.revision", "model.label")
+# Differences in these are stated and not refused: they can move a verdict by rounding only.
+MILD = (
+    "engine.tensor_parallel_size",
+    "engine.gpu_memory_utilization",
+    "engine.max_model_len",
+    "engine.max_num_seqs",
+    "engine.enforce_eager",
+    "engine.block_size",
+    "engine.cpu_kv_cache_gib",
+    "engine.batch_size",
+    "engine.base_url",
+    "engine.api_key_env",
+    "engine.concurrency",
+    "engine.timeout_s",
+    "engine.max_retries",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One thing in which two runs differ. A serious one makes their comparison one of two experiments."""
+
+    what: str
+    base: str
+    after: str
+    serious: bool
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.base} before, {self.after} after"
+
+
+def differences(base: JudgedRun, after: JudgedRun) -> list[Difference]:
+    """All differences in prompts, rendering, config and software, the serious ones first."""
+    found = [
+        *prompt_differences(base, after),
+        *rendering_differences(base, after),
+        *config_differences(base.config, after.config),
+        *provenance_differences(base.provenance, after.provenance),
+    ]
+    return sorted(found, key=lambda difference: not difference.serious)
+
+
+def refuse_serious(base: JudgedRun, after: JudgedRun, found: Sequence[Difference]) -> None:
+    """Raises DataError naming the serious differences and the way to compare all the same."""
+    serious = [difference for difference in found if difference.serious]
+    if serious:
+        listed = "\n".join(f"  {difference}" for difference in serious)
+        raise DataError(
+            f"{base.name} and {after.name} differ in more than the model:\n{listed}\n"
+            "  Sample both alike, or say --allow-differences; the report then states them."
+        )
+
+
+def prompt_differences(base: JudgedRun, after: JudgedRun) -> Iterator[Difference]:
+    """Prompts that stand for the same item, condition and factors and are not the same text."""
+    ours, theirs = (
+        {(p.dataset, p.item_id, p.condition, p.factors): p.prompt_hash for p in run.plan} for run in (base, after)
+    )
+    shared = ours.keys() & theirs.keys()
+    if not shared:
+        yield Difference("planned prompts", f"{len(ours)}", f"{len(theirs)}, none of them for the same item", True)
+    changed = sorted(key[1] for key in shared if ours[key] != theirs[key])
+    if changed:
+        first = ", ".join(dict.fromkeys(changed[:5]))
+        yield Difference(f"the words of {len(changed)} of {len(shared)} prompts ({first})", "one text", "another", True)
+
+
+def rendering_differences(base: JudgedRun, after: JudgedRun) -> Iterator[Difference]:
+    """Prompts that the two tokenizers' chat templates rendered differently."""
+    shared = base.rendered.keys() & after.rendered.keys()
+    n_changed = sum(base.rendered[key] != after.rendered[key] for key in shared)
+    if n_changed:
+        what = f"what the chat template made of {n_changed} of {len(shared)} prompts"
+        yield Difference(what, "one text", "another", True)
+
+
+def config_differences(base: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Difference]:
+    """Config keys with different values, but for those that are meant to differ."""
+    ours, theirs = flattened(base), flattened(after)
+    for key in dict.fromkeys([*ours, *theirs]):
+        one, other = ours.get(key, ABSENT), theirs.get(key, ABSENT)
+        is_root = key.startswith("benchmarks[") and key.endswith(
+            ".root"
+        )  # the items' own hash tells more than the path
+        if one != other and not is_root and not key.startswith(tuple(f"{free}." for free in FREE)) and key not in FREE:
+            yield Difference(key, str(one), str(other), serious=key not in MILD)
+
+
+def provenance_differences(base: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Difference]:
+    """Items, package versions, device and code; only other items are serious."""
+    ours, theirs = flattened(base), flattened(after)
+    compared = [
+        key for key in dict.fromkeys([*ours, *theirs]) if key.startswith(("packages.", "device", "code.commit"))
+    ]
+    for key in ["item_set_hash", *compared]:
+        one, other = ours.get(key, ABSENT), theirs.get(key, ABSENT)
+        if one != other:
+            yield Difference(key.removeprefix("packages."), str(one), str(other), serious=key == "item_set_hash")
+
+
+def flattened(tree: Any, prefix: str = "") -> dict[str, Any]:
+    """ "a.b[0].c" → value for every leaf; an empty list or mapping is a leaf."""
+    children: list[tuple[str, Any]] = []
+    if isinstance(tree, Mapping):
+        children = [(f"{prefix}.{key}" if prefix else str(key), value) for key, value in tree.items()]
+    elif isinstance(tree, list | tuple):
+        children = [(f"{prefix}[{i}]", value) for i, value in enumerate(tree)]
+    if not children:
+        return {prefix: tree}
+    return {leaf: value for name, child in children for leaf, value in flattened(child, name).items()}

@@ -1,0 +1,106 @@
+"""Bootstrap over items: whole items are drawn, so the conditions of an item stay together (a paired bootstrap)."""
+
+import math
+import zlib
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eval.dialdefer.dds import dds_pp
+
+FloatArray = NDArray[np.float64]
+
+N_DRAWS = 10_000
+SEED = 20260
+ITEMS_PER_KIND = 8  # drawing how often one kind occurs takes as long as drawing eight items
+CHUNK_CELLS = 2**16  # counters held at once while drawing indices; half a MiB stays in the cache
+
+
+def rng_for(seed: int, name: str) -> np.random.Generator:
+    """A generator of a dataset's own, so that its interval does not depend on which others are scored beside it."""
+    return np.random.default_rng([seed, zlib.crc32(name.encode())])
+
+
+def resampled_sums(columns: FloatArray, n_draws: int, rng: np.random.Generator) -> FloatArray:
+    """Column sums over n_items items drawn with replacement, shape (n_draws, k), for columns of shape (n_items, k).
+
+    Verdicts are few kinds of rows (16 for four 0/1 answers). How often each kind is drawn is exactly multinomial, so
+    the cost does not grow with n_items. Items that are few, or mostly different (probabilities), are drawn by index.
+    """
+    kinds, n_of_kind = np.unique(columns, axis=0, return_counts=True)
+    if len(kinds) * ITEMS_PER_KIND <= len(columns):
+        counts = rng.multinomial(len(columns), n_of_kind / len(columns), size=n_draws)
+        return np.asarray(counts @ kinds, dtype=np.float64)
+    return sums_by_index(columns, n_draws, rng)
+
+
+def sums_by_index(columns: FloatArray, n_draws: int, rng: np.random.Generator) -> FloatArray:
+    """As resampled_sums, by counting drawn indices, in chunks of bounded memory."""
+    n_items = len(columns)
+    chunk = max(1, CHUNK_CELLS // n_items)
+    sums = np.empty((n_draws, columns.shape[1]))
+    for start in range(0, n_draws, chunk):
+        size = min(chunk, n_draws - start)
+        drawn = rng.integers(n_items, size=(size, n_items), dtype=np.int64)
+        drawn += n_items * np.arange(size)[:, None]
+        counts = np.bincount(drawn.ravel(), minlength=size * n_items).reshape(size, n_items)
+        sums[start : start + size] = counts.astype(np.float64) @ columns
+    return sums
+
+
+def resampled_means(earned: FloatArray, counted: FloatArray, n_draws: int, rng: np.random.Generator) -> FloatArray:
+    """Σ earned / Σ counted per column over resampled items, shape (n_draws, k); NaN where a draw counts nothing.
+
+    earned, counted: shape (n_items, k); an item that is not counted in a column earns nothing there.
+    """
+    k = earned.shape[1]
+    sums = resampled_sums(np.hstack([earned, counted]), n_draws, rng)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(sums[:, :k] / sums[:, k:])
+
+
+def resampled_dds(earned: FloatArray, counted: FloatArray, n_draws: int, rng: np.random.Generator) -> FloatArray:
+    """DDS in percentage points over resampled items, shape (n_draws,); NaN where a draw counts nothing somewhere.
+
+    earned, counted: shape (n_items, 4). Where all count, as they mostly do, DDS is the mean of what each item adds to
+    it, and of that there are few kinds.
+    """
+    if (counted == 1).all():
+        added = dds_pp(earned)[:, None]
+        return np.asarray(resampled_sums(added, n_draws, rng)[:, 0] / len(added))
+    return dds_pp(resampled_means(earned, counted, n_draws, rng))
+
+
+def percentile_interval(draws: FloatArray, level: float = 0.95) -> tuple[float, float] | None:
+    """The central percentile interval of one-dimensional draws; None when a draw is undefined."""
+    if not len(draws) or np.isnan(draws).any():
+        return None
+    tail = 50 * (1 - level)
+    low, high = np.percentile(draws, [tail, 100 - tail])
+    return float(low), float(high)
+
+
+def pivotal_interval(value: float, draws: FloatArray, level: float = 0.95) -> tuple[float, float] | None:
+    """The interval of 2 · value − percentiles of the draws; None when the value or a draw is undefined.
+
+    For sums of absolute values: noise never cancels in them, so draws lie above the value as far as the value lies
+    above the truth, and a percentile interval counts that twice. Nine datasets of 100 items, true mean |DDS| from 20
+    to 0: in simulation its 95 % intervals held the truth in 68 % of cases, these in 90 %; for 0 against 0 where the
+    second judge moves an eighth as often, in 2 % and 79 %.
+    """
+    found = percentile_interval(draws, level)
+    return None if found is None or math.isnan(value) else (2 * value - found[1], 2 * value - found[0])
+
+
+def wilson_interval(n_yes: float, n: int, level: float = 0.95) -> tuple[float, float] | None:
+    """Wilson's score interval of a rate, as fractions; None for n = 0. It stays in [0, 1] and has a width at 0 and 1.
+
+    n_yes may be a sum of fractions in [0, 1]: such a sum varies no more than a count of the same mean does.
+    """
+    if not n:
+        return None
+    z2, rate = NormalDist().inv_cdf((1 + level) / 2) ** 2, n_yes / n
+    centre = (rate + z2 / (2 * n)) / (1 + z2 / n)
+    half = math.sqrt(z2 * (rate * (1 - rate) / n + z2 / (4 * n * n))) / (1 + z2 / n)
+    return max(0.0, centre - half), min(1.0, centre + half)

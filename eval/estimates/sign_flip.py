@@ -1,0 +1,85 @@
+"""Sign-flip tests over items: exact for one judge's shift in acceptance, by seeded swaps for two judges."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eval.dialdefer.accuracy import IntArray
+from eval.dialdefer.dds import C1_FALSE, C1_TRUE, C2_CORRECT, C2_INCORRECT
+from eval.dialdefer.panels import ACCEPT, UNREADABLE
+
+FloatArray = NDArray[np.float64]
+
+MANY_KINDS = 400  # above this, a coin an item is faster than a binomial a kind of item
+ITEMS_PER_KIND = 3  # and below this many items of a kind
+CHUNK_CELLS = 2**20  # coins held at once
+ROUNDING = 1e-9  # sums that differ by less are equal
+
+
+def acceptance_rises(one: IntArray) -> NDArray[np.int64]:
+    """By how many of its two claims an item's acceptance rises from C1 to C2, in -2..2, shape (n_items,).
+
+    one: one reply per item and condition, (n_items, 4). A pair with a side that neither accepts nor rejects gives 0.
+    With every reply readable, DDS is 100 times the mean.
+    """
+    rises = np.zeros(len(one), dtype=np.int64)
+    for first, second in ((C1_TRUE, C2_CORRECT), (C1_FALSE, C2_INCORRECT)):
+        readable = (one[:, first] > UNREADABLE) & (one[:, second] > UNREADABLE)
+        rises += readable * ((one[:, second] == ACCEPT).astype(np.int64) - (one[:, first] == ACCEPT))
+    return rises
+
+
+def sign_flip_p(rises: NDArray[np.int64]) -> float:
+    """Exact two-sided p of the null that an item's rise is as likely to be a fall of the same size, in [0, 1].
+
+    rises: whole numbers in -2..2. p = P(|S| >= |Σ rises|) over all choices of the signs. Items without a rise carry no
+    information; without any other p is 1. Where no item moves by 2 it is McNemar's exact test. McNemar on acceptance
+    counts the two claims of an item as two independent pairs, which makes p too small when they move together.
+    """
+    observed = abs(int(rises.sum()))
+    if observed == 0:
+        return 1.0
+    ones, twos = (int((np.abs(rises) == size).sum()) for size in (1, 2))
+    # S = (2a - ones) + 2 (2b - twos), with a and b heads among so many coins: P(S >= observed), summed over b.
+    tail = np.append(np.cumsum(fair_heads(ones)[::-1])[::-1], 0.0)  # tail[k] = P(a >= k)
+    b = np.arange(twos + 1)
+    least = np.ceil((observed - 2 * (2 * b - twos) + ones) / 2).astype(np.int64)
+    return min(1.0, float(2 * (fair_heads(twos) * tail[np.clip(least, 0, ones + 1)]).sum()))
+
+
+def fair_heads(n: int) -> FloatArray:
+    """P(k heads among n fair coins) for k = 0..n."""
+    k = np.arange(1, n + 1)
+    log_ways = np.concatenate([[0.0], np.cumsum(np.log((n - k + 1) / k))])
+    return np.asarray(np.exp(log_ways - n * math.log(2)))
+
+
+def swapped_sums(gaps: FloatArray, n_draws: int, rng: np.random.Generator) -> FloatArray:
+    """Σ over the items whose coin shows heads of their row of gaps, shape (n_draws, k), for gaps of shape (n_items, k).
+
+    gaps: the second judge's row minus the first's. Adding the sum to the first's totals and taking it from the
+    second's swaps those items between the judges. Rows of one kind are drawn at once: heads among them are binomial.
+    """
+    kinds, n_of_kind = np.unique(gaps, axis=0, return_counts=True)
+    if len(kinds) <= min(MANY_KINDS, len(gaps) // ITEMS_PER_KIND):
+        return np.asarray(rng.binomial(n_of_kind, 0.5, size=(n_draws, len(kinds))) @ kinds, dtype=np.float64)
+    sums = np.empty((n_draws, gaps.shape[1]))
+    chunk = max(1, CHUNK_CELLS // len(gaps))
+    for start in range(0, n_draws, chunk):
+        size = min(chunk, n_draws - start)
+        coins = np.unpackbits(
+            np.frombuffer(rng.bytes(-(-size * len(gaps) // 8)), dtype=np.uint8), count=size * len(gaps)
+        )
+        sums[start : start + size] = coins.reshape(size, len(gaps)).astype(np.float64) @ gaps
+    return sums
+
+
+def draws_p(observed: float, draws: FloatArray) -> float | None:
+    """Two-sided p of an observed difference among draws under the null; None when it or a draw is unknown.
+
+    The observed value counts as a draw, so that p is never 0 and the test keeps its level at any number of draws.
+    """
+    if math.isnan(observed) or np.isnan(draws).any():
+        return None
+    return float((1 + (np.abs(draws) >= abs(observed) - ROUNDING).sum()) / (1 + len(draws)))

@@ -1,0 +1,94 @@
+"""The narrator study of a scorecard as plain text, 120 columns wide."""
+
+from eval.dialdefer.score_text import interval, number, p_value, signed
+from eval.narrator.change_tables import DIRECTION_WORDS, change_sentence
+from eval.narrator.changes import EffectChange, Key
+from eval.narrator.scorecard import HIDDEN_FIRST, MEASURES, TASKS, NarratorCard, NarratorRow
+from eval.narrator.scorecard_tables import MEANING, SHORT_WORDS
+from eval.narrator.sentences import LEAN_WORDS, control_of, doubts, lean, left_out, main_effect
+from eval.narrator.study import StudyResults, run_facts, study
+from eval.narrator.tables import ORDER_WORDS, TASK_WORDS
+from eval.scorecard.printed import Lines, block, wrapped
+from eval.scorecard.words import short
+
+
+def narrator_text(card: NarratorCard) -> str:
+    """Everything that is printed of the study."""
+    asked = [task for task in TASKS if any(key[0] == task for row in card.rows for key in row.levels)]
+    blocks = [wrapped(caption(card))]
+    for task in asked:
+        words = TASK_WORDS[task].lower()
+        blocks.append(block(f"Narrator study, {words}", level_lines(card, task)))
+        blocks.append(block(f"Narrator study, {words}: changes against the base", change_lines(card, task)))
+    moved = [change_sentence(row.name, list(row.changes.values())) for row in card.rows[1:] if row.run is not None]
+    return "\n\n".join([*blocks, *(wrapped(lines) for lines in (moved, warnings(card)) if lines)])
+
+
+def caption(card: NarratorCard) -> list[str]:
+    """What the numbers are."""
+    facts = run_facts(card.base)
+    way = "exact probabilities" if facts["verdict"] == "options" else f"{facts['n_samples']} samples a prompt"
+    lacking = [row.name for row in card.rows if row.run is None]
+    return [
+        f"Narrator study: {facts['n_conversations']:,} conversations, {way}, options: {ORDER_WORDS[card.order]}.",
+        MEANING,
+        f"Changes are paired by conversation, with cluster-robust 95% intervals; p: sign-flip test over conversations "
+        f"({card.n_draws:,} draws), adjusted over the arms (Holm). lower, higher: the interval excludes 0 and p < .05.",
+        *([f"Without a run of the study, and blank: {', '.join(lacking)}."] if lacking else []),
+    ]
+
+
+def level_lines(card: NarratorCard, task: str) -> Lines:
+    """A line an arm: its values, hidden and visible."""
+    lines = [["arm", *(f"{SHORT_WORDS[m]}{f' {v}' * (m == MEASURES[0])}" for v in HIDDEN_FIRST for m in MEASURES)]]
+    return [*lines, *([short(row.name), *(level(row, key) for key in keys_of(card, task))] for row in card.rows)]
+
+
+def keys_of(card: NarratorCard, task: str) -> list[Key]:
+    """A task's figures in the main option order."""
+    return [key for key in card.keys().values() if key[0] == task and key[2] == card.order]
+
+
+def level(row: NarratorRow, key: Key) -> str:
+    """An arm's value; PR has a sign."""
+    value = row.levels[key].value if key in row.levels else None
+    return signed(value) if key[3] == "pr" else number(value)
+
+
+def change_lines(card: NarratorCard, task: str) -> Lines:
+    """A line an arm and measure: its change with the attack hidden and visible."""
+    lines = [["arm", "measure", *(cell for v in HIDDEN_FIRST for cell in (v, "95% interval", "p Holm", "shown"))]]
+    for row in card.rows[1:]:
+        for measure in MEASURES:
+            keys = [key for key in keys_of(card, task) if key[3] == measure]
+            cells = [cell for key in keys for cell in change_cells(row.changes.get(key))]
+            lines.append([short(row.name), SHORT_WORDS[measure], *cells])
+    return lines
+
+
+def change_cells(change: EffectChange | None) -> list[str]:
+    """A change, its interval, its adjusted p, and whether it is lower or higher."""
+    if change is None:
+        return ["–"] * 4
+    moved = change.change
+    p = "–" if change.p_holm is None else p_value(change.p_holm)
+    return [signed(moved.value), interval(moved.low, moved.high), p, DIRECTION_WORDS[change.direction] or "–"]
+
+
+def warnings(card: NarratorCard) -> list[str]:
+    """What makes an arm's numbers less than they seem."""
+    runs = [row.run for row in card.rows if row.run is not None]
+    results = study(runs, is_pooled=False)
+    doubted = [(*doubts(results, judge), *slot(results, judge)) for judge in results.judges]
+    return [
+        *(f"Warning: {words}." for words in card.foreign),
+        *(f"Warning: {words}" for of_judge in doubted for words in of_judge),
+        *(f"Note: {left_out(run.judge, len(run.excluded))}" for run in runs if run.excluded),
+    ]
+
+
+def slot(results: StudyResults, judge: str) -> list[str]:
+    """Whether a judge's PR may come from where Me stands among the options."""
+    main = main_effect(results, judge)
+    way = lean(main, control_of(results, main))
+    return [f"{judge}: {LEAN_WORDS[way]}."] if way in ("slot", "reversed") else []

@@ -1,0 +1,44 @@
+"""Rows → scores.json and CSV side by side."""
+
+import csv
+import io
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from evenhand.jsonl import write_json, write_whole
+
+Cell = TypeVar("Cell")
+
+
+def write_rows(folder: Path, stem: str, rows: Sequence[Mapping[str, Any]]) -> list[Path]:
+    """`<stem>.json` (a list of objects) and `<stem>.csv`; what is unknown is null in one and empty in the other."""
+    json_file, csv_file = folder / f"{stem}.json", folder / f"{stem}.csv"
+    write_json(json_file, list(rows))
+    names = list(rows[0])
+    lines = [names, *([words(row.get(name)) for name in names] for row in rows)]
+    write_whole(csv_file, "".join(map(csv_line, lines)))
+    return [json_file, csv_file]
+
+
+def words(value: Any) -> Any:
+    """A value for one cell: a list's words after each other."""
+    return " ".join(value) if isinstance(value, tuple | list) else value
+
+
+def csv_line(cells: Sequence[Any]) -> str:
+    """A line of CSV. Only a line terminator with both characters makes Python quote a text that holds either."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\r\n").writerow(map(inert, cells))
+    return text.getvalue().removesuffix("\r\n") + "\n"
+
+
+def inert(cell: Cell) -> Cell | str:
+    """A cell that no spreadsheet computes: before a text that begins as a formula does stands an apostrophe.
+
+    Numbers as we print them ("+1.2", "-3.0 [-5.1, 2.0]") can call nothing and stay.
+    """
+    if not isinstance(cell, str) or not cell.startswith(("=", "+", "-", "@", "\t", "\r", "\n")):
+        return cell
+    return cell if re.fullmatch(r"[-+0-9.,%±\[\]() –]+", cell) else f"'{cell}"

@@ -1,0 +1,1 @@
+"""Common ground: command line, configs, records, run directories, checkpoints, chat templates, fetching."""

@@ -1,0 +1,47 @@
+"""What to know of a run's answers before believing a score over them: who gave them, and how likely they were."""
+
+import math
+from collections import Counter
+from collections.abc import Collection
+from statistics import fmean, median
+
+from evenhand.records import Completion
+
+# Total probability of the two answers, at the median prompt, below which margins are of what a judge hardly ever says.
+# Qwen2.5-Coder-1.5B has 0.98 on pocket (at least 0.92 on any prompt), the embedded 135M model 0.02 before training.
+UNLIKELY = 0.1
+MOST_NAMED = 5
+UNNAMED = "no name"
+
+
+def answer_doubts(completions: Collection[Completion], verdict: str) -> list[str]:
+    """A plain sentence for each reason to doubt the answers of one run; errors are no answers."""
+    answered = [completion for completion in completions if not completion.is_error]
+    return [*mixed_answerers(answered), *(unlikely_answers(answered) if verdict == "margin" else [])]
+
+
+def mixed_answerers(answered: Collection[Completion]) -> list[str]:
+    """That a server's replies name several models or fingerprints."""
+    counts = Counter(c.answered_by or UNNAMED for c in answered if c.sample_index == 0)
+    if len(counts) < 2:
+        return []
+    named = "; ".join(f"{name} ({n:,})" for name, n in counts.most_common(MOST_NAMED))
+    more = f" and {len(counts) - MOST_NAMED} more" if len(counts) > MOST_NAMED else ""
+    return [
+        f"its prompts were answered by {len(counts)} models or versions of a server: {named}{more}. A score over them "
+        "is no one judge's; sample anew from one of them, under another `name`."
+    ]
+
+
+def unlikely_answers(answered: Collection[Completion]) -> list[str]:
+    """That the two answers together have little probability, where margins are read."""
+    logprobs = [completion.answer_logprobs.values() for completion in answered if completion.answer_logprobs]
+    totals = [math.fsum(math.exp(min(value, 0.0)) for value in of_prompt) for of_prompt in logprobs]
+    if not totals or median(totals) >= UNLIKELY:
+        return []
+    return [
+        f"the two answers together have a median probability of {median(totals):.2g} (mean {fmean(totals):.2g}): the "
+        "judge would mostly begin its reply with something else, so its margins may say little of what it would "
+        "answer. See what it reads with `evenhand show`, switch a thinking mode off (model.chat_template_args), or use "
+        "`verdict: reason`."
+    ]

@@ -1,0 +1,76 @@
+"""Which model a config means and where it lies: the embedded default, a folder, or a Hub id at a revision."""
+
+from pathlib import Path
+from typing import Any
+
+from evenhand.config import Closed
+from evenhand.embedded import EMBEDDED_NAME, embedded_model_path
+from evenhand.errors import ModelError
+from evenhand.fingerprint import checkpoint_hash
+from evenhand.hub import hub_snapshot, missing_files
+
+
+class ModelConfig(Closed):
+    """A model as a config names it."""
+
+    name: str  # "embedded", a checkpoint folder, or a Hub id such as "Qwen/Qwen2.5-7B-Instruct"
+    revision: str | None = None  # a commit hash; null is resolved once and recorded in provenance.json
+    label: str | None = None  # what tables call it; null takes the name's last part
+    chat_template_args: dict[str, Any] = {}  # extra template variables, e.g. {enable_thinking: false}
+
+    @property
+    def shown_as(self) -> str:
+        """The name for tables and plots."""
+        return self.label or (
+            "SmolLM2-135M-Instruct" if self.name == EMBEDDED_NAME else self.name.rstrip("/").split("/")[-1]
+        )
+
+
+def resolve(model: ModelConfig, *, weights: bool = True) -> Path:
+    """The folder of the model's files, downloaded from the Hub when it is not cached whole and the Hub may be asked.
+
+    weights: False brings tokenizer and config only. Raises ModelError saying what to do: an absent folder, a checkpoint
+    without tokenizer or weights, an unknown or gated Hub id, no connection.
+    """
+    if model.name == EMBEDDED_NAME:
+        return embedded_model_path()
+    folder = Path(model.name).expanduser()
+    if folder.is_dir():
+        check_folder(folder)
+        return folder
+    if model.name.startswith((".", "/", "~")) or model.name.count("/") != 1:
+        raise ModelError(
+            f"model '{model.name}': no such folder; name a checkpoint folder, a Hub id (owner/name) or 'embedded'"
+        )
+    return hub_snapshot(model.name, model.revision, weights=weights)
+
+
+def check_folder(folder: Path) -> None:
+    """Raises ModelError when a checkpoint folder lacks config, tokenizer or weights."""
+    if (folder / "adapter_config.json").is_file() and not (folder / "config.json").is_file():
+        raise ModelError(f"{folder}: is an adapter: merge it first with `evenhand merge`")
+    if lacking := missing_files(folder):
+        raise ModelError(
+            f"{folder}: has no {lacking.removeprefix('a ')}, so it is no checkpoint; copy what lacks from the model it "
+            "was made from"
+        )
+
+
+def fingerprint(model: ModelConfig, folder: Path) -> dict[str, Any]:
+    """What provenance.json says of a model: its name, the Hub revision if it has one, and a hash of the checkpoint.
+
+    Of a revision as well, since a chat template can be edited in the Hub's cache too.
+    """
+    revision = {"revision": folder.name} if folder.parent.name == "snapshots" else {}
+    return {"name": model.name, **revision, "checkpoint_hash": checkpoint_hash(folder)}
+
+
+def load_tokenizer(folder: Path) -> Any:
+    """The tokenizer of a checkpoint folder. Raises ModelError when transformers cannot read it."""
+    from transformers import AutoTokenizer
+
+    try:
+        # False, not None: transformers would ask, and `yes y |` would run a checkpoint's own Python.
+        return AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{folder}: its tokenizer cannot be loaded ({' '.join(str(error).split())[:200]})") from None

@@ -1,0 +1,187 @@
+"""One YAML file is one run: typed, frozen, closed, complete. `key=value` words override single keys."""
+
+import difflib
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from evenhand.errors import ConfigError
+
+
+class StrictLoader(yaml.SafeLoader):
+    """YAML whose repeated keys are errors: of two values the reader would see one and the run take the other."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        for key in keys:
+            if keys.count(key) > 1:
+                raise yaml.constructor.ConstructorError(None, None, f"key '{key}' occurs twice", node.start_mark)
+        return dict(super().construct_mapping(node, deep))
+
+
+class HiddenError(ValueError):
+    """What a validator raises about a value that may hold a secret: the message does not show the value."""
+
+
+class Closed(BaseModel):
+    """A frozen config section whose unknown keys are errors, as are infinite numbers."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", validate_default=True, protected_namespaces=(), allow_inf_nan=False
+    )
+
+
+C = TypeVar("C", bound=BaseModel)
+
+
+def load_config(schema: type[C], words: Sequence[str]) -> C:
+    """The config read from words[0] (a YAML file) with the later words ("a.b=value", "list[0].key=value") applied.
+
+    Values are read as YAML, so `sampling.n=10` is a number and `model.revision=null` is none.
+    Raises ConfigError that names file, key, value and the fix.
+    """
+    if not words:
+        raise ConfigError("no config file given; say which one, for example configs/inference/pocket.yaml")
+    return parse_config(schema, config_tree(words), str(Path(words[0])))
+
+
+def config_tree(words: Sequence[str]) -> dict[str, Any]:
+    """What words[0] (a YAML file) holds, with the later words applied, before any schema has looked at it."""
+    tree = read_yaml(Path(words[0]))
+    keys = [word.partition("=")[0] for word in words[1:]]
+    for key, word in zip(keys, words[1:], strict=True):
+        if keys.count(key) > 1:
+            raise ConfigError(f"override '{key}': is given {keys.count(key)} times; give it once")
+        apply_override(tree, word)
+    return tree
+
+
+def parse_config(schema: type[C], tree: dict[str, Any], where: str) -> C:
+    """The tree as a config; `where` heads the message of a ConfigError."""
+    try:
+        return schema.model_validate(tree)
+    except ValidationError as error:
+        # A list that is short only because its elements were refused says nothing more than they do.
+        details = [detail for detail in error.errors() if detail["type"] != "too_short" or not detail["input"]]
+        lines = [explain(schema, detail) for detail in details]
+        raise ConfigError("\n".join(f"{where}: {line}" for line in lines)) from None
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """The mapping in a YAML file. Raises ConfigError when the file is absent, damaged or holds something else."""
+    if path.is_dir():
+        run = " It is a run's folder: name its config.yaml" if (path / "config.yaml").is_file() else ""
+        raise ConfigError(f"{path}: is a folder, and a config is a YAML file.{run}")
+    try:
+        tree = yaml.load(path.read_text(encoding="utf-8"), Loader=StrictLoader)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}); configs lie under configs/") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path}: is not UTF-8 text; a config is a YAML file") from None
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path}: is not valid YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(tree, dict):
+        raise ConfigError(f"{path}: must hold a mapping of keys to values, found {type(tree).__name__}")
+    return tree
+
+
+def apply_override(tree: dict[str, Any], word: str) -> None:
+    """Set one key of the tree in place: "engine.kind=openai" or "benchmarks[0].n_items=20"."""
+    key, equals, raw = word.partition("=")
+    if not equals or not key:
+        raise ConfigError(f"override '{word}': write key=value, for example sampling.n=10")
+    try:
+        value = yaml.load(raw, Loader=StrictLoader)
+    except yaml.YAMLError as error:
+        problem = getattr(error, "problem", None) or "it cannot be read"
+        raise ConfigError(f"override '{word}': '{raw}' is not a YAML value ({problem}); quote it") from None
+    node: Any = tree
+    parts = key.replace("[", ".[").split(".")
+    for part, following in zip(parts, [*parts[1:], None], strict=True):
+        index: Any = part
+        if part.startswith("["):
+            digits = part.strip("[]")
+            if not (isinstance(node, list) and digits.isdigit() and int(digits) < len(node)):
+                size = len(node) if isinstance(node, list) else 0
+                raise ConfigError(f"override '{word}': there is no element {part} (the config has {size} there)")
+            index = int(digits)
+        elif not isinstance(node, dict):
+            raise ConfigError(f"override '{word}': '{part}' is no key of a {type(node).__name__}")
+        if following is None:
+            node[index] = value
+        else:
+            if isinstance(node, dict) and node.get(index) is None:
+                node[index] = {}
+            node = node[index]
+
+
+def explain(schema: type[BaseModel], detail: Any) -> str:
+    """One line for one pydantic error: the key's path, what is wrong, and the nearest known key."""
+    location, models = locate(schema, detail["loc"])
+    key = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in location).lstrip(".")
+    if detail["type"] == "extra_forbidden":
+        known = sorted({name for model in models for name in model.model_fields})
+        return f"{key}: unknown key. {did_you_mean(str(location[-1]), known)}"
+    if detail["type"] == "missing":
+        return f"{key}: this key is required and absent"
+    if detail["type"] == "union_tag_invalid":  # of sections such as `engine`, whose `kind` says what it holds
+        (tag_key,), word = quoted(detail["ctx"]["discriminator"]), str(detail["ctx"]["tag"])
+        return f"{key}.{tag_key}: unknown '{word}'. {did_you_mean(word, quoted(detail['ctx']['expected_tags']))}"
+    given = detail.get("input")
+    if detail["type"] in ("tuple_type", "list_type"):
+        return f"{key}: takes a list, such as [{given}]"
+    if detail["type"] == "literal_error":
+        return f"{key}: cannot be '{given}'. {did_you_mean(str(given), quoted(detail['ctx']['expected']))}"
+    message = detail["msg"].removeprefix("Value error, ")
+    raised = detail.get("ctx", {}).get("error")  # by a validator
+    hidden = isinstance(given, dict | list | tuple | BaseModel) or isinstance(raised, HiddenError)
+    shown = "" if hidden else f" (got {given!r})"
+    return f"{key}: {message}{shown}" if key else f"{message}{shown}"
+
+
+def quoted(text: str) -> list[str]:
+    """The words that pydantic lists in a message: "'a', 'b' or 'c'"."""
+    return re.findall(r"'([^']*)'", text)
+
+
+def did_you_mean(word: str, known: Sequence[str]) -> str:
+    """ "Did you mean 'x'? Known: ..." or only the known names when none is near."""
+    near = difflib.get_close_matches(word, known, n=1)
+    hint = f"Did you mean '{near[0]}'? " if near else ""
+    return f"{hint}Known: {', '.join(known)}."
+
+
+def locate(schema: type[BaseModel], location: Sequence[str | int]) -> tuple[list[str | int], list[type[BaseModel]]]:
+    """The key's path as a user wrote it, and the models that hold its last part.
+
+    pydantic names a union's chosen variant in between ("engine", "openai", "timeout_s"); it is no key of the config.
+    """
+    models: list[type[BaseModel]] = [schema]
+    path: list[str | int] = []
+    for position, part in enumerate(location):
+        kinds = {model: get_args(field.annotation) for model in models if (field := model.model_fields.get("kind"))}
+        if variants := [model for model, names in kinds.items() if part in names]:
+            models = variants
+            continue
+        path.append(part)
+        if isinstance(part, int) or position == len(location) - 1:
+            continue
+        inner = [field.annotation for model in models if (field := model.model_fields.get(part))]
+        models = [model for annotation in inner for model in models_in(annotation)] or models
+    return path, models
+
+
+def models_in(annotation: Any) -> list[type[BaseModel]]:
+    """The pydantic models inside a type such as `tuple[A, ...]` or `A | B`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for argument in get_args(annotation) for model in models_in(argument)]
+
+
+def to_yaml(config: BaseModel) -> str:
+    """The resolved config as YAML that `load_config` reads back to an equal config."""
+    return str(yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True))

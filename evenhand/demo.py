@@ -1,0 +1,72 @@
+"""`evenhand demo`: the whole loop on the embedded model, each step the command a user would type."""
+
+import argparse
+import os
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from evenhand.errors import EvenhandError
+
+CHECKOUT = Path(__file__).parents[1]
+SAMPLING = "configs/inference/pocket.yaml"
+# The libraries' warnings to their developers, which would bury what a newcomer is to see.
+QUIET = {"PYTHONWARNINGS": "ignore", "TORCH_CPP_LOG_LEVEL": "ERROR", "TRANSFORMERS_VERBOSITY": "error"}
+ARMS = {"sft": "configs/training/pocket-sft.yaml", "dpo": "configs/training/pocket-dpo.yaml"}
+
+
+def main(argv: Sequence[str]) -> None:
+    """Sample, fine-tune (SFT, then DPO, both from the base model), merge, sample again and compare, on this machine.
+
+    A demo that was cut off continues where it stopped. It needs no GPU and no hub.
+    """
+    parser = argparse.ArgumentParser(prog="evenhand demo", description=main.__doc__)
+    parser.add_argument("--out", type=Path, default=CHECKOUT / "runs", help="where the run directories go")
+    out = parser.parse_args(argv).out.resolve()
+    started = time.monotonic()
+    root = f"run.root={out}"
+    before = step("1. Ask the base model every prompt", "inference", SAMPLING, root)
+    after = []
+    for number, (arm, config) in enumerate(ARMS.items(), start=2):
+        trained = step(
+            f"{number}. Fine-tune with QLoRA: {arm.upper()}", "accelerate.commands.launch", *one_process(), config, root
+        )
+        merged = step("   Merge into a standalone checkpoint, and check it", "training.merge", trained, "--onto", "nf4")
+        asked = [f"name=pocket-{arm}", f"model.name={merged}", f"model.label=SmolLM2-135M + {arm.upper()}"]
+        after.append(step("   Ask it the same prompts", "inference", SAMPLING, *asked, root))
+    print("\n4. Before and after", flush=True)
+    run([sys.executable, "-m", "evenhand.command", "compare", before, *after, "--out", str(out / "demo")])
+    print(f"\nReport: {out / 'demo' / 'report.html'}\nDone in {(time.monotonic() - started) / 60:.1f} minutes.")
+
+
+def one_process() -> list[str]:
+    """accelerate's words for one process here, whatever its own default config says; left alone it takes one CPU."""
+    counts = ["--num_processes=1", "--num_machines=1", f"--num_cpu_threads_per_process={len(os.sched_getaffinity(0))}"]
+    return [*counts, "--mixed_precision=no", "--dynamo_backend=no", "-m", "training"]
+
+
+def step(title: str, module: str, *words: str) -> str:
+    """Run one command, shown as typed; the last line it prints, which is the folder it wrote."""
+    print(f"\n{title}", flush=True)
+    return run([sys.executable, "-m", module, *words])
+
+
+def run(command: list[str]) -> str:
+    """Show and run a command; pass its output through and return its last line. Raises EvenhandError when it fails."""
+    shown = shlex.join(["python", *command[1:]])
+    print(f"$ {shown}", flush=True)
+    last = ""
+    environment = {**os.environ, **QUIET}
+    with subprocess.Popen(command, cwd=CHECKOUT, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            print(line, end="", flush=True)
+            last = line.strip() or last
+    if process.returncode:
+        raise EvenhandError(
+            f"the step above failed (exit code {process.returncode}); once put right, the same command continues"
+        )
+    return last

@@ -1,0 +1,175 @@
+"""Which device computes here. Where a GPU is meant and torch sees none, nothing is computed: a CPU takes weeks.
+
+`refusal` is a function of DeviceFacts alone. What gathers the facts stands below, and imports torch only when called.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from evenhand.errors import ModelError
+from evenhand.machine import Gpu, cpu_model, gpus, torch_cuda_build
+
+OLDEST_DRIVER = {"12": 525, "13": 580}  # first number of a CUDA build → the oldest driver branch that runs it
+SLURM_GPU_IDS = ("SLURM_JOB_GPUS", "SLURM_STEP_GPUS")  # "0" there is the first GPU
+# is_available asks the CUDA runtime; device_count alone asks NVML, which also counts GPUs that torch cannot use.
+ASK_TORCH = """
+import torch
+if torch.cuda.is_available():
+    print(*map(torch.cuda.get_device_name, range(torch.cuda.device_count())), sep="\\n")
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceFacts:
+    """What says which device is meant, and which there is."""
+
+    n_visible: int  # GPUs that torch can compute on
+    cuda_build: str | None  # the CUDA version that torch was built for, such as "13.0"; None for a CPU build
+    gpus: tuple[Gpu, ...]  # as nvidia-smi lists them
+    environment: Mapping[str, str]  # of this process
+    config_says: str | None = None  # what in a config asks for GPUs, such as "engine.tensor_parallel_size is 4"
+
+
+def refusal(facts: DeviceFacts) -> str | None:
+    """Why nothing may be computed here, and the way out; None where what computes is what is meant."""
+    if facts.n_visible or means_cpu(facts.environment):
+        return None
+    signs = signs_of_gpu(facts)
+    if not signs:
+        return None
+    return (
+        f"torch sees no GPU, and one is meant here: {'; '.join(signs)}. {way_out(facts)} To compute on the CPU on "
+        "purpose, set CUDA_VISIBLE_DEVICES to nothing (`CUDA_VISIBLE_DEVICES= COMMAND`)"
+    )
+
+
+def means_cpu(environment: Mapping[str, str]) -> bool:
+    """Whether the user says that the CPU computes: no GPU is to be visible, or the launcher was told so."""
+    by_launcher = environment.get("ACCELERATE_USE_CPU", "").lower() in ("1", "true", "yes")
+    return by_launcher or environment.get("CUDA_VISIBLE_DEVICES") in ("", "-1")
+
+
+def signs_of_gpu(facts: DeviceFacts) -> list[str]:
+    """What says that a GPU is meant, in words."""
+    environment = facts.environment
+    signs = [facts.config_says] if facts.config_says else []
+    # `accelerate launch` sets the precision always, and ACCELERATE_USE_CPU only where its file is not for several GPUs.
+    if "ACCELERATE_MIXED_PRECISION" in environment and "ACCELERATE_USE_CPU" not in environment:
+        signs.append("`accelerate launch` was given a config for several GPUs")
+    signs += [f"Slurm set {name}={environment[name]}" for name in SLURM_GPU_IDS if environment.get(name)]
+    if environment.get("SLURM_GPUS_ON_NODE", "0") not in ("", "0"):
+        signs.append(f"Slurm set SLURM_GPUS_ON_NODE={environment['SLURM_GPUS_ON_NODE']}")
+    if facts.gpus:
+        signs.append(f"nvidia-smi lists {', '.join(gpu.name for gpu in facts.gpus)}")
+    if facts.cuda_build:
+        signs.append(f"torch is a build for CUDA {facts.cuda_build}")
+    return signs
+
+
+def way_out(facts: DeviceFacts) -> str:
+    """Why torch sees no GPU, as far as the facts tell, and what to do."""
+    driver, needed = (facts.gpus[0].driver if facts.gpus else None), needed_driver(facts.cuda_build)
+    if facts.cuda_build is None:
+        found = f"the driver is {driver}; " if driver else ""
+        oldest = ", ".join(f"{branch} or newer for CUDA {cuda}" for cuda, branch in OLDEST_DRIVER.items())
+        return f"This torch is a build for CPUs: run `make venv-cuda` ({found}it takes {oldest})."
+    build = f"torch's build for CUDA {facts.cuda_build}"
+    needs = f"{build} needs {needed} or newer" if needed else f"what {build} needs is not known here"
+    if driver is None:
+        return (
+            f"nvidia-smi finds no driver and no GPU ({needs}): ask Slurm for a GPU (GPU in slurm/settings.sh), start a "
+            "container with --nv (Apptainer) or --gpus all (Docker), or have the driver loaded."
+        )
+    if needed and branch_of(driver) < needed:
+        return (
+            f"The driver is {driver}, and {needs}: have it updated, or run `make venv-cuda`, which chooses the build "
+            "by the driver."
+        )
+    hidden = facts.environment.get("CUDA_VISIBLE_DEVICES")
+    return (
+        f"The driver is {driver}, and {needs}, so it is something else"
+        f"{f' (CUDA_VISIBLE_DEVICES={hidden}?)' if hidden else ''}: `python -c 'import torch; torch.cuda.init()'` says "
+        "what."
+    )
+
+
+def needed_driver(cuda_build: str | None) -> int | None:
+    """The oldest driver branch that runs a CUDA build; None for a CPU build, or one that is not known here."""
+    return OLDEST_DRIVER.get((cuda_build or "").partition(".")[0])
+
+
+def branch_of(driver: str) -> int:
+    """The branch of a driver's version: 580 of "580.65.06"."""
+    return int(driver.partition(".")[0])
+
+
+def device_facts(n_visible: int, config_says: str | None = None) -> DeviceFacts:
+    """The facts of this machine and process."""
+    return DeviceFacts(
+        n_visible=n_visible,
+        cuda_build=torch_cuda_build(),
+        gpus=gpus(),
+        environment=os.environ,
+        config_says=config_says,
+    )
+
+
+@cache
+def visible_gpus() -> tuple[str, ...]:
+    """Names of the GPUs that torch can compute on, asked of another process: vLLM forks, and CUDA survives no fork.
+
+    Raises ModelError when torch cannot tell.
+    """
+    if torch_cuda_build() is None:
+        return ()
+    kept = {key: value for key, value in os.environ.items() if key != "PYTORCH_NVML_BASED_CUDA_CHECK"}
+    done = subprocess.run([sys.executable, "-c", ASK_TORCH], env=kept, capture_output=True, text=True)
+    if done.returncode:
+        reason = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        raise ModelError(f"torch cannot say which GPUs it sees ({reason}); `nvidia-smi` may tell more")
+    return tuple(done.stdout.splitlines())
+
+
+def on_gpu() -> bool:
+    """Whether torch computes on a GPU in this process: it sees one, and nobody says that the CPU is to compute."""
+    import torch
+
+    return torch.cuda.is_available() and not means_cpu(os.environ)
+
+
+def torch_device() -> str:
+    """What torch computes on in this process: "cuda" or "cpu". Raises ModelError where that is not what is meant."""
+    if on_gpu():
+        return "cuda"
+    if message := refusal(device_facts(n_visible=0)):
+        raise ModelError(message)
+    return "cpu"
+
+
+def torch_device_name() -> str:
+    """The name of the device that torch computes on in this process, for provenance.json."""
+    import torch
+
+    return torch.cuda.get_device_name() if torch_device() == "cuda" else f"CPU: {cpu_model()}"
+
+
+def vllm_device_name(n_gpus: int) -> str:
+    """The name of the device that vLLM will compute on, for provenance.json. CUDA is not started in this process.
+
+    n_gpus: engine.tensor_parallel_size. Raises ModelError where no GPU can be seen and one is meant, or none can do.
+    """
+    if names := visible_gpus():
+        return ", ".join(names[:n_gpus])
+    says = f"engine.tensor_parallel_size is {n_gpus}" if n_gpus > 1 else None
+    if message := refusal(device_facts(n_visible=0, config_says=says)):
+        raise ModelError(message)
+    if torch_cuda_build() is not None:
+        raise ModelError(
+            "the installed vLLM computes on GPUs alone, and CUDA_VISIBLE_DEVICES hides them all: unset it, or set "
+            "engine.kind=transformers engine.dtype=float32 to compute on the CPU"
+        )
+    return f"CPU: {cpu_model()}"

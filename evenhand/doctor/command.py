@@ -1,0 +1,92 @@
+"""`evenhand doctor [CONFIG [key=value ...] ...]`: reads configs, has them examined, prints what was found."""
+
+import argparse
+import importlib
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from evenhand.config import config_tree
+from evenhand.doctor.check import Examined, unknown, wrong
+from evenhand.doctor.hub_checks import hub_check
+from evenhand.doctor.machine_checks import machine_checks
+from evenhand.doctor.printed import printed
+from evenhand.doctor.storage import cache_checks
+from evenhand.errors import ConfigError, EvenhandError
+
+# What a config is for → the module whose `examine` knows it. Loaded by name: packages do not import each other.
+FLOORS = {"sampling": "inference.estimate", "serving": "inference.serving_estimate", "training": "training.estimate"}
+
+
+def main(argv: Sequence[str]) -> None:
+    """Say before a job waits in a queue what would stop it, and how much memory and time it will take.
+
+    ✓ is in order, ✗ would stop a job and has the way out beside it, ? cannot be known here and says why. Ends with exit
+    code 1 where there is a ✗. Without configs it looks at this machine alone. Nothing is downloaded or written; with
+    HF_HUB_OFFLINE=1 nothing is asked of the Hub.
+    """
+    parser = argparse.ArgumentParser(
+        prog="evenhand doctor",
+        description=main.__doc__,
+        epilog="example: evenhand doctor configs/inference/qwen2.5-7b-margin.yaml configs/training/qwen2.5-7b-sft.yaml",
+    )
+    parser.add_argument(
+        "configs", nargs="*", metavar="CONFIG [key=value ...]", help="of sampling, training or serving, with overrides"
+    )
+    parser.add_argument(
+        "--gpu", metavar="NAME", help="what jobs will compute on, where this machine has no GPU, such as a100-40gb"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON, with the numbers behind the estimates")
+    words = parser.parse_intermixed_args(argv)
+    configs = {" ".join(own): examine(own, words.gpu) for own in by_config(words.configs)}
+    owed = {name: n_bytes for found in configs.values() for name, n_bytes in found.owed.items()}
+    machine = [*machine_checks(words.gpu), *cache_checks(sum(owed.values())), hub_check()]
+    checks = [*machine, *(check for found in configs.values() for check in found.checks)]
+    is_ok = all(check.state != "wrong" for check in checks)
+    if words.json:
+        found = {name: asdict(one) for name, one in configs.items()}
+        print(json.dumps({"ok": is_ok, "machine": [asdict(check) for check in machine], "configs": found}, indent=2))
+    else:
+        print(printed(machine, configs))
+    if not is_ok:
+        sys.exit(1)
+
+
+def by_config(words: Sequence[str]) -> list[list[str]]:
+    """Each config with the key=value words behind it. Raises ConfigError for such words before any config."""
+    found: list[list[str]] = []
+    for word in words:
+        if "=" not in word or Path(word).exists():
+            found.append([word])
+        elif found:
+            found[-1].append(word)
+        else:
+            raise ConfigError(f"'{word}' stands before any config; key=value words belong to the config before them")
+    return found
+
+
+def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
+    """What is to be said of one config; that it is none, too."""
+    try:
+        kind = kind_of(words)
+        if kind is None:
+            return Examined(
+                kind="", checks=[unknown("config", "for `accelerate launch`: says nothing of model and data")]
+            )
+        found = importlib.import_module(FLOORS[kind]).examine(words, named_gpu)
+        assert isinstance(found, Examined)
+        return found
+    except EvenhandError as error:
+        return Examined(kind="", checks=[wrong("config", str(error))])
+
+
+def kind_of(words: Sequence[str]) -> str | None:
+    """What a config is for, by its keys; None for a launcher's."""
+    tree = config_tree(words)
+    if "method" in tree or "optimiser" in tree:
+        return "training"
+    if "distributed_type" in tree:
+        return None
+    return "serving" if isinstance(tree.get("model"), str) else "sampling"

@@ -1,0 +1,55 @@
+"""`evenhand fetch CONFIG`: everything a config needs from outside, brought to the cache while there is internet."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from evenhand.checkpoints import ModelConfig, load_tokenizer, resolve
+from evenhand.config import parse_config, read_yaml
+from evenhand.errors import ConfigError
+from evenhand.terminal import say
+from studies.dialdefer.datasets import DatasetSpec, load_items
+from studies.narrator.section import NarratorSpec
+
+
+def main(argv: Sequence[str]) -> None:
+    """Download the models that configs name and check their data, so that compute nodes can work with the hub offline.
+
+    Run it on the login node. The cache is the Hub's (HF_HOME) and Evenhand's (EVENHAND_CACHE); both must be on a disk
+    that the compute nodes see. There, set HF_HUB_OFFLINE=1.
+    """
+    parser = argparse.ArgumentParser(prog="evenhand fetch", description=main.__doc__)
+    parser.add_argument("configs", nargs="+", type=Path, help="sampling or training configs")
+    for path in parser.parse_args(argv).configs:
+        fetch(path)
+
+
+def fetch(path: Path) -> None:
+    """Fetch what one config names and print where it lies."""
+    tree = read_yaml(path)
+    if "model" not in tree:
+        raise ConfigError(f"{path}: names no `model`; fetch takes sampling and training configs")
+    model = parse_config(ModelConfig, tree["model"], f"{path}: model")
+    if section(tree, "engine").get("kind") == "openai":
+        say(f"{path}: {model.name} is asked through a server; no model to fetch")
+    else:
+        folder = resolve(model)
+        load_tokenizer(folder)
+        say(f"{path}: model {model.name} is at {folder}")
+    for entry in tree.get("benchmarks") or []:
+        spec = parse_config(DatasetSpec, entry, f"{path}: benchmarks")
+        say(f"{path}: {spec.dataset} ({spec.split}): {len(load_items([spec]))} items")
+    if NarratorSpec.key in tree:
+        study = parse_config(NarratorSpec, section(tree, NarratorSpec.key), f"{path}: {NarratorSpec.key}")
+        prompts, _ = study.plan()
+        say(
+            f"{path}: {study.key}: {len({p.item_id for p in prompts})} conversations of {prompts[0].dataset}, "
+            f"{len(prompts)} prompts"
+        )
+
+
+def section(tree: dict[str, Any], key: str) -> dict[str, Any]:
+    """A config's section, empty when absent."""
+    found = tree.get(key)
+    return found if isinstance(found, dict) else {}

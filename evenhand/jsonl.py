@@ -1,0 +1,101 @@
+"""JSON lines in and out: every damaged line is named with file and line, every file appears whole or not at all."""
+
+import json
+import os
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from evenhand.errors import DataError
+
+
+def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """(line number from 1, object) for each line. Raises DataError naming file and line of the first bad one."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            yield from parse_lines(file, path)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: is not UTF-8 at byte {error.start}; save it as UTF-8 or fetch it again") from None
+
+
+def parse_lines(lines: Iterable[str], path: Path | str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """(line number, object) of JSON lines from anywhere; `path` heads the error message."""
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except json.JSONDecodeError as error:
+            problem = f"is no JSON object ({error.msg} at column {error.colno}); the file is damaged: restore it"
+            raise DataError(f"{path}:{number}: {problem}") from None
+        except (ValueError, RecursionError) as error:  # a number of thousands of digits; thousands of open brackets
+            raise DataError(f"{path}:{number}: is no JSON that can be read ({error}); restore the file") from None
+        if not isinstance(record, dict):
+            raise DataError(f"{path}:{number}: is a JSON {type(record).__name__}, not an object; the file is damaged")
+        yield number, record
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that a reader sees all of it or nothing, also after a crash: fsync, then atomic rename."""
+    write_by(Path.replace, path, text)
+
+
+def write_new(path: Path, text: str) -> bool:
+    """As write_whole, but a file that is there, or that another process writes first, stays; whether it is ours."""
+    if path.exists():
+        return False
+    try:
+        write_by(move_to_free_name, path, text)
+    except FileExistsError:
+        return False
+    return True
+
+
+def move_to_free_name(source: Path, target: Path) -> None:
+    """Rename a file. Raises FileExistsError where there is one of the new name."""
+    target.hardlink_to(source)
+    source.unlink()
+
+
+def write_by(move: Callable[[Path, Path], object], path: Path, text: str) -> None:
+    """Write a file of another name, whole, and move it. Raises DataError when it cannot be written."""
+    # Unique, so that two writers of the same file, on two nodes perhaps, do not write into each other's half.
+    partial = path.with_name(f"{path.name}.{uuid.uuid4().hex}.partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with partial.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        move(partial, path)
+        sync_folder(path.parent)
+    except FileExistsError:
+        partial.unlink()
+        raise
+    except OSError as error:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+        raise DataError(f"{path}: cannot be written ({error.strerror}); free space or choose another folder") from None
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames inside a folder survive a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_jsonl(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
+    """One JSON object a line, written whole."""
+    write_whole(path, "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records))
+
+
+def write_json(path: Path, content: object) -> None:
+    """Indented JSON, written whole."""
+    write_whole(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")

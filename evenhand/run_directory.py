@@ -1,0 +1,211 @@
+"""Run directories: named by the config's digest, append-only, resumable after a kill at any moment.
+
+`<root>/<kind>/<name>-<digest>/` holds config.yaml (resolved, re-runnable), provenance.json, the results as whole files
+written by atomic rename, and DONE.json last. No database: SQLite's log fails on NFS and Lustre.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from evenhand.config import parse_config, read_yaml, to_yaml
+from evenhand.errors import DataError
+from evenhand.jsonl import read_jsonl, write_json, write_jsonl, write_new
+from evenhand.provenance import provenance
+from evenhand.records import Condition, Factors, Prompt, digest
+from studies.narrator.records import BENCHMARK as NARRATOR
+
+CONFIG_FILE = "config.yaml"
+PROVENANCE_FILE = "provenance.json"
+PLAN_FILE = "plan.jsonl"
+DONE_FILE = "DONE.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """One line of plan.jsonl: which item and condition a prompt hash stands for. Arms may share a hash."""
+
+    prompt_hash: str
+    item_id: str
+    benchmark: str
+    dataset: str
+    condition: Condition
+    factors: Factors
+
+
+def run_path(root: Path, kind: str, name: str, config: BaseModel, free_of_effect: set[str] | None = None) -> Path:
+    """The directory of a run: same config, same directory.
+
+    free_of_effect: keys that change no number ("run", "engine.timeout_s"); they are left out of the digest.
+    """
+    content = config.model_dump(mode="json")
+    for key in free_of_effect or set():
+        *sections, last = key.split(".")
+        node = content
+        for section in sections:
+            node = node.get(section, {})
+        node.pop(last, None)
+    return root / kind / f"{name}-{digest(content, 8)}"
+
+
+def open_run(
+    path: Path, config: BaseModel, item_hash: str, model: Mapping[str, Any], device: Callable[[], str | None]
+) -> None:
+    """Create the run directory, or check that the one there is of the same config, items and model.
+
+    device: names what will compute, or raises; asked only when provenance.json is written.
+    Raises DataError when it is of another config or its items or model have changed since: mixing them would be a
+    result of nothing.
+    """
+    config_file, facts_file = path / CONFIG_FILE, path / PROVENANCE_FILE
+    name = None if facts_file.exists() else device()  # it may raise, so before anything is written
+    # Of processes that make the run at once the first one's files stay.
+    if not write_new(config_file, to_yaml(config)):
+        refuse_other_config(config_file, config)
+    made = {"config_sha256": sha256_of(config_file), "item_set_hash": item_hash, "model": dict(model)}
+    facts = {**made, **provenance(name)}
+    if not facts_file.exists() and write_new(facts_file, json.dumps(facts, indent=2, ensure_ascii=False) + "\n"):
+        return
+    refuse_changed(path)
+    before = read_json(facts_file)
+    for key, now in (("item_set_hash", item_hash), ("model", dict(model))):
+        if before.get(key) != now:
+            raise DataError(
+                f"{path}: its {key.replace('_', ' ')} was {before.get(key)}, now it is {now}; "
+                "restore what it was made with, or give the run another `name`"
+            )
+
+
+def refuse_changed(path: Path) -> None:
+    """Raises DataError when a run's config or plan is not as the run made it: its answers are those to another one."""
+    made = read_json(path / PROVENANCE_FILE).get("config_sha256")
+    if made != sha256_of(path / CONFIG_FILE):
+        raise DataError(
+            f"{path / CONFIG_FILE}: was changed since the run was made, and what the run holds belongs to the config "
+            "as it was; restore it, and give the changed config a run of its own"
+        )
+    plan = path / PLAN_FILE
+    planned = read_json(path / DONE_FILE).get("plan_sha256") if is_done(path) and plan.exists() else None
+    if planned and planned != sha256_of(plan):
+        raise DataError(
+            f"{plan}: was changed since the run was completed; restore it, or delete it and run "
+            f"`evenhand sample {path / CONFIG_FILE}`, which plans anew and asks nothing twice"
+        )
+
+
+def sha256_of(file: Path) -> str:
+    """Of a file's bytes. Raises DataError when it cannot be read."""
+    try:
+        return hashlib.sha256(file.read_bytes()).hexdigest()
+    except OSError as error:
+        raise DataError(f"{file}: cannot be read ({error.strerror})") from None
+
+
+def refuse_other_config(config_file: Path, config: BaseModel) -> None:
+    """Raises DataError when a run directory holds another config than the one it is opened with."""
+    there = parse_config(type(config), read_yaml(config_file), str(config_file)).model_dump(mode="json")
+    here = config.model_dump(mode="json")
+    changed = [key for key in here if here[key] != there.get(key) and key not in ("engine", "run", "guard")]
+    if changed:
+        raise DataError(
+            f"{config_file.parent}: is the run of another config (differs in {', '.join(changed)}); "
+            "give this run another `name`"
+        )
+
+
+def write_plan(path: Path, prompts: Sequence[Prompt]) -> None:
+    """plan.jsonl: the key of every planned prompt, so that scores need nothing but the run directory.
+
+    Raises DataError when the run was planned with other prompts: the code's templates have changed since.
+    """
+    planned = [planned_line(prompt) for prompt in prompts]
+    if not (path / PLAN_FILE).exists():
+        write_jsonl(path / PLAN_FILE, planned)
+    elif [as_planned_now(line) for line in read_plan_lines(path)] != planned:
+        raise DataError(
+            f"{path}: was planned with other prompts than this code makes of its config; continue it with the "
+            f"commit in its {PROVENANCE_FILE}, or give the new run another `name`"
+        )
+
+
+def planned_line(prompt: Prompt) -> dict[str, Any]:
+    """A prompt's line in the plan; with its answer space, except in DialDefer, where it is always "1" and "2"."""
+    space = {} if isinstance(prompt.factors, Factors) else {"answer_space": list(prompt.answer_space)}
+    return {
+        "prompt_hash": prompt.prompt_hash,
+        "item_id": prompt.item_id,
+        "benchmark": prompt.benchmark,
+        "dataset": prompt.dataset,
+        "condition": str(prompt.condition),
+        "factors": asdict(prompt.factors),
+        **space,
+    }
+
+
+def as_planned_now(line: Mapping[str, Any]) -> dict[str, Any]:
+    """A line of an older plan as it would be written now: a factor of DialDefer's that came later has its default."""
+    factors = line.get("factors")
+    if line.get("benchmark") == NARRATOR or not isinstance(factors, dict):
+        return dict(line)
+    return {**line, "factors": asdict(Factors()) | factors}
+
+
+def read_plan_lines(path: Path) -> list[dict[str, Any]]:
+    """The lines of a run's plan, of whichever study. Raises DataError for a folder that is no run."""
+    file = path / PLAN_FILE
+    if not file.exists():
+        raise DataError(f"{path}: is no sampling run (it has no {PLAN_FILE}); make one with `evenhand sample CONFIG`")
+    return [record for _, record in read_jsonl(file)]
+
+
+def read_plan(path: Path) -> list[Planned]:
+    """Every planned prompt of a run. Raises DataError naming a damaged line, or a folder that is no DialDefer run."""
+    return [planned_from(record, f"{path / PLAN_FILE}:{n}") for n, record in enumerate(read_plan_lines(path), start=1)]
+
+
+def planned_from(record: Mapping[str, Any], place: str) -> Planned:
+    """A line of a plan as a record. Raises DataError when it is none."""
+    if record.get("benchmark") == NARRATOR:
+        raise DataError(
+            f"{place}: is of the narrator study, which has no statements and no DDS; see `evenhand narrator`"
+        )
+    try:
+        condition, factors = Condition(record["condition"]), Factors(**record["factors"])
+        return Planned(**{**record, "condition": condition, "factors": factors})
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError(f"{place}: is no planned prompt ({error}); the file is damaged") from None
+
+
+def finish(path: Path, facts: Mapping[str, Any]) -> None:
+    """DONE.json, written last: the run is complete. With the plan's checksum, where the run has a plan."""
+    plan = path / PLAN_FILE
+    checked = {"plan_sha256": sha256_of(plan)} if plan.exists() else {}
+    write_json(path / DONE_FILE, {**facts, **checked})
+
+
+def reopen(path: Path) -> None:
+    """Take DONE.json away: something of the run is owed again."""
+    (path / DONE_FILE).unlink(missing_ok=True)
+
+
+def is_done(path: Path) -> bool:
+    """Whether the run is complete."""
+    return (path / DONE_FILE).exists()
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object from a run directory. Raises DataError when the file is damaged."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror})") from None
+    except json.JSONDecodeError as error:
+        raise DataError(f"{path}: is damaged JSON ({error.msg} at line {error.lineno})") from None
+    if not isinstance(content, dict):
+        raise DataError(f"{path}: must hold a JSON object")
+    return content

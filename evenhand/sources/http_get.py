@@ -1,0 +1,132 @@
+"""One GET at a publisher: asked again with growing pauses while a failure may pass, else one error with the way out."""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import httpx
+
+from evenhand.errors import DataError
+
+PAUSES = (1.0, 2.0, 4.0, 8.0)  # seconds before a further attempt, when the last one brought nothing new
+LONGEST_PAUSE = 120.0  # seconds; a server that asks for more is left alone
+BY_HAND = "or get the files in another way: --raw DIR takes them from DIR/DATASET/"
+# Bytes as they lie at the publisher: a file compressed on the way could be neither continued nor counted.
+HEADERS = {"User-Agent": "evenhand", "Accept-Encoding": "identity"}
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """What to GET, and what a user does when the server refuses access."""
+
+    url: str
+    way_in: str
+    token: str | None = field(default=None, repr=False)
+
+    def __str__(self) -> str:
+        return without_secrets(self.url)
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """An open client, and how to wait between attempts."""
+
+    client: httpx.Client
+    wait: Callable[[float], None]
+
+
+class PassingError(Exception):
+    """A failure that may pass; `after` is how many seconds the server asks to wait."""
+
+    def __init__(self, reason: str, after: float = 0.0) -> None:
+        super().__init__(reason)
+        self.after = after
+
+
+@contextmanager
+def connected(wait: Callable[[float], None]) -> Generator[Connection]:
+    """A connection that follows redirects; httpx sends Authorization to no other host than the one asked."""
+    with httpx.Client(follow_redirects=True, timeout=httpx.Timeout(60, connect=20), headers=HEADERS) as client:
+        yield Connection(client, wait)
+
+
+def patiently(
+    attempt: Callable[[], T], address: Address, connection: Connection, n_kept: Callable[[], int] = lambda: 0
+) -> T:
+    """The attempt's result. It is repeated after a PassingError; one that brought new bytes starts the count anew.
+
+    n_kept: bytes on disk so far. Raises DataError when the attempts are used up.
+    """
+    n_failures, most = 0, n_kept()
+    while True:
+        try:
+            return attempt()
+        except PassingError as failure:
+            kept = n_kept()
+            n_failures, most = (0, kept) if kept > most else (n_failures, most)
+            if n_failures == len(PAUSES) or failure.after > LONGEST_PAUSE:
+                wish = f" and asks to wait {failure.after:,.0f} s" if failure.after else ""
+                later = f"{kept:,} bytes of it are kept, and the same command continues there" if kept else "try later"
+                raise DataError(f"{address}: {failure}{wish} (attempt {n_failures + 1}); {later}, {BY_HAND}") from None
+            connection.wait(max(PAUSES[n_failures], failure.after))
+            n_failures += 1
+
+
+@contextmanager
+def answered(address: Address, connection: Connection, **headers: str) -> Generator[httpx.Response]:
+    """The open response, of status 200, 206 or 416. Raises PassingError, or DataError for what will not pass."""
+    if address.token:
+        headers["Authorization"] = f"Bearer {address.token}"
+    try:
+        with connection.client.stream("GET", address.url, headers=headers) as response:
+            refuse(response, address)
+            yield response
+    except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+        raise PassingError(f"cannot be reached ({error or 'no answer'}); is this machine offline?") from None
+    except httpx.RequestError as error:
+        raise PassingError(f"the connection broke ({type(error).__name__})") from None
+
+
+def refuse(response: httpx.Response, address: Address) -> None:
+    """Raise what a response other than the file or the answer asked for means."""
+    status = response.status_code
+    if status in (408, 429) or status >= 500:
+        after = response.headers.get("Retry-After", "")
+        raise PassingError(f"the server answered {status}", float(after) if after.isdecimal() else 0.0)
+    # The hub says 401 for what does not exist, too, to tell strangers nothing of private data sets.
+    if status in (401, 403) and response.headers.get("X-Error-Code") != "RepoNotFound":
+        raise DataError(f"{address}: access is refused ({status}); {address.way_in}, {BY_HAND}")
+    if status not in (200, 206, 416):
+        raise DataError(
+            f"{address}: is not there ({status} {response.reason_phrase}); the publisher may have moved it: "
+            f"look there with a browser, {BY_HAND}"
+        )
+    if response.headers.get("Content-Type", "").startswith("text/html"):
+        raise DataError(
+            f"{address}: a web page came in its place: a login page of your network, or the publisher has moved it; "
+            f"open the address in a browser, {BY_HAND}"
+        )
+
+
+def ask_json(address: Address, connection: Connection) -> Any:
+    """The JSON that an address answers with."""
+
+    def attempt() -> Any:
+        with answered(address, connection) as response:
+            response.read()
+            try:
+                return response.json()
+            except ValueError:
+                raise DataError(f"{address}: answered with no JSON; is a proxy between? Try later, {BY_HAND}") from None
+
+    return patiently(attempt, address, connection)
+
+
+def without_secrets(url: str) -> str:
+    """An address for people and records: without user, password, query and fragment."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

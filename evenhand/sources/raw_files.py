@@ -1,0 +1,115 @@
+"""Publishers' files, read one record at a time: JSON lines, JSON arrays, CSV.
+
+Whatever is wrong with a file becomes one DataError that names file and line; memory stays that of one record.
+"""
+
+import csv
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from evenhand.errors import DataError
+from evenhand.jsonl import parse_lines
+from evenhand.sources.archives import AGAIN, reason
+from evenhand.sources.json_array import ArrayError, array_objects
+from evenhand.sources.record_fields import Record, shown
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+LONGEST_CELL = 10_000_000  # characters; csv's own limit of 131,072 is under what essays take
+
+
+def json_records(path: Path) -> Iterator[Record]:
+    """The objects of a file of JSON lines, or of one JSON array (told apart by its first character)."""
+    with opened(path) as file:
+        head = file.read(1024)
+        start = len(BYTE_ORDER_MARK) if head.startswith(BYTE_ORDER_MARK) else 0
+        file.seek(start)
+        first = head[start:].lstrip()[:1]
+        if first == b"[":
+            yield from array_records(file, str(path))
+        elif first in (b"{", b""):
+            yield from line_records(file, str(path))
+        else:
+            raise DataError(f"{path}:1: begins with {head[:16]!r}, as no JSON in UTF-8 does; is this the right file?")
+
+
+def line_records(file: Iterable[bytes], name: str) -> Iterator[Record]:
+    """The objects of JSON lines. Index 0 is line 1: blank lines, which would shift the ids, are refused."""
+    count = 0
+    for number, values in parse_lines(decoded(file, name), name):
+        if number != count + 1:
+            raise DataError(f"{name}:{count + 1}: is blank, so the ids behind it would shift; {AGAIN}")
+        yield Record(values, f"{name}:{number}", count)
+        count = number
+    if not count:
+        raise DataError(f"{name}: holds no record; {AGAIN}")
+
+
+def array_records(file: IO[bytes], name: str) -> Iterator[Record]:
+    """The objects of one JSON array, without holding the array."""
+    index = -1
+    try:
+        for index, values in enumerate(array_objects(file)):
+            yield Record(values, f"{name}: element {index + 1}", index)
+    except ArrayError as error:
+        raise DataError(f"{name}: element {index + 2}: is no JSON object ({reason(error)}); {AGAIN}") from None
+    if index < 0:
+        raise DataError(f"{name}: holds no record; {AGAIN}")
+
+
+def csv_records(file: Iterable[bytes], name: str, columns: Iterable[str]) -> Iterator[Record]:
+    """The rows of a CSV file with a header that must hold `columns`. A cell may hold newlines."""
+    csv.field_size_limit(LONGEST_CELL)
+    rows = csv.reader(decoded(file, name), strict=True)
+    start, index = 1, -1
+    try:
+        header = next(rows, [])
+        for column in columns:
+            Record(dict.fromkeys(header), f"{name}:1", 0).get(column)
+            if header.count(column) > 1:
+                raise DataError(f"{name}:1: column '{column}' occurs {header.count(column)} times; {AGAIN}")
+        start = rows.line_num + 1
+        for index, row in enumerate(rows):
+            if len(row) != len(header):
+                lacking = f", so {shown(header[len(row)])} is lacking" if len(row) < len(header) else ""
+                found = f"row has {len(row)} columns, the header {len(header)}{lacking}"
+                raise DataError(f"{name}:{start}: {found}; {AGAIN}")
+            yield Record(dict(zip(header, row, strict=True)), f"{name}:{start}", index)
+            start = rows.line_num + 1
+    except csv.Error as error:
+        raise DataError(f"{name}:{start}: is no CSV row ({error}); {AGAIN}") from None
+    if index < 0:
+        raise DataError(f"{name}: holds no row; {AGAIN}")
+
+
+def decoded(lines: Iterable[bytes], name: str) -> Iterator[str]:
+    """Lines as text. Raises DataError naming the first line that is not UTF-8 or holds NUL, which no text does."""
+    for number, line in enumerate(lines, start=1):
+        if b"\0" in line:
+            raise DataError(f"{name}:{number}: holds the byte NUL, so it is no UTF-8 text; {AGAIN}")
+        try:
+            yield line.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            byte = f"0x{line[error.start]:02x} at byte {error.start + 1}"
+            raise DataError(
+                f"{name}:{number}: is not UTF-8 ({byte} of the line): encodings are mixed; {AGAIN}"
+            ) from None
+
+
+@contextmanager
+def opened(path: Path) -> Generator[IO[bytes]]:
+    """A file for reading, or a DataError that says why not."""
+    try:
+        with path.open("rb") as file:
+            yield file
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}); put the publisher's file there") from None
+
+
+def first_present(folder: Path, *names: str) -> Path:
+    """The first of several files that exists. Raises DataError naming them all."""
+    for name in names:
+        if (folder / name).is_file():
+            return folder / name
+    raise DataError(f"{folder}: holds no {' or '.join(names)}; fetch it with `evenhand build unified`, or put it there")

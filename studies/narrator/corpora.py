@@ -1,0 +1,117 @@
+"""Which corpora of conflicts there are, and how a config asks for one. A new one is a file and a line in CORPORA."""
+
+import hashlib
+import random
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from evenhand.config import Closed, did_you_mean
+from evenhand.errors import ConfigError, DataError
+from evenhand.records import digest
+from studies.narrator import dump_files, pocket
+from studies.narrator.built_corpus import built_conversations, row_of
+from studies.narrator.records import Conversation
+
+
+class CorpusSpec(Closed):
+    """One corpus as a config names it."""
+
+    dataset: str  # cga-wiki, or our own pocket-conflicts
+    split: Literal["test", "train", "all"] = "test"  # no page is in both
+    root: Path | None = None  # what `evenhand build narrator` made; null for `pocket-conflicts`
+    n_conversations: int | None = Field(default=None, ge=1)  # the first n, in the corpus's order; null is all
+    # Draw the n at random instead: a corpus's own order may go by page.
+    draw_seed: int | None = Field(default=None, exclude_if=lambda seed: seed is None)
+
+    @model_validator(mode="after")
+    def draws_some(self) -> Self:
+        if self.draw_seed is not None and self.n_conversations is None:
+            raise ValueError(f"{self.dataset}: draw_seed needs n_conversations; set n_conversations, or leave it out")
+        return self
+
+    @field_validator("dataset")
+    @classmethod
+    def known(cls, name: str) -> str:
+        if name not in CORPORA:
+            raise ValueError(f"unknown corpus '{name}'. {did_you_mean(name, sorted(CORPORA))}")
+        return name
+
+
+def pocket_corpus(spec: CorpusSpec) -> list[Conversation]:
+    """Our own conflicts, made here. Raises ConfigError for a root: what lies there would not be read."""
+    if spec.root is not None:
+        raise ConfigError(f"{spec.dataset}: is made by the code and reads no folder; leave out `root` ({spec.root})")
+    return [conversation for split in splits_of(spec) for conversation in pocket.pocket_conflicts(split)]
+
+
+def built_corpus(spec: CorpusSpec) -> list[Conversation]:
+    """The conversations of a built folder, those of the split."""
+    if spec.root is None:
+        raise ConfigError(
+            f"{spec.dataset}: set `root` to a folder made by `evenhand build narrator --out data/narrator`"
+        )
+    wanted = splits_of(spec)
+    return [c for c in built_conversations(spec.root, spec.dataset) if c.meta.get("split") in wanted]
+
+
+def splits_of(spec: CorpusSpec) -> tuple[Literal["train", "test"], ...]:
+    """The splits that a spec names."""
+    return ("train", "test") if spec.split == "all" else (spec.split,)
+
+
+CORPORA: dict[str, Callable[[CorpusSpec], list[Conversation]]] = {
+    pocket.DATASET: pocket_corpus,
+    dump_files.DATASET: built_corpus,
+}
+
+
+def load_conversations(spec: CorpusSpec) -> list[Conversation]:
+    """The conversations that a spec asks for. Raises DataError for none, too few of them, or a repeated id."""
+    found = CORPORA[spec.dataset](spec)
+    if not found:
+        raise DataError(
+            f"{spec.dataset}: no conversations in split {spec.split} of {spec.root}; take another split, or build "
+            "the corpus with another --test-share"
+        )
+    n_wanted = spec.n_conversations
+    if n_wanted is not None and len(found) < n_wanted:
+        raise DataError(f"{spec.dataset} ({spec.split}): n_conversations is {n_wanted}, but there are {len(found)}")
+    refuse_repeated_conversations(found)
+    return found[:n_wanted] if spec.draw_seed is None else drawn_conversations(found, spec)
+
+
+def held_out_conversations(spec: CorpusSpec) -> list[Conversation]:
+    """The whole test split beside what a spec names, as it lies there now; empty where there is none."""
+    test = spec.model_copy(update={"split": "test", "n_conversations": None, "draw_seed": None})
+    return CORPORA[spec.dataset](test)
+
+
+def drawn_conversations(conversations: Sequence[Conversation], spec: CorpusSpec) -> list[Conversation]:
+    """n_conversations of them, drawn without replacement by draw_seed, in the corpus's own order."""
+    assert spec.n_conversations is not None
+    rng = random.Random(f"{spec.dataset} {spec.draw_seed}")
+    chosen = rng.sample(range(len(conversations)), spec.n_conversations)
+    return [conversations[index] for index in sorted(chosen)]
+
+
+def refuse_repeated_conversations(conversations: Iterable[Conversation]) -> None:
+    """Raises DataError when two conversations share an id: their answers could not be told apart."""
+    seen: set[str] = set()
+    for conversation in conversations:
+        if conversation.conversation_id in seen:
+            raise DataError(
+                f"{conversation.dataset}: conversation id '{conversation.conversation_id}' occurs twice; "
+                "build the corpus anew"
+            )
+        seen.add(conversation.conversation_id)
+
+
+def conversation_set_hash(conversations: Iterable[Conversation]) -> str:
+    """16 hex digits over every conversation's content, so that a run notices when its data has changed under it."""
+    total = hashlib.sha256()
+    for conversation in conversations:
+        total.update(digest(row_of(conversation)).encode())
+    return total.hexdigest()[:16]

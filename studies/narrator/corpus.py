@@ -1,0 +1,130 @@
+"""The paper's subset of CGA-WIKI: conversations whose last turn is their one annotated attack (section 3.1).
+
+Every discussion of the dump is in it, or is counted under the reason why not.
+"""
+
+import statistics
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from studies.narrator.convokit import ESCALATES, Discussion, Dump
+from studies.narrator.dump_files import DATASET
+from studies.narrator.names import shown_names
+from studies.narrator.records import Conversation, Turn
+from studies.narrator.utterances import Comment
+
+CALM = "calm counterpart"
+
+
+def subset(dump: Dump) -> tuple[list[Conversation], Counter[str]]:
+    """The conversations of the study in the dump's order, and how many discussions were dropped for what."""
+    kept, dropped = [], Counter[str]()
+    for discussion in dump.discussions:
+        reason = why_dropped(discussion)
+        if reason:
+            dropped[reason] += 1
+        else:
+            kept.append(conversation_of(discussion, dump.names))
+    return kept, dropped
+
+
+def why_dropped(discussion: Discussion) -> str:
+    """The first of REASONS that holds for a discussion, empty when it is of the study."""
+    return next((reason for reason, holds in REASONS.items() if holds(discussion)), "")
+
+
+def conversation_of(discussion: Discussion, names: Mapping[str, str]) -> Conversation:
+    """A discussion of the study as the record that the prompts are made of. The dataset's own split is source_split."""
+    turns = tuple(Turn(speaker=str(comment.speaker), text=comment.text) for comment in spoken(discussion))
+    meta = {key: value for key, value in discussion.meta.items() if key not in ("split", ESCALATES)}
+    if "split" in discussion.meta:
+        meta["source_split"] = discussion.meta["split"]
+    return Conversation(
+        conversation_id=f"{DATASET}-{discussion.discussion_id}",
+        dataset=DATASET,
+        turns=turns,
+        names=shown_names({turn.speaker: names[turn.speaker] for turn in turns}),
+        meta=meta,
+    )
+
+
+def spoken(discussion: Discussion) -> list[Comment]:
+    """The comments that say something, in order."""
+    return [comment for comment in discussion.comments if comment.text]
+
+
+def attacks(discussion: Discussion) -> list[Comment]:
+    """The comments that are marked as an attack, empty ones too."""
+    return [comment for comment in discussion.comments if comment.is_attack]
+
+
+def n_speakers(discussion: Discussion) -> int:
+    """How many say something."""
+    return len({comment.speaker for comment in spoken(discussion)})
+
+
+# In the order in which they are looked at.
+REASONS: dict[str, Callable[[Discussion], bool]] = {
+    "no comment (section header alone, or nothing)": lambda d: not d.comments,
+    CALM: lambda d: not attacks(d) and not d.meta.get(ESCALATES),
+    "said to escalate, but no comment is marked as the attack": lambda d: not attacks(d),
+    "called calm, but a comment is marked as an attack": lambda d: d.meta.get(ESCALATES) is False,
+    "several attacks": lambda d: len(attacks(d)) > 1,
+    "the attack has no text": lambda d: not attacks(d)[0].text,
+    "a comment without author": lambda d: any(comment.speaker is None for comment in spoken(d)),
+    "a comment without time, so that the order is unknown": lambda d: any(c.timestamp is None for c in spoken(d)),
+    "the attack is not the last turn": lambda d: not spoken(d)[-1].is_attack,
+    "one speaker only": lambda d: n_speakers(d) < 2,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """Section 3.1's figures; None where there is nothing to count, or the paper does not print it."""
+
+    n_conversations: int | None  # in the dump
+    n_escalating: int | None  # of them, those said to hold an attack
+    n_subset: int | None
+    fewest_speakers: int | None
+    most_speakers: int | None
+    mean_speakers: float | None
+    median_speakers: float | None
+    sd_speakers: float | None  # of the population
+    baseline: float | None  # percent: the mean of 1/n
+
+
+# Section 3.1 prints no size of the subset.
+PAPER = Facts(
+    n_conversations=4_188,
+    n_escalating=2_094,
+    n_subset=None,
+    fewest_speakers=2,
+    most_speakers=9,
+    mean_speakers=3.1,
+    median_speakers=3.0,
+    sd_speakers=1.1,
+    baseline=36.1,
+)
+
+
+def facts_of(conversations: Sequence[Conversation], discussions: Sequence[Discussion] | None = None) -> Facts:
+    """The figures of the conversations at hand, and of the dump they are from when there is one."""
+    sizes = [len(conversation.speakers) for conversation in conversations]
+    return Facts(
+        n_conversations=None if discussions is None else len(discussions),
+        n_escalating=None if discussions is None else sum(bool(d.meta.get(ESCALATES)) for d in discussions),
+        n_subset=len(sizes),
+        fewest_speakers=min(sizes, default=None),
+        most_speakers=max(sizes, default=None),
+        mean_speakers=statistics.fmean(sizes) if sizes else None,
+        median_speakers=float(statistics.median(sizes)) if sizes else None,
+        sd_speakers=statistics.pstdev(sizes) if sizes else None,
+        baseline=random_baseline(sizes),
+    )
+
+
+def random_baseline(sizes: Iterable[int]) -> float | None:
+    """How often a guess among the speakers finds the attacker, in percent: the mean of 1/n over conversations."""
+    chances = [1 / size for size in sizes]
+    return 100 * statistics.fmean(chances) if chances else None

@@ -1,0 +1,165 @@
+"""pocket-conflicts: our own quarrels on talk pages, each ending in one attack, from a seeded generator.
+
+Disputes (pocket_looks.py and its three neighbours) and attacks (pocket_attacks.py) are hand-written, and so is what
+stands around them (pocket_lines.py). Train (480) and test (120) share no page, no reason, no attack and no account
+name; they share pocket_lines.py. Within a split a page (meta["page_title"]) has several conversations, which repeat
+its reasons.
+
+Half of the attacks are subtle (condescension, insinuation), half are plain insults: meta["attack"]. Before the attack
+the only cue is tone: the attacker's turns end short-tempered about twice as often as those of others. Place tells
+nothing (pocket_plots.py).
+"""
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from evenhand.errors import ConfigError
+from studies.narrator import pocket_lines as lines
+from studies.narrator.pocket_attacks import ATTACKS, NAMES, OPEN, SUBTLE
+from studies.narrator.pocket_plots import Plot, dealt, plots, shuffled
+from studies.narrator.pocket_scenarios import Scenario, scenarios
+from studies.narrator.records import Conversation, Turn
+
+DATASET = "pocket-conflicts"
+SCHEMA_VERSION = "v1"
+SEEDS = {"train": 20260601, "test": 20260602}
+N_ROUNDS = {"train": 4, "test": 1}  # of 120 conversations each
+P_HEATED = {True: 0.55, False: 0.25}  # the attacker's turns, others'; where a turn has such an end
+P_CALM, P_CALLED, P_ANSWER, P_LEAD, P_REASON_FIRST = 0.2, 0.15, 0.6, 0.7, 0.3
+MANY = 6  # speakers: from here on turns are short
+
+
+def pocket_conflicts(split: str) -> list[Conversation]:
+    """The conversations of "train" (480) or "test" (120), always the same ones in the same order.
+
+    Each 120 in a row hold the same number of conversations of each size. Raises ConfigError for another split.
+    """
+    if split not in SEEDS:
+        raise ConfigError(f"{DATASET}: unknown split {split!r}. Use one of: {', '.join(SEEDS)}.")
+    rng = random.Random(SEEDS[split])
+    disputes = dealt(scenarios(split), rng)
+    names = dealt(NAMES[split], rng)
+    attacks = {kind: dealt(ATTACKS[split][kind], rng) for kind in (SUBTLE, OPEN)}
+    kinds = dealt((SUBTLE, OPEN), rng)
+    found = []
+    for number, plot in enumerate(plot for _ in range(N_ROUNDS[split]) for plot in plots(rng)):
+        kind = next(kinds)
+        quarrel = Quarrel(scenario=next(disputes), plot=plot, names=named(plot, names), rng=rng)
+        turns = [*quarrel.before(), quarrel.attack(next(attacks[kind]))]
+        found.append(
+            Conversation(
+                conversation_id=f"{DATASET}-{split}-{number}",
+                dataset=DATASET,
+                turns=tuple(turns),
+                names={speaker: speaker for speaker in quarrel.names.values()},
+                meta={
+                    "page_title": f"Talk:{quarrel.scenario.page}",
+                    "topic": quarrel.scenario.kind,
+                    "attack": kind,
+                    "split": split,
+                    "schema_version": SCHEMA_VERSION,
+                },
+            )
+        )
+    return found
+
+
+def named(plot: Plot, names: Iterator[str]) -> dict[str, str]:
+    """Letter → account name, in the order of joining. A deck's end may repeat a name: it is passed over."""
+    letters = dict.fromkeys([*plot.before, plot.attacker])
+    found: dict[str, str] = {}
+    for letter in letters:
+        found[letter] = next(name for name in names if name not in found.values())
+    return found
+
+
+@dataclass(slots=True, kw_only=True)
+class Quarrel:
+    """One conversation while it is written: who stands where, and which reasons and lines are used up."""
+
+    scenario: Scenario
+    plot: Plot
+    names: Mapping[str, str]  # letter → account name
+    rng: random.Random
+    stances: dict[str, str] = field(init=False)  # letter → "for", "against", "aside"
+    reasons: dict[str, list[str]] = field(init=False)  # stance → those not yet said
+    used: set[str] = field(init=False, default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.reasons = {stance: shuffled(said, self.rng) for stance, said in self.scenario.reasons.items()}
+        first, *others = self.names
+        self.stances = {first: "for"}
+        for letter in others:
+            self.stances[letter] = self.drawn(
+                ("against", "against", "for", "aside") if len(others) > 1 else ("against",)
+            )
+        if "against" not in {self.stances[letter] for letter in self.plot.before}:
+            self.stances[self.plot.before.lstrip(first)[0]] = "against"
+
+    def before(self) -> Iterator[Turn]:
+        """The turns before the attack."""
+        for place, letter in enumerate(self.plot.before):
+            yield Turn(speaker=self.names[letter], text=" ".join(filter(None, self.parts(place, letter))))
+
+    def parts(self, place: int, letter: str) -> list[str]:
+        """The sentences of one turn: a beginning, a reason, an end; some may be empty."""
+        said = self.plot.before[:place]
+        stance, is_short = self.stances[letter], self.plot.n_speakers >= MANY
+        if not said:
+            return [self.fresh(self.scenario.openings), self.ending(letter, lines.HEATED_OPENING, lines.ASKING, 1.0)]
+        reason = self.reason(stance)
+        if said[-1] == letter:
+            if letter not in said[:-1] and place == 1:
+                return [self.fresh(lines.GONE_AHEAD), reason if self.happens(0.5) else ""]
+            return [self.fresh(lines.ADDING), reason] if reason else [self.fresh(lines.ADDING_ALONE)]
+        if letter not in said:
+            begin = "" if is_short and self.happens(0.5) else self.fresh(lines.ENTRANCES[stance])
+            parts = [begin, reason] if reason else [self.fresh(lines.SECONDS[stance])]
+            return parts if is_short else [*parts, self.ending(letter, lines.HEATED_ENTRANCE, lines.CALM, P_CALM)]
+        is_answer = {stance, self.stances[said[-1]]} == {"for", "against"}
+        called = f"@{self.names[said[-1]]}:" if is_answer and self.happens(P_CALLED) else ""
+        begin = self.fresh(lines.ANSWERS) if is_answer and reason and self.happens(P_ANSWER) else ""
+        heated = lines.HEATED_ENTRANCE if stance == "aside" else lines.HEATED
+        end = "" if is_short else self.ending(letter, heated, lines.CALM, P_CALM)
+        return [called, begin, reason or self.fresh(lines.INSISTING[stance]), end]
+
+    def attack(self, core: str) -> Turn:
+        """The last turn: a lead, or a reason of the attacker's side, and the attack on somebody who has spoken."""
+        letter, before = self.plot.attacker, self.plot.before
+        others = [other for other in reversed(before) if other != letter]
+        sides = {"for": ("against",), "against": ("for",), "aside": ("for", "against")}[self.stances[letter]]
+        target = next((other for other in others if self.stances[other] in sides), others[0])
+        kind = "new" if letter not in before else "spoke last" if before[-1] == letter else "spoke"
+        # Whoever spoke last is meant, unless another is named.
+        parts = [f"@{self.names[target]}:" if target != others[0] or self.happens(2 * P_CALLED) else ""]
+        if kind == "spoke" and self.reasons[self.stances[letter]] and self.happens(P_REASON_FIRST):
+            parts.append(self.reason(self.stances[letter]))
+        elif kind != "spoke" or self.happens(P_LEAD):
+            parts.append(self.fresh(lines.LEADS[kind]))
+        parts.append(core.format(topic=self.scenario.topic))
+        return Turn(speaker=self.names[letter], text=" ".join(filter(None, parts)))
+
+    def ending(self, letter: str, heated: Sequence[str], calm: Sequence[str], p_calm: float) -> str:
+        """How a turn ends: short-tempered, calm or not at all."""
+        if self.happens(P_HEATED[letter == self.plot.attacker]):
+            return self.fresh(heated)
+        return self.fresh(calm) if self.happens(p_calm) else ""
+
+    def reason(self, stance: str) -> str:
+        """A reason that nobody has given yet, empty when there is none left."""
+        return self.reasons[stance].pop() if self.reasons[stance] else ""
+
+    def fresh(self, entries: Sequence[str]) -> str:
+        """One of the entries that this conversation has not had, if there is one."""
+        found = self.drawn([entry for entry in entries if entry not in self.used] or entries)
+        self.used.add(found)
+        return found
+
+    def drawn(self, entries: Sequence[str]) -> str:
+        """One of the entries."""
+        return entries[int(self.rng.random() * len(entries))]
+
+    def happens(self, probability: float) -> bool:
+        """True with a probability."""
+        return self.rng.random() < probability

@@ -1,0 +1,62 @@
+"""What of the narrator study is asked: the section `narrator` of a config."""
+
+from collections.abc import Iterable
+from typing import ClassVar, Self
+
+from pydantic import Field, field_validator
+
+from evenhand.config import Closed
+from evenhand.records import Prompt
+from studies.narrator import pocket
+from studies.narrator.corpora import CorpusSpec, conversation_set_hash, load_conversations
+from studies.narrator.prompts import narrator_prompts
+from studies.narrator.records import (
+    OPTION_ORDERS,
+    TASKS,
+    VISIBILITIES,
+    Conversation,
+    OptionOrder,
+    Task,
+    Visibility,
+)
+
+
+class NarratorSpec(Closed):
+    """Conversations × tasks × visibilities × (neutral + one per speaker) × option orders."""
+
+    key: ClassVar[str] = "narrator"
+    verdicts: ClassVar[tuple[str, ...]] = ("options", "answer")
+
+    corpus: CorpusSpec
+    tasks: tuple[Task, ...] = Field(default=TASKS, min_length=1)  # what is asked of a conversation
+    visibilities: tuple[Visibility, ...] = Field(default=VISIBILITIES, min_length=1)  # of the attack itself
+    option_orders: tuple[OptionOrder, ...] = Field(default=OPTION_ORDERS, min_length=1)  # where Me stands
+    seed: int = 42  # of the one order of names that a conversation's options have
+
+    @field_validator("tasks", "visibilities", "option_orders")
+    @classmethod
+    def once_each(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(names)) < len(names):
+            raise ValueError(f"lists a name twice: {', '.join(names)}; every one is asked once")
+        return names
+
+    def plan(self) -> tuple[list[Prompt], str]:
+        """Every prompt, conversation by conversation, and the conversations' hash; see Study."""
+        conversations = load_conversations(self.corpus)
+        return [prompt for one in conversations for prompt in self.prompts_of(one)], conversation_set_hash(
+            conversations
+        )
+
+    def on_own_items(self) -> Self:
+        """The same section over one conversation of ours; see Study."""
+        return self.model_copy(update={"corpus": CorpusSpec(dataset=pocket.DATASET, n_conversations=1)})
+
+    def prompts_of(self, conversation: Conversation) -> Iterable[Prompt]:
+        """A conversation's prompts under these conditions."""
+        return narrator_prompts(
+            conversation,
+            tasks=self.tasks,
+            visibilities=self.visibilities,
+            option_orders=self.option_orders,
+            seed=self.seed,
+        )

@@ -1,0 +1,248 @@
+"""External verdicts with something wrong in them: rows are named with file and line, sets with their items."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eval.dialdefer.external.load_verdicts import load_external
+from evenhand.errors import DataError
+from evenhand.records import Condition
+from tests.made.made_verdicts import C1_FALSE, C1_TRUE, C2_CORRECT, C2_INCORRECT, Row, verdict_rows, write
+
+KNOWN_DATASETS = (
+    "advisorqa, aio, aio-context, amqa, amqa-variants, bbq, gpqa, halueval, harp, plausibleqa, pocket, socialiqa, "
+    "truthfulqa"
+)
+
+
+def refusal(*paths: Path) -> str:
+    """The error of loading files, without their folder; it can be printed on one line."""
+    with pytest.raises(DataError) as caught:
+        load_external(paths)
+    message = str(caught.value)
+    assert message.isprintable()
+    return message.replace(f"{paths[0].parent}/", "")
+
+
+def refused(folder: Path, content: str | bytes, name: str = "v.jsonl") -> str:
+    """The error over a file of that content."""
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return refusal(path)
+
+
+def refused_rows(folder: Path, rows: list[Row], name: str = "v.jsonl") -> str:
+    """The error over a file of those rows."""
+    return refusal(write(folder / name, rows))
+
+
+BAD_FIELDS: list[tuple[dict[str, Any], str]] = [
+    ({"choice": 3}, "'choice' must be 1, 2 or null, found 3"),
+    ({"choice": "yes"}, "'choice' must be 1, 2 or null, found 'yes'"),
+    ({"choice": True}, "'choice' must be 1, 2 or null, found True"),
+    ({"choice": 1.5}, "'choice' must be 1, 2 or null, found 1.5"),
+    ({"choice": float("nan")}, "'choice' must be 1, 2 or null, found nan"),
+    ({"choice": [1]}, "'choice' must be 1, 2 or null, found list"),
+    ({"choice": 10**30}, "'choice' must be 1, 2 or null, found 1000000000000000000000000000000"),
+    ({"condition": "c2_corect"}, "'condition' is 'c2_corect'. Did you mean 'c2_correct'? Known: c1_true, "),
+    ({"condition": 4}, "'condition' must be a text, found 4"),
+    ({"condition": None}, "'condition' is empty"),
+    ({"dataset": "truthful"}, f"'dataset' is 'truthful'. Did you mean 'truthfulqa'? Known: {KNOWN_DATASETS}."),
+    ({"dataset": "unified"}, "'dataset' is 'unified'. Known: "),
+    ({"dataset": ["bbq"]}, "'dataset' must be a text, found list"),
+    ({"model": ""}, "'model' is empty"),
+    ({"model": {"name": "m"}}, "'model' must be a text, found dict"),
+    ({"model": "a\nb"}, "'model' must be a name on one line of at most 200 characters, found 'a\\nb'"),
+    ({"model": "\ud800"}, "'model' must be a name on one line of at most 200 characters, found '\\ud800'"),
+    ({"item_id": "x" * 201}, "'item_id' must be a name on one line of at most 200 characters, found 'xxx"),
+    ({"item_id": 1.0}, "'item_id' must be a text, found 1.0"),
+    ({"item_id": " "}, "'item_id' is empty"),
+    ({"arm": 1}, "'arm' must be a text, found 1"),
+    ({"roles": "2>1"}, "'roles' is '2>1'. Did you mean '2->1'? Known: 2->1, 1->2."),
+    ({"benchmark": 7}, "'benchmark' must be a text, found 7"),
+    ({"dataset": "aio", "label": "maybe"}, "'label' is 'maybe'. Known: OR, NOR."),
+    ({"dataset": "r/AIO", "label": 1}, "'label' is '1'. Known: OR, NOR."),
+    ({"error": "HTTP 500"}, "'error' says that there was no reply, yet the row has a choice; keep one of them"),
+]
+
+
+@pytest.mark.parametrize(("fields", "problem"), BAD_FIELDS, ids=[str(fields)[:40] for fields, _ in BAD_FIELDS])
+def test_a_bad_field_is_named_with_file_line_and_what_is_known(
+    tmp_path: Path, fields: dict[str, Any], problem: str
+) -> None:
+    rows = verdict_rows("bbq", 3)
+    rows[6] |= fields
+    assert refused_rows(tmp_path, rows).startswith(f"v.jsonl:7: field {problem}")
+
+
+@pytest.mark.parametrize("name", ["v.csv", "v.jsonl.gz", "v.parquet"])
+def test_a_bad_field_is_named_with_its_line_in_every_kind_of_file(tmp_path: Path, name: str) -> None:
+    rows = verdict_rows("bbq", 5000)  # more than one batch
+    rows[17_000]["choice"] = 3
+    place = {"v.csv": "v.csv:17002", "v.parquet": "v.parquet: row 17001"}.get(name, f"{name}:17001")
+    found = "'3'" if name == "v.csv" else "3"
+    assert refused_rows(tmp_path, rows, name) == f"{place}: field 'choice' must be 1, 2 or null, found {found}"
+
+
+def test_the_line_of_a_csv_row_is_where_it_starts(tmp_path: Path) -> None:
+    rows = [{**row, "response": "two\nlines"} for row in verdict_rows("bbq", 3)]
+    rows[4]["condition"] = "c3"
+    assert refused_rows(tmp_path, rows, "v.csv").startswith("v.csv:10: field 'condition' is 'c3'")
+
+
+@pytest.mark.parametrize("name", ["model", "dataset", "item_id", "condition"])
+def test_a_row_without_what_every_row_needs_is_named(tmp_path: Path, name: str) -> None:
+    rows = verdict_rows("bbq", 3)
+    del rows[6][name]
+    assert refused_rows(tmp_path, rows) == f"v.jsonl:7: field '{name}' is absent"
+    for row in rows:
+        row.pop(name, None)
+    fields = ", ".join(rows[0])
+    assert refused_rows(tmp_path, rows, "v.csv") == f"v.csv:1: there is no column '{name}'. Found: {fields}."
+    assert refused_rows(tmp_path, rows, "v.parquet").startswith(f"v.parquet: row 1: there is no column '{name}'.")
+
+
+def test_a_row_with_neither_choice_nor_response_says_nothing_and_is_refused(tmp_path: Path) -> None:
+    rows = verdict_rows("bbq", 3)
+    del rows[6]["choice"]
+    assert refused_rows(tmp_path, rows) == (
+        "v.jsonl:7: field 'choice' is absent, and so is a response to read it from; write null as the choice of an "
+        "unreadable reply, or why there is no reply into `error`"
+    )
+    rows[6]["response"] = 1
+    assert refused_rows(tmp_path, rows) == "v.jsonl:7: field 'response' must be a text, found 1"
+    for row in rows:
+        row.pop("choice", None)
+    del rows[6]["response"]
+    assert "there is neither a column 'choice' nor a column 'response'" in refused_rows(tmp_path, rows, "v.csv")
+
+
+LINE = json.dumps(verdict_rows("bbq", 1)[0])
+BAD_LINES: list[tuple[str, bytes, str]] = [
+    ("v.jsonl", b"{half a li", ":2: is no JSON object (Expecting property name enclosed in double quotes at column 2)"),
+    ("v.jsonl", b"[1, 2]", ":2: is a JSON list; write one object of named fields a line"),
+    ("v.jsonl", b"[" * 100_000, ":2: is no JSON that can be read (maximum recursion depth exceeded"),
+    ("v.jsonl", b'{"choice": 1, "choice": 2}', ":2: is no JSON that can be read (field 'choice' is there twice)"),
+    ("v.jsonl", b'{"model": "caf\xe9"}', ":2: is not UTF-8 (0xe9 at byte 15 of the line); save the file as UTF-8"),
+    ("v.jsonl", b'{"model": "\0"}', ":2: holds the byte NUL, so it is no UTF-8 text; save it as UTF-8"),
+    ("v.csv", b"a,b,c", ":2: row has 3 columns, the header 5; quote cells that hold commas or newlines"),
+    ("v.csv", b"a,b,c,d,e,f", ":2: row has 6 columns, the header 5; quote cells that hold commas or newlines"),
+    ("v.csv", b'm,bbq,"a"b,c1_true,1', ":2: is no CSV row (',' expected after '\"'); mend it"),
+    ("v.csv", b'm,bbq,"a,c1_true,1\n', ":2: is no CSV row (unexpected end of data); mend it"),
+    ("v.csv", b"m,bbq,\xff,c1_true,1", ":2: is not UTF-8 (0xff at byte 7 of the line); save the file as UTF-8"),
+]
+
+
+@pytest.mark.parametrize(("name", "line", "problem"), BAD_LINES)
+def test_a_line_that_cannot_be_read_is_named(tmp_path: Path, name: str, line: bytes, problem: str) -> None:
+    first = LINE if name == "v.jsonl" else "model,dataset,item_id,condition,choice"
+    assert refused(tmp_path, first.encode() + b"\n" + line, name).startswith(f"{name}{problem}")
+
+
+def test_a_gzip_file_that_is_cut_off_or_damaged_is_named_with_the_line(tmp_path: Path) -> None:
+    rows = verdict_rows("bbq", 2000)
+    whole = gzip.compress("".join(json.dumps(row) + "\n" for row in rows).encode(), mtime=0)
+    assert "the gzip data is cut off or damaged there (Compressed file ended before" in refused(
+        tmp_path, whole[: len(whole) // 2], "v.jsonl.gz"
+    )
+    assert refused(tmp_path, b"no gzip", "v.csv.gz").startswith("v.csv.gz:1: the gzip data is cut off or damaged")
+    broken = bytearray(whole)
+    broken[len(whole) // 2] ^= 0xFF
+    assert "v.jsonl.gz:" in refused(tmp_path, bytes(broken), "v.jsonl.gz")
+
+
+def test_files_that_hold_nothing_or_are_of_another_kind_are_refused(tmp_path: Path) -> None:
+    assert refused(tmp_path, "\n\n") == "v.jsonl: holds no verdict; is this the right file?"
+    assert refused(tmp_path, "", "v.csv").startswith("v.csv:1: there is no column 'model'. Found: nothing.")
+    assert refused(tmp_path, "model,dataset,item_id,condition,choice\n", "v.csv").startswith("v.csv: holds no verdict")
+    assert "The cells of a row must be separated by commas" in refused(tmp_path, "model;dataset\n", "v.csv")
+    assert refused(tmp_path, "x", "v.parquet").startswith("v.parquet: is no parquet file that can be read (")
+    assert refusal(tmp_path / "w.jsonl") == "w.jsonl: cannot be read (No such file or directory)"
+
+
+def test_a_column_that_is_ours_but_for_capitals_or_there_twice_is_refused(tmp_path: Path) -> None:
+    rows = [{"Arm" if name == "arm" else name: v for name, v in row.items()} for row in verdict_rows("bbq", 1, arm="x")]
+    assert refused_rows(tmp_path, rows) == "v.jsonl:1: column 'Arm' must be written 'arm'"
+    header = "model,dataset,item_id,condition,choice,choice\n"
+    assert refused(tmp_path, header, "v.csv") == "v.csv:1: column 'choice' is there 2 times; keep one"
+
+
+def test_a_condition_that_some_items_lack_is_refused_with_their_number_and_the_first_five(tmp_path: Path) -> None:
+    rows = [r for r in verdict_rows("bbq", 9) if r["condition"] != C2_CORRECT or r["item_id"] in ("bbq-0", "bbq-8")]
+    assert refused_rows(tmp_path, rows) == (
+        "model 'm', bbq, arm none, roles 2->1: 7 items (bbq-1, bbq-2, bbq-3, bbq-4, bbq-5, ...) have no complete "
+        "verdict for c2_correct; complete or leave them out"
+    )
+
+
+def test_half_a_framing_is_refused_with_the_items(tmp_path: Path) -> None:
+    rows = verdict_rows("bbq", 2, conditions=(C1_TRUE, C2_CORRECT, C2_INCORRECT))
+    assert refused_rows(tmp_path, rows) == (
+        "model 'm', bbq, arm none, roles 2->1: 2 items (bbq-0, bbq-1) have no c1_false; a framing needs both its "
+        "conditions"
+    )
+
+
+@pytest.mark.parametrize("conditions", [tuple(Condition), (C2_CORRECT, C2_INCORRECT)])
+def test_unequal_items_before_and_after_are_refused_with_the_items(
+    tmp_path: Path, conditions: tuple[Condition, ...]
+) -> None:
+    after = [r for r in verdict_rows("bbq", 12, arm="dpo", conditions=conditions) if r["item_id"] != "bbq-3"]
+    assert refused_rows(tmp_path, [*after, *verdict_rows("bbq", 4)]) == (
+        "model 'm', bbq, roles 2->1: 8 items (bbq-10, bbq-11, bbq-4, bbq-5, bbq-6, ...) have verdicts in arm dpo and "
+        "none in arm none; both need the same items, or no shift is measured"
+    )
+    assert refused_rows(tmp_path, [*after, *verdict_rows("bbq", 12)]) == (
+        "model 'm', bbq, roles 2->1: 1 item (bbq-3) has verdicts in arm none and none in arm dpo; both need the same "
+        "items, or no shift is measured"
+    )
+
+
+def test_models_and_directions_may_be_over_different_items(tmp_path: Path) -> None:
+    rows = [*verdict_rows("aio", 4), *verdict_rows("aio", 5, model="n"), *verdict_rows("aio", 6, roles="1->2")]
+    assert len(load_external([write(tmp_path / "v.jsonl", rows)]).judges) == 2
+
+
+def test_two_rows_for_one_key_are_refused_with_both_places_and_the_items(tmp_path: Path) -> None:
+    first = write(tmp_path / "a.jsonl", verdict_rows("halueval", 8))
+    again = [{**row, "item_id": row["item_id"].replace("-", "-qa-")} for row in verdict_rows("halueval", 8)[6:30:4]]
+    second = write(tmp_path / "b.csv", [*verdict_rows("bbq", 1), *again])
+    assert refusal(first, second) == (
+        "b.csv:6: is a second verdict of model 'm', halueval, item 'halueval-qa-1', c2_correct, arm none, roles 2->1; "
+        "the first is at a.jsonl:7. 6 items (halueval-qa-1, halueval-qa-2, halueval-qa-3, halueval-qa-4, "
+        "halueval-qa-5, ...) have more than one row for a key; keep one"
+    )
+
+
+def test_two_labels_for_one_item_are_refused_with_both_places(tmp_path: Path) -> None:
+    rows = verdict_rows("aio", 3, label="OR")
+    rows[5]["label"], rows[11]["label"], rows[0]["label"] = "NOR", "NOR", None
+    assert refused_rows(tmp_path, rows) == (
+        "v.jsonl:6: item 'aio-1' is labelled NOR, but OR at v.jsonl:5. 2 items (aio-1, aio-2) have two labels; the "
+        "label is the community's verdict on the original poster, whatever was asked"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arm", "conditions", "lacks"),
+    [
+        ("sft", (C2_CORRECT, C2_INCORRECT), "c1_true and c1_false, nor has arm none"),
+        ("none", (C2_CORRECT, C2_INCORRECT), "c1_true and c1_false, nor has arm none"),
+        ("none", (C1_TRUE, C1_FALSE), "c2_correct and c2_incorrect"),
+        ("sft", (C1_TRUE, C1_FALSE), "c2_correct and c2_incorrect"),
+    ],
+)
+@pytest.mark.parametrize("beside", ["nothing", "an arm of its own"])
+def test_an_arm_that_cannot_be_scored_is_not_passed_over(
+    tmp_path: Path, arm: str, conditions: tuple[Condition, ...], lacks: str, beside: str
+) -> None:
+    rows = [*verdict_rows("bbq", 2), *verdict_rows("gpqa", 2, arm=arm, conditions=conditions)]
+    if beside != "nothing" and arm != "none":
+        rows += verdict_rows("gpqa", 2, arm="dpo")
+    assert refused_rows(tmp_path, rows) == (
+        f"model 'm', gpqa, arm {arm}, roles 2->1: 2 items (gpqa-0, gpqa-1) have no verdicts for {lacks}; there is no "
+        "shift to score"
+    )

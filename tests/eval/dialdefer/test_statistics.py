@@ -1,0 +1,201 @@
+"""The pure core of scoring: verdicts to panels, flips, McNemar, intervals, AUC and soft credit."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eval.dialdefer.accuracy import credit, discordant, flips, is_saturated, majority
+from eval.dialdefer.averages import averages_over
+from eval.dialdefer.dds import dds_pp
+from eval.dialdefer.margins import accept_probability, auc, soft_credit
+from eval.dialdefer.panels import ACCEPT, ERROR, REJECT, TIE, UNREADABLE, panels_of, without_errors
+from eval.dialdefer.verdicts import NoVerdict, Verdict
+from eval.estimates.mcnemar import float_tail, mcnemar_p, whole_tail
+from eval.estimates.resampling import percentile_interval, resampled_dds, resampled_means, resampled_sums, sums_by_index
+from evenhand.errors import DataError
+from evenhand.records import Condition, Factors
+
+C1_TRUE, C1_FALSE, C2_CORRECT, C2_INCORRECT = Condition
+
+
+def verdict(item: str, condition: Condition, choice: int | None = 1, sample: int = 0) -> Verdict:
+    return Verdict(
+        item_id=item,
+        benchmark="dialdefer",
+        dataset="bbq",
+        condition=condition,
+        factors=Factors(),
+        prompt_hash="h",
+        sample_index=sample,
+        choice=choice,
+        reason=None,
+        text="",
+    )
+
+
+def test_an_item_without_one_of_its_conditions_is_named_and_refused() -> None:
+    verdicts = [verdict(f"i{n}", c) for n in range(7) for c in Condition if n == 0 or c is not C2_CORRECT]
+    with pytest.raises(DataError, match=r"6 items \(i1, i2, i3, i4, i5, ...\) have no complete verdict for c2_correct"):
+        panels_of(verdicts)
+
+
+def test_two_verdicts_for_one_key_are_refused() -> None:
+    with pytest.raises(DataError, match="item 'a' has two verdicts for c1_true"):
+        panels_of([verdict("a", C1_TRUE), verdict("a", C1_TRUE)])
+
+
+def test_an_item_stays_as_long_as_each_condition_has_a_reply_and_its_errors_are_counted() -> None:
+    verdicts = [verdict("a", c, sample=k) for c in Condition for k in range(2)]
+    verdicts[3] = replace(verdicts[3], choice=None, reason=NoVerdict.ERROR)
+    panel, n_errors = without_errors(panels_of(verdicts)[0])
+    assert (panel.item_ids, n_errors) == (("a",), 1)
+
+
+def test_half_a_framing_is_refused() -> None:
+    with pytest.raises(DataError, match=r"1 item \(a\) has no c1_false; a framing needs both"):
+        panels_of([verdict("a", c) for c in Condition if c is not C1_FALSE])
+
+
+replies = st.lists(
+    st.lists(st.sampled_from([ERROR, UNREADABLE, ACCEPT, REJECT]), min_size=4, max_size=4), min_size=1, max_size=30
+)
+
+
+@given(replies)
+def test_published_accuracy_never_exceeds_answered_accuracy(rows: list[list[int]]) -> None:
+    array = np.array(rows, dtype=np.int8)[:, :, None]
+    with np.errstate(invalid="ignore"):
+        published, answered = (
+            np.divide(*(part.sum(axis=0) for part in credit(array, d))) for d in ("published", "answered")
+        )
+    assert all(p <= a or math.isnan(a) for p, a in zip(published, answered, strict=True))
+
+
+@given(replies)
+def test_flips_and_discordant_pairs_agree_with_counting_one_by_one(rows: list[list[int]]) -> None:
+    one = majority(np.array(rows, dtype=np.int8)[:, :, None])
+    assert flips(one).n_deference == sum(r[1] == REJECT and r[3] == ACCEPT for r in rows)
+    assert flips(one).n_skepticism == sum(r[0] == ACCEPT and r[2] == REJECT for r in rows)
+    both = [r for r in rows if r[0] > UNREADABLE and r[2] > UNREADABLE]
+    assert discordant(one, "answered")["correct"] == (
+        sum(r[0] == ACCEPT and r[2] == REJECT for r in both),
+        sum(r[0] == REJECT and r[2] == ACCEPT for r in both),
+    )
+    assert discordant(one, "published")["incorrect"] == (
+        sum(r[1] == REJECT and r[3] != REJECT for r in rows),
+        sum(r[1] != REJECT and r[3] == REJECT for r in rows),
+    )
+
+
+@given(st.integers(0, 60), st.integers(0, 60))
+def test_mcnemar_is_twice_the_smaller_binomial_tail(b: int, c: int) -> None:
+    n = b + c
+    tail = sum(math.comb(n, k) for k in range(min(b, c) + 1)) / 2**n
+    assert mcnemar_p(b, c) == pytest.approx(min(1, 2 * tail))
+    assert mcnemar_p(b, c) == mcnemar_p(c, b)
+
+
+def test_mcnemar_without_a_discordant_pair_is_one_and_with_thousands_is_a_number() -> None:
+    assert mcnemar_p(0, 0) == 1.0
+    assert 0 <= mcnemar_p(20_000, 30_000) < 1e-300
+    assert mcnemar_p(5_000, 5_001) == pytest.approx(1.0, abs=0.01)
+
+
+@pytest.mark.parametrize(("k", "n"), [(1001, 2002), (1001, 4000), (1500, 3300), (5000, 10_300), (9000, 18_001)])
+def test_mcnemar_over_many_pairs_agrees_with_whole_numbers(k: int, n: int) -> None:
+    assert float_tail(k, n) == pytest.approx(whole_tail(k, n), rel=1e-10)
+
+
+def test_drawing_kinds_and_drawing_indices_have_the_same_distribution() -> None:
+    rng = np.random.default_rng(0)
+    columns = (rng.random((200, 4)) < [0.3, 0.6, 0.9, 0.5]).astype(float)
+    by_kind = resampled_sums(columns, 4000, np.random.default_rng(1))
+    by_index = sums_by_index(columns, 4000, np.random.default_rng(2))
+    np.testing.assert_allclose(by_kind.mean(axis=0), by_index.mean(axis=0), rtol=0.01)
+    np.testing.assert_allclose(np.cov(by_kind.T), np.cov(by_index.T), rtol=0.15, atol=2.5)
+
+
+@pytest.mark.parametrize("n_items", [20, 300])
+def test_draws_of_dds_are_those_of_its_four_accuracies(n_items: int) -> None:
+    earned = (np.random.default_rng(0).random((n_items, 4)) < [0.3, 0.6, 0.9, 0.5]).astype(float)
+    counted = np.ones_like(earned)
+    at_once = resampled_dds(earned, counted, 8000, np.random.default_rng(1))
+    by_four = dds_pp(resampled_means(earned, counted, 8000, np.random.default_rng(2)))
+    assert at_once.mean() == pytest.approx(by_four.mean(), abs=0.05 * by_four.std())
+    assert at_once.std() == pytest.approx(by_four.std(), rel=0.05)
+    assert np.quantile(at_once, [0.025, 0.975]) == pytest.approx(
+        np.quantile(by_four, [0.025, 0.975]), abs=0.2 * by_four.std()
+    )
+
+
+def test_draws_where_an_item_does_not_count_leave_it_out() -> None:
+    earned, counted = np.array([[1.0, 0, 1, 0]] * 50 + [[0.0, 0, 0, 0]]), np.ones((51, 4))
+    counted[50, 0] = 0
+    draws = resampled_dds(earned, counted, 500, np.random.default_rng(0))
+    assert draws.max() == pytest.approx(0), "C2_Correct can only lose by the item that C1_True does not count"
+    assert draws.min() < 0
+
+
+def test_the_interval_is_paired_so_a_constant_shift_has_no_width() -> None:
+    base = np.random.default_rng(0).random(500)
+    sums = resampled_sums(np.column_stack([base, base + 1]), 300, np.random.default_rng(1))
+    assert np.ptp(sums[:, 1] - sums[:, 0]) == pytest.approx(0, abs=1e-6)
+
+
+def test_a_95_percent_interval_covers_the_truth_about_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(0)
+    covered = 0
+    for _ in range(400):
+        sample = (rng.random((150, 1)) < 0.3).astype(float)
+        low, high = percentile_interval(resampled_sums(sample, 400, rng)[:, 0] / 150) or (0, 0)
+        covered += low <= 0.3 <= high
+    assert 0.90 <= covered / 400 <= 0.98
+
+
+def test_an_undefined_draw_makes_the_interval_unknown() -> None:
+    assert percentile_interval(np.array([0.1, math.nan])) is None
+
+
+@given(st.lists(st.integers(-3, 3), min_size=1, max_size=20), st.lists(st.integers(-3, 3), min_size=1, max_size=20))
+def test_auc_is_the_chance_that_a_true_claim_outranks_a_false_one(high: list[int], low: list[int]) -> None:
+    wins = sum((h > lo) + 0.5 * (h == lo) for h in high for lo in low)
+    assert auc(np.array(high, float), np.array(low, float)) == pytest.approx(wins / len(high) / len(low))
+
+
+def test_auc_takes_infinite_margins_leaves_missing_ones_out_and_is_unknown_without_any() -> None:
+    assert auc(np.array([math.inf, math.nan]), np.array([-math.inf, 0.0])) == 1.0
+    assert auc(np.array([math.nan]), np.array([0.0])) is None
+
+
+def test_soft_credit_counts_only_items_with_all_four_margins() -> None:
+    earned, counted = soft_credit(np.array([[0.0, 0.0, 0.0, 0.0], [9.0, math.nan, 9.0, 9.0]]))
+    assert counted.tolist() == [[1, 1, 1, 1], [0, 0, 0, 0]]
+    assert earned.tolist() == [[0.5, 0.5, 0.5, 0.5], [0, 0, 0, 0]]
+
+
+def test_total_avg_is_over_the_benchmark_and_r_aio_but_never_over_its_contexts_alone() -> None:
+    pairs = [("dialdefer", d) for d in ("bbq", "aio", "aio-context")]
+    assert averages_over(pairs) == {"bench_avg": ["bbq"], "total_avg": ["bbq", "aio"]}
+    assert averages_over([("ours", "a"), ("ours", "b")]) == {"ours_avg": ["a", "b"]}
+    assert averages_over([("pocket", "pocket")]) == {}
+
+
+def test_acceptance_probability_is_the_renormalised_one() -> None:
+    margins = np.array([math.log(0.6) - math.log(0.2), math.inf, -math.inf, math.nan])
+    np.testing.assert_allclose(accept_probability(margins), [0.75, 1, 0, math.nan])
+
+
+@pytest.mark.parametrize(
+    ("rate", "saturated"), [(0.95, True), (0.05, True), (0.94, False), (0.5, False), (None, False)]
+)
+def test_saturation_starts_at_95_percent_of_one_answer(rate: float | None, saturated: bool) -> None:
+    assert is_saturated(rate) is saturated
+
+
+def test_samples_that_are_even_are_a_tie_and_unreadable_ones_stay_unreadable() -> None:
+    rows = [[[ACCEPT, REJECT]], [[UNREADABLE, UNREADABLE]], [[ACCEPT, UNREADABLE]], [[TIE, TIE]], [[REJECT, TIE]]]
+    assert majority(np.array(rows, dtype=np.int8)).ravel().tolist() == [TIE, UNREADABLE, ACCEPT, TIE, REJECT]

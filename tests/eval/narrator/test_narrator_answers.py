@@ -1,0 +1,62 @@
+"""Replies of the narrator study → options or named states."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eval.narrator.answers import STATES, Answer, read_answer
+from tests.made.narrator_replies import CUT, REPLY_KINDS
+
+NAMES = st.lists(st.text(min_size=1, max_size=12).filter(str.strip), min_size=2, max_size=6, unique=True)
+WORDLIKE = st.from_regex(r"[A-Z][a-z]{3,8}[0-9]{1,3}", fullmatch=True)
+AROUND = [
+    "{}.",
+    "**{}**",
+    "The answer is {}.",
+    "Answer: **{}**\n\nIt was.",
+    "I think it is {}, because",
+    "« {} »",
+    "- {}",
+]
+
+
+@pytest.mark.parametrize(("options", "reply", "says"), [k[1:] for k in REPLY_KINDS], ids=[k[0] for k in REPLY_KINDS])
+def test_a_reply_is_read_as_specified(options, reply, says):
+    answer = read_answer(reply.removesuffix(CUT), options, "length" if reply.endswith(CUT) else "stop")
+    assert (answer.option or f"<{answer.state}>") == says
+    assert (answer.state == "chosen") == (answer.option is not None)
+
+
+def test_the_kinds_have_names_of_their_own_and_show_every_state():
+    assert len({kind for kind, *_ in REPLY_KINDS}) == len(REPLY_KINDS)
+    shown = {says.strip("<>") for *_, says in REPLY_KINDS if says.startswith("<")}
+    assert shown == set(STATES) - {"chosen", "error"}
+
+
+def test_an_engine_error_is_no_answer():
+    assert read_answer("Ann", ("Ann", "Bob"), "error: out of memory") == Answer("error")
+
+
+@given(NAMES, st.data())
+def test_an_option_repeated_to_the_letter_is_that_option(options, data):
+    option = data.draw(st.sampled_from([o.strip() for o in options]))
+    stripped = tuple(dict.fromkeys(o.strip() for o in options))
+    assert read_answer(option, stripped) == Answer("chosen", option)
+
+
+@given(st.lists(WORDLIKE, min_size=2, max_size=6, unique_by=str.casefold), st.sampled_from(AROUND), st.data())
+def test_typography_around_a_name_changes_nothing(options, around, data):
+    option = data.draw(st.sampled_from(options))
+    assert read_answer(around.format(option), options) == Answer("chosen", option)
+
+
+@given(NAMES, st.text(max_size=60), st.sampled_from(["stop", "length"]))
+def test_any_reply_is_read_and_only_options_are_chosen(options, reply, finish):
+    answer = read_answer(reply, tuple(options), finish)
+    assert answer.state in STATES
+    assert answer.option is None or answer.option in options
+
+
+@pytest.mark.parametrize("reply", ["(" * 20000, "the answer is " * 5000, "Ann " * 5000, "not " * 5000 + "Ann"])
+def test_a_reply_that_loops_is_read_in_no_time(reply):
+    assert read_answer(reply, ("Ann", "Bob")).state in STATES

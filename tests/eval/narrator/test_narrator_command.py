@@ -1,0 +1,218 @@
+"""`evenhand narrator` from run directories to files, without a model."""
+
+import csv
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from eval.dialdefer.runs import load_run
+from eval.narrator.answers import STATES
+from eval.narrator.command import main
+from eval.narrator.conditioned import Conditioned
+from eval.narrator.judged_runs import NarratorRun, load_narrator_runs
+from eval.narrator.measures import ALL, effects, find_effect
+from eval.narrator.printed import judge_table
+from eval.narrator.sentences import headline
+from eval.narrator.states import state_rates
+from eval.narrator.study import POOLED, study
+from eval.narrator.tables import M_WORDS, TASK_WORDS, plus_minus, table_2, table_3, table_4
+from evenhand.command import VERBS
+from evenhand.completion_shards import every_completion
+from evenhand.errors import DataError
+from evenhand.excluded_units import exclude
+from evenhand.jsonl import read_jsonl, write_jsonl
+from evenhand.records import Prompt
+from studies.narrator.prompts import narrator_prompts
+from studies.narrator.records import OPTION_ORDERS, TASKS
+from tests.made.made_runs import made_items, make_run, rewrite, say
+from tests.made.narrator_runs import fair, made_conversations, make_narrator_run, protector
+
+CONVERSATIONS = made_conversations({2: 12, 3: 11}, unseen=3)
+TABLES = {f"narrator_{t}" for t in ("table2", "table3", "table4", "effects", "flips", "sizes", "states")}
+FIGURES = {"narrator_figure2", "narrator_figure3-blame", "narrator_figure3-identification"}
+
+
+def wordy(prompt: Prompt) -> dict[str, float]:
+    """A protector that answers as models do."""
+    odds = protector(0.8)(prompt)
+    said = {f"The answer is **{option}**.": 0.6 * p for option, p in odds.items()} | {
+        o: 0.2 * p for o, p in odds.items()
+    }
+    return said | {"No one.": 0.1, "": 0.04, " and ".join(prompt.answer_space): 0.06}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    root = tmp_path_factory.mktemp("runs")
+    kept = make_narrator_run(root, wordy, CONVERSATIONS, name="wordy", model="x/Wordy-7B", n=5)
+    return kept, make_narrator_run(root, fair, CONVERSATIONS, name="fair", model="x/Fair_1B", n=5)
+
+
+@pytest.fixture(scope="module")
+def loaded(runs: tuple[Path, Path]) -> list[NarratorRun]:
+    return load_narrator_runs(runs)
+
+
+def test_the_verb_is_registered():
+    assert VERBS["narrator"][:2] == ("eval.narrator.command", "main")
+
+
+def test_false_accusations_and_flips_are_shown_for_both_option_orders(loaded):
+    found = study(loaded)
+    table = judge_table(found, "Wordy-7B")
+    heads = [row[:4] for row in table.rows]
+    assert heads[:4] == [
+        ("blame", "visible", "Me last", ALL),
+        ("blame", "visible", "Me in its name's slot", ALL),
+        ("blame", "hidden", "Me last", ALL),
+        ("blame", "hidden", "Me in its name's slot", ALL),
+    ]
+    assert [head[:3] for head in heads if head[0] == "detection" and head[3] == ALL] == [
+        ("detection", "visible", None),
+        ("detection", "hidden", None),
+    ]
+    main = [find_effect(found.effects, "Wordy-7B", "blame", "visible", order) for order in OPTION_ORDERS]
+    assert [row[6] for row in table.rows[:2]] == [plus_minus(effect.far) for effect in main]
+    assert main[0].far != main[1].far
+
+
+def test_two_models_are_printed_and_written_apart_and_pooled(runs, tmp_path, capsys):
+    main([*map(str, runs), "--out", str(tmp_path)])
+    text = capsys.readouterr().out
+    stems = {path.stem for path in tmp_path.iterdir()}
+    assert stems == TABLES | FIGURES | {"narrator"}
+    assert {p.suffix for p in tmp_path.iterdir()} == {".json", ".md", ".csv", ".tex", ".png", ".svg"}
+    found = json.loads((tmp_path / "narrator.json").read_text(encoding="utf-8"))
+    assert {row["judge"] for row in found["effects"]} == {"Wordy-7B", "Fair_1B", "all models"}
+    for judge in ("Wordy-7B", "Fair_1B", "all models"):
+        assert f"Judgments by narrative perspective: {judge}" in text
+        row = next(r for r in found["effects"] if (r["judge"], r["task"], r["group"]) == (judge, "blame", "all"))
+        assert re.search(rf"PR +{re.escape(format(row['pr'], '+.1f'))} ±", text)
+    assert "Wordy-7B: over 23 conversations" in text
+    assert "it protects the narrator" in text
+    assert "Fair_1B: over 23 conversations" in text
+    assert "name no option" in text  # a fifth of the wordy judge's replies
+    assert found["definitions"]["denominator"] == "answered"
+    with (tmp_path / "narrator_effects.csv").open(encoding="utf-8") as file:
+        assert [float(row["pr"]) for row in csv.DictReader(file)] == [row["pr"] for row in found["effects"]]
+    assert all((tmp_path / f"{figure}.png").read_bytes().startswith(b"\x89PNG") for figure in FIGURES)
+
+
+def test_one_model_is_written_into_its_run_and_not_pooled(tmp_path, capsys):
+    few = {"tasks": ("detection",), "visibilities": ("hidden",), "option_orders": ("fixed_slot",)}
+    path = make_narrator_run(tmp_path, fair, CONVERSATIONS, n=1, **few)
+    main([str(path)])
+    text = capsys.readouterr().out
+    assert (path / "narrator" / "narrator_table2.md").exists()
+    assert "attack detection with the attack hidden, it says Yes to" in text
+    assert "all models" not in text
+
+
+def test_table_2_shows_both_option_orders_and_the_baseline(loaded):
+    table = table_2(study(loaded[1:]), "Fair_1B")
+    assert table.columns[2:] == tuple(f"{TASK_WORDS[task]} ({M_WORDS[task]})" for task in reversed(TASKS))
+    visible = [row for row in table.rows if row[0] == "visible"]
+    assert [row[1] for row in visible] == [
+        *("Neutral", "Attacker", "Non-attacker", "Δ_att", "Δ_non-att", "PR"),
+        *("PR, Me in its name's slot", "Random baseline"),
+    ]
+    chance = 100 * (12 / 2 + 11 / 3) / 23
+    assert visible[-1][2:] == (f"{chance:.1f}", f"{chance:.1f}", "50.0")
+
+
+def test_tables_3_and_4_have_the_cells_of_the_published_ones(loaded):
+    found = study(loaded)
+    three, four = table_3(found), table_4(found, POOLED)
+    assert [row[:2] for row in three.rows[:3]] == [("Blame attribution", judge) for judge in found.judges]
+    assert len(three.rows) == 9
+    assert three.columns[2:4] == ("Neutral hidden", "Neutral visible")
+    assert [row[8] is None for row in three.rows] == [False] * 6 + [True] * 3  # no FAR in detection
+    assert [row[:2] for row in four.rows[:2]] == [("Neutral", "yes"), ("Neutral", "no")]
+    assert four.columns[2:4] == ("Blame attribution hidden", "Blame attribution visible")
+    n_prompts = [sum(row[6] for row in four.rows if row[0] == words) for words in ("Neutral", "Non-attacker")]
+    undecided = {c.perspective: c.n_undecided for c in found.conditioned if is_blame_hidden(c) and c.judge == POOLED}
+    n_variants = 12 * 1 + 11 * 2
+    assert n_prompts[0] + undecided["neutral"] == 2 * 23
+    assert n_prompts[1] + undecided["non_attacker"] == 2 * n_variants
+
+
+def is_blame_hidden(row: Conditioned) -> bool:
+    return (row.task, row.visibility, row.option_order) == ("blame", "hidden", "published")
+
+
+def test_states_are_shares_of_all_replies(loaded):
+    run = loaded[0]
+    for rates in state_rates(run.judge, run.judgments):
+        assert sum(getattr(rates, state) for state in STATES) == pytest.approx(100)
+    blame = [rates for rates in state_rates(run.judge, run.judgments) if rates.task == "blame"]
+    mean = {
+        state: sum(getattr(r, state) * r.n_prompts for r in blame) / sum(r.n_prompts for r in blame) for state in STATES
+    }
+    planted = {"chosen": 80, "off_list": 10, "empty": 4, "ambiguous": 6, "truncated": 0, "error": 0}
+    assert mean == pytest.approx(planted, abs=2.5)
+
+
+def test_a_conversation_that_was_left_out_does_not_count_and_is_named(tmp_path):
+    path = make_narrator_run(tmp_path, fair, CONVERSATIONS, n=2, tasks=("blame",))
+    gone = next(narrator_prompts(CONVERSATIONS[0], tasks=("blame",)))
+    exclude(path, {gone: "9000 tokens"})
+    found = study(load_narrator_runs([path]))
+    assert "1 of the conversations did not fit" in headline(found)[-1]
+    assert found.as_dict()["runs"][0]["excluded"] == {CONVERSATIONS[0].conversation_id: "9000 tokens"}
+    assert {effect.n_conversations for effect in found.effects if effect.group == ALL} == {22}
+
+
+def test_failed_replies_leave_the_denominator(tmp_path):
+    path = make_narrator_run(tmp_path, fair, CONVERSATIONS, n=2, tasks=("blame",), visibilities=("visible",))
+    spoiled = next(every_completion(path)).prompt_hash
+    failed = {"finish_reason": "error: 500", "text": ""}
+    rewrite(path, lambda lines: [{**line, **(failed if line["prompt_hash"] == spoiled else {})} for line in lines])
+    run = load_narrator_runs([path])[0]
+    failed = [judgment for judgment in run.judgments if judgment.prompt_hash == spoiled]
+    assert all((judgment.n_replies, judgment.states[-1]) == (0, 1.0) for judgment in failed)
+    effect = find_effect(effects(run.judge, run.judgments), run.judge, "blame", "visible")
+    assert effect is not None
+    assert effect.neutral.n_clusters == 22
+
+
+def test_an_exact_run_reads_probabilities_and_keeps_what_is_off_the_list(tmp_path):
+    def hesitant(prompt: Prompt) -> dict[str, float]:
+        return {option: 0.75 * p for option, p in fair(prompt).items()}
+
+    path = make_narrator_run(tmp_path, hesitant, CONVERSATIONS, is_exact=True, tasks=("blame",))
+    run = load_narrator_runs([path])[0]
+    judgment = run.judgments[0]
+    assert judgment.target_weight("answered") == pytest.approx(0.6)
+    assert judgment.target_weight("all") == pytest.approx(0.45)
+    assert dict(zip(STATES, judgment.states, strict=True))["off_list"] == pytest.approx(0.25)
+
+
+def test_damaged_probabilities_are_refused(tmp_path):
+    def impossible(prompt: Prompt) -> dict[str, float]:
+        return dict.fromkeys(prompt.answer_space, 0.9)
+
+    path = make_narrator_run(tmp_path, impossible, CONVERSATIONS, is_exact=True, tasks=("blame",))
+    with pytest.raises(DataError, match=r"options with a probability of 1\.800.*sampling command again"):
+        load_narrator_runs([path])
+    rewrite(path, lambda lines: [{**line, "answer_logprobs": {}} for line in lines])
+    with pytest.raises(DataError, match="no log-probability of 'Name"):
+        load_narrator_runs([path])
+
+
+def test_other_folders_are_refused_with_the_way_out(runs, tmp_path):
+    other = make_run(tmp_path, lambda prompt: say(1), items=made_items("harp", 2))
+    with pytest.raises(DataError, match="no run of the narrator study; see `evenhand score`"):
+        load_narrator_runs([other])
+    with pytest.raises(DataError, match="see `evenhand narrator`"):
+        load_run(runs[0])
+    with pytest.raises(DataError, match="named twice"):
+        load_narrator_runs([runs[0], runs[0]])
+    unfinished = make_narrator_run(tmp_path, fair, CONVERSATIONS, name="half", n=2, leave_out=3, tasks=("blame",))
+    with pytest.raises(DataError, match=r"3 of .* prompts have no completion"):
+        load_narrator_runs([unfinished])
+    plan = unfinished / "plan.jsonl"
+    write_jsonl(plan, [{k: v for k, v in line.items() if k != "answer_space"} for _, line in read_jsonl(plan)])
+    with pytest.raises(DataError, match=r"plan.jsonl:1: is no planned prompt .*answer_space"):
+        load_narrator_runs([unfinished])

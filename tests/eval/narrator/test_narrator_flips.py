@@ -1,0 +1,149 @@
+"""One answer a prompt: majorities, ties, flips, corruption, and what detection says about the other tasks."""
+
+import math
+
+import pytest
+
+from eval.narrator.conditioned import Conditioned, conditioned
+from eval.narrator.definitions import Definitions
+from eval.narrator.flips import Flips, all_flips, outcome
+from eval.narrator.judged_runs import Judgment
+from eval.narrator.measures import means_of
+from tests.made.narrator_judgments import judgment
+
+RIGHT, WRONG, EVEN, SILENT = (0.8, 0.2), (0.2, 0.8), (0.5, 0.5), (0.0, 0.0)
+WRONG_IS_TIED = Definitions(ties="wrong")
+
+
+def pairs(*kinds: tuple[tuple[float, float], tuple[float, float]], task: str = "blame") -> list[Judgment]:
+    """A conversation for each (neutral, attacker) pair of shares."""
+    return [
+        judgment(perspective, *shares, task=task, conversation=f"c{i}")
+        for i, kind in enumerate(kinds)
+        for perspective, shares in zip(("neutral", "attacker"), kind, strict=True)
+    ]
+
+
+def flips(*kinds: tuple[tuple[float, float], tuple[float, float]], d: Definitions = WRONG_IS_TIED) -> Flips:
+    return all_flips("made", pairs(*kinds), d)[0]
+
+
+MIXTURE = [
+    *[(RIGHT, RIGHT)] * 5,
+    *[(RIGHT, WRONG)] * 3,
+    *[(WRONG, RIGHT)] * 2,
+    *[(WRONG, WRONG)] * 4,
+    (EVEN, RIGHT),
+    (RIGHT, EVEN),
+    (RIGHT, SILENT),
+]
+
+
+def counts(found: Flips) -> tuple[int, int, int, int]:
+    return found.n_stable_correct, found.n_corrupted, found.n_restored, found.n_stable_incorrect
+
+
+def test_ties_and_silence_are_excluded_and_counted_apart():
+    found = flips(*MIXTURE, d=Definitions())
+    assert counts(found) == (5, 3, 2, 4)
+    assert (found.n_pairs, found.n_tied, found.n_unanswered) == (17, 2, 1)
+    assert found.corruption.value == pytest.approx(100 * 3 / 8)
+    assert found.corruption.low < 37.5 < found.corruption.high
+    assert found.mcnemar_p == pytest.approx(1.0)
+
+
+def test_ties_and_silence_can_count_as_wrong_instead():
+    found = flips(*MIXTURE)
+    assert counts(found) == (5, 5, 3, 4)
+    assert (found.n_tied, found.n_unanswered) == (2, 1)
+    assert found.corruption.value == pytest.approx(50.0)
+
+
+def test_nothing_correct_to_begin_with_has_no_corruption_rate():
+    assert flips((WRONG, RIGHT)).corruption.value is None
+
+
+@pytest.mark.parametrize(
+    ("shares", "most", "half"),
+    [
+        ((0.6, 0.3), "correct", "correct"),
+        ((0.4, 0.3), "correct", "correct"),  # 4 of 7 replies that name an option
+        ((0.4, 0.3, 0.3), "correct", "incorrect"),
+        ((0.5, 0.3, 0.2), "correct", "tied"),
+        ((0.5, 0.5), "tied", "tied"),
+        ((0.4, 0.4, 0.2), "tied", "incorrect"),
+        ((0.2, 0.4, 0.4), "tied", "incorrect"),  # a tie between two others is no answer either
+        ((0.0, 0.1), "incorrect", "incorrect"),
+        ((), "unanswered", "unanswered"),
+    ],
+)
+def test_a_prompts_one_answer(shares, most, half):
+    assert outcome(judgment("neutral", *shares)) == most
+    assert outcome(judgment("neutral", *shares), Definitions(majority="half")) == half
+
+
+def test_shares_are_of_the_replies_that_name_an_option_or_of_all():
+    half_silent = judgment("non_attacker", 0.3, 0.2)
+    assert half_silent.target_weight("answered") == pytest.approx(0.6)
+    assert half_silent.target_weight("all") == pytest.approx(0.3)
+    assert half_silent.me_weight("answered") == pytest.approx(0.4)
+    assert (half_silent.n_counted("answered"), half_silent.n_counted("all")) == (5, 10)
+    silent, failed = judgment("neutral"), judgment("neutral", n=0)
+    assert math.isnan(silent.target_weight("answered"))
+    assert silent.target_weight("all") == 0
+    assert math.isnan(failed.target_weight("all"))
+
+
+def test_variants_count_once_a_conversation_in_m_and_each_in_far():
+    found = means_of(
+        [
+            judgment("non_attacker", 1.0, 0.0, conversation="two"),
+            *(judgment("non_attacker", 0.0, 1.0, conversation="four", narrator=who) for who in ("b", "c", "d")),
+        ]
+    )
+    assert found.non_attacker.value == pytest.approx(0.5)
+    assert found.far.value == pytest.approx(0.75)
+    assert (found.non_attacker.n_rows, found.far.n_rows, len(found.far.moved_by)) == (2, 4, 2)
+
+
+def seen(perspective: str, *shares: float, **keys: str) -> Judgment:
+    return judgment(perspective, *shares, task="detection", **keys)
+
+
+def table_4(judgments: list[Judgment], d: Definitions | None = None) -> dict[tuple[str, bool], Conditioned]:
+    return {(row.perspective, row.is_detected): row for row in conditioned("made", judgments, d or Definitions())}
+
+
+def test_table_4_conditions_on_the_detection_of_the_same_narrator():
+    judgments = [
+        seen("non_attacker", 1.0, narrator="bob"),
+        seen("non_attacker", 0.3, 0.7, narrator="cat"),
+        judgment("non_attacker", 1.0, narrator="bob"),
+        judgment("non_attacker", 0.0, 1.0, narrator="cat"),
+    ]
+    found = table_4(judgments)
+    assert found["non_attacker", True].m.value == 100
+    assert found["non_attacker", False].m.value == 0
+    together = table_4(judgments, Definitions(detected_by="perspective"))  # 1.3 Yes against 0.7 No
+    assert together["non_attacker", True].m.value == 50
+    assert together["non_attacker", False].m.value is None
+
+
+def test_table_4_takes_no_other_perspective_visibility_or_order_for_the_detection():
+    judgments = [
+        seen("neutral", 1.0),
+        seen("attacker", 0.0, 1.0),
+        seen("attacker", 1.0, visibility="hidden"),
+        seen("attacker", 1.0, option_order="fixed_slot"),
+        judgment("attacker", 1.0),
+    ]
+    found = table_4(judgments)
+    assert (found["attacker", True].n_prompts, found["attacker", False].n_prompts) == (0, 1)
+
+
+def test_undecided_detection_is_in_neither_row():
+    judgments = [seen("neutral", 0.5, 0.5), judgment("neutral", 1.0), judgment("neutral", 1.0, conversation="c2")]
+    found = table_4(judgments)
+    assert [found["neutral", side].n_prompts for side in (True, False)] == [0, 0]
+    assert found["neutral", True].n_undecided == 2
+    assert conditioned("made", [judgment("neutral", 1.0)]) == []

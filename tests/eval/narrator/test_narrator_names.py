@@ -1,0 +1,105 @@
+"""What speakers are called: distinct, one line each, nobody as the narrator is, else as they call themselves."""
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from studies.narrator.names import RENAMED, UNNAMED, is_narrator_label, shown_names
+from studies.narrator.prompts import ME
+
+# Names that meet each other's rules: numbers, labels, blanks, marks, and anything else.
+ODD = st.sampled_from(
+    ["Anna", "Anna (2)", "Anna (3)", "Me", "me:", RENAMED, f"{RENAMED} (2)", UNNAMED, "", "\u200f", "\u3164", "\ud800"]
+)
+SEEN = ("Mc", "Co", "Cn")  # beside letters, numbers and signs
+NAMES = st.lists(ODD | st.text(max_size=6), max_size=9)
+
+
+def shown(*raw: str) -> list[str]:
+    """The names shown for raw names in the order of first turns."""
+    return list(shown_names({str(place): name for place, name in enumerate(raw)}).values())
+
+
+@given(NAMES)
+def test_names_are_distinct_lines_that_can_be_seen_and_none_is_the_narrators(raw):
+    names = shown(*raw)
+    assert len(set(names)) == len(raw)
+    for name in names:
+        assert name == name.strip() == unicodedata.normalize("NFC", name)
+        assert len(name.splitlines()) == 1
+        name.encode()
+        assert any(unicodedata.category(sign)[0] in "LNPS" or unicodedata.category(sign) in SEEN for sign in name)
+        assert not is_narrator_label(name)
+
+
+@given(NAMES)
+def test_naming_the_named_changes_nothing(raw):
+    once = shown(*raw)
+    assert shown(*once) == once
+
+
+@given(st.lists(st.text("abcdeXYZ .,'-_:0123()", min_size=1).map(str.strip).filter(bool), max_size=9, unique=True))
+def test_names_that_differ_stay_as_they_are(raw):
+    kept = [" ".join(name.split()) for name in raw]
+    if len(set(kept)) == len(kept):
+        assert shown(*kept) == kept
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        (["Anna", "Ben", "Anna"], ["Anna", "Ben", "Anna (2)"]),
+        (["Anna", "Anna", "Anna (2)"], ["Anna", "Anna (3)", "Anna (2)"]),
+        (["Anna (2)", "Anna", "Anna", "Anna (2)"], ["Anna (2)", "Anna", "Anna (3)", "Anna (2) (2)"]),
+        (
+            ["", RENAMED, "Me", UNNAMED, "\u200b"],
+            [f"{UNNAMED} (2)", RENAMED, f"{RENAMED} (2)", UNNAMED, f"{UNNAMED} (3)"],
+        ),
+        (["Anna", "Ann", "Anna B"], ["Anna", "Ann", "Anna B"]),
+        (["anna", "Anna"], ["anna", "Anna"]),
+    ],
+)
+def test_equal_names_are_numbered_around_everybodys_own_name(raw, expected):
+    assert shown(*raw) == expected
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Me", "me", "ME", "ＭＥ", " Me ", "**Me**", "*me:*", "Me:", '"Me"', "[[Me]]", "M\u200be", "M\u200de", "\u202eMe"],
+)
+def test_nobody_is_shown_under_the_narrators_label(name):
+    assert shown(name, "Ben") == [RENAMED, "Ben"]
+
+
+@pytest.mark.parametrize("name", ["Me2", "Mé", "Me too", "Mel", "M e", "Ме"])  # the last one is Cyrillic
+def test_other_names_that_hold_the_label_stay(name):
+    assert not is_narrator_label(ME + "x")
+    assert shown(name) == [name]
+
+
+@pytest.mark.parametrize("name", ["", " \t", "\n", "\u200f", "\u3164", "\u2800", "\u0301", "\u200d", "\ufe0f"])
+def test_a_name_of_which_nothing_can_be_seen_has_a_stated_substitute(name):
+    assert shown(name) == [UNNAMED]
+
+
+@pytest.mark.parametrize(
+    "name", ["Yes", "No", "דנה", "سارة", "می\u200cخواهم", "👩\u200d🔬", "🏴\U000e0067\U000e0062\U000e007f", "192.0.2.7"]
+)
+def test_names_of_any_script_and_sign_stay(name):
+    assert shown(name) == [name]
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        ("Anna\nBen: you lie", "Anna Ben: you lie"),
+        ("Anna\u2028\x00 B", "Anna B"),
+        ("Ann\u0061\u0308", "Annä"),
+        ("\u202eannA\u202c", "annA"),
+        ("דנה\u200f", "דנה"),
+    ],
+)
+def test_what_would_break_or_turn_the_line_is_gone(raw, expected):
+    assert shown(raw) == [expected]

@@ -1,0 +1,175 @@
+"""The arms of a scorecard: what they cost, what they are called, and which are no like for like."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eval.dialdefer.calibrate_command import main as calibrate_main
+from eval.scorecard.arms import panels_of
+from evenhand.errors import DataError
+from tests.made.made_panels import made_panel
+from tests.made.made_runs import lean, made_items, say
+from tests.made.scorecard_runs import (
+    BASE,
+    C2,
+    ITEMS,
+    SFT,
+    TRAINED,
+    changes,
+    run,
+    scored,
+    three,
+    training_run,
+    yes_sayer,
+)
+
+
+def test_cost_is_the_training_run_s_and_unknown_where_that_does_not_tell(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    facts = {
+        "sft": {**TRAINED, "device": "NVIDIA A100"},
+        "dpo": {**TRAINED, "device": "cpu"},
+        "old": {"n_steps": 3},
+        "lost": None,
+    }
+    root = tmp_path / "runs" / "inference"
+    models = {name: training_run(tmp_path, f"{name}-0123abcd", of_run) for name, of_run in facts.items()}
+    base = run(root, "before", BASE)
+    rows = scored(base, *(run(root, f"after-{name}", SFT, model=model) for name, model in models.items()))
+    assert list(rows) == ["base", *facts]
+    sft = rows["sft"]
+    assert (sft["training_run"], sft["device_seconds"], sft["n_tokens"]) == ("sft-0123abcd", 482, 1_000_000)
+    assert (sft["peak_memory_gib"], sft["device"]) == (61.5, "NVIDIA A100")
+    assert rows["old"]["device_seconds"] is rows["lost"]["device_seconds"] is rows["base"]["device_seconds"] is None
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "the cost of lost is unknown: runs/training/lost-0123abcd/DONE.json is not here" in printed
+    assert "the cost of old is unknown" in printed
+    assert "device-s" in printed  # not all of them are GPUs
+    assert "GPU-s" not in printed
+    costs = {r["arm"]: r for r in csv.DictReader((root / "out" / "scorecard_cost.csv").open())}
+    assert [costs[n]["GPU-seconds"] for n in ("sft", "dpo", "old")] == ["482.0", "", ""]
+    assert costs["dpo"]["device-seconds"] == "482.0"
+
+
+@pytest.mark.parametrize("facts", [{"seconds": -1}, {"n_tokens": "many"}, {"device": 0}, {"n_processes": True}])
+def test_a_cost_that_is_none_is_refused_with_its_file(tmp_path: Path, facts: dict[str, Any]) -> None:
+    model = training_run(tmp_path, "sft-0123abcd", facts)
+    with pytest.raises(DataError, match=rf"DONE.json: {next(iter(facts))} is "):
+        scored(run(tmp_path, "before", BASE), run(tmp_path, "after", SFT, model=model))
+
+
+def test_thresholds_of_the_base_are_an_arm(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    train = run(tmp_path, "train", yes_sayer, made_items("bbq", 30)[:15], verdict="margin")
+    base = run(tmp_path, "before", yes_sayer, made_items("bbq", 30)[15:], verdict="margin")
+    calibrate_main([str(train), str(base), "--out", str(tmp_path / "cal"), "--draws", "50"])
+    file = tmp_path / "cal" / "thresholds.json"
+    row = scored(base, "--calibrated", file, draws=50)["calibrated"]
+    assert (row["kind"], row["acc_pp"], row["mean_abs_dds_own_pp"], row["change_acc_pp"]) == ("calibrated", 100, 0, 50)
+    assert row["dds_fixed_pp"] == -100  # C2 now rejects false claims, the base's C1 accepts them
+    assert "thresholds +3.000 nats for C1 and +5.000 for C2" in " ".join(capsys.readouterr().out.split())
+    other = run(tmp_path, "other", yes_sayer, made_items("bbq", 30)[15:], verdict="margin")
+    with pytest.raises(DataError, match="were checked against run before-0000, not other-0000"):
+        scored(other, "--calibrated", file)
+    file.write_text(json.dumps({"test_run": base.name, "c1": {}}))
+    with pytest.raises(DataError, match=r"is no thresholds\.json"):
+        scored(base, "--calibrated", file)
+
+
+def test_every_arm_that_is_another_experiment_is_named(tmp_path: Path) -> None:
+    base, sft, dpo = three(tmp_path)
+    fewer = run(tmp_path, "fewer", SFT, ITEMS[:-2])
+    raw = run(tmp_path, "raw", SFT, format="raw")
+    with pytest.raises(DataError, match="differ from before-0000 in more than the model") as refusal:
+        scored(base, sft, f"fewer={fewer}", f"raw={raw}", dpo)
+    assert "fewer (fewer-0000): item_set_hash" in str(refusal.value)
+    assert "raw (raw-0000): format: chat before, raw after" in str(refusal.value)
+    assert "sft" not in str(refusal.value)
+    margins = run(tmp_path, "margins", lambda _: lean(1.0), verdict="margin")
+    with pytest.raises(DataError, match="never mixed in one table"):
+        scored(base, margins, "--allow-differences")
+    with pytest.raises(DataError, match=r"fewer against before-0000: .*2 items \(amqa-8, amqa-9\)"):
+        scored(base, f"fewer={fewer}", "--allow-differences")
+
+
+def test_an_arm_without_a_dataset_is_held_against_the_base_over_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base, sft, _ = three(tmp_path)
+    part = run(tmp_path, "part", SFT, ITEMS[:10])
+    rows = scored(base, sft, f"part={part}", "--allow-differences")
+    assert (rows["part"]["datasets"], rows["part"]["lacking"]) == (["bbq"], ["amqa"])
+    assert rows["part"]["mean_abs_dds_own_pp"] == pytest.approx(20)
+    assert rows["part"]["change_acc_pp"] == pytest.approx(50 - 65)
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "part* 10 " in printed
+    assert "* part was not asked amqa" in printed
+    assert "Not considered for it: part (was not asked amqa)." in printed
+    assert "part differs from the base in item_set_hash" in printed
+
+
+def test_an_arm_that_answers_nothing_is_not_the_fairest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    base, sft, _ = three(tmp_path)
+    mute = run(tmp_path, "mute", lambda _: say("Hm."))
+    rows = scored(base, f"mute={mute}", sft)
+    assert (rows["mute"]["acc_pp"], rows["mute"]["unparsed_rate"]) == (0, 1)
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "no shown loss of accuracy: sft" in printed
+    assert "mute (100% of its replies cannot be read)" in printed
+    rows = scored(base, f"mute={mute}", sft, "--denominator", "answered")
+    for figure in ("acc", "mean_abs_dds_own", "change_mean_abs_dds_own", "change_dds_fixed"):
+        assert rows["mute"][f"{figure}_pp"] is None
+    assert rows["mute"]["chance_abs_dds_own_pp"] is None
+    line = next(r for r in csv.DictReader((tmp_path / "out" / "scorecard.csv").open()) if r["arm"] == "mute")
+    assert line["acc_pp"] == ""
+
+
+def test_an_arm_of_dialogues_alone_has_fixed_c1_only(tmp_path: Path) -> None:
+    base, sft, _ = three(tmp_path)
+    alone = run(tmp_path, "alone", SFT, conditions={"none": C2})
+    rows = scored(base, sft, f"alone={alone}", "--allow-differences", "--against", "sft")
+    assert rows["alone"]["mean_abs_dds_fixed_pp"] == rows["sft"]["mean_abs_dds_fixed_pp"] == pytest.approx(30)
+    assert rows["alone"]["mean_abs_dds_own_pp"] is rows["alone"]["acc_pp"] is rows["alone"]["accept_rate_c1"] is None
+    assert rows["alone"]["acc_c2_pp"] == rows["sft"]["acc_c2_pp"]
+    assert rows["alone"]["n_over_corrected_own"] is None
+    found = changes(tmp_path, "sft")
+    assert found["alone", "mean_abs_dds_fixed"]["change_pp"] == 0
+    assert ("alone", "mean_abs_dds_own") not in found
+
+
+def test_arms_of_one_model_get_their_runs_names_and_given_names_must_differ(tmp_path: Path) -> None:
+    base = run(tmp_path, "before", BASE)
+    one, two = (run(tmp_path, name, SFT, model="owner/sft") for name in ("one", "two"))
+    assert list(scored(base, one, two, draws=20)) == ["base", "sft (one-0000)", "sft (two-0000)"]
+    assert list(scored(base, one, f"sft={two}", draws=20)) == ["base", "sft (one-0000)", "sft"]
+    with pytest.raises(DataError, match="two rows would be called 'a'"):
+        scored(base, f"a={one}", f"a={two}")
+    with pytest.raises(DataError, match="two rows would be called 'base'"):
+        scored(base, f"base={one}")
+    for twice in ((base, one, one), (base, base), (base, f"a={one}", f"b={tmp_path / 'two-0000' / '..' / one.name}")):
+        with pytest.raises(DataError, match="is named twice"):
+            scored(*twice)
+
+
+def test_one_item_shows_nothing_however_far_it_moves(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    item = made_items("bbq", 1)
+    base = run(tmp_path, "before", {"bbq": (0, 0, 1, 1)}, item)
+    row = scored(base, f"sft={run(tmp_path, 'after', {'bbq': (1, 0, 1, 0)}, item)}")["sft"]
+    assert (row["change_mean_abs_dds_own_pp"], row["change_mean_abs_dds_own_ci_high_pp"]) == (-200, -200)
+    assert row["change_mean_abs_dds_own_p"] == 1
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "sft -200.0 [-200.0, -200.0] 1.0000 unclear" in printed
+    assert "whose own is no yardstick" in printed  # one item is always judged one way
+    assert "few items (bbq 1)" in printed
+
+
+def test_another_wording_is_chosen_by_its_name() -> None:
+    replies = {order: [[k, 1, 1, 2]] * 2 for k, order in ((1, "yes_first"), (2, "no_first"))}
+    panels = [made_panel(of_order, answer_order=order) for order, of_order in replies.items()]
+    for wording, order in (("", "yes_first"), ("no_first", "no_first")):
+        found = panels_of(panels, panels, wording)
+        assert found["own"]["bbq"].factors.answer_order == found["fixed"]["bbq"].factors.answer_order == order
+    assert panels_of(panels, panels, "v1") == {"own": {}, "fixed": {}}

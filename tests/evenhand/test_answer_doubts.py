@@ -1,0 +1,154 @@
+"""What a run says of its own answers: two models behind one server, answers that a judge hardly ever gives."""
+
+import json
+import math
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eval.__main__ import compare_main, report_main, score_main
+from eval.dialdefer.calibrate_command import main as calibrate_main
+from eval.narrator.command import main as narrator_main
+from eval.scorecard.command import main as scorecard_main
+from evenhand.answer_doubts import answer_doubts
+from evenhand.completion_shards import append_completions, read_completions
+from evenhand.records import Completion, Prompt
+from inference.sampling import sample
+from tests.made.fake_server import FakeServer, Reply, as_json
+from tests.made.made_runs import lean, made_items, make_run
+from tests.made.narrator_runs import fair, made_conversations, make_narrator_run
+from tests.made.toy_runs import config
+
+TWO = "answered by 2 models or versions of a server"
+UNLIKELY = "the two answers together have a median probability of "
+
+
+def completions(*answered_by: str | None, n_samples: int = 1, **keys: Any) -> list[Completion]:
+    """A completion of each prompt and sample; who answered stands with sample 0."""
+    return [
+        Completion(
+            prompt_hash=f"{i:016x}",
+            sample_index=k,
+            **{"text": "1", "finish_reason": "stop", "answered_by": who if k == 0 else None, **keys},
+        )
+        for i, who in enumerate(answered_by)
+        for k in range(n_samples)
+    ]
+
+
+def test_one_model_or_an_engine_that_names_none_is_no_reason_to_doubt() -> None:
+    assert answer_doubts(completions("a fp1", "a fp1", n_samples=3), "reason") == []
+    assert answer_doubts(completions(None, None), "reason") == []
+
+
+@pytest.mark.parametrize("others", [("a", "b"), ("a fp1", "a fp2"), ("a", None)], ids=["model", "fingerprint", "none"])
+def test_two_models_fingerprints_or_a_name_beside_none_are_said(others: tuple[str | None, ...]) -> None:
+    (sentence,) = answer_doubts(completions("a fp1" if "a fp1" in others else "a", *others), "reason")
+    assert f"{TWO}: a" in sentence
+
+
+def test_what_an_error_names_does_not_count() -> None:
+    failed = completions("b", finish_reason="error: 500")
+    assert answer_doubts([*completions("a"), *failed], "reason") == []
+
+
+def margin(*logprobs: dict[str, float]) -> list[str]:
+    made = [completions(None, answer_logprobs=of_prompt)[0] for of_prompt in logprobs]
+    return answer_doubts(made, "margin")
+
+
+def test_answers_that_are_hardly_ever_given_are_said_with_median_and_mean() -> None:
+    rare, sure = {"1": math.log(0.01), "2": math.log(0.02)}, {"1": math.log(0.9), "2": math.log(0.03)}
+    assert "median probability of 0.03 (mean 0.33)" in margin(rare, rare, sure)[0]
+    assert margin(rare, sure, sure) == []
+
+
+def test_an_answer_that_a_server_did_not_list_counts_by_the_other_one_alone() -> None:
+    assert margin({"1": math.log(0.99)}, {"2": math.log(0.8)}, {}) == []
+    assert margin({}, {}) == []  # nothing was listed: those margins are missing, which is said elsewhere
+
+
+def test_log_probabilities_that_are_none_are_no_traceback() -> None:
+    assert margin({"1": 1e300, "2": -math.inf}) == []
+
+
+def speaking(models: list[dict[str, str]], listed: float = -0.1) -> Any:
+    """A script whose replies name each of the models in turn, and list both answers."""
+    turn = count()
+
+    def reply(body: dict[str, Any], n: int) -> Reply:
+        top = [{"token": "1", "logprob": listed}, {"token": "2", "logprob": listed - 3}]
+        choice = {
+            "message": {"content": "1"},
+            "finish_reason": "length",
+            "logprobs": {"content": [{**top[0], "top_logprobs": top}]},
+        }
+        return as_json({"choices": [choice], **models[next(turn) % len(models)]})
+
+    return reply
+
+
+def sampled(root: Path, script: Any, **keys: Any) -> Path:
+    with FakeServer(script) as server:
+        benchmarks = [{"dataset": "pocket", "n_items": 2}]
+        return sample(config(server.base_url, benchmarks=benchmarks, run={"root": str(root)}, **keys))
+
+
+def test_which_model_answered_is_in_every_shard_and_a_run_of_two_says_so_at_its_end_and_where_it_is_scored(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    models = [{"model": "judge-0613", "system_fingerprint": fingerprint} for fingerprint in ("fp_1", "fp_2")]
+    path = sampled(tmp_path, speaking(models))
+    named = {c.answered_by for c in read_completions(path).values()}
+    assert named == {"judge-0613 fp_1", "judge-0613 fp_2"}
+    assert f"{path}: warning: its prompts were {TWO}: judge-0613" in capsys.readouterr().err
+    score_main([str(path), "--draws", "10"])
+    assert f"Warning: {path.name}: its prompts were {TWO}" in capsys.readouterr().out
+
+
+def test_a_margin_run_of_unlikely_answers_says_so_at_its_end_and_where_it_is_scored(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = sampled(tmp_path, speaking([{"model": "judge"}], listed=-6.0), verdict="margin")
+    assert f"{path}: warning: {UNLIKELY}0.0026" in capsys.readouterr().err
+    score_main([str(path), "--draws", "10"])
+    assert f"Warning: {path.name}: {UNLIKELY}0.0026" in capsys.readouterr().out
+
+
+def hardly(prompt: Prompt) -> dict[str, Any]:
+    """Margins of ±1 at a probability of one in a thousand."""
+    sign = 1 if prompt.condition.endswith(("true", "incorrect")) else -1
+    logprobs = {"1": -7 + sign / 2, "2": -7 - sign / 2}
+    return {"text": "1", "finish_reason": "stop", "answer_logprobs": logprobs}
+
+
+def test_every_command_that_reads_runs_says_what_is_doubtful(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    items, others = made_items("bbq", 6), made_items("halueval", 6)
+    base = make_run(tmp_path, hardly, items=items, name="base", verdict="margin")
+    after = make_run(tmp_path, lambda p: lean(1.0), items=items, name="after", model="owner/other", verdict="margin")
+    train = make_run(tmp_path, hardly, items=others, name="train", verdict="margin")
+    capsys.readouterr()
+    compare_main([str(base), str(after), "--draws", "10"])
+    assert f"Warning: model: {UNLIKELY}" in capsys.readouterr().out
+    report_main([str(base), str(after), "--draws", "10"])
+    assert f'<p class="warning">model: {UNLIKELY}' in (after / "report" / "report.html").read_text()
+    scorecard_main([str(base), str(after), "--draws", "10"])
+    assert f"Warning: base: {UNLIKELY}" in capsys.readouterr().out
+    calibrate_main([str(train), str(base), "--draws", "10"])
+    assert f"Warning: {train.name}: {UNLIKELY}" in capsys.readouterr().out
+
+
+def test_a_narrator_run_of_two_models_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = make_narrator_run(tmp_path, fair, made_conversations({3: 4}), n=2)
+    (shard,) = (path / "completions").glob("*.jsonl")
+    lines = [json.loads(line) for line in shard.read_text().splitlines()]
+    shard.unlink()
+    for number, line in enumerate(lines):
+        line["answered_by"] = f"judge {number % 4}" if line["sample_index"] == 0 else None
+    append_completions(path, [Completion(**line) for line in lines])
+    narrator_main([str(path)])
+    assert TWO in capsys.readouterr().out.replace("\n", " ")

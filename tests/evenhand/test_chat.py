@@ -1,0 +1,74 @@
+"""What chat templates add and refuse, and how an answer's token is found."""
+
+import pytest
+
+from evenhand.chat_templates import FIXED_DATE, answer_tokens, encode, render_chat
+from evenhand.checkpoints import ModelConfig, resolve
+from evenhand.errors import ModelError
+from evenhand.records import Message
+from tests.made.tiny_checkpoint import byte_tokenizer
+from tests.made.tiny_families import GEMMA, GEMMA_2, LLAMA, MISTRAL, QWEN
+
+SYSTEM, USER = Message(role="system", content="No humans here."), Message(role="user", content="Is it so?")
+
+
+def render(template: str, *messages: Message, **keys: str) -> str:
+    tokenizer = byte_tokenizer()
+    tokenizer.chat_template = template
+    return render_chat(tokenizer, messages, **keys)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("template", [QWEN, GEMMA, GEMMA_2, LLAMA, MISTRAL])
+def test_a_system_message_is_never_dropped_it_is_the_treatment(template: str) -> None:
+    assert SYSTEM.content in render(template, SYSTEM, USER)
+    assert SYSTEM.content not in render(template, USER)
+
+
+def test_a_template_that_refuses_a_system_role_gets_it_folded_into_the_first_user_turn() -> None:
+    assert "<start_of_turn>user\nNo humans here.\n\nIs it so?<end_of_turn>" in render(GEMMA_2, SYSTEM, USER)
+
+
+def test_what_a_template_adds_by_default_is_in_the_rendered_text() -> None:
+    assert "You are Qwen." in render(QWEN, USER)
+    assert "You are Qwen." not in render(QWEN, SYSTEM, USER)
+
+
+def test_the_date_is_fixed_so_that_the_same_config_asks_the_same_question_tomorrow() -> None:
+    assert f"Today Date: {FIXED_DATE}" in render(LLAMA, USER)
+
+
+def test_raw_format_is_the_bare_text() -> None:
+    assert render(QWEN, SYSTEM, USER, chat_format="raw") == "No humans here.\n\nIs it so?"
+
+
+def test_a_tokenizer_without_a_chat_template_is_refused_with_the_way_out() -> None:
+    with pytest.raises(ModelError, match=r"no chat template.*format: raw"):
+        render("", USER)
+
+
+def test_a_chat_prompt_gets_no_second_bos() -> None:
+    tokenizer = byte_tokenizer()
+    assert tokenizer.bos_token_id not in encode(tokenizer, "abc", "chat")
+
+
+def test_answers_are_told_apart_by_one_token_also_behind_a_word_start_mark() -> None:
+    plain, marked = (answer_tokens(byte_tokenizer(word_start=mark)) for mark in (False, True))
+    assert plain.lead == ()
+    assert len(marked.lead) > 0
+    assert len({*plain.ids.values()}) == len({*marked.ids.values()}) == 2
+
+
+def test_an_answer_of_several_tokens_has_no_margin() -> None:
+    with pytest.raises(ModelError, match="answer '1' takes 2 tokens"):
+        answer_tokens(byte_tokenizer(digits="byte"))
+
+
+def test_an_absent_folder_is_refused() -> None:
+    with pytest.raises(ModelError, match="no such folder"):
+        resolve(ModelConfig(name="./nowhere"))
+
+
+def test_a_hub_model_that_is_not_cached_is_refused_offline_with_what_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(ModelError, match="evenhand fetch"):
+        resolve(ModelConfig(name="nobody/nothing-at-all"))

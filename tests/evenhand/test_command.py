@@ -1,0 +1,129 @@
+"""The console command: every verb explains itself, and a user's error is one sentence and exit code 2."""
+
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from evenhand.command import VERBS, run_main, usage
+from evenhand.errors import DataError
+from tests.made.places import ROOT
+
+
+def evenhand(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "evenhand.command", *words]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("verb", sorted(VERBS))
+def test_every_verb_is_listed_and_explains_itself(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert f"\n  {verb} " in usage()
+    module, function, _ = VERBS[verb]
+    entry = getattr(importlib.import_module(module), function)
+    with pytest.raises(SystemExit) as ended:
+        entry(["--help"])
+    assert ended.value.code == 0
+    assert f"evenhand {verb}" in capsys.readouterr().out
+
+
+def test_an_unknown_verb_is_met_with_the_nearest_one() -> None:
+    done = evenhand("sampel")
+    assert done.returncode == 2
+    assert done.stderr == f"error: unknown verb 'sampel'. Did you mean 'sample'? Known: {', '.join(VERBS)}.\n"
+
+
+def test_without_words_the_usage_is_printed() -> None:
+    done = evenhand()
+    assert done.returncode == 2
+    assert done.stdout.startswith("usage: evenhand VERB")
+
+
+def test_bad_input_is_one_message_without_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    def entry(argv: object) -> None:
+        raise DataError("file.jsonl:3: is damaged; restore it")
+
+    assert run_main(entry, []) == 2
+    assert capsys.readouterr().err == "error: file.jsonl:3: is damaged; restore it\n"
+
+
+def test_a_fault_of_ours_keeps_its_traceback() -> None:
+    def entry(argv: object) -> None:
+        raise AssertionError
+
+    with pytest.raises(AssertionError):
+        run_main(entry, [])
+
+
+def test_ctrl_c_says_that_nothing_is_lost(capsys: pytest.CaptureFixture[str]) -> None:
+    def entry(argv: object) -> None:
+        raise KeyboardInterrupt
+
+    assert run_main(entry, []) == 130
+    assert "what was computed is kept" in capsys.readouterr().err
+
+
+def test_show_prints_the_rendered_prompt_and_its_token_count() -> None:
+    done = evenhand("show", "pocket", "--condition", "c2_incorrect", "--template", "matched", "--form", "one_token")
+    assert done.returncode == 0, done.stderr
+    assert "=== pocket-test-0 · c2_incorrect · " in done.stdout
+    assert "<|im_start|>user\nYou are given a chatlog." in done.stdout
+    assert done.stdout.rstrip().endswith("<|im_start|>assistant")
+
+
+def test_show_of_an_unknown_item_names_some_that_exist() -> None:
+    done = evenhand("show", "pocket", "--item", "pocket-9")
+    assert done.returncode == 2
+    assert "no item 'pocket-9' in pocket; its ids look like pocket-test-0" in done.stderr
+
+
+def test_build_pocket_writes_both_splits_and_a_manifest(tmp_path: Path) -> None:
+    done = evenhand("build", "pocket", "--out", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert {p.name for p in tmp_path.iterdir()} == {"train.jsonl", "test.jsonl", "manifest.json"}
+    assert len((tmp_path / "train.jsonl").read_text().splitlines()) >= 4000
+
+
+def test_fetch_names_where_the_model_lies_and_counts_the_items() -> None:
+    done = evenhand("fetch", "configs/inference/pocket.yaml")
+    assert done.returncode == 0, done.stderr
+    assert "model embedded is at " in done.stdout
+    assert "pocket (test): 800 items" not in done.stdout  # the config takes the first 200
+    assert "pocket (test): 200 items" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["training.__main__", "training/qwen2.5-7b-sft.yaml"], "data/unified: is empty"),
+        (["training.merge", "training"], "is no training run"),
+    ],
+)
+def test_what_is_absent_is_told_before_torch_is_imported(words: list[str], says: str, tmp_path: Path) -> None:
+    code = (
+        "import importlib, sys\n"
+        "from evenhand.command import run_main\n"
+        "module, *words = sys.argv[1:]\n"
+        "ended = run_main(importlib.import_module(module).main, words)\n"
+        "print(ended, 'torch' in sys.modules)"
+    )
+    module, path = words
+    command = [sys.executable, "-c", code, module, str(ROOT / "configs" / path)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert says in done.stderr
+    assert done.stdout.split() == ["2", "False"]
+
+
+def test_show_says_which_dataset_an_option_of_conversations_is_for(capsys: pytest.CaptureFixture[str]) -> None:
+    from evenhand.show import main
+
+    with pytest.raises(SystemExit):
+        main(["pocket", "--task", "blame"])
+    assert "evenhand show pocket-conflicts" in capsys.readouterr().err
+
+
+def test_build_without_a_name_says_what_can_be_built() -> None:
+    done = evenhand("build")
+    assert done.returncode == 2
+    assert "\n  narrator " in done.stderr

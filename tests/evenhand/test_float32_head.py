@@ -1,0 +1,245 @@
+"""Logits in float32 out of models in bf16: the head of each family, its gradient, and everything that reads answers."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import yaml
+from peft import LoraConfig, get_peft_model
+from torch import Tensor
+from tqdm import tqdm
+from transformers import AutoConfig, AutoModelForCausalLM, Gemma3Config, LlamaConfig
+
+from evenhand import float32_head as module
+from evenhand.float32_head import float32_head
+from inference.config import InferenceConfig
+from inference.plan import plan
+from inference.transformers_engine import TransformersEngine
+from inference.vllm_engine import with_float32_head
+from tests.made.one_batch import byte_model, examples_for
+from tests.made.places import CONFIGS
+from tests.made.training_runs import tiny_run
+from training.batches import Collator, bundles_of
+from training.config import AnyRun
+from training.examples import Example
+from training.forward import answers_of
+from training.merge_check import Question, margins
+from training.qlora import load_base
+from training.reference import ask
+
+SIZES: dict[str, Any] = {
+    "vocab_size": 300,
+    "hidden_size": 64,
+    "intermediate_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 1,
+    "head_dim": 32,
+    "pad_token_id": 0,
+}
+TIED = {"tie_word_embeddings": True}
+FAMILIES: dict[str, dict[str, Any]] = {
+    "qwen2": TIED,
+    "llama": {"tie_word_embeddings": False},
+    "mistral": {"tie_word_embeddings": False},
+    "gemma2": {**TIED, "final_logit_softcapping": 5.0, "query_pre_attn_scalar": 32},
+    "gemma3_text": {**TIED, "final_logit_softcapping": None, "query_pre_attn_scalar": 32},
+}
+SERVING = sorted((CONFIGS / "serving").glob("*.yaml"))
+IDS = torch.arange(24).reshape(2, 12) + 1
+
+
+def made(family: str, dtype: torch.dtype) -> Any:
+    torch.manual_seed(0)
+    model = AutoModelForCausalLM.from_config(AutoConfig.for_model(family, **SIZES, **FAMILIES[family]))
+    return model.to(dtype).eval()
+
+
+def by_hand(model: Any, ids: Tensor) -> Tensor:
+    """Float32 logits of the model's own last hidden states."""
+    hidden, weight = model.base_model(ids).last_hidden_state, model.get_output_embeddings().weight
+    logits: Tensor = hidden.float() @ weight.float().T
+    cap = getattr(model.config, "final_logit_softcapping", None)
+    return logits if cap is None else cap * torch.tanh(logits / cap)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("rows", [300, 299, 128])
+def test_the_logits_of_a_model_in_half_precision_are_float32(
+    family: str, dtype: torch.dtype, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "ROWS", rows)
+    model = made(family, dtype)
+    with torch.inference_mode():
+        expected = by_hand(model, IDS)
+        with float32_head(model):
+            found = model(IDS).logits
+        assert found.dtype == torch.float32
+        torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
+        assert not torch.equal(found, found.to(dtype).float()), "what half precision would have made of them"
+        assert model(IDS).logits.dtype == dtype, "outside it the model is as it was"
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_model_in_full_precision_gives_the_same_bits(dtype: torch.dtype) -> None:
+    model = made("llama", dtype)
+    with float32_head(model):
+        found = model(IDS).logits
+    assert found.dtype == dtype
+    assert torch.equal(found, model(IDS).logits)
+
+
+def test_under_autocast_a_float32_models_logits_are_float32_as_well() -> None:
+    model = made("llama", torch.float32)
+    with torch.autocast("cpu", torch.bfloat16):
+        expected = by_hand(model, IDS)
+        with float32_head(model):
+            found = model(IDS).logits
+    assert found.dtype == torch.float32
+    torch.testing.assert_close(found, expected.float(), rtol=0.02, atol=0.02)
+    assert not torch.equal(found, found.bfloat16().float())
+
+
+def test_the_gradient_reaches_the_hidden_states_as_through_a_float32_head(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ROWS", 128)
+    model = made("llama", torch.bfloat16)
+    head = model.get_output_embeddings().requires_grad_(False)
+    hidden = torch.randn(3, 64, generator=torch.Generator().manual_seed(0)).bfloat16()
+    wanted = torch.randn(3, 300, generator=torch.Generator().manual_seed(1))
+    found, expected = (hidden.clone().requires_grad_() for _ in range(2))
+    with float32_head(model):
+        logits = head(found)
+    (logits.log_softmax(-1) * wanted).sum().backward()
+    ((expected.float() @ head.weight.float().T).log_softmax(-1) * wanted).sum().backward()
+    assert found.grad is not None
+    torch.testing.assert_close(found.grad, expected.grad)
+    assert head.weight.grad is None
+
+
+def test_no_float32_copy_of_the_head_waits_for_the_backward_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ROWS", 128)
+    model = made("llama", torch.bfloat16)
+    kept: list[Tensor] = []
+
+    def keep(tensor: Tensor) -> Tensor:
+        kept.append(tensor)
+        return tensor
+
+    head = model.get_output_embeddings().requires_grad_(False)
+    hidden = torch.randn(3, 64).bfloat16().requires_grad_()
+    with float32_head(model), torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        head(hidden)
+    assert max(tensor.numel() for tensor in kept if tensor.dtype == torch.float32) <= hidden.numel()
+
+
+def test_a_head_with_an_adapter_keeps_it() -> None:
+    model = get_peft_model(
+        made("llama", torch.bfloat16), LoraConfig(r=2, target_modules=["lm_head"], init_lora_weights=False)
+    ).eval()
+    with torch.no_grad(), float32_head(model):
+        found = model(IDS).logits
+        with model.disable_adapter():
+            without = model(IDS).logits
+    assert found.dtype == without.dtype == torch.float32
+    torch.testing.assert_close(without, by_hand(model.get_base_model(), IDS), rtol=1e-5, atol=1e-6)
+    assert (found - without).abs().max() > 0.01
+
+
+def differences(verdicts: Tensor) -> list[float]:
+    return sorted((verdicts[:, 0] - verdicts[:, 1]).tolist())
+
+
+def of_training(model: Any, examples: Sequence[Example], config: AnyRun) -> list[float]:
+    batch = Collator(pad=0, branches="none", row_tokens=2048)(bundles_of(examples, "random"))
+    with torch.autocast("cpu", torch.bfloat16):
+        return differences(answers_of(model, batch).verdicts)
+
+
+def of_the_reference(model: Any, examples: Sequence[Example], config: AnyRun) -> list[float]:
+    with torch.no_grad():
+        found = ask(examples, config, model, 0, tqdm(disable=True))
+    return differences(torch.tensor([answers.verdicts for answers in found]))
+
+
+def of_the_merge_check(model: Any, examples: Sequence[Example], config: AnyRun) -> list[float]:
+    prompts, choices = [example.prompt_ids for example in examples], [example.choices for example in examples]
+    question = Question(prompts=prompts, choices=choices, mixed_precision="bf16")
+    return sorted(margin for (margin,) in margins(model, question))
+
+
+@contextmanager
+def seen_by_the_head(model: Any) -> Iterator[list[Tensor]]:
+    """The hidden states that go through the head, (N, H) of each pass."""
+    found: list[Tensor] = []
+    head = model.get_output_embeddings()
+    hook = head.register_forward_hook(lambda _, inputs, __: found.append(inputs[0].detach().flatten(0, -2)))
+    yield found
+    hook.remove()
+
+
+def expected_of(model: Any, hidden: Sequence[Tensor], choices: Sequence[int]) -> list[float]:
+    """Margins between two tokens, by hand from hidden states in bf16."""
+    one, other = (model.get_output_embeddings().weight[token].float() for token in choices)
+    states = torch.cat(list(hidden))
+    assert states.dtype == torch.bfloat16
+    return sorted((states.float() @ one - states.float() @ other).tolist())
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return byte_model(tmp_path_factory.mktemp("model"))
+
+
+@pytest.mark.parametrize("read", [of_training, of_the_reference, of_the_merge_check])
+def test_in_bf16_training_reads_float32_margins(
+    read: Callable[[Any, Sequence[Example], AnyRun], list[float]], checkpoint: Path, tmp_path: Path
+) -> None:
+    config = tiny_run(
+        "sft",
+        checkpoint,
+        tmp_path,
+        examples={"loss_on_eos": False},
+        quantisation={"kind": "none", "compute_dtype": "bfloat16"},
+        optimiser={"mixed_precision": "bf16"},
+    )
+    model = load_base(checkpoint, config.quantisation)
+    examples = examples_for(config, checkpoint)
+    with seen_by_the_head(model) as hidden:
+        found = read(model, examples, config)
+    assert found == pytest.approx(expected_of(model, hidden, examples[0].choices), abs=1e-5)
+
+
+def test_in_bf16_the_transformers_engine_reads_float32_margins(checkpoint: Path) -> None:
+    config = InferenceConfig.model_validate(
+        {
+            "name": "tiny",
+            "model": {"name": str(checkpoint)},
+            "benchmarks": [{"dataset": "pocket", "n_items": 3}],
+            "prompts": {"template": "matched"},
+            "verdict": "margin",
+            "engine": {"kind": "transformers", "dtype": "bfloat16"},
+        }
+    )
+    with TransformersEngine(config) as engine, seen_by_the_head(engine.model) as hidden:
+        answers = [found.answer_logprobs for found in engine.generate(plan(config)[0])]
+        choices = list(engine.answers.ids.values())
+        expected = expected_of(engine.model, hidden, choices)
+    assert sorted(answer["1"] - answer["2"] for answer in answers if answer) == pytest.approx(expected, abs=1e-5)
+
+
+def test_vllm_is_asked_for_a_float32_head_where_it_looks() -> None:
+    """Of Gemma-3 with its image encoder it looks at the language model's own config, and passes the outer one over."""
+    assert with_float32_head(LlamaConfig()).head_dtype == "float32"
+    gemma = with_float32_head(Gemma3Config())
+    assert gemma.text_config.head_dtype == "float32"
+
+
+@pytest.mark.parametrize("file", SERVING, ids=lambda file: file.stem)
+def test_served_models_have_a_float32_head(file: Path) -> None:
+    served = yaml.safe_load(file.read_text())
+    head = {"head_dtype": "float32"}
+    assert served["hf-overrides"] == ({"text_config": head} if "gemma-3" in served["model"] else head)

@@ -1,0 +1,99 @@
+"""A Hub cache that holds half a model is not taken for the model, and every way to fail is told with the way out."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand import hub
+from evenhand.checkpoints import ModelConfig, check_folder, resolve
+from evenhand.errors import ModelError
+from evenhand.hub import hub_snapshot, missing_files
+
+MODEL = "nobody/nothing"
+
+
+@pytest.fixture
+def snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cached snapshot of tokenizer and config, as AutoTokenizer leaves it behind."""
+    folder = tmp_path / "snapshots" / "0a1b2c"
+    folder.mkdir(parents=True)
+    for name in ("config.json", "tokenizer.json"):
+        (folder / name).write_text("{}")
+    monkeypatch.setattr("huggingface_hub.snapshot_download", lambda *_, **__: str(folder))
+    return folder
+
+
+def offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+
+
+def test_half_a_model_offline_is_refused_with_what_lacks(snapshot: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    offline(monkeypatch)
+    with pytest.raises(ModelError, match=r"only in part in the cache \(it lacks weights.*evenhand fetch"):
+        resolve(ModelConfig(name=MODEL))
+    assert resolve(ModelConfig(name=MODEL), weights=False) == snapshot
+
+
+def test_half_a_model_online_is_downloaded_whole(snapshot: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def download(name: str, revision: str | None, patterns: list[str]) -> Path:
+        (snapshot / "model.safetensors").touch()
+        return snapshot
+
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(hub, "download", download)
+    assert hub_snapshot(MODEL, None) == snapshot
+    assert not missing_files(snapshot)
+
+
+def test_every_weight_file_of_the_index_must_be_there(snapshot: Path) -> None:
+    (snapshot / "model-1.safetensors").touch()
+    (snapshot / "model.safetensors.index.json").write_text(
+        json.dumps({"weight_map": {"a": "model-1.safetensors", "b": "model-2.safetensors"}})
+    )
+    assert missing_files(snapshot) == "1 of 2 weight files (model-2.safetensors)"
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        ("GatedRepoError", "Accept its licence at https://huggingface.co/nobody/nothing .*HF_TOKEN"),
+        ("RepositoryNotFoundError", "the hub knows no such model"),
+        ("RevisionNotFoundError", "has no revision 'abc'"),
+        ("LocalEntryNotFoundError", "check the connection"),
+    ],
+)
+def test_what_the_hub_refuses_is_told_with_the_way_out(error: str, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import httpx
+    import huggingface_hub.errors
+
+    kind = getattr(huggingface_hub.errors, error)
+    response = httpx.Response(403, request=httpx.Request("GET", "https://hub.invalid"))
+    raised = kind("refused") if error == "LocalEntryNotFoundError" else kind("refused", response=response)
+
+    def refuse(*_: Any, **__: Any) -> str:
+        raise raised
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", refuse)
+    with pytest.raises(ModelError, match=says):
+        hub.download(MODEL, "abc", ["*"])
+
+
+def test_a_name_that_cannot_be_a_hub_id_is_refused() -> None:
+    with pytest.raises(ModelError, match="is no Hub id"):
+        resolve(ModelConfig(name="a b/c"))
+
+
+def test_a_folder_that_is_no_checkpoint_is_told_what_it_lacks(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"has no config\.json"):
+        check_folder(tmp_path)
+    (tmp_path / "adapter_config.json").touch()
+    with pytest.raises(ModelError, match="evenhand merge"):
+        check_folder(tmp_path)
+    (tmp_path / "config.json").touch()
+    with pytest.raises(ModelError, match="has no tokenizer"):
+        check_folder(tmp_path)
+    (tmp_path / "tokenizer.json").touch()
+    with pytest.raises(ModelError, match="has no weights"):
+        check_folder(tmp_path)

@@ -1,0 +1,119 @@
+"""`evenhand keys`: what it prints is a config, whole, and says of every key what its schema says."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import pytest
+import yaml
+from pydantic import BaseModel
+
+from evenhand.config import models_in, parse_config
+from evenhand.errors import ConfigError
+from evenhand.keys import comments, comments_in, keys_text, main
+from inference.config import InferenceConfig, Variant
+from training.config import METHODS
+
+SCHEMAS: dict[str, type[BaseModel]] = {"sample": InferenceConfig, **METHODS}
+POCKET = {"dataset": "pocket", "split": "train"}
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_what_is_printed_is_a_config_once_the_required_keys_have_values(name):
+    tree = yaml.safe_load(keys_text(SCHEMAS[name]))
+    tree |= {"name": "x", "model": tree["model"] | {"name": "embedded"}, "benchmarks": [POCKET]}
+    short = {"name": "x", "model": {"name": "embedded"}, "benchmarks": [POCKET]}
+    if name != "sample":
+        assert tree["method"] == name
+        tree["optimiser"]["learning_rate"] = 0.1
+        short |= {"method": name, "optimiser": {"learning_rate": 0.1}}
+    if name == "own_c1":  # compares prompts with each other, which the defaults keep apart
+        for one in (tree, short):
+            one["optimiser"] = one["optimiser"] | {"order": "whole_items"}
+            one["examples"] = one.get("examples", {}) | {"conditions": "c1_and_c2"}
+    assert parse_config(SCHEMAS[name], tree, "printed") == parse_config(SCHEMAS[name], short, "short")
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_every_key_of_every_section_is_there_once_and_is_explained(name):
+    text = keys_text(SCHEMAS[name])
+    keys = Counter(re.findall(r"^[ #-]*(\w+):", text, re.MULTILINE))
+    wanted = Counter(key for section in sections_of(SCHEMAS[name]) for key in section.model_fields)
+    assert {key: keys[key] for key in wanted} == wanted
+    for section in sections_of(SCHEMAS[name]):
+        for key, field in section.model_fields.items():
+            is_told = comments(section).get(key) or models_in(field.annotation) or section is Variant
+            assert is_told or key in ("kind", "method"), f"{section.__name__}.{key} has no comment"
+
+
+def sections_of(schema: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    yield schema
+    for field in schema.model_fields.values():
+        for inner in models_in(field.annotation):
+            yield from sections_of(inner)
+
+
+def test_it_says_what_the_schema_says_and_what_a_key_may_be(capsys):
+    main(["sample"])
+    lines = capsys.readouterr().out.splitlines()
+    assert "name:  # required; of the run directory, before the digest: letters, digits, ._-" in lines
+    assert "  n: 1  # at least 1; samples per prompt" in lines
+    assert "format: chat  # chat | raw; raw: bare text without a chat template" in lines
+    assert "  top_p: 1.0  # above 0 and at most 1; nucleus sampling; 1 leaves nothing out" in lines
+    assert "  # or: Any OpenAI-compatible server." in lines
+    assert "  # kind: openai" in lines
+    assert max(map(len, lines)) <= 120
+
+
+def test_off_sections_and_lists_stand_in_place_of_their_defaults():
+    lines = keys_text(InferenceConfig).splitlines()
+    narrator = yaml.safe_load("\n".join(uncommented(lines, "narrator: null")))["narrator"]
+    assert narrator["corpus"]["split"] == "test"
+    assert narrator["option_orders"] == ["published", "fixed_slot"]
+    (dataset,) = yaml.safe_load("\n".join(uncommented(lines, "benchmarks: []")))["benchmarks"]
+    assert dataset == {"dataset": None, "split": "test", "root": None, "n_items": None, "draw_seed": None}
+
+
+def uncommented(lines: Sequence[str], head: str) -> list[str]:
+    """A section that is off, without the marks that comment it out and in place of its default."""
+    start = next(i for i, line in enumerate(lines) if line.startswith(head))
+    stop = next(i for i in range(start + 1, len(lines)) if not lines[i].startswith("  #"))
+    return [f"{head.partition(':')[0]}:", *(line.replace("# ", "", 1) for line in lines[start + 1 : stop])]
+
+
+def test_a_method_is_of_training(capsys):
+    main(["train", "simpo"])
+    printed = capsys.readouterr().out
+    assert "gamma: 1.0  # at least 0; the margin, in units of beta x log-probability" in printed
+    assert "target: soft" not in printed
+    with pytest.raises(SystemExit):
+        main(["sample", "simpo"])
+    assert "evenhand keys train simpo" in capsys.readouterr().err
+
+
+def test_comments_above_and_behind_are_one_and_others_are_not_taken():
+    source = '''class A(B):
+    """Text."""
+
+    # of nobody
+
+    # above,
+    # in two lines
+    a: int = 1  # and behind
+    b: str = "# no comment"
+    c: tuple[int, ...] = (  # on its first line
+        1,
+    )  # behind the end
+'''
+    found = {"a": "above, in two lines and behind", "b": "", "c": "on its first line behind the end"}
+    assert comments_in(source) == found
+
+
+def test_without_source_it_says_so(monkeypatch):
+    def fail(owner: object) -> str:
+        raise OSError("could not get source code")
+
+    monkeypatch.setattr("evenhand.keys.inspect.getsource", fail)
+    comments.cache_clear()
+    with pytest.raises(ConfigError, match=r"\.config: its source is not installed"):
+        keys_text(InferenceConfig)

@@ -1,0 +1,152 @@
+"""A lease is held by one process at a time, on this machine and across machines, also after `kill -9`."""
+
+import json
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand import lease
+from evenhand.errors import DataError
+from evenhand.lease import held
+
+PROCESSES = multiprocessing.get_context("spawn")
+ELSEWHERE = {
+    "host": "node07",
+    "boot": "b",
+    "namespace": "n",
+    "process": 1,
+    "began": "2",
+    "since": "2026-01-01 00:00:00",
+}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "run" / "training.lease"
+
+
+def hold_and_die(file: Path) -> None:
+    with held(file, "trained"):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def take(file: Path, won: Any, tried: Any, n: int) -> None:
+    """Try to take the lease; count a success, and hold it until all have tried."""
+    try:
+        with held(file, "trained"):
+            count(won)
+            count(tried)
+            deadline = time.monotonic() + 120
+            while tried.value < n and time.monotonic() < deadline:
+                time.sleep(0.01)
+    except DataError:
+        count(tried)
+
+
+def count(number: Any) -> None:
+    with number.get_lock():
+        number.value += 1
+
+
+def beating(file: Path, over: threading.Event) -> None:
+    """Play the holder on another machine."""
+    tick = file.stat().st_mtime
+    while not over.wait(0.05):
+        tick += 1
+        os.utime(file, (tick, tick))
+
+
+def test_a_second_process_is_told_who_holds_it_and_may_go_on_when_it_is_given_back(file: Path) -> None:
+    says = rf"run: is being trained by process {os.getpid()} on \S+ since 20\d\d-"
+    with held(file, "trained"), pytest.raises(DataError, match=says), held(file, "trained"):
+        pass
+    assert not file.exists()
+    with held(file, "trained"):
+        assert file.exists()
+
+
+def test_what_a_killed_process_of_this_machine_held_is_taken_over_at_once(file: Path) -> None:
+    process = PROCESSES.Process(target=hold_and_die, args=(file,))
+    process.start()
+    process.join()
+    assert file.exists()
+    with held(file, "trained"):
+        assert json.loads(file.read_text())["process"] == os.getpid()
+
+
+def test_a_process_number_given_to_another_process_since_is_not_the_holder(file: Path) -> None:
+    file.parent.mkdir()
+    file.write_text(json.dumps({**lease.place(), "process": os.getpid(), "began": "1", "since": "x"}))
+    with held(file, "trained"):
+        pass
+
+
+@pytest.mark.parametrize("content", [json.dumps(ELSEWHERE), "", "{"], ids=["another machine", "empty", "cut off"])
+def test_a_holder_that_cannot_be_seen_is_dead_when_its_heart_has_stopped(
+    content: str, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lease, "STALE_S", 1.0)
+    monkeypatch.setattr(lease, "LOOK_S", 0.05)
+    file.parent.mkdir()
+    file.write_text(content)
+    with held(file, "trained"):
+        assert json.loads(file.read_text())["process"] == os.getpid()
+
+
+def test_a_holder_on_another_machine_whose_heart_beats_keeps_it(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease, "LOOK_S", 0.05)
+    file.parent.mkdir()
+    file.write_text(json.dumps(ELSEWHERE))
+    over = threading.Event()
+    heart = threading.Thread(target=beating, args=(file, over))
+    heart.start()
+    with pytest.raises(DataError, match="is being trained by process 1 on node07 since"), held(file, "trained"):
+        pass
+    over.set()
+    heart.join()
+    assert json.loads(file.read_text()) == ELSEWHERE
+
+
+def test_the_heart_beats_while_it_is_held(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease, "BEAT_S", 0.01)
+    with held(file, "trained"):
+        os.utime(file, (1, 1))
+        while file.stat().st_mtime == 1:
+            pass
+
+
+def test_of_many_processes_that_find_a_dead_holder_one_takes_over(file: Path) -> None:
+    file.parent.mkdir()
+    file.write_text(json.dumps({**lease.place(), "process": os.getpid(), "began": "1", "since": "x"}))
+    won, tried = PROCESSES.Value("i", 0), PROCESSES.Value("i", 0)
+    takers = [PROCESSES.Process(target=take, args=(file, won, tried, 4)) for _ in range(4)]
+    for taker in takers:
+        taker.start()
+    for taker in takers:
+        taker.join()
+    assert won.value == 1
+
+
+def test_a_lease_that_took_the_place_of_the_dead_one_is_put_back(file: Path) -> None:
+    file.parent.mkdir()
+    file.write_text("theirs")
+    number = file.stat().st_ino
+    lease.remove(file, (0, 0))
+    assert (file.read_text(), file.stat().st_ino) == ("theirs", number)
+    assert list(file.parent.iterdir()) == [file]
+
+
+def test_who_stood_still_for_too_long_learns_that_it_lost_the_lease_and_leaves_the_new_one(file: Path) -> None:
+    with held(file, "trained") as mine:
+        mine.refuse_if_lost()
+        file.unlink()
+        file.write_text("theirs")
+        with pytest.raises(DataError, match="was taken over by another process"):
+            mine.refuse_if_lost()
+    assert file.read_text() == "theirs"

@@ -1,0 +1,113 @@
+"""A run's files are as the run wrote them, or scoring and continuing say which is not."""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand.completion_shards import append_completions, read_completions
+from evenhand.errors import DataError
+from evenhand.run_directory import is_done, refuse_changed
+from inference import sampling
+from inference.sampling import sample
+from tests.made.scripted_engine import ScriptedEngine, answers, config, scripted
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> ScriptedEngine:
+    return scripted(monkeypatch)
+
+
+def test_a_damaged_line_is_named_with_file_and_line(tmp_path: Path, engine: ScriptedEngine) -> None:
+    path = sample(config(tmp_path))
+    files = sorted((path / "completions").glob("*.jsonl"))
+    shard, lines = next((s, ls) for s in files if len(ls := s.read_text().splitlines()) == 7)  # the last one has 5
+    lines[2] = lines[2][:20]
+    shard.write_text("\n".join(lines))
+    with pytest.raises(DataError, match=rf"{shard.name}:3: is no JSON object.*delete this shard"):
+        read_completions(path)
+    shard.unlink()
+    engine.asked.clear()
+    assert is_done(sample(config(tmp_path))), "a finished run that lost a shard asks for it again"
+    assert len(engine.asked) == 7
+
+
+def edited(shard: Path) -> None:
+    shard.write_text(shard.read_text().replace('"finish_reason": "stop"', '"finish_reason": "length"', 1))
+
+
+def foreign(shard: Path) -> None:
+    path = sample(config(shard.parents[3] / "other", sampling={"max_tokens": 7}))
+    shutil.copy(next((path / "completions").iterdir()), shard.parent)
+
+
+@pytest.mark.parametrize("change", [edited, foreign])
+def test_an_answer_that_was_edited_or_is_of_another_run_was_scored_without_a_word(
+    change: Callable[[Path], None], tmp_path: Path, engine: ScriptedEngine
+) -> None:
+    path = sample(config(tmp_path / "mine"))
+    change(next((path / "completions").iterdir()))
+    with pytest.raises(DataError, match=r"is not as this run wrote it: it was edited, or copied .*delete"):
+        read_completions(path)
+
+
+def test_answers_that_two_processes_paid_for_twice_are_announced(
+    tmp_path: Path, engine: ScriptedEngine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = sampling.collect
+
+    def at_once(*words: Any) -> None:
+        monkeypatch.setattr(sampling, "collect", first)
+        sample(config(tmp_path))  # another process, which started when nothing was answered yet
+        first(*words)
+
+    monkeypatch.setattr(sampling, "collect", at_once)
+    sample(config(tmp_path))
+    assert "40 answers were asked for twice, by processes that ran at once" in capsys.readouterr().err
+
+
+def test_of_two_answers_the_one_written_first_counts(tmp_path: Path, engine: ScriptedEngine) -> None:
+    path = sample(config(tmp_path))
+    before = answers(path)
+    for text in ("second", "third", "fourth"):  # their checksums come in any order
+        append_completions(path, [replace(c, text=text) for c in read_completions(path).values()])
+    assert answers(path) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "says"),
+    [
+        ("plan.jsonl", lambda text: text[: len(text) // 2], r"plan\.jsonl: was changed since the run was completed"),
+        (
+            "config.yaml",
+            lambda text: text.replace("scripted", "famous"),
+            r"config\.yaml: was changed since the run",
+        ),
+    ],
+)
+def test_a_plan_cut_to_half_or_a_renamed_model_was_scored_without_a_word(
+    name: str, change: Callable[[str], str], says: str, tmp_path: Path, engine: ScriptedEngine
+) -> None:
+    path = sample(config(tmp_path))
+    refuse_changed(path)
+    (path / name).write_text(change((path / name).read_text()))
+    with pytest.raises(DataError, match=says):
+        refuse_changed(path)
+
+
+def test_a_deleted_plan_is_made_anew_and_nothing_is_asked_twice(tmp_path: Path, engine: ScriptedEngine) -> None:
+    path = sample(config(tmp_path))
+    (path / "plan.jsonl").unlink()
+    sample(config(tmp_path))
+    refuse_changed(path)
+    assert len(engine.asked) == 40
+
+
+def test_half_a_shard_left_by_a_killed_writer_is_not_read(tmp_path: Path, engine: ScriptedEngine) -> None:
+    path = sample(config(tmp_path))
+    before = answers(path)
+    (path / "completions" / "x.jsonl.99.partial").write_text('{"prompt_hash": "to')
+    assert answers(path) == before

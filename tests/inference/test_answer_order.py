@@ -1,0 +1,193 @@
+"""Answers shown in the other order: verdicts still mean the same, and a liking for a place shows and cancels."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from eval.dialdefer.answer_orders import BOTH_ORDERS, both_orders
+from eval.dialdefer.findings import score_run
+from eval.dialdefer.panels import ACCEPT, ERROR, REJECT, TIE, UNREADABLE, Panel
+from eval.dialdefer.rows import ScoreRow
+from eval.dialdefer.scores import untreated_c1
+from eval.dialdefer.verdicts import NoVerdict
+from evenhand.errors import DataError
+from evenhand.records import Condition, Prompt
+from tests.made.experiment_runs import N_ITEMS, Judge, run_with, says_one, use_few_items, with_variants
+from tests.made.made_runs import say
+
+C1_TRUE, C1_FALSE, C2_CORRECT, C2_INCORRECT = Condition
+SWAPPED = {"answer_order": "no_first"}
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_few_items(monkeypatch)
+
+
+def accepting(prompt: Prompt) -> int:
+    """The number of the answer that accepts the claim."""
+    return 2 if prompt.factors.answer_order == "no_first" else 1
+
+
+def margin_of(prompt: Prompt, lean: float) -> dict[str, Any]:
+    """A one-token reply whose margin towards accepting is `lean`."""
+    sign = 1 if accepting(prompt) == 1 else -1
+    return {"text": "1", "finish_reason": "stop", "answer_logprobs": {"1": sign * lean / 2, "2": -sign * lean / 2}}
+
+
+def rows_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: Any, verdict: str, *variants: dict[str, Any]
+) -> dict[str, ScoreRow]:
+    """Variant → TruthfulQA's row of a run in both orders."""
+    config = with_variants(SWAPPED, *variants, verdict=verdict, run={"root": tmp_path})
+    run = run_with(Judge(answer), config, monkeypatch)
+    rows = score_run(run, ("published",), 100, 1)
+    return {row.variant: row for row in rows if row.dataset == "truthfulqa"}
+
+
+@pytest.mark.parametrize("verdict", ["reason", "margin"])
+def test_a_judge_that_always_says_1_accepts_all_in_one_order_and_nothing_in_the_other(
+    verdict: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = rows_of(tmp_path, monkeypatch, says_one, verdict)
+    assert set(rows) == {"", "no_first", BOTH_ORDERS}
+    assert (rows[""].accept_rate_c1, rows[""].accept_rate_c2) == (1, 1)
+    assert (rows["no_first"].accept_rate_c1, rows["no_first"].accept_rate_c2) == (0, 0)
+    assert (rows[""].acc_c1_true, rows["no_first"].acc_c1_true) == (100, 0)
+    assert (rows[BOTH_ORDERS].acc_c1_true, rows[BOTH_ORDERS].acc_c2_incorrect) == (50, 50)
+    assert rows[BOTH_ORDERS].dds_pp == 0
+    assert rows[BOTH_ORDERS].n_deference_flips == rows[BOTH_ORDERS].n_skepticism_flips == 0
+
+
+def test_a_judge_that_reads_the_answers_gives_the_same_scores_in_every_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def defers(prompt: Prompt) -> dict[str, Any]:
+        accepts = prompt.condition.claim_is_true or prompt.condition is C2_INCORRECT
+        return say(accepting(prompt) if accepts else 3 - accepting(prompt))
+
+    rows = rows_of(tmp_path, monkeypatch, defers, "reason")
+    for row in rows.values():
+        assert (row.acc_c1_true, row.acc_c1_false, row.acc_c2_correct, row.acc_c2_incorrect) == (100, 100, 100, 0)
+        assert (row.dds_pp, row.n_deference_flips) == (100, N_ITEMS)
+
+
+def test_averaged_margins_cancel_a_liking_for_the_first_answer_that_hides_what_the_judge_knows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def biased(prompt: Prompt) -> dict[str, Any]:
+        knows = 1.0 if prompt.condition.claim_is_true else -1.0
+        defers = 0.5 if prompt.condition.is_dialogue else 0.0
+        likes_first = 5.0 if accepting(prompt) == 1 else -5.0
+        return margin_of(prompt, knows + defers + likes_first)
+
+    rows = rows_of(tmp_path, monkeypatch, biased, "margin")
+    assert rows[""].saturated
+    assert rows["no_first"].saturated
+    both = rows[BOTH_ORDERS]
+    assert (both.acc_c1_true, both.acc_c1_false, both.acc_c2_correct, both.acc_c2_incorrect) == (100, 100, 100, 100)
+    assert (both.saturated, both.n_ties, both.n_samples) == (False, 0, 1)
+
+    def probability(margin: float) -> float:
+        return 1 / (1 + math.exp(-margin))
+
+    expected = 100 * (probability(1.5) - probability(1.0) + probability(-0.5) - probability(-1.0))
+    assert both.soft_dds_pp == pytest.approx(expected)
+
+
+def test_a_swapped_margin_and_choice_mean_the_same_as_usual_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = with_variants(SWAPPED, verdict="margin", run={"root": tmp_path})
+    run = run_with(Judge(lambda prompt: margin_of(prompt, 2.5)), config, monkeypatch)
+    assert {v.factors.answer_order for v in run.verdicts} == {"yes_first", "no_first"}
+    assert {(v.choice, v.margin) for v in run.verdicts} == {(1, 2.5)}
+
+
+def test_what_is_no_verdict_stays_none_in_the_other_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = with_variants(SWAPPED, run={"root": tmp_path})
+    run = run_with(Judge(lambda _: say("I cannot say.")), config, monkeypatch)
+    assert {(v.choice, v.reason, v.margin) for v in run.verdicts} == {(None, NoVerdict.UNPARSED, None)}
+
+
+def panels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verdict: str) -> tuple[Panel, Panel]:
+    """The panels of both orders of a judge that accepts everything."""
+    config = with_variants(SWAPPED, verdict=verdict, run={"root": tmp_path})
+    answer = (lambda p: margin_of(p, 1.0)) if verdict == "margin" else (lambda p: say(accepting(p)))
+    run = run_with(Judge(answer), config, monkeypatch)
+    usual, swapped, both = run.panels
+    assert both.factors.answer_order == BOTH_ORDERS
+    return usual, swapped
+
+
+def test_a_reply_that_is_missing_in_one_order_leaves_none_in_both(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual, swapped = panels(tmp_path, monkeypatch, "margin")
+    for row, (code, margin) in enumerate([(ERROR, math.nan), (UNREADABLE, math.nan), (TIE, 0.0)]):
+        swapped.replies[row, 0, 0], swapped.margins[row, 0, 0] = code, margin
+    both = both_orders(usual, swapped)
+    assert both.replies[:, 0, 0].tolist() == [ERROR, UNREADABLE, ACCEPT], "a tie weighs nothing against a margin"
+    assert both.margins[2, 0, 0] == 0.5
+    usual.replies[0, 1, 0], usual.margins[0, 1, 0] = TIE, 0.0
+    swapped.replies[0, 1, 0], swapped.margins[0, 1, 0] = UNREADABLE, math.nan
+    assert both_orders(usual, swapped).replies[0, 1, 0] == UNREADABLE
+
+
+def test_infinite_margins_of_opposite_signs_are_a_tie(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usual, swapped = panels(tmp_path, monkeypatch, "margin")
+    usual.margins[0, 0, 0], swapped.margins[0, 0, 0] = math.inf, -math.inf
+    swapped.replies[0, 0, 0] = REJECT
+    both = both_orders(usual, swapped)
+    assert (both.replies[0, 0, 0], both.margins[0, 0, 0]) == (TIE, 0.0)
+
+
+def test_a_reasoned_reply_whose_counterpart_failed_is_left_out_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual, swapped = panels(tmp_path, monkeypatch, "reason")
+    swapped.replies[1, 2, 0] = ERROR
+    both = both_orders(usual, swapped)
+    assert both.replies.shape == (N_ITEMS, 4, 2)
+    assert both.replies[1, 2].tolist() == [ERROR, ERROR]
+    assert both.replies[0, 2].tolist() == [ACCEPT, ACCEPT]
+
+
+def test_orders_over_other_items_are_refused_with_the_items_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual, swapped = panels(tmp_path, monkeypatch, "reason")
+    with pytest.raises(DataError, match=r"yes_first and no_first: 1 item \(truthfulqa-2\) has been judged on one side"):
+        both_orders(usual, swapped.at(np.array([0, 1])))
+
+
+@pytest.mark.parametrize("dataset", ["truthfulqa", "aio-context"])
+def test_a_treated_arm_is_held_against_the_statements_of_the_same_wording(
+    dataset: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    labels = {"speakers": ["User", "LLM"]}
+    variants = (labels, SWAPPED, {"arm": "dehumanizing"}, {"arm": "honest", **labels}, {"arm": "honest", **SWAPPED})
+    config = with_variants(*variants, datasets=(dataset,), run={"root": tmp_path})
+    run = run_with(Judge(says_one), config, monkeypatch)
+    main, labelled, swapped, agents, honest_labelled, honest_swapped = run.panels[:6]
+    assert untreated_c1(agents, run.panels) is main, "the arm renames the speakers, nobody else may"
+    assert untreated_c1(honest_labelled, run.panels) is labelled
+    assert untreated_c1(honest_swapped, run.panels) is swapped
+
+
+def test_statements_that_name_other_speakers_than_any_untreated_arm_are_not_guessed_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = with_variants(
+        {"speakers": ["Q", "A"]},
+        {"arm": "dehumanizing", "speakers": ["User", "LLM"]},
+        datasets=("aio-context",),
+        prompts={"speakers": ["A", "B"]},
+        run={"root": tmp_path},
+    )
+    run = run_with(Judge(says_one), config, monkeypatch)
+    with pytest.raises(DataError, match="several untreated C1 fit it"):
+        untreated_c1(run.panels[2], run.panels)

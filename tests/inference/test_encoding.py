@@ -1,0 +1,129 @@
+"""Prompts in batches: the same tokens as one by one, and no more of them at a time than an engine works on."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from tokenizers.processors import TemplateProcessing
+
+from evenhand.chat_templates import encode, render_chat
+from evenhand.checkpoints import load_tokenizer
+from evenhand.embedded import embedded_model_path
+from evenhand.records import Completion, Message
+from inference import encoding, transformers_engine, vllm_engine
+from inference.config import InferenceConfig
+from inference.encoding import BATCH, Encoded, Encoder
+from inference.engine import open_engine
+from inference.transformers_engine import TransformersEngine
+from tests.made.tiny_checkpoint import byte_tokenizer, save_checkpoint
+from tests.made.tiny_families import TEMPLATES
+from tests.made.toy_prompts import toy_config, toy_prompt
+
+FEW, MANY = 1_000, 100_000
+TEXTS = (
+    "Is it so?",
+    "",
+    " \n\tspaced out  ",
+    "Zoë läuft. 你好 \u0001 🙂🏽",
+    "Speaker 2: 7.\n\n" * 300,
+    "<|im_end|>x</s>",
+)
+SYSTEM = Message(role="system", content="No humans are involved.")
+
+
+def tokenizers() -> Iterator[Any]:
+    yield load_tokenizer(embedded_model_path())
+    marked = byte_tokenizer(word_start=True)
+    marked.backend_tokenizer.post_processor = TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 0)])
+    yield marked
+
+
+@pytest.mark.parametrize("chat_format", ["chat", "raw"])
+@pytest.mark.parametrize("family", TEMPLATES)
+def test_a_batch_has_the_tokens_that_each_of_its_prompts_has_alone(family: str, chat_format: str) -> None:
+    asked = toy_config("m", format=chat_format)
+    prompts = [toy_prompt(text, *system) for text in TEXTS for system in ((), (SYSTEM,))] * (BATCH // 8)
+    assert len(prompts) > BATCH
+    for tokenizer in tokenizers():
+        tokenizer.chat_template = TEMPLATES[family]
+        found = list(Encoder(tokenizer, asked, lead=(7,)).encode(prompts))
+        assert [one.prompt for one in found] == prompts
+        for one in found:
+            assert one.rendered == render_chat(tokenizer, one.prompt.messages, chat_format)
+            alone = encode(tokenizer, render_chat(tokenizer, one.prompt.messages, chat_format), chat_format)
+            assert one.token_ids == [*alone, 7]
+            if "<|" not in one.prompt.messages[-1].content:  # the others' are in test_special_tokens
+                assert alone == tokenizer.encode(one.rendered, add_special_tokens=chat_format == "raw")
+
+
+class Counted(Encoded):
+    """An encoded prompt that is counted while it lives."""
+
+    live = peak = 0
+
+    def __init__(self, *fields: Any) -> None:
+        super().__init__(*fields)
+        Counted.live += 1
+        Counted.peak = max(Counted.peak, Counted.live)
+
+    def __del__(self) -> None:
+        Counted.live -= 1
+
+
+def peak_of(config: InferenceConfig, n_prompts: int) -> int:
+    """The most encoded prompts that lived at once while an engine was loaded for these, and answered them."""
+    prompts = [toy_prompt(f"Is it {i}?") for i in range(n_prompts)]
+    Counted.live = Counted.peak = 0
+    with open_engine(config, prompts) as engine:
+        n_answers = sum(1 for _ in engine.generate(prompts))
+    assert (n_answers, Counted.live) == (n_prompts, 0)
+    return Counted.peak
+
+
+@pytest.mark.slow
+def test_the_transformers_engine_holds_no_more_of_a_long_run_than_of_a_short_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read_nothing(self: TransformersEngine, batch: list[Encoded]) -> list[Completion]:
+        return [transformers_engine.completion(one, 0, "1", "length", n_tokens=1) for one in batch]
+
+    monkeypatch.setattr(TransformersEngine, "read_margins", read_nothing)
+    monkeypatch.setattr(encoding, "Encoded", Counted)
+    config = toy_config(str(save_checkpoint(tmp_path)), format="raw", engine={"kind": "transformers"})
+    assert peak_of(config, MANY) == peak_of(config, FEW) <= 16 + 2 * BATCH
+
+
+class ScriptedCore:
+    """In the place of vLLM's engine: answers a few of the requests that it has, and never has too few of them."""
+
+    def __init__(self, n_at_once: int) -> None:
+        self.n_at_once, self.waiting, self.n_asked = n_at_once, list[str](), 0
+        self.engine_core = SimpleNamespace(shutdown=lambda: None)
+
+    def add_request(self, request_id: str, prompt: dict[str, list[int]], params: object) -> None:
+        assert prompt["prompt_token_ids"]
+        self.waiting.append(request_id)
+        self.n_asked += 1
+
+    def step(self) -> list[Any]:
+        assert len(self.waiting) == self.n_at_once or self.n_asked in (FEW, MANY), "the engine has to wait for prompts"
+        done, self.waiting = self.waiting[:50], self.waiting[50:]
+        sample = SimpleNamespace(index=0, text="1", finish_reason="length", token_ids=[0])
+        return [SimpleNamespace(request_id=id_, finished=True, outputs=[sample]) for id_ in done]
+
+
+@pytest.mark.slow
+def test_the_vllm_engine_holds_no_more_of_a_long_run_than_of_a_short_one_and_is_never_short_of_prompts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(*_: Any, **__: Any) -> Any:
+        model_config = SimpleNamespace(max_model_len=256)
+        return SimpleNamespace(llm_engine=ScriptedCore(vllm_engine.IN_FLIGHT), model_config=model_config)
+
+    monkeypatch.setattr(vllm_engine, "start", start)
+    monkeypatch.setattr(vllm_engine, "IN_FLIGHT", 200)
+    monkeypatch.setattr(encoding, "Encoded", Counted)
+    config = toy_config(str(save_checkpoint(tmp_path)), verdict="reason", format="raw", sampling={"max_tokens": 9})
+    assert peak_of(config, MANY) == peak_of(config, FEW) <= 200 + 2 * BATCH

@@ -1,0 +1,290 @@
+"""Prompts with unequally many answers in one micro-batch: what pads them is seen by no loss, gradient or measure."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.made.one_batch import adapted, assert_equal, byte_model, outcome
+from tests.made.training_runs import tiny_run
+from training.batches import Bundle, Collator, LogProbs, bundles_of, padded_logs, schedule
+from training.chance_accuracy import luck_of, objective_for
+from training.config import AnyRun
+from training.examples import Example, by_group
+from training.forward import answers_of
+from training.objectives import (
+    NEVER,
+    Answers,
+    chance_of_own_c1,
+    cross_entropy,
+    divergence_in_groups,
+    objective_of,
+    own_c1,
+)
+from training.reference import Reference, ask
+from training.trees import allowed_of
+
+PAD = 0
+SIZES = (2, 4, 3)  # speakers of three conversations
+
+
+def talk(n_speakers: int, name: str) -> Bundle:
+    """A made group: the neutral prompt and one of each speaker, their answers tokens of their own."""
+    beginning = [20 + n_speakers, 5, 6]
+    return [
+        Example(
+            item_id=name,
+            condition="neutral" if me < 0 else "non_attacker",
+            prompt_ids=(*beginning, *([7] if me < 0 else [8 + me, 7, 7])),
+            choices=tuple(3 if k == me else 40 + 5 * n_speakers + k for k in range(n_speakers)),
+            right=n_speakers - 1,
+            group=name,
+            is_anchor=me < 0,
+        )
+        for me in range(-1, n_speakers)
+    ]
+
+
+TALKS = [talk(n, f"talk-{number}") for number, n in enumerate(SIZES)]
+ALL = [example for bundle in TALKS for example in bundle]
+
+
+def run_of(method: str = "sft", **sections: Any) -> AnyRun:
+    return tiny_run(method, Path("m"), Path("r"), **{"narrator": {}, "consistency": {"weight": 0.7}, **sections})
+
+
+# The collator.
+
+
+@pytest.mark.parametrize("row_tokens", [0, 9, 2048])
+def test_a_micro_batch_says_which_answers_a_prompt_does_not_have(row_tokens: int) -> None:
+    known = {e: LogProbs(tuple(-1.0 - k for k in range(len(e.choices))), (-2.0,) * len(e.choices)) for e in ALL}
+    batch = Collator(pad=PAD, branches="none", row_tokens=row_tokens, reference=known)(TALKS)
+    for number, example in enumerate(ALL):
+        n_choices = len(example.choices)
+        assert batch["choices"][number, :n_choices].tolist() == list(example.choices)
+        assert batch["padded"][number].tolist() == [False] * n_choices + [True] * (4 - n_choices)
+        assert batch["reference_verdicts"][number].tolist() == [*known[example].verdicts, *[NEVER] * (4 - n_choices)]
+        assert batch["reference"][number].tolist() == [*known[example].totals, *[NEVER] * (4 - n_choices)]
+    assert batch["groups"].tolist() == [number for number, n in enumerate(SIZES) for _ in range(n + 1)]
+    assert "padded" not in Collator(pad=PAD, branches="none")([TALKS[1]])
+
+
+def test_a_bundle_fills_several_rows_and_its_examples_keep_their_order() -> None:
+    batch = Collator(pad=PAD, branches="none", row_tokens=9)(TALKS)
+    whole = Collator(pad=PAD, branches="none", row_tokens=2048)(TALKS)
+    assert batch["input_ids"].shape[1] <= 9 < whole["input_ids"].shape[1]
+    assert batch["right"].tolist() == whole["right"].tolist() == [e.right for e in ALL]
+    read = [
+        [int(batch["input_ids"][row, c]) for c in range(column + 1) if seen(batch, row, column)[c]]
+        for row, column in batch["at"].tolist()
+    ]
+    assert read == [list(e.prompt_ids) for e in ALL]
+
+
+def seen(batch: dict[str, torch.Tensor], row: int, column: int) -> list[bool]:
+    found: list[bool] = allowed_of(batch["reach"])[row, column].tolist()
+    return found
+
+
+# The losses: padded and plain answers give the same numbers, and no gradient where there is no answer.
+
+
+@st.composite
+def unequal_groups(draw: st.DrawFn) -> list[list[list[float]]]:
+    """Groups of prompts, each group with its own number of answers: log-probabilities."""
+    log = st.floats(-30.0, 0.0)
+    groups = []
+    for n_choices in draw(st.lists(st.integers(2, 6), min_size=2, max_size=4)):
+        row = st.lists(log, min_size=n_choices, max_size=n_choices)
+        groups.append(draw(st.lists(row, min_size=1, max_size=5)))
+    return groups
+
+
+def answers(verdicts: torch.Tensor, groups: Sequence[int], base: torch.Tensor) -> Answers:
+    """Right is each prompt's second answer, the anchor each group's first prompt."""
+    return Answers(
+        verdicts=verdicts,
+        ends=None,
+        right=torch.ones(len(verdicts), dtype=torch.long),
+        groups=torch.tensor(groups),
+        anchors=torch.tensor([place == 0 or groups[place - 1] != group for place, group in enumerate(groups)]),
+        reference=base,
+        reference_verdicts=base,
+    )
+
+
+LOSSES = {
+    "sft": cross_entropy,
+    "divergence": lambda a: divergence_in_groups(a.verdicts, a.groups),
+    "own_c1": lambda a: own_c1(a, hard=False),
+    "own_c1, hard": lambda a: own_c1(a, hard=True),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@settings(max_examples=40)
+@given(groups=unequal_groups(), dtype=st.sampled_from([torch.float32, torch.float64]))
+def test_groups_of_unequal_size_have_the_losses_and_gradients_that_each_has_alone(
+    name: str, groups: list[list[list[float]]], dtype: torch.dtype
+) -> None:
+    loss = LOSSES[name]
+    rows = [row for group in groups for row in group]
+    numbers = [number for number, group in enumerate(groups) for _ in group]
+    together = padded_logs(rows).to(dtype).requires_grad_()
+    found = loss(answers(together, numbers, padded_logs([row[::-1] for row in rows]).to(dtype)))
+    found.sum().backward()
+    assert together.grad is not None
+    at = 0
+    for group in groups:
+        alone = torch.tensor(group, dtype=dtype, requires_grad=True)
+        expected = loss(answers(alone, [0] * len(group), torch.tensor([row[::-1] for row in group], dtype=dtype)))
+        expected.sum().backward()
+        rows_of_group = slice(at, at + len(group))
+        torch.testing.assert_close(found[rows_of_group], expected, rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(together.grad[rows_of_group, : len(group[0])], alone.grad, rtol=1e-5, atol=1e-5)
+        assert torch.count_nonzero(together.grad[rows_of_group, len(group[0]) :]) == 0
+        assert torch.count_nonzero(together.softmax(-1)[rows_of_group, len(group[0]) :]) == 0, "exactly 0"
+        at += len(group)
+
+
+def coin_answers(base: Sequence[Sequence[float]] | None = None) -> Answers:
+    """What a judge without a clue says of the made groups."""
+    groups = [number for number, bundle in enumerate(TALKS) for _ in bundle]
+    coin = padded_logs([[-math.log(len(e.choices))] * len(e.choices) for e in ALL])
+    found = answers(coin, groups, coin if base is None else padded_logs(base))
+    return replace(found, right=torch.tensor([e.right for e in ALL]))
+
+
+def test_chance_is_the_loss_of_a_judge_without_a_clue_and_slope_what_a_nat_of_the_margin_takes_off_it() -> None:
+    objective = objective_for(run_of(), ALL, None)
+    coin = coin_answers()
+    assert objective.total(coin).mean().item() == pytest.approx(objective.chance, rel=1e-6)
+    assert objective.chance == pytest.approx((3 * math.log(2) + 5 * math.log(4) + 4 * math.log(3)) / 12)
+
+    def loss(gain: float) -> float:
+        verdicts = coin.verdicts.double()
+        verdicts[torch.arange(len(ALL)), coin.right] += gain
+        return cross_entropy(replace(coin, verdicts=verdicts.log_softmax(-1))).mean().item()
+
+    assert (loss(-1e-3) - loss(1e-3)) / 2e-3 == pytest.approx(objective.slope, rel=1e-3)
+    assert luck_of(ALL) == pytest.approx((3 / 2 + 5 / 4 + 4 / 3) / 12)
+
+
+def test_own_c1_of_a_base_without_a_clue_is_held_against_a_coin_of_as_many_sides() -> None:
+    sure = [[0.0 if k == e.right else -20.0 for k in range(len(e.choices))] for e in ALL]
+    base = replace(coin_answers(sure), verdicts=padded_logs(sure))
+    assert chance_of_own_c1(base, hard=False) == pytest.approx(coin_loss() + 0.02, rel=1e-4)
+    examples_of_base = Reference(
+        answers={e: LogProbs(tuple(s), tuple(s)) for e, s in zip(ALL, sure, strict=True)}, seconds=0
+    )
+    found = objective_for(run_of("own_c1", consistency=None), ALL, examples_of_base)
+    assert found.chance == pytest.approx(coin_loss() + 0.02, rel=1e-4)
+
+
+def coin_loss() -> float:
+    """KL(one sure answer || as many equal ones) over the made groups."""
+    return sum(math.log(len(e.choices)) for e in ALL) / len(ALL)
+
+
+# The model: a micro-batch of three conversations is each of them alone.
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return byte_model(tmp_path_factory.mktemp("model"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("row_tokens", [2048, 9, 0])
+@pytest.mark.parametrize("method", ["sft", "own_c1"])
+def test_a_micro_batch_of_unequal_groups_has_the_loss_and_gradients_of_each_alone(
+    method: str, row_tokens: int, model: Path
+) -> None:
+    config = run_of(method, quantisation={"kind": "none"}, optimiser={"row_tokens": 9})
+    judge = adapted(model, config)
+    objective = objective_of(config)
+    reference = None
+    if objective.needs_reference:
+        with torch.no_grad(), judge.disable_adapter():
+            asked = ask(ALL, config, judge, PAD, Bar())
+        assert [len(logs.verdicts) for logs in asked] == [len(e.choices) for e in ALL]
+        reference = dict(zip(ALL, asked, strict=True))
+
+    def loss(bundles: Sequence[Bundle], **keys: Any) -> torch.Tensor:
+        batch = Collator(pad=PAD, branches="none", reference=reference, **keys)(bundles)
+        return objective.total(answers_of(judge, batch)).sum()
+
+    together = outcome(judge, lambda: [loss(TALKS, row_tokens=row_tokens)])
+    alone = outcome(judge, lambda: [loss([bundle]) for bundle in TALKS])
+    assert_equal(together, alone)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("row_tokens", [0, 9, 2048])
+def test_a_name_is_learnt_to_its_last_token_as_if_its_prompt_were_alone(row_tokens: int, model: Path) -> None:
+    judge = adapted(model, run_of(quantisation={"kind": "none"}))
+    names = [replace(e, rest=tuple(range(60, 60 + number % 4))) for number, e in enumerate(ALL)]
+    collator = Collator(pad=PAD, branches="none", row_tokens=row_tokens)
+    found = cross_entropy(answers_of(judge, collator([names])))
+    for loss, example in zip(found.tolist(), names, strict=True):
+        ids = (*example.prompt_ids, *example.right_ids)
+        logs = judge(torch.tensor([ids])).logits[0].log_softmax(-1)
+        learnt = range(len(example.prompt_ids), len(ids))
+        assert loss == pytest.approx(-sum(logs[at - 1, ids[at]].item() for at in learnt), rel=1e-4)
+
+
+class Bar:
+    """A progress bar that shows nothing."""
+
+    def update(self, _: int) -> None: ...
+
+
+# The schedule: a step takes so many bundles, whatever their size.
+
+
+def many() -> list[Example]:
+    """Two groups of each of thirty conversations of two to six speakers."""
+    return [
+        replace(example, item_id=str(number), group=f"{number} {task}")
+        for number in range(30)
+        for task in ("blame", "identification")
+        for example in talk(2 + number % 5, "")
+    ]
+
+
+@pytest.mark.parametrize(("order", "n_bundles"), [("whole_items", 30), ("whole_groups", 60), ("random", 300)])
+def test_a_step_takes_as_many_bundles_whatever_their_size_and_however_it_is_dealt_out(
+    order: str, n_bundles: int
+) -> None:
+    bundles = bundles_of(many(), order)
+    assert len(bundles) == n_bundles
+    steps = []
+    for n_processes, accumulation, size in ((1, 6, 1), (1, 1, 6), (2, 3, 1), (3, 1, 2)):
+        keys = {
+            "order": order,
+            "n_processes": n_processes,
+            "gradient_accumulation_steps": accumulation,
+            "per_device_batch_size": size,
+            "max_steps": None,
+            "epochs": 2,
+        }
+        config = run_of(consistency=None, optimiser=keys)
+        plan = schedule(bundles, config)
+        assert plan == schedule(bundles, config), "a continued run goes the same way"
+        assert plan.n_bundles == size
+        assert (plan.epochs, plan.n_steps) == (2, 2 * n_bundles // 6)
+        n_micro = n_processes * accumulation
+        cut = [plan.micro_batches[start : start + n_micro] for start in range(0, len(plan.micro_batches), n_micro)]
+        assert {len(micro_batch) for step in cut for micro_batch in step} == {size}
+        steps.append([sorted(index for micro_batch in step for index in micro_batch) for step in cut])
+    assert all(found == steps[0] for found in steps), "the global batch is the same"
+    if order != "random":
+        of_group = {id(e): number for number, bundle in enumerate(bundles) for e in bundle}
+        assert all(len({of_group[id(e)] for e in group}) == 1 for group in by_group([e for b in bundles for e in b]))

@@ -1,0 +1,183 @@
+"""What the OpenAI-compatible engine asks a server for, and how margins are read from the reply."""
+
+import pytest
+
+from evenhand.chat_templates import FIXED_DATE
+from evenhand.errors import ConfigError, ModelError
+from inference.engine import open_engine
+from tests.made.fake_server import FakeServer, Reply, answer, as_json
+from tests.made.toy_runs import ask, config, echo, prompts
+
+
+def test_a_request_holds_what_the_config_says_and_nothing_of_vllm() -> None:
+    with FakeServer(echo) as server:
+        ask(server, prompts(1))
+    assert server.paths == ["/v1/chat/completions"]
+    assert server.asked == [
+        {
+            "model": "judge",
+            "messages": [{"role": "user", "content": "question 0"}],
+            "temperature": 0.0,
+            "top_p": 1.0,
+            "max_tokens": 300,
+        }
+    ]
+
+
+def test_the_seed_is_sent_only_when_wanted_and_when_it_matters() -> None:
+    with FakeServer(echo) as server:
+        for send_seed, temperature in [(False, 0.5), (True, 0.0), (True, 0.5)]:
+            ask(server, prompts(1), {"send_seed": send_seed}, sampling={"seed": 11, "temperature": temperature})
+    assert [body.get("seed") for body in server.asked] == [None, None, 11]
+
+
+def test_extra_body_overrides_fields_and_null_takes_them_out() -> None:
+    extra = {"max_tokens": None, "max_completion_tokens": 50, "temperature": 1}
+    with FakeServer(echo) as server:
+        ask(server, prompts(1), {"extra_body": extra})
+    (body,) = server.asked
+    assert "max_tokens" not in body
+    assert (body["max_completion_tokens"], body["temperature"]) == (50, 1)
+
+
+def test_json_schema_holds_the_server_to_the_two_keys() -> None:
+    with FakeServer(echo) as server:
+        ask(server, prompts(1), {"json_mode": "json_schema"}, sampling={"structured": "json"})
+    schema = server.asked[0]["response_format"]["json_schema"]["schema"]
+    assert list(schema["properties"]) == ["chosen_answer", "reasoning"]
+    assert schema["properties"]["chosen_answer"]["enum"] == ["1", "2"]
+
+
+def test_json_object_is_what_the_published_api_runs_used() -> None:
+    with FakeServer(echo) as server:
+        ask(server, prompts(1), {"json_mode": "json_object"})
+    assert server.asked[0]["response_format"] == {"type": "json_object"}
+
+
+@pytest.mark.parametrize(
+    ("structured", "json_mode"), [("json", "none"), ("json", "json_object"), ("none", "json_schema")]
+)
+def test_structured_output_is_asked_for_in_both_places_or_in_none(structured: str, json_mode: str) -> None:
+    with pytest.raises(ConfigError, match="json_mode: json_schema"):
+        open_engine(config("http://x/v1", {"json_mode": json_mode}, sampling={"structured": structured}))
+
+
+def test_raw_prompts_go_to_the_text_endpoint_as_they_are() -> None:
+    with FakeServer(lambda body, n: as_json({"choices": [{"text": "1", "finish_reason": "length"}]})) as server:
+        (found,) = ask(server, prompts(1), format="raw")
+    assert (server.paths, server.asked[0]["prompt"], found.text) == (["/v1/completions"], "question 0", "1")
+
+
+def margins(top: dict[str, float], token: str = "1") -> Reply:
+    """A chat reply with log-probabilities at one generated token."""
+    listed = [{"token": t, "logprob": value} for t, value in top.items()]
+    entry = {"token": token, "logprob": top.get(token, -0.1), "top_logprobs": listed}
+    return answer(token, logprobs={"content": [entry]})
+
+
+@pytest.mark.parametrize(
+    ("top", "read"),
+    [
+        ({"1": -0.25, "2": -1.5, "Yes": -4.0}, {"1": -0.25, "2": -1.5}),
+        ({"1": -0.25, "Yes": -4.0}, {"1": -0.25}),
+        ({"1": -0.25, "2": -9999.0}, {"1": -0.25}),
+        ({" 1": -0.25, " 2": -1.5, "1": -8.0}, {"1": -0.25, "2": -1.5}),
+        ({"1": -0.25, " 2": -1.5}, {"1": -0.25}),
+    ],
+    ids=[
+        "both",
+        "one not listed",
+        "one at minus infinity",
+        "spelled with a space",
+        "spellings that are no pair",
+    ],
+)
+def test_a_margin_holds_only_what_the_server_listed(top: dict[str, float], read: dict[str, float]) -> None:
+    with FakeServer(lambda body, n: margins(top, next(iter(top)))) as server:
+        (found,) = ask(server, prompts(1), verdict="margin")
+    assert found.answer_logprobs == read
+    (body,) = server.asked
+    assert (body["max_tokens"], body["logprobs"], body["top_logprobs"]) == (1, True, 20)
+
+
+def test_a_raw_margin_is_read_from_the_text_endpoint() -> None:
+    listed = {"tokens": ["1"], "top_logprobs": [{"1": -0.5, "2": -2.0}]}
+    with FakeServer(lambda body, n: as_json({"choices": [{"text": "1", "logprobs": listed}]})) as server:
+        (found,) = ask(server, prompts(1), verdict="margin", format="raw")
+    assert found.answer_logprobs == {"1": -0.5, "2": -2.0}
+
+
+def test_a_server_without_log_probabilities_gives_no_margin_but_an_error() -> None:
+    with FakeServer(echo) as server:
+        (found,) = ask(server, prompts(1), verdict="margin")
+    assert found.finish_reason == "error: reply without log-probabilities"
+
+
+@pytest.mark.parametrize("value", ["1e300", "5", "1" + "0" * 400])
+def test_a_log_probability_that_can_be_none_is_an_error_and_no_margin(value: str) -> None:
+    reply = str(margins({"1": -0.5, "2": 0.125}).body).replace("0.125", value)
+    with FakeServer(lambda body, n: Reply(body=reply)) as server:
+        (found,) = ask(server, prompts(1), verdict="margin")
+    assert found.finish_reason.startswith(("error: log-probability of ", "error: reply without log-probabilities"))
+
+
+VLLM = as_json({"data": [{"id": "judge", "owned_by": "vllm"}]})
+
+
+def test_vllm_is_told_what_its_defaults_would_change_and_shows_the_rendered_prompt() -> None:
+    reply = {"choices": [{"message": {"content": "1"}, "finish_reason": "stop"}], "prompt_text": "<user>question 0"}
+    model = {"name": "judge", "chat_template_args": {"enable_thinking": False}}
+    with FakeServer(lambda body, n: as_json(reply), models=VLLM) as server:
+        (found,) = ask(server, prompts(1), model=model)
+    (body,) = server.asked
+    assert found.rendered == "<user>question 0"
+    assert (body["top_k"], body["min_p"], body["repetition_penalty"]) == (0, 0.0, 1.0)
+    assert body["chat_template_kwargs"] == {"date_string": FIXED_DATE, "enable_thinking": False}
+
+
+def test_what_a_prompt_was_rendered_to_is_kept_once() -> None:
+    choices = [{"message": {"content": text}, "finish_reason": "stop"} for text in "ab"]
+    reply = {"choices": choices, "prompt_text": "<user>question 0"}
+    with FakeServer(lambda body, n: as_json(reply), models=VLLM) as server:
+        found = ask(server, prompts(1), sampling={"n": 2, "temperature": 1.0})
+    assert {c.sample_index: c.rendered for c in found} == {0: "<user>question 0", 1: None}
+
+
+def test_vllm_margins_are_read_by_token_id() -> None:
+    top = {"token_id:33": -0.5, "token_id:34": -30.0}
+    with FakeServer(lambda body, n: margins(top, "token_id:33"), VLLM, {"1": [33], "2": [34]}) as server:
+        (found,) = ask(server, prompts(1), verdict="margin")
+    (body,) = server.asked
+    assert found.answer_logprobs == {"1": -0.5, "2": -30.0}
+    assert (body["logprob_token_ids"], body["allowed_token_ids"], body["max_tokens"]) == ([33, 34], [33, 34], 1)
+
+
+def with_lead(first: str) -> Reply:
+    """A vLLM reply of two tokens, the answers listed at both, as for a Mistral tokenizer."""
+    noise, reading = {"token_id:33": -20.0, "token_id:34": -9.0}, {"token_id:33": -1.0, "token_id:34": -2.0}
+    content = [
+        {"token": token, "logprob": -1.0, "top_logprobs": [{"token": t, "logprob": v} for t, v in top.items()]}
+        for token, top in [(first, noise), ("token_id:33", reading)]
+    ]
+    return answer("1", logprobs={"content": content})
+
+
+def test_vllm_margins_are_read_behind_the_lead_that_all_answers_share() -> None:
+    with FakeServer(lambda body, n: with_lead("token_id:9"), VLLM, {"1": [9, 33], "2": [9, 34]}) as server:
+        (found,) = ask(server, prompts(1), verdict="margin")
+    (body,) = server.asked
+    assert found.answer_logprobs == {"1": -1.0, "2": -2.0}
+    assert (body["max_tokens"], body["logit_bias"]) == (2, {"9": 100.0})
+    assert "allowed_token_ids" not in body
+
+
+def test_a_margin_without_its_lead_is_an_error() -> None:
+    with FakeServer(lambda body, n: with_lead("token_id:5"), VLLM, {"1": [9, 33], "2": [9, 34]}) as server:
+        (found,) = ask(server, prompts(1), verdict="margin")
+    assert found.finish_reason.startswith("error: the answer's lead")
+
+
+def test_answers_that_need_several_tokens_have_no_margin() -> None:
+    tokens = {"1": [5, 6], "2": [7]}
+    with FakeServer(echo, VLLM, tokens) as server, pytest.raises(ModelError, match="verdict: reason"):
+        ask(server, prompts(1), verdict="margin")

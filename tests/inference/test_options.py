@@ -1,0 +1,128 @@
+"""Exact probabilities of options: the trie's sums are those of all replies counted one by one."""
+
+import itertools
+import math
+import random
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenhand.errors import ModelError
+from evenhand.option_tokens import Tokens, option_tokens, own_tokens
+from inference.options import log_rest, option_logprobs, questions
+from tests.made.tiny_checkpoint import byte_tokenizer
+
+VOCABULARY = range(3)
+options_of_tokens = st.lists(
+    st.lists(st.sampled_from(VOCABULARY), min_size=1, max_size=3).map(tuple), min_size=1, max_size=6, unique=True
+)
+
+
+def next_token(seed: int, path: Sequence[int]) -> list[float]:
+    """A made-up model: the probability of each token behind a path."""
+    weights = [random.Random(f"{seed} {list(path)} {token}").random() ** 3 for token in VOCABULARY]
+    return [weight / sum(weights) for weight in weights]
+
+
+def counted(reply: Sequence[int], options: Sequence[Tokens]) -> Tokens | None:
+    """The option that a reply begins with, unless its next token goes on towards a longer one."""
+    for option in options:
+        if tuple(reply[: len(option)]) == option:
+            further = tuple(reply[: len(option) + 1])
+            if not any(other[: len(further)] == further for other in options):
+                return option
+    return None
+
+
+@given(options_of_tokens, st.integers(0, 1000))
+def test_an_option_has_the_probability_of_all_replies_that_count_for_it(options: list[Tokens], seed: int) -> None:
+    brute = dict.fromkeys(options, 0.0)
+    for reply in itertools.product(VOCABULARY, repeat=max(map(len, options)) + 1):
+        option = counted(reply, options)
+        if option is not None:
+            brute[option] += math.prod(next_token(seed, reply[:i])[token] for i, token in enumerate(reply))
+    named = {str(option): option for option in options}
+    readings = {
+        question.path: {t: math.log(next_token(seed, question.path)[t]) for t in question.children}
+        for question in questions(named)
+    }
+    found = option_logprobs(named, readings)
+    assert list(found) == list(named)
+    for name, option in named.items():
+        # Where every token goes on to some option, nothing is left to end here but what float32 hides.
+        assert math.exp(found[name]) == pytest.approx(brute[option], rel=1e-6, abs=2.0**-24)
+    assert math.fsum(map(math.exp, found.values())) <= 1 + 1e-6
+
+
+@given(options_of_tokens)
+def test_every_beginning_is_asked_about_once_behind_what_it_begins_with(options: list[Tokens]) -> None:
+    asked = questions({str(option): option for option in options})
+    paths = [question.path for question in asked]
+    assert len(set(paths)) == len(paths)
+    assert set(paths) == {option[:depth] for option in options for depth in range(len(option))}
+    assert paths[0] == ()
+    assert all(path[:-1] in paths[:i] for i, path in enumerate(paths) if path)
+    for question in asked:
+        assert set(question.children) == {
+            option[len(question.path)]
+            for option in options
+            if option[: len(question.path)] == question.path and len(option) > len(question.path)
+        }
+
+
+def test_a_beginning_that_options_share_costs_one_question_whatever_their_number() -> None:
+    assert [q.path for q in questions({"a": (7, 8, 1), "b": (7, 8, 2), "c": (7, 8, 3)})] == [(), (7,), (7, 8)]
+
+
+def test_a_rest_is_exact_where_little_or_nearly_everything_goes_on() -> None:
+    assert log_rest([math.log(1e-12)]) == pytest.approx(-1e-12, rel=1e-9)
+    assert log_rest([math.log(0.25), math.log(0.25)]) == pytest.approx(math.log(0.5))
+    assert log_rest([-1e-5]) == pytest.approx(math.log(1e-5), rel=1e-4)
+    # float32 probabilities that add up to 1, or a little more: a rest too small to be seen, never log 0.
+    assert log_rest([0.0]) == log_rest([math.log(0.5) + 1e-8, math.log(0.5)]) == math.log(2.0**-24)
+
+
+def spelled(tokens: Tokens, tokenizer: object) -> str:
+    return "".join(tokenizer.convert_ids_to_tokens(list(tokens)))  # type: ignore[attr-defined]
+
+
+def test_a_reply_begins_without_a_space_behind_a_chat_template_and_with_one_in_bare_text() -> None:
+    plain, marked = byte_tokenizer(), byte_tokenizer(word_start=True)
+    behind_chat = [option_tokens(t, ["Ann"], "<user>Answer:</s><assistant>")["Ann"] for t in (plain, marked)]
+    assert [spelled(ids, t) for ids, t in zip(behind_chat, (plain, marked), strict=True)] == ["Ann", "_Ann"]
+    # The word-start mark stands at the head of a text, and what goes on in a line is not at its head.
+    for tokenizer in (plain, marked):
+        ids = option_tokens(tokenizer, ["Ann"], "Options: Ann\n\nAnswer:", "raw")["Ann"]
+        assert spelled(ids, tokenizer) == "\u0120Ann"
+        ids = option_tokens(tokenizer, ["Ann"], "Answer: ", "raw")["Ann"]
+        assert spelled(ids, tokenizer) == "Ann"
+
+
+def test_options_that_a_tokenizer_cannot_tell_apart_are_named() -> None:
+    class Unknown:
+        name_or_path = "owner/model"
+
+        def __call__(self, texts: list[str], **_: object) -> dict[str, list[list[int]]]:
+            return {"input_ids": [[] if t == "mute" else [ord(c) if c.isascii() else 0 for c in t] for t in texts]}
+
+    with pytest.raises(ModelError, match=r"owner/model: writes the options '☃' and '♥' with the same tokens"):
+        option_tokens(Unknown(), ["Ann", "☃", "♥"], "x")
+    with pytest.raises(ModelError, match="'mute' has no token"):
+        option_tokens(Unknown(), ["Ann", "mute"], "x")
+    with pytest.raises(ModelError, match="listed twice among Ann"):
+        option_tokens(Unknown(), ["Ann", "Ann"], "x")
+
+
+@given(options_of_tokens)
+def test_one_token_tells_the_options_apart_where_it_is_another_for_each_and_nowhere_else(options: list[Tokens]) -> None:
+    found = own_tokens({str(option): option for option in options})
+    if found is None:
+        depth = next(d for d in itertools.count() if len({option[: d + 1] for option in options}) > 1 or d == 3)
+        ahead = [option[depth : depth + 1] for option in options]
+        assert () in ahead or len(set(ahead)) < len(ahead)
+        return
+    assert len(set(found.ids.values())) == len(options)
+    for option in options:
+        assert option[: len(found.lead) + 1] == (*found.lead, found.ids[str(option)])

@@ -1,0 +1,150 @@
+"""Wordings planned together: what they share is asked once, in an order that is always the same."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand.errors import ConfigError
+from inference.plan import in_prefix_order, plan
+from inference.sampling import take_shard
+from tests.made.experiment_runs import N_ITEMS, Judge, run_with, says_one, use_few_items, with_variants
+from tests.made.places import ROOT
+
+SEVERAL = ({"arm": "honest"}, {"speakers": ["A", "B"]}, {"template": "v2"}, {"answer_order": "no_first"})
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_few_items(monkeypatch)
+
+
+@pytest.mark.usefixtures("few")
+def test_a_prompt_that_two_variants_share_is_asked_once_and_counts_for_both(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = with_variants({"speakers": ["A", "B"]}, run={"root": tmp_path})
+    run = run_with(judge := Judge(says_one), config, monkeypatch)
+    main, other = run.panels
+    assert (main.hashes[:, :2] == other.hashes[:, :2]).all()
+    assert (main.replies[:, :2] == other.replies[:, :2]).all()
+    assert not set(main.hashes[:, 2:].flat) & set(other.hashes[:, 2:].flat)
+    assert len(judge.asked) == N_ITEMS * (4 + 2)
+
+
+@pytest.mark.usefixtures("few")
+def test_r_aio_has_one_template_so_a_paraphrase_adds_nothing_there() -> None:
+    planned, _ = plan(with_variants({"template": "v1"}, datasets=("truthfulqa", "aio-context")))
+    assert [p.factors.template for p in planned if p.dataset == "aio-context"] == ["aio"] * 4 * N_ITEMS
+    assert {p.factors.template for p in planned if p.dataset == "truthfulqa"} == {"published", "v1"}
+
+
+@pytest.mark.usefixtures("few")
+def test_a_variant_without_an_arm_is_asked_under_every_arm_of_the_run() -> None:
+    planned, _ = plan(with_variants({"template": "v1"}, prompts={"arms": ["none", "honest"]}))
+    assert {(p.factors.arm, p.factors.template) for p in planned} == {
+        (arm, template) for arm in ("none", "honest") for template in ("published", "v1")
+    }
+
+
+@pytest.mark.parametrize(
+    ("variant", "says"),
+    [
+        ({}, "prompts.variants[0]: names nothing to change"),
+        ({"datasets": ["truthfulqa"]}, "prompts.variants[0]: names nothing to change"),
+        ({"arm": None}, "prompts.variants[0]: names nothing to change"),
+        ({"tempalte": "v1"}, "prompts.variants[0].tempalte: unknown key. Did you mean 'template'?"),
+        ({"template": "v9"}, "template 'v9' has no json form"),
+        (
+            {"answer_order": "no-first"},
+            "prompts.variants[0].answer_order: cannot be 'no-first'. Did you mean 'no_first'?",
+        ),
+        ({"arm": "honest", "datasets": ["truthful"]}, "unknown dataset 'truthful'. Did you mean 'truthfulqa'?"),
+    ],
+)
+def test_a_variant_that_cannot_be_is_refused_with_its_key(variant: dict[str, Any], says: str) -> None:
+    with pytest.raises(ConfigError) as refusal:
+        with_variants(variant)
+    assert says in str(refusal.value)
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize(
+    ("variants", "says"),
+    [
+        ([{"arm": "none"}], r"prompts.variants\[0\] \(arm: none\): asks nothing that is not asked already"),
+        ([{"roles": "1->2"}], r"prompts.variants\[0\] \(roles: 1->2\): asks nothing"),
+        ([{"template": "v1"}, {"template": "v1"}], r"prompts.variants\[1\] \(template: v1\): asks nothing"),
+        (
+            [{"arm": "honest", "datasets": ["bbq"]}],
+            r"\[0\].datasets: the run samples no 'bbq', only truthfulqa",
+        ),
+    ],
+)
+def test_a_variant_that_asks_nothing_of_its_own_is_refused(variants: list[dict[str, Any]], says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        plan(with_variants(*variants))
+
+
+def test_a_config_without_variants_is_written_as_before_so_that_its_run_is_found_again() -> None:
+    resolved = with_variants().model_dump(mode="json")["prompts"]
+    assert set(resolved) == {"template", "arms", "conditions", "speakers", "roles"}
+    changed = with_variants({"template": "v1"}, prompts={"answer_order": "no_first"}).model_dump(mode="json")["prompts"]
+    assert (changed["variants"], changed["answer_order"]) == ([{"template": "v1"}], "no_first")
+
+
+def shared(one: str, other: str) -> int:
+    """The length of the longest common beginning."""
+    return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
+@pytest.mark.usefixtures("few")
+def test_no_earlier_prompt_shares_a_longer_beginning_than_the_one_just_before() -> None:
+    ordered = in_prefix_order(plan(with_variants(*SEVERAL, datasets=("truthfulqa", "aio-context")))[0])
+    texts = ["\0".join(f"{m.role}\0{m.content}" for m in prompt.messages) for prompt in ordered]
+    for i, text in enumerate(texts[1:], start=1):
+        assert shared(texts[i - 1], text) == max(shared(earlier, text) for earlier in texts[:i])
+
+
+@pytest.mark.usefixtures("few")
+def test_every_shard_is_asked_in_the_order_of_the_whole() -> None:
+    planned, _ = plan(with_variants(*SEVERAL))
+    distinct = list({p.prompt_hash: p for p in planned}.values())
+    whole = [p.prompt_hash for p in in_prefix_order(distinct)]
+    for index in range(3):
+        part = [p.prompt_hash for p in in_prefix_order(take_shard(distinct[::-1], (index, 3)))]
+        assert part == [hash_ for hash_ in whole if hash_ in set(part)]
+
+
+@pytest.mark.usefixtures("few")
+def test_a_run_asks_in_prefix_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = with_variants({"arm": "honest"}, {"template": "v1"}, run={"root": tmp_path})
+    run_with(judge := Judge(says_one), config, monkeypatch)
+    assert judge.asked == in_prefix_order(judge.asked[::-1])
+
+
+def test_plan_and_order_are_the_same_in_every_process() -> None:
+    code = f"""
+from evenhand.records import digest
+from inference.config import InferenceConfig
+from inference.plan import in_prefix_order, plan
+tree = dict(name="x", model=dict(name="m"), benchmarks=[dict(dataset="pocket", n_items=20)])
+prompts, _ = plan(InferenceConfig.model_validate(dict(tree, prompts=dict(variants={list(SEVERAL)}))))
+for order in (prompts, in_prefix_order(prompts)):
+    print(len(order), digest([p.prompt_hash for p in order]))
+"""
+    outputs = [
+        subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=ROOT,
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": "."},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert outputs[0] == outputs[1]
+    assert outputs[0].startswith("400 ")

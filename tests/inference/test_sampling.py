@@ -1,0 +1,201 @@
+"""A sampling run loses nothing, asks nothing twice, and refuses to be mixed with another."""
+
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand import completion_shards as shards
+from evenhand.command import run_main
+from evenhand.errors import ConfigError, DataError, ModelError
+from evenhand.records import Completion
+from evenhand.run_directory import is_done, read_plan
+from inference import plan as planning
+from inference.config import FREE_OF_EFFECT
+from inference.plan import plan
+from inference.sampling import owed, parse_shard, sample
+from tests.made.scripted_engine import ScriptedEngine, answers, config, scripted
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> ScriptedEngine:
+    return scripted(monkeypatch)
+
+
+def test_a_run_answers_every_planned_prompt_and_is_done(tmp_path: Path, engine: ScriptedEngine) -> None:
+    path = sample(config(tmp_path))
+    planned = read_plan(path)
+    assert len(planned) == 40
+    assert set(answers(path)) == {(p.prompt_hash, 0) for p in planned}
+    assert is_done(path)
+
+
+def test_an_engine_that_dies_keeps_what_it_answered_and_the_same_command_asks_only_for_the_rest(
+    tmp_path: Path, engine: ScriptedEngine
+) -> None:
+    engine.die_after = 11
+    with pytest.raises(ModelError, match="died"):
+        sample(config(tmp_path))
+    engine.die_after = None
+    path = sample(config(tmp_path))
+    assert len(engine.asked) == len(set(engine.asked)) == 40
+    assert engine.asked[11:] == engine.expected, "an engine is told when it is opened what it will be asked"
+    assert is_done(path)
+
+
+@pytest.mark.parametrize(
+    ("number", "exit_code", "told"),
+    [
+        (signal.SIGINT, 130, "interrupted; what was computed is kept"),
+        (signal.SIGTERM, 143, "interrupted by SIGTERM; what was computed is kept"),
+        (signal.SIGHUP, 129, "interrupted by SIGHUP; what was computed is kept"),
+    ],
+    ids=lambda value: str(value) if isinstance(value, str) else None,
+)
+def test_sigterm_and_sighup_dropped_everything_since_the_last_shard_as_sigint_did_not(
+    tmp_path: Path,
+    engine: ScriptedEngine,
+    capsys: pytest.CaptureFixture[str],
+    number: signal.Signals,
+    exit_code: int,
+    told: str,
+) -> None:
+    engine.signal_after = (11, number)
+    before = signal.getsignal(number)
+    assert run_main(lambda _: print(sample(config(tmp_path))), []) == exit_code
+    assert told in capsys.readouterr().err
+    assert signal.getsignal(number) is before
+    engine.signal_after = None
+    (path,) = (tmp_path / "inference").iterdir()
+    assert len(answers(path)) == 11
+    sample(config(tmp_path))
+    assert len(engine.asked) == len(set(engine.asked)) == 40
+
+
+def test_a_hangup_that_nohup_ignores_stays_ignored(tmp_path: Path, engine: ScriptedEngine) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        engine.signal_after = (11, signal.SIGHUP)
+        assert run_main(lambda _: print(sample(config(tmp_path))), []) == 0
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_an_error_is_no_answer_it_is_reported_and_asked_again(tmp_path: Path, engine: ScriptedEngine) -> None:
+    unlucky = plan(config(tmp_path))[0][5].prompt_hash
+    engine.errors = {unlucky}
+    with pytest.raises(ModelError, match=r"1 of 40 prompts got no reply, the last reason: error: 500"):
+        sample(config(tmp_path))
+    engine.errors = set()
+    path = sample(config(tmp_path))
+    assert engine.asked.count(unlucky) == 2
+    assert answers(path)[unlucky, 0] == unlucky
+
+
+def test_what_is_owed_is_found_with_one_shard_of_answers_in_memory(
+    tmp_path: Path, engine: ScriptedEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unlucky = plan(config(tmp_path))[0][5].prompt_hash
+    engine.errors = {unlucky}
+    with pytest.raises(ModelError, match="1 of 40"):
+        sample(config(tmp_path))
+    counted = CountedCompletion
+    counted.live = counted.peak = 0
+    monkeypatch.setattr(shards, "completion_from", lambda record: counted(**record))
+    prompts = plan(config(tmp_path))[0]
+    (path,) = tmp_path.glob("inference/*")
+    assert [prompt.prompt_hash for prompt in owed(path, prompts, 1)] == [unlucky]
+    assert len(owed(path, prompts, 2)) == 40
+    assert 0 < counted.peak <= 2 * 7
+
+
+class CountedCompletion(Completion):
+    """A completion that is counted while it lives."""
+
+    live = peak = 0
+
+    def __init__(self, **fields: Any) -> None:
+        super().__init__(**fields)
+        CountedCompletion.live += 1
+        CountedCompletion.peak = max(CountedCompletion.peak, CountedCompletion.live)
+
+    def __del__(self) -> None:
+        CountedCompletion.live -= 1
+
+
+def test_shards_divide_the_work_and_the_last_one_finishes_the_run(tmp_path: Path, engine: ScriptedEngine) -> None:
+    path = sample(config(tmp_path), (0, 3))
+    assert not is_done(path)
+    sample(config(tmp_path), (2, 3))
+    assert not is_done(path)
+    sample(config(tmp_path), (1, 3))
+    assert is_done(path)
+    assert len(engine.asked) == len(set(engine.asked)) == 40
+
+
+def test_any_process_may_finish_what_a_lost_shard_left(tmp_path: Path, engine: ScriptedEngine) -> None:
+    sample(config(tmp_path), (0, 3))
+    path = sample(config(tmp_path))
+    assert is_done(path)
+    assert len(engine.asked) == 40
+
+
+def test_a_prompt_that_two_wordings_share_is_asked_once(tmp_path: Path, engine: ScriptedEngine) -> None:
+    path = sample(config(tmp_path, prompts={"variants": [{"speakers": ["A", "B"]}]}))
+    assert len(engine.asked) == len(set(engine.asked)) == 60, "C1 names no speaker"
+    assert len(read_plan(path)) == 80
+    assert is_done(path)
+
+
+def test_a_changed_config_gets_another_directory_and_a_changed_root_or_shard_size_does_not(tmp_path: Path) -> None:
+    def name(**changes: object) -> str:
+        from evenhand.run_directory import run_path
+
+        made = config(tmp_path, **changes)
+        return run_path(made.run.root, "inference", made.name, made, FREE_OF_EFFECT).name
+
+    assert name() == name(run={"root": tmp_path, "shard_size": 99})
+    assert name() != name(sampling={"max_tokens": 9})
+    assert name() != name(prompts={"template": "paper"})
+    server = {"kind": "openai", "base_url": "http://node1:8000/v1"}
+    assert name(engine=server) == name(engine={**server, "base_url": "http://node2:8000/v1", "concurrency": 3})
+    assert name(engine=server) != name(engine={**server, "json_mode": "json_object"})
+
+
+def test_a_run_whose_items_have_changed_since_is_refused(
+    tmp_path: Path, engine: ScriptedEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sample(config(tmp_path))
+    monkeypatch.setattr(planning, "item_set_hash", lambda items: "another")
+    with pytest.raises(DataError, match=r"item set hash was .*, now it is another"):
+        sample(config(tmp_path))
+
+
+def test_a_run_planned_with_other_prompts_is_refused(
+    tmp_path: Path, engine: ScriptedEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from studies.dialdefer.templates import TEMPLATES, Template
+
+    engine.die_after = 3
+    with pytest.raises(ModelError):
+        sample(config(tmp_path))
+    engine.die_after = None
+    monkeypatch.setitem(TEMPLATES, ("published", "json"), Template("{question} {answer}?", "{speaker2}: {answer}?"))
+    with pytest.raises(DataError, match="planned with other prompts"):
+        sample(config(tmp_path))
+
+
+def test_a_shard_fails_for_its_own_errors_not_for_those_of_others(tmp_path: Path, engine: ScriptedEngine) -> None:
+    unlucky = plan(config(tmp_path))[0][5].prompt_hash
+    engine.errors = {unlucky}
+    its_shard = int(unlucky, 16) % 2
+    with pytest.raises(ModelError, match="1 of"):
+        sample(config(tmp_path), (its_shard, 2))
+    assert not is_done(sample(config(tmp_path), (1 - its_shard, 2)))
+
+
+@pytest.mark.parametrize("text", ["3/3", "1", "a/2", "-1/2", "1/0"])
+def test_a_shard_that_cannot_be_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="0 <= i < n"):
+        parse_shard(text)

@@ -1,0 +1,190 @@
+"""The transformers engine against the same sums done by hand on a tiny random model."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from evenhand.errors import ConfigError, ModelError
+from evenhand.records import Completion, Condition, Factors, Message, Prompt
+from inference.config import InferenceConfig
+from inference.engine import open_engine
+from inference.transformers_engine import TransformersEngine
+from tests.made.tiny_checkpoint import save_checkpoint
+
+TEXTS = ("Is it so?", "A longer question, which needs padding on no side.", "Hm", "Speaker 2: 7. Correct?")
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_checkpoint(tmp_path_factory.mktemp("tiny"))
+
+
+def prompt(text: str) -> Prompt:
+    return Prompt(
+        item_id=f"toy-{len(text)}",
+        benchmark="toy",
+        dataset="toy",
+        condition=Condition.C2_CORRECT,
+        factors=Factors(),
+        messages=(Message(role="user", content=text),),
+    )
+
+
+def config(folder: Path, verdict: str = "margin", **keys: Any) -> InferenceConfig:
+    engine = {"kind": "transformers", "batch_size": 3, **keys.pop("engine", {})}
+    return InferenceConfig.model_validate(
+        {
+            "name": "toy",
+            "model": {"name": str(folder)},
+            "benchmarks": [{"dataset": "pocket"}],
+            "verdict": verdict,
+            "engine": engine,
+            **keys,
+        }
+    )
+
+
+def answers(config: InferenceConfig, texts: tuple[str, ...] = TEXTS) -> dict[str, list[Completion]]:
+    """Text → its completions in the order of their index."""
+    names = {prompt(text).prompt_hash: text for text in texts}
+    with open_engine(config) as engine:
+        found = sorted(engine.generate([prompt(text) for text in texts]), key=lambda c: c.sample_index)
+    return {text: [c for c in found if c.prompt_hash == hash_] for hash_, text in names.items()}
+
+
+def by_hand(folder: Path, text: str, extra: str = "") -> torch.Tensor:
+    """Log-probabilities of the next token, [vocabulary], of one prompt alone and without padding."""
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    ids = tokenizer.encode(f"<user>{text}</s><assistant>", add_special_tokens=False)
+    ids += [tokenizer.convert_tokens_to_ids(token) for token in extra]
+    with torch.no_grad():
+        logits: torch.Tensor = model(torch.tensor([ids])).logits
+    return logits[0, -1].log_softmax(dim=-1)
+
+
+def test_a_margin_is_the_log_softmax_over_the_whole_vocabulary_behind_the_prompt(checkpoint: Path) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(checkpoint)
+    for text, (found,) in answers(config(checkpoint)).items():
+        expected = by_hand(checkpoint, text)
+        assert found.answer_logprobs == pytest.approx(
+            {answer: expected[tokenizer.convert_tokens_to_ids(answer)].item() for answer in "12"}, abs=1e-4
+        )
+        assert found.rendered == f"<user>{text}</s><assistant>"
+
+
+def test_padding_and_batch_size_move_no_margin(checkpoint: Path) -> None:
+    alone, together = (answers(config(checkpoint, engine={"batch_size": size})) for size in (1, 4))
+    for text in TEXTS:
+        assert alone[text][0].answer_logprobs == pytest.approx(together[text][0].answer_logprobs, abs=1e-4)
+
+
+def test_the_text_of_a_margin_is_the_likelier_answer(checkpoint: Path) -> None:
+    for (found,) in answers(config(checkpoint)).values():
+        assert found.answer_logprobs is not None
+        assert found.text == ("1" if found.answer_logprobs["1"] > found.answer_logprobs["2"] else "2")
+        assert found.completion_tokens == 1
+
+
+def test_a_margin_is_read_behind_the_lead_that_all_answers_share(tmp_path: Path) -> None:
+    folder = save_checkpoint(tmp_path, word_start=True)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    assert tokenizer.tokenize("1") == ["_", "1"]
+    ((found,),) = answers(config(folder), ("Is it so?",)).values()
+    expected = by_hand(folder, "Is it so?", extra="_")
+    assert found.answer_logprobs is not None
+    assert found.answer_logprobs["1"] == pytest.approx(expected[tokenizer.convert_tokens_to_ids("1")].item(), abs=1e-4)
+
+
+def test_an_answer_of_several_tokens_has_no_margin(tmp_path: Path) -> None:
+    folder = save_checkpoint(tmp_path, digits="byte")
+    with pytest.raises(ModelError, match="verdict: reason"), open_engine(config(folder)):
+        pass
+
+
+def greedy_by_hand(folder: Path, text: str, n: int) -> str:
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    written = ""
+    for _ in range(n):
+        written += tokenizer.convert_ids_to_tokens(by_hand(folder, text, written).argmax().item())
+    return str(tokenizer.convert_tokens_to_string(list(written)))
+
+
+def test_greedy_answers_take_the_likeliest_token_each_time(checkpoint: Path) -> None:
+    for text, (found,) in answers(config(checkpoint, "reason", sampling={"max_tokens": 6})).items():
+        assert found.text == greedy_by_hand(checkpoint, text, 6)
+        assert (found.finish_reason, found.completion_tokens) == ("length", 6)
+
+
+def test_an_answer_ends_at_any_token_that_the_checkpoint_ends_with(checkpoint: Path, tmp_path: Path) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(checkpoint)
+    written = greedy_by_hand(checkpoint, TEXTS[0], 6)
+    third = tokenizer.encode(written, add_special_tokens=False)[3]
+    folder = save_checkpoint(tmp_path, eos_token_id=[tokenizer.eos_token_id, third])
+    (found,) = answers(config(folder, "reason", sampling={"max_tokens": 6}))[TEXTS[0]]
+    end = tokenizer.encode(written, add_special_tokens=False).index(third)
+    assert found.text == tokenizer.decode(tokenizer.encode(written, add_special_tokens=False)[:end])
+    assert (found.finish_reason, found.completion_tokens) == ("stop", end + 1)
+
+
+def test_the_checkpoints_own_generation_config_changes_nothing(checkpoint: Path, tmp_path: Path) -> None:
+    habits: dict[str, Any] = {
+        "repetition_penalty": 9.0,
+        "do_sample": True,
+        "temperature": 3.0,
+        "top_k": 2,
+        "max_length": 5,
+    }
+    folder = save_checkpoint(tmp_path, **habits)
+    plain, other = (answers(config(f, "reason", sampling={"max_tokens": 12})) for f in (checkpoint, folder))
+    assert {t: c[0].text for t, c in plain.items()} == {t: c[0].text for t, c in other.items()}
+
+
+def test_samples_are_numbered_differ_and_come_again_with_the_same_seed(checkpoint: Path) -> None:
+    drawn = config(checkpoint, "reason", sampling={"n": 4, "temperature": 1.0, "max_tokens": 8, "seed": 5})
+    other = config(checkpoint, "reason", sampling={"n": 4, "temperature": 1.0, "max_tokens": 8, "seed": 6})
+    first, again, others = answers(drawn), answers(drawn), answers(other)
+    for text in TEXTS:
+        assert [c.sample_index for c in first[text]] == [0, 1, 2, 3]
+        assert len({c.text for c in first[text]}) > 1
+    assert first == again
+    assert first != others
+
+
+def test_a_prompt_over_the_context_window_is_named_before_anything_is_computed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = save_checkpoint(tmp_path, window=64)
+    monkeypatch.setattr(TransformersEngine, "read_margins", lambda self, batch: pytest.fail("computed"))
+    long = "x" * 60
+    with open_engine(config(folder)) as engine, pytest.raises(ModelError) as caught:
+        list(engine.generate([prompt("Hm"), prompt(long)]))
+    assert "1 of 2 prompts do not fit the context window of 64 tokens" in str(caught.value)
+    assert "toy-60" in str(caught.value)
+
+
+def test_structured_output_is_refused_rather_than_left_out(checkpoint: Path) -> None:
+    with pytest.raises(ConfigError, match=r"sampling\.structured"):
+        open_engine(config(checkpoint, "reason", sampling={"structured": "json"}))
+
+
+def test_a_checkpoint_that_lacks_weights_is_refused_and_not_filled_with_random_ones(tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    folder = save_checkpoint(tmp_path)
+    weights = load_file(folder / "model.safetensors")
+    del weights["model.layers.1.mlp.up_proj.weight"]
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ModelError, match=r"lacks 1 weights \(model\.layers\.1\.mlp"), open_engine(config(folder)):
+        pass
+
+
+def test_a_damaged_weight_file_is_named(tmp_path: Path) -> None:
+    folder = save_checkpoint(tmp_path)
+    file = folder / "model.safetensors"
+    file.write_bytes(file.read_bytes()[:5000])
+    with pytest.raises(ModelError, match="cannot be loaded"), open_engine(config(folder)):
+        pass

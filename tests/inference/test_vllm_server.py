@@ -1,0 +1,147 @@
+"""The OpenAI-compatible engine through a real vLLM server gives what the transformers engine gives."""
+
+import json
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand.embedded import embedded_model_path
+from evenhand.errors import ModelError
+from evenhand.records import Completion, Condition, Factors, Message, Prompt
+from inference.config import InferenceConfig
+from inference.engine import open_engine
+from studies.dialdefer.pocket import pocket_items
+from studies.dialdefer.render import render
+from tests.made.vllm_server import serve
+
+pytestmark = pytest.mark.slow
+WINDOW = 512
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The embedded model with sampling habits such as Qwen2.5's, which must not leak into the answers."""
+    folder = tmp_path_factory.mktemp("habits")
+    for file in embedded_model_path().iterdir():
+        if file.name != "generation_config.json":
+            (folder / file.name).symlink_to(file)
+    own = json.loads((embedded_model_path() / "generation_config.json").read_text())
+    habits = {"repetition_penalty": 1.5, "temperature": 0.7, "top_k": 20, "do_sample": True}
+    (folder / "generation_config.json").write_text(json.dumps({**own, **habits}))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def base_url(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with serve(checkpoint, tmp_path_factory.mktemp("server") / "log.txt", window=WINDOW) as url:
+        yield url
+
+
+def pocket_prompts(n_items: int, answer_form: str) -> list[Prompt]:
+    return [
+        render(item, condition, template="matched", answer_form=answer_form)
+        for item in islice(pocket_items("test"), n_items)
+        for condition in Condition
+    ]
+
+
+def config(engine: dict[str, Any], model: str, verdict: str, **keys: Any) -> InferenceConfig:
+    return InferenceConfig.model_validate(
+        {
+            "name": "toy",
+            "model": {"name": model},
+            "benchmarks": [{"dataset": "pocket"}],
+            "prompts": {"template": "matched"},
+            "verdict": verdict,
+            "engine": engine,
+            **keys,
+        }
+    )
+
+
+def through_server(base_url: str, prompts: list[Prompt], verdict: str, **keys: Any) -> dict[str, Completion]:
+    engine = {"kind": "openai", "base_url": base_url, "timeout_s": 300, "json_mode": keys.pop("json_mode", "none")}
+    with open_engine(config(engine, "judge", verdict, **keys)) as opened:
+        return {c.prompt_hash: c for c in opened.generate(prompts)}
+
+
+def through_transformers(checkpoint: Path, prompts: list[Prompt], verdict: str, **keys: Any) -> dict[str, Completion]:
+    with open_engine(config({"kind": "transformers"}, str(checkpoint), verdict, **keys)) as opened:
+        return {c.prompt_hash: c for c in opened.generate(prompts)}
+
+
+def assert_same_margins(served: dict[str, Completion], plain: dict[str, Completion]) -> None:
+    assert served.keys() == plain.keys()
+    for key, found in served.items():
+        assert found.answer_logprobs == pytest.approx(plain[key].answer_logprobs, abs=2e-3)
+        assert found.prompt_tokens == plain[key].prompt_tokens
+
+
+def test_margins_through_the_server_are_those_of_transformers(base_url: str, checkpoint: Path) -> None:
+    prompts = pocket_prompts(2, "one_token")
+    served, plain = through_server(base_url, prompts, "margin"), through_transformers(checkpoint, prompts, "margin")
+    assert len(served) == 8
+    assert_same_margins(served, plain)
+    assert {c.text for c in served.values()} <= {"1", "2"}
+    assert {k: c.rendered for k, c in served.items()} == {k: c.rendered for k, c in plain.items()}
+
+
+def test_raw_margins_through_the_server_are_those_of_transformers(base_url: str, checkpoint: Path) -> None:
+    prompts = pocket_prompts(1, "one_token")
+    served = through_server(base_url, prompts, "margin", format="raw")
+    assert_same_margins(served, through_transformers(checkpoint, prompts, "margin", format="raw"))
+
+
+def test_greedy_answers_through_the_server_are_those_of_transformers(base_url: str, checkpoint: Path) -> None:
+    prompts, sampling = pocket_prompts(1, "json"), {"max_tokens": 16}
+    served = through_server(base_url, prompts, "reason", sampling=sampling)
+    plain = through_transformers(checkpoint, prompts, "reason", sampling=sampling)
+    assert {k: (c.text, c.finish_reason, c.completion_tokens) for k, c in served.items()} == {
+        k: (c.text, c.finish_reason, c.completion_tokens) for k, c in plain.items()
+    }
+
+
+def test_the_server_is_held_to_the_two_keys(base_url: str) -> None:
+    prompts = pocket_prompts(1, "json")
+    sampling = {"structured": "json", "max_tokens": 200}
+    for found in through_server(base_url, prompts, "reason", sampling=sampling, json_mode="json_schema").values():
+        assert found.text.lstrip().startswith("{")
+        if found.finish_reason == "stop":
+            reply = json.loads(found.text)
+            assert list(reply) == ["chosen_answer", "reasoning"]
+            assert reply["chosen_answer"] in ("1", "2")
+
+
+def test_several_samples_come_back_numbered(base_url: str) -> None:
+    engine = {"kind": "openai", "base_url": base_url, "timeout_s": 300}
+    sampling = {"n": 3, "temperature": 1.0, "max_tokens": 12}
+    with open_engine(config(engine, "judge", "reason", sampling=sampling)) as opened:
+        found = list(opened.generate(pocket_prompts(1, "json")[:1]))
+    assert sorted(c.sample_index for c in found) == [0, 1, 2]
+    assert len({c.text for c in found}) > 1
+
+
+def test_the_servers_words_for_a_long_prompt_are_understood(base_url: str) -> None:
+    long = Prompt(
+        item_id="toy-long",
+        benchmark="toy",
+        dataset="toy",
+        condition=Condition.C1_TRUE,
+        factors=Factors(),
+        messages=(Message(role="user", content="word " * 2 * WINDOW),),
+    )
+    prompts = [long, *pocket_prompts(1, "one_token")]
+    engine = {"kind": "openai", "base_url": base_url, "timeout_s": 300}
+    kept: list[Completion] = []
+    with open_engine(config(engine, "judge", "margin")) as opened, pytest.raises(ModelError, match="toy-long"):
+        kept.extend(opened.generate(prompts))
+    assert {c.prompt_hash for c in kept} == {p.prompt_hash for p in prompts[1:]}
+
+
+def test_a_model_under_another_name_is_refused(base_url: str) -> None:
+    engine = {"kind": "openai", "base_url": base_url}
+    with pytest.raises(ModelError, match="It serves: judge"), open_engine(config(engine, "gpt", "margin")):
+        pass

@@ -1,0 +1,65 @@
+"""A pretended Slurm cluster: sbatch, evenhand and accelerate that write down how they were called."""
+
+import os
+import subprocess
+from pathlib import Path
+
+from tests.made.places import ROOT
+
+# Stands in for sbatch: runs the job at once, each array task in turn, in the folder that --chdir names.
+SBATCH = """#!/usr/bin/env bash
+set -eu
+last=0
+for word in "$@"; do case $word in
+  --array=0-*) last=${word#--array=0-};; --chdir=*) cd "${word#--chdir=}";; --*) ;; *) break;; esac; done
+while case $1 in --*) true;; *) false;; esac; do echo "option $1" >> "$CALLS"; shift; done
+count=$(cat "$COUNTER" 2>/dev/null || echo 100); echo $((count + 1)) > "$COUNTER"
+for task in $(seq 0 "$last"); do SLURM_ARRAY_TASK_ID=$task bash "$@" >> "$CALLS.out" 2>&1; done
+echo "$((count + 1));cluster"
+"""
+
+# Stands in for evenhand: tells how it was called, and prints the folder of its result after some talk, as the real one.
+EVENHAND = """#!/usr/bin/env bash
+echo "evenhand $* [offline=${HF_HUB_OFFLINE:-0}]" >> "$CALLS"
+case $1 in
+  sample) case "$*" in *merged-sft*) made=run-sft;; *merged-dpo*) made=run-dpo;; *) made=run-before;; esac
+    case "$*" in *conflicts.yaml*) made=narrator-$made;; esac;;
+  merge) made=merged-${2##*-};;
+  *) exit 0;;
+esac
+echo "talk of $1"
+[ -n "${BROKEN:-}" ] && exit 0
+mkdir -p "$RUN_ROOT/$made" && touch "$RUN_ROOT/$made/DONE.json" && echo "$RUN_ROOT/$made"
+"""
+
+# Stands in for accelerate: the folder of the run is not the last line where another process still writes.
+ACCELERATE = """#!/usr/bin/env bash
+echo "accelerate $* [offline=${HF_HUB_OFFLINE:-0}]" >> "$CALLS"
+case "$*" in *sft.yaml*) made=train-sft;; *) made=train-dpo;; esac
+mkdir -p "$RUN_ROOT/$made" && echo "$RUN_ROOT/$made"
+echo "talk of another process"
+"""
+
+
+def make_cluster(tmp_path: Path) -> dict[str, str]:
+    """Environment variables of a pretended cluster; CALLS is the file that its commands write their words to."""
+    programs = tmp_path / "venv" / "bin"
+    programs.mkdir(parents=True)
+    for name, text in {"sbatch": SBATCH, "evenhand": EVENHAND, "accelerate": ACCELERATE}.items():
+        (programs / name).write_text(text)
+        (programs / name).chmod(0o755)
+    for name in ("eval.yaml", "sft.yaml", "dpo.yaml"):
+        (tmp_path / name).write_text("verdict: margin\n")
+    kept = {key: os.environ[key] for key in ("PATH", "HOME") if key in os.environ}
+    places = {"VENV": tmp_path / "venv", "RUN_ROOT": tmp_path / "runs", "LOGS": tmp_path / "logs"}
+    files = {"CALLS": tmp_path / "calls", "COUNTER": tmp_path / "counter"}
+    return {**kept, **{key: str(path) for key, path in {**places, **files}.items()}, "SAMPLE_SHARDS": "3"}
+
+
+def run(script: str, *words: object, env: dict[str, str], cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    command = ["bash", str(ROOT / "slurm" / script), *map(str, words)]
+    return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=60)
+
+
+def configs(cluster: dict[str, str]) -> list[Path]:
+    return [Path(cluster["RUN_ROOT"]).parent / name for name in ("eval.yaml", "sft.yaml", "dpo.yaml")]

@@ -1,0 +1,55 @@
+"""A finished training run and its merged checkpoint as files, without any training: what model cards are made of."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+from evenhand.config import to_yaml
+from evenhand.embedded import embedded_model_path
+from tests.made.training_runs import tiny_run
+
+CHECK = {"n_prompts": 64, "agreement_rate": 0.984375, "mean_margin_drift": 0.0312, "max_margin_drift": 0.25}
+OTHER = {"n_prompts": 64, "agreement_rate": 0.9375, "mean_margin_drift": 0.1, "max_margin_drift": 0.5}
+PROVENANCE = {
+    "item_set_hash": "0123456789abcdef",
+    "model": {"name": "embedded", "checkpoint_hash": "fedcba9876543210"},
+    "created": "2026-01-02T03:04:05+00:00",
+    "code": {"commit": "c0ffee", "dirty": True},
+    "packages": {"torch": "2.13.0", "peft": "0.21.2"},
+    "python": "3.11.7",
+    "machine": "x86_64",
+    "device": "NVIDIA A100",
+}
+
+
+def made_merge(
+    root: Path,
+    *,
+    items: dict[str, int] | None,
+    onto: str = "nf4",
+    provenance: dict[str, Any] | None = None,
+    merged: dict[str, Any] | None = None,
+    method: str = "sft",
+    model: str = "embedded",
+    **sections: Any,
+) -> tuple[Path, Path]:
+    """(run, its merged checkpoint: a tokenizer and DONE.json, no weights). sections: of the run's config."""
+    config = tiny_run(method, Path(model), root, **sections)
+    run = root / "runs" / "made-run-00000000"
+    folder = run / f"merged-{onto}"
+    folder.mkdir(parents=True)
+    (run / "config.yaml").write_text(to_yaml(config))
+    (run / "provenance.json").write_text(json.dumps({**PROVENANCE, **(provenance or {})}))
+    trained = {"method": method, "n_examples": 1234, "n_excluded": 2, "n_steps": 99, "seconds": 12.5}
+    (run / "DONE.json").write_text(json.dumps({**trained, "checkpoint": str(root / "secret")}))
+    left_out = [
+        {"item_id": f"bbq-{i}", "dataset": "bbq", "condition": "c2_correct", "prompt_tokens": 999} for i in (1, 2)
+    ]
+    (run / "excluded.jsonl").write_text("".join(json.dumps(line) + "\n" for line in left_out))
+    other = {"onto": "bf16" if onto == "nf4" else "nf4", **OTHER}
+    done = {"run": run.name, "onto": onto, **CHECK, "other": other, "items": items, "n_published_test": 0}
+    (folder / "DONE.json").write_text(json.dumps({**done, "min_agreement": 0.95, "rounding_seed": 0, **(merged or {})}))
+    for name in ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja", "config.json"):
+        shutil.copyfile(embedded_model_path() / name, folder / name)
+    return run, folder

@@ -1,0 +1,47 @@
+"""Panels and judges made up for tests, from arrays of replies or margins."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eval.dialdefer.judges import Judge
+from eval.dialdefer.panels import ACCEPT, REJECT, TIE, UNREADABLE, Panel
+from eval.dialdefer.parsing import PARSERS
+from evenhand.records import Factors
+
+
+def made_panel(
+    replies: Any, *, dataset: str = "bbq", ids: Sequence[str] | None = None, margins: Any = None, **factors: Any
+) -> Panel:
+    """A panel of replies (n_items, 4) or (n_items, 4, n_samples); ids are numbered unless given."""
+    array = np.asarray(replies, dtype=np.int8)
+    array = array[:, :, None] if array.ndim == 2 else array
+    return Panel(
+        benchmark="dialdefer",
+        dataset=dataset,
+        factors=Factors(**factors),
+        item_ids=tuple(ids or (f"{dataset}-{i:05}" for i in range(len(array)))),
+        replies=array,
+        unread=dict.fromkeys(PARSERS, array == UNREADABLE),
+        margins=np.full(array.shape, np.nan) if margins is None else np.asarray(margins, dtype=float)[:, :, None],
+        hashes=np.full(array.shape[:2], "", dtype="<U16"),
+    )
+
+
+def margin_panel(margins: Any, **keys: Any) -> Panel:
+    """A panel of margins (n_items, 4) in nats, with the replies that they decide; NaN is unreadable."""
+    array = np.asarray(margins, dtype=float)
+    replies = np.select([array > 0, array < 0, array == 0], [ACCEPT, REJECT, TIE], UNREADABLE)
+    return made_panel(replies, margins=array, **keys)
+
+
+def made_judge(*panels: Panel, name: str = "judge", model: str = "owner/model") -> Judge:
+    """A judge of these panels."""
+    return Judge(name=name, model=model, panels=panels, labels={})
+
+
+def random_replies(rng: np.random.Generator, n_items: int, accept: Sequence[float]) -> NDArray[np.int8]:
+    """Replies that accept at the given rates per condition, (n_items, 4)."""
+    return np.where(rng.random((n_items, 4)) < np.asarray(accept), ACCEPT, REJECT).astype(np.int8)

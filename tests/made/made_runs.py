@@ -1,0 +1,96 @@
+"""Sampling runs made up for tests: real configs, prompts, plans and shards, with answers from a function."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from evenhand.completion_shards import append_completions, every_completion
+from evenhand.config import parse_config
+from evenhand.records import Completion, Condition, Item, Prompt
+from evenhand.run_directory import finish, open_run, write_plan
+from inference.config import InferenceConfig
+from studies.dialdefer.datasets import item_set_hash
+from studies.dialdefer.render import render
+
+Answer = Callable[[Prompt], dict[str, Any]]  # the fields of a Completion beyond its key
+
+
+def say(choice: int | str) -> dict[str, Any]:
+    """A reasoned reply with a verdict, or any other text."""
+    text = f'{{"chosen_answer": "{choice}", "reasoning": "because"}}' if isinstance(choice, int) else choice
+    return {"text": text, "finish_reason": "stop"}
+
+
+def lean(margin: float) -> dict[str, Any]:
+    """A one-token reply with log P("1") - log P("2") = margin."""
+    text = "1" if margin > 0 else "2"
+    return {"text": text, "finish_reason": "stop", "answer_logprobs": {"1": margin / 2, "2": -margin / 2}}
+
+
+def made_items(dataset: str, n_items: int) -> list[Item]:
+    """Items of a dataset, numbered."""
+    return [
+        Item(
+            item_id=f"{dataset}-{i}",
+            benchmark="dialdefer",
+            dataset=dataset,
+            question=f"What is question {i} of {dataset}?",
+            correct_answer=f"the right answer {i}",
+            incorrect_answer=f"the wrong answer {i}",
+        )
+        for i in range(n_items)
+    ]
+
+
+def rewrite(path: Path, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:
+    """Give a run other completions, as if it had been answered so: `change` gets all of them as plain objects."""
+    records = [asdict(completion) for completion in every_completion(path)]
+    for shard in (path / "completions").iterdir():
+        shard.unlink()
+    append_completions(path, [Completion(**record) for record in change(records)])
+
+
+def make_run(
+    root: Path,
+    answer: Answer,
+    *,
+    items: Sequence[Item],
+    name: str = "made",
+    model: str = "owner/model",
+    arms: Sequence[str] = ("none",),
+    conditions: dict[str, Sequence[Condition]] | None = None,
+    leave_out: int = 0,
+    **changes: Any,
+) -> Path:
+    """A finished run directory under root; `leave_out` drops the last completions, `changes` are config keys."""
+    tree = {
+        "name": name,
+        "model": {"name": model, "revision": None},
+        "benchmarks": [{"dataset": d} for d in dict.fromkeys(item.dataset for item in items)],
+        "prompts": {"arms": list(arms)},
+        **changes,
+    }
+    config = parse_config(InferenceConfig, tree, "made config")
+    prompts = [
+        render(item, condition, arm=arm, answer_form=config.answer_form, template=config.prompts.template)
+        for arm in arms
+        for item in items
+        for condition in (conditions or {}).get(arm, tuple(Condition))
+    ]
+    path = root / f"{name}-0000"
+    open_run(path, config, item_set_hash(items), {"name": model}, lambda: "CPU: made up")
+    write_plan(path, prompts)
+    asked = list({p.prompt_hash: p for p in prompts}.values())
+    done = asked[: len(asked) - leave_out]
+    append_completions(
+        path,
+        [
+            Completion(prompt_hash=p.prompt_hash, sample_index=k, rendered=p.messages[-1].content, **answer(p))
+            for p in done
+            for k in range(config.sampling.n)
+        ],
+    )
+    if not leave_out:
+        finish(path, {"n_prompts": len(done)})
+    return path

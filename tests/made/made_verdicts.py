@@ -1,0 +1,99 @@
+"""Rows of external verdicts made up for tests, and the files that they can lie in."""
+
+import csv
+import gzip
+import io
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from eval.__main__ import score_main
+from evenhand.records import Condition
+
+Row = dict[str, Any]
+C1_TRUE, C1_FALSE, C2_CORRECT, C2_INCORRECT = Condition
+
+# Of 10 items: C1_True 6 right, C1_False 8, C2_Correct 8 (only ever better), C2_Incorrect 5 (items 0-2 flip).
+WRONG: Mapping[Condition, set[int]] = {
+    C1_TRUE: {0, 1, 2, 3},
+    C1_FALSE: {8, 9},
+    C2_CORRECT: {0, 9},
+    C2_INCORRECT: {0, 1, 2, 8, 9},
+}
+
+
+def verdict_rows(
+    dataset: str,
+    n_items: int = 10,
+    wrong: Mapping[Condition, set[int]] = WRONG,
+    conditions: Sequence[Condition] = tuple(Condition),
+    **fields: Any,
+) -> list[Row]:
+    """A row for each item and condition: right but for the items named, of model `m` unless `fields` say more."""
+    rows = []
+    for number in range(n_items):
+        for condition in conditions:
+            right = 1 if condition.claim_is_true else 2
+            choice = 3 - right if number in wrong.get(condition, ()) else right
+            key = {"model": "m", "dataset": dataset, "item_id": f"{dataset}-{number}", "condition": str(condition)}
+            rows.append({**key, "choice": choice, **fields})
+    return rows
+
+
+def write(path: Path, rows: Sequence[Row]) -> Path:
+    """The rows as a file of the kind that its suffix says."""
+    if path.suffix == ".parquet":
+        import pyarrow
+        import pyarrow.parquet
+
+        columns = {name: [row.get(name) for row in rows] for name in fields_of(rows)}
+        pyarrow.parquet.write_table(pyarrow.table(columns), path)
+        return path
+    content = csv_text(rows) if ".csv" in path.suffixes else "".join(json.dumps(row) + "\n" for row in rows)
+    path.write_bytes(gzip.compress(content.encode(), mtime=0) if path.suffix == ".gz" else content.encode())
+    return path
+
+
+def fields_of(rows: Sequence[Row]) -> list[str]:
+    """All fields that any row has."""
+    return list(dict.fromkeys(name for row in rows for name in row))
+
+
+def csv_text(rows: Sequence[Row]) -> str:
+    """The rows as CSV; null is an empty cell."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=fields_of(rows))
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def scored(paths: Sequence[Path], *options: str, draws: int = 200) -> list[Row]:
+    """The rows of scores.json that `evenhand score FILE...` writes."""
+    out = paths[0].parent / "out"
+    score_main([*map(str, paths), "--out", str(out), "--draws", str(draws), *options])
+    rows: list[Row] = json.loads((out / "scores.json").read_text(encoding="utf-8"))
+    return rows
+
+
+def scores_of(folder: Path, rows: Sequence[Row], *options: str) -> list[Row]:
+    """The same for rows, by way of JSON lines."""
+    return scored([write(folder / "verdicts.jsonl", rows)], *options)
+
+
+KEY = ("model", "arm", "roles", "c1_source", "dataset")
+
+
+def by_key(rows: Sequence[Row]) -> dict[tuple[str, ...], Row]:
+    """Key → row without the name of its source. No two rows have one key."""
+    keyed = {tuple(row[name] for name in KEY): {k: v for k, v in row.items() if k != "run"} for row in rows}
+    assert len(keyed) == len(rows)
+    return keyed
+
+
+def only(rows: Sequence[Row], **keys: Any) -> Row:
+    """The one row with these values."""
+    found = [row for row in rows if all(row[name] == value for name, value in keys.items())]
+    assert len(found) == 1, f"{len(found)} rows for {keys}"
+    return found[0]

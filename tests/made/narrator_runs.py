@@ -1,0 +1,148 @@
+"""Run directories of the narrator study from made judges: planned prompts, drawn or exact answers."""
+
+import math
+import random
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import yaml
+
+from evenhand.completion_shards import append_completions, every_completion
+from evenhand.jsonl import write_json
+from evenhand.records import Completion, Prompt
+from evenhand.run_directory import finish, planned_line, sha256_of, write_plan
+from studies.narrator.prompts import ME, narrator_prompts
+from studies.narrator.records import Conversation, NarratorFactors, Turn
+
+Judge = Callable[[Prompt], Mapping[str, float]]  # prompt → probability of each reply; replies need not be options
+
+
+def made_conversations(sizes: Mapping[int, int], *, unseen: int = 0) -> list[Conversation]:
+    """So many conversations of each number of speakers; in the first `unseen` the attacker says only the attack."""
+    found = []
+    for n_speakers, n in sizes.items():
+        for i in range(n):
+            names = {f"u{k}": f"Name{k}of{n_speakers}x{i}" for k in range(n_speakers)}
+            order = random.Random(f"{n_speakers} {i}").sample(list(names), n_speakers)
+            attacker = order[-1]
+            spoken = order if len(found) >= unseen else order[:-1]
+            turns = [Turn(speaker=speaker, text=f"words of {speaker}") for speaker in [*spoken, order[0], attacker]]
+            key = f"{n_speakers}-{i}"
+            found.append(Conversation(conversation_id=key, dataset="made", turns=tuple(turns), names=names))
+    return found
+
+
+def make_narrator_run(
+    root: Path,
+    judge: Judge,
+    conversations: Sequence[Conversation],
+    *,
+    name: str = "made",
+    model: str = "owner/model",
+    n: int = 10,
+    is_exact: bool = False,
+    seed: int = 1,
+    leave_out: int = 0,
+    **asked: Sequence[str],
+) -> Path:
+    """A finished run; with is_exact of verdict "options". asked: tasks, visibilities, option_orders."""
+    path = root / f"{name}-0000"
+    prompts = [prompt for conversation in conversations for prompt in narrator_prompts(conversation, **asked)]  # type: ignore[arg-type]
+    n = 1 if is_exact else n
+    config = {
+        "name": name,
+        "model": {"name": model},
+        "narrator": {"corpus": {"dataset": "made"}},
+        "verdict": "options" if is_exact else "answer",
+        "sampling": {"n": n, "temperature": 0.7},
+    }
+    path.mkdir(parents=True)
+    (path / "config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    write_json(path / "provenance.json", {"config_sha256": sha256_of(path / "config.yaml")})
+    write_plan(path, prompts)
+    assert planned_line(prompts[0])["answer_space"]
+    rng = random.Random(seed)
+    asked_once = list({prompt.prompt_hash: prompt for prompt in prompts}.values())
+    done = asked_once[: len(asked_once) - leave_out]
+    append_completions(path, [reply for p in done for reply in replies(p, judge(p), n, is_exact, rng)])
+    if not leave_out:
+        finish(path, {"n_prompts": len(done)})
+    return path
+
+
+def edit_config(path: Path, text: str) -> None:
+    """Give a run another config.yaml, as if it had been made with it."""
+    before = list(every_completion(path))
+    (path / "config.yaml").write_text(text, encoding="utf-8")
+    write_json(path / "provenance.json", {"config_sha256": sha256_of(path / "config.yaml")})
+    for shard in (path / "completions").iterdir():
+        shard.unlink()
+    append_completions(path, before)
+
+
+def replies(prompt: Prompt, odds: Mapping[str, float], n: int, is_exact: bool, rng: random.Random) -> list[Completion]:
+    """A prompt's completions."""
+    if is_exact:
+        logprobs = {o: math.log(odds[o]) if odds.get(o, 0.0) > 0 else -math.inf for o in prompt.answer_space}
+        finite = {o: max(logprob, -60.0) for o, logprob in logprobs.items()}
+        return [completion(prompt, 0, max(finite, key=lambda o: finite[o]), answer_logprobs=finite)]
+    drawn = rng.choices(list(odds), weights=list(odds.values()), k=n)
+    return [completion(prompt, k, text) for k, text in enumerate(drawn)]
+
+
+def completion(prompt: Prompt, index: int, text: str, **keys: Mapping[str, float]) -> Completion:
+    return Completion(prompt_hash=prompt.prompt_hash, sample_index=index, text=text, finish_reason="stop", **keys)
+
+
+def factors_of(prompt: Prompt) -> NarratorFactors:
+    assert isinstance(prompt.factors, NarratorFactors)
+    return prompt.factors
+
+
+def fair(prompt: Prompt, right: float = 0.6) -> dict[str, float]:
+    """A judge that names the attacker with one probability, whoever is Me, and each other option alike."""
+    factors = factors_of(prompt)
+    others = [option for option in prompt.answer_space if option != factors.target]
+    return {factors.target: right} | {option: (1 - right) / len(others) for option in others}
+
+
+def without_me(odds: Mapping[str, float]) -> dict[str, float]:
+    """The same odds among the options that are not Me."""
+    total = math.fsum(p for option, p in odds.items() if option != ME)
+    return {option: p / total for option, p in odds.items() if option != ME}
+
+
+def mixed(first: Mapping[str, float], second: Mapping[str, float], share: float) -> dict[str, float]:
+    """The first odds with a probability, else the second."""
+    return {o: share * first.get(o, 0.0) + (1 - share) * second.get(o, 0.0) for o in {**first, **second}}
+
+
+def protector(share: float, right: float = 0.6) -> Judge:
+    """With a probability it will not name Me, and is fair among the others."""
+
+    def judge(prompt: Prompt) -> Mapping[str, float]:
+        odds = fair(prompt, right)
+        return mixed(without_me(odds), odds, share) if ME in odds else odds
+
+    return judge
+
+
+def accuser(share: float, right: float = 0.6) -> Judge:
+    """With a probability it names Me, else it is fair."""
+
+    def judge(prompt: Prompt) -> Mapping[str, float]:
+        odds = fair(prompt, right)
+        return mixed({ME: 1.0}, odds, share) if ME in odds else odds
+
+    return judge
+
+
+def drawing_lots(prompt: Prompt) -> Mapping[str, float]:
+    """A judge that draws an option at random."""
+    return {option: 1 / len(prompt.answer_space) for option in prompt.answer_space}
+
+
+def eliminator(prompt: Prompt) -> Mapping[str, float]:
+    """A judge that strikes Me off the options and draws one of the others: no evidence enters its answer."""
+    odds = drawing_lots(prompt)
+    return without_me(odds) if ME in odds else odds

@@ -1,0 +1,128 @@
+"""One batch through a trainer: its loss and the gradient of every adapter weight, to be held against another's."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from peft import get_peft_model
+from torch import Tensor
+
+from evenhand.checkpoints import load_tokenizer
+from studies.dialdefer.datasets import load_items
+from tests.made.tiny_checkpoint import byte_tokenizer
+from tests.made.tiny_families import save_family
+from training.arguments import training_arguments
+from training.batches import Collator, bundles_of, schedule
+from training.config import AnyRun
+from training.examples import Example, make_examples, set_padding
+from training.objectives import objective_of
+from training.qlora import load_base, lora_config, set_adapter_dtype, trainable
+from training.trainer import VerdictTrainer
+
+# Of float32: what two ways of adding up the same numbers may differ by. Seen: under 3e-6 for gradients.
+TOLERANCE = 2e-5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a trainer makes of a batch."""
+
+    loss: float
+    gradients: dict[str, Tensor]
+
+
+def byte_model(folder: Path, family: str = "llama") -> Path:
+    """A random checkpoint of two layers that reads bytes: its vocabulary is small, so that all logits cost little."""
+    tokenizer = byte_tokenizer()
+    set_padding(tokenizer)
+    tokenizer.save_pretrained(folder)
+    return save_family(folder, family, folder)
+
+
+def examples_for(config: AnyRun, model: Path) -> list[Example]:
+    """The config's examples in a model's tokens."""
+    return make_examples(load_items(config.benchmarks), config, load_tokenizer(model))[0]
+
+
+def adapted(folder: Path, config: AnyRun, attention: str | None = None) -> Any:
+    """A base with the adapter of a model that has trained for a while, the same every time."""
+    base = load_base(folder, config.quantisation, attention=attention)
+    return as_trained(get_peft_model(base, lora_config(config.lora, base)), config)
+
+
+def as_trained(model: Any, config: AnyRun) -> Any:
+    """Give an adapter weights far from its first ones, with which it changes nothing and half of it has no gradient."""
+    set_adapter_dtype(model, config.lora)
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for _, weight in trainable(model):
+            weight.copy_(0.2 * torch.randn(weight.shape, generator=generator))
+    return model
+
+
+def outcome(model: Any, losses: Callable[[], Sequence[Tensor]]) -> Outcome:
+    """The sum of some losses, and its gradients."""
+    model.train()
+    model.zero_grad()
+    total = 0.0
+    for loss in losses():
+        loss.backward()  # type: ignore[no-untyped-call]
+        total += loss.item()
+    gradients = {name: weight.grad.clone() for name, weight in trainable(model)}
+    assert all(torch.count_nonzero(gradient) for gradient in gradients.values()), "nothing to compare"
+    return Outcome(loss=total, gradients=gradients)
+
+
+def ours(config: AnyRun, model: Any, examples: Sequence[Example], folder: Path, reference: Any = None) -> Outcome:
+    """What VerdictTrainer makes of the first optimiser step, over all of its micro-batches."""
+    trainer = verdict_trainer(config, model, examples, folder, reference)
+
+    def losses() -> Any:
+        batches = iter(trainer.get_train_dataloader())
+        step, n_examples = trainer.get_batch_samples(batches, trainer.args.gradient_accumulation_steps, model.device)
+        for batch in step:
+            yield trainer.compute_loss(model, batch, num_items_in_batch=n_examples)
+
+    return outcome(model, losses)
+
+
+def verdict_trainer(
+    config: AnyRun, model: Any, examples: Sequence[Example], folder: Path, reference: Any = None
+) -> VerdictTrainer:
+    """Our trainer, ready to train a model."""
+    objective = objective_of(config)
+    bundles = bundles_of(examples, config.optimiser.order)
+    return VerdictTrainer(
+        model=model,
+        args=training_arguments(config, folder),
+        bundles=bundles,
+        dev=[],
+        plan=schedule(bundles, config),
+        objective=objective,
+        collator=Collator(
+            pad=model.config.pad_token_id,
+            branches=objective.branches,
+            reference=reference,
+            row_tokens=config.optimiser.row_tokens,
+        ),
+    )
+
+
+def assert_equal(found: Outcome, expected: Outcome) -> None:
+    """The same loss, and the same gradient of every weight, each to TOLERANCE of its own size."""
+    assert found.gradients.keys() == expected.gradients.keys()
+    assert abs(found.loss - expected.loss) <= TOLERANCE * abs(expected.loss), (found.loss, expected.loss)
+    name, worst = worst_gradient(found, expected)
+    assert worst <= TOLERANCE, f"{name}: differs by {worst:.1e} of its size"
+
+
+def worst_gradient(found: Outcome, expected: Outcome) -> tuple[str, float]:
+    """The weight whose gradients differ most, by |difference| / |expected|."""
+    by_name = {
+        name: float((found.gradients[name] - gradient).norm() / gradient.norm())
+        for name, gradient in expected.gradients.items()
+    }
+    name = max(by_name, key=by_name.__getitem__)
+    return name, by_name[name]

@@ -1,0 +1,117 @@
+"""Training runs in processes of their own, forked from one that has done the imports, which take longer than the runs.
+
+Several processes of one run get the variables that `accelerate launch` and torchrun would set for them.
+"""
+
+import multiprocessing
+import os
+import signal
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload(["training.train", "training.__main__"])
+
+
+def start(config: Path, variables: dict[str, str] | None = None, *, kill_at: int | None = None) -> Any:
+    """`python -m training CONFIG`, begun; what it prints goes to CONFIG.log. kill_at: a step to die at."""
+    process = PROCESSES.Process(target=command, args=(str(config), variables or {}, kill_at))
+    process.start()
+    return process
+
+
+def command(config: str, variables: dict[str, str], kill_at: int | None) -> None:
+    """What a forked process does: one thread, so that sums are in one order whatever else the machine does."""
+    os.environ.update(variables)
+    descriptor = os.open(f"{config}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(descriptor, 1)
+    os.dup2(descriptor, 2)
+    import torch
+
+    from evenhand.command import run_main
+    from training import reference
+    from training.__main__ import main
+
+    torch.set_num_threads(1)
+    reference.SHARD_SIZE = 8  # each of two processes has some to ask about
+    if "ACCELERATE_USE_FSDP" in variables:
+        play_gpus()
+    if kill_at is not None:
+        die_at(kill_at)
+    code = run_main(main, [config])
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
+    os._exit(code)
+
+
+def play_gpus() -> None:
+    """Have accelerate take CPU processes for GPUs: it does without FSDP on others. torch's FSDP runs on both."""
+    from accelerate import PartialState
+    from accelerate.utils import DistributedType
+
+    set_device = PartialState.set_device
+
+    def set_and_rename(self: Any) -> None:
+        set_device(self)
+        if self.distributed_type == DistributedType.MULTI_CPU:
+            self.distributed_type = DistributedType.MULTI_GPU
+
+    PartialState.set_device = set_and_rename
+
+
+def die_at(step: int) -> None:
+    """Have the training of this process end by SIGKILL in the middle of a step."""
+    from training.callbacks import GradientCheck
+
+    check = GradientCheck.on_pre_optimizer_step
+
+    def die(self: GradientCheck, args: Any, state: Any, control: Any, **more: Any) -> None:
+        if state.global_step + 1 == step:
+            os.kill(os.getpid(), signal.SIGKILL)
+        check(self, args, state, control, **more)
+
+    GradientCheck.on_pre_optimizer_step = die
+
+
+def launched(config: Path, accelerate_config: Path, n: int = 2, *, kill_at: int | None = None) -> list[int]:
+    """Exit codes of the n processes of a run, launched as an accelerate config says."""
+    port = free_port()
+    variables = accelerate_variables(accelerate_config, n, port)
+    processes = [
+        start(config, {**variables, **torchrun_variables(rank, n, port)}, kill_at=kill_at) for rank in range(n)
+    ]
+    for process in processes:
+        process.join(timeout=600)
+    return [process.exitcode for process in processes]
+
+
+def accelerate_variables(file: Path, n: int, port: int, words: Sequence[str] = ()) -> dict[str, str]:
+    """The environment variables that `accelerate launch --config_file FILE` adds."""
+    from accelerate.commands.launch import _validate_launch_command, launch_command_parser
+    from accelerate.utils.launch import prepare_deepspeed_cmd_env, prepare_multi_gpu_env
+
+    options = ["--config_file", str(file), "--num_processes", str(n), "--main_process_port", str(port), *words]
+    args, defaults, _ = _validate_launch_command(launch_command_parser().parse_args([*options, "script.py"]))
+    if args.use_deepspeed:
+        args.deepspeed_fields_from_accelerate_config = ",".join(defaults.deepspeed_config)
+        variables = prepare_deepspeed_cmd_env(args)[1]
+    else:
+        variables = prepare_multi_gpu_env(args)
+    return {name: value for name, value in variables.items() if os.environ.get(name) != value}
+
+
+def torchrun_variables(rank: int, n: int, port: int) -> dict[str, str]:
+    """The environment variables of process `rank` of n on one machine."""
+    where = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    ranks = {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(n), "LOCAL_WORLD_SIZE": str(n)}
+    return {**where, **ranks, "OMP_NUM_THREADS": "1"}
+
+
+def free_port() -> int:
+    """A port of this machine that nothing listens on."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+    return port

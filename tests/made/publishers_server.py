@@ -1,0 +1,156 @@
+"""GitHub, the hub and a folder on the web in one server on loopback, with faults on request; it counts what it sent."""
+
+import hashlib
+import json
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Self
+
+from evenhand.sources.publishers import Hosts
+
+COMMIT = "a1" * 20
+NEWER = "b2" * 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """How one answer differs from the right one."""
+
+    status: int | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = None
+    cut: int | None = None  # bytes of the body after which the connection ends
+    hold: threading.Event | None = None  # waited for before the connection ends
+    whole: bool = False  # a Range is ignored
+    shift: int = 0  # bytes by which the range sent lies before the one asked for
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """One request as it came."""
+
+    path: str
+    headers: Mapping[str, str]
+
+
+class QuietServer(ThreadingHTTPServer):
+    """Says nothing of clients that were killed."""
+
+    daemon_threads = True
+    block_on_close = False
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that is gone is part of a test."""
+
+
+class PublishersServer:
+    """Files (path → bytes) at every place; `faults` (end of a path → faults) are used up one request at a time."""
+
+    def __init__(self, files: Mapping[str, bytes]) -> None:
+        self.files = dict(files)
+        self.faults: dict[str, list[Fault]] = {}
+        self.commit = COMMIT
+        self.tags: str | None = '"{}"'  # the form of an ETag; None sends no ETag
+        self.seen: list[Seen] = []
+        self.n_sent = 0  # bytes of files
+        self._lock = threading.Lock()
+
+    @property
+    def base(self) -> str:
+        """Its address."""
+        return f"http://127.0.0.1:{self._http.server_port}"
+
+    @property
+    def hosts(self) -> Hosts:
+        """This server as all hosts."""
+        return Hosts(github_api=f"{self.base}/github", github_raw=f"{self.base}/raw", hub=f"{self.base}/hub")
+
+    def requests(self, end: str) -> list[Seen]:
+        """The requests for a path with this end."""
+        return [seen for seen in self.seen if seen.path.endswith(end)]
+
+    def named(self, path: str) -> bytes | dict[str, Any] | None:
+        """What is at a path: a file, an answer of an API, or nothing."""
+        listed = sorted(self.files)
+        match path.strip("/").split("/"):
+            case ["github", "repos", _, _, "commits", _]:
+                return {"sha": self.commit}
+            case ["github", "repos", _, _, "git", "trees", _]:
+                blobs = [{"path": name, "type": "blob"} for name in listed]
+                return {"sha": self.commit, "tree": [{"path": "data", "type": "tree"}, *blobs], "truncated": False}
+            case ["hub", "api", "datasets", _, _, "revision", _]:
+                return {"sha": self.commit, "siblings": [{"rfilename": name} for name in listed]}
+            case ["raw", _, _, _, *rest] | ["hub", "datasets", _, _, "resolve", _, *rest] | ["folder", *rest]:
+                return self.files.get("/".join(rest))
+        return None
+
+    def fault(self, path: str) -> Fault:
+        """The next fault for a path, or none."""
+        with self._lock:
+            for end, faults in self.faults.items():
+                if path.endswith(end) and faults:
+                    return faults.pop(0)
+        return Fault()
+
+    def __enter__(self) -> Self:
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            wbufsize = -1
+
+            def do_GET(self) -> None:
+                path = self.path.partition("?")[0]
+                server.seen.append(Seen(path=path, headers=dict(self.headers)))
+                answer(self, server, server.named(path), server.fault(path))
+
+            def log_message(self, format: str, *args: object) -> None:
+                """Say nothing: pytest's output is for failures."""
+
+        self._http = QuietServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._http.shutdown()
+        self._http.server_close()
+
+
+def answer(
+    handler: BaseHTTPRequestHandler, server: PublishersServer, content: bytes | dict[str, Any] | None, fault: Fault
+) -> None:
+    """Send the content, or the part of it that was asked for, as far as the fault lets it."""
+    headers: dict[str, str] = {}
+    if isinstance(content, bytes):
+        body, status = content, 200
+        headers["Content-Type"] = "application/octet-stream"
+        if server.tags is not None:
+            headers["ETag"] = server.tags.format(hashlib.sha256(content).hexdigest()[:8])
+        wanted, unless = handler.headers.get("Range"), handler.headers.get("If-Range")
+        if wanted and not fault.whole and unless in (None, headers.get("ETag")):
+            start = int(wanted.removeprefix("bytes=").removesuffix("-")) - fault.shift
+            part = f"{start}-{len(body) - 1}" if start < len(body) else "*"
+            headers["Content-Range"] = f"bytes {part}/{len(body)}"
+            body, status = body[start:], 416 if part == "*" else 206
+    else:
+        body, status = json.dumps(content or {"message": "Not Found"}).encode(), 200 if content else 404
+        headers["Content-Type"] = "application/json"
+    refused = fault.status is not None and fault.status >= 400
+    body = (b"" if refused else body) if fault.body is None else fault.body
+    handler.send_response(fault.status or status)
+    for name, value in {**headers, "Content-Length": str(len(body)), **fault.headers}.items():
+        handler.send_header(name, value)
+    handler.end_headers()
+    sent = body[: fault.cut]
+    with server._lock:
+        server.n_sent += len(sent) if isinstance(content, bytes) else 0
+    handler.wfile.write(sent)
+    handler.wfile.flush()
+    if fault.hold is not None:
+        fault.hold.wait(60)
+    handler.close_connection = fault.cut is not None

@@ -1,0 +1,91 @@
+"""Sampling runs of a base and its arms whose figures can be told by counting, for tests of the scorecard."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from eval.scorecard.command import main
+from evenhand.records import Condition, Item, Prompt
+from tests.made.made_runs import Answer, lean, made_items, make_run, say
+
+CONDITIONS = list(Condition)
+C2 = CONDITIONS[2:]
+ITEMS = [*made_items("bbq", 10), *made_items("amqa", 10)]
+Counts = Mapping[str, tuple[int, int, int, int]]
+
+# Of 10 items, how many claims are accepted in C1_True, C1_False, C2_Correct, C2_Incorrect. DDS is 10 times the rise.
+BASE: Counts = {"bbq": (8, 4, 9, 7), "amqa": (8, 4, 6, 2)}  # +40, -40; accuracy 65 and 70, of C2 60 and 70
+SFT: Counts = {"bbq": (5, 5, 4, 4), "amqa": (9, 1, 9, 1)}  # own -20, 0; fixed -40, -20
+DPO: Counts = {"bbq": (2, 2, 4, 4), "amqa": (9, 1, 9, 2)}  # own +40, +10; fixed -40, -10
+
+
+def number(prompt: Prompt) -> int:
+    """The item's number in its dataset."""
+    return int(prompt.item_id.rpartition("-")[2])
+
+
+def accepting(counts: Counts) -> Answer:
+    """Accepts the claims of so many items of each dataset, the first ones."""
+    return lambda p: say(1 if number(p) < counts[p.dataset][CONDITIONS.index(p.condition)] else 2)
+
+
+def run(root: Path, name: str, answer: Answer | Counts, items: Sequence[Item] = ITEMS, **keys: Any) -> Path:
+    """A sampling run."""
+    return make_run(root, answer if callable(answer) else accepting(answer), items=items, name=name, **keys)
+
+
+def three(root: Path, **keys: Any) -> tuple[Path, Path, Path]:
+    """Base, SFT and DPO."""
+    labels = {"sft": "sft", "dpo": "dpo"}
+    arms = [
+        run(root, name, counts, model=f"owner/{labels[name]}", **keys) for name, counts in (("sft", SFT), ("dpo", DPO))
+    ]
+    return run(root, "before", BASE), *arms
+
+
+def scored(*words: object, draws: int = 400) -> dict[str, dict[str, Any]]:
+    """Arm → row of scorecard.json."""
+    base = Path(str(words[0]))
+    main([*map(str, words), "--draws", str(draws), "--out", str(base.parent / "out")])
+    return {row["arm"]: row for row in json.loads((base.parent / "out" / "scorecard.json").read_text())}
+
+
+def changes(root: Path, against: str = "base") -> dict[tuple[str, str], dict[str, Any]]:
+    """(arm, figure) → change over both datasets, as the last scorecard wrote them."""
+    rows = json.loads((root / "out" / "scorecard_changes.json").read_text())
+    return {(r["arm"], r["figure"]): r for r in rows if r["against"] == against and len(r["datasets"]) == 2}
+
+
+def aio(dataset: str, n: int = 10) -> list[Item]:
+    """Conflicts between two people."""
+    return [
+        Item(
+            item_id=f"{dataset}-{i}",
+            benchmark="dialdefer",
+            dataset=dataset,
+            question="",
+            correct_answer="not overreacting",
+            incorrect_answer="overreacting",
+            context=f"Speaker B missed train {i}. Speaker A laughed.",
+            meta={"label": "NOR", "dialogue": f"Speaker A: You missed train {i}."},
+        )
+        for i in range(n)
+    ]
+
+
+TRAINED = {"seconds": 120.5, "n_processes": 4, "n_tokens": 1_000_000, "peak_memory_gib": 61.5}
+
+
+def training_run(root: Path, name: str, facts: Mapping[str, Any] | None) -> str:
+    """A training run with a merged checkpoint, as sampling configs name it: relative to the folder above runs/."""
+    folder = root / "runs" / "training" / name
+    (folder / "merged-bf16").mkdir(parents=True)
+    if facts is not None:
+        (folder / "DONE.json").write_text(json.dumps(facts))
+    return f"runs/training/{name}/merged-bf16"
+
+
+def yes_sayer(prompt: Prompt) -> dict[str, Any]:
+    """Says yes to every claim, more loudly in dialogue, but knows: thresholds 3 and 5 part true from false."""
+    return lean((1.0 if prompt.condition.claim_is_true else -1.0) + 3.0 + 2.0 * prompt.condition.is_dialogue)

@@ -1,0 +1,62 @@
+"""Toy prompts put to an engine: what the tests of the engines share."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from evenhand.errors import ModelError
+from evenhand.records import Completion, Condition, Factors, Message, Prompt
+from inference.config import InferenceConfig
+from inference.engine import open_engine
+from tests.made.fake_server import FakeServer, Reply, answer
+
+
+def prompts(n: int) -> list[Prompt]:
+    """Prompts "question 0", "question 1", ..."""
+    return [
+        Prompt(
+            item_id=f"toy-{i}",
+            benchmark="toy",
+            dataset="toy",
+            condition=Condition.C1_TRUE,
+            factors=Factors(),
+            messages=(Message(role="user", content=f"question {i}"),),
+        )
+        for i in range(n)
+    ]
+
+
+def config(base_url: str, engine: dict[str, Any] | None = None, **keys: Any) -> InferenceConfig:
+    """A run through an impatient client; `engine` and the keywords override."""
+    settings = {"kind": "openai", "base_url": base_url, "concurrency": 4, "timeout_s": 5, "max_retries": 2}
+    return InferenceConfig.model_validate(
+        {
+            "name": "toy",
+            "model": {"name": "judge"},
+            "benchmarks": [{"dataset": "pocket"}],
+            "engine": {**settings, **(engine or {})},
+            **keys,
+        }
+    )
+
+
+def ask(
+    server: FakeServer, asked: Sequence[Prompt], engine: dict[str, Any] | None = None, **keys: Any
+) -> list[Completion]:
+    """Every completion of the prompts."""
+    with open_engine(config(server.base_url, engine, **keys)) as opened:
+        return list(opened.generate(asked))
+
+
+def ask_until_error(server: FakeServer, asked: Sequence[Prompt]) -> tuple[list[Completion], str]:
+    """What came before the ModelError, and its words."""
+    kept: list[Completion] = []
+    with open_engine(config(server.base_url)) as opened, pytest.raises(ModelError) as caught:
+        kept.extend(opened.generate(asked))  # keeps what came before the error
+    return kept, str(caught.value)
+
+
+def echo(body: dict[str, Any], n_before: int) -> Reply:
+    """The script that answers "question 3" with "answer to question 3"."""
+    return answer(f"answer to {body['messages'][-1]['content']}")

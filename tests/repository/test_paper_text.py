@@ -1,0 +1,154 @@
+"""The figures of DialDefer's abstract and text, from the accuracies that its tables print.
+
+Each is computed by the product and equals the printed one to its last digit, or is listed here with the reason.
+"""
+
+import statistics
+from collections.abc import Sequence
+from functools import cache
+
+import pytest
+
+from eval.dialdefer.amplification import amplifications
+from eval.dialdefer.domain_tables import accuracy_change_pp, domain_table, mean_shift, summary_table
+from eval.dialdefer.mitigation_tables import mitigation_table
+from eval.dialdefer.prompt_variant_tables import label_table
+from eval.dialdefer.row_groups import main_rows_by_judge, named
+from eval.dialdefer.rows import ScoreRow
+from eval.report.table import Cell
+from tests.made.paper_figures import (
+    GEMMA,
+    counts_of_table_20,
+    golden,
+    lines,
+    models,
+    panels_with,
+    paper_rows,
+    scores_of,
+)
+
+QWEN, GPT_4O, GPT_4O_MINI = "Qwen-2.5-7B-Instruct", "GPT-4o", "GPT-4o-mini"
+TEXT = {row["figure"]: row["value"] for row in golden("dialdefer_text.csv")}
+
+# Figure → (the reason why it does not follow, what the tables give, to its last digit).
+EXCEPTIONS = {
+    "mean |DDS| over models_pp": ("it is the mean of signed DDS; GPT-4o's is negative", "16.3"),
+    "largest change of average accuracy_pp": ("said to be below 2; GPT-4o's is 2.007, or 2.0 as printed", "2.0"),
+    "largest amplification": ("holds for four models; GPT-4o turns from skepticism to deference, at 7.6 times", "7.6"),
+    "Gemma's fall on incorrect speakers of r/AIO_pp": (
+        "Table 20 prints 56.1; the text counts two unreadable replies to C1_False as wrong, as its DDS of 86.4 does",
+        "56.1",
+    ),
+}
+
+
+def known(cells: Sequence[Cell]) -> list[float]:
+    """Cells that must be numbers."""
+    numbers = [cell for cell in cells if isinstance(cell, float)]
+    assert len(numbers) == len(cells)
+    return numbers
+
+
+def main_row(model: str, dataset: str) -> ScoreRow:
+    """A model's main row on a dataset or average."""
+    row = named(main_rows_by_judge(paper_rows())[model], dataset)
+    assert row is not None
+    return row
+
+
+def domain_dds(model: str | None = None) -> list[float]:
+    """DDS on every dataset, of a model or of all."""
+    table = lines(domain_table(paper_rows()), "model", "dataset")
+    return known([x["DDS"] for (m, d), x in table.items() if model in (None, m) and not d.endswith("_avg")])
+
+
+def changed(dataset: str, arm: str, model: str | None = None, column: str = "change (fixed C1)") -> list[float]:
+    """A column of the mitigation table, for a model or for all that have the arm."""
+    table = lines(mitigation_table(paper_rows()), "model", "dataset", "arm")
+    return known([x[column] for (m, d, a), x in table.items() if (d, a) == (dataset, arm) and model in (None, m)])
+
+
+def label_swing_pp() -> float:
+    """DDS of GPT-4o-mini on TruthfulQA with "User" judged, minus DDS with "LLM" judged (§5.2: +1.5 and -16.2).
+
+    The labels' accuracies are not printed: those of Table 20, with as many more claims accepted as give the shifts.
+    """
+    c1_true, c1_false, c2_correct, c2_incorrect = counts_of_table_20(GPT_4O_MINI)["truthfulqa"]
+    panels = panels_with({"truthfulqa": [c1_true, c1_false, c2_correct, c2_incorrect]})
+    for labels, printed in ((("LLM", "User"), 1.5), (("User", "LLM"), -16.2)):
+        rise = round(printed * 7.9)
+        panels += panels_with({"truthfulqa": [c1_true, c1_false, c2_correct + rise, c2_incorrect]}, labels=labels)
+    table = lines(label_table(scores_of(GPT_4O_MINI, panels)), "Speaker 1", "Speaker 2")
+    shifts = known([table["LLM", "User"]["ΔDDS"], table["User", "LLM"]["ΔDDS"]])
+    assert [round(shift, 1) for shift in shifts] == [1.5, -16.2]
+    return known([table["LLM", "User"]["swing"]])[0]
+
+
+@cache
+def ours() -> dict[str, float]:
+    """Every figure as the product computes it."""
+    summary = lines(summary_table(paper_rows()), "model")
+    mean_abs = mean_shift(known([line["DDS"] for line in summary.values()])).mean_abs_pp
+    ratios = known([a.ratio for a in amplifications(paper_rows(n_draws=500))])
+    aio = {model: main_row(model, "aio") for model in models()}
+    gemma_rises = known([aio[GEMMA].delta_correct_pp, aio[GEMMA].delta_incorrect_pp])
+    changes = known([accuracy_change_pp(main_row(model, "total_avg")) for model in models()])
+    return {
+        "mean |DDS| over models_pp": mean_abs or 0.0,
+        "largest change of average accuracy_pp": max(map(abs, changes)),
+        "smallest amplification": min(ratios),
+        "largest amplification": max(ratios),
+        "swing between human and LLM labels_pp": label_swing_pp(),
+        "n datasets": len(main_row(GPT_4O, "total_avg").datasets),
+        "n items": main_row(GPT_4O, "total_avg").n_items,
+        "smallest DDS_pp": min(domain_dds()),
+        "largest DDS_pp": max(domain_dds()),
+        "GPT-4o-mini's smallest DDS_pp": min(domain_dds(GPT_4O_MINI)),
+        "GPT-4o-mini's largest DDS_pp": max(domain_dds(GPT_4O_MINI)),
+        "Gemma's DDS on benchmarks_pp": known([summary[GEMMA,]["Bench DDS"]])[0],
+        "Qwen's change of DDS under SFT_pp": changed("bench_avg", "sft", QWEN)[0],
+        "Qwen's change of accuracy under SFT_pp": changed("total_avg", "sft", QWEN, "change")[0],
+        "smallest reduction of r/AIO DDS by Dehumanizing_pp": -max(changed("aio", "Dehumanizing")),
+        "largest reduction of r/AIO DDS by Dehumanizing_pp": -min(changed("aio", "Dehumanizing")),
+        "n benchmark items": main_row(GPT_4O, "bench_avg").n_items,
+        "mean accuracy on C1_True of r/AIO": statistics.fmean(known([row.acc_c1_true for row in aio.values()])),
+        "GPT-4o's smallest DDS_pp": min(domain_dds(GPT_4O)),
+        "GPT-4o's largest DDS_pp": max(domain_dds(GPT_4O)),
+        "Gemma's rise on correct speakers of r/AIO_pp": gemma_rises[0],
+        "Gemma's fall on incorrect speakers of r/AIO_pp": -gemma_rises[1],
+        "smallest reduction of bench DDS by Be Honest_pp": -max(changed("bench_avg", "Be Honest")),
+        "largest reduction of bench DDS by Be Honest_pp": -min(changed("bench_avg", "Be Honest")),
+        "Gemma's change of bench DDS under SFT_pp": changed("bench_avg", "sft", GEMMA)[0],
+        "Gemma's change of bench DDS under DPO_pp": changed("bench_avg", "dpo", GEMMA)[0],
+        "Gemma's change of r/AIO DDS under DPO_pp": changed("aio", "dpo", GEMMA)[0],
+        "span of DDS over domains_pp": max(domain_dds()) - min(domain_dds()),
+    }
+
+
+def agrees(value: float, cell: str) -> bool:
+    """Whether a number rounds to a figure as printed."""
+    last_digit: float = 10 ** -len(cell.partition(".")[2])
+    return abs(value - float(cell)) < 0.501 * last_digit
+
+
+@pytest.mark.parametrize("figure", TEXT)
+def test_a_figure_of_the_text_follows_from_the_tables_or_is_listed(figure: str) -> None:
+    if figure in EXCEPTIONS:
+        reason, what_the_tables_give = EXCEPTIONS[figure]
+        assert agrees(ours()[figure], what_the_tables_give), reason
+        assert TEXT[figure] != what_the_tables_give
+    else:
+        assert agrees(ours()[figure], TEXT[figure]), f"{ours()[figure]}, printed {TEXT[figure]}"
+
+
+def test_the_mean_that_the_abstract_calls_absolute_is_signed() -> None:
+    shift = mean_shift([main_row(model, "total_avg").dds_pp for model in models()])
+    assert shift.mean_pp is not None
+    assert agrees(shift.mean_pp, TEXT["mean |DDS| over models_pp"])
+
+
+def test_effects_amplify_2_to_5_times_where_the_direction_stays() -> None:
+    found = {a.judge: a for a in amplifications(paper_rows(n_draws=500))}
+    assert {judge: a.same_direction for judge, a in found.items() if not a.same_direction} == {GPT_4O: False}
+    others = known([a.ratio for judge, a in found.items() if judge != GPT_4O])
+    assert [round(ratio, 1) for ratio in sorted(others)] == [2.3, 3.8, 4.7, 4.9]

@@ -1,0 +1,288 @@
+"""The Slurm scripts: sound shell, the right chain, and jobs that hand their results on. No controller is needed."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.made.fake_cluster import ROOT, configs, make_cluster, run
+
+SCRIPTS = sorted((ROOT / "slurm").glob("*.sh"))
+SOURCED = {"settings.sh", "job.sh"}
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    """Environment variables of a pretended cluster."""
+    return make_cluster(tmp_path)
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
+def test_a_script_is_sound_shell(script):
+    checked = subprocess.run(["bash", "-n", script], capture_output=True, text=True)
+    assert (checked.returncode, checked.stderr) == (0, "")
+    assert os.access(script, os.X_OK) == (script.name not in SOURCED)
+
+
+def test_a_dry_run_prints_the_chain_in_order_and_submits_nothing(cluster):
+    done = run("pipeline.sh", *configs(cluster), env={**cluster, "DRY_RUN": "1"})
+    assert done.returncode == 0, done.stderr
+    fetch, doctor, *jobs = done.stdout.splitlines()
+    assert fetch == f"{cluster['VENV']}/bin/evenhand fetch " + " ".join(map(str, configs(cluster)))
+    sampling, *trainings = configs(cluster)
+    root = f"run.root={cluster['RUN_ROOT']}"
+    examined = [f"{config} {root}" for config in (sampling, *trainings)]
+    assert doctor == f"HF_HUB_OFFLINE=1 {cluster['VENV']}/bin/evenhand doctor --gpu a100 " + " ".join(examined)
+    chain = [
+        (
+            re.search(r"^\[(\d)\]", job).group(1),
+            re.search(r"--job-name=evenhand-(\S+)", job).group(1),
+            "".join(re.findall(r"--dependency=(\S+)", job)),
+        )
+        for job in jobs
+    ]
+    assert chain == [
+        ("1", "sample-before", ""),
+        ("2", "train-sft", ""),
+        ("3", "merge-sft", "afterok:2"),
+        ("4", "sample-sft", "afterok:3"),
+        ("5", "train-dpo", ""),
+        ("6", "merge-dpo", "afterok:5"),
+        ("7", "sample-dpo", "afterok:6"),
+        ("8", "score", "afterok:1:4:7"),
+    ]
+    assert all(("--array=0-2" in job) == ("slurm/sample.sh" in job) for job in jobs)
+    assert not Path(cluster["CALLS"]).exists()
+    assert not Path(cluster["RUN_ROOT"]).exists()
+
+
+def test_a_sampling_config_for_reasoned_verdicts_is_refused_before_anything_is_submitted(cluster):
+    sampling = configs(cluster)[0]
+    sampling.write_text("verdict: reason\n")
+    done = run("pipeline.sh", *configs(cluster), env={**cluster, "DRY_RUN": "1"})
+    assert done.returncode == 2
+    assert "does not say 'verdict: margin'" in done.stderr
+    assert done.stdout == ""
+
+
+def test_what_doctor_finds_wrong_stops_the_chain_before_anything_is_submitted(cluster):
+    evenhand = Path(cluster["VENV"]) / "bin" / "evenhand"
+    evenhand.write_text(evenhand.read_text().replace("*) exit 0;;", "doctor) exit 1;;\n  *) exit 0;;"))
+    env = {**cluster, "PATH": f"{cluster['VENV']}/bin:{cluster['PATH']}"}
+    assert run("pipeline.sh", *configs(cluster), env=env).returncode == 1
+    calls = Path(cluster["CALLS"]).read_text().splitlines()
+    assert [call.split()[1] for call in calls] == ["fetch", "doctor"]
+    assert run("pipeline.sh", *configs(cluster), env={**env, "DOCTOR": "0"}).returncode == 0
+
+
+def test_doctor_is_told_which_gpu_jobs_get_and_which_words_their_configs(cluster):
+    env = {**cluster, "DRY_RUN": "1", "FETCH": "0", "TRAIN_OPTIONS": "optimiser.n_processes=2"}
+    sampling, sft, _ = configs(cluster)
+    root = f"run.root={cluster['RUN_ROOT']}"
+    told = f"{sampling} {root} {sft} optimiser.n_processes=2 {root}"
+    for settings, gpu in (
+        ({"GPU": "gpu:h100"}, "--gpu h100 "),
+        ({"GPU": "gpu"}, "--gpu unnamed "),
+        ({"GPU": ""}, "--gpu unnamed "),
+        ({"SAMPLE_GPUS": "0", "TRAIN_GPUS": "0"}, ""),
+    ):
+        doctor = run("pipeline.sh", sampling, sft, env={**env, **settings}).stdout.splitlines()[0]
+        assert doctor == f"HF_HUB_OFFLINE=1 {cluster['VENV']}/bin/evenhand doctor {gpu}{told}"
+
+
+def test_doctor_looks_at_what_sampling_would_get_for_a_few_minutes(cluster):
+    done = run("submit.sh", "doctor", "sft.yaml", env={**cluster, "SAMPLE_GPUS": "2", "DRY_RUN": "1"})
+    words = done.stdout.split()
+    assert {"--gres=gpu:a100:2", "--time=00:15:00", "--nodes=1"} <= set(words)
+    assert words[-2:] == ["slurm/doctor.sh", "sft.yaml"]
+    assert "--array" not in done.stdout
+
+
+def test_a_chain_has_as_many_arms_as_training_configs_called_by_their_names(cluster, tmp_path):
+    sampling, sft, dpo = configs(cluster)
+    other = tmp_path / "other" / "sft.yaml"
+    other.parent.mkdir()
+    other.touch()
+    paired = tmp_path / "paired.yaml"
+    paired.touch()
+    env = {**cluster, "DRY_RUN": "1", "FETCH": "0"}
+    for trainings in ([sft], [sft, dpo, paired]):
+        done = run("pipeline.sh", sampling, *trainings, env=env)
+        names = re.findall(r"--job-name=evenhand-(\S+)", done.stdout)
+        of_arms = [f"{kind}-{file.stem}" for file in trainings for kind in ("train", "merge", "sample")]
+        assert names == ["sample-before", *of_arms, "score"]
+    done = run("pipeline.sh", sampling, sft, other, env=env)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "several training configs are called sft" in done.stderr
+
+
+def test_resources_and_places_come_from_the_settings(cluster):
+    asked = {"PARTITION": "big", "ACCOUNT": "lab", "GPU": "gpu:h100", "TRAIN_GPUS": "2", "EXTRA": "--exclude=n1 --nice"}
+    done = run("submit.sh", "train", "sft.yaml", "name=x", env={**cluster, **asked, "DRY_RUN": "1"})
+    words = set(done.stdout.split())
+    assert {"--partition=big", "--account=lab", "--gres=gpu:h100:2", "--exclude=n1", "--nice", "--requeue"} <= words
+    assert done.stdout.split()[-3:] == ["slurm/train.sh", "sft.yaml", "name=x"]
+    assert {"--nodes=1", "--ntasks-per-node=1"} <= words
+    scored = run("submit.sh", "score", "somewhere", env={**cluster, "DRY_RUN": "1"})
+    assert "--gres" not in scored.stdout  # a job of 0 GPUs asks for none
+    other = {"GPU": "", "EXTRA": "--gpus-per-node=a100:1"}  # where the cluster is asked in another way
+    sampled = run("submit.sh", "sample", "x.yaml", env={**cluster, **other, "DRY_RUN": "1"}).stdout
+    assert ("--gres" in sampled, "--gpus-per-node=a100:1" in sampled) == (False, True)
+    assert "--gres=gpu:1 " in run("submit.sh", "sample", "x.yaml", env={**cluster, "GPU": "gpu", "DRY_RUN": "1"}).stdout
+
+
+def test_one_engine_samples_unless_more_are_asked_for(cluster):
+    del cluster["SAMPLE_SHARDS"]
+    done = run("submit.sh", "sample", "x.yaml", env={**cluster, "DRY_RUN": "1"})
+    assert "--array=0-0 " in done.stdout
+
+
+def test_a_job_loads_modules_and_runs_its_programs_in_the_container_of_the_settings(cluster, tmp_path):
+    programs = Path(cluster["VENV"]) / "bin"
+    in_container = programs / "container"
+    in_container.write_text('#!/usr/bin/env bash\necho "container $1 $loaded" >> "$CALLS"\nshift\nexec "$@"\n')
+    in_container.chmod(0o755)
+    # `module` is a shell function, which a login shell has and hands on.
+    env = {
+        **cluster,
+        "BASH_FUNC_module%%": '() { [ "$1" = load ] && export loaded="${*:2}" && [ "$2" != absent ]; }',
+        "MODULES": "cuda/13.0 python",
+        "WRAP": f"{in_container} --nv",
+    }
+    assert run("merge.sh", "somewhere", env=env).returncode == 0
+    assert run("train.sh", tmp_path / "sft.yaml", env=env).returncode == 0
+    calls = [call.split()[:4] for call in Path(cluster["CALLS"]).read_text().splitlines()]
+    wrapped = ["container", "--nv", "cuda/13.0", "python"]
+    assert calls[::2] == [wrapped, wrapped]
+    assert [call[:2] for call in calls[1::2]] == [["evenhand", "merge"], ["accelerate", "launch"]]
+    done = run("merge.sh", "somewhere", env={**env, "MODULES": "absent"})
+    assert done.returncode != 0
+    assert len(Path(cluster["CALLS"]).read_text().splitlines()) == len(calls)
+
+
+def test_a_job_keeps_what_is_compiled_in_the_place_of_the_settings_and_needs_no_compiler_to_start(cluster, tmp_path):
+    kept = ["VLLM_CACHE_ROOT", "TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "VLLM_USE_FLASHINFER_SAMPLER"]
+    code = f"set -eu; . slurm/job.sh; echo {' '.join(f'${name}' for name in kept)}"
+    own = {"KERNEL_CACHE": "/local/me", "TRITON_CACHE_DIR": "/mine"}
+    for given, found in (({}, "0"), ({"VLLM_USE_FLASHINFER_SAMPLER": "1"}, "1")):
+        env = {**cluster, **own, **given}
+        done = subprocess.run(["bash", "-c", code], cwd=ROOT, env=env, capture_output=True, text=True, check=True)
+        assert done.stdout.split() == ["/local/me/vllm", "/mine", "/local/me/inductor", found]
+
+
+def test_each_job_finds_what_the_earlier_ones_made(cluster, tmp_path):
+    sampling, sft, dpo = configs(cluster)
+    env = {**cluster, "PATH": f"{cluster['VENV']}/bin:{cluster['PATH']}", "MERGE_OPTIONS": "--onto nf4"}
+    done = run("pipeline.sh", sampling, sft, dpo, env=env)
+    assert done.returncode == 0, done.stderr
+    runs = cluster["RUN_ROOT"]
+    calls = Path(cluster["CALLS"]).read_text().splitlines()
+    assert calls[0] == f"evenhand fetch {sampling} {sft} {dpo} [offline=0]"
+    examined = " ".join(f"{config} run.root={runs}" for config in (sampling, sft, dpo))
+    assert calls[1] == f"evenhand doctor --gpu a100 {examined} [offline=1]"
+    work = [call for call in calls[2:] if not call.startswith("option")]
+
+    def sampled(name: str) -> list[str]:
+        model = f"name=eval-{name} model.name={runs}/merged-{name} model.label={name} model.revision=null "
+        words = f"{sampling} {model if name != 'before' else ''}run.root={runs}"
+        return [f"evenhand sample {words} --shard {shard}/3 [offline=1]" for shard in range(3)]
+
+    def check_training(name: str, config: Path) -> None:
+        launch, merge = [
+            call
+            for call in work
+            if name in call and not call.startswith(("evenhand sample", "evenhand score", "evenhand compare"))
+        ]
+        words = rf"accelerate launch .*--num_processes 1 .*-m training {config} run.root={runs} \[offline=1\]"
+        assert re.fullmatch(words, launch)
+        assert merge == f"evenhand merge {runs}/train-{name} --onto nf4 [offline=1]"
+
+    samplings = [call for call in work if call.startswith("evenhand sample")]
+    assert samplings == [*sampled("before"), *sampled("sft"), *sampled("dpo")]
+    check_training("sft", sft)
+    check_training("dpo", dpo)
+    judged = f"{runs}/run-before {runs}/run-sft {runs}/run-dpo"
+    assert work[-3:] == [f"evenhand {verb} {judged} [offline=1]" for verb in ("score", "compare", "scorecard")]
+    options = [call for call in calls if call.startswith("option --dependency")]
+    assert options == [f"option --dependency=afterok:{ids}" for ids in ("102", "103", "105", "106", "101:104:107")]
+
+
+def test_a_job_whose_command_makes_nothing_fails_so_that_the_next_one_never_starts(cluster):
+    env = {**cluster, "PATH": f"{cluster['VENV']}/bin:{cluster['PATH']}", "BROKEN": "1"}
+    done = run("merge.sh", "somewhere", env=env)
+    assert done.returncode != 0
+    assert "evenhand merge printed no directory, where its result would lie" in done.stderr
+
+
+def test_a_run_that_lacks_its_mark_is_completed_before_it_is_scored(cluster, tmp_path):
+    env = {**cluster, "PATH": f"{cluster['VENV']}/bin:{cluster['PATH']}"}
+    for name in ("unmarked", "conflicts"):
+        (tmp_path / name).mkdir()
+    words = [tmp_path / "unmarked", "--narrator", f"base={tmp_path}/conflicts"]
+    assert run("score.sh", *words, env=env).returncode == 0
+    calls = Path(cluster["CALLS"]).read_text().splitlines()
+    assert [call.split()[:-1] for call in calls] == [
+        ["evenhand", "sample", f"{tmp_path}/unmarked/config.yaml"],
+        ["evenhand", "sample", f"{tmp_path}/conflicts/config.yaml"],
+        ["evenhand", "score", f"{tmp_path}/unmarked", f"{tmp_path}/conflicts"],
+    ]
+
+
+def launched(cluster: dict[str, str], tmp_path: Path, **settings: str) -> str:
+    """The words that train.sh launches with; srun is a node after the other, scontrol names them."""
+    programs = Path(cluster["VENV"]) / "bin"
+    (programs / "srun").write_text(
+        'while [[ $1 == --* ]]; do shift; done\nfor SLURM_NODEID in 0 1; do export SLURM_NODEID; "$@"; done\n'
+    )
+    (programs / "scontrol").write_text("echo node7; echo node8\n")
+    for name in ("srun", "scontrol"):
+        (programs / name).write_text("#!/usr/bin/env bash\n" + (programs / name).read_text())
+        (programs / name).chmod(0o755)
+    env = {**cluster, "PATH": f"{programs}:{cluster['PATH']}", **settings}
+    done = run("train.sh", tmp_path / "sft.yaml", env=env)
+    assert done.returncode == 0, done.stderr
+    return Path(cluster["CALLS"]).read_text()
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({}, ["one-gpu.yaml --num_processes 1 --num_machines 1 --main_process_port 0 -m"]),
+        ({"TRAIN_GPUS": "4"}, ["ddp.yaml --num_processes 4 --num_machines 1 --main_process_port 0 -m"]),
+        (
+            {"TRAIN_GPUS": "4", "TRAIN_LAUNCH": "configs/accelerate/fsdp-qlora.yaml"},
+            ["fsdp-qlora.yaml --num_processes 4 --num_machines 1 --main_process_port 0 -m"],
+        ),
+        (
+            {"TRAIN_GPUS": "4", "SLURM_NNODES": "2", "SLURM_JOB_NODELIST": "node[7-8]", "SLURM_JOB_ID": "40123"},
+            [
+                f"--machine_rank {rank} --config_file configs/accelerate/ddp-two-nodes.yaml --num_processes 8 "
+                "--num_machines 2 --main_process_ip node7 --main_process_port 20123 -m"
+                for rank in (0, 1)
+            ],
+        ),
+    ],
+    ids=["one GPU", "four", "sharded", "two nodes"],
+)
+def test_training_is_launched_on_the_gpus_and_nodes_of_the_settings(settings, words, cluster, tmp_path):
+    calls = launched(cluster, tmp_path, **settings)
+    assert all(launch in calls for launch in words)
+    assert calls.count("accelerate launch") == len(words)
+
+
+@pytest.mark.parametrize(
+    ("script", "words", "message"),
+    [
+        ("pipeline.sh", ["absent.yaml", "absent.yaml"], "slurm/pipeline.sh: no file absent.yaml"),
+        ("pipeline.sh", ["one"], "slurm/pipeline.sh SAMPLING_CONFIG TRAINING_CONFIG..."),
+        ("submit.sh", ["smaple", "x"], "slurm/submit.sh: no job 'smaple'; known: doctor, sample, train, merge, score"),
+        ("submit.sh", [], "slurm/submit.sh doctor|sample|train|merge|score ARGUMENT..."),
+    ],
+)
+def test_wrong_words_get_one_message_and_submit_nothing(script, words, message, cluster):
+    done = run(script, *words, env=cluster)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert not Path(cluster["CALLS"]).exists()

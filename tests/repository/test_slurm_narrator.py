@@ -1,0 +1,90 @@
+"""The Slurm chain with the narrator study: sampled beside the framing study, and handed to the same scores and card."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.made.fake_cluster import configs, make_cluster, run
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    """Environment variables of a pretended cluster."""
+    return make_cluster(tmp_path)
+
+
+def narrator_config(folder: Path, text: str = "narrator:\n  corpus: {dataset: pocket-conflicts}\n") -> Path:
+    """A sampling config of the narrator study, or of something else."""
+    config = folder / "conflicts.yaml"
+    config.write_text(text)
+    return config
+
+
+def test_the_narrator_study_is_sampled_for_the_base_and_every_merged_arm_of_the_same_chain(cluster, tmp_path):
+    study = narrator_config(tmp_path)
+    env = {**cluster, "DRY_RUN": "1", "NARRATOR": f"{study} verdict=options sampling.n=1"}
+    done = run("pipeline.sh", *configs(cluster), env=env)
+    assert done.returncode == 0, done.stderr
+    fetch, doctor, *jobs = done.stdout.splitlines()
+    assert fetch.split()[2:] == [*map(str, configs(cluster)), str(study)]
+    assert f"{study} verdict=options sampling.n=1" in doctor
+    chain = [
+        (re.search(r"--job-name=evenhand-(\S+)", job).group(1), "".join(re.findall(r"--dependency=(\S+)", job)))
+        for job in jobs
+    ]
+    assert chain == [
+        ("sample-before", ""),
+        ("sample-before-narrator", ""),
+        ("train-sft", ""),
+        ("merge-sft", "afterok:3"),
+        ("sample-sft", "afterok:4"),
+        ("sample-sft-narrator", "afterok:4"),
+        ("train-dpo", ""),
+        ("merge-dpo", "afterok:7"),
+        ("sample-dpo", "afterok:8"),
+        ("sample-dpo-narrator", "afterok:8"),
+        ("score", "afterok:1:2:5:6:9:10"),
+    ]
+    assert jobs[1].endswith(f"slurm/sample.sh {study} verdict=options sampling.n=1")
+
+
+def test_runs_of_the_narrator_study_reach_the_scores_and_the_card(cluster, tmp_path):
+    study = narrator_config(tmp_path)
+    path = f"{cluster['VENV']}/bin:{cluster['PATH']}"
+    env = {**cluster, "PATH": path, "SAMPLE_SHARDS": "1", "NARRATOR": f"{study} verdict=options"}
+    done = run("pipeline.sh", *configs(cluster), env=env)
+    assert done.returncode == 0, done.stderr
+    runs = cluster["RUN_ROOT"]
+    work = [call for call in Path(cluster["CALLS"]).read_text().splitlines() if call.startswith("evenhand")]
+
+    def studied(words: str) -> str:
+        return f"evenhand sample {study} verdict=options {words}run.root={runs} --shard 0/1 [offline=1]"
+
+    assert [call for call in work if call.startswith("evenhand sample") and "conflicts.yaml verdict" in call] == [
+        studied(""),
+        *(
+            studied(
+                f"name=conflicts-narrator-{arm} model.name={runs}/merged-{arm} model.label={arm} model.revision=null "
+            )
+            for arm in ("sft", "dpo")
+        ),
+    ]
+    judged, conflicts = (
+        " ".join(f"{runs}/{kind}run-{arm}" for arm in ("before", "sft", "dpo")) for kind in ("", "narrator-")
+    )
+    rows = {"base": "before", "sft": "sft", "dpo": "dpo"}
+    options = " ".join(f"--narrator {row}={runs}/narrator-run-{arm}" for row, arm in rows.items())
+    assert work[-3:] == [
+        f"evenhand score {judged} {conflicts} [offline=1]",
+        f"evenhand compare {judged} {conflicts} [offline=1]",
+        f"evenhand scorecard {judged} {options} [offline=1]",
+    ]
+
+
+@pytest.mark.parametrize("text", [None, "verdict: margin\n"], ids=["absent", "another study"])
+def test_a_config_that_is_not_of_the_narrator_study_is_refused_before_anything_is_submitted(text, cluster, tmp_path):
+    study = tmp_path / "conflicts.yaml" if text is None else narrator_config(tmp_path, text)
+    done = run("pipeline.sh", *configs(cluster), env={**cluster, "DRY_RUN": "1", "NARRATOR": str(study)})
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"NARRATOR: {study} is no config of the narrator study" in done.stderr

@@ -1,0 +1,127 @@
+"""No training item may give a test item away: in a finished split, in a training run, under any name."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evenhand.errors import ConfigError, DataError
+from evenhand.jsonl import write_json
+from evenhand.leaks import HeldOut, Leak, normalised
+from evenhand.manifest import MANIFEST_FILE, file_facts, read_manifest
+from evenhand.records import Item
+from studies.dialdefer.datasets import EVALUATION_ONLY, DatasetSpec, load_items, refuse_leaks
+from studies.dialdefer.item_table import read_items, write_items
+from tests.made.built_folder import build_small
+from training.config import SFTRun
+from training.run import open_training
+
+ITEM = Item(
+    item_id="t-1", benchmark="b", dataset="d", question="Who  is\nIt?", correct_answer="a", incorrect_answer="b"
+)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A split of two small datasets, both in train and test."""
+    return build_small(tmp_path_factory.mktemp("leaks"), "socialiqa", "halueval")
+
+
+def spec(root: Path, dataset: str = "unified", split: str = "train") -> DatasetSpec:
+    return DatasetSpec(dataset=dataset, split=split, root=root)
+
+
+def plant(root: Path, items: list[Item], dataset: str = "halueval") -> None:
+    """Put items behind a finished train split, as a build with a fault would."""
+    table = root / "data" / dataset / "train.parquet"
+    write_items(table, [*read_items(table), *items], None, {})
+    manifest = read_manifest(root)
+    manifest["files"] |= file_facts(root, [dataset])
+    write_json(root / MANIFEST_FILE, manifest)
+
+
+@pytest.mark.parametrize("text", ["who is it?", "WHO IS\tIT?", " Who is\u00a0it\uff1f "])
+def test_case_white_space_and_compatible_characters_make_no_other_question(text):
+    assert normalised(text) == normalised(ITEM.question)
+
+
+def test_an_item_is_found_by_id_by_text_and_as_a_variant():
+    held_out = HeldOut([ITEM])
+    renamed, reworded = replace(ITEM, item_id="x"), replace(ITEM, question="What?")
+    variant = replace(reworded, item_id="t-1-male", meta={"variant_of": "t-1"})
+    assert held_out.find(reworded) == Leak(train_id="t-1", test_id="t-1", reason="id")
+    assert held_out.find(renamed) == Leak(train_id="x", test_id="t-1", reason="text")
+    assert held_out.find(variant) == Leak(train_id="t-1-male", test_id="t-1", reason="id")
+    assert held_out.find(replace(reworded, item_id="x")) is None
+
+
+def test_conflicts_without_a_question_are_not_all_the_same():
+    held_out = HeldOut([replace(ITEM, question="")])
+    assert held_out.find(replace(ITEM, item_id="x", question="")) is None
+
+
+def test_a_clean_split_passes(built):
+    items = load_items([spec(built)])
+    assert len(items) > 20
+    refuse_leaks(items, [spec(built)])
+
+
+@pytest.mark.parametrize("disguise", [{}, {"item_id": "new-1"}], ids=["as it is", "under another id"])
+def test_a_planted_test_item_stops_the_training_run_and_both_items_are_named(built, tmp_path, disguise):
+    root = copy_of(built, tmp_path)
+    stolen = next(iter(read_items(root / "data" / "socialiqa" / "test.parquet")))
+    planted = replace(stolen, **disguise)
+    plant(root, [planted])
+    run = {"method": "sft", "name": "leaky", "model": {"name": "embedded"}, "optimiser": {"learning_rate": 1e-3}}
+    config = SFTRun.model_validate({**run, "benchmarks": [spec(root)], "run": {"root": tmp_path / "runs"}})
+    with pytest.raises(DataError, match=f"'{planted.item_id}' .*'{stolen.item_id}' .1 such"):
+        open_training(config).__enter__()
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_planted_item_is_found_when_its_dataset_alone_is_trained_on(built, tmp_path):
+    root = copy_of(built, tmp_path)
+    stolen = next(iter(read_items(root / "data" / "socialiqa" / "test.parquet")))
+    plant(root, [replace(stolen, item_id="new-1")])
+    one = spec(root, "halueval")
+    with pytest.raises(DataError, match="'new-1'"):
+        refuse_leaks(load_items([one]), [one])
+
+
+def test_an_evaluation_only_item_in_a_train_split_stops_the_run_whatever_its_id(built, tmp_path):
+    root = copy_of(built, tmp_path)
+    plant(root, [replace(ITEM, dataset="truthfulqa")])
+    with pytest.raises(DataError, match="truthfulqa, which is for evaluation only"):
+        refuse_leaks(load_items([spec(root)]), [spec(root)])
+    root = copy_of(built, tmp_path / "again")
+    plant(root, [replace(ITEM, item_id="truthfulqa-3")])
+    with pytest.raises(DataError, match="'truthfulqa-3'"):
+        refuse_leaks(load_items([spec(root)]), [spec(root)])
+
+
+def test_a_train_split_whose_test_split_is_gone_is_refused(built, tmp_path):
+    root = copy_of(built, tmp_path)
+    (root / "data" / "socialiqa" / "test.parquet").unlink()
+    with pytest.raises(DataError, match=r"socialiqa.test\.parquet.* is gone"):
+        refuse_leaks(load_items([spec(root)]), [spec(root)])
+
+
+def test_evaluation_only_datasets_cannot_be_asked_for_as_training_data(built):
+    assert {"truthfulqa", "aio", "aio-context"} == EVALUATION_ONLY
+    for dataset in EVALUATION_ONLY:
+        with pytest.raises(ConfigError, match="for evaluation only"):
+            load_items([spec(built, dataset)])
+
+
+def test_pockets_own_splits_do_not_leak():
+    pocket = [DatasetSpec(dataset="pocket", split="train")]
+    refuse_leaks(load_items(pocket), pocket)
+    with pytest.raises(DataError, match="pocket"):
+        refuse_leaks(load_items([DatasetSpec(dataset="pocket")])[:1], pocket)
+
+
+def copy_of(root: Path, folder: Path) -> Path:
+    """A copy to spoil."""
+    import shutil
+
+    return Path(shutil.copytree(root, folder / "spoilt", ignore=shutil.ignore_patterns("raw", "pool")))

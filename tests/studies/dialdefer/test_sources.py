@@ -1,0 +1,113 @@
+"""Real items from a data root, and what happens when the root is wrong."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand.errors import ConfigError, DataError
+from evenhand.records import Item
+from studies.dialdefer.datasets import DatasetSpec, item_set_hash, load_items
+from studies.dialdefer.published_items import FILES, SPLIT_FOLDER
+from tests.made.places import SHARED
+
+PUBLISHED = SHARED / "data" / "published"
+needs_published = pytest.mark.skipif(not PUBLISHED.exists(), reason=f"the published data is not at {PUBLISHED}")
+ANSWERS = {"chosen_correct_answer": "yes", "chosen_incorrect_answer": "no", "incorrect_answers": ["no", "never"]}
+RECORD = {"id": "t-0", "question": "Q?", **ANSWERS}
+
+
+def root_with(folder: Path, *lines: str) -> Path:
+    path = folder / SPLIT_FOLDER / "truthfulqa_formatted.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_text("\n".join(lines))
+    return folder
+
+
+def truthfulqa(root: Path, **keys: object) -> list[Item]:
+    return load_items([DatasetSpec.model_validate({"dataset": "truthfulqa", "root": root, **keys})])
+
+
+@needs_published
+def test_the_published_split_is_2964_items_with_the_published_ids_in_order() -> None:
+    ids = json.loads((PUBLISHED / "test_ids.json").read_text())
+    total = 0
+    for dataset, stem in FILES.items():
+        key = stem if stem in ids else dataset
+        items = load_items([DatasetSpec(dataset=dataset, root=PUBLISHED)])
+        assert [item.item_id for item in items] == ids[key]
+        total += len(items)
+    assert total == 2964
+
+
+@needs_published
+def test_aio_context_is_280_items_with_the_communitys_verdict_and_no_dialogue() -> None:
+    items = load_items([DatasetSpec(dataset="aio-context", root=PUBLISHED)])
+    assert len(items) == 280
+    assert sum(item.correct_answer == "overreacting" for item in items) == 30
+    assert {item.meta["dialogue"] for item in items} == {"[redacted]"}
+
+
+def test_the_first_n_items_are_taken_and_more_than_there_are_is_an_error(tmp_path: Path) -> None:
+    root = root_with(tmp_path, json.dumps(RECORD), json.dumps({**RECORD, "id": "t-1"}))
+    assert [item.item_id for item in truthfulqa(root, n_items=1)] == ["t-0"]
+    with pytest.raises(DataError, match="n_items is 3, but there are 2"):
+        truthfulqa(root, n_items=3)
+
+
+def test_items_are_drawn_over_the_whole_split_by_their_seed_alone() -> None:
+    def ids(**keys: Any) -> list[str]:
+        return [item.item_id for item in load_items([DatasetSpec(dataset="pocket", split="test", **keys)])]
+
+    every, first = ids(), ids(n_items=20, draw_seed=1)
+    assert first == ids(n_items=20, draw_seed=1) != ids(n_items=20, draw_seed=2)
+    assert len(set(first)) == 20
+    assert first == sorted(first, key=every.index)
+    assert max(map(every.index, first)) > len(every) // 2, "drawn over all of it"
+    assert sorted(ids(n_items=len(every), draw_seed=1)) == sorted(every)
+    with pytest.raises(DataError, match="n_items is 1000000, but there are"):
+        ids(n_items=1_000_000, draw_seed=1)
+    with pytest.raises(ValueError, match="set n_items, or leave it out"):
+        DatasetSpec(dataset="pocket", draw_seed=1)
+    assert "draw_seed" not in DatasetSpec(dataset="pocket", n_items=1).model_dump(), "older configs keep their digest"
+
+
+@pytest.mark.parametrize(
+    ("lines", "says"),
+    [
+        ((json.dumps(RECORD), "{broken"), r"formatted\.jsonl:2: is no JSON object"),
+        ((json.dumps({**RECORD, "question": None}),), r":1: field 'question' must be a text, found None"),
+        ((json.dumps({"id": "x", **ANSWERS}),), r":1: field 'question' is absent"),
+        ((json.dumps({**RECORD, "chosen_incorrect_answer": "nope"}),), r"field 'chosen_incorrect_answer' is none of"),
+        ((json.dumps({**RECORD, "question": "  "}),), r"field 'question' is empty"),
+        ((json.dumps({**RECORD, "question": "\ud800"}),), r"field 'question' holds half a surrogate"),
+        ((json.dumps({**RECORD, "meta": "x"}),), r"field 'meta' must be an object"),
+        ((json.dumps({**RECORD, "context": 3}),), r"field 'context' must be a text"),
+        ((json.dumps(RECORD), json.dumps(RECORD)), "item id 't-0' occurs twice"),
+        (("[1]",), "element 1: is no JSON object"),
+        (("",), "holds no record"),
+    ],
+)
+def test_a_bad_line_is_named_with_file_line_and_field(tmp_path: Path, lines: tuple[str, ...], says: str) -> None:
+    with pytest.raises(DataError, match=says):
+        truthfulqa(root_with(tmp_path, *lines))
+
+
+def test_an_empty_an_absent_and_an_unset_root_are_told_apart(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="is empty or no folder"):
+        truthfulqa(tmp_path)
+    (tmp_path / "x").touch()
+    with pytest.raises(DataError, match=r"truthfulqa_formatted\.jsonl: no such file"):
+        truthfulqa(tmp_path)
+    with pytest.raises(ConfigError, match="set `root`"):
+        load_items([DatasetSpec(dataset="truthfulqa")])
+    with pytest.raises(ConfigError, match="is for evaluation only; it has no split 'train'"):
+        truthfulqa(tmp_path, split="train")
+
+
+def test_the_item_set_hash_sees_a_changed_answer(tmp_path: Path) -> None:
+    before = truthfulqa(root_with(tmp_path / "a", json.dumps(RECORD)))
+    after = truthfulqa(root_with(tmp_path / "b", json.dumps({**RECORD, "chosen_correct_answer": "maybe"})))
+    assert item_set_hash(before) != item_set_hash(after)
+    assert item_set_hash(before) == item_set_hash(truthfulqa(tmp_path / "a"))

@@ -1,0 +1,244 @@
+"""`evenhand build narrator`: from a dump to a folder that configs read, whatever happens in between."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand import build as build_verb
+from evenhand.errors import ConfigError, DataError
+from evenhand.sources.origin import Origin
+from studies.narrator import build as build_module
+from studies.narrator.build import Request, build
+from studies.narrator.command import main
+from studies.narrator.corpora import CorpusSpec, conversation_set_hash, load_conversations
+from studies.narrator.pocket import pocket_conflicts
+from studies.narrator.records import Conversation
+from tests.made.convokit_dump import facts, talk, write_dump, zipped
+from tests.made.places import SHARED
+from tests.made.publishers_server import Fault, PublishersServer
+
+EXAMPLE = SHARED / "data" / "raw" / "cga_wiki"
+
+
+def made_dump(folder: Path, n_pages: int = 20) -> Path:
+    """Two quarrels and a calm conversation on each page."""
+    rows, metas = [], {}
+    for page in range(n_pages):
+        for n, attack in enumerate((True, True, False)):
+            key = f"{page}.{n}"
+            said = [(f"S{speaker % (2 + n)}", f"Turn {speaker} of {key}.") for speaker in range(4)]
+            rows += talk(key, *said, attack=-1 if attack else None)
+            metas[key] = facts(f"Talk:Page {page}" + ("/Archive 1" if n else ""), 3 * page + n, attack=attack)
+    return write_dump(folder, rows, metas)
+
+
+@pytest.fixture
+def raw(tmp_path: Path) -> Path:
+    return made_dump(tmp_path / "dump")
+
+
+def load(root: Path, split: str, **spec: Any) -> list[Conversation]:
+    return load_conversations(CorpusSpec(dataset="cga-wiki", split=split, root=root, **spec))
+
+
+def test_a_build_is_read_back_by_split_and_no_page_is_on_both_sides(raw: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    manifest = build(Request(out=out, raw=raw))
+    train, test, both = (load(out, name) for name in ("train", "test", "all"))
+    assert (len(train), len(test), len(both)) == (28, 12, 40)
+    assert manifest["n_conversations"] == {"train": 28, "test": 12}
+    assert manifest["dropped"] == {"calm counterpart": 20}
+    assert manifest["conversation_set_hash"] == conversation_set_hash(both)
+    pages = [{one.meta["page_title"].partition("/")[0] for one in found} for found in (train, test)]
+    assert not pages[0] & pages[1]
+    assert both[0].conversation_id == "cga-wiki-0.0"
+    assert [turn.text for turn in both[0].turns] == [f"Turn {n} of 0.0." for n in range(4)]
+    assert {path.name for path in out.iterdir()} == {".lock", "README.md", "conversations.jsonl", "manifest.json"}
+
+
+def test_folder_and_zip_give_the_same_file(raw: Path, tmp_path: Path) -> None:
+    packed = zipped(raw, tmp_path / "awry.zip", "awry/")
+    found = [build(Request(out=tmp_path / name, raw=path))["files"] for name, path in (("a", raw), ("b", packed))]
+    assert found[0] == found[1]
+
+
+def test_a_finished_build_is_left_alone_a_changed_one_repaired_and_another_refused(raw: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    first = build(Request(out=out, raw=raw))
+    assert build(Request(out=out, raw=raw)) == first
+    lines = (out / "conversations.jsonl").read_text()
+    (out / "conversations.jsonl").write_text(lines.replace("Turn 0", "Turn X", 1))
+    with pytest.raises(DataError, match=r"conversations\.jsonl: is gone, or not as it was built"):
+        load(out, "all")
+    assert build(Request(out=out, raw=raw))["files"] == first["files"]
+    assert (out / "conversations.jsonl").read_text() == lines
+    with pytest.raises(DataError, match="holds a finished build with another split; choose another --out"):
+        build(Request(out=out, raw=raw, seed=7))
+    with pytest.raises(DataError, match="another dataset and split and sources"):
+        build(Request(out=out, pocket=True))
+    made_dump(raw, 21)
+    with pytest.raises(DataError, match="finished build with another sources"):
+        build(Request(out=out, raw=raw))
+
+
+@pytest.mark.parametrize("step", ["write_jsonl", "check_written", "card_text", "write_json"])
+def test_a_build_that_was_cut_off_is_no_build_and_starts_over(
+    step: str, raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    build(Request(out=out, raw=raw))
+    (out / "conversations.jsonl").write_text("")  # so that it is built again
+
+    def killed(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(build_module, step, killed)
+        with pytest.raises(KeyboardInterrupt):
+            build(Request(out=out, raw=raw))
+    with pytest.raises(DataError, match="holds no finished build of the narrator study"):
+        load(out, "all")
+    build(Request(out=out, raw=raw))
+    assert len(load(out, "all")) == 40
+
+
+def test_folders_of_others_are_refused_and_stay_as_they_are(raw: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "README.md").write_text("mine")
+    with pytest.raises(DataError, match="holds other files"):
+        build(Request(out=tmp_path / "mine", raw=raw))
+    assert (tmp_path / "mine" / "README.md").read_text() == "mine"
+    (tmp_path / "unified").mkdir()
+    (tmp_path / "unified" / "manifest.json").write_text('{"benchmark": "unified", "format": 1}')
+    with pytest.raises(DataError, match=r"manifest\.json: is not of the narrator study"):
+        build(Request(out=tmp_path / "unified", raw=raw))
+    with pytest.raises(DataError, match="is not of the narrator study"):
+        load(tmp_path / "unified", "test")
+
+
+def test_a_dump_without_a_conversation_of_the_study_says_why(tmp_path: Path) -> None:
+    rows = talk("k", ("Ann", "a"), ("Ann", "b"))
+    raw = write_dump(tmp_path / "dump", rows, {"k": facts(), "c": facts(attack=False)})
+    expected = (
+        r"no conversation is of the study \(one speaker only: 1; no comment \(section header alone, or nothing\): 1"
+    )
+    with pytest.raises(DataError, match=expected):
+        build(Request(out=tmp_path / "out", raw=raw))
+
+
+DAMAGE: dict[str, Any] = {
+    "no turns": {"turns": []},
+    "one speaker": {"turns": [{"speaker": "S0", "text": "a"}], "names": {"S0": "S0"}},
+    "an empty text": {"turns": [{"speaker": "S0", "text": "a"}, {"speaker": "S1", "text": ""}]},
+    "a name too many": {"names": {"S0": "S0", "S1": "S1", "S2": "S2"}},
+    "one name for two": {"names": {"S0": "Anna", "S1": "Anna"}},
+    "the narrator's label": {"names": {"S0": "me", "S1": "Anna"}},
+    "names a list": {"names": ["S0", "S1"]},
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_line_that_is_no_conversation_is_named(damage: str, raw: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    build(Request(out=out, raw=raw))
+    lines = [json.loads(line) for line in (out / "conversations.jsonl").read_text().splitlines()]
+    lines[2] |= DAMAGE[damage]
+    (out / "conversations.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    manifest = json.loads((out / "manifest.json").read_text())
+    manifest["files"]["conversations.jsonl"] = build_module.sha256_of(out / "conversations.jsonl")
+    (out / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(DataError, match=r"conversations\.jsonl:3: is no conversation of the study"):
+        load(out, "all")
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PublishersServer]:
+    for name in ("HF_HUB_OFFLINE", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    packed = zipped(made_dump(tmp_path / "theirs"), tmp_path / "theirs.zip", "awry/")
+    with PublishersServer({"convokit/awry.zip": packed.read_bytes()}) as running:
+        yield running
+
+
+def test_the_zip_is_downloaded_continued_and_recorded(server: PublishersServer, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    request = Request(out=out, origin=Origin(place=f"{server.base}/folder/convokit/", files=("awry.zip",)))
+    whole = len(server.files["convokit/awry.zip"])
+    refused = Fault(status=403)  # not asked again
+    server.faults["awry.zip"] = [Fault(cut=whole // 2), refused]
+    with pytest.raises(DataError, match="access is refused"):
+        build(request)
+    assert not (out / "manifest.json").exists()
+    manifest = build(request)
+    assert server.n_sent == whole
+    [source] = manifest["sources"]
+    assert source["url"] == f"{server.base}/folder/convokit/awry.zip"
+    assert (source["n_bytes"], source["revision"] is not None) == (whole, True)
+    n_requests = len(server.seen)
+    assert build(request) == manifest
+    assert len(server.seen) == n_requests
+    assert len(load(out, "all")) == 40
+
+
+def test_our_own_conflicts_are_written_as_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    build_verb.main(["narrator", "--pocket", "--out", str(tmp_path / "out")])
+    lines = (tmp_path / "out" / "conversations.jsonl").read_text().splitlines()
+    assert len(lines) == 600
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert manifest["conversation_set_hash"] == conversation_set_hash(
+        pocket_conflicts("train") + pocket_conflicts("test")
+    )
+    printed = capsys.readouterr().out
+    assert "random baseline, mean of 1/n, %         36.1         36.1" in printed
+    assert "dump" not in printed
+    assert "train 480, test 120; no page is in both" in printed
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert "Apache-2.0" in card
+    with pytest.raises(DataError, match="was built of pocket-conflicts, wanted is cga-wiki"):
+        load(tmp_path / "out", "test")
+
+
+def test_the_command_prints_the_facts_beside_the_papers(
+    raw: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["--raw", str(raw), "--out", str(tmp_path / "out"), "--test-share", "0.5"])
+    printed = capsys.readouterr().out.splitlines()
+    assert "conversations in the dump                 60        4,188" in printed
+    assert "conversations of the study                40  not printed" in printed
+    assert "random baseline, mean of 1/n, %         41.7         36.1" in printed
+    assert "left out:     20  calm counterpart" in printed
+    assert "train 20, test 20; no page is in both" in printed
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert "| of them escalating | 40 | 2,094 |" in card
+    assert "No licence was found" in card
+    assert "utterances.jsonl (put there by hand)" in card
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (["--pocket", "--raw", "x"], "leave out --raw"),
+        (["--test-share", "30"], "--test-share 30.0: take a share from 0 to 1"),
+        (["--pocket", "--seed", "42"], "are fixed; leave out --seed and --test-share"),
+        (["--pocket", "--test-share", "0"], "are fixed; leave out --seed and --test-share"),
+    ],
+)
+def test_words_that_do_not_go_together_are_refused(words: list[str], error: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=error):
+        main([*words, "--out", str(tmp_path / "out")])
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.skipif(not EXAMPLE.exists(), reason=f"the synthetic example is not at {EXAMPLE}")
+def test_the_synthetic_example_builds(tmp_path: Path) -> None:
+    manifest = build(Request(out=tmp_path / "out", raw=EXAMPLE))
+    assert manifest["dropped"] == {"calm counterpart": 1}
+    [found] = load(tmp_path / "out", "all")
+    assert (found.conversation_id, found.attacker, found.meta["source_split"]) == (
+        "cga-wiki-100.0.0",
+        "EditorA",
+        "train",
+    )

@@ -1,0 +1,218 @@
+"""The paper's subset, every discussion accounted for; splits without a common page; corpora as a config names them."""
+
+import statistics
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenhand.config import parse_config
+from evenhand.errors import ConfigError, DataError
+from studies.narrator.convokit import Dump, read_dump
+from studies.narrator.corpora import CORPORA, CorpusSpec, conversation_set_hash, load_conversations
+from studies.narrator.corpus import CALM, PAPER, REASONS, facts_of, subset
+from studies.narrator.dump_files import find_dump
+from studies.narrator.names import RENAMED
+from studies.narrator.pocket import pocket_conflicts
+from studies.narrator.records import Conversation, Turn
+from studies.narrator.splits import refuse_shared_pages, split_by_page
+from tests.made.convokit_dump import QUARREL, Row, facts, talk, write_dump
+from tests.made.places import SHARED
+
+PAPER_TEXT = SHARED / "papers" / "narrator.txt"
+
+
+def read(folder: Path, **talks: tuple[list[Row], Row]) -> Dump:
+    """What is read of these conversations, each utterances and meta."""
+    rows = [row for found, _ in talks.values() for row in found]
+    return read_dump(find_dump(write_dump(folder, rows, {key: meta for key, (_, meta) in talks.items()})))
+
+
+def told(*rows: Row, **changes: Any) -> list[Row]:
+    """The rows, the last one changed."""
+    return [*rows[:-1], {**rows[-1], **changes}]
+
+
+# Reason → the utterances of conversation "k" and what its meta says of an attack.
+DROPPED: dict[str, tuple[list[Row], bool | None]] = {
+    "no comment (section header alone, or nothing)": (talk("k", ("Ann", "x"), attack=None)[:1], True),
+    CALM: (talk("k", ("Ann", "a"), ("Ben", "b"), attack=None), False),
+    "said to escalate, but no comment is marked as the attack": (
+        talk("k", ("Ann", "a"), ("Ben", "b"), attack=None),
+        True,
+    ),
+    "called calm, but a comment is marked as an attack": (talk("k", ("Ann", "a"), ("Ben", "b")), False),
+    "several attacks": (
+        told(*talk("k", ("Ann", "a"), ("Ben", "b"), attack=0), meta={"comment_has_personal_attack": True}),
+        True,
+    ),
+    "the attack has no text": (told(*talk("k", ("Ann", "a"), ("Ben", "b"), ("Ann", "c")), text=" "), True),
+    "a comment without author": (told(*talk("k", ("Ann", "a"), ("Ben", "b")), speaker=None), True),
+    "a comment without time, so that the order is unknown": (
+        told(*talk("k", ("Ann", "a"), ("Ben", "b")), timestamp=None),
+        True,
+    ),
+    "the attack is not the last turn": (talk("k", ("Ann", "a"), ("Ben", "b"), attack=0), True),
+    "one speaker only": (talk("k", ("Ann", "a"), ("Ann", "b")), True),
+}
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_a_discussion_is_dropped_for_its_reason(reason: str, tmp_path: Path) -> None:
+    rows, attack = DROPPED[reason]
+    kept, dropped = subset(
+        read(tmp_path, k=(rows, facts(attack=attack)), q=(talk("q", ("A", "a"), ("B", "b")), facts()))
+    )
+    assert dropped == {reason: 1}
+    assert [conversation.conversation_id for conversation in kept] == ["cga-wiki-q"]
+
+
+def test_what_is_kept_ends_in_its_attack_and_loses_only_what_says_nothing(tmp_path: Path) -> None:
+    rows = talk(
+        "q.1", ("Me", "First."), ("Ann", "  \n "), ("Ben", " Second. "), ("Ann", "Third!"), ("Ben", ""), attack=3
+    )
+    [found], dropped = subset(read(tmp_path, **{"q.1": (rows, facts("Talk:Oak", 7, annotation_year="2018"))}))
+    assert not dropped
+    assert [turn.text for turn in found.turns] == ["First.", "Second.", "Third!"]
+    assert (found.attacker, found.attacker_is_unseen, found.speakers) == ("Ann", True, ("Me", "Ben", "Ann"))
+    assert found.names == {"Me": RENAMED, "Ben": "Ben", "Ann": "Ann"}
+    assert found.meta == {"page_title": "Talk:Oak", "page_id": 7, "annotation_year": "2018", "source_split": "val"}
+
+
+def test_the_facts_are_section_3_1s(tmp_path: Path) -> None:
+    three = talk("t", ("A", "a"), ("B", "b"), ("C", "c"))
+    dump = read(tmp_path, q=(QUARREL_Q, facts()), t=(three, facts()), c=(talk("c", ("A", "a")), facts(attack=False)))
+    found = facts_of(subset(dump)[0], dump.discussions)
+    assert (found.n_conversations, found.n_escalating, found.n_subset) == (3, 2, 2)
+    assert (found.fewest_speakers, found.most_speakers, found.mean_speakers, found.median_speakers) == (2, 3, 2.5, 2.5)
+    assert found.sd_speakers == 0.5
+    assert found.baseline == pytest.approx(100 * (1 / 2 + 1 / 3) / 2)
+    assert facts_of([]).baseline is None
+
+
+QUARREL_Q = [{**row, "conversation_id": "q"} for row in QUARREL]
+
+
+@pytest.mark.skipif(not PAPER_TEXT.exists(), reason=f"the paper is not at {PAPER_TEXT}")
+def test_the_papers_facts_are_as_printed() -> None:
+    text = " ".join(PAPER_TEXT.read_text().split())
+    assert f"It consists of {PAPER.n_conversations:,} Wikipedia Talk Page discussions" in text
+    assert f"comprising {PAPER.n_escalating:,} escalating conversations" in text
+    speakers = f"between {PAPER.fewest_speakers} and {PAPER.most_speakers} distinct speakers"
+    assert f"{speakers} (mean {PAPER.mean_speakers}, median {PAPER.median_speakers:g}, std {PAPER.sd_speakers})" in text
+    assert f"{PAPER.baseline}%, computed as the mean of $1/n$" in text
+    assert PAPER.n_subset is None
+
+
+def conversation(key: str, page: str | None, page_id: object = None, text: str = "") -> Conversation:
+    turns = (Turn(speaker="A", text=text or key), Turn(speaker="B", text="x"))
+    meta = {"page_title": page, "page_id": page_id}
+    return Conversation(conversation_id=key, dataset="cga-wiki", turns=turns, names={"A": "A", "B": "B"}, meta=meta)
+
+
+def split(conversations: list[Conversation], seed: int = 42, share: float = 0.3) -> dict[str, str]:
+    done = split_by_page(conversations, seed=seed, test_share=share)
+    return {one.conversation_id: one.meta["split"] for one in done}
+
+
+PAGES = st.sampled_from([None, "", "Talk:Oak", "Talk:Oak/Archive 3", "talk:oak/Archives/2", "Talk:Oaks", "Talk:Elm"])
+MADE = st.lists(st.tuples(PAGES, st.none() | st.integers(1, 4), st.sampled_from("abcd")), min_size=1, max_size=12)
+
+
+@given(MADE, st.integers(0, 3), st.floats(0, 1))
+def test_no_page_and_no_text_is_on_both_sides(rows, seed, share):
+    made = [conversation(str(number), *row) for number, row in enumerate(rows)]
+    done = split_by_page(made, seed=seed, test_share=share)
+    train, test = ([one for one in done if one.meta["split"] == name] for name in ("train", "test"))
+    refuse_shared_pages(train, test)
+    assert [one.conversation_id for one in done] == [one.conversation_id for one in made]
+    assert len(test) >= share * len(made)
+    assert split(made, seed, share) == split(made[::-1], seed, share)
+
+
+def test_pages_are_drawn_whole_by_the_seed() -> None:
+    made = [conversation(f"{page}.{n}", f"Talk:{page}", page) for page in range(40) for n in range(3)]
+    found = split(made)
+    assert sum(name == "test" for name in found.values()) == 36  # 30 % of 120
+    assert all(len({found[f"{page}.{n}"] for n in range(3)}) == 1 for page in range(40))
+    assert found == split(made)
+    assert found != split(made, seed=43)
+
+
+@pytest.mark.parametrize(
+    ("train", "test"),
+    [
+        (conversation("a", "Talk:Oak"), conversation("b", "Talk:Oak/Archive_2")),
+        (conversation("a", "Talk:Oak", 5), conversation("b", "Talk:Elm", "5")),
+        (conversation("a", None, None, "Same  text."), conversation("b", None, None, "same text.")),
+    ],
+)
+def test_a_shared_page_or_text_is_refused_with_both_names(train: Conversation, test: Conversation) -> None:
+    assert set(split([train, test], share=0.5).values()) == {"test"}
+    with pytest.raises(DataError, match="train conversation 'a' and test conversation 'b' share"):
+        refuse_shared_pages([train], [test])
+
+
+def ids(**spec: Any) -> list[str]:
+    found = load_conversations(CorpusSpec(dataset="pocket-conflicts", **spec))
+    return [conversation.conversation_id for conversation in found]
+
+
+def test_a_spec_takes_a_split_the_first_n_or_a_seeded_draw() -> None:
+    test = [conversation.conversation_id for conversation in pocket_conflicts("test")]
+    assert ids() == ids(split="test") == test
+    assert ids(split="all") == ids(split="train") + test
+    assert ids(n_conversations=7) == test[:7]
+    drawn = ids(n_conversations=7, draw_seed=1)
+    assert drawn == ids(n_conversations=7, draw_seed=1) != ids(n_conversations=7, draw_seed=2)
+    assert drawn == [key for key in test if key in set(drawn)]
+    assert len(set(drawn)) == 7
+    with pytest.raises(DataError, match="n_conversations is 121, but there are 120"):
+        ids(n_conversations=121)
+
+
+def test_a_draw_looks_like_the_whole() -> None:
+    drawn = load_conversations(CorpusSpec(dataset="pocket-conflicts", n_conversations=60, draw_seed=0))
+    assert 2.6 < statistics.fmean(len(conversation.speakers) for conversation in drawn) < 3.7
+
+
+@pytest.mark.parametrize(
+    ("section", "error"),
+    [
+        ({"dataset": "pocket-conflict"}, "unknown corpus 'pocket-conflict'. Did you mean 'pocket-conflicts'?"),
+        ({"dataset": "pocket-conflicts", "split": "dev"}, "split: cannot be 'dev'. Known: test, train, all."),
+        ({"dataset": "pocket-conflicts", "draw_seed": 1}, "draw_seed needs n_conversations"),
+        ({"dataset": "pocket-conflicts", "n_conversations": 0}, "n_conversations: Input should be greater than"),
+        ({"dataset": "pocket-conflicts", "pages": 1}, "pages: unknown key"),
+    ],
+)
+def test_a_wrong_section_is_named_with_the_way_out(section: dict[str, Any], error: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_config(CorpusSpec, section, "made.yaml")
+    assert error in str(caught.value)
+
+
+def test_a_built_corpus_needs_a_root_and_ids_must_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigError, match="cga-wiki: set `root` to a folder made by `evenhand build narrator"):
+        load_conversations(CorpusSpec(dataset="cga-wiki"))
+    monkeypatch.setitem(CORPORA, "pocket-conflicts", lambda spec: [conversation("a", None), conversation("a", None)])
+    with pytest.raises(DataError, match="conversation id 'a' occurs twice"):
+        ids()
+    monkeypatch.setitem(CORPORA, "pocket-conflicts", lambda spec: [])
+    with pytest.raises(DataError, match=r"no conversations in split train of .*; take another split, or build"):
+        ids(split="train")
+
+
+def test_a_root_that_would_not_be_read_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"pocket-conflicts: is made by the code and reads no folder.*\(data/mine\)"):
+        ids(root=Path("data/mine"))
+
+
+def test_the_set_hash_follows_content_and_order() -> None:
+    two = [conversation("a", None), conversation("b", None)]
+    assert conversation_set_hash(two) == conversation_set_hash(list(two))
+    assert (
+        len({conversation_set_hash(found) for found in (two, two[::-1], two[:1], [conversation("a", "Talk:Oak")])}) == 4
+    )

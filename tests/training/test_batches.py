@@ -1,0 +1,275 @@
+"""Which examples train together, and what a micro-batch says of them: read back from its own tensors."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenhand.errors import ConfigError
+from tests.made.training_runs import tiny_run
+from training.batches import Bundle, Collator, LogProbs, Schedule, bundles_of, endless, schedule
+from training.config import AnyRun
+from training.examples import Example
+from training.trees import allowed_of
+
+PAD, EOS, ACCEPT, REJECT = 0, 1, 2, 3
+
+
+def example(prompt: Sequence[int], **others: Any) -> Example:
+    keys: dict[str, Any] = {"item_id": "i", "condition": "c2_correct", "choices": (ACCEPT, REJECT), "right": 0}
+    return Example(prompt_ids=tuple(prompt), **{**keys, **others})
+
+
+def run_of(n_processes: int = 1, accumulation: int = 4, size: int = 4, **optimiser: Any) -> AnyRun:
+    keys = {
+        "n_processes": n_processes,
+        "gradient_accumulation_steps": accumulation,
+        "per_device_batch_size": size,
+        "max_steps": None,
+    }
+    return tiny_run("sft", Path("m"), Path("r"), optimiser={**keys, **optimiser})
+
+
+def single_bundles(n: int) -> list[Bundle]:
+    """n bundles of one example each; lengths come in no order."""
+    return [[example([9] * (1 + 7 * number % 11), item_id=str(number))] for number in range(n)]
+
+
+def steps_of(plan: Schedule, config: AnyRun) -> list[list[list[int]]]:
+    """The micro-batches of each optimiser step."""
+    n_micro = config.optimiser.gradient_accumulation_steps * config.optimiser.n_processes
+    cut = plan.micro_batches
+    return [cut[start : start + n_micro] for start in range(0, len(cut), n_micro)]
+
+
+def members(step: list[list[int]]) -> list[int]:
+    return [index for micro_batch in step for index in micro_batch]
+
+
+# The schedule: example → step → process.
+
+
+@given(
+    n=st.integers(1, 60),
+    n_processes=st.integers(1, 3),
+    accumulation=st.integers(1, 4),
+    size=st.integers(1, 4),
+    epochs=st.floats(0.3, 3.2),
+)
+def test_epochs_follow_each_other_and_only_a_last_step_too_small_is_left_out(
+    n: int, n_processes: int, accumulation: int, size: int, epochs: float
+) -> None:
+    config = run_of(n_processes, accumulation, size, epochs=epochs)
+    in_step, wanted = n_processes * accumulation * size, round(epochs * n)
+    dropped = wanted % in_step if wanted % in_step < n_processes else 0
+    if wanted == dropped:
+        with pytest.raises(ConfigError, match=r"optimiser\.epochs: .* make no step"):
+            schedule(single_bundles(n), config)
+        return
+    plan = schedule(single_bundles(n), config)
+    steps = steps_of(plan, config)
+    assert [len(members(step)) for step in steps[:-1]] == [in_step] * (len(steps) - 1)
+    assert sum(len(members(step)) for step in steps) == wanted - dropped
+    assert plan.n_steps == len(steps)
+    assert plan.epochs == pytest.approx((wanted - dropped) / n)
+    assert len(plan.micro_batches) % n_processes == 0, "each process has as many as the others"
+    for step in steps:
+        sizes = [len(micro_batch) for micro_batch in step]
+        assert sizes == sorted(sizes, reverse=True), "of unequal micro-batches the larger hold the shorter examples"
+        assert sizes[0] - sizes[-1] <= 1
+        assert 0 < sizes[-1] <= sizes[0] <= max(size, 2 if step is steps[-1] else 1)
+    order = endless(n, wanted, config.optimiser.seed)
+    assert [sorted(members(step)) for step in steps] == [
+        sorted(order[start : start + in_step]) for start in range(0, wanted - dropped, in_step)
+    ]
+
+
+@given(st.integers(1, 40), st.integers(0, 130), st.integers(0, 5))
+def test_every_number_comes_once_before_any_comes_again(n: int, wanted: int, seed: int) -> None:
+    order = endless(n, wanted, seed)
+    assert len(order) == wanted
+    for start in range(0, wanted, n):
+        epoch = order[start : start + n]
+        assert len(set(epoch)) == len(epoch)
+        assert set(epoch) <= set(range(n))
+
+
+def test_the_order_is_fixed_by_the_seed_and_is_another_in_each_epoch() -> None:
+    assert endless(50, 100, seed=3) == endless(50, 100, seed=3) != endless(50, 100, seed=4)
+    both = endless(50, 100, seed=3)
+    assert both[:50] != both[50:]
+    plans = [schedule(single_bundles(50), run_of(seed=seed)).micro_batches for seed in (3, 3, 4)]
+    assert plans[0] == plans[1] != plans[2]
+
+
+@pytest.mark.parametrize(("n_processes", "accumulation", "size"), [(1, 4, 4), (1, 16, 1), (2, 2, 4), (4, 4, 1)])
+def test_a_step_holds_the_same_examples_however_it_is_cut(n_processes: int, accumulation: int, size: int) -> None:
+    whole, cut = run_of(1, 1, 16, epochs=2), run_of(n_processes, accumulation, size, epochs=2)
+    bundles = single_bundles(72)
+    in_one_piece = [members(step) for step in steps_of(schedule(bundles, whole), whole)]
+    in_pieces = [members(step) for step in steps_of(schedule(bundles, cut), cut)]
+    assert in_pieces == in_one_piece
+    assert [len(step) for step in in_one_piece] == [16] * 9
+
+
+def test_a_micro_batch_holds_examples_of_like_length() -> None:
+    bundles, config = single_bundles(64), run_of()
+    for step in steps_of(schedule(bundles, config), config):
+        lengths = [bundles[index][0].n_tokens for index in members(step)]
+        assert lengths == sorted(lengths)
+
+
+def test_the_last_step_is_smaller_or_where_it_cannot_feed_all_processes_left_out() -> None:
+    three_left, one_left = schedule(single_bundles(35), run_of(2, 2, 4)), schedule(single_bundles(33), run_of(2, 2, 4))
+    assert (three_left.n_steps, [len(m) for m in three_left.micro_batches[-2:]]) == (3, [2, 1])
+    assert (one_left.n_steps, len(one_left.micro_batches), one_left.epochs) == (2, 8, pytest.approx(32 / 33))
+
+
+def test_max_steps_counts_steps_over_as_many_epochs_as_they_need() -> None:
+    plan = schedule(single_bundles(10), run_of(1, 1, 4, max_steps=7))
+    assert (plan.n_steps, plan.epochs) == (7, 2.8)
+    counts = Counter(index for micro_batch in plan.micro_batches for index in micro_batch)
+    assert sorted(counts.values()) == [2, 2, *[3] * 8]
+
+
+# The bundles: what shares a row.
+
+
+def items(n: int, n_conditions: int = 4) -> list[Example]:
+    """Examples of n items, the items' conditions not side by side."""
+    return [
+        example([9] * (condition + number % 3 + 1), item_id=f"item-{number}", condition=str(condition))
+        for condition in range(n_conditions)
+        for number in range(n)
+    ]
+
+
+def test_whole_items_stay_together_and_count_as_their_examples() -> None:
+    examples = items(10)
+    bundles = bundles_of(examples, "whole_items")
+    assert [{e.item_id for e in bundle} for bundle in bundles] == [{f"item-{number}"} for number in range(10)]
+    assert [len(bundle) for bundle in bundles] == [4] * 10
+    plan = schedule(bundles, run_of(1, 2, 8, order="whole_items"))
+    assert [len(micro_batch) for micro_batch in plan.micro_batches] == [2, 2, 2, 2, 1, 1], "two items make 8 examples"
+    assert bundles_of(examples, "random") == [[e] for e in examples]
+
+
+# The collator: its tensors are read back and must tell the examples.
+
+
+def seen_from(batch: dict[str, torch.Tensor], row: int, column: int) -> list[int]:
+    """The tokens that a token reads, itself last, in the order of their positions."""
+    causal = torch.arange(batch["input_ids"].shape[1]) <= column
+    seen = allowed_of(batch["reach"])[row, column] if "reach" in batch else causal
+    columns = sorted(seen.nonzero()[:, 0].tolist(), key=lambda c: int(batch["position_ids"][row, c]))
+    assert [int(batch["position_ids"][row, c]) for c in columns] == list(range(len(columns)))
+    return [int(batch["input_ids"][row, c]) for c in columns]
+
+
+def told(batch: dict[str, torch.Tensor], k_of: int = 2) -> list[dict[str, Any]]:
+    """What a batch says of each example: its prompt, and the answers behind which EOS is scored with their tokens."""
+    found = []
+    for number, (row, column) in enumerate(batch["at"].tolist()):
+        ends = batch["ends_at"][number].tolist() if "ends_at" in batch else [(-1, -1)] * k_of
+        found.append(
+            {
+                "row": row,
+                "prompt": seen_from(batch, row, column),
+                "ends": {k: seen_from(batch, *place) for k, place in enumerate(ends) if tuple(place) != (-1, -1)},
+            }
+        )
+    return found
+
+
+TREE = [
+    [example([5, 6, 7], end=(EOS,), group="a"), example([5, 6, 8, 9], end=(EOS,), right=1, group="b")],
+    [example([5, 6, 7, 7, 7], end=(EOS,), group="a", is_anchor=True)],
+    [example([5, 4], end=(EOS,), right=1, group="c"), example([5, 4], end=(EOS,), group="c")],  # one prompt twice
+]
+FLAT = [e for bundle in TREE for e in bundle]
+
+
+@pytest.mark.parametrize("row_tokens", [0, 2048])
+@pytest.mark.parametrize("branches", ["none", "right", "all"])
+def test_the_places_of_a_batch_read_back_the_prompts_and_the_answers_that_are_scored(
+    branches: Any, row_tokens: int
+) -> None:
+    asked = {"none": lambda _: (), "right": lambda e: (e.right,), "all": lambda _: (0, 1)}[branches]
+    batch = Collator(pad=PAD, branches=branches, row_tokens=row_tokens)(TREE)
+    assert told(batch) == [
+        {
+            "row": 0 if row_tokens else number,
+            "prompt": list(e.prompt_ids),
+            "ends": {k: [*e.prompt_ids, e.choices[k]] for k in asked(e)},
+        }
+        for number, e in enumerate(FLAT)
+    ]
+    assert batch["choices"].tolist() == [[ACCEPT, REJECT]] * 5
+    assert batch["right"].tolist() == [0, 1, 0, 1, 0]
+    assert batch["groups"].tolist() == [0, 1, 0, 2, 2]
+    assert batch["anchors"].tolist() == [False, False, True, False, False]
+    assert ("end" in batch, "ends_at" in batch) == (branches != "none",) * 2
+    if branches != "none":
+        assert batch["end"].tolist() == [EOS] * 5
+    assert not {"reference", "reference_verdicts"} & set(batch)
+
+
+def test_shared_beginnings_are_laid_out_once_and_separate_rows_need_no_mask_of_their_own() -> None:
+    together = Collator(pad=PAD, branches="all", row_tokens=9)(TREE[:1])
+    assert together["input_ids"].shape == (1, 5 + 4), "5 6 7 8 9, and two answers behind each of two prompts"
+    apart = Collator(pad=PAD, branches="right")(TREE)
+    assert "reach" not in apart
+    assert apart["attention_mask"].sum(1).tolist() == [len(e.prompt_ids) + 1 for e in FLAT]
+    assert apart["input_ids"].shape[1] == 6, "EOS is told by the answer's position and is no input"
+
+
+@pytest.mark.parametrize(
+    ("row_tokens", "rows", "width"),
+    # as many rows as are needed, and no wider than they must be: 5 6 7 7 7, 5 6 8 9 and 5 4 with what they share
+    [(5, [0, 1, 0, 1, 1], 5), (7, [0, 1, 0, 1, 1], 5), (8, [0, 0, 0, 0, 0], 8)],
+)
+def test_examples_share_a_row_while_it_has_no_more_tokens_than_it_may(
+    row_tokens: int, rows: list[int], width: int
+) -> None:
+    batch = Collator(pad=PAD, branches="none", row_tokens=row_tokens)(TREE)
+    first = batch["at"][0, 0].item()
+    assert [int(row != first) for row in batch["at"][:, 0].tolist()] == rows
+    assert batch["input_ids"].shape == (max(rows) + 1, width)
+    assert [e["prompt"] for e in told(batch)] == [list(e.prompt_ids) for e in FLAT]
+
+
+def test_examples_without_eos_have_one_place_each() -> None:
+    batch = Collator(pad=PAD, branches="none", row_tokens=3)([[example([5, 6]), example([5, 7], right=1)]])
+    assert told(batch) == [{"row": 0, "prompt": [5, 6], "ends": {}}, {"row": 0, "prompt": [5, 7], "ends": {}}]
+
+
+def test_reference_numbers_are_those_of_the_example_wherever_it_stands() -> None:
+    known = {e: LogProbs((-float(n), -0.5), (-float(n) - 0.25, -0.75)) for n, e in enumerate(FLAT)}
+    batch = Collator(pad=PAD, branches="all", reference=known)([TREE[2], TREE[0]])
+    assert batch["reference_verdicts"].tolist() == [[-n, -0.5] for n in (3, 4, 0, 1)]
+    assert batch["reference"].tolist() == [[-n - 0.25, -0.75] for n in (3, 4, 0, 1)]
+
+
+def test_a_conversation_with_four_persons_has_a_branch_for_each() -> None:
+    told_by = [example([7, 5, me], choices=(10, 11, 12, 13), right=2, end=(EOS,), group="talk") for me in range(4, 8)]
+    batch = Collator(pad=PAD, branches="all")([told_by])
+    assert [e["ends"] for e in told(batch, 4)] == [
+        {k: [7, 5, me, token] for k, token in enumerate((10, 11, 12, 13))} for me in range(4, 8)
+    ]
+    assert batch["groups"].tolist() == [0] * 4
+
+
+# The example itself.
+
+
+def test_right_and_wrong_answers_are_their_tokens_with_eos_where_it_is_learnt() -> None:
+    true, false = example([5, 6], end=(EOS,)), example([5, 6], right=1)
+    assert (true.right_ids, true.wrong_ids, true.n_tokens) == ((ACCEPT, EOS), (REJECT, EOS), 4)
+    assert (false.right_ids, false.wrong_ids, false.n_tokens) == ((REJECT,), (ACCEPT,), 3)
+    with pytest.raises(ValueError, match="too many values"):  # among three there is no one wrong answer
+        _ = example([5], choices=(2, 3, 4)).wrong_ids

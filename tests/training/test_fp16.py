@@ -1,0 +1,150 @@
+"""Overflows in fp16, with torch's own gradient scaler: left out and counted; a run of nothing else is stopped."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+import torch
+from accelerate.state import AcceleratorState
+from transformers import TrainerControl, TrainerState, TrainingArguments
+
+from evenhand.errors import ModelError
+from evenhand.run_directory import DONE_FILE
+from tests.made.easy_task import easy_items, easy_run, plant
+from tests.made.training_runs import tiny_model, tiny_run
+from training.arguments import training_arguments
+from training.callbacks import GradientCheck, read_metrics
+from training.config import AnyRun
+from training.divergence_guard import MAX_OVERFLOWS, DivergenceGuard
+from training.run import folder_of
+from training.train import train
+
+IN_FP16 = cast(TrainingArguments, type("Arguments", (), {"fp16": True}))
+N_STEPS = 8
+
+
+class TwoLayers(torch.nn.Module):
+    """The adapters of two layers, as much of them as the callbacks look at."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        layers = [torch.nn.ModuleDict({"lora_B": torch.nn.Linear(1, 1, bias=False)}) for _ in range(2)]
+        self.model = torch.nn.ModuleDict({"layers": torch.nn.ModuleList(layers)})
+        self.optimiser = torch.optim.SGD(self.parameters(), lr=0.1)
+        self.scaler = torch.amp.GradScaler("cpu")  # begins at 2^16, as on a GPU
+
+    def gradients_of(self, first: float, second: float) -> None:
+        """As they are when an optimiser step is about to be taken: scaled, unscaled, clipped. Of weights: their sum
+        times the factor, in fp16's range.
+        """
+        self.optimiser.zero_grad()
+        weights = [layer["lora_B"].weight for layer in self.model["layers"]]
+        loss = sum(factor * w.sum().half().float() for w, factor in zip(weights, (first, second), strict=True))
+        self.scaler.scale(cast(torch.Tensor, loss)).backward()
+        self.scaler.unscale_(self.optimiser)
+        torch.nn.utils.clip_grad_norm_(self.parameters(), 1.0)
+
+    def step(self) -> None:
+        self.scaler.step(self.optimiser)
+        self.scaler.update()
+
+    @property
+    def gradient_of_the_first(self) -> float:
+        return float(self.model["layers"][0]["lora_B"].weight.grad)
+
+
+def look(callback: Any, model: TwoLayers, max_steps: int = 1000) -> None:
+    callback.on_pre_optimizer_step(IN_FP16, TrainerState(max_steps=max_steps), TrainerControl(), model=model)
+
+
+def test_gradients_that_an_overflow_elsewhere_has_clipped_to_0_are_not_called_blocked() -> None:
+    model, check = TwoLayers(), GradientCheck()
+    before = [weight.clone() for weight in model.parameters()]
+    model.gradients_of(0.5, 4.0)
+    assert model.gradient_of_the_first == 0, "4 x 2^16 is infinite in fp16, and clipping divides by the norm"
+    for _ in range(3):
+        look(check, model)
+    model.step()
+    assert model.scaler.get_scale() == 2**15
+    assert all(torch.equal(weight, old) for weight, old in zip(model.parameters(), before, strict=True)), "left out"
+    model.gradients_of(0.5, 0.5)
+    look(check, model)
+    model.step()
+    model.gradients_of(0.0, 0.5)
+    with pytest.raises(ModelError, match=r"no gradient reaches model\.layers\.0\.lora_B"):
+        look(check, model)
+
+
+def guard(folder: Path) -> DivergenceGuard:
+    return DivergenceGuard(folder, tiny_run("dpo", Path("no-model"), folder), math.log(2))
+
+
+@pytest.mark.parametrize(("max_steps", "allowed"), [(1000, MAX_OVERFLOWS), (5, 5)])
+def test_overflows_in_a_row_end_a_run_where_they_are_no_search_for_a_scale(
+    max_steps: int, allowed: int, tmp_path: Path
+) -> None:
+    watching, model = guard(tmp_path), TwoLayers()
+    model.gradients_of(1.0, math.inf)
+    for _ in range(allowed - 1):
+        look(watching, model, max_steps)
+    with pytest.raises(ModelError, match=f"fp16 has overflowed {allowed} times in a row"):
+        look(watching, model, max_steps)
+
+
+def test_a_step_that_is_taken_ends_the_row(tmp_path: Path) -> None:
+    watching, good, bad = guard(tmp_path), TwoLayers(), TwoLayers()
+    good.gradients_of(0.5, 0.5)
+    bad.gradients_of(1.0, math.inf)
+    for model in (*[bad] * (MAX_OVERFLOWS - 1), good) * 3:
+        look(watching, model)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_model(tmp_path_factory.mktemp("model"))
+
+
+def run_in_fp16(model: Path, root: Path, scale: float, monkeypatch: pytest.MonkeyPatch) -> AnyRun:
+    """A run in fp16 on CPU, which config and accelerate keep for GPUs; its gradient scaler begins at `scale`."""
+    plant(easy_items(60), monkeypatch)
+
+    def arguments(config: AnyRun, path: Path) -> TrainingArguments:
+        optimiser = config.optimiser.model_copy(update={"mixed_precision": "no"})
+        return training_arguments(config.model_copy(update={"optimiser": optimiser}), path)
+
+    def switch(trainer: Any, config: AnyRun) -> None:
+        trainer.args.fp16 = True
+        trainer.accelerator.native_amp = True
+        trainer.accelerator.scaler = torch.amp.GradScaler("cpu", init_scale=scale)
+        monkeypatch.setitem(AcceleratorState._shared_state, "_mixed_precision", "fp16")
+
+    monkeypatch.setattr("training.train.training_arguments", arguments)
+    monkeypatch.setattr("training.train.prepare_sharding", switch)
+    return easy_run(model, root, optimiser={"mixed_precision": "fp16", "max_steps": N_STEPS})
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_after_the_overflows_of_its_first_steps_and_counts_them(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = run_in_fp16(model, tmp_path, 2.0**18, monkeypatch)
+    folder = train(config)
+    metrics = read_metrics(folder / "metrics.jsonl")
+    counts = [record["n_skipped_steps"] for record in metrics if "loss" in record]
+    assert len(counts) == N_STEPS
+    done = json.loads((folder / DONE_FILE).read_text())
+    assert done["n_steps"] == N_STEPS
+    assert 1 <= done["n_skipped_steps"] == counts[-1] < N_STEPS - 2
+    assert counts[:2] == [1, 2], "the scale halves until nothing overflows"
+
+
+@pytest.mark.slow
+def test_a_run_of_nothing_but_overflows_is_stopped(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = run_in_fp16(model, tmp_path, 2.0**120, monkeypatch)
+    with pytest.raises(ModelError, match=rf"fp16 has overflowed {N_STEPS} times in a row.*mixed_precision=bf16"):
+        train(config)
+    assert not (folder_of(config) / DONE_FILE).exists()

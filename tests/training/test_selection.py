@@ -1,0 +1,178 @@
+"""Choosing the checkpoint by a dev split of its own: never trained on, without effect on what is trained."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from evenhand.leaks import VARIANT_OF, HeldOut
+from evenhand.run_directory import DONE_FILE
+from studies.dialdefer.datasets import DatasetSpec, load_items
+from tests.made.easy_task import easy_items, easy_run, plant
+from tests.made.training_runs import tiny_model
+from training import train as module
+from training import trainer
+from training.callbacks import GradientCheck, read_metrics
+from training.config import DPORun
+from training.dev import without_dev
+from training.qlora import trainable
+from training.sections import DevConfig
+from training.selection import Selection
+from training.train import train
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_model(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Sums in one order, whatever else the machine does."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def adapter_of(run: Path) -> dict[str, torch.Tensor]:
+    return dict(load_file(run / "adapter" / "adapter_model.safetensors"))
+
+
+def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+def done_of(run: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((run / DONE_FILE).read_text())
+    return found
+
+
+def dev_losses(run: Path) -> dict[int, float]:
+    return {r["step"]: r["eval_loss"] for r in read_metrics(run / "metrics.jsonl") if "eval_loss" in r}
+
+
+def test_dev_items_are_never_trained_on_under_any_name():
+    items = load_items([DatasetSpec(dataset="pocket", split="train", n_items=40)])
+    again = [replace(item, item_id=f"again-{item.item_id}") for item in items[:20]]
+    reworded = [
+        replace(
+            item, item_id=f"{item.item_id}-male", question=f"Well, {item.question}", meta={VARIANT_OF: item.item_id}
+        )
+        for item in items[10:30]
+    ]
+    kept, held = without_dev([*items, *reworded, *again], DevConfig(n_items=15, every_steps=1))
+    assert len(kept) + len(held) == 80
+    assert not [item for item in kept if HeldOut(held).find(item)]
+    assert not [item for item in held if HeldOut(kept).find(item)]
+    assert len({item.item_id.removeprefix("again-").removesuffix("-male") for item in held}) == 15
+
+
+def run_of(model: Path, root: Path, **dev: Any) -> Any:
+    """A run with dropout on easy items, 6 of them in its dev split."""
+    keys = {"n_items": 6, "every_steps": 2, **dev}
+    lora = {"r": 4, "alpha": 8, "dropout": 0.1}
+    return easy_run(model, root, dev=keys, lora=lora, optimiser={"max_steps": 12, "per_device_batch_size": 4})
+
+
+def shape(patch: pytest.MonkeyPatch) -> None:
+    """Have evaluations find these losses, whatever a model of two layers learns: a best one between others."""
+    original = trainer.dev_measures
+
+    def shaped(*arguments: Any) -> dict[str, float]:
+        found = original(*arguments)
+        return {**found, "eval_loss": {2: 3.0, 4: 1.0, 6: 2.0}[arguments[-1].state.global_step]}
+
+    patch.setattr(trainer, "dev_measures", shaped)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(
+    model: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, dict[int, dict[str, torch.Tensor]]]:
+    """A run that is stopped early, and its weights at each evaluation."""
+    seen: dict[int, dict[str, torch.Tensor]] = {}
+    original = Selection.on_evaluate
+
+    def note(self: Selection, args: Any, state: Any, control: Any, **more: Any) -> None:
+        weights = {name: tensor.detach().clone() for name, tensor in trainable(self.trainer.model)}
+        seen[state.global_step] = {name.replace(".default.", "."): tensor for name, tensor in weights.items()}
+        original(self, args, state, control, **more)
+
+    with pytest.MonkeyPatch.context() as patch:
+        plant(easy_items(30), patch)
+        shape(patch)
+        patch.setattr(Selection, "on_evaluate", note)
+        return train(run_of(model, tmp_path_factory.mktemp("undisturbed"), patience=1)), seen
+
+
+@pytest.mark.slow
+def test_the_run_ends_with_the_weights_of_the_best_evaluation(undisturbed: Any) -> None:
+    run, seen = undisturbed
+    done = done_of(run)
+    assert (done["best"]["step"], done["best"]["eval_loss"], done["selected"]) == (4, 1.0, "best")
+    assert (done["stopped_early_at_step"], done["n_steps"]) == (6, 6)
+    assert same(adapter_of(run), seen[4])
+    assert not same(seen[4], seen[6])
+
+
+@pytest.mark.slow
+def test_evaluations_do_not_change_what_is_trained(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(easy_items(30), monkeypatch)
+    trained = {}
+    for every_steps in (1, 100):
+        run = run_of(model, tmp_path, every_steps=every_steps, select="last")
+        # DPO without a cache asks the base in between, with the adapter off and dropout in its way.
+        keys = {**run.model_dump(mode="json"), "method": "dpo", "beta": 0.1, "precompute_reference": False}
+        del keys["gamma"]
+        trained[every_steps] = train(
+            DPORun.model_validate({**keys, "optimiser": {**keys["optimiser"], "max_steps": 4}})
+        )
+    assert list(dev_losses(trained[1])) == [1, 2, 3, 4]
+    assert list(dev_losses(trained[100])) == [4], "the last step is always evaluated"
+    assert dev_losses(trained[1])[4] == dev_losses(trained[100])[4]
+    assert same(adapter_of(trained[1]), adapter_of(trained[100]))
+
+
+class Killed(BaseException):
+    """A stand-in for a kill, which no handler catches."""
+
+
+@pytest.mark.slow
+def test_a_run_killed_before_it_stops_and_before_it_closes_selects_and_stops_as_an_undisturbed_one(
+    undisturbed: Any, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(easy_items(30), monkeypatch)
+    shape(monkeypatch)
+    config = run_of(model, tmp_path, patience=1)
+    # A checkpoint at every evaluation, so that the early stop falls on one too.
+    config = config.model_copy(update={"run": config.run.model_copy(update={"save_steps": 2})})
+    compared = ("best", "stopped_early_at_step", "n_steps", "selected")
+    expected, _ = undisturbed
+
+    def die_in_last_step(self: GradientCheck, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if state.global_step + 1 == done_of(expected)["n_steps"]:
+            raise Killed
+
+    def die(*_: Any, **__: Any) -> None:
+        raise Killed
+
+    for place, name, how in (
+        (GradientCheck, "on_pre_optimizer_step", die_in_last_step),
+        (module, "close_training", die),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(place, name, how)
+            with pytest.raises(Killed):
+                train(config)
+    run = train(config)
+    assert [done_of(run)[key] for key in compared] == [done_of(expected)[key] for key in compared]
+    assert same(adapter_of(run), adapter_of(expected))
+    assert dev_losses(run) == dev_losses(expected)
