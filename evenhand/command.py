@@ -15,10 +15,10 @@ from evenhand.errors import EvenhandError
 from evenhand.terminal import say
 
 VERBS: dict[str, tuple[str, str, str]] = {
-    "show": ("evenhand.show", "main", "print the exact prompt a model would get for an item and condition"),
+    "show": ("studies.show", "main", "print the exact prompt a model would get for an item and condition"),
     "keys": ("evenhand.keys", "main", "every key of a config: its default, what it may be, what it does"),
-    "build": ("evenhand.build", "main", "write a dataset's items to a folder"),
-    "fetch": ("evenhand.fetch", "main", "bring a config's models to the cache, for nodes without internet"),
+    "build": ("studies.build", "main", "write a dataset's items to a folder"),
+    "fetch": ("studies.fetch", "main", "bring a config's models to the cache, for nodes without internet"),
     "doctor": ("evenhand.doctor.command", "main", "what would stop a job, and what memory and time it will take"),
     "sample": ("inference.__main__", "main", "ask a model every prompt of a config; continues what was cut off"),
     "train": (

@@ -5,7 +5,7 @@ processes may write there. The plan stays as it was made: an excluded item is pl
 """
 
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from evenhand.errors import DataError
@@ -37,8 +37,3 @@ def read_excluded(path: Path) -> dict[str, str]:
                     "sampling command again: what does not fit is found anew"
                 ) from None
     return found
-
-
-def kept(prompts: Iterable[Prompt], excluded: Mapping[str, str]) -> list[Prompt]:
-    """The prompts whose items are not left out."""
-    return [prompt for prompt in prompts if prompt.item_id not in excluded]

@@ -1,4 +1,4 @@
-"""The frozen records that the stages hand to each other: Item → Prompt → Completion → Verdict.
+"""The frozen records that the stages hand to each other: Prompt → Completion.
 
 A stage reads one record type and writes the next; none is changed afterwards to hold a later stage's result.
 """
@@ -6,45 +6,9 @@ A stage reads one record type and writes the next; none is changed afterwards to
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from enum import StrEnum
+from dataclasses import asdict, dataclass
 from types import UnionType
 from typing import Any
-
-from studies.narrator.records import NarratorFactors
-
-
-class Condition(StrEnum):
-    """One of the four cases of an item: framing × claim truth (DialDefer §3.1, appendix C.5)."""
-
-    C1_TRUE = "c1_true"
-    C1_FALSE = "c1_false"
-    C2_CORRECT = "c2_correct"
-    C2_INCORRECT = "c2_incorrect"
-
-    @property
-    def is_dialogue(self) -> bool:
-        """True for C2, where a speaker makes the claim; False for C1, where it is a bare statement."""
-        return self in (Condition.C2_CORRECT, Condition.C2_INCORRECT)
-
-    @property
-    def claim_is_true(self) -> bool:
-        """Whether the claim shown is the correct one, so that a good judge accepts it."""
-        return self in (Condition.C1_TRUE, Condition.C2_CORRECT)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
-    """One question with a correct and an incorrect answer, or one r/AIO conflict with its verdicts."""
-
-    item_id: str  # from the source, stable across rebuilds: "truthfulqa-42"
-    benchmark: str  # "dialdefer", "pocket"
-    dataset: str  # canonical name: "truthfulqa", "halueval", "aio-context"
-    question: str  # empty for r/AIO, whose claim is about a speaker
-    correct_answer: str
-    incorrect_answer: str
-    context: str | None = None  # r/AIO's narrative; HaluEval's knowledge, which no prompt shows
-    meta: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,42 +20,44 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Factors:
-    """What was varied beside the condition, by name. Two prompts differ in a factor or are the same prompt."""
+class Drawing:
+    """How one prompt's replies are drawn, where that is not as the run draws them (`sampling` of its config)."""
 
-    template: str = "published"
-    template_version: int = 1
-    answer_form: str = "json"  # "json" (a verdict with reasoning) or "one_token"
-    arm: str = "none"  # "none", "honest", "dehumanizing"
-    speaker1: str = "Speaker 1"
-    speaker2: str = "Speaker 2"
-    roles: str = ""  # r/AIO only: "2->1" or "1->2"
-    answer_order: str = "yes_first"  # or "no_first": answer 1 then rejects the claim
+    temperature: float | None = None
+    max_tokens: int | None = None
+    n: int | None = None
+    json_schema: str | None = None  # of the reply, for runs whose engine holds replies to it
+
+
+AS_THE_RUN = Drawing()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    """One item under one condition, as the model will read it, before the chat template."""
+    """One question about one unit of a study, as the model will read it, before the chat template."""
 
-    item_id: str
-    benchmark: str
+    item_id: str  # of the unit
+    benchmark: str  # the collection that the dataset is of: "dialdefer", "pocket", "narrator"
     dataset: str
-    condition: str  # a Condition; in the narrator study the perspective
-    factors: Factors | NarratorFactors
+    condition: str  # the framing, perspective or step that it asks in
+    factors: Any  # what the study varied, by name: a frozen dataclass of plain values, with template_version
     messages: tuple[Message, ...]
-    answer_space: tuple[str, ...] = ("1", "2")  # "1" accepts the claim, "2" rejects it; no_first: the other way round
+    answer_space: tuple[str, ...] = ("1", "2")
+    drawing: Drawing = AS_THE_RUN
 
     @property
     def prompt_hash(self) -> str:
-        """16 hex digits of what the model is asked: messages, answer space and template version.
+        """16 hex digits of what the model is asked: messages, answer space, template version, and its own drawing.
 
         Two arms that share a prompt share its hash, so that it is asked once.
         """
-        content = {
+        content: dict[str, Any] = {
             "messages": [asdict(m) for m in self.messages],
             "answer_space": list(self.answer_space),
             "template_version": self.factors.template_version,
         }
+        if own := {key: value for key, value in asdict(self.drawing).items() if value is not None}:
+            content["drawing"] = own
         return digest(content, 16)
 
 

@@ -7,7 +7,7 @@ written by atomic rename, and DONE.json last. No database: SQLite's log fails on
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,25 +17,12 @@ from evenhand.config import parse_config, read_yaml, to_yaml
 from evenhand.errors import DataError
 from evenhand.jsonl import read_jsonl, write_json, write_jsonl, write_new
 from evenhand.provenance import provenance
-from evenhand.records import Condition, Factors, Prompt, digest
-from studies.narrator.records import BENCHMARK as NARRATOR
+from evenhand.records import Prompt, digest
 
 CONFIG_FILE = "config.yaml"
 PROVENANCE_FILE = "provenance.json"
 PLAN_FILE = "plan.jsonl"
 DONE_FILE = "DONE.json"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Planned:
-    """One line of plan.jsonl: which item and condition a prompt hash stands for. Arms may share a hash."""
-
-    prompt_hash: str
-    item_id: str
-    benchmark: str
-    dataset: str
-    condition: Condition
-    factors: Factors
 
 
 def run_path(root: Path, kind: str, name: str, config: BaseModel, free_of_effect: set[str] | None = None) -> Path:
@@ -119,23 +106,45 @@ def refuse_other_config(config_file: Path, config: BaseModel) -> None:
 
 
 def write_plan(path: Path, prompts: Sequence[Prompt]) -> None:
-    """plan.jsonl: the key of every planned prompt, so that scores need nothing but the run directory.
+    """plan.jsonl: the key of every prompt planned so far, so that scores need nothing but the run directory.
 
-    Raises DataError when the run was planned with other prompts: the code's templates have changed since.
+    Raises DataError when the run was planned with other prompts: the code's templates have changed since. A unit of a
+    plan that grows may have come further here or there.
     """
     planned = [planned_line(prompt) for prompt in prompts]
     if not (path / PLAN_FILE).exists():
         write_jsonl(path / PLAN_FILE, planned)
-    elif [as_planned_now(line) for line in read_plan_lines(path)] != planned:
+        return
+    before, now = by_unit(read_plan_lines(path)), by_unit(planned)
+    if before.keys() != now.keys() or any(not agree(before[unit], now[unit]) for unit in now):
         raise DataError(
             f"{path}: was planned with other prompts than this code makes of its config; continue it with the "
             f"commit in its {PROVENANCE_FILE}, or give the new run another `name`"
         )
 
 
+def complete_plan(path: Path, prompts: Sequence[Prompt]) -> None:
+    """Have plan.jsonl name every prompt, now that no unit has anything left to ask."""
+    planned = [planned_line(prompt) for prompt in prompts]
+    if read_plan_lines(path) != planned:
+        write_jsonl(path / PLAN_FILE, planned)
+
+
+def by_unit(lines: Sequence[Mapping[str, Any]]) -> dict[object, list[Mapping[str, Any]]]:
+    """The lines of a plan by the unit that they ask about, in their order."""
+    found: dict[object, list[Mapping[str, Any]]] = {}
+    for line in lines:
+        found.setdefault(line.get("item_id"), []).append(line)
+    return found
+
+
+def agree(one: Sequence[object], other: Sequence[object]) -> bool:
+    """Whether one of two lists is how the other begins."""
+    return all(a == b for a, b in zip(one, other, strict=False))
+
+
 def planned_line(prompt: Prompt) -> dict[str, Any]:
-    """A prompt's line in the plan; with its answer space, except in DialDefer, where it is always "1" and "2"."""
-    space = {} if isinstance(prompt.factors, Factors) else {"answer_space": list(prompt.answer_space)}
+    """A prompt's line in the plan."""
     return {
         "prompt_hash": prompt.prompt_hash,
         "item_id": prompt.item_id,
@@ -143,16 +152,8 @@ def planned_line(prompt: Prompt) -> dict[str, Any]:
         "dataset": prompt.dataset,
         "condition": str(prompt.condition),
         "factors": asdict(prompt.factors),
-        **space,
+        "answer_space": list(prompt.answer_space),
     }
-
-
-def as_planned_now(line: Mapping[str, Any]) -> dict[str, Any]:
-    """A line of an older plan as it would be written now: a factor of DialDefer's that came later has its default."""
-    factors = line.get("factors")
-    if line.get("benchmark") == NARRATOR or not isinstance(factors, dict):
-        return dict(line)
-    return {**line, "factors": asdict(Factors()) | factors}
 
 
 def read_plan_lines(path: Path) -> list[dict[str, Any]]:
@@ -161,24 +162,6 @@ def read_plan_lines(path: Path) -> list[dict[str, Any]]:
     if not file.exists():
         raise DataError(f"{path}: is no sampling run (it has no {PLAN_FILE}); make one with `evenhand sample CONFIG`")
     return [record for _, record in read_jsonl(file)]
-
-
-def read_plan(path: Path) -> list[Planned]:
-    """Every planned prompt of a run. Raises DataError naming a damaged line, or a folder that is no DialDefer run."""
-    return [planned_from(record, f"{path / PLAN_FILE}:{n}") for n, record in enumerate(read_plan_lines(path), start=1)]
-
-
-def planned_from(record: Mapping[str, Any], place: str) -> Planned:
-    """A line of a plan as a record. Raises DataError when it is none."""
-    if record.get("benchmark") == NARRATOR:
-        raise DataError(
-            f"{place}: is of the narrator study, which has no statements and no DDS; see `evenhand narrator`"
-        )
-    try:
-        condition, factors = Condition(record["condition"]), Factors(**record["factors"])
-        return Planned(**{**record, "condition": condition, "factors": factors})
-    except (KeyError, TypeError, ValueError) as error:
-        raise DataError(f"{place}: is no planned prompt ({error}); the file is damaged") from None
 
 
 def finish(path: Path, facts: Mapping[str, Any]) -> None:

@@ -5,8 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from evenhand.command import run_main
-from evenhand.config import load_config
-from inference.config import InferenceConfig
+from inference.config import load_sampling_config
 from inference.sampling import parse_shard, sample
 
 
@@ -26,7 +25,7 @@ def main(argv: Sequence[str]) -> None:
         "--shard", type=parse_shard, help="i/n: answer only part i (from 0) of n, e.g. one per Slurm task"
     )
     words = parser.parse_intermixed_args(argv)
-    config = load_config(InferenceConfig, [words.config, *words.overrides])
+    config = load_sampling_config([words.config, *words.overrides])
     print(sample(config, words.shard))
 
 

@@ -1,79 +1,18 @@
 """What a sampling run is: one YAML file, everything that changes a number in it."""
 
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import (
-    AfterValidator,
-    Field,
-    SerializerFunctionWrapHandler,
-    field_validator,
-    model_serializer,
-    model_validator,
-)
+from pydantic import AfterValidator, Field, create_model, field_validator, model_validator
 
 from evenhand.checkpoints import ModelConfig
-from evenhand.config import Closed, did_you_mean
+from evenhand.config import Closed, config_tree, parse_config
 from evenhand.errors import ConfigError
-from evenhand.records import Condition
 from inference.server_settings import checked_address, checked_body
-from studies.dialdefer.datasets import SOURCES, DatasetSpec
-from studies.dialdefer.render import SpeakerLabels
-from studies.dialdefer.templates import template_for
-from studies.narrator.section import NarratorSpec
-from studies.study import Study
-
-ALL_CONDITIONS = tuple(Condition)
-
-
-Arm = Literal["none", "honest", "dehumanizing"]
-Roles = Literal["2->1", "1->2"]
-AnswerOrder = Literal["yes_first", "no_first"]
-
-
-def is_none(value: object) -> bool:
-    """Whether a key is not set, so that it is left out of the resolved config."""
-    return value is None
-
-
-class Variant(Closed):
-    """A wording asked beside the main one, in the same run: the keys that it names are changed, the others kept."""
-
-    arm: Arm | None = Field(default=None, exclude_if=is_none)
-    template: str | None = Field(default=None, exclude_if=is_none)
-    speakers: SpeakerLabels | None = Field(default=None, exclude_if=is_none)
-    roles: Roles | None = Field(default=None, exclude_if=is_none)
-    answer_order: AnswerOrder | None = Field(default=None, exclude_if=is_none)
-    datasets: tuple[str, ...] | None = Field(default=None, exclude_if=is_none, min_length=1)  # null is all of the run's
-
-    @model_validator(mode="after")
-    def changes_something(self) -> "Variant":
-        if set(self.model_dump()) <= {"datasets"}:
-            raise ValueError("names nothing to change; say which arm, template, speakers, roles or answer_order")
-        return self
-
-    @field_validator("datasets")
-    @classmethod
-    def known(cls, names: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        for name in names or ():
-            if name not in SOURCES:
-                raise ValueError(f"unknown dataset '{name}'. {did_you_mean(name, sorted(SOURCES))}")
-        return names
-
-
-# Keys that came after the first runs are left out of the resolved config where they are unused: a run's directory is
-# named by its config's digest, and the configs of those runs are to find theirs.
-class PromptConfig(Closed):
-    """Which prompts are made of the items: arms × conditions in the main wording, and the variants beside it."""
-
-    template: str = "published"  # published, paper, published-dpo, matched, v1, v2, v3
-    arms: tuple[Arm, ...] = Field(default=("none",), min_length=1)  # prompt mitigations; none is without one
-    conditions: tuple[Condition, ...] = Field(default=ALL_CONDITIONS, min_length=1)  # c1: a statement, c2: a turn
-    speakers: SpeakerLabels | None = None  # labels of speaker 1 and 2; null takes the dataset's own
-    roles: Roles = "2->1"  # r/AIO: who judges whom
-    # Which of the two answers the prompt names first.
-    answer_order: AnswerOrder = Field(default="yes_first", exclude_if=lambda order: order == "yes_first")
-    variants: tuple[Variant, ...] = Field(default=(), exclude_if=lambda variants: not variants)
+from studies.registry import section_class, study_in
+from studies.study import StudySection
 
 
 class SamplingConfig(Closed):
@@ -151,40 +90,27 @@ FREE_OF_EFFECT = {
 
 
 class InferenceConfig(Closed):
-    """A sampling run: of DialDefer's `benchmarks` under `prompts`, or of another study's section."""
+    """A sampling run of one study. Which one is told by the key of its section: see sampling_schema."""
+
+    study_key: ClassVar[str]
 
     name: str = Field(pattern=r"^[A-Za-z0-9._-]+$")  # of the run directory, before the digest: letters, digits, ._-
     model: ModelConfig
-    # The datasets asked, a list. A run has these or the section of another study, such as `narrator`.
-    benchmarks: tuple[DatasetSpec, ...] = Field(default=(), exclude_if=lambda specs: not specs)
-    prompts: PromptConfig = PromptConfig()  # which prompts are made of the items; only beside `benchmarks`
-    narrator: NarratorSpec | None = Field(default=None, exclude_if=is_none)  # that study, in place of `benchmarks`
     format: Literal["chat", "raw"] = "chat"  # raw: bare text without a chat template
-    verdict: Literal["reason", "margin", "options", "answer"] = "reason"  # options, answer: for `narrator`
+    verdict: Literal["reason", "margin", "options", "answer"] = "reason"  # how a reply is had; each study has its own
     sampling: SamplingConfig = SamplingConfig()
     engine: VllmConfig | OpenAIConfig | TransformersConfig = Field(default=VllmConfig(), discriminator="kind")
     run: RunConfig = RunConfig()
 
     @property
-    def answer_form(self) -> str:
-        """A margin is read where one token is asked for; a reasoned verdict comes as JSON."""
-        return "one_token" if self.verdict == "margin" else "json"
+    def study(self) -> StudySection:
+        """The section of the study that is asked."""
+        found: StudySection = getattr(self, self.study_key)
+        return found
 
-    @property
-    def study(self) -> Study | None:
-        """The section of the study that is asked; None for DialDefer, whose prompts inference.plan makes."""
-        return self.narrator
-
-    @model_validator(mode="before")
-    @classmethod
-    def is_of_sampling(cls, tree: Any) -> Any:
-        """A training config shares a few keys with this one; each of the others would be called unknown."""
-        if isinstance(tree, dict) and {"method", "optimiser"} <= tree.keys():
-            raise ValueError(
-                "is a training config (it has `method` and `optimiser`), for `evenhand train`; those of sampling lie "
-                "under configs/inference, configs/experiments and configs/narrator"
-            )
-        return tree
+    def with_study(self, section: StudySection) -> Self:
+        """The same run of another section of its study."""
+        return self.model_copy(update={self.study_key: section})
 
     @field_validator("engine", mode="before")
     @classmethod
@@ -192,29 +118,13 @@ class InferenceConfig(Closed):
         return {"kind": "vllm", **engine} if isinstance(engine, dict) else engine
 
     @model_validator(mode="after")
-    def one_study(self) -> "InferenceConfig":
+    def study_knows_verdict(self) -> Self:
         """First of all: every other rule hangs on it."""
-        if (self.study is None) != bool(self.benchmarks):
-            found = "both are given" if self.benchmarks else "neither is"
-            raise ValueError(f"a run asks either `benchmarks` or `narrator`: {found}; give one of them")
-        if self.study and "prompts" in self.model_fields_set:
-            raise ValueError(f"prompts: is for `benchmarks`; what is asked of `{self.study.key}` stands in its section")
-        allowed = self.study.verdicts if self.study else ("reason", "margin")
-        if self.verdict not in allowed:
-            given = "" if "verdict" in self.model_fields_set else "no verdict is given, and "
-            section = self.study.key if self.study else "benchmarks"
-            raise ValueError(
-                f"{given}verdict {self.verdict} is not for `{section}`; set verdict to {' or '.join(allowed)}"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def template_has_form(self) -> "InferenceConfig":
         try:
-            for template in (self.prompts.template, *(variant.template for variant in self.prompts.variants)):
-                template_for(template or self.prompts.template, self.answer_form)
-        except ConfigError as error:
-            raise ValueError(str(error)) from None
+            self.study.refuse_verdict(self.verdict)
+        except ValueError as error:
+            given = "" if "verdict" in self.model_fields_set else "no verdict is given, and "
+            raise ValueError(f"{given}{error}") from None
         return self
 
     @model_validator(mode="after")
@@ -251,10 +161,27 @@ class InferenceConfig(Closed):
                 raise ValueError("verdict answer is free text; set engine.json_mode to none")
         return self
 
-    @model_serializer(mode="wrap")
-    def without_unused(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """`prompts` is DialDefer's: the resolved config of another study lacks it, as it must to be read again."""
-        tree: dict[str, Any] = handler(self)
-        if self.study is not None:
-            tree.pop("prompts", None)
-        return tree
+
+@cache
+def sampling_schema(study: str) -> type[InferenceConfig]:
+    """The schema of a study's sampling configs: its section is a key beside those of every run."""
+    fields: dict[str, Any] = {study: (section_class(study), ...)}
+    schema = create_model("InferenceConfig", __base__=InferenceConfig, **fields)
+    schema.study_key = study
+    return schema
+
+
+def load_sampling_config(words: Sequence[str]) -> InferenceConfig:
+    """The run that words[0] (a YAML file) and its overrides describe. Raises ConfigError naming file, key and fix."""
+    tree = config_tree(words)
+    return parse_sampling_config(tree, words[0])
+
+
+def parse_sampling_config(tree: dict[str, Any], where: str) -> InferenceConfig:
+    """The tree as a config; `where` heads the message of a ConfigError."""
+    if {"method", "optimiser"} <= tree.keys():  # each of its other keys would be called unknown
+        raise ConfigError(
+            f"{where}: is a training config (it has `method` and `optimiser`), for `evenhand train`; those of sampling "
+            "lie under configs/inference, configs/experiments and configs/narrator"
+        )
+    return parse_config(sampling_schema(study_in(tree, where)), tree, where)

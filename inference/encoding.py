@@ -13,14 +13,6 @@ from inference.config import InferenceConfig
 # Prompts tokenised in one call: enough for all cores, and little memory even where each fills a long context window.
 BATCH = 64
 
-# The two keys of a reasoned verdict (DialDefer C.2), for engines that can constrain decoding.
-VERDICT_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {"chosen_answer": {"type": "string", "enum": ["1", "2"]}, "reasoning": {"type": "string"}},
-    "required": ["chosen_answer", "reasoning"],
-    "additionalProperties": False,
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Encoded:

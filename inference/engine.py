@@ -1,6 +1,6 @@
 """The small interface of every engine, and the one place that knows which there are."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -8,6 +8,13 @@ from evenhand.device import torch_device_name, vllm_device_name
 from evenhand.errors import ModelError
 from evenhand.records import Completion, Prompt
 from inference.config import InferenceConfig
+
+Further = Callable[[], Sequence[Prompt]]
+
+
+def nothing_further() -> Sequence[Prompt]:
+    """For prompts that are all known from the start."""
+    return ()
 
 
 class PromptsTooLong(ModelError):
@@ -28,16 +35,19 @@ class Engine(Protocol):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
 
-    def generate(self, prompts: Sequence[Prompt]) -> Iterator[Completion]:
-        """Yield sampling.n completions per prompt, sample_index 0..n-1, as they finish, in any order.
+    def generate(self, prompts: Sequence[Prompt], further: Further = nothing_further) -> Iterator[Completion]:
+        """Yield a completion for each sample of each prompt, sample_index 0..n-1, as they finish, in any order.
+
+        further: asked for more prompts whenever there is room, so that replies that were yielded may lead to new
+        prompts while others are still under way. It is over when nothing is under way and `further` gives none.
 
         Of each verdict: "reason" and "answer" are text; "margin" and "options" one completion with answer_logprobs, of
         the answers "1" and "2" or of every option of the prompt's answer_space, and the likeliest one as text. What the
         prompt was rendered to stands with sample 0 alone.
 
         A reply that could not be had is a Completion whose finish_reason begins with "error". What would fail for every
-        prompt raises ModelError. Prompts over the context window raise PromptsTooLong: before anything is computed by
-        an engine that tokenises here, after the others have been yielded by one that asks a server.
+        prompt raises ModelError. Prompts over the context window raise PromptsTooLong: of `prompts` before anything is
+        computed by an engine that tokenises here; else after the others have been yielded.
         """
         ...
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from evenhand.config import load_config
 from evenhand.device_speeds import Speed, speeds_for
 from evenhand.doctor.check import Check, Examined, ok, unknown, wrong
 from evenhand.doctor.durations import shown_seconds
@@ -11,11 +10,10 @@ from evenhand.doctor.storage import room_check
 from evenhand.errors import EvenhandError, ModelError
 from evenhand.model_size import ModelSize
 from evenhand.records import Prompt
-from inference.config import InferenceConfig, OpenAIConfig, TransformersConfig, VllmConfig
+from inference.config import InferenceConfig, OpenAIConfig, TransformersConfig, VllmConfig, load_sampling_config
 from inference.engine_memory import dtype_of, engine_check, memory_check
-from inference.plan import plan
 from inference.run_size import RunSize, run_size
-from studies.dialdefer.datasets import DatasetSpec
+from inference.schedule import first_prompts
 
 # Seconds until the first prompt: vLLM on a GPU compiles and captures its graphs, on a CPU it starts eagerly.
 STARTUP_GPU, STARTUP_CPU, STARTUP_PLAIN = 120.0, 30.0, 15.0
@@ -25,7 +23,7 @@ WORTH = 5  # an engine's start is paid back when the work after it takes so many
 
 def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
     """What can be known of a sampling config before it runs. Raises ConfigError for a config that is none."""
-    config = load_config(InferenceConfig, words)
+    config = load_sampling_config(words)
     checks = [room_check("run.root", config.run.root, 0, "")]
     prompts, data_check = planned(config)
     checks.append(data_check)
@@ -37,7 +35,9 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
     work = None
     if model.tokenizer is not None:
         try:
-            work = run_size(prompts or planned(on_pocket(config))[0], config, model.tokenizer)
+            work = run_size(
+                prompts or first_prompts(config.with_study(config.study.on_own_items())), config, model.tokenizer
+            )
         except ModelError as error:
             checks.append(wrong("prompt", str(error)))
         else:
@@ -54,20 +54,11 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
 def planned(config: InferenceConfig) -> tuple[list[Prompt], Check]:
     """Every prompt of a run, none where the data are not there."""
     try:
-        prompts, _ = plan(config)
+        prompts = first_prompts(config)
     except EvenhandError as error:
         return [], wrong("data", str(error))
     datasets = list(dict.fromkeys(prompt.dataset for prompt in prompts))
     return prompts, ok("data", f"{', '.join(datasets)}: {len(prompts):,} prompts", n_prompts=len(prompts))
-
-
-def on_pocket(config: InferenceConfig) -> InferenceConfig:
-    """The same prompts of our own items, which are always there."""
-    if config.narrator:
-        return config.model_copy(update={"narrator": config.narrator.on_own_items()})
-    prompts = config.prompts.model_copy(update={"variants": ()})
-    specs = (DatasetSpec(dataset="pocket", n_items=1),)
-    return config.model_copy(update={"benchmarks": specs, "prompts": prompts})
 
 
 def told_prompts(work: RunSize, is_real: bool) -> Check:
@@ -100,7 +91,7 @@ def window_check(config: InferenceConfig, model: FoundModel, work: RunSize | Non
     told = f"longest prompt with answer {work.longest:,} of {window:,} tokens"
     if work.longest <= window:
         return ok("context", told, longest=work.longest, window=window)
-    if config.study:  # leaves such items out, and names them
+    if config.study.skips_long_units:  # leaves such items out, and names them
         return ok(
             "context", f"{told}: what does not fit is left out whole, and named", longest=work.longest, window=window
         )

@@ -16,7 +16,8 @@ from evenhand.records import Completion, Prompt
 from evenhand.special_tokens import look_special
 from evenhand.terminal import say
 from inference.config import InferenceConfig, OpenAIConfig
-from inference.engine import PromptsTooLong
+from inference.drawing import n_samples
+from inference.engine import Further, PromptsTooLong, nothing_further
 from inference.server_client import NoReply, ServerClient, StatusError
 from inference.server_facts import address, find_facts, key_refused
 from inference.server_replies import BadReply, read_reply
@@ -75,7 +76,7 @@ class OpenAIEngine:
         self._loop.run(self._client.close())
         self._loop.close()
 
-    def generate(self, prompts: Sequence[Prompt]) -> Iterator[Completion]:
+    def generate(self, prompts: Sequence[Prompt], further: Further = nothing_further) -> Iterator[Completion]:
         """Yield the completions of each prompt as they arrive, in any order; see Engine.
 
         After an error that every prompt would meet nothing new is asked; what is under way is awaited and yielded, and
@@ -86,7 +87,12 @@ class OpenAIEngine:
         fatal: ModelError | None = None
         too_long: dict[Prompt, str] = {}
         try:
-            while running or (waiting and not fatal):
+            while True:
+                if not fatal:
+                    waiting.extend(new := further())
+                    warn_of_special_tokens(new, self.server.base_url)
+                if not (running or (waiting and not fatal)):
+                    break
                 for task in self._loop.run(self._advance(waiting if not fatal else deque(), running)):
                     try:
                         completions = task.result()
@@ -104,7 +110,7 @@ class OpenAIEngine:
         if too_long:
             named = [f"{prompt.item_id} ({prompt.condition}): {words}" for prompt, words in too_long.items()]
             raise PromptsTooLong(
-                f"{len(too_long)} of {len(prompts)} prompts do not fit the context window of {self.server.base_url}: "
+                f"{len(too_long)} prompts do not fit the context window of {self.server.base_url}: "
                 f"{'; '.join(named[:3])}{' ...' if len(named) > 3 else ''}. Serve the model with a longer one "
                 "(vLLM: --max-model-len), lower sampling.max_tokens, or leave the dataset out",
                 too_long,
@@ -123,7 +129,9 @@ class OpenAIEngine:
         body = request_body(self.config, self._facts, prompt)
         try:
             reply = await self._client.post(address(self.server, path_for(self.config)), body)
-            completions = read_reply(reply, prompt.prompt_hash, self.config.sampling.n, self._spellings)
+            completions = read_reply(
+                reply, prompt.prompt_hash, n_samples(prompt, self.config.sampling), self._spellings
+            )
         except (BadReply, NoReply) as error:
             return self._failed(prompt, str(error))
         except StatusError as error:
@@ -135,7 +143,7 @@ class OpenAIEngine:
     def _failed(self, prompt: Prompt, reason: str) -> list[Completion]:
         return [
             Completion(prompt_hash=prompt.prompt_hash, sample_index=index, text="", finish_reason=f"error: {reason}")
-            for index in range(self.config.sampling.n)
+            for index in range(n_samples(prompt, self.config.sampling))
         ]
 
     def _raise_if_hopeless(self, error: StatusError, prompt: Prompt) -> None:

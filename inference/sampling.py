@@ -3,7 +3,7 @@
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -13,40 +13,27 @@ from evenhand.answer_doubts import answer_doubts
 from evenhand.checkpoints import fingerprint, resolve
 from evenhand.completion_shards import append_completions, every_completion, read_completions
 from evenhand.errors import ConfigError, ModelError
-from evenhand.excluded_units import EXCLUDED_FOLDER, exclude, kept, read_excluded
+from evenhand.excluded_units import EXCLUDED_FOLDER, exclude, read_excluded
 from evenhand.records import Completion, Prompt, digest
-from evenhand.run_directory import finish, is_done, open_run, reopen, run_path, write_plan
+from evenhand.run_directory import complete_plan, finish, is_done, open_run, reopen, run_path, write_plan
 from evenhand.terminal import say
 from inference.config import FREE_OF_EFFECT, InferenceConfig
+from inference.drawing import n_samples
 from inference.engine import Engine, PromptsTooLong, device_name, open_engine
-from inference.plan import in_prefix_order, plan
+from inference.prefix_order import in_prefix_order
+from inference.schedule import Schedule
+from studies.study import Unit
 
 
-def owed(path: Path, prompts: Sequence[Prompt], n_samples: int) -> list[Prompt]:
-    """The distinct prompts that lack a sample; an engine error is no answer, so it is asked again.
+def take_shard(units: Sequence[Unit], shard: tuple[int, int] | None) -> list[Unit]:
+    """Shard i of n by the units' ids: every process cuts alike, whatever is already answered.
 
-    What the run leaves out is not owed.
-    """
-    answered = {(c.prompt_hash, c.sample_index) for c in every_completion(path) if not c.is_error}
-    distinct = {prompt.prompt_hash: prompt for prompt in kept(prompts, read_excluded(path))}
-    return [
-        prompt
-        for hash_, prompt in distinct.items()
-        if any((hash_, index) not in answered for index in range(n_samples))
-    ]
-
-
-def take_shard(prompts: Sequence[Prompt], shard: tuple[int, int] | None, *, whole_items: bool = False) -> list[Prompt]:
-    """Shard i of n by content hash: every process cuts alike, whatever is already answered.
-
-    whole_items: cut between items, not between prompts, where the prompts of an item share most of their text.
+    A unit is asked by one process, since its prompts share most of their text and later ones hang on earlier replies.
     """
     if shard is None:
-        return list(prompts)
+        return list(units)
     index, count = shard
-    if whole_items:
-        return [prompt for prompt in prompts if int(digest(prompt.item_id, 16), 16) % count == index]
-    return [prompt for prompt in prompts if int(prompt.prompt_hash, 16) % count == index]
+    return [unit for unit in units if int(digest(unit.unit_id, 16), 16) % count == index]
 
 
 def parse_shard(text: str) -> tuple[int, int]:
@@ -59,22 +46,23 @@ def parse_shard(text: str) -> tuple[int, int]:
 
 def sample(config: InferenceConfig, shard: tuple[int, int] | None = None) -> Path:
     """Run (or continue) a sampling run and return its directory. DONE.json appears when nothing is owed."""
-    prompts, items_hash = plan(config)
+    units, content_hash = config.study.units(config.verdict)
     path = run_path(config.run.root, "inference", config.name, config, FREE_OF_EFFECT)
-    open_run(path, config, items_hash, model_facts(config), partial(device_name, config))
-    write_plan(path, prompts)
-    all_owed = owed(path, prompts, config.sampling.n)
-    if is_done(path) and not all_owed:
-        say(f"{path}: complete already ({len(prompts)} prompts)", sys.stderr)
+    open_run(path, config, content_hash, model_facts(config), partial(device_name, config))
+    whole = schedule(path, units, config)
+    write_plan(path, whole.planned)
+    if is_done(path) and not whole.owed:
+        say(f"{path}: complete already ({len(whole.planned)} prompts)", sys.stderr)
         return path
     reopen(path)  # a shard was lost or deleted since
-    missing = in_prefix_order(take_shard(all_owed, shard, whole_items=config.study is not None))
-    n_texts = len({prompt.prompt_hash for prompt in prompts})
-    planned = f"{len(prompts)} prompts planned, {n_texts} different ones"
+    mine = schedule(path, take_shard(units, shard), config) if shard else whole
+    missing = in_prefix_order(mine.due())
+    n_texts = len({prompt.prompt_hash for prompt in whole.planned})
+    planned = f"{len(whole.planned)} prompts planned, {n_texts} different ones"
     say(f"{path}: {planned}, {len(missing)} owed by this process", sys.stderr)
     if missing:
         with open_engine(config, missing) as engine:
-            ask(engine, missing, path, config)
+            ask(engine, missing, mine, path, config)
     for doubt in answer_doubts(read_completions(path).values(), config.verdict):
         say(f"{path}: warning: {doubt}", sys.stderr)
     if n_twice := answers_beyond_one(path):
@@ -83,8 +71,13 @@ def sample(config: InferenceConfig, shard: tuple[int, int] | None = None) -> Pat
             "Give each process a part of its own: --shard i/n",
             sys.stderr,
         )
-    settle(path, prompts, missing, config)
+    settle(path, units, mine.asked, config)
     return path
+
+
+def schedule(path: Path, units: Sequence[Unit], config: InferenceConfig) -> Schedule:
+    """The units of a run as far as the replies on disk have brought them."""
+    return Schedule(units, config.sampling, every_completion(path), read_excluded(path))
 
 
 def answers_beyond_one(path: Path) -> int:
@@ -93,39 +86,47 @@ def answers_beyond_one(path: Path) -> int:
     return counts.total() - len(counts)
 
 
-def ask(engine: Engine, prompts: Sequence[Prompt], path: Path, config: InferenceConfig) -> None:
-    """Collect what is missing. A study's items that do not fit the context window are left out whole, and named.
+def ask(engine: Engine, prompts: Sequence[Prompt], mine: Schedule, path: Path, config: InferenceConfig) -> None:
+    """Collect what is missing. Units that do not fit the context window are left out whole, and named.
 
-    Raises PromptsTooLong where a run has no study: its items are short, and one too many is a mistake.
+    Raises PromptsTooLong where a study's units are all to be asked.
     """
     while prompts:
         try:
-            collect(engine, prompts, path, config)
+            collect(engine, prompts, mine, path, config)
             return
         except PromptsTooLong as error:
-            if config.study is None:
+            if not config.study.skips_long_units:
                 raise
             exclude(path, error.reasons)
-            names = list(dict.fromkeys(prompt.item_id for prompt in error.reasons))
+            names = {prompt.item_id: None for prompt in error.reasons}
             say(
-                f"{path}: {len(names)} of {len({prompt.item_id for prompt in prompts})} items are left out, since a "
-                f"prompt of theirs does not fit the context window: {', '.join(names[:5])}"
+                f"{path}: {len(names)} of {len(mine.progress)} items are left out, since a "
+                f"prompt of theirs does not fit the context window: {', '.join([*names][:5])}"
                 f"{' ...' if len(names) > 5 else ''} (all of them in {EXCLUDED_FOLDER}/)",
                 sys.stderr,
             )
-            prompts = owed(path, prompts, config.sampling.n)
+            mine.leave_out(names)
+            prompts = in_prefix_order(mine.owed)
 
 
-def collect(engine: Engine, prompts: Sequence[Prompt], path: Path, config: InferenceConfig) -> None:
+def collect(engine: Engine, prompts: Sequence[Prompt], mine: Schedule, path: Path, config: InferenceConfig) -> None:
     """Write completions a shard at a time as they come, with progress, throughput and time left."""
     batch: list[Completion] = []
     started, tokens = time.monotonic(), 0
-    total = len(prompts) * config.sampling.n
+    total = sum(n_samples(prompt, config.sampling) for prompt in prompts)
     every = 0.5 if sys.stderr.isatty() else 30.0  # seconds; a job's log file is no screen
     with tqdm(total=total, unit="answer", dynamic_ncols=True, desc=config.name, mininterval=every) as bar:
+
+        def further() -> Sequence[Prompt]:
+            found = mine.due()
+            bar.total = (bar.total or 0) + sum(n_samples(prompt, config.sampling) for prompt in found)
+            return found
+
         try:
-            for completion in engine.generate(prompts):
+            for completion in engine.generate(prompts, further):
                 batch.append(completion)
+                mine.add(completion)
                 tokens += (completion.prompt_tokens or 0) + (completion.completion_tokens or 0)
                 bar.set_postfix_str(f"{tokens / (time.monotonic() - started):.0f} tok/s", refresh=False)
                 bar.update()
@@ -138,20 +139,24 @@ def collect(engine: Engine, prompts: Sequence[Prompt], path: Path, config: Infer
                 append_completions(path, batch)
 
 
-def settle(path: Path, prompts: Sequence[Prompt], asked: Sequence[Prompt], config: InferenceConfig) -> None:
+def settle(path: Path, units: Sequence[Unit], asked: Collection[str], config: InferenceConfig) -> None:
     """Mark the run complete when nothing is owed; raise ModelError when a prompt asked here got no reply."""
-    missing = {prompt.prompt_hash for prompt in owed(path, prompts, config.sampling.n)}
     excluded = read_excluded(path)
-    if not kept(prompts, excluded):
+    if len(excluded) >= len(units):
         raise ModelError(
             f"{path}: no item fits the context window, so nothing was asked. Raise engine.max_model_len, or take a "
             "model with a longer one"
         )
+    whole = schedule(path, units, config)
+    missing = {prompt.prompt_hash for prompt in whole.owed}
     if not missing:
+        assert whole.is_over
+        prompts = whole.planned
+        complete_plan(path, prompts)
         left_out = {"n_excluded_items": len(excluded)} if excluded else {}
         finish(path, {"n_planned": len(prompts), "n_distinct": len({p.prompt_hash for p in prompts}), **left_out})
         return
-    unanswered = missing & {prompt.prompt_hash for prompt in asked}
+    unanswered = missing & set(asked)
     reasons = [c.finish_reason for c in every_completion(path) if c.is_error and c.prompt_hash in unanswered]
     if reasons:
         raise ModelError(

@@ -1,11 +1,12 @@
 """Prompt → the body of a request to an OpenAI-compatible server. Pure: what is asked depends on its arguments alone."""
 
+import json
 from typing import Any
 
 from evenhand.chat_templates import FIXED_DATE, AnswerTokens, render_chat
 from evenhand.records import Prompt
 from inference.config import InferenceConfig, OpenAIConfig
-from inference.encoding import VERDICT_SCHEMA
+from inference.drawing import drawn_as
 from inference.server_facts import ANSWERS, ServerFacts
 from inference.server_replies import Spellings
 
@@ -26,7 +27,7 @@ def path_for(config: InferenceConfig) -> str:
 def request_body(config: InferenceConfig, facts: ServerFacts, prompt: Prompt) -> dict[str, Any]:
     """The fields of one request. engine.extra_body overrides them, and null there takes a field out."""
     assert isinstance(config.engine, OpenAIConfig)
-    sampling = config.sampling
+    sampling, schema = drawn_as(prompt, config.sampling), prompt.drawing.json_schema
     body: dict[str, Any] = {"model": config.model.name, "temperature": sampling.temperature, "top_p": sampling.top_p}
     body["max_tokens"] = sampling.max_tokens
     if config.format == "chat":
@@ -41,10 +42,10 @@ def request_body(config: InferenceConfig, facts: ServerFacts, prompt: Prompt) ->
         body |= vllm_fields(config)
     if config.verdict == "margin":
         body |= margin_fields(config, facts.answers)
-    elif config.engine.json_mode == "json_schema":
-        schema = {"name": "verdict", "strict": True, "schema": VERDICT_SCHEMA}
-        body["response_format"] = {"type": "json_schema", "json_schema": schema}
-    elif config.engine.json_mode == "json_object":
+    elif config.engine.json_mode == "json_schema" and schema:
+        named = {"name": "verdict", "strict": True, "schema": json.loads(schema)}
+        body["response_format"] = {"type": "json_schema", "json_schema": named}
+    elif config.engine.json_mode == "json_object" and schema:
         body["response_format"] = {"type": "json_object"}
     body |= config.engine.extra_body
     return {key: value for key, value in body.items() if value is not None}

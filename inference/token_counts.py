@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from itertools import islice
 
 from evenhand.records import Prompt
+from inference.config import InferenceConfig
+from inference.drawing import drawn_as
 from inference.encoding import Encoder, batches
 from inference.engine import PromptsTooLong
 
@@ -54,18 +56,22 @@ def count(encoder: Encoder, prompts: Sequence[Prompt]) -> Counts:
     return {one.prompt: one.n_tokens for one in encoder.encode(prompts)}
 
 
+def answer_room(prompt: Prompt, config: InferenceConfig) -> int:
+    """Tokens of the context window that a prompt's answer may take beside what is counted with the prompt."""
+    return {"margin": 1, "options": 0}.get(config.verdict, drawn_as(prompt, config.sampling).max_tokens)
+
+
 def fitting_counts(encoder: Encoder, prompts: Sequence[Prompt], window: int, known: Mapping[Prompt, int]) -> Counts:
     """The prompts' counts, of which some may be known already.
 
     Raises PromptsTooLong when prompts and their answers do not fit the window (tokens).
     """
     counts = {**known, **count(encoder, [prompt for prompt in prompts if prompt not in known])}
-    config = encoder.config
-    answer = {"margin": 1, "options": 0}.get(config.verdict, config.sampling.max_tokens)
-    too_long = {prompt: counts[prompt] + answer for prompt in prompts if counts[prompt] + answer > window}
+    needed = {prompt: counts[prompt] + answer_room(prompt, encoder.config) for prompt in prompts}
+    too_long = {prompt: n for prompt, n in needed.items() if n > window}
     if too_long:
         (worst,) = encoder.encode_batch([max(too_long, key=lambda prompt: too_long[prompt])])
-        size = len(worst.token_ids)
+        size, answer = len(worst.token_ids), answer_room(worst.prompt, encoder.config)
         raise PromptsTooLong(
             f"{len(too_long)} of {len(prompts)} prompts do not fit the context window of {window} tokens; the longest "
             f"is {worst.prompt.item_id} ({worst.prompt.condition}): {size} + {worst.n_tokens - size + answer} for the "

@@ -1,7 +1,7 @@
 """Answers from plain transformers: slow and simple, what the other engines are checked against."""
 
+from collections import deque
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -15,10 +15,13 @@ from evenhand.checkpoints import load_tokenizer, resolve
 from evenhand.device import torch_device
 from evenhand.errors import ConfigError, ModelError
 from evenhand.float32_head import float32_head
-from evenhand.records import Completion, Prompt, digest
+from evenhand.records import Completion, Drawing, Prompt, digest
 from inference.config import InferenceConfig, SamplingConfig, TransformersConfig
+from inference.drawing import drawn_as
 from inference.encoding import Encoded, Encoder
+from inference.engine import Further, nothing_further
 from inference.readings import Node, Readings, nodes
+from inference.supply import Supply
 from inference.token_counts import counted_meanwhile, fitting_counts
 
 # What one forward pass takes: a prompt, or a prompt with a path of its options' trie.
@@ -65,15 +68,15 @@ class TransformersEngine:
         """What makes token ids of prompts."""
         return Encoder(self.tokenizer, self.config, self.answers.lead)
 
-    def generate(self, prompts: Sequence[Prompt]) -> Iterator[Completion]:
-        """Yield completions a batch at a time, the longest prompts first; see Engine."""
+    def generate(self, prompts: Sequence[Prompt], further: Further = nothing_further) -> Iterator[Completion]:
+        """Yield completions a batch at a time, of `prompts` the longest first; see Engine."""
         window = self.model.config.get_text_config().max_position_embeddings
         counts = fitting_counts(self.encoder, prompts, window, self.counting.result())
         # Like lengths together: little padding.
-        encoded = self.encoder.encode(sorted(prompts, key=lambda prompt: counts[prompt], reverse=True))
-        asked: Iterator[Asked] = nodes(encoded) if self.config.verdict == "options" else encoded
-        readings = Readings()
-        while batch := list(islice(asked, self.batch_size)):
+        longest_first = sorted(prompts, key=lambda prompt: counts[prompt], reverse=True)
+        supply, readings = Supply(self.encoder, longest_first, further, window), Readings()
+        waiting = deque[Asked]()
+        while batch := self.next_batch(waiting, supply):
             try:
                 completions = self.answer(batch, readings)
             except torch.OutOfMemoryError:
@@ -83,6 +86,18 @@ class TransformersEngine:
                     "lower engine.batch_size. What was answered is kept: the same command continues"
                 ) from None
             yield from completions
+        supply.refuse_too_long()
+
+    def next_batch(self, waiting: deque[Asked], supply: Supply) -> list[Asked]:
+        """Up to batch_size of what waits, all drawn alike. Changes `waiting`."""
+        while len(waiting) < self.batch_size and (encoded := supply.take()):
+            waiting.extend(nodes(encoded) if self.config.verdict == "options" else encoded)
+        batch: list[Asked] = []
+        while (
+            waiting and len(batch) < self.batch_size and (not batch or drawing_of(waiting[0]) == drawing_of(batch[0]))
+        ):
+            batch.append(waiting.popleft())
+        return batch
 
     def answer(self, batch: Sequence[Any], readings: Readings) -> list[Completion]:
         """The completions that a batch makes whole."""
@@ -119,7 +134,8 @@ class TransformersEngine:
     @torch.inference_mode()
     def read_options(self, batch: Sequence[Node], readings: Readings) -> list[Completion]:
         """log P of each node's children, over the whole vocabulary at the sampling temperature."""
-        logprobs = (self.next_token(batch) / self.config.sampling.temperature).log_softmax(dim=-1)
+        temperature = drawn_as(batch[0].encoded.prompt, self.config.sampling).temperature
+        logprobs = (self.next_token(batch) / temperature).log_softmax(dim=-1)
         completions: list[Completion] = []
         for node, row in zip(batch, logprobs, strict=True):
             values = row[list(node.question.children)].tolist()
@@ -128,12 +144,14 @@ class TransformersEngine:
 
     @torch.inference_mode()
     def write_answers(self, batch: Sequence[Encoded]) -> list[Completion]:
-        """sampling.n generated answers for each prompt."""
-        sampling = self.config.sampling
+        """The generated answers to each prompt, all of them drawn alike."""
+        sampling = drawn_as(batch[0].prompt, self.config.sampling)
         input_ids, mask = pad_left(batch, self.padding_id, self.device)
         # Seeded by content, so that a continued run draws what an undisturbed one would from the same batch.
         torch.manual_seed(int(digest([sampling.seed, *(e.prompt.prompt_hash for e in batch)], 12), 16))
-        sequences = self.model.generate(input_ids=input_ids, attention_mask=mask)  # [batch × n, width + generated]
+        settings = generation_config(sampling, self.stop_ids)
+        # [batch × n, width + generated]
+        sequences = self.model.generate(input_ids=input_ids, attention_mask=mask, generation_config=settings)
         completions = []
         for row, tokens in enumerate(sequences[:, input_ids.shape[1] :].tolist()):
             index, sample_index = divmod(row, sampling.n)
@@ -149,6 +167,11 @@ class TransformersEngine:
         """Any token will do, since padding is masked."""
         padding = self.tokenizer.pad_token_id
         return min(self.stop_ids, default=0) if padding is None else padding
+
+
+def drawing_of(asked: Asked) -> Drawing:
+    """How the replies to what is asked are drawn."""
+    return (asked.encoded if isinstance(asked, Node) else asked).prompt.drawing
 
 
 def load_model(folder: Path, dtype: torch.dtype) -> Any:

@@ -2,8 +2,9 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import count
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -15,8 +16,11 @@ from evenhand.errors import ConfigError, ModelError
 from evenhand.machine import vllm_reads_tokens
 from evenhand.records import Completion, Prompt
 from inference.config import InferenceConfig, VllmConfig
-from inference.encoding import VERDICT_SCHEMA, Encoded, Encoder
+from inference.drawing import drawn_as
+from inference.encoding import Encoded, Encoder
+from inference.engine import Further, nothing_further
 from inference.readings import Node, Readings, nodes
+from inference.supply import Supply
 from inference.token_counts import counted_meanwhile, fitting_counts
 
 # Requests held by the engine at once: enough to keep any batch full, few enough that a million prompts fit in memory.
@@ -49,6 +53,7 @@ class VllmEngine:
         self.settings = config.engine
         if config.verdict in BY_TOKEN and not vllm_reads_tokens():
             raise ConfigError(f"verdict {config.verdict}: {NOT_BY_TOKEN}; {BY_TRANSFORMERS}")
+        self.numbers = count()
         device = vllm_device_name(self.settings.tensor_parallel_size)
         folder = resolve(config.model)
         self.tokenizer = load_tokenizer(folder)
@@ -80,16 +85,16 @@ class VllmEngine:
         """What makes token ids of prompts."""
         return Encoder(self.tokenizer, self.config, self.answers.lead)
 
-    def generate(self, prompts: Sequence[Prompt]) -> Iterator[Completion]:
+    def generate(self, prompts: Sequence[Prompt], further: Further = nothing_further) -> Iterator[Completion]:
         """Yield completions as they finish; see Engine. The batch is topped up while it runs, so it never drains."""
         from vllm.v1.engine.exceptions import EngineDeadError
 
-        fitting_counts(self.encoder, prompts, self.llm.model_config.max_model_len, self.counting.result())
-        encoded = self.encoder.encode(prompts)
-        waiting = self.node_requests(encoded) if self.config.verdict == "options" else self.requests(encoded)
-        running: dict[str, Request] = {}
+        window = self.llm.model_config.max_model_len
+        fitting_counts(self.encoder, prompts, window, self.counting.result())
+        supply, running = Supply(self.encoder, prompts, further, window), dict[str, Request]()
+        make = partial(self.node_requests, Readings()) if self.config.verdict == "options" else self.requests
         try:
-            while self.top_up(waiting, running) or running:
+            while self.top_up(supply, make, running):
                 for output in self.llm.llm_engine.step():
                     if output.finished:
                         yield from running.pop(output.request_id).read(output)
@@ -98,29 +103,32 @@ class VllmEngine:
                 f"the vLLM engine died ({error}); its own message stands above. What was answered is kept: the same "
                 "command continues. Out of memory? Lower engine.gpu_memory_utilization, max_model_len or max_num_seqs"
             ) from None
+        supply.refuse_too_long()
 
-    def top_up(self, waiting: Iterator[Request], running: dict[str, Request]) -> bool:
-        """Enqueue until IN_FLIGHT requests run; True when any was added."""
-        batch = [request for _, request in zip(range(IN_FLIGHT - len(running)), waiting, strict=False)]
-        for request in batch:
-            tokens = {"prompt_token_ids": request.token_ids}
-            self.llm.llm_engine.add_request(request.request_id, tokens, request.params)
-            running[request.request_id] = request
-        return bool(batch)
+    def top_up(
+        self, supply: Supply, make: Callable[[Sequence[Encoded]], Iterator[Request]], running: dict[str, Request]
+    ) -> bool:
+        """Enqueue until about IN_FLIGHT requests run; whether any runs."""
+        while len(running) < IN_FLIGHT and (encoded := supply.take()):
+            for request in make(encoded):
+                tokens = {"prompt_token_ids": request.token_ids}
+                self.llm.llm_engine.add_request(request.request_id, tokens, request.params)
+                running[request.request_id] = request
+        return bool(running)
 
-    def requests(self, encoded: Iterable[Encoded]) -> Iterator[Request]:
+    def requests(self, encoded: Sequence[Encoded]) -> Iterator[Request]:
         """One request a prompt, all of its samples in it."""
-        params = self.sampling_params()
         for one in encoded:
-            yield Request(one.prompt.prompt_hash, one.token_ids, params, partial(self.completions, one))
+            yield Request(
+                one.prompt.prompt_hash, one.token_ids, self.sampling_params(one.prompt), partial(self.completions, one)
+            )
 
-    def node_requests(self, encoded: Iterable[Encoded]) -> Iterator[Request]:
+    def node_requests(self, readings: Readings, encoded: Sequence[Encoded]) -> Iterator[Request]:
         """One request for each inner node of a prompt's options: what lies before it comes from the prefix cache."""
         from vllm import SamplingParams
         from vllm.sampling_params import MAX_LOGPROB_TOKEN_IDS, RequestOutputKind
 
-        readings = Readings()
-        for number, node in enumerate(nodes(encoded)):
+        for node in nodes(encoded):
             if len(node.question.children) > MAX_LOGPROB_TOKEN_IDS:
                 raise ModelError(
                     f"{node.encoded.prompt.item_id}: its options go on with {len(node.question.children)} different "
@@ -129,15 +137,15 @@ class VllmEngine:
                 )
             # No mask (allowed_token_ids): probabilities over the whole vocabulary are wanted.
             params = SamplingParams(
-                temperature=self.config.sampling.temperature,
+                temperature=drawn_as(node.encoded.prompt, self.config.sampling).temperature,
                 max_tokens=1,
                 logprob_token_ids=list(node.question.children),
                 detokenize=False,
                 output_kind=RequestOutputKind.FINAL_ONLY,
             )
-            yield Request(f"{number}", node.token_ids, params, partial(read_node, readings, node))
+            yield Request(f"{next(self.numbers)}", node.token_ids, params, partial(read_node, readings, node))
 
-    def sampling_params(self) -> Any:
+    def sampling_params(self, prompt: Prompt) -> Any:
         """vLLM's SamplingParams. No per-request seed: it kills the CPU engine; the engine itself is seeded."""
         from vllm import SamplingParams
         from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
@@ -151,8 +159,8 @@ class VllmEngine:
                 allowed_token_ids=token_ids,
                 output_kind=RequestOutputKind.FINAL_ONLY,
             )
-        sampling = self.config.sampling
-        grammar = StructuredOutputsParams(json=VERDICT_SCHEMA) if sampling.structured == "json" else None
+        sampling, schema = drawn_as(prompt, self.config.sampling), prompt.drawing.json_schema
+        grammar = StructuredOutputsParams(json=schema) if sampling.structured == "json" and schema else None
         return SamplingParams(
             temperature=sampling.temperature,
             top_p=sampling.top_p,

@@ -1,28 +1,76 @@
-"""What a study other than DialDefer brings to be sampled: a config section that plans its own prompts.
+"""A study as the machinery sees it: units that say what to ask next, in a section of a sampling config.
 
-`inference` knows the section's key and this interface, and nothing else of the study. What it gives back are a plan
-whose lines hold each prompt's factors and answer space, and completions; `eval` knows what they mean.
+`inference` knows nothing else of a study. What it gives back are a plan whose lines hold each prompt's factors and
+answer space, and completions; the study's part of `eval` knows what they mean.
 """
 
-from typing import ClassVar, Protocol, Self
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, NamedTuple, Protocol, Self
 
-from evenhand.records import Prompt
+from evenhand.config import Closed
+from evenhand.records import Completion, Prompt
+
+Replies = Mapping[str, Sequence[Completion]]  # prompt hash → the replies to it, in the order of their samples
 
 
-class Study(Protocol):
-    """A section of a sampling config, beside `benchmarks`."""
+class Unit(Protocol):
+    """An item, a conversation, a thread: what is comparable only as a whole, and is left out as a whole."""
+
+    @property
+    def unit_id(self) -> str: ...
+
+    def next_prompts(self, replies: Replies) -> Sequence[Prompt]:
+        """What to ask now, as a pure function of the replies so far: all those to earlier prompts. Empty at the end."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class OneRound:
+    """A unit whose prompts are all known from the start."""
+
+    unit_id: str
+    prompts: tuple[Prompt, ...]
+
+    def next_prompts(self, replies: Replies) -> Sequence[Prompt]:
+        """All of them until they are answered, then none."""
+        return () if all(prompt.prompt_hash in replies for prompt in self.prompts) else self.prompts
+
+
+class Units(NamedTuple):
+    """What a run asks about."""
+
+    units: Sequence[Unit]
+    content_hash: str  # 16 hex digits over their content, so that a run notices when its data has changed under it
+
+
+class StudySection(Closed):
+    """The section of a config that names a study: which units, asked in which ways."""
 
     key: ClassVar[str]  # the config's key for it
     verdicts: ClassVar[tuple[str, ...]]  # ways to get a verdict that make sense for its prompts
+    # Whether a unit that does not fit the context window is left out, and named. Else it stops the run.
+    skips_long_units: ClassVar[bool] = True
 
-    def plan(self) -> tuple[list[Prompt], str]:
-        """Every prompt in a stable order, item by item, and a digest of the items that they were made of.
+    @abstractmethod
+    def units(self, verdict: str) -> Units:
+        """Every unit in a stable order. Raises DataError when the data are absent or damaged."""
 
-        All prompts with one item_id are asked in one shard, and left out together when one of them does not fit the
-        model's context window. Raises DataError when the data are absent or damaged.
-        """
-        ...
-
+    @abstractmethod
     def on_own_items(self) -> Self:
-        """The same section over one item of ours, which is always there: what doctor renders without data."""
-        ...
+        """The same section over one unit of ours, which is always there: what doctor renders without data."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Its data in a few words, with how many there are. Raises DataError as `units` does."""
+
+    def inputs(self) -> Sequence[Path]:
+        """Runs and built folders that it reads, whose content is not in the units' hash."""
+        return ()
+
+    def refuse_verdict(self, verdict: str) -> None:
+        """Raises ValueError when its prompts cannot be asked for such a verdict."""
+        if verdict not in self.verdicts:
+            raise ValueError(f"verdict {verdict} is not for `{self.key}`; set verdict to {' or '.join(self.verdicts)}")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from evenhand.chat_templates import FIXED_DATE, answer_tokens
-from evenhand.records import Condition, Item
+from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import render
 from training.config import TrainingConfig
 

@@ -10,7 +10,7 @@ from evenhand.checkpoints import ModelConfig
 from evenhand.config import Closed, config_tree, did_you_mean, parse_config
 from evenhand.errors import ConfigError
 from studies.dialdefer.datasets import EVALUATION_ONLY, DatasetSpec
-from studies.narrator.section import NarratorSpec
+from studies.narrator.section import NarratorSection
 from training.sections import (
     CONDITIONS,
     NOT_OF_NARRATOR,
@@ -41,7 +41,7 @@ class TrainingConfig(Closed):
     # The datasets trained on, a list. A run has these or `narrator`.
     benchmarks: tuple[DatasetSpec, ...] = Field(default=(), exclude_if=lambda specs: not specs)
     # Conversations of the narrator study, in place of `benchmarks`.
-    narrator: NarratorSpec | None = Field(default=None, exclude_if=lambda section: section is None)
+    narrator: NarratorSection | None = Field(default=None, exclude_if=lambda section: section is None)
     examples: ExamplesConfig = ExamplesConfig()
     consistency: ConsistencyConfig | None = None
     lora: LoraSettings = LoraSettings()
@@ -148,7 +148,7 @@ class TrainingConfig(Closed):
 
     @field_validator("narrator")
     @classmethod
-    def only_training_conversations(cls, section: NarratorSpec | None) -> NarratorSpec | None:
+    def only_training_conversations(cls, section: NarratorSection | None) -> NarratorSection | None:
         if section and section.corpus.split != "train":
             corpus = section.corpus
             raise ValueError(f"{corpus.dataset}: split '{corpus.split}' must not be trained on; write split: train")

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evenhand.records import Item
 from studies.dialdefer.datasets import item_set_hash, load_items, refuse_leaks
+from studies.dialdefer.records import Item
 from studies.narrator.corpora import (
     conversation_set_hash,
     held_out_conversations,

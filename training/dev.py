@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from evenhand.errors import ConfigError
-from evenhand.leaks import family, normalised
-from evenhand.records import Item
+from evenhand.same_text import normalised
+from studies.dialdefer.leaks import family
+from studies.dialdefer.records import Item
 from studies.narrator.records import Conversation
 from studies.narrator.splits import groups_of_pages
 from training.batches import Bundle

@@ -10,7 +10,7 @@ from typing import Any
 
 from evenhand.chat_templates import AnswerTokens, answer_tokens, encode, render_chat
 from evenhand.errors import DataError, ModelError
-from evenhand.records import Condition, Item
+from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import render
 from training.config import TrainingConfig
 from training.sections import CONDITIONS

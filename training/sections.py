@@ -7,7 +7,7 @@ from pydantic import Field, field_validator
 
 from evenhand.config import Closed
 from evenhand.errors import ConfigError
-from evenhand.records import Condition
+from studies.dialdefer.records import Condition
 from studies.dialdefer.render import SpeakerLabels
 from studies.dialdefer.templates import template_for
 

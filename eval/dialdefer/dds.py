@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.records import Condition
+from studies.dialdefer.records import Condition
 
 # The order of conditions in every array of this package, on the axis of length 4.
 CONDITIONS = tuple(Condition)

@@ -13,8 +13,8 @@ from eval.dialdefer.prompt_variants import main_panels
 from eval.dialdefer.runs import JudgedRun
 from evenhand.config import parse_config
 from evenhand.errors import EvenhandError
-from evenhand.records import Condition, Item
 from studies.dialdefer.datasets import DatasetSpec, item_set_hash, load_items
+from studies.dialdefer.records import Condition, Item
 
 DEFERENCE, SKEPTICISM = "deference", "skepticism"
 N_EACH = {"margin": 3, "reason": 2}  # of each kind; reasoned replies take room

@@ -12,7 +12,7 @@ from eval.dialdefer.dds import C1_FALSE, C1_TRUE, C2_CORRECT, C2_INCORRECT, COND
 from eval.dialdefer.parsing import PARSERS
 from eval.dialdefer.verdicts import NoVerdict, Verdict
 from evenhand.errors import DataError
-from evenhand.records import Factors
+from studies.dialdefer.records import Factors
 
 # Codes of a reply, in an order that the code relies on: no reply < undecided < unreadable < a choice. A condition that
 # an arm does not ask at all is ABSENT throughout.

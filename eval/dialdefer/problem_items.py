@@ -7,7 +7,7 @@ from eval.dialdefer.consistency import SharedFlips, shared_flips
 from eval.dialdefer.judges import Judge
 from eval.dialdefer.panel_selection import MAIN, Setting
 from evenhand.errors import DataError
-from evenhand.records import Item
+from studies.dialdefer.records import Item
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from eval.dialdefer.panels import Panel
-from evenhand.records import Factors
+from studies.dialdefer.records import Factors
 from studies.dialdefer.render import own_labels
 
 

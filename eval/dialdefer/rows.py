@@ -13,7 +13,7 @@ from eval.dialdefer.measures import Measures
 from eval.dialdefer.parsing import PARSERS
 from eval.estimates.mcnemar import mcnemar_p
 from eval.estimates.resampling import percentile_interval
-from evenhand.records import Factors
+from studies.dialdefer.records import Factors
 
 FloatArray = NDArray[np.float64]
 

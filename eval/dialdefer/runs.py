@@ -14,8 +14,9 @@ from evenhand.completion_shards import read_completions
 from evenhand.config import parse_config, read_yaml
 from evenhand.errors import DataError
 from evenhand.records import Completion
-from evenhand.run_directory import CONFIG_FILE, PROVENANCE_FILE, Planned, read_json, read_plan, refuse_changed
+from evenhand.run_directory import CONFIG_FILE, PROVENANCE_FILE, read_json, refuse_changed
 from evenhand.terminal import say
+from studies.dialdefer.planned import Planned, read_plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -10,7 +10,7 @@ from eval.dialdefer.panels import ERROR, UNREADABLE, Panel, with_c1_of
 from eval.dialdefer.prompt_variants import variant_of
 from eval.dialdefer.rows import RowKey, Scored, ScoreRow, row_of
 from evenhand.errors import DataError
-from evenhand.records import Factors
+from studies.dialdefer.records import Factors
 from studies.dialdefer.render import own_labels
 
 OWN, FIXED = "own", "fixed"

@@ -7,8 +7,9 @@ from enum import StrEnum
 
 from eval.dialdefer.parsing import PARSERS
 from evenhand.errors import DataError
-from evenhand.records import Completion, Condition, Factors
-from evenhand.run_directory import Planned
+from evenhand.records import Completion
+from studies.dialdefer.planned import Planned
+from studies.dialdefer.records import Condition, Factors
 from studies.dialdefer.templates import NO_FIRST
 
 

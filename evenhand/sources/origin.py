@@ -1,10 +1,7 @@
-"""What a converter's file declares about its dataset: its files, what may be done with them, its split."""
+"""Where a publisher keeps its files."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-
-from evenhand.records import Item
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,38 +15,3 @@ class Origin:
     revision: str | None = None  # commit; None is the newest, resolved when fetched and recorded
     sha256: Mapping[str, str] = field(default_factory=dict)  # file name → checksum, where a file was at hand to take it
     terms: str = ""  # what a user must accept first, with the address; empty for open data
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Licence:
-    """What the publisher permits."""
-
-    name: str
-    # Why `--push-to-hub` refuses the dataset; empty where copies may be passed on.
-    not_passed_on: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dataset:
-    """One of the benchmark's datasets. `convert` reads the publisher's files in a folder, one record at a time."""
-
-    name: str  # canonical: "halueval"
-    convert: Callable[[Path], Iterator[Item]]
-    origin: Origin
-    licence: Licence
-    citation: str
-    n_total: int  # Table 8
-    n_test: int  # Table 8; equal to n_total when the whole dataset is for evaluation
-    stratum: str | None = None  # the key of Item.meta by which the test split is balanced; None: drawn from the whole
-    folder: str = ""  # under the raw folder, where it is not the dataset's name
-    follows: str | None = None  # the dataset whose items these are variants of (meta "variant_of"), split as it is
-
-    @property
-    def raw_name(self) -> str:
-        """The folder of the publisher's files, under the raw folder."""
-        return self.folder or self.name
-
-    @property
-    def evaluation_only(self) -> bool:
-        """True when no item may be trained on."""
-        return self.n_test == self.n_total

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from evenhand.errors import DataError
-from evenhand.records import Item
 from evenhand.sources.raw_files import json_records
 from evenhand.sources.record_fields import Record
 from studies.dialdefer.published_items import filled, released_file
+from studies.dialdefer.records import Item
 from studies.dialdefer.unified.items import BENCHMARK, distinct
 
 AIO_FILE = Path("aio/finalAIOdata_experiment_ready.jsonl")

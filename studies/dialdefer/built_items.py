@@ -6,11 +6,11 @@ from pathlib import Path
 
 from evenhand.errors import ConfigError, DataError
 from evenhand.jsonl import read_jsonl
-from evenhand.leaks import HeldOut
 from evenhand.manifest import read_manifest, table_path
-from evenhand.records import Item
 from evenhand.sources.source_record import sha256_of
 from studies.dialdefer.item_table import read_items
+from studies.dialdefer.leaks import HeldOut
+from studies.dialdefer.records import Item
 
 ORDER_SEED = 42
 DROPPED_FILE = "dropped.jsonl"

@@ -15,12 +15,13 @@ from pydantic import Field, field_validator, model_validator
 
 from evenhand.config import Closed, did_you_mean
 from evenhand.errors import ConfigError, DataError
-from evenhand.leaks import HeldOut
 from evenhand.manifest import LOCK_FILE, is_built, read_manifest, refuse_changed_tables
-from evenhand.records import Item, digest
+from evenhand.records import digest
 from studies.dialdefer import aio, pocket
 from studies.dialdefer import published_items as published
 from studies.dialdefer.built_items import built_items, held_out_of, whole_split
+from studies.dialdefer.leaks import HeldOut
+from studies.dialdefer.records import Item
 from studies.dialdefer.unified.catalogue import DATASETS
 from studies.dialdefer.unified.splits import published_ids
 

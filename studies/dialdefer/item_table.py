@@ -11,7 +11,7 @@ from typing import Any
 
 from evenhand.errors import DataError
 from evenhand.jsonl import sync_folder
-from evenhand.records import Item
+from studies.dialdefer.records import Item
 
 BATCH_ROWS = 2_000
 TEXT_COLUMNS = ("item_id", "benchmark", "dataset", "question", "correct_answer", "incorrect_answer")

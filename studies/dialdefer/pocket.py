@@ -24,9 +24,9 @@ from itertools import cycle, islice
 from typing import NamedTuple, TypeVar
 
 from evenhand.errors import ConfigError
-from evenhand.records import Item
 from studies.dialdefer.pocket_families import FAMILIES, Family
 from studies.dialdefer.pocket_words import GAMES, NAMES, PLACES, Words
+from studies.dialdefer.records import Item
 
 T = TypeVar("T")
 Pair = tuple[str, str]

@@ -5,7 +5,6 @@ from typing import ClassVar, Self
 
 from pydantic import Field, field_validator
 
-from evenhand.config import Closed
 from evenhand.records import Prompt
 from studies.narrator import pocket
 from studies.narrator.corpora import CorpusSpec, conversation_set_hash, load_conversations
@@ -19,9 +18,10 @@ from studies.narrator.records import (
     Task,
     Visibility,
 )
+from studies.study import OneRound, StudySection, Units
 
 
-class NarratorSpec(Closed):
+class NarratorSection(StudySection):
     """Conversations × tasks × visibilities × (neutral + one per speaker) × option orders."""
 
     key: ClassVar[str] = "narrator"
@@ -40,16 +40,21 @@ class NarratorSpec(Closed):
             raise ValueError(f"lists a name twice: {', '.join(names)}; every one is asked once")
         return names
 
-    def plan(self) -> tuple[list[Prompt], str]:
-        """Every prompt, conversation by conversation, and the conversations' hash; see Study."""
+    def units(self, verdict: str) -> Units:
+        """A conversation's prompts, all known from the start; see StudySection."""
         conversations = load_conversations(self.corpus)
-        return [prompt for one in conversations for prompt in self.prompts_of(one)], conversation_set_hash(
-            conversations
-        )
+        asked = [OneRound(one.conversation_id, tuple(self.prompts_of(one))) for one in conversations]
+        return Units(asked, conversation_set_hash(conversations))
 
     def on_own_items(self) -> Self:
-        """The same section over one conversation of ours; see Study."""
+        """The same section over one conversation of ours; see StudySection."""
         return self.model_copy(update={"corpus": CorpusSpec(dataset=pocket.DATASET, n_conversations=1)})
+
+    def describe(self) -> str:
+        """The corpus, its conversations and their prompts; see StudySection."""
+        conversations = load_conversations(self.corpus)
+        n_prompts = sum(1 for one in conversations for _ in self.prompts_of(one))
+        return f"{len(conversations)} conversations of {self.corpus.dataset}, {n_prompts} prompts"
 
     def prompts_of(self, conversation: Conversation) -> Iterable[Prompt]:
         """A conversation's prompts under these conditions."""

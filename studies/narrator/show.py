@@ -1,7 +1,7 @@
 """The narrator study's part of `evenhand show`: a conversation's prompts as a model will read them, and the options."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from evenhand.chat_templates import encode, render_chat
@@ -14,7 +14,11 @@ from studies.narrator.prompts import narrator_prompts
 from studies.narrator.records import OPTION_ORDERS, TASKS, VISIBILITIES, Conversation, NarratorFactors
 
 NOBODY, ATTACKER = "nobody", "attacker"
-OPTIONS = ("--conversation", "--task", "--narrator", "--visibility", "--option-order", "--seed")  # no dataset's
+
+
+def names() -> Iterable[str]:
+    """What this study shows."""
+    return CORPORA
 
 
 def main(argv: Sequence[str]) -> None:

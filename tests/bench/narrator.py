@@ -13,13 +13,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from evenhand.checkpoints import load_tokenizer, resolve
-from evenhand.config import load_config
 from evenhand.records import Prompt
-from inference.config import InferenceConfig
+from inference.config import InferenceConfig, load_sampling_config
 from inference.encoding import Encoder
 from inference.engine import open_engine
-from inference.plan import in_prefix_order, plan
+from inference.prefix_order import in_prefix_order
 from inference.readings import nodes
+from inference.schedule import first_prompts
 from tests.made.places import CONFIGS
 
 FOLDER = CONFIGS / "narrator"
@@ -39,8 +39,8 @@ def main() -> None:
 def planned() -> None:
     """What the prefix cache serves of the study's requests; no model runs."""
     for name in ("pocket", "pocket-exact"):
-        config = load_config(InferenceConfig, [str(FOLDER / f"{name}.yaml")])
-        prompts = distinct(plan(config)[0])
+        config = load_sampling_config([str(FOLDER / f"{name}.yaml")])
+        prompts = distinct(first_prompts(config))
         n_conversations = len({prompt.item_id for prompt in prompts})
         print(f"narrator, {name}: {n_conversations} conversations, {len(prompts):,} distinct prompts")
         ordered, unordered = requests(in_prefix_order(prompts), config), requests(shuffled(prompts), config)
@@ -120,10 +120,10 @@ def n_served(asked: Requests, block: int, capacity: int | None) -> int:
 def timed() -> None:
     """Conversations a second with vLLM: sampled as planned, unordered, one request per sample; and exact."""
     sampled, exact = (
-        load_config(InferenceConfig, [str(FOLDER / f"{name}.yaml"), f"narrator.corpus.n_conversations={N_TIMED}"])
+        load_sampling_config([str(FOLDER / f"{name}.yaml"), f"narrator.corpus.n_conversations={N_TIMED}"])
         for name in ("pocket", "pocket-exact")
     )
-    prompts = distinct(plan(sampled)[0])
+    prompts = distinct(first_prompts(sampled))
     ordered, unordered = in_prefix_order(prompts), shuffled(prompts)
     with open_engine(sampled) as engine:
         list(engine.generate(ordered[:8]))  # warm-up

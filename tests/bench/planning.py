@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from evenhand.checkpoints import load_tokenizer, resolve
-from evenhand.config import parse_config, read_yaml
+from evenhand.config import read_yaml
 from evenhand.records import Prompt
-from inference.config import InferenceConfig
+from inference.config import InferenceConfig, parse_sampling_config
 from inference.encoding import Encoder
-from inference.plan import in_prefix_order, plan
+from inference.prefix_order import in_prefix_order
+from inference.schedule import first_prompts
 from tests.made.places import CONFIGS
 
 ALL = CONFIGS / "experiments" / "all.yaml"
@@ -26,7 +27,7 @@ Tokens = dict[str, list[int]]  # prompt hash → token ids
 def main() -> None:
     for verdict in ("reason", "margin"):
         together = experiment(verdict)
-        prompts, _ = plan(together)
+        prompts = first_prompts(together)
         tokens = encoded(prompts, together)
         runs = alone(prompts, together)
         print(f"planning, {verdict}: {len(runs)} variants of {N_ITEMS} pocket items, {len(prompts):,} planned prompts")
@@ -44,16 +45,16 @@ def main() -> None:
 def experiment(verdict: str) -> InferenceConfig:
     """all.yaml over pocket: without what is for r/AIO alone, and each variant on every item."""
     tree = read_yaml(ALL)
-    variants: list[dict[str, Any]] = [v for v in tree["prompts"]["variants"] if "roles" not in v]
+    variants: list[dict[str, Any]] = [v for v in tree["dialdefer"]["prompts"]["variants"] if "roles" not in v]
     for variant in variants:
         variant.pop("datasets", None)
     changes = {
         "model": {"name": "embedded"},
         "benchmarks": [{"dataset": "pocket", "n_items": N_ITEMS}],
-        "prompts": {**tree["prompts"], "variants": variants},
+        "prompts": {**tree["dialdefer"]["prompts"], "variants": variants},
         "verdict": verdict,
     }
-    return parse_config(InferenceConfig, {**tree, **changes}, str(ALL))
+    return parse_sampling_config({**tree, **changes}, str(ALL))
 
 
 def encoded(prompts: Sequence[Prompt], config: InferenceConfig) -> Tokens:

@@ -15,8 +15,8 @@ from evenhand.model_size import ModelSize, model_size
 from evenhand.run_directory import read_json
 from inference.config import InferenceConfig
 from inference.estimate import seconds as estimated_seconds
-from inference.plan import plan
 from inference.run_size import run_size
+from inference.schedule import first_prompts
 from tests.bench.contenders import Worker
 from tests.bench.matmul import Matmul
 from tests.bench.necessary import prefill_flops, prompt_tokens
@@ -67,6 +67,6 @@ def race(vllm: InferenceConfig, transformers: InferenceConfig) -> float:
 
 def estimate(settings: InferenceConfig, size: ModelSize, dtype: str) -> float:
     """Seconds of the prompts, as `evenhand doctor` would say."""
-    work = run_size(plan(settings)[0], settings, load_tokenizer(resolve(settings.model, weights=False)))
+    work = run_size(first_prompts(settings), settings, load_tokenizer(resolve(settings.model, weights=False)))
     here = next(speed for speed in speeds_for(dtype, None) if speed.is_here)
     return estimated_seconds(settings, size, work, here)[1]

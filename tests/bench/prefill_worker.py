@@ -13,12 +13,13 @@ from evenhand.chat_templates import answer_tokens, encode, render_chat
 from evenhand.checkpoints import load_tokenizer, resolve
 from inference.config import InferenceConfig
 from inference.engine import open_engine
-from inference.plan import in_prefix_order, plan
+from inference.prefix_order import in_prefix_order
+from inference.schedule import first_prompts
 from tests.bench.matmul import now
 
 
 def main(settings: InferenceConfig) -> None:
-    prompts = in_prefix_order(plan(settings)[0])
+    prompts = in_prefix_order(first_prompts(settings))
     tokenizer = load_tokenizer(resolve(settings.model))
     texts = [render_chat(tokenizer, p.messages, settings.format, settings.model.chat_template_args) for p in prompts]
     lead = answer_tokens(tokenizer).lead

@@ -13,10 +13,11 @@ from typing import Any
 from evenhand.completion_shards import read_completions
 from inference.config import InferenceConfig
 from inference.engine import open_engine
-from inference.plan import plan
 from inference.sampling import collect
+from inference.schedule import first_prompts
 from tests.bench import prefill
 from tests.bench.contenders import has_bf16
+from tests.made.sampling_configs import sampling_config
 
 N_ITEMS = 24  # × 4 conditions
 N_GENERATE = 4  # items for transformers' generate, which is slow
@@ -30,7 +31,7 @@ def config(kind: str, verdict: str, n_items: int) -> InferenceConfig:
         "vllm": {"enforce_eager": True, "max_model_len": 2048, "block_size": 32, "max_num_seqs": 64},
         "transformers": {"batch_size": 16},
     }
-    return InferenceConfig.model_validate(
+    return sampling_config(
         {
             "name": "bench",
             "model": {"name": "embedded"},
@@ -54,7 +55,7 @@ def ours_against_bare(engine: Any, settings: InferenceConfig) -> None:
     """A B A B on one and the same engine, prefix cache emptied before each; ratio of output tokens per second."""
     from vllm import SamplingParams
 
-    prompts, _ = plan(settings)
+    prompts = first_prompts(settings)
     chats = [[{"role": m.role, "content": m.content} for m in p.messages] for p in prompts]
 
     def ours() -> int:
@@ -84,7 +85,7 @@ def ours_against_bare(engine: Any, settings: InferenceConfig) -> None:
 
 def verdicts_per_second(engine: Any, settings: InferenceConfig) -> float:
     """Verdicts per second of an engine over all prompts of a config, prefix cache empty."""
-    prompts, _ = plan(settings)
+    prompts = first_prompts(settings)
     if hasattr(engine, "llm"):
         engine.llm.reset_prefix_cache()
     seconds, count = timed(lambda: len(list(engine.generate(prompts))))
@@ -97,7 +98,7 @@ def main() -> None:
         ours_against_bare(engine, reason)
         by_reason = verdicts_per_second(engine, reason)
         few = verdicts_per_second(engine, config("vllm", "reason", N_GENERATE))
-    by_margin = len(plan(margin)[0]) / prefill.race(margin, config("transformers", "margin", N_ITEMS))
+    by_margin = len(first_prompts(margin)) / prefill.race(margin, config("transformers", "margin", N_ITEMS))
     print(
         f"verdicts/s: margin {by_margin:.1f}, reasoning {by_reason:.2f}, ratio {by_margin / by_reason:.1f}", flush=True
     )

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from eval.__main__ import score_main
 from eval.dialdefer.averages import AIO, BENCH_DATASETS
-from evenhand.records import Condition
+from studies.dialdefer.records import Condition
 
 ARMS = ("none", "honest", "dehumanizing", "sft", "dpo")
 SIZES = (10_000, 100_000, 1_000_000)

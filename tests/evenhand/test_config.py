@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from evenhand.config import load_config, parse_config, to_yaml
+from evenhand.config import to_yaml
 from evenhand.errors import ConfigError
-from inference.config import InferenceConfig
+from inference.config import load_sampling_config, parse_sampling_config
 from tests.made.places import CONFIGS
 
-MINIMAL = {"name": "x", "model": {"name": "embedded"}, "benchmarks": [{"dataset": "pocket"}]}
+POCKET = {"benchmarks": [{"dataset": "pocket"}]}
+MINIMAL = {"name": "x", "model": {"name": "embedded"}, "dialdefer": POCKET}
 
 
 def written(folder: Path, **changes: object) -> str:
@@ -22,16 +23,16 @@ def written(folder: Path, **changes: object) -> str:
 
 @pytest.mark.parametrize("path", sorted((CONFIGS / "inference").glob("*.yaml")), ids=lambda p: p.name)
 def test_every_shipped_sampling_config_loads_and_survives_a_round_trip(path: Path, tmp_path: Path) -> None:
-    config = load_config(InferenceConfig, [str(path)])
+    config = load_sampling_config([str(path)])
     copy = tmp_path / "config.yaml"
     copy.write_text(to_yaml(config))
-    assert load_config(InferenceConfig, [str(copy)]) == config
+    assert load_sampling_config([str(copy)]) == config
 
 
 def test_overrides_reach_nested_keys_and_list_elements(tmp_path: Path) -> None:
-    words = [written(tmp_path), "sampling.max_tokens=7", "benchmarks[0].n_items=3", "model.label=judge"]
-    config = load_config(InferenceConfig, words)
-    assert (config.sampling.max_tokens, config.benchmarks[0].n_items, config.model.label) == (7, 3, "judge")
+    words = [written(tmp_path), "sampling.max_tokens=7", "dialdefer.benchmarks[0].n_items=3", "model.label=judge"]
+    config = load_sampling_config(words)
+    assert (config.sampling.max_tokens, config.dialdefer.benchmarks[0].n_items, config.model.label) == (7, 3, "judge")
 
 
 @pytest.mark.parametrize(
@@ -44,35 +45,43 @@ def test_overrides_reach_nested_keys_and_list_elements(tmp_path: Path) -> None:
             "engine.dtpye: unknown key. Did you mean 'dtype'? Known: batch_size, dtype, kind.",
         ),
         ({}, ["verdict=margin", "sampling.structured=json"], "generates no text to structure"),
-        ({"benchmarks": [{"dataset": "truthful_qa"}]}, [], "unknown dataset 'truthful_qa'. Did you mean 'truthfulqa'?"),
+        (
+            {"dialdefer": {"benchmarks": [{"dataset": "truthful_qa"}]}},
+            [],
+            "unknown dataset 'truthful_qa'. Did you mean 'truthfulqa'?",
+        ),
         ({}, ["sampling.n=0"], "sampling.n: Input should be greater than or equal to 1 (got 0)"),
         ({}, ["sampling.n=5"], "greedy samples are all alike"),
-        ({}, ["benchmarks[3].n_items=1"], "there is no element [3]"),
+        ({}, ["dialdefer.benchmarks[3].n_items=1"], "there is no element [3]"),
         ({"engine": {"kind": "vlm"}}, [], "engine.kind: unknown 'vlm'. Did you mean 'vllm'? Known: vllm, openai, tra"),
         ({}, ["nonsense"], "write key=value"),
-        ({}, ["prompts.arms=honest"], "prompts.arms: takes a list, such as [honest]"),
+        ({}, ["dialdefer.prompts.arms=honest"], "prompts.arms: takes a list, such as [honest]"),
         (
             {},
-            ["prompts.arms=[honset]"],
+            ["dialdefer.prompts.arms=[honset]"],
             "prompts.arms[0]: cannot be 'honset'. Did you mean 'honest'? Known: none, honest",
         ),
         ({}, ["verdict=option"], "verdict: cannot be 'option'. Did you mean 'options'?"),
-        ({}, ["verdict=margin", "prompts.template=paper"], "has no one_token form"),
+        ({}, ["verdict=margin", "dialdefer.prompts.template=paper"], "has no one_token form"),
         ({"model": {}}, [], "model.name: this key is required"),
         ({"name": "a/b"}, [], "name: "),
         ({}, ["sampling.n=5", "sampling.n=6"], "override 'sampling.n': is given 2 times; give it once"),
         ({}, ["sampling={n: 1, n: 2}"], "key 'n' occurs twice"),
         ({}, ["sampling.temperature=.inf"], "sampling.temperature: Input should be a finite number (got inf)"),
         ({}, ["sampling.temperature=.nan"], "sampling.temperature: Input should be a finite number (got nan)"),
-        ({}, ["prompts.speakers=[Ann, 'Ann ']"], "prompts.speakers: both speakers are called 'Ann'"),
-        ({}, ["prompts.variants=[{speakers: [A, A]}]"], "prompts.variants[0].speakers: both speakers are called 'A'"),
+        ({}, ["dialdefer.prompts.speakers=[Ann, 'Ann ']"], "prompts.speakers: both speakers are called 'Ann'"),
+        (
+            {},
+            ["dialdefer.prompts.variants=[{speakers: [A, A]}]"],
+            "prompts.variants[0].speakers: both speakers are called 'A'",
+        ),
     ],
 )
 def test_a_bad_config_is_refused_with_key_and_fix(
     tmp_path: Path, changes: dict[str, object], words: list[str], says: str
 ) -> None:
     with pytest.raises(ConfigError) as caught:
-        load_config(InferenceConfig, [written(tmp_path, **changes), *words])
+        load_sampling_config([written(tmp_path, **changes), *words])
     assert says in str(caught.value)
 
 
@@ -88,7 +97,7 @@ def test_a_bad_config_is_refused_with_key_and_fix(
 )
 def test_an_address_that_is_none_is_refused(url: str, says: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        parse_config(InferenceConfig, {**MINIMAL, "engine": {"kind": "openai", "base_url": url}}, "x.yaml")
+        parse_sampling_config({**MINIMAL, "engine": {"kind": "openai", "base_url": url}}, "x.yaml")
     assert f"engine.base_url: {says}" in str(caught.value)
 
 
@@ -106,9 +115,7 @@ def test_an_address_that_is_none_is_refused(url: str, says: str) -> None:
 )
 def test_a_password_or_key_in_a_servers_settings_is_refused_and_not_shown(engine: dict[str, object]) -> None:
     with pytest.raises(ConfigError) as caught:
-        parse_config(
-            InferenceConfig, {**MINIMAL, "engine": {"kind": "openai", "base_url": "http://h/v1", **engine}}, "x.yaml"
-        )
+        parse_sampling_config({**MINIMAL, "engine": {"kind": "openai", "base_url": "http://h/v1", **engine}}, "x.yaml")
     assert "name the variable in engine.api_key_env" in str(caught.value)
     assert "hunter22" not in str(caught.value)
 
@@ -116,14 +123,14 @@ def test_a_password_or_key_in_a_servers_settings_is_refused_and_not_shown(engine
 def test_fields_that_only_sound_like_secrets_may_be_sent() -> None:
     body = {"stop_token_ids": [1], "max_completion_tokens": 5, "prompt_cache_key": "a", "add_special_tokens": False}
     engine = {"kind": "openai", "base_url": "http://[::1]:8000/v1", "extra_body": body}
-    assert parse_config(InferenceConfig, {**MINIMAL, "engine": engine}, "x.yaml").engine.extra_body == body
+    assert parse_sampling_config({**MINIMAL, "engine": engine}, "x.yaml").engine.extra_body == body
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), datetime.date(2024, 7, 26), {1, 2}])
 def test_what_json_cannot_hold_is_refused_before_a_request(value: object) -> None:
     engine = {"kind": "openai", "base_url": "http://h/v1", "extra_body": {"x": value}}
     with pytest.raises(ConfigError, match=r"engine\.extra_body: cannot be sent as JSON"):
-        parse_config(InferenceConfig, {**MINIMAL, "engine": engine}, "x.yaml")
+        parse_sampling_config({**MINIMAL, "engine": engine}, "x.yaml")
 
 
 @pytest.mark.parametrize(
@@ -139,37 +146,37 @@ def test_a_file_that_is_no_config_is_named(tmp_path: Path, content: bytes, says:
     path = tmp_path / "bad.yaml"
     path.write_bytes(content)
     with pytest.raises(ConfigError, match=says) as caught:
-        load_config(InferenceConfig, [str(path)])
+        load_sampling_config([str(path)])
     assert str(path) in str(caught.value)
 
 
 def test_a_training_config_is_called_one_and_nothing_else_of_it():
     with pytest.raises(ConfigError) as caught:
-        load_config(InferenceConfig, [str(CONFIGS / "training" / "pocket-sft.yaml")])
+        load_sampling_config([str(CONFIGS / "training" / "pocket-sft.yaml")])
     assert "is a training config" in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
 
 
 def test_a_folder_is_no_config_and_a_runs_is_told_apart(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"is a folder, and a config is a YAML file\.$"):
-        load_config(InferenceConfig, [str(tmp_path)])
+        load_sampling_config([str(tmp_path)])
     (tmp_path / "config.yaml").touch()
     with pytest.raises(ConfigError, match=r"name its config\.yaml"):
-        load_config(InferenceConfig, [str(tmp_path)])
+        load_sampling_config([str(tmp_path)])
 
 
 def test_an_absent_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"absent\.yaml: cannot be read"):
-        load_config(InferenceConfig, [str(tmp_path / "absent.yaml")])
+        load_sampling_config([str(tmp_path / "absent.yaml")])
 
 
 def test_a_refused_list_element_is_one_line_not_two(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
-        load_config(InferenceConfig, [written(tmp_path, benchmarks=[{"dataset": "nope"}])])
+        load_sampling_config([written(tmp_path, dialdefer={"benchmarks": [{"dataset": "nope"}]})])
     assert len(str(caught.value).splitlines()) == 1
 
 
 @pytest.mark.parametrize("key", ["arms", "conditions"])
 def test_a_config_that_asks_nothing_is_refused(key):
     with pytest.raises(ConfigError, match=rf"prompts\.{key}"):
-        parse_config(InferenceConfig, {**MINIMAL, "prompts": {key: []}}, "x.yaml")
+        parse_sampling_config({**MINIMAL, "dialdefer": {**POCKET, "prompts": {key: []}}}, "x.yaml")

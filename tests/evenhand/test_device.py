@@ -19,6 +19,7 @@ from inference.config import InferenceConfig
 from inference.engine import device_name, open_engine
 from inference.sampling import sample
 from tests.made.places import ROOT
+from tests.made.sampling_configs import sampling_config
 from tests.made.training_runs import tiny_run
 from training.qlora import load_base
 from training.train import train
@@ -168,8 +169,8 @@ def checkpoint(folder: Path) -> Path:
     return folder
 
 
-def sampling_config(folder: Path, **engine: Any) -> InferenceConfig:
-    return InferenceConfig.model_validate(
+def made_config(folder: Path, **engine: Any) -> InferenceConfig:
+    return sampling_config(
         {
             "name": "tiny",
             "model": {"name": str(checkpoint(folder / "model"))},
@@ -185,7 +186,7 @@ def sampling_config(folder: Path, **engine: Any) -> InferenceConfig:
 @pytest.mark.usefixtures("old_driver")
 @pytest.mark.parametrize("kind", ["vllm", "transformers"])
 def test_nothing_is_sampled_or_written_under_a_driver_that_is_too_old(kind: str, tmp_path: Path) -> None:
-    config = sampling_config(tmp_path, kind=kind)
+    config = made_config(tmp_path, kind=kind)
     with pytest.raises(ModelError, match=OLD_DRIVER):
         sample(config)
     with pytest.raises(ModelError, match=OLD_DRIVER):  # on another node that continues a run
@@ -210,7 +211,7 @@ def test_a_job_that_slurm_gave_a_gpu_is_refused_where_torch_is_a_build_for_cpus(
     told = r"Slurm set SLURM_JOB_GPUS=0\. This torch is a build for CPUs: run `make venv-cuda`"
     for kind in ("vllm", "transformers"):
         with pytest.raises(ModelError, match=told):
-            device_name(sampling_config(tmp_path / kind, kind=kind))
+            device_name(made_config(tmp_path / kind, kind=kind))
     with pytest.raises(ModelError, match=told):
         torch_device()
     no_signs.setenv("CUDA_VISIBLE_DEVICES", "")
@@ -270,13 +271,13 @@ def test_provenance_names_what_computes_and_not_what_is_plugged_in(
     old_driver: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     server = {"kind": "openai", "base_url": "http://127.0.0.1:9/v1"}
-    assert device_name(sampling_config(tmp_path / "server", **server)) is None
+    assert device_name(made_config(tmp_path / "server", **server)) is None
     old_driver.setenv("CUDA_VISIBLE_DEVICES", "")  # the CPU on purpose, beside a GPU
-    assert device_name(sampling_config(tmp_path / "transformers", kind="transformers")) == f"CPU: {machine.cpu_model()}"
+    assert device_name(made_config(tmp_path / "transformers", kind="transformers")) == f"CPU: {machine.cpu_model()}"
     old_driver.setattr(device, "torch_cuda_build", lambda: None)
-    assert device_name(sampling_config(tmp_path / "vllm", kind="vllm")) == f"CPU: {machine.cpu_model()}"
+    assert device_name(made_config(tmp_path / "vllm", kind="vllm")) == f"CPU: {machine.cpu_model()}"
     old_driver.setattr(device, "visible_gpus", lambda: ("A", "B", "C"))
-    assert device_name(sampling_config(tmp_path / "two", kind="vllm", tensor_parallel_size=2)) == "A, B"
+    assert device_name(made_config(tmp_path / "two", kind="vllm", tensor_parallel_size=2)) == "A, B"
     old_driver.delenv("CUDA_VISIBLE_DEVICES")
     old_driver.setattr(torch.cuda, "is_available", lambda: True)
     old_driver.setattr(torch.cuda, "get_device_name", lambda: "NVIDIA A100")
@@ -285,7 +286,7 @@ def test_provenance_names_what_computes_and_not_what_is_plugged_in(
 
 def test_a_run_that_was_begun_is_opened_again_without_asking_for_its_device(tmp_path: Path) -> None:
     """Its results are read on nodes without a GPU; the engine asks for itself when something is owed."""
-    config = sampling_config(tmp_path, kind="transformers")
+    config = made_config(tmp_path, kind="transformers")
 
     def refuse() -> str:
         raise ModelError("no GPU")

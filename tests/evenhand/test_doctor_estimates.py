@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 from evenhand.checkpoints import ModelConfig, load_tokenizer, resolve
-from evenhand.config import load_config
 from evenhand.device_speeds import GPU_SHARES, gpu_speed
 from evenhand.model_size import PUBLISHED, model_size
 from inference import estimate as sampling
-from inference.config import InferenceConfig, VllmConfig
+from inference.config import InferenceConfig, VllmConfig, load_sampling_config
 from inference.encoding import Encoder
 from inference.engine_memory import memory_check
-from inference.plan import in_prefix_order, plan
+from inference.prefix_order import in_prefix_order
 from inference.run_size import RunSize, run_size
+from inference.schedule import first_prompts
 from tests.made.places import CONFIGS
 from training import estimate as training
 from training.config import load_training_config
@@ -27,7 +27,7 @@ GIB = 2**30
 
 
 def sampled(name: str, *words: str) -> InferenceConfig:
-    return load_config(InferenceConfig, [str(CONFIGS / name), *words])
+    return load_sampling_config([str(CONFIGS / name), *words])
 
 
 def tokenizer() -> object:
@@ -35,8 +35,8 @@ def tokenizer() -> object:
 
 
 def test_a_small_run_is_counted_whole_as_the_engine_will_read_it() -> None:
-    config = sampled("inference/pocket-reason.yaml", "benchmarks[0].n_items=40")
-    prompts, _ = plan(config)
+    config = sampled("inference/pocket-reason.yaml", "dialdefer.benchmarks[0].n_items=40")
+    prompts = first_prompts(config)
     found = run_size(prompts, config, tokenizer())
     encoded = [one.token_ids for one in Encoder(tokenizer(), config).encode(in_prefix_order(prompts))]
     assert found.n_prompts == 160
@@ -53,8 +53,8 @@ def test_a_small_run_is_counted_whole_as_the_engine_will_read_it() -> None:
 
 
 def test_a_large_run_is_counted_on_a_sample_and_its_longest_prompt_is_found() -> None:
-    config = sampled("inference/pocket-reason.yaml", "benchmarks[0].n_items=400")
-    prompts, _ = plan(config)
+    config = sampled("inference/pocket-reason.yaml", "dialdefer.benchmarks[0].n_items=400")
+    prompts = first_prompts(config)
     found = run_size(prompts, config, tokenizer())
     lengths = [len(one.token_ids) for one in Encoder(tokenizer(), config).encode(prompts)]
     assert found.longest == max(lengths) + 120
@@ -63,7 +63,7 @@ def test_a_large_run_is_counted_on_a_sample_and_its_longest_prompt_is_found() ->
 
 def test_options_are_counted_by_the_requests_that_they_take() -> None:
     config = sampled("narrator/pocket-exact.yaml", "narrator.corpus.n_conversations=4")
-    prompts, _ = plan(config)
+    prompts = first_prompts(config)
     found = run_size(prompts, config, tokenizer())
     assert found.n_requests > found.n_prompts
     assert found.n_generated == 0
@@ -116,7 +116,7 @@ def test_a_prompt_over_the_context_window_is_wrong_and_of_conversations_it_is_le
     assert (state, says) == ("wrong", "longest prompt with answer 147 of 130 tokens")
     assert window_of("narrator/pocket-exact.yaml", "engine.max_model_len=130")[0] == "ok"
     assert window_of("inference/pocket.yaml", "engine.max_model_len=9000")[0] == "wrong", "the model has 8,192"
-    absent = ("model.name=embedded", "benchmarks[0].root=absent")
+    absent = ("model.name=embedded", "dialdefer.benchmarks[0].root=absent")
     assert window_of("inference/server.yaml", *absent, "engine={kind: transformers}")[0] == "unknown"
 
 

@@ -15,12 +15,12 @@ from transformers import AutoConfig, AutoModelForCausalLM, Gemma3Config, LlamaCo
 
 from evenhand import float32_head as module
 from evenhand.float32_head import float32_head
-from inference.config import InferenceConfig
-from inference.plan import plan
+from inference.schedule import first_prompts
 from inference.transformers_engine import TransformersEngine
 from inference.vllm_engine import with_float32_head
 from tests.made.one_batch import byte_model, examples_for
 from tests.made.places import CONFIGS
+from tests.made.sampling_configs import sampling_config
 from tests.made.training_runs import tiny_run
 from training.batches import Collator, bundles_of
 from training.config import AnyRun
@@ -214,7 +214,7 @@ def test_in_bf16_training_reads_float32_margins(
 
 
 def test_in_bf16_the_transformers_engine_reads_float32_margins(checkpoint: Path) -> None:
-    config = InferenceConfig.model_validate(
+    config = sampling_config(
         {
             "name": "tiny",
             "model": {"name": str(checkpoint)},
@@ -225,7 +225,7 @@ def test_in_bf16_the_transformers_engine_reads_float32_margins(checkpoint: Path)
         }
     )
     with TransformersEngine(config) as engine, seen_by_the_head(engine.model) as hidden:
-        answers = [found.answer_logprobs for found in engine.generate(plan(config)[0])]
+        answers = [found.answer_logprobs for found in engine.generate(first_prompts(config))]
         choices = list(engine.answers.ids.values())
         expected = expected_of(engine.model, hidden, choices)
     assert sorted(answer["1"] - answer["2"] for answer in answers if answer) == pytest.approx(expected, abs=1e-5)

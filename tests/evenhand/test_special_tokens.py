@@ -7,9 +7,10 @@ from transformers import AutoTokenizer
 
 from evenhand.chat_templates import encode, encode_batch, render_chat
 from evenhand.embedded import embedded_model_path
-from evenhand.records import Condition, Item, Message, Prompt
+from evenhand.records import Message, Prompt
 from evenhand.special_tokens import Rendered, encode_rendered, text_note
 from inference.openai_engine import warn_of_special_tokens
+from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import render
 from tests.made.tiny_families import TEMPLATES
 

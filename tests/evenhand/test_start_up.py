@@ -13,8 +13,9 @@ from evenhand.device import torch_device_name
 from evenhand.embedded import embedded_model_path
 from evenhand.run_directory import PROVENANCE_FILE, read_json
 from inference import vllm_engine
-from inference.config import InferenceConfig, VllmConfig
+from inference.config import VllmConfig
 from tests.made.places import CONFIGS, ROOT
+from tests.made.sampling_configs import sampling_config
 from tests.made.training_runs import tiny_model, tiny_run
 from training import train as training
 
@@ -62,7 +63,7 @@ def test_the_minutes_that_vllm_takes_to_start_are_announced(
     tree = {"name": "x", "model": {"name": "embedded"}, "benchmarks": [{"dataset": "pocket"}]}
     assert embedded_model_path().is_dir()  # made now if it was not, which tells about itself
     capsys.readouterr()
-    vllm_engine.VllmEngine(InferenceConfig.model_validate({**tree, "engine": {"tensor_parallel_size": 2}}))
+    vllm_engine.VllmEngine(sampling_config({**tree, "engine": {"tensor_parallel_size": 2}}))
     told = capsys.readouterr().err
     assert told.startswith("starting vLLM with embedded on 2 × A100; that takes minutes")
     assert "VLLM_LOGGING_LEVEL=INFO" in told

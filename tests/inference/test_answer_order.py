@@ -14,7 +14,8 @@ from eval.dialdefer.rows import ScoreRow
 from eval.dialdefer.scores import untreated_c1
 from eval.dialdefer.verdicts import NoVerdict
 from evenhand.errors import DataError
-from evenhand.records import Condition, Prompt
+from evenhand.records import Prompt
+from studies.dialdefer.records import Condition
 from tests.made.experiment_runs import N_ITEMS, Judge, run_with, says_one, use_few_items, with_variants
 from tests.made.made_runs import say
 

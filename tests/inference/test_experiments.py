@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from eval.dialdefer.prompt_variants import variant_of
-from evenhand.config import load_config, parse_config, read_yaml, to_yaml
-from inference.config import InferenceConfig
-from inference.plan import plan, wordings
+from evenhand.config import read_yaml, to_yaml
+from inference.config import InferenceConfig, load_sampling_config, parse_sampling_config
+from inference.schedule import first_prompts
+from studies.dialdefer.plan import wordings
 from tests.made.experiment_runs import N_ITEMS, Judge, run_with, says_one, use_few_items
 from tests.made.places import CONFIGS, SHARED
 
@@ -40,15 +41,15 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def experiment(path: Path, root: Path) -> InferenceConfig:
-    return load_config(InferenceConfig, [str(path), f"run.root={root}"])
+    return load_sampling_config([str(path), f"run.root={root}"])
 
 
 @pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda p: p.stem)
 def test_a_shipped_experiment_survives_a_round_trip(path: Path, tmp_path: Path) -> None:
-    config = load_config(InferenceConfig, [str(path), "model.name=owner/other"])
+    config = load_sampling_config([str(path), "model.name=owner/other"])
     copy = tmp_path / "config.yaml"
     copy.write_text(to_yaml(config))
-    assert load_config(InferenceConfig, [str(copy)]) == config
+    assert load_sampling_config([str(copy)]) == config
     assert config.model.name == "owner/other"
 
 
@@ -74,7 +75,7 @@ def test_an_experiment_gives_every_variant_its_verdicts_on_its_datasets(
 
 @pytest.mark.usefixtures("few")
 def test_all_experiments_together_ask_for_each_variant_what_it_adds(tmp_path: Path) -> None:
-    planned, _ = plan(experiment(FOLDER / "all.yaml", tmp_path))
+    planned = first_prompts(experiment(FOLDER / "all.yaml", tmp_path))
     everywhere, on_one = 4 * 4 * len(TEN), 4 * (len(PARAPHRASES) + len(LABELS) + 1)
     assert len(planned) == N_ITEMS * (everywhere + on_one)
     # C1 names no speaker, so labels add only their two dialogues; dehumanizing has a system message as well.
@@ -83,7 +84,7 @@ def test_all_experiments_together_ask_for_each_variant_what_it_adds(tmp_path: Pa
 
 def test_every_experiment_is_part_of_all_and_of_the_embedded_one() -> None:
     def asked(name: str) -> set[tuple[Any, ...]]:
-        config = load_config(InferenceConfig, [str(FOLDER / f"{name}.yaml")])
+        config = load_sampling_config([str(FOLDER / f"{name}.yaml")])
         ways = [(w.template, w.arm, w.speakers, w.roles, w.answer_order) for w in wordings(config.prompts)]
         assert len(ways) == len(set(ways))
         return set(ways)
@@ -93,8 +94,8 @@ def test_every_experiment_is_part_of_all_and_of_the_embedded_one() -> None:
 
 
 def test_the_embedded_experiment_has_fifty_items_of_each_dataset() -> None:
-    config = load_config(InferenceConfig, [str(FOLDER / "embedded.yaml")])
-    assert {spec.dataset: spec.n_items for spec in config.benchmarks} == dict.fromkeys(TEN, 50)
+    config = load_sampling_config([str(FOLDER / "embedded.yaml")])
+    assert {spec.dataset: spec.n_items for spec in config.dialdefer.benchmarks} == dict.fromkeys(TEN, 50)
     assert (config.model.name, config.verdict) == ("embedded", "margin")
 
 
@@ -103,6 +104,7 @@ def test_the_embedded_experiment_over_the_published_split_is_9800_prompts() -> N
     if not published.is_dir():
         pytest.skip("needs the authors' release in ../shared/data/published")
     tree = read_yaml(FOLDER / "embedded.yaml")
-    tree["benchmarks"] = [{**spec, "root": str(published)} for spec in tree["benchmarks"]]
-    planned, _ = plan(parse_config(InferenceConfig, tree, "embedded.yaml"))
+    asked = tree["dialdefer"]
+    asked["benchmarks"] = [{**spec, "root": str(published)} for spec in asked["benchmarks"]]
+    planned = first_prompts(parse_sampling_config(tree, "embedded.yaml"))
     assert (len(planned), len({p.prompt_hash for p in planned})) == (10_600, 9_800)

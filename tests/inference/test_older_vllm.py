@@ -12,6 +12,7 @@ from inference import engine_memory
 from inference.config import InferenceConfig
 from inference.engine import open_engine
 from inference.engine_memory import engine_check
+from tests.made.sampling_configs import sampling_config
 
 
 @pytest.fixture
@@ -28,7 +29,7 @@ def older_vllm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def config(**changes: Any) -> InferenceConfig:
     asked = {"name": "tiny", "model": {"name": "somewhere"}, "benchmarks": [{"dataset": "pocket", "n_items": 1}]}
-    return InferenceConfig.model_validate({**asked, "prompts": {"template": "matched"}, **changes})
+    return sampling_config({**asked, "prompts": {"template": "matched"}, **changes})
 
 
 @pytest.mark.usefixtures("older_vllm")

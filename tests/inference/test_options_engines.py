@@ -14,7 +14,8 @@ from evenhand.embedded import embedded_model_path
 from evenhand.errors import ModelError
 from evenhand.records import Completion, Message, Prompt
 from inference.engine import PromptsTooLong, open_engine
-from inference.plan import in_prefix_order, plan
+from inference.prefix_order import in_prefix_order
+from inference.schedule import first_prompts
 from studies.narrator.records import NarratorFactors
 from tests.bench.narrator import distinct, n_shareable, requests
 from tests.made.made_conflicts import conflict, narrator_config, use_conflicts
@@ -162,7 +163,7 @@ def test_vllm_gives_the_probabilities_that_transformers_gives_and_computes_a_pro
 ) -> None:
     use_conflicts(monkeypatch, [conflict("first", 5, 8, "Nobody else wants it like that."), conflict("second", 3, 5)])
     config = narrator_config(model=str(llama), verdict="options", engine=VLLM, sampling={"temperature": 0.7})
-    studied = in_prefix_order(distinct(plan(config)[0]))
+    studied = in_prefix_order(distinct(first_prompts(config)))
     # Other numbers of children in one batch: Yes and No beside names with shared beginnings.
     prompts = [*PROMPTS, *studied[:3], *(prompt(f"{text} Yes or no?", ("Yes", "No")) for text in TEXTS)]
     plain = answers(llama, prompts, sampling={"temperature": 0.7})

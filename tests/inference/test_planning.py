@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from evenhand.errors import ConfigError
-from inference.plan import in_prefix_order, plan
+from inference.prefix_order import in_prefix_order
 from inference.sampling import take_shard
+from inference.schedule import Schedule, first_prompts
 from tests.made.experiment_runs import N_ITEMS, Judge, run_with, says_one, use_few_items, with_variants
 from tests.made.places import ROOT
 
@@ -36,14 +37,14 @@ def test_a_prompt_that_two_variants_share_is_asked_once_and_counts_for_both(
 
 @pytest.mark.usefixtures("few")
 def test_r_aio_has_one_template_so_a_paraphrase_adds_nothing_there() -> None:
-    planned, _ = plan(with_variants({"template": "v1"}, datasets=("truthfulqa", "aio-context")))
+    planned = first_prompts(with_variants({"template": "v1"}, datasets=("truthfulqa", "aio-context")))
     assert [p.factors.template for p in planned if p.dataset == "aio-context"] == ["aio"] * 4 * N_ITEMS
     assert {p.factors.template for p in planned if p.dataset == "truthfulqa"} == {"published", "v1"}
 
 
 @pytest.mark.usefixtures("few")
 def test_a_variant_without_an_arm_is_asked_under_every_arm_of_the_run() -> None:
-    planned, _ = plan(with_variants({"template": "v1"}, prompts={"arms": ["none", "honest"]}))
+    planned = first_prompts(with_variants({"template": "v1"}, prompts={"arms": ["none", "honest"]}))
     assert {(p.factors.arm, p.factors.template) for p in planned} == {
         (arm, template) for arm in ("none", "honest") for template in ("published", "v1")
     }
@@ -85,13 +86,14 @@ def test_a_variant_that_cannot_be_is_refused_with_its_key(variant: dict[str, Any
 )
 def test_a_variant_that_asks_nothing_of_its_own_is_refused(variants: list[dict[str, Any]], says: str) -> None:
     with pytest.raises(ConfigError, match=says):
-        plan(with_variants(*variants))
+        first_prompts(with_variants(*variants))
 
 
-def test_a_config_without_variants_is_written_as_before_so_that_its_run_is_found_again() -> None:
-    resolved = with_variants().model_dump(mode="json")["prompts"]
-    assert set(resolved) == {"template", "arms", "conditions", "speakers", "roles"}
-    changed = with_variants({"template": "v1"}, prompts={"answer_order": "no_first"}).model_dump(mode="json")["prompts"]
+def test_the_resolved_config_holds_each_variants_changes_and_nothing_else() -> None:
+    resolved = with_variants().model_dump(mode="json")["dialdefer"]["prompts"]
+    assert resolved["variants"] == []
+    config = with_variants({"template": "v1"}, prompts={"answer_order": "no_first"})
+    changed = config.model_dump(mode="json")["dialdefer"]["prompts"]
     assert (changed["variants"], changed["answer_order"]) == ([{"template": "v1"}], "no_first")
 
 
@@ -102,7 +104,7 @@ def shared(one: str, other: str) -> int:
 
 @pytest.mark.usefixtures("few")
 def test_no_earlier_prompt_shares_a_longer_beginning_than_the_one_just_before() -> None:
-    ordered = in_prefix_order(plan(with_variants(*SEVERAL, datasets=("truthfulqa", "aio-context")))[0])
+    ordered = in_prefix_order(first_prompts(with_variants(*SEVERAL, datasets=("truthfulqa", "aio-context"))))
     texts = ["\0".join(f"{m.role}\0{m.content}" for m in prompt.messages) for prompt in ordered]
     for i, text in enumerate(texts[1:], start=1):
         assert shared(texts[i - 1], text) == max(shared(earlier, text) for earlier in texts[:i])
@@ -110,12 +112,13 @@ def test_no_earlier_prompt_shares_a_longer_beginning_than_the_one_just_before() 
 
 @pytest.mark.usefixtures("few")
 def test_every_shard_is_asked_in_the_order_of_the_whole() -> None:
-    planned, _ = plan(with_variants(*SEVERAL))
-    distinct = list({p.prompt_hash: p for p in planned}.values())
-    whole = [p.prompt_hash for p in in_prefix_order(distinct)]
+    config = with_variants(*SEVERAL)
+    units = config.study.units("reason").units
+    whole = [p.prompt_hash for p in in_prefix_order(Schedule(units, config.sampling).due())]
     for index in range(3):
-        part = [p.prompt_hash for p in in_prefix_order(take_shard(distinct[::-1], (index, 3)))]
-        assert part == [hash_ for hash_ in whole if hash_ in set(part)]
+        mine = take_shard(units[::-1], (index, 3))
+        part = [p.prompt_hash for p in in_prefix_order(Schedule(mine, config.sampling).due())]
+        assert part == [hash_ for hash_ in whole if hash_ in part]
 
 
 @pytest.mark.usefixtures("few")
@@ -128,10 +131,11 @@ def test_a_run_asks_in_prefix_order(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_plan_and_order_are_the_same_in_every_process() -> None:
     code = f"""
 from evenhand.records import digest
-from inference.config import InferenceConfig
-from inference.plan import in_prefix_order, plan
+from inference.schedule import first_prompts
+from tests.made.sampling_configs import sampling_config
+from inference.prefix_order import in_prefix_order
 tree = dict(name="x", model=dict(name="m"), benchmarks=[dict(dataset="pocket", n_items=20)])
-prompts, _ = plan(InferenceConfig.model_validate(dict(tree, prompts=dict(variants={list(SEVERAL)}))))
+prompts = first_prompts(sampling_config(dict(tree, prompts=dict(variants={list(SEVERAL)}))))
 for order in (prompts, in_prefix_order(prompts)):
     print(len(order), digest([p.prompt_hash for p in order]))
 """

@@ -9,12 +9,13 @@ import pytest
 from evenhand import completion_shards as shards
 from evenhand.command import run_main
 from evenhand.errors import ConfigError, DataError, ModelError
-from evenhand.records import Completion
-from evenhand.run_directory import is_done, read_plan
-from inference import plan as planning
+from evenhand.records import Completion, digest
+from evenhand.run_directory import is_done
 from inference.config import FREE_OF_EFFECT
-from inference.plan import plan
-from inference.sampling import owed, parse_shard, sample
+from inference.sampling import parse_shard, sample, schedule
+from inference.schedule import first_prompts
+from studies.dialdefer import plan as planning
+from studies.dialdefer.planned import read_plan
 from tests.made.scripted_engine import ScriptedEngine, answers, config, scripted
 
 
@@ -83,7 +84,7 @@ def test_a_hangup_that_nohup_ignores_stays_ignored(tmp_path: Path, engine: Scrip
 
 
 def test_an_error_is_no_answer_it_is_reported_and_asked_again(tmp_path: Path, engine: ScriptedEngine) -> None:
-    unlucky = plan(config(tmp_path))[0][5].prompt_hash
+    unlucky = first_prompts(config(tmp_path))[5].prompt_hash
     engine.errors = {unlucky}
     with pytest.raises(ModelError, match=r"1 of 40 prompts got no reply, the last reason: error: 500"):
         sample(config(tmp_path))
@@ -96,17 +97,18 @@ def test_an_error_is_no_answer_it_is_reported_and_asked_again(tmp_path: Path, en
 def test_what_is_owed_is_found_with_one_shard_of_answers_in_memory(
     tmp_path: Path, engine: ScriptedEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    unlucky = plan(config(tmp_path))[0][5].prompt_hash
+    unlucky = first_prompts(config(tmp_path))[5].prompt_hash
     engine.errors = {unlucky}
     with pytest.raises(ModelError, match="1 of 40"):
         sample(config(tmp_path))
     counted = CountedCompletion
     counted.live = counted.peak = 0
     monkeypatch.setattr(shards, "completion_from", lambda record: counted(**record))
-    prompts = plan(config(tmp_path))[0]
     (path,) = tmp_path.glob("inference/*")
-    assert [prompt.prompt_hash for prompt in owed(path, prompts, 1)] == [unlucky]
-    assert len(owed(path, prompts, 2)) == 40
+    units = config(tmp_path).study.units("reason").units
+    assert [prompt.prompt_hash for prompt in schedule(path, units, config(tmp_path)).owed] == [unlucky]
+    twice = config(tmp_path, sampling={"n": 2, "temperature": 1.0})
+    assert len(schedule(path, units, twice).owed) == 40
     assert 0 < counted.peak <= 2 * 7
 
 
@@ -187,9 +189,9 @@ def test_a_run_planned_with_other_prompts_is_refused(
 
 
 def test_a_shard_fails_for_its_own_errors_not_for_those_of_others(tmp_path: Path, engine: ScriptedEngine) -> None:
-    unlucky = plan(config(tmp_path))[0][5].prompt_hash
-    engine.errors = {unlucky}
-    its_shard = int(unlucky, 16) % 2
+    prompt = first_prompts(config(tmp_path))[5]
+    engine.errors = {prompt.prompt_hash}
+    its_shard = int(digest(prompt.item_id, 16), 16) % 2
     with pytest.raises(ModelError, match="1 of"):
         sample(config(tmp_path), (its_shard, 2))
     assert not is_done(sample(config(tmp_path), (1 - its_shard, 2)))

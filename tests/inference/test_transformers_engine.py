@@ -8,10 +8,12 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from evenhand.errors import ConfigError, ModelError
-from evenhand.records import Completion, Condition, Factors, Message, Prompt
+from evenhand.records import Completion, Message, Prompt
 from inference.config import InferenceConfig
 from inference.engine import open_engine
 from inference.transformers_engine import TransformersEngine
+from studies.dialdefer.records import Condition, Factors
+from tests.made.sampling_configs import sampling_config
 from tests.made.tiny_checkpoint import save_checkpoint
 
 TEXTS = ("Is it so?", "A longer question, which needs padding on no side.", "Hm", "Speaker 2: 7. Correct?")
@@ -35,7 +37,7 @@ def prompt(text: str) -> Prompt:
 
 def config(folder: Path, verdict: str = "margin", **keys: Any) -> InferenceConfig:
     engine = {"kind": "transformers", "batch_size": 3, **keys.pop("engine", {})}
-    return InferenceConfig.model_validate(
+    return sampling_config(
         {
             "name": "toy",
             "model": {"name": str(folder)},

@@ -15,7 +15,8 @@ from evenhand.errors import ModelError
 from evenhand.records import Completion, Prompt
 from inference.config import InferenceConfig
 from inference.engine import open_engine
-from inference.plan import plan
+from inference.schedule import first_prompts
+from tests.made.sampling_configs import sampling_config
 from tests.made.tiny_families import save_family
 
 pytestmark = pytest.mark.slow
@@ -35,7 +36,7 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def config(checkpoint: Path, engine: dict[str, Any], **changes: Any) -> InferenceConfig:
-    return InferenceConfig.model_validate(
+    return sampling_config(
         {
             "name": "tiny",
             "model": {"name": str(checkpoint)},
@@ -49,7 +50,7 @@ def config(checkpoint: Path, engine: dict[str, Any], **changes: Any) -> Inferenc
 
 def answers(settings: InferenceConfig, prompts: list[Prompt] | None = None) -> Iterator[Completion]:
     with open_engine(settings) as engine:
-        yield from engine.generate(prompts or plan(settings)[0])
+        yield from engine.generate(prompts or first_prompts(settings))
 
 
 def whole(text: str) -> str:
@@ -59,7 +60,7 @@ def whole(text: str) -> str:
 
 def test_reasoning_samples_grammar_and_the_context_window(llama: Path) -> None:
     greedy = config(llama, VLLM, sampling={"max_tokens": 12})
-    prompts, _ = plan(greedy)
+    prompts = first_prompts(greedy)
     plain = {
         c.prompt_hash: whole(c.text)
         for c in answers(config(llama, {"kind": "transformers"}, sampling={"max_tokens": 12}))

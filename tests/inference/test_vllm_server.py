@@ -10,11 +10,13 @@ import pytest
 
 from evenhand.embedded import embedded_model_path
 from evenhand.errors import ModelError
-from evenhand.records import Completion, Condition, Factors, Message, Prompt
+from evenhand.records import Completion, Message, Prompt
 from inference.config import InferenceConfig
 from inference.engine import open_engine
 from studies.dialdefer.pocket import pocket_items
+from studies.dialdefer.records import Condition, Factors
 from studies.dialdefer.render import render
+from tests.made.sampling_configs import sampling_config
 from tests.made.vllm_server import serve
 
 pytestmark = pytest.mark.slow
@@ -49,7 +51,7 @@ def pocket_prompts(n_items: int, answer_form: str) -> list[Prompt]:
 
 
 def config(engine: dict[str, Any], model: str, verdict: str, **keys: Any) -> InferenceConfig:
-    return InferenceConfig.model_validate(
+    return sampling_config(
         {
             "name": "toy",
             "model": {"name": model},

@@ -4,8 +4,8 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from evenhand.records import Item
 from studies.dialdefer.published_items import FILES
+from studies.dialdefer.records import Item
 from studies.dialdefer.unified.assemble import Split
 from studies.dialdefer.unified.build import Request, build
 from studies.dialdefer.unified.catalogue import DATASETS

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from eval.dialdefer.accuracy import RIGHT
 from eval.dialdefer.judges import Judge
 from eval.dialdefer.panels import Panel
-from evenhand.records import Factors
+from studies.dialdefer.records import Factors
 from tests.made.places import GOLDEN
 
 JUDGES = ("GPT-4o-mini", "Qwen-2.5-7B-Instruct", "Gemma-3-12B-IT", "GPT-4o", "GPT-5-mini")  # GPT-5-mini is the last

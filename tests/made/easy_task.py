@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.records import Item
+from studies.dialdefer.records import Item
 from tests.made.training_runs import tiny_run
 from training.config import AnyRun
 

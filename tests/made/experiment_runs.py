@@ -7,14 +7,16 @@ from typing import Any, Self
 import pytest
 
 from eval.dialdefer.runs import JudgedRun, load_run
-from evenhand.config import parse_config
-from evenhand.records import Completion, Item, Prompt
-from inference import plan as planning
+from evenhand.records import Completion, Prompt
 from inference import sampling
 from inference.config import InferenceConfig
+from inference.engine import Further, nothing_further
 from inference.sampling import sample
+from studies.dialdefer import plan as planning
 from studies.dialdefer.datasets import DatasetSpec
+from studies.dialdefer.records import Item
 from tests.made.made_runs import made_items, say
+from tests.made.sampling_configs import sampling_config
 
 N_ITEMS = 3
 
@@ -62,7 +64,7 @@ class Judge:
     ) -> None:
         pass
 
-    def generate(self, prompts: Sequence[Prompt]) -> Iterator[Completion]:
+    def generate(self, prompts: Sequence[Prompt], further: Further = nothing_further) -> Iterator[Completion]:
         for prompt in prompts:
             self.asked.append(prompt)
             yield Completion(prompt_hash=prompt.prompt_hash, sample_index=0, **self.answer(prompt))
@@ -85,4 +87,4 @@ def with_variants(*variants: dict[str, Any], datasets: Sequence[str] = ("truthfu
         "benchmarks": [{"dataset": name} for name in datasets],
         "prompts": prompts,
     }
-    return parse_config(InferenceConfig, {**tree, **keys}, "made.yaml")
+    return sampling_config({**tree, **keys})

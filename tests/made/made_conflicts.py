@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.config import parse_config
-from inference.config import InferenceConfig
+from inference.config import InferenceConfig, parse_sampling_config
 from studies.narrator import corpora
 from studies.narrator import section as spec
 from studies.narrator.corpora import CorpusSpec
@@ -57,4 +56,4 @@ def narrator_config(root: Path | str = "runs", model: str = "scripted", **change
     }
     if tree["verdict"] == "options":
         tree["sampling"] = {"temperature": 0.7, **tree.get("sampling", {})}
-    return parse_config(InferenceConfig, tree, "made.yaml")
+    return parse_sampling_config(tree, "made.yaml")

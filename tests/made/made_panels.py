@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from eval.dialdefer.judges import Judge
 from eval.dialdefer.panels import ACCEPT, REJECT, TIE, UNREADABLE, Panel
 from eval.dialdefer.parsing import PARSERS
-from evenhand.records import Factors
+from studies.dialdefer.records import Factors
 
 
 def made_panel(

@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.completion_shards import append_completions, every_completion
-from evenhand.config import parse_config
-from evenhand.records import Completion, Condition, Item, Prompt
+from evenhand.records import Completion, Prompt
 from evenhand.run_directory import finish, open_run, write_plan
-from inference.config import InferenceConfig
 from studies.dialdefer.datasets import item_set_hash
+from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import render
+from studies.dialdefer.section import answer_form
+from tests.made.sampling_configs import sampling_config
 
 Answer = Callable[[Prompt], dict[str, Any]]  # the fields of a Completion beyond its key
 
@@ -71,9 +72,11 @@ def make_run(
         "prompts": {"arms": list(arms)},
         **changes,
     }
-    config = parse_config(InferenceConfig, tree, "made config")
+    config = sampling_config(tree)
     prompts = [
-        render(item, condition, arm=arm, answer_form=config.answer_form, template=config.prompts.template)
+        render(
+            item, condition, arm=arm, answer_form=answer_form(config.verdict), template=config.study.prompts.template
+        )
         for arm in arms
         for item in items
         for condition in (conditions or {}).get(arm, tuple(Condition))

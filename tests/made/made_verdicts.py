@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.__main__ import score_main
-from evenhand.records import Condition
+from studies.dialdefer.records import Condition
 
 Row = dict[str, Any]
 C1_TRUE, C1_FALSE, C2_CORRECT, C2_INCORRECT = Condition

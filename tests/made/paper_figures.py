@@ -14,7 +14,7 @@ from eval.dialdefer.parsing import PARSERS
 from eval.dialdefer.rows import Scored, ScoreRow
 from eval.dialdefer.scores import score_panels
 from eval.report.table import Cell, Table
-from evenhand.records import Factors
+from studies.dialdefer.records import Factors
 from studies.dialdefer.render import own_labels
 from tests.made.places import GOLDEN
 

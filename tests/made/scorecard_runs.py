@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from eval.scorecard.command import main
-from evenhand.records import Condition, Item, Prompt
+from evenhand.records import Prompt
+from studies.dialdefer.records import Condition, Item
 from tests.made.made_runs import Answer, lean, made_items, make_run, say
 
 CONDITIONS = list(Condition)

@@ -13,6 +13,8 @@ from evenhand.errors import ModelError
 from evenhand.records import Completion, Prompt
 from inference import sampling
 from inference.config import InferenceConfig
+from inference.engine import Further, nothing_further
+from tests.made.sampling_configs import sampling_config
 
 
 class ScriptedEngine:
@@ -32,7 +34,7 @@ class ScriptedEngine:
     ) -> None:
         pass
 
-    def generate(self, prompts: Sequence[Prompt]) -> Iterator[Completion]:
+    def generate(self, prompts: Sequence[Prompt], further: Further = nothing_further) -> Iterator[Completion]:
         for number, prompt in enumerate(prompts):
             if number == self.die_after:
                 raise ModelError("the engine died")
@@ -63,7 +65,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> ScriptedEngine:
 
 
 def config(root: Path, **changes: object) -> InferenceConfig:
-    return InferenceConfig.model_validate(
+    return sampling_config(
         {
             "name": "toy",
             "model": {"name": "scripted"},

@@ -2,8 +2,10 @@
 
 from typing import Any
 
-from evenhand.records import Condition, Factors, Message, Prompt
+from evenhand.records import Message, Prompt
 from inference.config import InferenceConfig
+from studies.dialdefer.records import Condition, Factors
+from tests.made.sampling_configs import sampling_config
 
 
 def toy_prompt(text: str, *before: Message) -> Prompt:
@@ -21,4 +23,4 @@ def toy_prompt(text: str, *before: Message) -> Prompt:
 def toy_config(model: str, verdict: str = "margin", **keys: Any) -> InferenceConfig:
     """A sampling config for a model folder; which items it names plays no part."""
     tree = {"name": "toy", "model": {"name": model}, "benchmarks": [{"dataset": "pocket"}], "verdict": verdict}
-    return InferenceConfig.model_validate({**tree, **keys})
+    return sampling_config({**tree, **keys})

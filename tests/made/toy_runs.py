@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 
 from evenhand.errors import ModelError
-from evenhand.records import Completion, Condition, Factors, Message, Prompt
+from evenhand.records import Completion, Message, Prompt
 from inference.config import InferenceConfig
 from inference.engine import open_engine
+from studies.dialdefer.records import Condition, Factors
 from tests.made.fake_server import FakeServer, Reply, answer
+from tests.made.sampling_configs import sampling_config
 
 
 def prompts(n: int) -> list[Prompt]:
@@ -30,7 +32,7 @@ def prompts(n: int) -> list[Prompt]:
 def config(base_url: str, engine: dict[str, Any] | None = None, **keys: Any) -> InferenceConfig:
     """A run through an impatient client; `engine` and the keywords override."""
     settings = {"kind": "openai", "base_url": base_url, "concurrency": 4, "timeout_s": 5, "max_retries": 2}
-    return InferenceConfig.model_validate(
+    return sampling_config(
         {
             "name": "toy",
             "model": {"name": "judge"},

@@ -12,11 +12,13 @@ from eval.__main__ import compare_main
 from evenhand.completion_shards import read_completions
 from evenhand.embedded import embedded_model_path
 from evenhand.records import Completion
-from evenhand.run_directory import is_done, read_plan
+from evenhand.run_directory import is_done
 from inference.config import InferenceConfig, TransformersConfig
 from inference.engine import open_engine
-from inference.plan import plan
 from inference.sampling import sample
+from inference.schedule import first_prompts
+from studies.dialdefer.planned import read_plan
+from tests.made.sampling_configs import sampling_config
 from tests.made.tiny_families import TEMPLATES, save_family
 from training.config import METHODS
 from training.merged_checkpoint import merge
@@ -56,7 +58,7 @@ def sampling(name: str, model: Path, root: Path) -> InferenceConfig:
         },
         "run": {"root": str(root)},
     }
-    return InferenceConfig.model_validate(config)
+    return sampling_config(config)
 
 
 def margins(completions: Iterable[Completion]) -> dict[str, float]:
@@ -66,7 +68,7 @@ def margins(completions: Iterable[Completion]) -> dict[str, float]:
 def margins_of_transformers(settings: InferenceConfig) -> dict[str, float]:
     plain = settings.model_copy(update={"engine": TransformersConfig(kind="transformers", dtype="float32")})
     with open_engine(plain) as engine:
-        return margins(engine.generate(plan(plain)[0]))
+        return margins(engine.generate(first_prompts(plain)))
 
 
 def training(arm: str, model: Path, root: Path) -> Any:

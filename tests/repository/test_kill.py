@@ -14,7 +14,7 @@ import yaml
 
 from evenhand.completion_shards import read_completions
 from evenhand.jsonl import read_jsonl
-from evenhand.run_directory import read_plan
+from studies.dialdefer.planned import read_plan
 from tests.made.places import ROOT
 from tests.made.tiny_checkpoint import save_checkpoint
 

@@ -12,11 +12,10 @@ import pytest
 
 from evenhand.checkpoints import load_tokenizer
 from evenhand.completion_shards import read_completions
-from evenhand.config import load_config
 from evenhand.embedded import embedded_model_path
 from evenhand.jsonl import read_jsonl
 from evenhand.run_directory import read_json, read_plan_lines
-from inference.config import InferenceConfig
+from inference.config import load_sampling_config
 from inference.sampling import sample
 from studies.narrator.records import Conversation, Turn
 from tests.made.made_conflicts import conflict, of_page, use_corpus
@@ -143,7 +142,7 @@ def named(checkpoint: Path, label: str, root: Path) -> dict[str, float]:
         "engine={kind: transformers, dtype: float32}",
         f"run.root={root}",
     ]
-    run = sample(load_config(InferenceConfig, words))
+    run = sample(load_sampling_config(words))
     factors = {line["prompt_hash"]: line["factors"] for line in read_plan_lines(run)}
     found = defaultdict(list)
     for completion in read_completions(run).values():

@@ -10,9 +10,9 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from evenhand.leaks import VARIANT_OF, HeldOut
 from evenhand.run_directory import DONE_FILE
 from studies.dialdefer.datasets import DatasetSpec, load_items
+from studies.dialdefer.leaks import VARIANT_OF, HeldOut
 from tests.made.easy_task import easy_items, easy_run, plant
 from tests.made.training_runs import tiny_model
 from training import train as module

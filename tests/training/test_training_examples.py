@@ -7,11 +7,11 @@ import pytest
 from evenhand.checkpoints import load_tokenizer
 from evenhand.embedded import embedded_model_path
 from evenhand.errors import DataError, ModelError
-from evenhand.records import Condition
-from inference.config import InferenceConfig
 from inference.encoding import Encoder
 from studies.dialdefer.pocket import pocket_items
+from studies.dialdefer.records import Condition
 from studies.dialdefer.render import render
+from tests.made.sampling_configs import sampling_config
 from tests.made.tiny_checkpoint import byte_tokenizer
 from training.config import SFTRun
 from training.examples import IGNORED, dpo_row, make_examples, set_padding, sft_row, shuffled_by_item
@@ -40,7 +40,7 @@ def config(**examples: Any) -> SFTRun:
 @pytest.mark.parametrize("template", ["matched", "published", "published-dpo"])
 @pytest.mark.parametrize("chat_format", ["chat", "raw"])
 def test_a_prompt_is_trained_on_as_inference_asks_it(tokenizer: Any, template: str, chat_format: str) -> None:
-    asked = InferenceConfig.model_validate(
+    asked = sampling_config(
         {
             "name": "toy",
             "model": {"name": "embedded"},

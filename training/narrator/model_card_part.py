@@ -8,7 +8,7 @@ from studies.dialdefer.unified.dataset_card import bullets
 from studies.narrator import dump_files, pocket
 from studies.narrator.prompts import narrator_prompt
 from studies.narrator.records import Conversation, Turn
-from studies.narrator.section import NarratorSpec
+from studies.narrator.section import NarratorSection
 from training.card_usage import TRANSFORMERS_MODEL, encoding_lines, fenced
 from training.config import OwnC1Run, TrainingConfig
 
@@ -70,7 +70,7 @@ def objective_note(config: TrainingConfig) -> str:
     return NEUTRAL if isinstance(config, OwnC1Run) else ""
 
 
-def usage_text(config: TrainingConfig, spec: NarratorSpec, tokenizer: Any) -> str:
+def usage_text(config: TrainingConfig, spec: NarratorSection, tokenizer: Any) -> str:
     """The section "Use": an example prompt with a narrator, encoding, both engines, and `evenhand sample`."""
     prompt = narrator_prompt(EXAMPLE, spec.tasks[0], spec.visibilities[0], "Kim", spec.option_orders[0], ("Bo", "Kim"))
     (message,) = prompt.messages
@@ -99,7 +99,7 @@ def usage_text(config: TrainingConfig, spec: NarratorSpec, tokenizer: Any) -> st
     return "\n\n".join(parts)
 
 
-def data_words(config: TrainingConfig, spec: NarratorSpec) -> str:
+def data_words(config: TrainingConfig, spec: NarratorSection) -> str:
     """Under which conditions the conversations were asked about."""
     form = "chat template" if config.examples.format == "chat" else "bare text"
     return (
@@ -108,7 +108,7 @@ def data_words(config: TrainingConfig, spec: NarratorSpec) -> str:
     )
 
 
-def limits_text(config: TrainingConfig, spec: NarratorSpec, counts: Mapping[str, int] | None) -> str:
+def limits_text(config: TrainingConfig, spec: NarratorSection, counts: Mapping[str, int] | None) -> str:
     """The section "Limits"."""
     said = [WRITES if config.has_labels else BEGINS, *LIMITS]
     if config.has_labels and "hidden" in spec.visibilities:

@@ -9,7 +9,7 @@ from eval.dialdefer.external.columns import NO_LABEL, CodedRows
 from eval.dialdefer.external.spellings import AIO_DATASETS, ARM_NONE, LABELS, MAIN_ROLES, item_key, own_id
 from eval.dialdefer.judges import Judge
 from eval.dialdefer.panels import ABSENT, Panel, refuse_holes
-from evenhand.records import Condition, Factors
+from studies.dialdefer.records import Condition, Factors
 from studies.dialdefer.render import own_labels
 
 EXTERNAL = "external"  # the template of what was not asked by us

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from evenhand.config import did_you_mean
 from evenhand.errors import DataError
-from evenhand.records import Condition
 from studies.dialdefer.datasets import SOURCES
+from studies.dialdefer.records import Condition
 
 DATASETS = tuple(sorted(name for name in SOURCES if name != "unified"))  # `unified` is many datasets, not one
 # Beside the canonical names. The authors' files and ids say halueval_qa, harp_mcq and harp_mc; the paper says R/AIO.

@@ -5,10 +5,11 @@ from itertools import islice
 from pathlib import Path
 
 from evenhand.errors import DataError
-from evenhand.records import Item
-from evenhand.sources.origin import Dataset, Licence, Origin
+from evenhand.sources.origin import Origin
 from evenhand.sources.raw_files import json_records
 from evenhand.sources.record_fields import Record
+from studies.dialdefer.records import Item
+from studies.dialdefer.unified.dataset import Dataset, Licence
 from studies.dialdefer.unified.items import unified_item
 
 N_LINES = 1_000

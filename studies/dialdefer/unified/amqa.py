@@ -6,10 +6,11 @@ The benchmark uses the original question; the variants are a dataset of their ow
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from evenhand.records import Item
-from evenhand.sources.origin import Dataset, Licence, Origin
+from evenhand.sources.origin import Origin
 from evenhand.sources.raw_files import json_records
 from evenhand.sources.record_fields import Record, shown
+from studies.dialdefer.records import Item
+from studies.dialdefer.unified.dataset import Dataset, Licence
 from studies.dialdefer.unified.items import distinct, unified_item
 
 FILE = "AMQA_Dataset.jsonl"

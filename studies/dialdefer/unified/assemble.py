@@ -8,14 +8,14 @@ from typing import Any
 
 from evenhand.errors import DataError
 from evenhand.jsonl import write_jsonl
-from evenhand.leaks import VARIANT_OF, HeldOut
 from evenhand.manifest import table_path
-from evenhand.records import Item
-from evenhand.sources.origin import Dataset
 from evenhand.sources.source_record import SourceFile
 from studies.dialdefer.built_items import DROPPED_FILE
 from studies.dialdefer.item_table import read_items, write_items
+from studies.dialdefer.leaks import VARIANT_OF, HeldOut
 from studies.dialdefer.published_items import FILES
+from studies.dialdefer.records import Item
+from studies.dialdefer.unified.dataset import Dataset
 from studies.dialdefer.unified.pool import Pool
 from studies.dialdefer.unified.release import RELEASE, differences, released_test_items
 from studies.dialdefer.unified.splits import published_ids, published_split, resample

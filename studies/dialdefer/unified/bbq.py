@@ -6,10 +6,11 @@ Ids number the lines of each file. The paper says nine dimensions; the data has 
 from collections.abc import Iterator
 from pathlib import Path
 
-from evenhand.records import Item
-from evenhand.sources.origin import Dataset, Licence, Origin
+from evenhand.sources.origin import Origin
 from evenhand.sources.raw_files import json_records
 from evenhand.sources.record_fields import Record
+from studies.dialdefer.records import Item
+from studies.dialdefer.unified.dataset import Dataset, Licence
 from studies.dialdefer.unified.items import unified_item
 
 # In pool order, with the number of lines of each; 58,492 in all.

@@ -1,6 +1,5 @@
 """The datasets of the Unified Benchmark, in Table 8's order. A new one is one file and one line here."""
 
-from evenhand.sources.origin import Dataset
 from studies.dialdefer.unified import (
     advisorqa,
     amqa,
@@ -13,6 +12,7 @@ from studies.dialdefer.unified import (
     socialiqa,
     truthfulqa,
 )
+from studies.dialdefer.unified.dataset import Dataset
 
 NINE = (
     truthfulqa.DATASET,

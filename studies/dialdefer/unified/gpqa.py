@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from evenhand.records import Item
 from evenhand.sources.archives import zip_member
-from evenhand.sources.origin import Dataset, Licence, Origin
+from evenhand.sources.origin import Origin
 from evenhand.sources.raw_files import csv_records, first_present, opened
 from evenhand.sources.record_fields import Record
 from studies.dialdefer.published_items import GPQA_PASSWORD
+from studies.dialdefer.records import Item
+from studies.dialdefer.unified.dataset import Dataset, Licence
 from studies.dialdefer.unified.items import distinct, unified_item
 
 FILE = "gpqa_main.csv"

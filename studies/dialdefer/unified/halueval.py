@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from evenhand.records import Item
-from evenhand.sources.origin import Dataset, Licence, Origin
+from evenhand.sources.origin import Origin
 from evenhand.sources.raw_files import json_records
+from studies.dialdefer.records import Item
+from studies.dialdefer.unified.dataset import Dataset, Licence
 from studies.dialdefer.unified.items import unified_item
 
 FILE = "qa_data.json"  # JSON lines, despite its name

@@ -7,11 +7,12 @@ wrong answer differs; the published test split was made from the later one.
 from collections.abc import Iterator
 from pathlib import Path
 
-from evenhand.records import Item
 from evenhand.sources.archives import zip_member
-from evenhand.sources.origin import Dataset, Licence, Origin
+from evenhand.sources.origin import Origin
 from evenhand.sources.raw_files import first_present, json_records, line_records
 from evenhand.sources.record_fields import Record
+from studies.dialdefer.records import Item
+from studies.dialdefer.unified.dataset import Dataset, Licence
 from studies.dialdefer.unified.items import distinct, unified_item
 
 FILE = "HARP_mcq.jsonl"

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from evenhand.records import Item
 from evenhand.sources.record_fields import Record
 from studies.dialdefer.item_table import INCORRECT_ANSWERS
+from studies.dialdefer.records import Item
 
 BENCHMARK = "dialdefer"
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from textwrap import fill
 
-from evenhand.sources.origin import Dataset
+from studies.dialdefer.unified.dataset import Dataset
 
 WIDTH = 100  # columns
 LABEL = 11  # columns of the names on the left

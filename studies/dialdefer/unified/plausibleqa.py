@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from evenhand.records import Item
-from evenhand.sources.origin import Dataset, Licence, Origin
+from evenhand.sources.origin import Origin
 from evenhand.sources.raw_files import json_records
 from evenhand.sources.record_fields import Record, shown
+from studies.dialdefer.records import Item
+from studies.dialdefer.unified.dataset import Dataset, Licence
 from studies.dialdefer.unified.items import distinct, unified_item
 
 FILE = "test.json"  # one JSON array

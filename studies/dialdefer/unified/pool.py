@@ -7,9 +7,10 @@ from pathlib import Path
 from tqdm import tqdm
 
 from evenhand.errors import DataError
-from evenhand.records import Item, digest
-from evenhand.sources.origin import Dataset
+from evenhand.records import digest
 from studies.dialdefer.item_table import read_facts, read_index, read_items, write_items
+from studies.dialdefer.records import Item
+from studies.dialdefer.unified.dataset import Dataset
 
 CONVERTER_VERSION = "1"  # raise it when any converter gives other items than before: kept pools are then made anew
 

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from itertools import islice
 
 from evenhand.errors import DataError
-from evenhand.records import Item
+from studies.dialdefer.records import Item
 from studies.dialdefer.unified.quality_checks import CHECKS, REPEATS, Repeats
 from studies.dialdefer.unified.token_lengths import Ruler, Tally, TokenLengths
 

@@ -4,9 +4,9 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from evenhand.leaks import normalised
-from evenhand.records import Item
+from evenhand.same_text import normalised
 from studies.dialdefer.item_table import INCORRECT_ANSWERS
+from studies.dialdefer.records import Item
 from studies.dialdefer.render import AIO_DATASETS
 from studies.dialdefer.unified.self_reference import (
     answer_names_verdict,

@@ -6,10 +6,12 @@ from functools import cache
 from pathlib import Path
 
 from evenhand.errors import DataError
-from evenhand.records import Item, digest
-from evenhand.sources.origin import Dataset, Licence, Origin
+from evenhand.records import digest
+from evenhand.sources.origin import Origin
 from studies.dialdefer.aio import aio_context_items
 from studies.dialdefer.published_items import FILES, published_items
+from studies.dialdefer.records import Item
+from studies.dialdefer.unified.dataset import Dataset, Licence
 from studies.dialdefer.unified.splits import published_ids
 
 DIGESTS_FILE = Path(__file__).with_name("published_digests.json")

@@ -6,7 +6,7 @@ test_quality.py lists what each must find and must leave alone; README has the c
 
 import re
 
-from evenhand.leaks import normalised
+from evenhand.same_text import normalised
 
 VERDICT = r"(?:correct|incorrect|right|wrong|true|false|best)"
 THING = r"(?:answer|option|choice|response|statement|claim)"

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evenhand.sources.origin import Dataset
 from studies.dialdefer.unified.catalogue import DATASETS, NINE
+from studies.dialdefer.unified.dataset import Dataset
 
 PAPER_TRAIN_TOTAL = 85_001  # as printed in Table 8 and §3.2; the printed rows add up to 84,901
 KNOWN_DIFFERENCES = {

@@ -7,7 +7,7 @@ from typing import Any
 
 from evenhand.chat_templates import render_chat
 from evenhand.checkpoints import ModelConfig, load_tokenizer, resolve
-from evenhand.records import Condition, Item
+from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import render
 
 LIMIT = 768  # tokens that a prompt may have

@@ -15,7 +15,8 @@ from eval.dialdefer.panels import with_c1_of
 from eval.dialdefer.runs import load_run
 from eval.estimates.comparability import differences, flattened
 from evenhand.errors import DataError
-from evenhand.records import Condition, Prompt
+from evenhand.records import Prompt
+from studies.dialdefer.records import Condition
 from tests.made.made_runs import lean, made_items, make_run, rewrite, say
 
 C1_TRUE, C1_FALSE, C2_CORRECT, C2_INCORRECT = Condition

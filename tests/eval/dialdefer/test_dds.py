@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval.dialdefer.dds import CONDITIONS, dds, dds_pp, delta_correct, delta_incorrect, deltas_pp, is_over_corrected
-from evenhand.records import Condition
+from studies.dialdefer.records import Condition
 
 accuracies = st.fixed_dictionaries({c: st.floats(0, 1) for c in Condition})
 

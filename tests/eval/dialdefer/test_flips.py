@@ -21,7 +21,7 @@ from eval.dialdefer.panels import ABSENT, ERROR, TIE, UNREADABLE
 from eval.dialdefer.problem_items import problem_items
 from eval.report.table import printed
 from evenhand.errors import DataError
-from evenhand.records import Factors, Item
+from studies.dialdefer.records import Factors, Item
 from tests.made.counted_judges import item_id, judge_of, panel_of
 
 RIGHT = [1, 2, 1, 2]  # C1_True, C1_False, C2_Correct, C2_Incorrect

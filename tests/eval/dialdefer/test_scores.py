@@ -12,7 +12,8 @@ from eval.__main__ import score_main
 from eval.dialdefer.runs import load_run
 from eval.estimates.mcnemar import mcnemar_p
 from evenhand.errors import DataError
-from evenhand.records import Condition, Prompt
+from evenhand.records import Prompt
+from studies.dialdefer.records import Condition
 from tests.made.made_runs import Answer, lean, made_items, make_run, rewrite, say
 
 C1_TRUE, C1_FALSE, C2_CORRECT, C2_INCORRECT = Condition

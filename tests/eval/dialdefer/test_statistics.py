@@ -17,7 +17,7 @@ from eval.dialdefer.verdicts import NoVerdict, Verdict
 from eval.estimates.mcnemar import float_tail, mcnemar_p, whole_tail
 from eval.estimates.resampling import percentile_interval, resampled_dds, resampled_means, resampled_sums, sums_by_index
 from evenhand.errors import DataError
-from evenhand.records import Condition, Factors
+from studies.dialdefer.records import Condition, Factors
 
 C1_TRUE, C1_FALSE, C2_CORRECT, C2_INCORRECT = Condition
 

@@ -16,7 +16,7 @@ from eval.dialdefer.strata import Alignment, Stratum, alignments
 from eval.dialdefer.strata_tables import balanced_dds, or_nor_alignment
 from eval.report.table import printed
 from evenhand.errors import DataError
-from evenhand.records import Factors
+from studies.dialdefer.records import Factors
 from tests.made.counted_judges import count, five_judges, item_id, judge_of, panel_of, read_golden
 
 RIGHT, DEFERENCE = [1, 2, 1, 2], [1, 2, 1, 1]

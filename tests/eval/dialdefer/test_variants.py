@@ -10,7 +10,7 @@ from eval.dialdefer.parsing import PARSERS
 from eval.dialdefer.prompt_variants import main_panels, variant_of
 from eval.dialdefer.rows import Scored
 from eval.dialdefer.scores import score_panels
-from evenhand.records import Factors
+from studies.dialdefer.records import Factors
 
 SCORED = Scored(run="made", model="owner/model", verdict="reason", parser="strict", n_draws=10, seed=1)
 

@@ -12,15 +12,17 @@ import pytest
 from evenhand.completion_shards import read_completions
 from evenhand.errors import DataError, ModelError
 from evenhand.excluded_units import EXCLUDED_FOLDER, read_excluded
-from evenhand.records import Completion, Condition, Factors, Message, Prompt
+from evenhand.records import Completion, Message, Prompt
 from evenhand.run_directory import is_done, planned_line, read_json, read_plan_lines, write_plan
 from inference import sampling
 from inference.config import InferenceConfig
-from inference.engine import PromptsTooLong
-from inference.plan import in_prefix_order, plan
+from inference.engine import Further, PromptsTooLong, nothing_further
+from inference.prefix_order import in_prefix_order
 from inference.sampling import sample, take_shard
+from inference.schedule import first_prompts
 from inference.server_facts import ServerFacts
 from inference.server_requests import request_body
+from studies.dialdefer.records import Condition, Factors
 from tests.made.made_conflicts import conflict, narrator_config, use_conflicts
 
 SHORT, LONG, OTHER = conflict("short"), conflict("long", 3, 6, "On and on it goes. " * 20), conflict("other", 5, 6)
@@ -43,7 +45,7 @@ class Window:
     ) -> None:
         pass
 
-    def generate(self, prompts: Sequence[Prompt]) -> Iterator[Completion]:
+    def generate(self, prompts: Sequence[Prompt], further: Further = nothing_further) -> Iterator[Completion]:
         too_long = {p: f"{size(p)} characters" for p in prompts if size(p) > self.n_characters}
         if too_long and not self.is_server:
             raise PromptsTooLong("too long", too_long)
@@ -73,14 +75,16 @@ def run(engine: Window, config: InferenceConfig, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.usefixtures("conflicts")
 def test_every_conversation_is_planned_under_all_conditions_with_its_answer_space(tmp_path: Path) -> None:
-    prompts, hash_ = plan(narrator_config(tmp_path))
+    prompts, hash_ = first_prompts(narrator_config(tmp_path))
     sizes = {"short": 2, "long": 3, "other": 5}
     assert len(prompts) == sum(3 * 2 * (1 + n) * 2 for n in sizes.values())
     assert [p.item_id for p in prompts] == sorted((p.item_id for p in prompts), key=list(sizes).index)
     for line, prompt in zip(map(planned_line, prompts), prompts, strict=True):
         assert line["answer_space"] == list(prompt.answer_space)
         assert line["factors"]["target"] in prompt.answer_space
-    few, other_hash = plan(narrator_config(tmp_path, narrator={"tasks": ["blame"], "visibilities": ["hidden"]}))
+    few, other_hash = first_prompts(
+        narrator_config(tmp_path, narrator={"tasks": ["blame"], "visibilities": ["hidden"]})
+    )
     assert {(p.factors.task, p.factors.visibility) for p in few} == {("blame", "hidden")}  # type: ignore[union-attr]
     assert hash_ == other_hash  # of the conversations, whatever is asked about them
 
@@ -116,7 +120,7 @@ def test_a_plan_from_before_a_factor_is_continued(tmp_path: Path) -> None:
 def test_a_server_is_asked_for_free_text() -> None:
     sampling = {"temperature": 0.7, "n": 3, "max_tokens": 32}
     config = narrator_config(engine={"kind": "openai", "base_url": "http://x/v1"}, sampling=sampling)
-    prompt = plan(config)[0][0]
+    prompt = first_prompts(config)[0]
     assert request_body(config, ServerFacts(False, None), prompt) == {
         "model": "scripted",
         "top_p": 1.0,
@@ -131,7 +135,7 @@ def test_a_conversation_that_does_not_fit_is_left_out_whole_and_the_run_is_compl
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], is_server: bool
 ) -> None:
     config = narrator_config(tmp_path)
-    prompts = plan(config)[0]
+    prompts = first_prompts(config)
     limit = max(size(p) for p in prompts if p.item_id == "long") - 1  # most of its prompts would fit
     engine = Window(limit, is_server=is_server)
     path = run(engine, config, monkeypatch)
@@ -190,7 +194,7 @@ def test_a_shard_has_whole_conversations_and_all_shards_together_finish_the_run(
 
 @pytest.mark.usefixtures("conflicts")
 def test_a_shard_is_the_same_whatever_is_already_answered() -> None:
-    prompts = in_prefix_order(plan(narrator_config())[0])
+    prompts = in_prefix_order(first_prompts(narrator_config()))
     whole = [take_shard(prompts, (i, 4), whole_items=True) for i in range(4)]
     some = [take_shard(prompts[::3], (i, 4), whole_items=True) for i in range(4)]
     assert sum(map(len, whole)) == len(prompts)

@@ -22,7 +22,8 @@ from eval.dialdefer.item_plot import class_shares
 from eval.dialdefer.reliability import bins_of, reliability
 from eval.dialdefer.score_groups import untreated_panels
 from eval.report.plots import finish, short
-from evenhand.records import Condition, Item, Prompt
+from evenhand.records import Prompt
+from studies.dialdefer.records import Condition, Item
 from tests.made.made_runs import lean, made_items, make_run
 
 NAMES = ("bbq", "harp", "truthfulqa")

@@ -22,8 +22,9 @@ from eval.dialdefer.report_tables import denominator_table, report_tables
 from eval.dialdefer.runs import load_run
 from eval.dialdefer.table_sections import change_section, score_section, table_section
 from evenhand.errors import DataError
-from evenhand.records import Condition, Prompt
+from evenhand.records import Prompt
 from studies.dialdefer.datasets import DatasetSpec, load_items
+from studies.dialdefer.records import Condition
 from tests.made.made_runs import lean, made_items, make_run, say
 
 C1_TRUE, C1_FALSE, C2_CORRECT, C2_INCORRECT = Condition

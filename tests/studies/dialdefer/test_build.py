@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from evenhand.errors import ConfigError, DataError
-from evenhand.records import Item
 from studies.dialdefer.datasets import DatasetSpec, load_items
 from studies.dialdefer.item_table import read_items
+from studies.dialdefer.records import Item
 from studies.dialdefer.unified.build import build
 from studies.dialdefer.unified.catalogue import DATASETS, NINE
 from studies.dialdefer.unified.command import main, request_from

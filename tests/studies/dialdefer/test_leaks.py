@@ -7,11 +7,12 @@ import pytest
 
 from evenhand.errors import ConfigError, DataError
 from evenhand.jsonl import write_json
-from evenhand.leaks import HeldOut, Leak, normalised
 from evenhand.manifest import MANIFEST_FILE, file_facts, read_manifest
-from evenhand.records import Item
+from evenhand.same_text import normalised
 from studies.dialdefer.datasets import EVALUATION_ONLY, DatasetSpec, load_items, refuse_leaks
 from studies.dialdefer.item_table import read_items, write_items
+from studies.dialdefer.leaks import HeldOut, Leak
+from studies.dialdefer.records import Item
 from tests.made.built_folder import build_small
 from training.config import SFTRun
 from training.run import open_training

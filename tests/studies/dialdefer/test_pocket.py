@@ -11,11 +11,12 @@ from itertools import chain, islice
 import pytest
 
 from evenhand.errors import ConfigError
-from evenhand.records import Item, digest
+from evenhand.records import digest
 from studies.dialdefer import pocket_words
 from studies.dialdefer.pocket import SCHEMA_VERSION, pocket_items
 from studies.dialdefer.pocket_families import FAMILIES, Family, Wording
 from studies.dialdefer.pocket_words import Words
+from studies.dialdefer.records import Item
 
 SPLITS = {split: list(pocket_items(split)) for split in ("train", "test")}
 N_ITEMS = {"train": 4000, "test": 800}

@@ -3,7 +3,8 @@
 import pytest
 
 from evenhand.errors import ConfigError, DataError
-from evenhand.records import Condition, Item, Prompt
+from evenhand.records import Prompt
+from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import DEHUMANIZING_SYSTEM, HONEST_SYSTEM, render
 from studies.dialdefer.templates import TEMPLATES
 from tests.made.places import GOLDEN

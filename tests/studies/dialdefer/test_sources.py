@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from evenhand.errors import ConfigError, DataError
-from evenhand.records import Item
 from studies.dialdefer.datasets import DatasetSpec, item_set_hash, load_items
 from studies.dialdefer.published_items import FILES, SPLIT_FOLDER
+from studies.dialdefer.records import Item
 from tests.made.places import SHARED
 
 PUBLISHED = SHARED / "data" / "published"

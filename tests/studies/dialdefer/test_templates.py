@@ -3,7 +3,8 @@
 import pytest
 
 from evenhand.errors import ConfigError
-from evenhand.records import Condition, Factors, Prompt
+from evenhand.records import Prompt
+from studies.dialdefer.records import Condition, Factors
 from studies.dialdefer.render import render
 from studies.dialdefer.templates import JSON_TAIL, ONE_TOKEN_TAIL, TEMPLATES
 from tests.studies.dialdefer.test_prompts import CONFLICT, ITEM, golden, text

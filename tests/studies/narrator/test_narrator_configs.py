@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 import inference
-from evenhand.config import load_config, parse_config, to_yaml
+from evenhand.config import to_yaml
 from evenhand.errors import ConfigError
 from evenhand.run_directory import run_path
-from inference.config import FREE_OF_EFFECT, InferenceConfig
+from inference.config import FREE_OF_EFFECT, InferenceConfig, load_sampling_config, parse_sampling_config
 from studies.narrator.pocket import pocket_conflicts
 from studies.narrator.prompts import narrator_prompts
 from studies.narrator.records import OPTION_ORDERS
@@ -24,7 +24,7 @@ SERVER = {"kind": "openai", "base_url": "http://x/v1"}
 
 
 def shipped(path: Path, *words: str) -> InferenceConfig:
-    return load_config(InferenceConfig, [str(path), *words])
+    return load_sampling_config([str(path), *words])
 
 
 @pytest.mark.parametrize("path", NARRATOR_CONFIGS, ids=lambda p: p.stem)
@@ -102,7 +102,7 @@ def test_what_cannot_be_asked_is_refused_with_the_way_out(changes: dict[str, Any
 )
 def test_a_run_asks_one_study_in_a_way_that_fits_it(changes: dict[str, Any], says: str) -> None:
     with pytest.raises(ConfigError) as refusal:
-        parse_config(InferenceConfig, {"name": "x", "model": {"name": "m"}, **changes}, "made.yaml")
+        parse_sampling_config({"name": "x", "model": {"name": "m"}, **changes}, "made.yaml")
     assert says in str(refusal.value)
 
 

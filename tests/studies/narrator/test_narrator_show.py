@@ -7,7 +7,7 @@ import pytest
 from evenhand import fetch
 from evenhand import show as showing
 from evenhand.errors import DataError
-from inference.plan import plan
+from inference.schedule import first_prompts
 from studies.narrator import show
 from tests.made.made_conflicts import conflict, narrator_config, use_conflicts
 from tests.made.places import CONFIGS
@@ -35,7 +35,7 @@ def test_a_prompt_is_shown_to_the_letter_with_its_options(capsys: pytest.Capture
     text = shown(capsys, "--conversation", "first", "--narrator", "attacker", *words)
     wanted: dict[str, Any] = {"tasks": ["blame"], "visibilities": ["hidden"], "option_orders": ["fixed_slot"]}
     (prompt,) = (
-        p for p in plan(narrator_config(narrator=wanted))[0] if (p.item_id, p.condition) == ("first", "attacker")
+        p for p in first_prompts(narrator_config(narrator=wanted)) if (p.item_id, p.condition) == ("first", "attacker")
     )
     rendered = f"<user>{prompt.messages[0].content}</s><assistant>"
     n_tokens = len(byte_tokenizer().encode(rendered, add_special_tokens=False))

@@ -14,7 +14,8 @@ from eval.dialdefer.prompt_variants import variant_of
 from eval.dialdefer.runs import load_run
 from eval.dialdefer.verdicts import NoVerdict
 from eval.estimates.mcnemar import mcnemar_p
-from evenhand.records import Condition, Prompt
+from evenhand.records import Prompt
+from studies.dialdefer.records import Condition
 from tests.made.made_runs import made_items, make_run, say
 from tests.made.made_verdicts import (
     C1_FALSE,

@@ -9,7 +9,7 @@ import pytest
 
 from eval.dialdefer.external.load_verdicts import load_external
 from evenhand.errors import DataError
-from evenhand.records import Condition
+from studies.dialdefer.records import Condition
 from tests.made.made_verdicts import C1_FALSE, C1_TRUE, C2_CORRECT, C2_INCORRECT, Row, verdict_rows, write
 
 KNOWN_DATASETS = (

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from evenhand.records import Condition, Item
 from evenhand.sources.raw_files import json_records
 from studies.dialdefer.datasets import DatasetSpec, load_items
 from studies.dialdefer.published_items import published_records
+from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import render
 from studies.dialdefer.unified.build import build
 from studies.dialdefer.unified.catalogue import NINE

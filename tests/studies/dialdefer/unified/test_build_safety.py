@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from evenhand.errors import ConfigError, DataError
-from evenhand.leaks import HeldOut
 from evenhand.manifest import read_manifest
 from studies.dialdefer.datasets import DatasetSpec, load_items, refuse_leaks
 from studies.dialdefer.item_table import read_items, write_items
+from studies.dialdefer.leaks import HeldOut
 from studies.dialdefer.published_items import FILES, published_items, records_at, to_item
 from studies.dialdefer.unified import assemble, bbq
 from studies.dialdefer.unified.build import build

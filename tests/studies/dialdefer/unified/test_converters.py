@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from evenhand.errors import DataError
-from evenhand.records import Item
 from studies.dialdefer.item_table import INCORRECT_ANSWERS
 from studies.dialdefer.published_items import GPQA_PASSWORD
+from studies.dialdefer.records import Item
 from studies.dialdefer.unified import amqa, bbq, gpqa, halueval, harp, plausibleqa, socialiqa, truthfulqa
 from studies.dialdefer.unified.catalogue import DATASETS, NINE
 from studies.dialdefer.unified.splits import published_ids

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.records import Item
 from evenhand.sources.raw_files import json_records
 from evenhand.sources.record_fields import Record
 from studies.dialdefer.item_table import INCORRECT_ANSWERS
 from studies.dialdefer.published_items import FILES, SPLIT_FOLDER, published_items, records_at
+from studies.dialdefer.records import Item
 from studies.dialdefer.unified import bbq, gpqa, halueval, harp, socialiqa, truthfulqa
 from studies.dialdefer.unified.catalogue import DATASETS
 from tests.made.places import SHARED

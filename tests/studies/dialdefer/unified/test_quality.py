@@ -9,8 +9,8 @@ import pytest
 
 from evenhand.chat_templates import encode, render_chat
 from evenhand.errors import DataError
-from evenhand.records import Condition, Item
 from studies.dialdefer.published_items import FILES, published_items
+from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import render
 from studies.dialdefer.unified import bbq, harp, token_lengths
 from studies.dialdefer.unified.quality import examine, quality_record, quality_text

@@ -9,8 +9,7 @@ from evenhand.checkpoints import ModelConfig, load_tokenizer, resolve
 from evenhand.config import parse_config, read_yaml
 from evenhand.errors import ConfigError
 from evenhand.terminal import say
-from studies.dialdefer.datasets import DatasetSpec, load_items
-from studies.narrator.section import NarratorSpec
+from studies.registry import section_class, study_in
 
 
 def main(argv: Sequence[str]) -> None:
@@ -37,16 +36,9 @@ def fetch(path: Path) -> None:
         folder = resolve(model)
         load_tokenizer(folder)
         say(f"{path}: model {model.name} is at {folder}")
-    for entry in tree.get("benchmarks") or []:
-        spec = parse_config(DatasetSpec, entry, f"{path}: benchmarks")
-        say(f"{path}: {spec.dataset} ({spec.split}): {len(load_items([spec]))} items")
-    if NarratorSpec.key in tree:
-        study = parse_config(NarratorSpec, section(tree, NarratorSpec.key), f"{path}: {NarratorSpec.key}")
-        prompts, _ = study.plan()
-        say(
-            f"{path}: {study.key}: {len({p.item_id for p in prompts})} conversations of {prompts[0].dataset}, "
-            f"{len(prompts)} prompts"
-        )
+    key = study_in(tree, str(path))
+    study = parse_config(section_class(key), section(tree, key), f"{path}: {key}")
+    say(f"{path}: {key}: {study.describe()}")
 
 
 def section(tree: dict[str, Any], key: str) -> dict[str, Any]:

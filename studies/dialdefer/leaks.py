@@ -1,11 +1,11 @@
 """Test items must not be trained on, under their own id or under another: checked for every split and training run."""
 
-import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from evenhand.errors import DataError
-from evenhand.records import Item
+from evenhand.same_text import normalised
+from studies.dialdefer.records import Item
 
 ID, TEXT = "id", "text"
 VARIANT_OF = "variant_of"  # the key of Item.meta that names the item of which this one is a rewording
@@ -18,11 +18,6 @@ class Leak:
     train_id: str
     test_id: str
     reason: str  # ID or TEXT
-
-
-def normalised(text: str) -> str:
-    """The text by which two questions count as the same: NFKC, case folded, white space as single blanks."""
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
 class HeldOut:

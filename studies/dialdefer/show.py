@@ -1,36 +1,33 @@
-"""`evenhand show`: the exact prompt a model would get, chat template applied, token count beside it."""
+"""DialDefer's part of `evenhand show`: an item's prompts as a model will read them."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from evenhand.chat_templates import encode, render_chat
 from evenhand.checkpoints import ModelConfig, load_tokenizer, resolve
 from evenhand.errors import DataError
-from evenhand.records import Condition, Item
 from evenhand.special_tokens import text_note
 from evenhand.terminal import say
 from studies.dialdefer.datasets import SOURCES, DatasetSpec, load_items
+from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import ARMS, render
 from studies.dialdefer.templates import ANSWER_ORDERS, TEMPLATE_NAMES, YES_FIRST
-from studies.narrator import pocket
-from studies.narrator import show as narrator_show
-from studies.narrator.corpora import CORPORA
+
+
+def names() -> Iterable[str]:
+    """What this study shows."""
+    return SOURCES
 
 
 def main(argv: Sequence[str]) -> None:
-    """Print the prompt(s) of one item as a model will read them: chat template applied, tokens counted.
-
-    The narrator study's corpora have options of their own: `evenhand show pocket-conflicts --help`.
-    """
-    if not CORPORA.keys().isdisjoint(argv):  # the corpus may stand behind options, as in `--model MODEL CORPUS`
-        return narrator_show.main(argv)
+    """Print the prompt(s) of one item as a model will read them: chat template applied, tokens counted."""
     parser = argparse.ArgumentParser(
         prog="evenhand show",
         description=main.__doc__,
         epilog="example: evenhand show pocket --condition c2_incorrect --template matched --form one_token",
     )
-    parser.add_argument("dataset", choices=sorted([*SOURCES, *CORPORA]))
+    parser.add_argument("dataset", choices=sorted(SOURCES))
     parser.add_argument("--item", help="item id; the first item when left out")
     parser.add_argument(
         "--condition", choices=[*Condition], action="append", help="may be repeated; all four when left out"
@@ -45,11 +42,7 @@ def main(argv: Sequence[str]) -> None:
     parser.add_argument("--roles", choices=("2->1", "1->2"), default="2->1", help="r/AIO: who judges whom")
     parser.add_argument("--answer-order", choices=ANSWER_ORDERS, default=YES_FIRST)
     parser.add_argument("--format", choices=("chat", "raw"), default="chat")
-    words, others = parser.parse_known_args(argv)
-    if others:
-        of_narrator = any(word.partition("=")[0] in narrator_show.OPTIONS for word in others)
-        hint = f"; conversations are shown by, for example, `evenhand show {pocket.DATASET}`" if of_narrator else ""
-        parser.error(f"unrecognized arguments: {' '.join(others)}{hint}")
+    words = parser.parse_args(argv)
     spec = DatasetSpec(dataset=words.dataset, split=words.split, root=words.root)
     item = find(load_items([spec]), words.item)
     tokenizer = load_tokenizer(resolve(ModelConfig(name=words.model), weights=False))

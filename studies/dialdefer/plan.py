@@ -1,13 +1,15 @@
-"""Config → every prompt of a run: all wordings of an experiment together, so that what they share is asked once."""
+"""Section → every prompt of a run: all wordings of an experiment together, so that what they share is asked once."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from evenhand.errors import ConfigError
-from evenhand.records import Item, Prompt
-from inference.config import InferenceConfig, PromptConfig, Variant
+from evenhand.records import Prompt
 from studies.dialdefer.datasets import item_set_hash, load_items
+from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import render
+from studies.dialdefer.section import DialDeferSection, PromptConfig, Variant
+from studies.study import OneRound, Units
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,33 +25,30 @@ class Wording:
     variant: int | None  # its place in prompts.variants; None: the main wording
 
 
-def plan(config: InferenceConfig) -> tuple[list[Prompt], str]:
-    """Every prompt of the run, item by item with the main wording first, and the item set's hash.
+def planned_units(section: DialDeferSection, answer_form: str) -> Units:
+    """Every item with its prompts, the main wording first, and the item set's hash.
 
-    A study with a section of its own (config.study) plans its own prompts. The rest is about DialDefer's.
     What two wordings have in common is planned once where it is the same prompt in every factor (r/AIO under another
     benchmark template), and once for each where it is only the same text (C1 under other speaker labels): then both
     share a hash, so it is asked once and counts for both.
     Raises ConfigError when a variant asks nothing of its own, or names a dataset that the run does not sample.
     """
-    if config.study is not None:
-        return config.study.plan()
-    items = load_items(config.benchmarks)
-    refuse_absent_datasets(config.prompts.variants, items)
-    ways = list(wordings(config.prompts))
+    items = load_items(section.benchmarks)
+    refuse_absent_datasets(section.prompts.variants, items)
+    ways = list(wordings(section.prompts))
     used: set[int | None] = set()
-    prompts: list[Prompt] = []
+    units = []
     for item in items:
-        planned: set[tuple[str, object]] = set()
+        planned: dict[tuple[str, object], Prompt] = {}
         for way in ways:
-            for prompt in prompts_of(item, way, config):
+            for prompt in prompts_of(item, way, section.prompts.conditions, answer_form):
                 key = (prompt.condition, prompt.factors)
                 if key not in planned:
-                    planned.add(key)
-                    prompts.append(prompt)
+                    planned[key] = prompt
                     used.add(way.variant)
-    refuse_idle(config.prompts.variants, used)
-    return prompts, item_set_hash(items)
+        units.append(OneRound(item.item_id, tuple(planned.values())))
+    refuse_idle(section.prompts.variants, used)
+    return Units(units, item_set_hash(items))
 
 
 def wordings(prompts: PromptConfig) -> Iterator[Wording]:
@@ -68,16 +67,16 @@ def wordings(prompts: PromptConfig) -> Iterator[Wording]:
             )
 
 
-def prompts_of(item: Item, way: Wording, config: InferenceConfig) -> Iterator[Prompt]:
+def prompts_of(item: Item, way: Wording, conditions: Sequence[Condition], answer_form: str) -> Iterator[Prompt]:
     """An item's prompts in one wording; none when the wording is for other datasets."""
     if way.datasets is not None and item.dataset not in way.datasets:
         return
-    for condition in config.prompts.conditions:
+    for condition in conditions:
         yield render(
             item,
             condition,
             template=way.template,
-            answer_form=config.answer_form,
+            answer_form=answer_form,
             arm=way.arm,
             speakers=way.speakers,
             roles=way.roles,
@@ -92,8 +91,8 @@ def refuse_absent_datasets(variants: Sequence[Variant], items: Sequence[Item]) -
         absent = [name for name in variant.datasets or () if name not in there]
         if absent:
             raise ConfigError(
-                f"prompts.variants[{number}].datasets: the run samples no '{absent[0]}', only {', '.join(there)}; add "
-                "it to `benchmarks`, or take the variant out"
+                f"dialdefer.prompts.variants[{number}].datasets: the run samples no '{absent[0]}', only "
+                f"{', '.join(there)}; add it to `dialdefer.benchmarks`, or take the variant out"
             )
 
 
@@ -103,14 +102,6 @@ def refuse_idle(variants: Sequence[Variant], used: set[int | None]) -> None:
         if number not in used:
             words = ", ".join(f"{key}: {value}" for key, value in variant.model_dump().items())
             raise ConfigError(
-                f"prompts.variants[{number}] ({words}): asks nothing that is not asked already; take it out. Roles are "
-                "for r/AIO only, and r/AIO has one template"
+                f"dialdefer.prompts.variants[{number}] ({words}): asks nothing that is not asked already; take it out. "
+                "Roles are for r/AIO only, and r/AIO has one template"
             )
-
-
-def in_prefix_order(prompts: Sequence[Prompt]) -> list[Prompt]:
-    """The prompts so that neighbours share the longest beginnings, for engines that keep what they have computed.
-
-    The order of their texts: it visits every shared beginning once, and depends on nothing but the prompts themselves.
-    """
-    return sorted(prompts, key=lambda prompt: [(message.role, message.content) for message in prompt.messages])

@@ -1,0 +1,66 @@
+"""Which studies there are, one line each. Their parts are named here, and loaded only when they are asked for."""
+
+from collections.abc import Mapping
+from pkgutil import resolve_name
+from typing import Any, NamedTuple
+
+from evenhand.errors import ConfigError
+from studies.study import StudySection
+
+
+class Builder(NamedTuple):
+    """What `evenhand build NAME` does for a study."""
+
+    command: str  # "module:function", which takes the words behind the name
+    purpose: str
+
+
+class Study(NamedTuple):
+    """Where a study's parts are, as "module:name"."""
+
+    section: str  # its section of a config: a StudySection
+    show: str  # the module of its part of `evenhand show`, with names() and main(argv)
+    builds: Mapping[str, Builder] = {}
+
+
+STUDIES: dict[str, Study] = {
+    "dialdefer": Study(
+        section="studies.dialdefer.section:DialDeferSection",
+        show="studies.dialdefer.show",
+        builds={
+            "unified": Builder(
+                "studies.dialdefer.unified.command:main",
+                "nine QA datasets and r/AIO's contexts, from their publishers' files or the authors' release",
+            ),
+            "pocket": Builder(
+                "studies.dialdefer.build_pocket:main",
+                "our own generated items, as files (configs need none: they name the dataset `pocket`)",
+            ),
+        },
+    ),
+    "narrator": Study(
+        section="studies.narrator.section:NarratorSection",
+        show="studies.narrator.show",
+        builds={
+            "narrator": Builder(
+                "studies.narrator.command:main",
+                "Wikipedia conflicts, from ConvoKit's dump; --pocket: our own conflicts, as files",
+            )
+        },
+    ),
+}
+
+
+def section_class(key: str) -> type[StudySection]:
+    """The config section of a study."""
+    found: type[StudySection] = resolve_name(STUDIES[key].section)
+    return found
+
+
+def study_in(tree: Mapping[str, Any], where: str) -> str:
+    """The one study whose section a config holds. Raises ConfigError for none, and for several."""
+    found = [key for key in STUDIES if tree.get(key) is not None]
+    if len(found) == 1:
+        return found[0]
+    many = f"has sections of {' and '.join(found)}; a run is of one study" if found else "names no study"
+    raise ConfigError(f"{where}: {many}. The sections are: {', '.join(STUDIES)}")
