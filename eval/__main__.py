@@ -23,7 +23,7 @@ from eval.narrator.judged_runs import load_narrator_runs
 from eval.narrator.printed import plain_table
 from eval.narrator.sentences import doubts
 from eval.report.result_files import write_rows
-from eval.run_studies import split_by_study
+from eval.run_studies import runs_by_study
 from evenhand.command import run_main
 from evenhand.errors import DataError
 from evenhand.sources.record_fields import shown
@@ -36,7 +36,7 @@ def score_main(argv: Sequence[str]) -> None:
     if is_verdict_file(options.sources[0]):
         score_files(options)
         return
-    dialdefer, narrators = split_by_study(options.sources)
+    dialdefer, narrators = split(options.sources)
     if narrators and (options.denominator or options.parser != "strict"):
         raise DataError(
             f"{narrators[0]}: is of the narrator study, which counts in ways of its own and knows no --parser; leave "
@@ -49,6 +49,12 @@ def score_main(argv: Sequence[str]) -> None:
         say_warnings({run.name: run})
     for path in narrators:  # each by itself; `evenhand narrator` also pools
         score_narrator([str(path), *(["--out", str(options.out)] if options.out else [])])
+
+
+def split(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
+    """The runs of DialDefer, and those of the narrator study."""
+    found = runs_by_study(paths)
+    return found.get("dialdefer", []), found.get("narrator", [])
 
 
 def score_files(options: argparse.Namespace) -> None:
@@ -77,7 +83,7 @@ def compare_main(argv: Sequence[str]) -> None:
     options = compare_options(argv)
     if options.base in options.after:
         raise DataError(f"{options.base}: is named as before and as after; compare two runs")
-    dialdefer, narrators = split_by_study([options.base, *options.after])
+    dialdefer, narrators = split([options.base, *options.after])
     refuse_single(dialdefer, narrators)
     found = findings_of(dialdefer, options) if dialdefer else None
     study = narrator_findings_of(narrators, options) if narrators else None
@@ -127,7 +133,7 @@ def report_main(argv: Sequence[str]) -> None:
         files = load_external(options.sources, options.parser)
         found = find_external(files, denominator=options.denominator, n_draws=options.draws, seed=options.seed)
     else:
-        dialdefer, narrators = split_by_study(options.sources)
+        dialdefer, narrators = split(options.sources)
         is_before_after = not options.side_by_side
         found = findings_of(dialdefer, options, is_before_after=is_before_after) if dialdefer else None
         study = narrator_findings_of(narrators, options, is_before_after=is_before_after) if narrators else None

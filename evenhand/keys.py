@@ -31,21 +31,23 @@ def main(argv: Sequence[str]) -> None:
     """Print every key of a sampling config, or of a training config of some method: default, choices, meaning.
 
     It is YAML. What is required has no value; a section that is off unless asked for is commented out, to be written in
-    place of [] or null. Of `benchmarks` and `narrator` a config has one.
+    place of [] or null. Of the studies' sections (`dialdefer`, `narrator` ...) a config has one.
     """
-    methods = importlib.import_module("training.config").METHODS
+    sampling, training = (importlib.import_module(f"{floor}.config") for floor in ("inference", "training"))
+    studies = importlib.import_module("studies.registry").STUDIES
     parser = argparse.ArgumentParser(
         prog="evenhand keys",
         description=main.__doc__,
-        epilog="example: evenhand keys train dpo",
+        epilog="examples: evenhand keys sample narrator, evenhand keys train dpo",
     )
     parser.add_argument("verb", choices=("sample", "train"), help="whose configs")
-    parser.add_argument("method", nargs="?", choices=tuple(methods), help="of training (sft when left out)")
+    parser.add_argument("which", nargs="?", help=f"of sampling the study: {', '.join(studies)}; of training the method")
     words = parser.parse_args(argv)
-    if words.verb == "sample" and words.method:
-        parser.error(f"{words.method} is a method of training: evenhand keys train {words.method}")
-    sampling = importlib.import_module("inference.config").InferenceConfig
-    print(keys_text(sampling if words.verb == "sample" else methods[words.method or "sft"]))
+    known = list(studies) if words.verb == "sample" else list(training.METHODS)
+    which = words.which or known[0]
+    if which not in known:
+        parser.error(f"'{which}' is nothing to {words.verb}; take one of {', '.join(known)}")
+    print(keys_text(sampling.sampling_schema(which) if words.verb == "sample" else training.METHODS[which]))
 
 
 def keys_text(schema: type[BaseModel]) -> str:

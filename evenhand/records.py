@@ -6,7 +6,7 @@ A stage reads one record type and writes the next; none is changed afterwards to
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from types import UnionType
 from typing import Any
 
@@ -49,14 +49,16 @@ class Prompt:
     def prompt_hash(self) -> str:
         """16 hex digits of what the model is asked: messages, answer space, template version, and its own drawing.
 
-        Two arms that share a prompt share its hash, so that it is asked once.
+        Two arms that share a prompt share its hash, so that it is asked once. The schema is left out: whether replies
+        are held to it is the run's to say.
         """
         content: dict[str, Any] = {
             "messages": [asdict(m) for m in self.messages],
             "answer_space": list(self.answer_space),
             "template_version": self.factors.template_version,
         }
-        if own := {key: value for key, value in asdict(self.drawing).items() if value is not None}:
+        drawing = asdict(replace(self.drawing, json_schema=None))
+        if own := {key: value for key, value in drawing.items() if value is not None}:
             content["drawing"] = own
         return digest(content, 16)
 

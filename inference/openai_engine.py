@@ -83,13 +83,14 @@ class OpenAIEngine:
         then ModelError is raised. Prompts over the context window are named by PromptsTooLong at the end.
         """
         warn_of_special_tokens(prompts, self.server.base_url)
-        waiting, running = deque(prompts), set[Asked]()
+        waiting, running, n_prompts = deque(prompts), set[Asked](), len(prompts)
         fatal: ModelError | None = None
         too_long: dict[Prompt, str] = {}
         try:
             while True:
                 if not fatal:
                     waiting.extend(new := further())
+                    n_prompts += len(new)
                     warn_of_special_tokens(new, self.server.base_url)
                 if not (running or (waiting and not fatal)):
                     break
@@ -110,7 +111,7 @@ class OpenAIEngine:
         if too_long:
             named = [f"{prompt.item_id} ({prompt.condition}): {words}" for prompt, words in too_long.items()]
             raise PromptsTooLong(
-                f"{len(too_long)} prompts do not fit the context window of {self.server.base_url}: "
+                f"{len(too_long)} of {n_prompts} prompts do not fit the context window of {self.server.base_url}: "
                 f"{'; '.join(named[:3])}{' ...' if len(named) > 3 else ''}. Serve the model with a longer one "
                 "(vLLM: --max-model-len), lower sampling.max_tokens, or leave the dataset out",
                 too_long,

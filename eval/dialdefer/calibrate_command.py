@@ -46,7 +46,13 @@ def refuse_other_settings(train: JudgedRun, test: JudgedRun) -> None:
     """Raises DataError when the runs differ in what moves a margin: format, precision, templates."""
     found = [d for d in config_differences(train.config, test.config) if d.serious]
     # Other items are the point, and the main wording alone is fitted and scored (`calibrate` checks that it is one).
-    serious = [d for d in found if not d.what.startswith(("benchmarks", "prompts.variants", "prompts.arms"))]
+    serious = [
+        d
+        for d in found
+        if not d.what.startswith(
+            tuple(f"dialdefer.{key}" for key in ("benchmarks", "prompts.variants", "prompts.arms"))
+        )
+    ]
     if serious:
         listed = "\n".join(f"  {d.what}: {d.base} when fitted, {d.after} when scored" for d in serious)
         raise DataError(

@@ -138,7 +138,7 @@ def item_texts(run: JudgedRun) -> dict[str, Item]:
     """
     where = str(run.path / "config.yaml")
     try:
-        specs = [parse_config(DatasetSpec, dict(spec), where) for spec in run.config["benchmarks"]]
+        specs = [parse_config(DatasetSpec, dict(spec), where) for spec in run.config["dialdefer"]["benchmarks"]]
         items = load_items(specs)
     except EvenhandError:
         return {}

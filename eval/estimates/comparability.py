@@ -92,9 +92,7 @@ def config_differences(base: Mapping[str, Any], after: Mapping[str, Any]) -> Ite
     ours, theirs = flattened(base), flattened(after)
     for key in dict.fromkeys([*ours, *theirs]):
         one, other = ours.get(key, ABSENT), theirs.get(key, ABSENT)
-        is_root = key.startswith("benchmarks[") and key.endswith(
-            ".root"
-        )  # the items' own hash tells more than the path
+        is_root = key.endswith(".root")  # a data folder: its items' own hash tells more than the path
         if one != other and not is_root and not key.startswith(tuple(f"{free}." for free in FREE)) and key not in FREE:
             yield Difference(key, str(one), str(other), serious=key not in MILD)
 

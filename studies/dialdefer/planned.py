@@ -34,4 +34,6 @@ def planned_from(record: Mapping[str, Any], place: str) -> Planned:
         own = {key: record[key] for key in ("prompt_hash", "item_id", "benchmark", "dataset")}
         return Planned(**own, condition=condition, factors=factors)
     except (KeyError, TypeError, ValueError) as error:
-        raise DataError(f"{place}: is no planned prompt ({error}); the file is damaged") from None
+        raise DataError(
+            f"{place}: is no prompt of DialDefer ({error}): the run is of another study (`evenhand score` tells), or damaged"
+        ) from None

@@ -54,7 +54,7 @@ class NarratorSection(StudySection):
         """The corpus, its conversations and their prompts; see StudySection."""
         conversations = load_conversations(self.corpus)
         n_prompts = sum(1 for one in conversations for _ in self.prompts_of(one))
-        return f"{len(conversations)} conversations of {self.corpus.dataset}, {n_prompts} prompts"
+        return f"{len(conversations)} conversations of {conversations[0].dataset}, {n_prompts} prompts"
 
     def prompts_of(self, conversation: Conversation) -> Iterable[Prompt]:
         """A conversation's prompts under these conditions."""

@@ -115,12 +115,11 @@ def test_what_is_absent_is_told_before_torch_is_imported(words: list[str], says:
     assert done.stdout.split() == ["2", "False"]
 
 
-def test_show_says_which_dataset_an_option_of_conversations_is_for(capsys: pytest.CaptureFixture[str]) -> None:
-    from evenhand.show import main
-
-    with pytest.raises(SystemExit):
-        main(["pocket", "--task", "blame"])
-    assert "evenhand show pocket-conflicts" in capsys.readouterr().err
+def test_show_of_nothing_known_lists_what_each_study_shows(capsys: pytest.CaptureFixture[str]) -> None:
+    done = evenhand("show", "pokcet")
+    assert done.returncode == 2
+    assert "'pokcet' is no dataset" in done.stderr
+    assert "\n  narrator  cga-wiki, pocket-conflicts\n" in done.stderr
 
 
 def test_build_without_a_name_says_what_can_be_built() -> None:

@@ -242,7 +242,7 @@ def test_one_wrong_thing_is_exit_code_1_and_what_is_not_known_is_none(
     assert found["ok"] is False
     (check,) = found["configs"][str(tmp_path / "broken.yaml")]["checks"]
     assert (check["subject"], check["state"]) == ("config", "wrong")
-    assert "benchmark: unknown key. Did you mean 'benchmarks'?" in check["says"]
+    assert "names no study. The sections are: dialdefer, narrator" in check["says"]
 
 
 def test_people_get_a_block_for_each_config_with_the_way_out_below_what_is_wrong(

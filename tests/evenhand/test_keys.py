@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import pytest
 import yaml
@@ -11,19 +11,25 @@ from pydantic import BaseModel
 from evenhand.config import models_in, parse_config
 from evenhand.errors import ConfigError
 from evenhand.keys import comments, comments_in, keys_text, main
-from inference.config import InferenceConfig, Variant
+from inference.config import sampling_schema
+from studies.dialdefer.section import Variant
 from training.config import METHODS
 
-SCHEMAS: dict[str, type[BaseModel]] = {"sample": InferenceConfig, **METHODS}
+SCHEMAS: dict[str, type[BaseModel]] = {"sample": sampling_schema("dialdefer"), **METHODS}
 POCKET = {"dataset": "pocket", "split": "train"}
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_what_is_printed_is_a_config_once_the_required_keys_have_values(name):
     tree = yaml.safe_load(keys_text(SCHEMAS[name]))
-    tree |= {"name": "x", "model": tree["model"] | {"name": "embedded"}, "benchmarks": [POCKET]}
-    short = {"name": "x", "model": {"name": "embedded"}, "benchmarks": [POCKET]}
-    if name != "sample":
+    tree |= {"name": "x", "model": tree["model"] | {"name": "embedded"}}
+    short = {"name": "x", "model": {"name": "embedded"}}
+    if name == "sample":
+        tree["dialdefer"]["benchmarks"] = [POCKET]
+        short["dialdefer"] = {"benchmarks": [POCKET]}
+    else:
+        for one in (tree, short):
+            one["benchmarks"] = [POCKET]
         assert tree["method"] == name
         tree["optimiser"]["learning_rate"] = 0.1
         short |= {"method": name, "optimiser": {"learning_rate": 0.1}}
@@ -65,20 +71,14 @@ def test_it_says_what_the_schema_says_and_what_a_key_may_be(capsys):
     assert max(map(len, lines)) <= 120
 
 
-def test_off_sections_and_lists_stand_in_place_of_their_defaults():
-    lines = keys_text(InferenceConfig).splitlines()
-    narrator = yaml.safe_load("\n".join(uncommented(lines, "narrator: null")))["narrator"]
+def test_each_study_has_its_section_and_what_is_off_stands_in_place_of_its_default():
+    narrator = yaml.safe_load(keys_text(sampling_schema("narrator")))["narrator"]
     assert narrator["corpus"]["split"] == "test"
     assert narrator["option_orders"] == ["published", "fixed_slot"]
-    (dataset,) = yaml.safe_load("\n".join(uncommented(lines, "benchmarks: []")))["benchmarks"]
+    dialdefer = yaml.safe_load(keys_text(sampling_schema("dialdefer")))["dialdefer"]
+    (dataset,) = dialdefer["benchmarks"]
     assert dataset == {"dataset": None, "split": "test", "root": None, "n_items": None, "draw_seed": None}
-
-
-def uncommented(lines: Sequence[str], head: str) -> list[str]:
-    """A section that is off, without the marks that comment it out and in place of its default."""
-    start = next(i for i, line in enumerate(lines) if line.startswith(head))
-    stop = next(i for i in range(start + 1, len(lines)) if not lines[i].startswith("  #"))
-    return [f"{head.partition(':')[0]}:", *(line.replace("# ", "", 1) for line in lines[start + 1 : stop])]
+    assert dialdefer["prompts"]["variants"] == []
 
 
 def test_a_method_is_of_training(capsys):
@@ -88,7 +88,7 @@ def test_a_method_is_of_training(capsys):
     assert "target: soft" not in printed
     with pytest.raises(SystemExit):
         main(["sample", "simpo"])
-    assert "evenhand keys train simpo" in capsys.readouterr().err
+    assert "'simpo' is nothing to sample; take one of dialdefer, narrator" in capsys.readouterr().err
 
 
 def test_comments_above_and_behind_are_one_and_others_are_not_taken():
@@ -116,4 +116,4 @@ def test_without_source_it_says_so(monkeypatch):
     monkeypatch.setattr("evenhand.keys.inspect.getsource", fail)
     comments.cache_clear()
     with pytest.raises(ConfigError, match=r"\.config: its source is not installed"):
-        keys_text(InferenceConfig)
+        keys_text(sampling_schema("dialdefer"))

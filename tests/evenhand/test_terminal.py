@@ -57,7 +57,7 @@ def test_an_items_text_is_harmless_where_it_is_shown(tmp_path: Path) -> None:
     file = tmp_path / "items.py"
     file.write_text(
         "import dataclasses, sys\n"
-        "from benchmarks import show\n"
+        "from studies.dialdefer import show\n"
         "load = show.load_items\n"
         f"show.load_items = lambda specs: [dataclasses.replace(load(specs)[0], question='{ascii(CLEAR)[1:-1]}?')]\n"
         "show.main(['pocket', '--condition', 'c1_true'])\n"

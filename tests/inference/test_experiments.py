@@ -85,7 +85,7 @@ def test_all_experiments_together_ask_for_each_variant_what_it_adds(tmp_path: Pa
 def test_every_experiment_is_part_of_all_and_of_the_embedded_one() -> None:
     def asked(name: str) -> set[tuple[Any, ...]]:
         config = load_sampling_config([str(FOLDER / f"{name}.yaml")])
-        ways = [(w.template, w.arm, w.speakers, w.roles, w.answer_order) for w in wordings(config.prompts)]
+        ways = [(w.template, w.arm, w.speakers, w.roles, w.answer_order) for w in wordings(config.dialdefer.prompts)]
         assert len(ways) == len(set(ways))
         return set(ways)
 

@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from evenhand.errors import ModelError
-from evenhand.records import Completion, Message, Prompt
+from evenhand.records import Completion, Drawing, Message, Prompt
 from inference.config import InferenceConfig
 from inference.engine import open_engine
 from studies.dialdefer.records import Condition, Factors
+from studies.dialdefer.render import VERDICT_SCHEMA
 from tests.made.fake_server import FakeServer, Reply, answer
 from tests.made.sampling_configs import sampling_config
 
@@ -24,6 +25,7 @@ def prompts(n: int) -> list[Prompt]:
             condition=Condition.C1_TRUE,
             factors=Factors(),
             messages=(Message(role="user", content=f"question {i}"),),
+            drawing=Drawing(json_schema=VERDICT_SCHEMA),
         )
         for i in range(n)
     ]

@@ -205,7 +205,7 @@ def test_other_folders_are_refused_with_the_way_out(runs, tmp_path):
     other = make_run(tmp_path, lambda prompt: say(1), items=made_items("harp", 2))
     with pytest.raises(DataError, match="no run of the narrator study; see `evenhand score`"):
         load_narrator_runs([other])
-    with pytest.raises(DataError, match="see `evenhand narrator`"):
+    with pytest.raises(DataError, match="is no prompt of DialDefer"):
         load_run(runs[0])
     with pytest.raises(DataError, match="named twice"):
         load_narrator_runs([runs[0], runs[0]])

@@ -13,11 +13,10 @@ from evenhand.completion_shards import read_completions
 from evenhand.errors import DataError, ModelError
 from evenhand.excluded_units import EXCLUDED_FOLDER, read_excluded
 from evenhand.records import Completion, Message, Prompt
-from evenhand.run_directory import is_done, planned_line, read_json, read_plan_lines, write_plan
+from evenhand.run_directory import complete_plan, is_done, planned_line, read_json, read_plan_lines, write_plan
 from inference import sampling
 from inference.config import InferenceConfig
 from inference.engine import Further, PromptsTooLong, nothing_further
-from inference.prefix_order import in_prefix_order
 from inference.sampling import sample, take_shard
 from inference.schedule import first_prompts
 from inference.server_facts import ServerFacts
@@ -75,17 +74,17 @@ def run(engine: Window, config: InferenceConfig, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.usefixtures("conflicts")
 def test_every_conversation_is_planned_under_all_conditions_with_its_answer_space(tmp_path: Path) -> None:
-    prompts, hash_ = first_prompts(narrator_config(tmp_path))
+    config = narrator_config(tmp_path)
+    prompts, hash_ = first_prompts(config), config.study.units("answer").content_hash
     sizes = {"short": 2, "long": 3, "other": 5}
     assert len(prompts) == sum(3 * 2 * (1 + n) * 2 for n in sizes.values())
     assert [p.item_id for p in prompts] == sorted((p.item_id for p in prompts), key=list(sizes).index)
     for line, prompt in zip(map(planned_line, prompts), prompts, strict=True):
         assert line["answer_space"] == list(prompt.answer_space)
         assert line["factors"]["target"] in prompt.answer_space
-    few, other_hash = first_prompts(
-        narrator_config(tmp_path, narrator={"tasks": ["blame"], "visibilities": ["hidden"]})
-    )
-    assert {(p.factors.task, p.factors.visibility) for p in few} == {("blame", "hidden")}  # type: ignore[union-attr]
+    config = narrator_config(tmp_path, narrator={"tasks": ["blame"], "visibilities": ["hidden"]})
+    few, other_hash = first_prompts(config), config.study.units("answer").content_hash
+    assert {(p.factors.task, p.factors.visibility) for p in few} == {("blame", "hidden")}
     assert hash_ == other_hash  # of the conversations, whatever is asked about them
 
 
@@ -99,19 +98,22 @@ TOY = Prompt(
 )
 
 
-def test_a_line_of_dialdefers_plan_holds_what_it_always_held() -> None:
+def test_a_line_of_a_plan_holds_what_a_study_varied() -> None:
     assert json.dumps(planned_line(TOY)) == (
         '{"prompt_hash": "HASH", "item_id": "toy-1", "benchmark": "toy", "dataset": "toy", "condition": "c1_true", '
         '"factors": {"template": "published", "template_version": 1, "answer_form": "json", "arm": "none", '
-        '"speaker1": "Speaker 1", "speaker2": "Speaker 2", "roles": "", "answer_order": "yes_first"}}'
+        '"speaker1": "Speaker 1", "speaker2": "Speaker 2", "roles": "", "answer_order": "yes_first"}, '
+        '"answer_space": ["1", "2"]}'
     ).replace("HASH", TOY.prompt_hash)
 
 
-def test_a_plan_from_before_a_factor_is_continued(tmp_path: Path) -> None:
-    line = planned_line(TOY)
-    del line["factors"]["answer_order"]
-    (tmp_path / "plan.jsonl").write_text(json.dumps(line) + "\n")
+def test_a_plan_of_other_prompts_is_refused_and_one_that_grew_is_not(tmp_path: Path) -> None:
+    further = replace(TOY, condition=Condition.C1_FALSE)
+    write_plan(tmp_path, [TOY, further])
     write_plan(tmp_path, [TOY])
+    complete_plan(tmp_path, [TOY, further, replace(TOY, condition=Condition.C2_CORRECT)])
+    write_plan(tmp_path, [TOY, further])
+    assert len(read_plan_lines(tmp_path)) == 3
     with pytest.raises(DataError, match="planned with other prompts"):
         write_plan(tmp_path, [replace(TOY, factors=Factors(answer_order="no_first"))])
 
@@ -194,8 +196,7 @@ def test_a_shard_has_whole_conversations_and_all_shards_together_finish_the_run(
 
 @pytest.mark.usefixtures("conflicts")
 def test_a_shard_is_the_same_whatever_is_already_answered() -> None:
-    prompts = in_prefix_order(first_prompts(narrator_config()))
-    whole = [take_shard(prompts, (i, 4), whole_items=True) for i in range(4)]
-    some = [take_shard(prompts[::3], (i, 4), whole_items=True) for i in range(4)]
-    assert sum(map(len, whole)) == len(prompts)
-    assert all(set(part) <= set(shard) for part, shard in zip(some, whole, strict=True))
+    units = narrator_config().study.units("answer").units
+    shards = [take_shard(units, (i, 4)) for i in range(4)]
+    assert sorted(unit.unit_id for shard in shards for unit in shard) == sorted(unit.unit_id for unit in units)
+    assert take_shard(units[::-1], (1, 4))[::-1] == shards[1]

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from evenhand import build as build_verb
 from evenhand.errors import ConfigError, DataError
 from evenhand.sources.origin import Origin
+from studies import build as build_verb
 from studies.narrator import build as build_module
 from studies.narrator.build import Request, build
 from studies.narrator.command import main

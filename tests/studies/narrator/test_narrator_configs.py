@@ -5,11 +5,9 @@ from typing import Any
 
 import pytest
 
-import inference
 from evenhand.config import to_yaml
 from evenhand.errors import ConfigError
-from evenhand.run_directory import run_path
-from inference.config import FREE_OF_EFFECT, InferenceConfig, load_sampling_config, parse_sampling_config
+from inference.config import InferenceConfig, load_sampling_config, parse_sampling_config
 from studies.narrator.pocket import pocket_conflicts
 from studies.narrator.prompts import narrator_prompts
 from studies.narrator.records import OPTION_ORDERS
@@ -20,6 +18,7 @@ FOLDER = CONFIGS / "narrator"
 NARRATOR_CONFIGS = sorted(FOLDER.glob("*.yaml"))
 EXACT = "# Exact probabilities of the options in their place: "
 SECTION = {"corpus": {"dataset": "pocket-conflicts"}}
+POCKET = {"benchmarks": [{"dataset": "pocket"}]}
 SERVER = {"kind": "openai", "base_url": "http://x/v1"}
 
 
@@ -64,8 +63,8 @@ def test_the_override_that_a_config_names_gives_its_exact_variant(name: str) -> 
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"benchmarks": [{"dataset": "pocket"}]}, "a run asks either `benchmarks` or `narrator`: both are given"),
-        ({"prompts": {"template": "v1"}}, "prompts: is for `benchmarks`"),
+        ({"dialdefer": POCKET}, "made.yaml: has sections of dialdefer and narrator; a run is of one study"),
+        ({"prompts": {"template": "v1"}}, "prompts: unknown key."),
         ({"verdict": "reason"}, "verdict reason is not for `narrator`; set verdict to options or answer"),
         ({"verdict": "margin"}, "verdict margin is not for `narrator`"),
         ({"narrator": {"tasks": ["blame", "blame"]}}, "narrator.tasks: lists a name twice: blame, blame"),
@@ -91,11 +90,11 @@ def test_what_cannot_be_asked_is_refused_with_the_way_out(changes: dict[str, Any
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"verdict": "answer"}, "a run asks either `benchmarks` or `narrator`: neither is"),
-        ({"benchmarks": []}, "neither is; give one of them"),
+        ({"verdict": "answer"}, "made.yaml: names no study. The sections are: dialdefer, narrator"),
+        ({"dialdefer": None}, "names no study"),
         (
-            {"benchmarks": [{"dataset": "pocket"}], "verdict": "options"},
-            "options is not for `benchmarks`; set verdict to ",
+            {"dialdefer": POCKET, "verdict": "options"},
+            "options is not for `dialdefer`; set verdict to reason or margin",
         ),
         ({"narrator": SECTION}, "no verdict is given, and verdict reason is not for `narrator`; set verdict to "),
     ],
@@ -114,19 +113,3 @@ def test_the_control_of_option_order_costs_the_share_of_prompts_that_a_config_sa
         for orders in (OPTION_ORDERS, OPTION_ORDERS[:1])
     )
     assert n_one / n_both == pytest.approx(0.75, abs=0.02)
-
-
-def test_inference_knows_the_studys_section_and_nothing_else_of_it() -> None:
-    folder = Path(inference.__file__).parent
-    imports = {
-        (file.name, line.split()[1])
-        for file in folder.glob("*.py")
-        for line in file.read_text(encoding="utf-8").splitlines()
-        if line.lstrip().startswith(("from studies.narrator", "import studies.narrator"))
-    }
-    assert imports == {("config.py", "studies.narrator.section")}
-
-
-def test_a_run_without_the_study_has_the_directory_that_it_always_had() -> None:
-    config = shipped(FOLDER.parent / "inference" / "pocket.yaml", "engine.dtype=bfloat16")  # as it was then
-    assert run_path(Path(), "inference", "pocket", config, FREE_OF_EFFECT).name == "pocket-0854fd7f"

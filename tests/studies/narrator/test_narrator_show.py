@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from evenhand import fetch
-from evenhand import show as showing
 from evenhand.errors import DataError
 from inference.schedule import first_prompts
+from studies import fetch
+from studies import show as showing
 from studies.narrator import show
 from tests.made.made_conflicts import conflict, narrator_config, use_conflicts
 from tests.made.places import CONFIGS
