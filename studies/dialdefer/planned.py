@@ -35,5 +35,6 @@ def planned_from(record: Mapping[str, Any], place: str) -> Planned:
         return Planned(**own, condition=condition, factors=factors)
     except (KeyError, TypeError, ValueError) as error:
         raise DataError(
-            f"{place}: is no prompt of DialDefer ({error}): the run is of another study (`evenhand score` tells), or damaged"
+            f"{place}: is no prompt of DialDefer ({error}): the run is of another study (`evenhand score` tells), or "
+            "damaged"
         ) from None

@@ -12,7 +12,7 @@ from typing import Any
 
 from evenhand.errors import DataError
 from evenhand.jsonl import parse_lines
-from evenhand.sources.archives import AGAIN
+from evenhand.sources.archives import AGAIN, lines_of
 from evenhand.sources.raw_files import BYTE_ORDER_MARK, array_records, decoded
 from evenhand.sources.record_fields import Record, shown
 from studies.narrator.dump_files import CONVERSATIONS, SPEAKERS, UTTERANCES, DumpFiles
@@ -110,7 +110,7 @@ def utterance_records(files: DumpFiles) -> Iterator[Record]:
             file.read(len(BYTE_ORDER_MARK) if head.startswith(BYTE_ORDER_MARK) else 0)
             yield from array_records(file, where)
         else:
-            for number, values in parse_lines(decoded(file, where), where):
+            for number, values in parse_lines(decoded(lines_of(file, where), where), where):
                 yield Record(values, f"{where}:{number}", number - 1)
 
 
