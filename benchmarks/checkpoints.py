@@ -3,11 +3,16 @@
 from pathlib import Path
 from typing import Any
 
+from pydantic import field_validator
+
 from benchmarks.config import Closed
 from benchmarks.embedded import EMBEDDED_NAME, embedded_model_path
 from benchmarks.errors import ModelError
 from benchmarks.fingerprint import checkpoint_hash
 from benchmarks.hub import hub_snapshot, missing_files
+
+# Arguments that benchmarks.chat gives itself.
+NO_TEMPLATE_ARGS = ("messages", "conversation", "tokenize", "add_generation_prompt")
 
 
 class ModelConfig(Closed):
@@ -17,6 +22,13 @@ class ModelConfig(Closed):
     revision: str | None = None  # a commit hash; null is resolved once and recorded in provenance.json
     label: str | None = None  # what tables call it; null takes the name's last part
     chat_template_args: dict[str, Any] = {}  # extra template variables, e.g. {enable_thinking: false}
+
+    @field_validator("chat_template_args")
+    @classmethod
+    def are_free(cls, arguments: dict[str, Any]) -> dict[str, Any]:
+        if taken := [name for name in NO_TEMPLATE_ARGS if name in arguments]:
+            raise ValueError(f"{taken[0]} is set by Evenhand itself; take it out")
+        return arguments
 
     @property
     def shown_as(self) -> str:

@@ -7,13 +7,41 @@ from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
 from benchmarks.errors import ConfigError
 
 
+DEEPEST = 32  # levels of a config; ours have 5
+NO_TEXT = re.compile("[\x00\ud800-\udfff]")  # no path holds a NUL, no UTF-8 half a surrogate pair
+
+
 class StrictLoader(yaml.SafeLoader):
-    """YAML whose repeated keys are errors: of two values the reader would see one and the run take the other."""
+    """YAML whose repeated keys are errors: of two values the reader would see one and the run take the other.
+
+    So are references (*name), with which a kilobyte can stand for gigabytes or for itself, deep nesting, and strings
+    that cannot be written to a file.
+    """
+
+    depth = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        mark = self.peek_event().start_mark
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.composer.ComposerError(None, None, "no reference (*name) is read; write the value out", mark)
+        if self.depth == DEEPEST:
+            raise yaml.composer.ComposerError(None, None, f"is nested deeper than {DEEPEST} levels", mark)
+        self.depth += 1
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
+
+    def construct_scalar(self, node: Any) -> Any:
+        value = super().construct_scalar(node)
+        if found := NO_TEXT.search(value):
+            problem = f"the character {ascii(found[0])} cannot be written to a file; take it out"
+            raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
+        return value
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
         keys = [self.construct_object(key, deep=True) for key, _ in node.value]
@@ -23,16 +51,31 @@ class StrictLoader(yaml.SafeLoader):
         return dict(super().construct_mapping(node, deep))
 
 
+def parse_yaml(text: str) -> Any:
+    """The value that a text of YAML stands for. Raises yaml.YAMLError alone."""
+    try:
+        return yaml.load(text, Loader=StrictLoader)
+    except (ValueError, LookupError, AttributeError) as error:  # 2024-99-99, thousands of digits, `!!bool x`
+        raise yaml.YAMLError(f"{type(error).__name__}: {error}") from None
+
+
 class HiddenError(ValueError):
     """What a validator raises about a value that may hold a secret: the message does not show the value."""
 
 
 class Closed(BaseModel):
-    """A frozen config section whose unknown keys are errors, as are infinite numbers."""
+    """A frozen config section whose unknown keys are errors, as are infinite numbers and those beyond 64 bits."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", validate_default=True, protected_namespaces=(), allow_inf_nan=False
     )
+
+    @field_validator("*")
+    @classmethod
+    def fits_64_bits(cls, value: Any) -> Any:
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            raise ValueError("should fit 64 bits")
+        return value
 
 
 C = TypeVar("C", bound=BaseModel)
@@ -77,7 +120,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
         run = " It is a run's folder: name its config.yaml" if (path / "config.yaml").is_file() else ""
         raise ConfigError(f"{path}: is a folder, and a config is a YAML file.{run}")
     try:
-        tree = yaml.load(path.read_text(encoding="utf-8"), Loader=StrictLoader)
+        tree = parse_yaml(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror}); configs lie under configs/") from None
     except UnicodeDecodeError:
@@ -95,9 +138,9 @@ def apply_override(tree: dict[str, Any], word: str) -> None:
     if not equals or not key:
         raise ConfigError(f"override '{word}': write key=value, for example sampling.n=10")
     try:
-        value = yaml.load(raw, Loader=StrictLoader)
+        value = parse_yaml(raw)
     except yaml.YAMLError as error:
-        problem = getattr(error, "problem", None) or "it cannot be read"
+        problem = getattr(error, "problem", None) or " ".join(str(error).split())
         raise ConfigError(f"override '{word}': '{raw}' is not a YAML value ({problem}); quote it") from None
     node: Any = tree
     parts = key.replace("[", ".[").split(".")
@@ -105,7 +148,8 @@ def apply_override(tree: dict[str, Any], word: str) -> None:
         index: Any = part
         if part.startswith("["):
             digits = part.strip("[]")
-            if not (isinstance(node, list) and digits.isdigit() and int(digits) < len(node)):
+            is_number = re.fullmatch("[0-9]{1,9}", digits)  # isdigit() takes a superscript as well, and int() does not
+            if not (isinstance(node, list) and is_number and int(digits) < len(node)):
                 size = len(node) if isinstance(node, list) else 0
                 raise ConfigError(f"override '{word}': there is no element {part} (the config has {size} there)")
             index = int(digits)

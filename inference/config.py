@@ -76,6 +76,9 @@ class PromptConfig(Closed):
     variants: tuple[Variant, ...] = Field(default=(), exclude_if=lambda variants: not variants)
 
 
+COLDEST = 0.01  # vLLM takes a lower temperature for this one
+
+
 class SamplingConfig(Closed):
     """How answers are drawn. Greedy, 300 tokens, as DialDefer was run (appendix C.1)."""
 
@@ -85,6 +88,13 @@ class SamplingConfig(Closed):
     n: int = Field(default=1, ge=1)  # samples per prompt
     seed: int = 0  # of the engine
     structured: Literal["none", "json"] = "none"  # json: grammar-constrained to the two keys
+
+    @field_validator("temperature")
+    @classmethod
+    def can_be_sampled(cls, temperature: float) -> float:
+        if 0 < temperature < COLDEST:
+            raise ValueError(f"vLLM samples no colder than {COLDEST}; set it to 0, which is greedy, or higher")
+        return temperature
 
     @model_validator(mode="after")
     def greedy_needs_one(self) -> "SamplingConfig":
@@ -139,8 +149,6 @@ class RunConfig(Closed):
     root: Path = Path("runs")  # folder of the run directories
     shard_size: int = Field(default=256, ge=1)  # prompts between two writes
 
-
-COLDEST = 0.01  # vLLM takes a lower temperature for this one
 
 # Where a server stands and how patiently it is asked, how much memory an engine takes: no answer depends on it.
 FREE_OF_EFFECT = {

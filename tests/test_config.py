@@ -66,6 +66,17 @@ def test_overrides_reach_nested_keys_and_list_elements(tmp_path: Path) -> None:
         ({}, ["sampling.temperature=.nan"], "sampling.temperature: Input should be a finite number (got nan)"),
         ({}, ["prompts.speakers=[Ann, 'Ann ']"], "prompts.speakers: both speakers are called 'Ann'"),
         ({}, ["prompts.variants=[{speakers: [A, A]}]"], "prompts.variants[0].speakers: both speakers are called 'A'"),
+        ({}, ["benchmarks[²].n_items=1"], "there is no element [²] (the config has 1 there)"),
+        ({}, [f"benchmarks[0].n_items={10**26}"], "benchmarks[0].n_items: should fit 64 bits (got 1000"),
+        ({}, [f"benchmarks[0].n_items='{10**26}'"], "benchmarks[0].n_items: should fit 64 bits (got '1000"),
+        ({}, ["sampling.n=" + "9" * 5000], "is not a YAML value (ValueError: Exceeds the limit"),
+        ({}, ["model.label=2024-99-99"], "is not a YAML value (ValueError: month must be in 1..12); quote it"),
+        ({}, ["sampling.temperature=1e-300"], "vLLM samples no colder than 0.01; set it to 0, which is greedy"),
+        ({}, ['run.root="a\\0b"'], r"the character '\x00' cannot be written to a file"),
+        ({}, ['prompts.speakers=[a, "\\ud800"]'], r"the character '\ud800' cannot be written to a file"),
+        ({}, ["model.chat_template_args={tokenize: true}"], "model.chat_template_args: tokenize is set by Evenhand"),
+        ({}, ["model.chat_template_args=&a {b: *a}"], "no reference (*name) is read; write the value out"),
+        ({}, ["model.chat_template_args=" + "[" * 5000], "is nested deeper than 32 levels"),
     ],
 )
 def test_a_bad_config_is_refused_with_key_and_fix(
@@ -133,6 +144,11 @@ def test_what_json_cannot_hold_is_refused_before_a_request(value: object) -> Non
         (b"- 1", "must hold a mapping"),
         (b"a: 1\na: 2", "key 'a' occurs twice"),
         (b"\xff\xfe", "is not UTF-8"),
+        (b"a: " + b"[" * 100_000, "is nested deeper than 32 levels"),
+        (b"\n".join(b" " * depth + b"a:" for depth in range(3000)), "is nested deeper than 32 levels"),
+        (b"&a [*a]", "no reference"),
+        (b"? &a [*a]\n: 1", "no reference"),
+        (b"a: !!bool x", "is not valid YAML: KeyError"),
     ],
 )
 def test_a_file_that_is_no_config_is_named(tmp_path: Path, content: bytes, says: str) -> None:
@@ -141,6 +157,16 @@ def test_a_file_that_is_no_config_is_named(tmp_path: Path, content: bytes, says:
     with pytest.raises(ConfigError, match=says) as caught:
         load_config(InferenceConfig, [str(path)])
     assert str(path) in str(caught.value)
+
+
+def test_a_kilobyte_of_references_is_refused_before_it_is_a_gigabyte(tmp_path: Path) -> None:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 9)]
+    args = "".join(f"    {line}\n" for line in lines)
+    path = tmp_path / "bomb.yaml"
+    path.write_text(f"name: x\nbenchmarks: [{{dataset: pocket}}]\nmodel:\n  name: m\n  chat_template_args:\n{args}")
+    with pytest.raises(ConfigError, match=r"bomb\.yaml: is not valid YAML: no reference \(\*name\) is read.*line 7"):
+        load_config(InferenceConfig, [str(path)])
 
 
 def test_a_training_config_is_called_one_and_nothing_else_of_it():
