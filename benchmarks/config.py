@@ -11,7 +11,6 @@ from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
 from benchmarks.errors import ConfigError
 
-
 DEEPEST = 32  # levels of a config; ours have 5
 NO_TEXT = re.compile("[\x00\ud800-\udfff]")  # no path holds a NUL, no UTF-8 half a surrogate pair
 
@@ -39,7 +38,7 @@ class StrictLoader(yaml.SafeLoader):
     def construct_scalar(self, node: Any) -> Any:
         value = super().construct_scalar(node)
         if found := NO_TEXT.search(value):
-            problem = f"the character {ascii(found[0])} cannot be written to a file; take it out"
+            problem = f"the character {found[0]!a} cannot be written to a file; take it out"
             raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
         return value
 
