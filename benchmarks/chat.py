@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from benchmarks.errors import ModelError
+from benchmarks.errors import ModelError, told
 from benchmarks.records import Message
 from benchmarks.special_tokens import Rendered, as_text, encode_rendered, found_in, marked, marks_for
 
@@ -39,15 +39,13 @@ def render_chat(
             f"{tokenizer.name_or_path}: the tokenizer has no chat template; take an instruction-tuned model, "
             "or set `format: raw` to send the bare text"
         )
-    from jinja2.exceptions import TemplateError
-
     arguments = {"date_string": FIXED_DATE, **(template_args or {})}
-    if turns[0]["role"] == "system" and not accepts_system(tokenizer):
-        turns = fold_system(turns)
     try:
+        if turns[0]["role"] == "system" and not accepts_system(tokenizer):
+            turns = fold_system(turns)
         text = str(tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True, **arguments))
-    except TemplateError as error:
-        raise ModelError(f"{tokenizer.name_or_path}: its chat template refuses the prompt ({error})") from None
+    except Exception as error:  # a template is a program: besides jinja's errors it raises any of Python's
+        raise ModelError(f"{tokenizer.name_or_path}: its chat template refuses the prompt ({told(error)})") from error
     return Rendered.of(text, marks) if marks else text
 
 

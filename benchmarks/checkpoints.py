@@ -7,12 +7,13 @@ from pydantic import field_validator
 
 from benchmarks.config import Closed
 from benchmarks.embedded import EMBEDDED_NAME, embedded_model_path
-from benchmarks.errors import ModelError
+from benchmarks.errors import ModelError, told
 from benchmarks.fingerprint import checkpoint_hash
 from benchmarks.hub import hub_snapshot, missing_files
 
 # Arguments that benchmarks.chat gives itself.
 NO_TEMPLATE_ARGS = ("messages", "conversation", "tokenize", "add_generation_prompt")
+ANEW = "fetch or make the checkpoint anew"
 
 
 class ModelConfig(Closed):
@@ -84,5 +85,33 @@ def load_tokenizer(folder: Path) -> Any:
     try:
         # False, not None: transformers would ask, and `yes y |` would run a checkpoint's own Python.
         return AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
-    except (OSError, ValueError) as error:
-        raise ModelError(f"{folder}: its tokenizer cannot be loaded ({' '.join(str(error).split())[:200]})") from None
+    except Exception as error:  # of a damaged file anything: KeyError, TypeError, and from Rust a plain Exception
+        raise ModelError(f"{folder}: its tokenizer cannot be loaded ({told(error)}); {ANEW}") from error
+
+
+def load_model(folder: Path, **arguments: Any) -> Any:
+    """The model of a checkpoint folder by transformers, which is given the arguments.
+
+    Raises ModelError when config.json or weights are damaged, do not match, or are not all there: transformers makes up
+    random ones in their place. Out of memory stays the RuntimeError or MemoryError that it is.
+    """
+    from transformers import AutoModelForCausalLM
+
+    try:
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
+            folder, output_loading_info=True, ignore_mismatched_sizes=True, trust_remote_code=False, **arguments
+        )
+    except (RuntimeError, MemoryError):
+        raise
+    except Exception as error:  # of a damaged file anything, as above
+        raise ModelError(f"{folder}: its weights cannot be loaded ({told(error)}); {ANEW}") from error
+    model, report = loaded
+    if missing := sorted(report["missing_keys"]):
+        raise ModelError(f"{folder}: lacks {len(missing)} weights ({missing[0]} ...); {ANEW}")
+    if other := sorted(report["mismatched_keys"]):
+        name, there, wanted = other[0]
+        raise ModelError(
+            f"{folder}: {len(other)} weights are not of the shape that config.json says ({name} is {list(there)}, not "
+            f"{list(wanted)}); {ANEW}"
+        )
+    return model

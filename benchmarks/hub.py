@@ -1,9 +1,10 @@
 """A Hub id → the folder of its files in the Hub's cache, downloaded when need be; half a model never passes."""
 
-import json
 from pathlib import Path
+from typing import Any
 
-from benchmarks.errors import ModelError
+from benchmarks.errors import DataError, ModelError
+from benchmarks.rundir import read_json
 
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "tokenizer_config.json", "tekken.json", "vocab.json")
 SMALL_FILES = ["*.json", "*.model", "*.jinja", "*.txt"]
@@ -84,9 +85,10 @@ def download(name: str, revision: str | None, patterns: list[str]) -> Path:
 
 
 def missing_files(folder: Path, *, weights: bool = True) -> str:
-    """What a checkpoint folder lacks, in words; empty when it is whole."""
+    """What a checkpoint folder lacks, in words; empty when it is whole. Raises ModelError for a damaged file of it."""
     if not (folder / "config.json").is_file():
         return "config.json"
+    json_object(folder / "config.json")
     if not any((folder / name).is_file() for name in TOKENIZER_FILES):
         return "a tokenizer"
     if not weights:
@@ -94,6 +96,17 @@ def missing_files(folder: Path, *, weights: bool = True) -> str:
     index = folder / "model.safetensors.index.json"
     if not index.is_file():
         return "" if any(folder.glob("*.safetensors")) else "weights (*.safetensors)"
-    shards = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+    places = json_object(index).get("weight_map")
+    if not isinstance(places, dict) or not all(isinstance(shard, str) for shard in places.values()):
+        raise ModelError(f"{index}: has no `weight_map` of weights to files; fetch or copy it anew")
+    shards = set(places.values())
     absent = sorted(shard for shard in shards if not (folder / shard).is_file())
     return f"{len(absent)} of {len(shards)} weight files ({', '.join(absent[:2])})" if absent else ""
+
+
+def json_object(file: Path) -> dict[str, Any]:
+    """What one of a checkpoint's JSON files holds. Raises ModelError when it is damaged."""
+    try:
+        return read_json(file)
+    except DataError as error:
+        raise ModelError(f"{error}; fetch or copy it anew") from None

@@ -2,16 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import torch
-from safetensors import SafetensorError
-from transformers import AutoModelForCausalLM, GenerationConfig
+from transformers import GenerationConfig
 
 from benchmarks.chat import AnswerTokens, answer_tokens
-from benchmarks.checkpoints import load_tokenizer, resolve
+from benchmarks.checkpoints import load_model, load_tokenizer, resolve
 from benchmarks.device import torch_device
 from benchmarks.errors import ConfigError, ModelError
 from benchmarks.float32_head import float32_head
@@ -47,7 +45,7 @@ class TransformersEngine:
         is_margin = self.config.verdict == "margin"
         self.answers = answer_tokens(self.tokenizer) if is_margin else AnswerTokens((), {})
         with counted_meanwhile(self.encoder, self.expected) as self.counting:
-            self.model = load_model(folder, self.dtype).to(self.device).eval()
+            self.model = load_model(folder, dtype=self.dtype).to(self.device).eval()
         self.stop_ids = stop_ids(self.model, self.tokenizer)
         # The checkpoint's own generation config goes: `generate` would take repetition_penalty or top_k from it.
         self.model.generation_config = generation_config(self.config.sampling, self.stop_ids)
@@ -149,21 +147,6 @@ class TransformersEngine:
         """Any token will do, since padding is masked."""
         padding = self.tokenizer.pad_token_id
         return min(self.stop_ids, default=0) if padding is None else padding
-
-
-def load_model(folder: Path, dtype: torch.dtype) -> Any:
-    """The checkpoint's model. Raises ModelError when its weights are damaged or not all there."""
-    try:
-        loaded: Any = AutoModelForCausalLM.from_pretrained(
-            folder, dtype=dtype, output_loading_info=True, trust_remote_code=False
-        )
-    except (OSError, ValueError, SafetensorError) as error:
-        reason = " ".join(str(error).split())[:300]
-        raise ModelError(f"{folder}: its weights cannot be loaded ({reason}); make the checkpoint anew") from None
-    model, report = loaded
-    if missing := sorted(report["missing_keys"]):  # transformers makes up random ones, and only warns
-        raise ModelError(f"{folder}: lacks {len(missing)} weights ({missing[0]} ...); make the checkpoint anew")
-    return model
 
 
 def stop_ids(model: Any, tokenizer: Any) -> list[int]:

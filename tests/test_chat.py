@@ -72,3 +72,18 @@ def test_a_hub_model_that_is_not_cached_is_refused_offline_with_what_to_run(monk
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(ModelError, match="evenhand fetch"):
         resolve(ModelConfig(name="nobody/nothing-at-all"))
+
+
+@pytest.mark.parametrize(
+    ("template", "says"),
+    [
+        ("{{ messages + 1 }}", "TypeError: can only concatenate"),
+        ("{{ 1 // 0 }}", "ZeroDivisionError"),
+        ("{{ 'x'.index('y') }}", "ValueError"),
+        ("{% macro a() %}{{ a() }}{% endmacro %}{{ a() }}", "RecursionError"),
+        ("{% for %}", "TemplateSyntaxError"),
+    ],
+)
+def test_a_template_that_fails_in_any_way_is_told(template: str, says: str) -> None:
+    with pytest.raises(ModelError, match=rf"its chat template refuses the prompt \({says}"):
+        render(template, SYSTEM, USER)

@@ -91,9 +91,31 @@ def test_a_folder_that_is_no_checkpoint_is_told_what_it_lacks(tmp_path: Path) ->
     (tmp_path / "adapter_config.json").touch()
     with pytest.raises(ModelError, match="evenhand merge"):
         check_folder(tmp_path)
-    (tmp_path / "config.json").touch()
+    (tmp_path / "config.json").write_text("{}")
     with pytest.raises(ModelError, match="has no tokenizer"):
         check_folder(tmp_path)
     (tmp_path / "tokenizer.json").touch()
     with pytest.raises(ModelError, match="has no weights"):
         check_folder(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("model.safetensors.index.json", b'{"weight_map": {"a": "mod', "is damaged JSON"),
+        ("model.safetensors.index.json", b"[]", "must hold a JSON object"),
+        ("model.safetensors.index.json", b"{}", "has no `weight_map`"),
+        ("model.safetensors.index.json", b'{"weight_map": {"a": {}}}', "has no `weight_map`"),
+        ("model.safetensors.index.json", b"\xff\xfe", "is no JSON that can be read"),
+        ("config.json", b"[]", "must hold a JSON object"),
+        ("config.json", b'{"model_type": "ll', "is damaged JSON"),
+    ],
+)
+def test_a_damaged_index_or_config_is_named(name: str, content: bytes, says: str, tmp_path: Path) -> None:
+    for file in ("config.json", "tokenizer.json"):
+        (tmp_path / file).write_text("{}")
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ModelError) as caught:
+        check_folder(tmp_path)
+    assert str(caught.value).startswith(f"{tmp_path / name}: {says}")
+    assert str(caught.value).endswith("copy it anew")

@@ -1,5 +1,6 @@
 """The transformers engine against the same sums done by hand on a tiny random model."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -187,4 +188,32 @@ def test_a_damaged_weight_file_is_named(tmp_path: Path) -> None:
     file = folder / "model.safetensors"
     file.write_bytes(file.read_bytes()[:5000])
     with pytest.raises(ModelError, match="cannot be loaded"), open_engine(config(folder)):
+        pass
+
+
+def edited(file: Path, **keys: object) -> None:
+    """Changes some keys of a JSON file."""
+    file.write_text(json.dumps({**json.loads(file.read_text()), **keys}))
+
+
+def test_weights_of_another_shape_than_the_config_says_are_named(tmp_path: Path) -> None:
+    folder = save_checkpoint(tmp_path)
+    edited(folder / "config.json", vocab_size=100)
+    says = r"2 weights are not of the shape that config\.json says \(lm_head\.weight is \[258, 64\], not \[100, 64\]\)"
+    with pytest.raises(ModelError, match=says), open_engine(config(folder)):
+        pass
+
+
+@pytest.mark.parametrize(("name", "content"), [("tokenizer.json", "{}"), ("tokenizer_config.json", "[]")])
+def test_a_tokenizer_file_that_holds_something_else_is_told(name: str, content: str, tmp_path: Path) -> None:
+    folder = save_checkpoint(tmp_path)
+    (folder / name).write_text(content)
+    with pytest.raises(ModelError, match="its tokenizer cannot be loaded"), open_engine(config(folder)):
+        pass
+
+
+def test_a_config_with_a_value_of_another_type_is_told(tmp_path: Path) -> None:
+    folder = save_checkpoint(tmp_path)
+    edited(folder / "config.json", hidden_size="x")
+    with pytest.raises(ModelError, match=r"cannot be loaded .*hidden_size"), open_engine(config(folder)):
         pass

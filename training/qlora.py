@@ -9,8 +9,9 @@ from typing import Any
 import torch
 from peft import LoraConfig
 from torch.distributed.tensor import DTensor
-from transformers import AutoModelForCausalLM, BitsAndBytesConfig
+from transformers import BitsAndBytesConfig
 
+from benchmarks.checkpoints import load_model
 from benchmarks.config import did_you_mean
 from benchmarks.device import torch_device
 from benchmarks.errors import ConfigError, ModelError
@@ -52,10 +53,7 @@ def load_base(
             bnb_4bit_compute_dtype=getattr(torch, quantisation.compute_dtype),
             bnb_4bit_quant_storage=storage,
         )
-    try:
-        model = AutoModelForCausalLM.from_pretrained(folder, trust_remote_code=False, **arguments)
-    except (OSError, ValueError) as error:
-        raise ModelError(f"{folder}: the model cannot be loaded ({' '.join(str(error).split())[:300]})") from None
+    model = load_model(folder, **arguments)
     keep_unpacked(model)
     if quantisation.kind == "nf4" and quantisation.hold == "dequantised":
         model = model.dequantize(dtype=dtype)
