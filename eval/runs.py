@@ -51,12 +51,8 @@ def load_run(path: Path, parser: str = "strict") -> JudgedRun:
     Raises DataError when the folder is no run, a file in it is damaged, or a planned prompt has no completion.
     """
     plan = read_plan(path)
-    refuse_changed(path)
-    config = read_yaml(path / CONFIG_FILE)
-    lacking = [key for key in ("name", "model", "verdict", "sampling") if key not in config]
-    if lacking:
-        raise DataError(f"{path / CONFIG_FILE}: has no '{lacking[0]}', so it is not the config of a sampling run")
-    n_samples = int(config["sampling"].get("n", 1))
+    config = run_config(path)
+    n_samples = config["sampling"].get("n", 1)
     completions = read_completions(path)
     refuse_unfinished(path, {planned.prompt_hash for planned in plan}, completions, n_samples)
     reading = Reading(config["verdict"], parser if config["verdict"] == "reason" else None)
@@ -74,6 +70,24 @@ def load_run(path: Path, parser: str = "strict") -> JudgedRun:
         rendered={key[0]: c.rendered for key, c in completions.items() if c.rendered is not None},
         doubts=answer_doubts(completions.values(), config["verdict"]),
     )
+
+
+def run_config(path: Path) -> dict[str, Any]:
+    """A sampling run's config. Raises DataError when it was changed since the run was made, or is of something else."""
+    refuse_changed(path)
+    file = path / CONFIG_FILE
+    config = read_yaml(file)
+    lacking = [key for key in ("name", "model", "verdict", "sampling") if key not in config]
+    if lacking:
+        raise DataError(f"{file}: has no '{lacking[0]}', so it is not the config of a sampling run")
+    for key in ("model", "sampling"):
+        if not isinstance(config[key], dict):
+            raise DataError(f"{file}: {key} is {config[key]!r}, expected keys and values; restore the file")
+    for key, kinds, least in (("n", int, 1), ("temperature", int | float, 0)):
+        value = config["sampling"].get(key, least)
+        if not isinstance(value, kinds) or value < least:
+            raise DataError(f"{file}: sampling.{key} is {value!r}, expected a number from {least} on; restore the file")
+    return config
 
 
 def doubts_of(runs: Mapping[str, JudgedRun]) -> list[str]:

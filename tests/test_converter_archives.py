@@ -2,6 +2,7 @@
 
 import re
 import tarfile
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from benchmarks.errors import DataError
 from benchmarks.unified import gpqa, harp, socialiqa
 from benchmarks.unified.archives import tar_member, zip_member
+from benchmarks.unified.json_array import LONGEST
 from tests import unified_rows as rows_of
 from tests.bad_input import refusal
 from tests.locked_zip import write_locked_zip
@@ -122,3 +124,16 @@ def test_an_archive_without_the_one_wanted_member_says_what_is_inside(names, tmp
     inside = ", ".join(f"'{name}'" for name in names) or "nothing"
     expected = f"holds {n_like} files like *_mcq.jsonl, expected 1 (inside: {inside})"
     assert expected in refusal("harp", tmp_path)
+
+
+def test_four_kilobytes_that_unpack_to_one_line_of_gigabytes_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / harp.ARCHIVE
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, archive.open(harp.INSIDE, "w") as member:
+        for _ in range(40):
+            member.write(bytes(2**20))
+    tracemalloc.start()
+    message = refusal("harp", tmp_path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert re.fullmatch(rf"{harp.ARCHIVE}!.*: holds a line of more than 16 MiB; .*fetch it again", message)
+    assert peak < 2.5 * LONGEST

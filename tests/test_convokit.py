@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.errors import DataError
+from benchmarks.narrator import dump_files
 from benchmarks.narrator.convokit import Dump, in_time, read_dump
 from benchmarks.narrator.dump_files import find_dump
 from benchmarks.narrator.utterances import Comment
@@ -263,3 +264,9 @@ def test_the_parsed_fields_are_never_held(tmp_path: Path) -> None:
     tracemalloc.stop()
     assert len(dump.discussions[0].comments) == 500
     assert peak < 2_000_000
+
+
+def test_a_file_that_unpacks_to_gigabytes_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dump_files, "LARGEST", 100)
+    path = write_dump(tmp_path, *SMALL)
+    assert "conversations.json: unpacks to more than" in refused(path)

@@ -1,5 +1,6 @@
 """A run's files are as the run wrote them, or scoring and continuing say which is not."""
 
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -7,12 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from benchmarks.errors import DataError
 from benchmarks.rundir import is_done, refuse_changed
 from benchmarks.shards import append_completions, read_completions
+from eval.runs import load_run
 from inference import sampling
 from inference.sampling import sample
+from tests.narrator_runs import edit_config
 from tests.scripted_engine import ScriptedEngine, answers, config, scripted
 
 
@@ -111,3 +115,20 @@ def test_half_a_shard_left_by_a_killed_writer_is_not_read(tmp_path: Path, engine
     before = answers(path)
     (path / "completions" / "x.jsonl.99.partial").write_text('{"prompt_hash": "to')
     assert answers(path) == before
+
+
+EDITS = {
+    "sampling.n is 'abc', expected a number from 1 on": {"sampling": {"n": "abc"}},
+    "sampling.temperature is None, expected a number": {"sampling": {"temperature": None}},
+    "sampling is [], expected keys and values": {"sampling": []},
+    "model is 'gpt', expected keys and values": {"model": "gpt"},
+}
+
+
+@pytest.mark.parametrize("says", EDITS)
+def test_a_config_in_a_run_directory_with_n_abc_is_named(says: str, tmp_path: Path, engine: ScriptedEngine) -> None:
+    path = sample(config(tmp_path))
+    tree = yaml.safe_load((path / "config.yaml").read_text())
+    edit_config(path, yaml.safe_dump({**tree, **EDITS[says]}))
+    with pytest.raises(DataError, match=rf"config\.yaml: {re.escape(says)}.*; restore the file"):
+        load_run(path)

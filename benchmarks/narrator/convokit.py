@@ -24,7 +24,7 @@ from benchmarks.narrator.utterances import (
     is_annotated,
     speaker_of,
 )
-from benchmarks.unified.archives import AGAIN
+from benchmarks.unified.archives import AGAIN, lines_of
 from benchmarks.unified.raw import BYTE_ORDER_MARK, array_records, decoded
 from benchmarks.unified.record import Record, shown
 
@@ -110,7 +110,7 @@ def utterance_records(files: DumpFiles) -> Iterator[Record]:
             file.read(len(BYTE_ORDER_MARK) if head.startswith(BYTE_ORDER_MARK) else 0)
             yield from array_records(file, where)
         else:
-            for number, values in parse_lines(decoded(file, where), where):
+            for number, values in parse_lines(decoded(lines_of(file, where), where), where):
                 yield Record(values, f"{where}:{number}", number - 1)
 
 

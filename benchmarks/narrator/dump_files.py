@@ -1,6 +1,7 @@
 """Where a ConvoKit dump's files are: in a folder or its zip, under a top folder or not; nothing is unpacked."""
 
 import json
+import os
 import zipfile
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ CONVERSATIONS = ("conversations.json",)
 SPEAKERS = ("speakers.json", "users.json")
 OLD_RELEASE = "paired_conversations.json"  # of June 2018: 1,270 conversations in one array, no ConvoKit folder
 DATASET = "cga-wiki"
+LARGEST = 1 << 28  # bytes of a file that is one JSON object; those of the dump have a few million
 WANTED = "a folder with utterances.jsonl and conversations.json, or the zip of one"
 
 
@@ -63,6 +65,9 @@ class DumpFiles:
         if name is None:
             return {}
         with self.open(name) as file:
+            if file.seek(0, os.SEEK_END) > LARGEST:
+                raise DataError(f"{self.where(name)}: unpacks to more than {LARGEST / 2**20:.0f} MiB; {AGAIN}")
+            file.seek(0)
             content = file.read()
         try:
             found = json.loads(content)

@@ -6,8 +6,10 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
+from typing import IO
 
 from benchmarks.errors import DataError
+from benchmarks.unified.json_array import LONGEST
 from benchmarks.unified.record import shown
 
 AGAIN = "the file is damaged or not the publisher's: fetch it again"
@@ -21,7 +23,7 @@ def zip_member(path: Path, wanted: str, password: bytes | None = None) -> Iterat
         with zipfile.ZipFile(path) as archive:
             name = only_match(path, archive.namelist(), wanted)
             with archive.open(name, pwd=password) as member:
-                yield from member
+                yield from lines_of(member, f"{path}!{name}")
     except RuntimeError as error:  # encrypted otherwise, or packed by a method that Python lacks
         raise DataError(f"{path}: cannot be unpacked ({reason(error)}); fetch the publisher's own file") from None
     except (zipfile.BadZipFile, *DAMAGE) as error:
@@ -39,9 +41,17 @@ def tar_member(path: Path, wanted: str) -> Iterator[bytes]:
             file = None if chosen.issparse() or not chosen.isfile() else archive.extractfile(chosen)
             if file is None:
                 raise DataError(f"{path}: member {shown(name)} is no plain file, but a link, say; {AGAIN}")
-            yield from file
+            yield from lines_of(file, f"{path}!{name}")
     except (tarfile.TarError, *DAMAGE) as error:
         raise DataError(f"{path}: is no whole archive ({reason(error)}); {AGAIN}") from None
+
+
+def lines_of(file: IO[bytes], name: str) -> Iterator[bytes]:
+    """A member's lines. Raises DataError for one that is too long: a few kilobytes may unpack to a line of gigabytes."""
+    while line := file.readline(LONGEST + 1):
+        if len(line) > LONGEST:
+            raise DataError(f"{name}: holds a line of more than {LONGEST / 2**20:.0f} MiB; {AGAIN}")
+        yield line
 
 
 def only_match(path: Path, names: Iterable[str], wanted: str) -> str:

@@ -9,17 +9,17 @@ from typing import Any, Literal
 
 from benchmarks.answer_doubts import answer_doubts
 from benchmarks.checkpoints import ModelConfig
-from benchmarks.config import parse_config, read_yaml
+from benchmarks.config import parse_config
 from benchmarks.errors import DataError
 from benchmarks.excluded import read_excluded
 from benchmarks.narrator.prompts import ME
 from benchmarks.narrator.records import BENCHMARK, NarratorFactors
 from benchmarks.records import Completion, digest
-from benchmarks.rundir import CONFIG_FILE, PLAN_FILE, PROVENANCE_FILE, read_json, read_plan_lines, refuse_changed
+from benchmarks.rundir import CONFIG_FILE, PLAN_FILE, PROVENANCE_FILE, read_json, read_plan_lines
 from benchmarks.shards import read_completions
 from eval.narrator.answers import STATES, State, read_answer
 from eval.narrator.beginnings import begun_shares
-from eval.runs import refuse_unfinished
+from eval.runs import refuse_unfinished, run_config
 
 Denominator = Literal["answered", "all"]
 VERDICTS = ("answer", "options")  # sampled replies; exact probabilities of the options
@@ -122,11 +122,7 @@ def read_config(path: Path) -> dict[str, Any]:
     lines = read_plan_lines(path)  # says what to do where there is no run at all
     if not lines or lines[0].get("benchmark") != BENCHMARK:
         raise DataError(f"{path}: is no run of the narrator study; see `evenhand score` for the others")
-    refuse_changed(path)
-    config = read_yaml(path / CONFIG_FILE)
-    lacking = [key for key in ("name", "model", "verdict", "sampling") if key not in config]
-    if lacking:
-        raise DataError(f"{path / CONFIG_FILE}: has no '{lacking[0]}', so it is not the config of a sampling run")
+    config = run_config(path)
     if config["verdict"] not in VERDICTS:
         raise DataError(f"{path / CONFIG_FILE}: verdict '{config['verdict']}' is none of {', '.join(VERDICTS)}")
     return config
@@ -154,7 +150,7 @@ def load_narrator_run(path: Path, config: Mapping[str, Any], judge: str) -> Narr
     excluded = read_excluded(path)
     lines = [line for line in enumerate(read_plan_lines(path), start=1) if line[1].get("item_id") not in excluded]
     planned = [planned_from(record, f"{path / PLAN_FILE}:{number}") for number, record in lines]
-    n_samples = int(config["sampling"].get("n", 1))
+    n_samples = config["sampling"].get("n", 1)
     completions = read_completions(path)
     refuse_unfinished(path, {hash_ for hash_, *_ in planned}, completions, n_samples)
     is_exact, is_raw = config["verdict"] == "options", config.get("format") == "raw"
