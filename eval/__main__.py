@@ -20,7 +20,7 @@ from eval.narrator.change_tables import change_sentence, narrator_change_table
 from eval.narrator.command import main as score_narrator
 from eval.narrator.findings import NarratorFindings, find_narrator, write_narrator
 from eval.narrator.judged import load_narrator_runs
-from eval.narrator.printed import plain_table
+from eval.narrator.printed import plain_table, study_text
 from eval.narrator.words import doubts
 from eval.options import compare_options, report_options, score_options
 from eval.rows import ScoreRow
@@ -67,8 +67,8 @@ def chosen_denominators(word: str) -> Sequence[str]:
 
 def report_scores(rows: Sequence[ScoreRow], out: Path) -> None:
     """Print the tables of some rows and write their scores.json and scores.csv."""
+    say(score_tables(rows))  # first: they are seen though the disk be full
     files = write_rows(out, "scores", [row.as_dict() for row in rows])
-    say(score_tables(rows))
     say("\nwritten: " + ", ".join(map(str, files)))
 
 
@@ -84,7 +84,6 @@ def compare_main(argv: Sequence[str]) -> None:
     out = options.out or (dialdefer or narrators)[-1] / "compare"
     files: list[Path] = []
     if found:
-        files += write_rows(out, "compare", [row.as_dict() for rows in found.changes.values() for row in rows])
         for label, rows in found.changes.items():
             say(change_tables(rows) + "\n")
             print_differences(found.differences[label])
@@ -99,6 +98,8 @@ def compare_main(argv: Sequence[str]) -> None:
         for judge in study.study.judges:
             for sentence in doubts(study.study, judge):
                 say(f"Warning: {sentence}")
+    if found:  # last: what was computed is seen though the disk be full
+        files += write_rows(out, "compare", [row.as_dict() for rows in found.changes.values() for row in rows])
     summarise(out, [*files, *write_findings(found, out, study)])
 
 
@@ -132,7 +133,12 @@ def report_main(argv: Sequence[str]) -> None:
         found = findings_of(dialdefer, options, is_before_after=is_before_after) if dialdefer else None
         study = narrator_findings_of(narrators, options, is_before_after=is_before_after) if narrators else None
     out = options.out or (dialdefer or narrators)[-1] / "report"
-    summarise(out, write_findings(found, out, study))
+    try:
+        files = write_findings(found, out, study)
+    except DataError:  # a full disk, say: what was computed is seen all the same
+        say("\n".join([*([score_tables(found.rows)] if found else []), *([study_text(study.study)] if study else [])]))
+        raise
+    summarise(out, files)
 
 
 def findings_of(paths: Sequence[Path], options: argparse.Namespace, *, is_before_after: bool = True) -> Findings:

@@ -33,12 +33,12 @@ def main(argv: Sequence[str]) -> None:
     rows = score_run(replace(test, panels=judge.panels), ("published",), options.draws, options.seed)
     differences = arm_differences(judge, Drawing("published", options.draws, options.seed))
     tables = [calibration_table(calibration), difference_table(differences)]
-    out = options.out or test.path / "calibrated"
-    files = [*write_rows(out, "scores", [row.as_dict() for row in rows]), *write_tables(out, tables)]
-    write_json(out / "thresholds.json", {**asdict(calibration), "train_run": train.name, "test_run": test.name})
     shown = [row for row in differences if row.second.c1_source == OWN and row.measure in ("dds", "acc")]
     say("\n".join([to_markdown(tables[0]), score_tables(rows), "", to_markdown(difference_table(shown))]))
     say_warnings({run.name: run for run in (train, test)})
+    out = options.out or test.path / "calibrated"
+    files = [*write_rows(out, "scores", [row.as_dict() for row in rows]), *write_tables(out, tables)]
+    write_json(out / "thresholds.json", {**asdict(calibration), "train_run": train.name, "test_run": test.name})
     say("written: " + ", ".join(map(str, [*files, out / "thresholds.json"])))
 
 

@@ -13,6 +13,8 @@ from typing import Any
 import matplotlib
 from matplotlib.figure import Figure
 
+from benchmarks.errors import DataError
+
 TRUE_COLOUR, FALSE_COLOUR = "#1f6f8b", "#c8553d"  # true claims, false claims: apart also in grey
 RUN_COLOURS = ("#6b7280", "#1f6f8b", "#c8553d", "#5b8c5a", "#7a5195", "#b07d12")
 RUN_MARKERS = ("o", "s", "^", "D", "v", "P")
@@ -113,13 +115,18 @@ def rounded_path(path: str) -> str:
 
 def finish(plot: Plot, folder: Path) -> tuple[str, list[Path]]:
     """(the figure for the page, the paths of its PNG and SVG files in a folder)."""
-    folder.mkdir(parents=True, exist_ok=True)
     png, svg = folder / f"{plot.name}.png", folder / f"{plot.name}.svg"
     with warnings.catch_warnings():
         # Of a name that the font lacks letters for the figure has boxes; its words and the tables have the name.
         warnings.filterwarnings("ignore", r"Glyph \d+", UserWarning)
         text = as_svg(plot)
         plot.drawing.set_layout_engine("none")  # it is laid out; doing so again takes as long as drawing
-        plot.drawing.savefig(png, dpi=160, metadata={"Software": None})
-    svg.write_text(text, encoding="utf-8")
+        image = io.BytesIO()
+        plot.drawing.savefig(image, format="png", dpi=160, metadata={"Software": None})
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        png.write_bytes(image.getvalue())
+        svg.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise DataError(f"{png}: cannot be written ({error.strerror}); free space or choose another folder") from None
     return inline_svg(text), [png, svg]

@@ -6,7 +6,8 @@ File systems of a few MiB are mounted for it, so that the errors are real ones.
 import errno
 import os
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,11 @@ from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 
+from benchmarks.command import run_main
 from benchmarks.jsonl import write_jsonl
 from benchmarks.rundir import DONE_FILE
+from eval.__main__ import compare_main, report_main, score_main
+from tests.made_runs import made_items, make_run, say
 from tests.training_runs import tiny_model, tiny_run
 from training import reference
 from training.callbacks import MetricsFile, read_metrics
@@ -133,3 +137,27 @@ def test_a_quota_that_ends_while_the_reference_is_written_is_told(
     ):
         train(config)
     assert not (folder_of(config) / DONE_FILE).exists()
+
+
+SCORED: dict[str, Callable[[Sequence[str]], None]] = {
+    "score": score_main,
+    "compare": compare_main,
+    "report": report_main,
+}
+
+
+@pytest.mark.parametrize("verb", SCORED)
+@pytest.mark.parametrize("room", [0, 40_000])  # for the scores at least, and not for the figures
+def test_what_was_computed_is_printed_though_it_cannot_be_written(
+    verb: str, room: int, small_disk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = [make_run(tmp_path, lambda _: say(1), items=made_items("bbq", 4), name=name) for name in ("base", "after")]
+    with suppress(OSError), (small_disk / "filler").open("wb", buffering=0) as file:
+        while file.write(bytes(4096)):
+            pass
+    os.truncate(small_disk / "filler", (small_disk / "filler").stat().st_size - room)
+    words = [*map(str, runs[: 1 if verb == "score" else 2]), "--draws", "10", "--out", str(small_disk / "out")]
+    assert run_main(SCORED[verb], words) == (0 if verb == "score" and room else 2)
+    said = capsys.readouterr()
+    assert "bbq" in said.out
+    assert ("cannot be written (No space left on device)" in said.err) == (verb != "score" or not room)

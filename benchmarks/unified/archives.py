@@ -47,7 +47,7 @@ def tar_member(path: Path, wanted: str) -> Iterator[bytes]:
 
 
 def lines_of(file: IO[bytes], name: str) -> Iterator[bytes]:
-    """A member's lines. Raises DataError for one that is too long: a few kilobytes may unpack to a line of gigabytes."""
+    """A member's lines. Raises DataError for one that is too long: kilobytes may unpack to a line of gigabytes."""
     while line := file.readline(LONGEST + 1):
         if len(line) > LONGEST:
             raise DataError(f"{name}: holds a line of more than {LONGEST / 2**20:.0f} MiB; {AGAIN}")

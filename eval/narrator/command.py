@@ -30,10 +30,10 @@ def main(argv: Sequence[str]) -> None:
     )
     found = study(load_narrator_runs(options.runs), definitions)
     out = options.out or options.runs[-1] / "narrator"
-    files = write_study(found, out)
     say(study_text(found))
     for sentence in headline(found):
         say(textwrap.fill(sentence, WIDTH))
+    files = write_study(found, out)
     stems = sorted({file.stem for file in files} - {"narrator"})
     say(f"\nwritten to {out}: narrator.json, and tables (.md, .csv, .tex) and figures (.png, .svg):")
     say(textwrap.fill(", ".join(stems), WIDTH, initial_indent="  ", subsequent_indent="  "))

@@ -43,9 +43,6 @@ def main(argv: Sequence[str]) -> None:
     if study:
         rows = [{**row, **fields} for row, fields in zip(rows, study.fields(), strict=True)]
         tables += narrator_tables(study)
-    out = options.out or options.base / "scorecard"
-    write_json(out / "scorecard_changes.json", [change.as_dict() for change in card.every_change()])
-    files = [*write_rows(out, "scorecard", rows), *write_tables(out, tables)]
     say(scorecard_text(card))
     if study:
         say(f"\n{narrator_text(study)}")
@@ -53,6 +50,9 @@ def main(argv: Sequence[str]) -> None:
     for sentence in difference_sentences(found):
         say(wrapped([sentence]))
     say_warnings({arm.name: arm.run for arm in arms if arm.kind != "calibrated"})  # thresholds are on the base's run
+    out = options.out or options.base / "scorecard"
+    write_json(out / "scorecard_changes.json", [change.as_dict() for change in card.every_change()])
+    files = [*write_rows(out, "scorecard", rows), *write_tables(out, tables)]
     names = ", ".join(sorted({file.stem for file in files} - {"scorecard"}))
     say(f"\nwritten to {out}: scorecard.json and .csv, scorecard_changes.json, and as .md, .csv and .tex")
     say(textwrap.fill(names, WIDTH, initial_indent="  ", subsequent_indent="  "))
