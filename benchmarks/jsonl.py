@@ -2,6 +2,9 @@
 
 import json
 import os
+import re
+import shutil
+import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -80,6 +83,22 @@ def write_by(move: Callable[[Path, Path], object], path: Path, text: str) -> Non
         with suppress(OSError):
             partial.unlink(missing_ok=True)
         raise DataError(f"{path}: cannot be written ({error.strerror}); free space or choose another folder") from None
+
+
+PARTIAL = re.compile(r".+\.[0-9a-f]{32}\.partial")  # what write_by and its like call a file or folder until it is whole
+ABANDONED_S = 3600.0  # nobody writes a file for so long
+
+
+def remove_left_over(folder: Path, *, is_ours: bool) -> None:
+    """Remove what writers that were killed have left in a folder.
+
+    is_ours: no other process may write there now, since this one holds the lock; else what is young is left, as it may
+    be another process's.
+    """
+    for path in (path for path in folder.glob("*.partial") if PARTIAL.fullmatch(path.name)):
+        with suppress(OSError):  # another process removes it as well
+            if is_ours or time.time() - path.stat().st_mtime > ABANDONED_S:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def sync_folder(folder: Path) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.errors import DataError
-from benchmarks.jsonl import write_whole
+from benchmarks.jsonl import remove_left_over, write_whole
 from eval.files import csv_line
 
 Cell = str | int | float | None
@@ -156,6 +156,7 @@ def write_tables(out: Path, tables: Sequence[Table]) -> list[Path]:
     twice = [name for name, n in Counter(table.name for table in tables).items() if n > 1]
     if twice:
         raise DataError(f"{out}: two tables are called '{twice[0]}', so one would replace the other; rename one")
+    remove_left_over(out, is_ours=False)
     paths = []
     for table in tables:
         for suffix, text_of in FORMATS.items():

@@ -13,9 +13,10 @@ from benchmarks.answer_doubts import answer_doubts
 from benchmarks.checkpoints import fingerprint, resolve
 from benchmarks.errors import ConfigError, ModelError
 from benchmarks.excluded import EXCLUDED_FOLDER, exclude, kept, read_excluded
+from benchmarks.jsonl import remove_left_over
 from benchmarks.records import Completion, Prompt, digest
 from benchmarks.rundir import finish, is_done, open_run, reopen, run_path, write_plan
-from benchmarks.shards import append_completions, every_completion, read_completions
+from benchmarks.shards import SHARDS_FOLDER, append_completions, every_completion, read_completions
 from benchmarks.terminal import say
 from inference.config import FREE_OF_EFFECT, InferenceConfig
 from inference.engine import Engine, PromptsTooLong, device_name, open_engine
@@ -62,6 +63,8 @@ def sample(config: InferenceConfig, shard: tuple[int, int] | None = None) -> Pat
     prompts, items_hash = plan(config)
     path = run_path(config.run.root, "inference", config.name, config, FREE_OF_EFFECT)
     open_run(path, config, items_hash, model_facts(config), partial(device_name, config))
+    for folder in (path, path / SHARDS_FOLDER):
+        remove_left_over(folder, is_ours=False)  # several processes may share a run
     write_plan(path, prompts)
     all_owed = owed(path, prompts, config.sampling.n)
     if is_done(path) and not all_owed:

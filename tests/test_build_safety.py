@@ -2,6 +2,7 @@
 
 import json
 import threading
+import uuid
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -174,12 +175,13 @@ def test_an_extension_that_fails_leaves_the_finished_build_as_it_was(built):
 
 def test_half_written_tables_are_cleared_away_and_half_fetched_files_are_not(tmp_path):
     write_raw(tmp_path / "raw", scale=0.02, datasets=["halueval"])
-    table, download = (tmp_path / "out" / name / "x.partial" for name in ("pool", "raw"))
-    for left_over in (table, download):
-        left_over.parent.mkdir(parents=True)
+    name, out = f"x.{uuid.uuid4().hex}.partial", tmp_path / "out"
+    files = [out / folder / name for folder in ("", "pool", "data/halueval", "raw")]
+    for left_over in files:
+        left_over.parent.mkdir(parents=True, exist_ok=True)
         left_over.touch()
-    build(request(tmp_path / "out", tmp_path / "raw", ["halueval"], n_test=9))
-    assert (table.exists(), download.exists()) == (False, True)
+    build(request(out, tmp_path / "raw", ["halueval"], n_test=9))
+    assert [file for file in files if file.exists()] == [out / "raw" / name]
 
 
 def test_test_items_do_not_change_hands_when_the_release_comes_or_goes(tmp_path):

@@ -23,7 +23,7 @@ from datasets import disable_progress_bars
 from benchmarks.checkpoints import fingerprint, load_tokenizer, resolve
 from benchmarks.device import on_gpu, torch_device_name
 from benchmarks.errors import ConfigError
-from benchmarks.jsonl import sync_folder, write_json, write_jsonl
+from benchmarks.jsonl import remove_left_over, sync_folder, write_json, write_jsonl
 from benchmarks.lease import held
 from benchmarks.rundir import finish, is_done, open_run, run_path
 from benchmarks.sources import published_among
@@ -98,6 +98,8 @@ def open_training(config: TrainingConfig) -> Iterator[OpenRun]:
             if is_main:
                 stack.enter_context(held(path / LEASE_FILE, "trained"))
                 drop_half_written(path)
+                if not is_done(path):  # else a merge may be writing there, under a lease of its own
+                    remove_left_over(path, is_ours=True)
                 open_run(path, config, data.set_hash, base_facts, torch_device_name)
                 write_jsonl(path / EXCLUDED_FILE, map(asdict, left_out))
         if processes().is_main_process:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.errors import DataError
-from benchmarks.jsonl import write_json, write_jsonl, write_whole
+from benchmarks.jsonl import remove_left_over, write_json, write_jsonl, write_whole
 from benchmarks.manifest import MANIFEST_FILE
 from benchmarks.narrator import pocket
 from benchmarks.narrator.built_corpus import (
@@ -68,6 +68,7 @@ def build(request: Request) -> dict[str, Any]:
         files, sources = (None, []) if request.pocket else gather(request)
         if (manifest := finished(request, sources)) is not None:
             return manifest
+        remove_left_over(request.out, is_ours=True)
         conversations, found = made(request, files)
         # From here until the manifest is there again the folder is no finished build, whatever interrupts.
         (request.out / MANIFEST_FILE).unlink(missing_ok=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.errors import DataError
 from benchmarks.item_table import read_items
-from benchmarks.jsonl import write_json, write_whole
+from benchmarks.jsonl import remove_left_over, write_json, write_whole
 from benchmarks.manifest import FORMAT, LOCK_FILE, MANIFEST_FILE, file_facts, read_manifest, table_path
 from benchmarks.provenance import code_state
 from benchmarks.unified.assemble import (
@@ -76,8 +76,8 @@ def build_anew(
     request: Request, sources: Mapping[str, Sequence[SourceFile]], rulers: Sequence[Ruler]
 ) -> dict[str, Any]:
     """Everything behind the publishers' files. A finished build is given up only when all that can fail has passed."""
-    for left_over in (path for folder in ("pool", "data") for path in (request.out / folder).rglob("*.partial")):
-        left_over.unlink()  # under raw/ they are downloads that continue
+    for folder in (request.out, request.out / "pool", *(request.out / "data").glob("*")):
+        remove_left_over(folder, is_ours=True)
     parts = assemble(request, sources)
     (request.out / MANIFEST_FILE).unlink(missing_ok=True)
     write_split(request.out, parts)
