@@ -86,9 +86,14 @@ def test_other_errors_pass_as_they_are() -> None:
 
 
 @pytest.mark.parametrize(("dtype", "n_bytes"), [("float32", 12), ("bfloat16", 6)])
-def test_a_checkpoint_holds_each_weight_and_two_moments_of_it(dtype: str, n_bytes: int) -> None:
+def test_a_checkpoint_holds_each_weight_and_two_moments_of_it_and_the_tokenizer(
+    dtype: str, n_bytes: int, tmp_path: Path
+) -> None:
     config = tiny_run("sft", Path("no-model"), Path("runs"), lora={"dtype": dtype})
-    assert bytes_of_checkpoint(config, 1000) == n_bytes * 1000
+    assert bytes_of_checkpoint(config, 1000, tmp_path) == n_bytes * 1000
+    (tmp_path / "tokenizer.json").write_bytes(bytes(3_000_000))
+    (tmp_path / "model.safetensors").write_bytes(bytes(100))
+    assert bytes_of_checkpoint(config, 1000, tmp_path) == n_bytes * 1000 + 3_000_000
 
 
 def test_little_room_is_warned_of_before_training(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -210,6 +210,15 @@ def test_a_base_that_is_no_longer_the_one_trained_on_is_refused(run: Path, model
         merge(run, "bf16")
 
 
+def test_the_room_that_a_merge_needs_counts_the_tokenizer(
+    run: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free = (model / "model.safetensors").stat().st_size + (model / "tokenizer.json").stat().st_size // 2
+    monkeypatch.setattr(merged_checkpoint.shutil, "disk_usage", lambda _: SimpleNamespace(free=free))
+    with pytest.raises(DataError, match=r"GB are free; free space"):
+        merge(run, "nf4", n_prompts=4, only=True)
+
+
 def test_a_full_disk_is_told_before_anything_is_written(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(merged_checkpoint.shutil, "disk_usage", lambda _: SimpleNamespace(free=0))
     with pytest.raises(DataError, match=r"merged-nf4\.\w+\.partial: needs 0\.0 GB, 0\.0 GB are free"):

@@ -11,6 +11,7 @@ import torch
 from safetensors import SafetensorError
 
 from benchmarks.errors import DataError
+from benchmarks.hub import TOKENIZER_FILES
 from training.config import TrainingConfig
 from training.run import drop_half_written, folder_of, last_checkpoint
 
@@ -93,10 +94,13 @@ def warn_of_little_room(config: TrainingConfig, checkpoint_bytes: int) -> None:
         )
 
 
-def bytes_of_checkpoint(config: TrainingConfig, n_trainable: int) -> int:
-    """About how much a checkpoint takes: each trainable weight and Adam's two moments of it, in the adapter's dtype."""
+def bytes_of_checkpoint(config: TrainingConfig, n_trainable: int, base: Path) -> int:
+    """About how much a checkpoint takes: each trainable weight and Adam's two moments of it, in the adapter's dtype,
+    and the tokenizer of the base's folder.
+    """
     n_bytes: int = getattr(torch, config.lora.dtype).itemsize
-    return N_STATES * n_trainable * n_bytes
+    tokenizer = sum((base / name).stat().st_size for name in TOKENIZER_FILES if (base / name).is_file())
+    return N_STATES * n_trainable * n_bytes + tokenizer
 
 
 def free_bytes(path: Path) -> int:

@@ -202,18 +202,24 @@ def save(model: Any, base: Path, target: Path, shard_size: str) -> None:
 
     Raises DataError when the disk has no room.
     """
-    needed = sum(parameter.numel() * parameter.element_size() for parameter in model.parameters())
+    copied = [file for file in base.iterdir() if is_copied(file)]
+    weights = sum(parameter.numel() * parameter.element_size() for parameter in model.parameters())
+    needed = weights + sum(file.stat().st_size for file in copied)
     if (free := shutil.disk_usage(target.parent).free) < needed:
         raise DataError(
             f"{target}: needs {needed / 1e9:.1f} GB, {free / 1e9:.1f} GB are free; free space, then merge again"
         )
     model.save_pretrained(target, max_shard_size=shard_size)
-    for file in base.iterdir():
-        is_text = file.suffix in TEXT_SUFFIXES and file.name not in NOT_COPIED
-        if is_text or file.name.startswith(LICENCE_NAMES):
-            shutil.copyfile(file, target / file.name)
+    for file in copied:
+        shutil.copyfile(file, target / file.name)
     for file in target.iterdir():
         file.chmod(0o644)  # safetensors writes 0600, which would hide a shared run from everybody else
+
+
+def is_copied(file: Path) -> bool:
+    """Whether a merged checkpoint takes a file of the base's folder as it is: tokenizer, templates, licence."""
+    is_text = file.suffix in TEXT_SUFFIXES and file.name not in NOT_COPIED
+    return is_text or file.name.startswith(LICENCE_NAMES)
 
 
 def checks_of(done: Mapping[str, Any]) -> list[MergeCheck]:

@@ -70,7 +70,7 @@ def train(config: AnyRun) -> Path:
 def train_verdicts(config: AnyRun, run: OpenRun) -> None:
     """Train with VerdictTrainer: every method, one forward pass a micro-batch."""
     model = model_with_adapter(config, run)
-    checkpoint_bytes = bytes_of_checkpoint(config, count_trainable(model))
+    checkpoint_bytes = bytes_of_checkpoint(config, count_trainable(model), run.base)
     if processes().is_main_process:
         warn_of_little_room(config, checkpoint_bytes)
     reference = asked_before(config, run, model)
