@@ -25,7 +25,7 @@ class StrictLoader(yaml.SafeLoader):
     depth = 0
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        mark = self.peek_event().start_mark
+        mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
         if self.check_event(yaml.AliasEvent):
             raise yaml.composer.ComposerError(None, None, "no reference (*name) is read; write the value out", mark)
         if self.depth == DEEPEST:

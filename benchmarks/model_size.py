@@ -204,14 +204,15 @@ PUBLISHED: dict[str, dict[str, Any]] = {
 
 def model_size(config: Mapping[str, Any]) -> ModelSize:
     """The size of the model that a config.json describes. Raises ModelError for a family that is not known here."""
-    text = config.get("text_config") or config
+    inner = config.get("text_config")
+    text = inner if isinstance(inner, Mapping) and inner else config
     name = text.get("model_type", "gemma3_text" if config.get("model_type") == "gemma3" else "")
     if name not in FAMILIES:
         raise ModelError(f"config.json: model_type '{name}' is none whose size is known here ({', '.join(FAMILIES)})")
     family = FAMILIES[name]
     found = {**family.defaults, **{key: value for key, value in text.items() if value is not None}}
     wanted = ("hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "vocab_size")
-    if lacking := [key for key in wanted if key not in found]:
+    if lacking := [key for key in wanted if not isinstance(found.get(key), int) or found[key] < 1]:
         raise ModelError(f"config.json: says no {', '.join(lacking)}, so the model's size is unknown")
     n_heads = found["num_attention_heads"]
     return ModelSize(

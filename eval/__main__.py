@@ -134,11 +134,11 @@ def report_main(argv: Sequence[str]) -> None:
         study = narrator_findings_of(narrators, options, is_before_after=is_before_after) if narrators else None
     out = options.out or (dialdefer or narrators)[-1] / "report"
     try:
-        files = write_findings(found, out, study)
+        written = write_findings(found, out, study)
     except DataError:  # a full disk, say: what was computed is seen all the same
         say("\n".join([*([score_tables(found.rows)] if found else []), *([study_text(study.study)] if study else [])]))
         raise
-    summarise(out, files)
+    summarise(out, written)
 
 
 def findings_of(paths: Sequence[Path], options: argparse.Namespace, *, is_before_after: bool = True) -> Findings:

@@ -163,3 +163,6 @@ def test_an_unknown_architecture_and_a_config_without_its_shape_are_refused() ->
         model_size({"model_type": "mamba"})
     with pytest.raises(ModelError, match="says no hidden_size"):
         model_size({"model_type": "llama", **{key: value for key, value in SMALL.items() if key != "hidden_size"}})
+    for damaged in ("x", 0, None):
+        with pytest.raises(ModelError, match="says no num_attention_heads"):
+            model_size({"model_type": "llama", **SMALL, "num_attention_heads": damaged, "text_config": "x"})
