@@ -38,16 +38,23 @@ def main(argv: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(
         prog="evenhand keys",
         description=main.__doc__,
-        epilog="examples: evenhand keys sample narrator, evenhand keys train dpo",
+        epilog="examples: evenhand keys sample narrator, evenhand keys train dpo dialdefer",
     )
     parser.add_argument("verb", choices=("sample", "train"), help="whose configs")
-    parser.add_argument("which", nargs="?", help=f"of sampling the study: {', '.join(studies)}; of training the method")
+    parser.add_argument("words", nargs="*", help=f"the study ({', '.join(studies)}); of training the method, too")
     words = parser.parse_args(argv)
-    known = list(studies) if words.verb == "sample" else list(training.METHODS)
-    which = words.which or known[0]
-    if which not in known:
-        parser.error(f"'{which}' is nothing to {words.verb}; take one of {', '.join(known)}")
-    print(keys_text(sampling.sampling_schema(which) if words.verb == "sample" else training.METHODS[which]))
+    found: dict[str, str] = {}
+    for word in words.words:
+        kind = "study" if word in studies else "method" if word in training.METHODS else ""
+        if not kind or (kind == "method" and words.verb == "sample"):
+            known = [*studies, *(training.METHODS if words.verb == "train" else ())]
+            parser.error(f"'{word}' is nothing to {words.verb}; take one of {', '.join(known)}")
+        found[kind] = word
+    study = found.get("study", next(iter(studies)))
+    if words.verb == "sample":
+        print(keys_text(sampling.sampling_schema(study)))
+    else:
+        print(keys_text(training.training_schema(found.get("method", "sft"), study)))
 
 
 def keys_text(schema: type[BaseModel]) -> str:

@@ -20,6 +20,7 @@ class Study(NamedTuple):
 
     section: str  # its section of a config: a StudySection
     show: str  # the module of its part of `evenhand show`, with names() and main(argv)
+    training: str = ""  # its part of training: a training.study.StudyTraining; "" where nothing can be trained on it
     builds: Mapping[str, Builder] = {}
 
 
@@ -27,6 +28,7 @@ STUDIES: dict[str, Study] = {
     "dialdefer": Study(
         section="studies.dialdefer.section:DialDeferSection",
         show="studies.dialdefer.show",
+        training="training.dialdefer.study:TRAINING",
         builds={
             "unified": Builder(
                 "studies.dialdefer.unified.command:main",
@@ -41,6 +43,7 @@ STUDIES: dict[str, Study] = {
     "narrator": Study(
         section="studies.narrator.section:NarratorSection",
         show="studies.narrator.show",
+        training="training.narrator.study:TRAINING",
         builds={
             "narrator": Builder(
                 "studies.narrator.command:main",

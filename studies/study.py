@@ -60,7 +60,7 @@ class StudySection(Closed):
 
     @abstractmethod
     def on_own_items(self) -> Self:
-        """The same section over one unit of ours, which is always there: what doctor renders without data."""
+        """The same section over units of ours, which are always there: what doctor renders without data."""
 
     @abstractmethod
     def describe(self) -> str:

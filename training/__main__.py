@@ -5,9 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from evenhand.command import run_main
-from studies.dialdefer.datasets import SOURCES
-from studies.narrator.corpora import load_conversations
-from training.config import TrainingConfig, load_training_config
+from training.config import load_training_config
 
 
 def main(argv: Sequence[str]) -> None:
@@ -21,21 +19,13 @@ def main(argv: Sequence[str]) -> None:
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="override single keys of the config")
     words = parser.parse_intermixed_args(argv)
     config = load_training_config([words.config, *words.overrides])
-    refuse_absent_data(config)
+    config.training.check_presence(config.study)
     from training.run import processes
     from training.train import train  # the trainers take seconds to import; what is wrong or absent is told before
 
     path = train(config)
     if processes().is_main_process:
         print(path)
-
-
-def refuse_absent_data(config: TrainingConfig) -> None:
-    """Raises DataError or ConfigError for a folder that is not there or was built without what the config names."""
-    for spec in config.benchmarks:
-        SOURCES[spec.dataset](spec)
-    if config.narrator:
-        load_conversations(config.narrator.corpus)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evenhand.errors import DataError
-from studies.dialdefer.unified.quality import table
+from evenhand.markdown import table
 from training.card_numbers import number, signed, with_interval
 
 FIGURES = {

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.errors import DataError
-from studies.dialdefer.unified.quality import table
+from evenhand.markdown import table
 from training.card_numbers import number, signed, with_interval
 from training.card_scorecard import FIELDS, scorecard_text
 

@@ -21,7 +21,7 @@ def objective_for(config: AnyRun, examples: Sequence[Example], reference: Refere
     objective = objective_of(config)
     if reference and isinstance(config, OwnC1Run):
         return replace(objective, chance=base_chance(config, examples, reference))
-    if config.narrator and isinstance(config, SFTRun):
+    if isinstance(config, SFTRun) and any(len(example.choices) != 2 for example in examples):
         return with_chance_among(objective, [len(example.choices) for example in examples])
     return objective
 

@@ -1,19 +1,18 @@
 """What a training run is: one YAML file with every number that matters in it. The methods share all but their loss."""
 
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer, model_validator
+from pydantic import Field, create_model, model_validator
 
 from evenhand.checkpoints import ModelConfig
 from evenhand.config import Closed, config_tree, did_you_mean, parse_config
 from evenhand.errors import ConfigError
-from studies.dialdefer.datasets import EVALUATION_ONLY, DatasetSpec
-from studies.narrator.section import NarratorSection
+from studies.registry import section_class, study_in
+from studies.study import StudySection
 from training.sections import (
-    CONDITIONS,
-    NOT_OF_NARRATOR,
     ConsistencyConfig,
     DevConfig,
     ExamplesConfig,
@@ -23,13 +22,13 @@ from training.sections import (
     QuantisationConfig,
     RunConfig,
 )
+from training.study import StudyTraining, training_of
 
 
-# Keys that came after the first runs are left out of the resolved config where they are unused: a run's directory is
-# named by its config's digest, and the configs of those runs are to find theirs.
 class TrainingConfig(Closed):
-    """What runs of all methods have in common: DialDefer's `benchmarks`, or conversations of the `narrator` study."""
+    """What runs of all methods have in common. The study is told by the key of its section: see training_schema."""
 
+    study_key: ClassVar[str]
     prefers_one_of_two: ClassVar[bool] = False  # whether the loss is of one answer over the other
     has_labels: ClassVar[bool] = True  # whether the loss knows which answer is right
 
@@ -38,10 +37,6 @@ class TrainingConfig(Closed):
     # DPOTrainer as they come, to check ours against and to time it by.
     trainer: Literal["verdict", "trl"] = "verdict"
     model: ModelConfig
-    # The datasets trained on, a list. A run has these or `narrator`.
-    benchmarks: tuple[DatasetSpec, ...] = Field(default=(), exclude_if=lambda specs: not specs)
-    # Conversations of the narrator study, in place of `benchmarks`.
-    narrator: NarratorSection | None = Field(default=None, exclude_if=lambda section: section is None)
     examples: ExamplesConfig = ExamplesConfig()
     consistency: ConsistencyConfig | None = None
     lora: LoraSettings = LoraSettings()
@@ -52,6 +47,21 @@ class TrainingConfig(Closed):
     run: RunConfig = RunConfig()
 
     @property
+    def study(self) -> StudySection:
+        """The section of the study that is trained on."""
+        found: StudySection = getattr(self, self.study_key)
+        return found
+
+    @property
+    def training(self) -> StudyTraining:
+        """The study's part of training."""
+        return training_of(self.study)
+
+    def on_own_items(self) -> Self:
+        """The same run on units of ours, which are always there."""
+        return self.model_copy(update={self.study_key: self.study.on_own_items()})
+
+    @property
     def needs_whole_groups(self) -> bool:
         """Whether the loss compares prompts with each other, which then must lie in one micro-batch."""
         return self.consistency is not None
@@ -60,42 +70,16 @@ class TrainingConfig(Closed):
     def bundle_size(self) -> int:
         """What the examples that share a micro-batch count as in `optimiser.per_device_batch_size`.
 
-        An item's conditions are as many prompts; conversations are unequal, and each bundle of theirs counts as one.
+        A unit's prompts, where all units have equally many; else each bundle counts as one.
         """
-        if self.narrator or self.optimiser.order != "whole_items":
+        if self.optimiser.order != "whole_items" or not self.training.has_equal_units:
             return 1
-        return len(CONDITIONS[self.examples.conditions])
+        return self.training.n_prompts(self.study)
 
     @model_validator(mode="after")
-    def one_study(self) -> Self:
+    def study_can_do_it(self) -> Self:
         """First of all: every other rule hangs on it."""
-        if (self.narrator is None) != bool(self.benchmarks):
-            found = "both are given" if self.benchmarks else "neither is"
-            raise ValueError(f"a run trains on either `benchmarks` or `narrator`: {found}; give one of them")
-        return self
-
-    @model_validator(mode="after")
-    def narrator_can_do_it(self) -> Self:
-        if self.narrator is None:
-            return self
-        if self.prefers_one_of_two:
-            raise ValueError(
-                "method: its loss prefers one of two answers, and conversations have a speaker for each answer; for "
-                "`narrator` take sft or own_c1"
-            )
-        if given := [key for key in NOT_OF_NARRATOR if key in self.examples.model_fields_set]:
-            raise ValueError(f"examples.{given[0]}: is for `benchmarks`; what is asked of `narrator` is its section's")
-        if self.examples.loss_on_eos:
-            raise ValueError(
-                "conversations teach which option to write, not where a reply ends: set examples.loss_on_eos=false"
-            )
-        if self.has_labels and "detection" in self.narrator.tasks:
-            raise ValueError(
-                "narrator.tasks: of detection every label is Yes, which a judge learns without reading; set "
-                "narrator.tasks=[identification, blame], or take method own_c1, which needs no labels"
-            )
-        if self.trainer == "trl":
-            raise ValueError("trainer: trl is for `benchmarks`; set trainer=verdict")
+        self.training.refuse(self)
         return self
 
     @model_validator(mode="after")
@@ -110,19 +94,7 @@ class TrainingConfig(Closed):
 
     @model_validator(mode="after")
     def groups_are_together(self) -> Self:
-        order = self.optimiser.order
-        if order == "whole_groups" and not self.narrator:
-            raise ValueError("optimiser.order: whole_groups is for `narrator`; write whole_items")
-        if not self.needs_whole_groups:
-            return self
-        if not self.narrator and self.examples.conditions != "c1_and_c2":
-            raise ValueError("the loss compares an item's C1 and C2 prompts: set examples.conditions=c1_and_c2")
-        if self.narrator and order == "random":
-            raise ValueError(
-                "the loss compares a conversation's prompts with each other: set optimiser.order=whole_items, or "
-                "whole_groups"
-            )
-        if order == "random":
+        if self.needs_whole_groups and self.optimiser.order == "random":
             raise ValueError("the loss compares prompts of one item with each other: set optimiser.order=whole_items")
         return self
 
@@ -135,33 +107,6 @@ class TrainingConfig(Closed):
             if self.quantisation.hold != "nf4":
                 raise ValueError("trainer: trl is TRL as it comes; set quantisation.hold=nf4, or trainer=verdict")
         return self
-
-    @field_validator("benchmarks")
-    @classmethod
-    def only_training_data(cls, specs: tuple[DatasetSpec, ...]) -> tuple[DatasetSpec, ...]:
-        for spec in specs:
-            if spec.dataset in EVALUATION_ONLY:
-                raise ValueError(f"{spec.dataset} is held out for evaluation and must not be trained on; take it out")
-            if spec.split != "train":
-                raise ValueError(f"{spec.dataset}: split '{spec.split}' must not be trained on; write split: train")
-        return specs
-
-    @field_validator("narrator")
-    @classmethod
-    def only_training_conversations(cls, section: NarratorSection | None) -> NarratorSection | None:
-        if section and section.corpus.split != "train":
-            corpus = section.corpus
-            raise ValueError(f"{corpus.dataset}: split '{corpus.split}' must not be trained on; write split: train")
-        return section
-
-    @model_serializer(mode="wrap")
-    def without_unused(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """What is DialDefer's is not in the resolved config of another study, as it must be to be read again."""
-        tree: dict[str, Any] = handler(self)
-        if self.narrator is not None:
-            for key in NOT_OF_NARRATOR:
-                tree["examples"].pop(key, None)
-        return tree
 
 
 class SFTRun(TrainingConfig):
@@ -213,7 +158,7 @@ class SimPORun(TrainingConfig):
 
 class OwnC1Run(TrainingConfig):
     """Label-free consistency (ours): every verdict of an item is drawn to the base model's own verdict in C1. Compares
-    prompts with each other: set examples.conditions to c1_and_c2 and optimiser.order to whole_items.
+    prompts with each other: ask C1 and C2, and set optimiser.order to whole_items.
     """
 
     has_labels: ClassVar[bool] = False
@@ -251,4 +196,19 @@ def load_training_config(words: Sequence[str]) -> AnyRun:
     method = str(tree["method"])
     if method not in METHODS:
         raise ConfigError(f"{words[0]}: method: unknown '{method}'. {did_you_mean(method, sorted(METHODS))}")
-    return parse_config(METHODS[method], tree, str(Path(words[0])))
+    return parse_training_config(tree, str(Path(words[0])))
+
+
+def parse_training_config(tree: dict[str, Any], where: str) -> AnyRun:
+    """The tree as a config of the method and study that it names; `where` heads the message of a ConfigError."""
+    return parse_config(training_schema(tree["method"], study_in(tree, where)), tree, where)
+
+
+@cache
+def training_schema(method: str, study: str) -> type[AnyRun]:
+    """The schema of a method's configs on a study: its section is a key beside those of every run."""
+    base = METHODS[method]
+    fields: dict[str, Any] = {study: (section_class(study), ...)}
+    schema: type[AnyRun] = create_model(base.__name__, __base__=base, __doc__=base.__doc__, **fields)
+    schema.study_key = study
+    return schema

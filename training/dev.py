@@ -1,18 +1,14 @@
 """A dev split to choose the checkpoint by: drawn from the training items, never trained on, and no test items."""
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from evenhand.errors import ConfigError
-from evenhand.same_text import normalised
-from studies.dialdefer.leaks import family
-from studies.dialdefer.records import Item
-from studies.narrator.records import Conversation
-from studies.narrator.splits import groups_of_pages
 from training.batches import Bundle
+from training.data import TrainingData
 from training.objectives import Answers, divergence_in_groups
 from training.sections import DevConfig
 
@@ -20,32 +16,19 @@ if TYPE_CHECKING:
     from training.trainer import VerdictTrainer
 
 
-def without_dev(items: Sequence[Item], dev: DevConfig | None) -> tuple[list[Item], list[Item]]:
-    """(training items, dev items). Rewordings of one question, and equal ones, go to the same side.
+def without_dev(data: TrainingData, dev: DevConfig | None) -> tuple[TrainingData, TrainingData]:
+    """(what is trained on, what the checkpoint is chosen by). A family of units goes to one side.
 
-    Raises ConfigError when the dev split would take half of the items or more.
+    Raises ConfigError when the dev split would take half of the families or more.
     """
     if dev is None:
-        return list(items), []
-    family_of = families_of(items)
-    held = drawn([family_of[item.item_id] for item in items], dev, "training items")
-    kept = [item for item in items if family_of[item.item_id] not in held]
-    return kept, [item for item in items if family_of[item.item_id] in held]
-
-
-def conversations_without_dev(
-    conversations: Sequence[Conversation], dev: DevConfig | None
-) -> tuple[list[Conversation], list[Conversation]]:
-    """(training conversations, dev conversations). A page, and what shares its text, goes to one side.
-
-    Raises ConfigError when the dev split would take half of the pages or more.
-    """
-    if dev is None:
-        return list(conversations), []
-    pages = groups_of_pages(conversations)
-    held = drawn(pages, dev, "pages of training conversations")
-    kept = [one for one, page in zip(conversations, pages, strict=True) if page not in held]
-    return kept, [one for one, page in zip(conversations, pages, strict=True) if page in held]
+        return data, data.of([])
+    families = data.study.families(data.units)
+    held = drawn(families, dev, data.study.families_called)
+    sides: tuple[list[Any], list[Any]] = ([], [])
+    for unit, family in zip(data.units, families, strict=True):
+        sides[family in held].append(unit)
+    return data.of(sides[0]), data.of(sides[1])
 
 
 def drawn(names: Sequence[str], dev: DevConfig, what: str) -> set[str]:
@@ -57,26 +40,6 @@ def drawn(names: Sequence[str], dev: DevConfig, what: str) -> set[str]:
             "train on"
         )
     return set(random.Random(f"dev {dev.seed}").sample(families, dev.n_items))
-
-
-def families_of(items: Iterable[Item]) -> dict[str, str]:
-    """item_id → its family: rewordings of one item, and items that ask the same question, as leaks are looked for."""
-    found: dict[str, str] = {}
-    of_text: dict[str, str] = {}
-    joined: dict[str, str] = {}  # a family → an earlier one that asks the same
-
-    def first(name: str) -> str:
-        while name in joined:
-            name = joined[name]
-        return name
-
-    for item in items:
-        found[item.item_id] = name = family(item)
-        if text := normalised(item.question):
-            one, other = first(of_text.setdefault(text, name)), first(name)
-            if one != other:
-                joined[other] = one
-    return {item_id: first(name) for item_id, name in found.items()}
 
 
 def dev_measures(model: Any, bundles: Sequence[Bundle], trainer: "VerdictTrainer") -> dict[str, float]:

@@ -9,7 +9,6 @@ from evenhand.doctor.model_checks import find_model
 from evenhand.doctor.storage import room_check
 from evenhand.errors import EvenhandError
 from evenhand.model_size import ITEM_BYTES, PROJECTIONS, ModelSize
-from studies.dialdefer.datasets import DatasetSpec
 from training.config import AnyRun, load_training_config
 from training.data import TrainingData, load_data
 from training.step_size import MicroBatch, StepSize, largest_possible, step_size
@@ -35,7 +34,7 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
     step = None
     if model.tokenizer is not None:
         try:
-            found = step_size(data or load_data(on_pocket(config)), config, model.tokenizer)
+            found = step_size(data or load_data(config.on_own_items()), config, model.tokenizer)
         except EvenhandError as error:
             checks.append(wrong("examples", str(error)))
         else:
@@ -74,14 +73,7 @@ def loaded(config: AnyRun) -> tuple[TrainingData | None, Check]:
     except EvenhandError as error:
         return None, wrong("data", str(error))
     counts = ", ".join(f"{name} {n:,}" for name, n in data.counts.items())
-    return data, ok("data", f"{len(data):,} {data.called} ({counts})", n_data=len(data))
-
-
-def on_pocket(config: AnyRun) -> AnyRun:
-    """The same examples of our own items or conversations, which are always there."""
-    if config.narrator:
-        return config.model_copy(update={"narrator": config.narrator.on_own_items()})
-    return config.model_copy(update={"benchmarks": (DatasetSpec(dataset="pocket", split="train"),)})
+    return data, ok("data", f"{len(data):,} {data.study.called} ({counts})", n_data=len(data))
 
 
 def told_examples(step: StepSize, config: AnyRun, *, is_real: bool) -> Check:

@@ -1,35 +1,29 @@
-"""Items → training examples: the prompts that inference asks, the right verdict behind them, and nothing else learnt.
+"""Training examples: prompts that inference asks, in tokens, the right verdict behind them, and nothing else learnt.
 
 Prompt and answer are tokenised apart, so that no token can straddle them, and a prompt too long is left out whole.
 """
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evenhand.chat_templates import AnswerTokens, answer_tokens, encode, render_chat
-from evenhand.errors import DataError, ModelError
-from studies.dialdefer.records import Condition, Item
-from studies.dialdefer.render import render
-from training.config import TrainingConfig
-from training.sections import CONDITIONS
+from evenhand.errors import ModelError
 
 IGNORED = -100  # the label that puts no loss on a position
-ACCEPT, REJECT = "1", "2"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
-    """One item under one condition, in tokens.
+    """One prompt of a unit, in tokens.
 
     Its answers are told by one token each, in the order of the outcomes they stand for, which is the same for all
-    prompts of a group, whatever the tokens: (accept, reject) here; the persons of a conversation, whoever of them is
-    called Me (training.narrator.examples).
+    prompts of a group, whatever the tokens: (accept, reject) of a claim; the persons of a conversation, whoever of them
+    is called Me.
     """
 
-    item_id: str  # or the conversation's
-    condition: str  # or the perspective
+    item_id: str  # of the unit
+    condition: str
     prompt_ids: tuple[int, ...]  # rendered as for inference, with the tokens that every answer starts with behind it
     choices: tuple[int, ...]  # the token of each answer, or its first
     right: int  # index of the right answer
@@ -70,72 +64,10 @@ class Excluded:
     group: str = ""  # of prompts of a conversation, which may go for another's sake
 
 
-def make_examples(
-    items: Iterable[Item], config: TrainingConfig, tokenizer: Any
-) -> tuple[list[Example], list[Excluded]]:
-    """The examples in the order of the items, and the prompts over max_prompt_length.
-
-    Raises ModelError when a verdict takes more than one token or EOS serves as padding, DataError when nothing is left.
-    """
-    answers = verdict_tokens(tokenizer)
-    end = end_of_answer(tokenizer) if config.examples.loss_on_eos else ()
-    examples, excluded = [], []
-    for item, condition, prompt_ids in encoded_prompts(items, config, tokenizer, answers):
-        if len(prompt_ids) > config.examples.max_prompt_length:
-            excluded.append(
-                Excluded(item_id=item.item_id, dataset=item.dataset, condition=condition, prompt_tokens=len(prompt_ids))
-            )
-            continue
-        examples.append(
-            Example(
-                item_id=item.item_id,
-                condition=condition,
-                prompt_ids=prompt_ids,
-                choices=(answers.ids[ACCEPT], answers.ids[REJECT]),
-                right=0 if condition.claim_is_true else 1,
-                end=end,
-                group=f"{item.item_id} {condition.claim_is_true}",
-                is_anchor=not condition.is_dialogue,
-            )
-        )
-    if not examples:
-        raise DataError(
-            f"all {len(excluded)} prompts are longer than examples.max_prompt_length = "
-            f"{config.examples.max_prompt_length} tokens; raise it or take other data"
-        )
-    return examples, excluded
-
-
 def anchored(examples: Sequence[Example]) -> list[Example]:
     """The examples whose group's anchor is among them: the others have nothing to be compared with."""
     groups = {example.group for example in examples if example.is_anchor}
     return [example for example in examples if example.group in groups]
-
-
-def verdict_tokens(tokenizer: Any) -> AnswerTokens:
-    """The verdicts' tokens. Raises ModelError when one has no token of its own: that alone is trained."""
-    try:
-        return answer_tokens(tokenizer, (ACCEPT, REJECT))
-    except ModelError as error:
-        problem = str(error).partition(";")[0]
-        raise ModelError(
-            f"{problem}, and what is trained is the verdict's one token. Take a model whose tokenizer has a token for "
-            "each digit"
-        ) from None
-
-
-def encoded_prompts(
-    items: Iterable[Item], config: TrainingConfig, tokenizer: Any, answers: AnswerTokens
-) -> Iterator[tuple[Item, Condition, tuple[int, ...]]]:
-    """Every item under every condition of the config, as the token ids that an engine would read a margin behind."""
-    wanted = config.examples
-    for item in items:
-        for condition in CONDITIONS[wanted.conditions]:
-            prompt = render(
-                item, condition, template=wanted.template, answer_form="one_token", speakers=wanted.speakers
-            )
-            text = render_chat(tokenizer, prompt.messages, wanted.format, config.model.chat_template_args)
-            yield item, condition, (*encode(tokenizer, text, wanted.format), *answers.lead)
 
 
 def end_of_answer(tokenizer: Any) -> tuple[int, ...]:

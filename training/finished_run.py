@@ -6,7 +6,6 @@ from typing import Any
 from evenhand.checkpoints import fingerprint, resolve
 from evenhand.errors import DataError
 from evenhand.run_directory import PROVENANCE_FILE, read_json
-from studies.dialdefer.datasets import published_among
 from training.config import TrainingConfig
 from training.data import TrainingData
 
@@ -24,9 +23,10 @@ def trained_base(run: Path, config: TrainingConfig) -> Path:
 
 
 def training_data(run: Path, data: TrainingData) -> dict[str, Any]:
-    """What is known of the training items: `items`, how many each dataset has, and `n_published_test`, how many are of
-    the published test split (with a split of one's own). Both None when the data is not what was trained on any more.
+    """What is known of the training data: `items`, how many units each dataset has, and what the study knows of them.
+
+    `items` is None, and there is nothing else, when the data is not what was trained on any more.
     """
     if data.set_hash != read_json(run / PROVENANCE_FILE)["item_set_hash"]:
-        return {"items": None, "n_published_test": None}
-    return {"items": data.counts, "n_published_test": published_among(data.items)}
+        return {"items": None}
+    return {"items": data.counts, **data.study.facts(data.units)}

@@ -55,9 +55,9 @@ def training_advice(config: TrainingConfig, examples: Sequence[Example]) -> list
             f"optimiser.per_device_batch_size={size} optimiser.gradient_accumulation_steps={n_accumulated} (now "
             f"{wanted.per_device_batch_size} and {wanted.gradient_accumulation_steps}): the same effective batch"
         )
-    if config.narrator and wanted.order == "whole_items":
+    if not config.training.has_equal_units and wanted.order == "whole_items":
         found.append(
-            "optimiser.order=whole_groups: a conversation's groups one after the other; raise "
+            "optimiser.order=whole_groups: a unit's groups one after the other; raise "
             "optimiser.gradient_accumulation_steps by their number to keep the effective batch"
         )
     if not wanted.gradient_checkpointing:
@@ -74,7 +74,7 @@ def training_advice(config: TrainingConfig, examples: Sequence[Example]) -> list
         found.append("quantisation.hold=nf4: the same weights at a quarter of the memory, dequantised in every pass")
     lengths = [len(example.prompt_ids) for example in examples]
     limit = max(lengths) * 3 // 4
-    n_out = n_longer(examples, limit, whole_groups=bool(config.narrator) and config.needs_whole_groups)
+    n_out = n_longer(examples, limit, whole_groups=not config.training.has_equal_units and config.needs_whole_groups)
     found.append(
         f"examples.max_prompt_length={limit} (now {config.examples.max_prompt_length}; the longest prompt takes "
         f"{max(lengths)} tokens): leaves out {n_out} of {len(lengths)} examples"

@@ -36,7 +36,7 @@ def main(argv: Sequence[str]) -> None:
         raise ConfigError("--scores-of goes with --scores")
     finished_config(words.run)
     if words.push_to_hub:
-        from studies.dialdefer.unified.push import hub_api
+        from evenhand.hub_upload import hub_api
 
         hub_api(words.push_to_hub)  # refuses what would fail after the merge
     from training.card_scores import scores_text

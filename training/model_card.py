@@ -15,35 +15,16 @@ import yaml
 from evenhand.checkpoints import ModelConfig, load_tokenizer
 from evenhand.embedded import EMBEDDED_NAME, WHEEL
 from evenhand.jsonl import read_jsonl, write_whole
+from evenhand.markdown import bullets, table
 from evenhand.run_directory import DONE_FILE, PROVENANCE_FILE, read_json
-from studies.dialdefer.unified.catalogue import DATASETS
-from studies.dialdefer.unified.dataset_card import bullets
-from studies.dialdefer.unified.quality import table
-from training.card_limits import limits_text, sources_text
-from training.card_usage import usage_text
+from studies.registry import STUDIES
 from training.config import TrainingConfig
-from training.narrator import model_card_part as narrator_card
 from training.run_folder import EXCLUDED_FILE, finished_config
 
 CARD_FILE = "README.md"
 EMBEDDED_ID = "HuggingFaceTB/SmolLM2-135M-Instruct"
-NOT_SHOWN = {
-    "name",
-    "model",
-    "benchmarks",
-    "narrator",
-    "method",
-    "run",
-}  # told in words; `run` changes no number and names folders
-NOT_MEASURED = (
-    "Not measured yet. `evenhand compare BASE_RUN AFTER_RUN` measures, then `evenhand merge RUN --scores` with the "
-    "folder that it wrote puts the table here."
-)
+NOT_SHOWN = {"name", "model", "method", "run", *STUDIES}  # told in words; `run` changes no number and names folders
 NOT_NOTED = {"other": None, "items": None, "n_published_test": None, "rounding_seed": 0}  # by the first merges
-PURPOSE = (
-    "A judge: it says whether a claim is correct. It was trained so that its verdict should not depend on whether the "
-    "claim is a bare statement (C1) or a speaker's turn (C2)."
-)
 CONSISTENCY = "the Jensen–Shannon divergence between the verdicts on prompts that should get the same one"
 MERGES = {
     "bf16": "onto the base's bf16 weights, as published",
@@ -81,19 +62,15 @@ def read_facts(run: Path, merged: Path) -> Facts:
 def card_text(facts: Facts, tokenizer: Any, scores: str | None = None) -> str:
     """The card: YAML front matter as the Hub reads it, and what a user must know."""
     config = facts.config
-    if spec := config.narrator:
-        use, unmeasured = narrator_card.usage_text(config, spec, tokenizer), narrator_card.NOT_MEASURED
-        limits = narrator_card.limits_text(config, spec, facts.merged["items"])
-    else:
-        use, unmeasured, limits = usage_text(config, tokenizer), NOT_MEASURED, limits_text(config, facts.merged)
+    part = config.training.card
     sections = {
         "What it is": what_text(facts),
-        "Use": use,
-        "Scores before and after": scores or unmeasured,
+        "Use": part.usage_text(config, tokenizer),
+        "Scores before and after": scores or part.not_measured,
         "Training data": data_text(facts),
         "Hyper-parameters": settings_text(facts),
         "The merge": merge_text(facts),
-        "Limits": limits,
+        "Limits": part.limits_text(config, facts.merged),
         "How it was made": made_text(facts),
     }
     body = "\n\n".join(f"## {title}\n\n{text}" for title, text in sections.items())
@@ -105,15 +82,14 @@ def front_matter(facts: Facts) -> str:
     """What the Hub files a model by. The licence is the base's, so none is named."""
     base = hub_id(facts.config.model, facts.provenance["model"])
     adapter = "qlora" if facts.config.quantisation.kind == "nf4" else "lora"
-    places = [DATASETS[name].origin.place for name in facts.merged["items"] or () if name in DATASETS]
-    datasets = [place.removeprefix("hf:") for place in places if place.startswith("hf:")]
-    subject = narrator_card.TAG if facts.config.narrator else "dialogic-deference"
+    part = facts.config.training.card
+    datasets = [found for name in facts.merged["items"] or () if (found := part.hub_dataset(name))]
     front = {
         **({"base_model": base, "base_model_relation": "finetune"} if base else {}),
         "library_name": "transformers",
         "pipeline_tag": "text-generation",
         "language": ["en"],
-        "tags": ["evenhand", "llm-as-a-judge", subject, str(facts.trained["method"]), adapter],
+        "tags": ["evenhand", "llm-as-a-judge", part.tag, str(facts.trained["method"]), adapter],
         **({"datasets": datasets} if datasets else {}),
     }
     return str(yaml.safe_dump(front, sort_keys=False, allow_unicode=True, width=120))
@@ -131,7 +107,6 @@ def hub_id(model: ModelConfig, trained: Mapping[str, Any]) -> str | None:
 def what_text(facts: Facts) -> str:
     """Method and base in a paragraph."""
     config, model = facts.config, facts.provenance["model"]
-    of_narrator = config.narrator is not None
     base = hub_id(config.model, model)
     folder = f"a checkpoint called `{Path(config.model.name).name}`"  # never its path
     shown = f"[{base}](https://huggingface.co/{base})" if base else folder
@@ -139,12 +114,11 @@ def what_text(facts: Facts) -> str:
     fixed = f"revision `{model['revision']}`" if known else f"checkpoint hash `{model['checkpoint_hash']}`"
     origin = f", as it comes in the wheel `{WHEEL}`" if config.model.name == EMBEDDED_NAME else ""
     held = "in NF4 (QLoRA)" if config.quantisation.kind == "nf4" else "in bf16 (LoRA)"
-    objective = " ".join((type(config).__doc__ or "").split())
-    if of_narrator:
-        objective += narrator_card.objective_note(config)
+    part = config.training.card
+    objective = " ".join((type(config).__doc__ or "").split()) + part.objective_note(config)
     also = f" Beside it {config.consistency.weight} × {CONSISTENCY}." if config.consistency else ""
     return (
-        f"{narrator_card.PURPOSE if of_narrator else PURPOSE} Made with Evenhand from {shown} ({fixed}{origin}).\n\n"
+        f"{part.purpose} Made with Evenhand from {shown} ({fixed}{origin}).\n\n"
         f"Method `{facts.trained['method']}`: {objective}{also} The base was frozen {held}; an adapter of rank "
         f"{config.lora.r} was trained and merged into it. The base's licence and terms hold for this model too."
     )
@@ -153,16 +127,12 @@ def what_text(facts: Facts) -> str:
 def data_text(facts: Facts) -> str:
     """The training items by dataset, with their hash, and what was left out."""
     config, counts = facts.config, facts.merged["items"]
-    called, left_out = "items", f"longer than {config.examples.max_prompt_length} tokens"
-    words = item_words(config)
-    if config.narrator:
-        called, words = "conversations", narrator_card.data_words(config, config.narrator)
-        left_out += ", or of a group in which one token does not tell the options apart,"
+    called, words = config.training.called, config.training.card.data_words(config)
     n_items = "an unknown number of" if counts is None else f"{sum(counts.values()):,}"
     opening = (
         f"{facts.trained['n_examples']:,} examples from {n_items} {called} (item-set hash "
-        f"`{facts.provenance['item_set_hash']}`): {words}. {facts.trained['n_excluded']:,} prompts {left_out} were "
-        "left out whole; none was cut."
+        f"`{facts.provenance['item_set_hash']}`): {words}. {facts.trained['n_excluded']:,} prompts longer than "
+        f"{config.examples.max_prompt_length} tokens, or for such a one's sake, were left out whole; none was cut."
     )
     if n_dev := facts.trained.get("n_dev"):
         opening += f" {n_dev:,} examples more, of these {called} too, were set aside to choose the checkpoint by."
@@ -170,14 +140,8 @@ def data_text(facts: Facts) -> str:
         return f"{opening} How they spread over datasets is not known: the data has changed since."
     rows = [[name, f"{n:,}", f"{facts.excluded.get(name, 0):,}"] for name, n in sorted(counts.items())]
     found = table(["dataset", called, "prompts left out"], rows, n_words=1)
-    return f"{opening}\n\n{found}\n\n{sources_text(sorted(counts))}"
-
-
-def item_words(config: TrainingConfig) -> str:
-    """Under which conditions items were asked about, in which words."""
-    examples = config.examples
-    form = "chat template" if examples.format == "chat" else "bare text"
-    return f"conditions {examples.conditions.replace('_', ' ')}, wording `{examples.template}`, {form}"
+    sources = bullets(f"**{name}**: {config.training.card.source_of(name)}" for name in sorted(counts))
+    return f"{opening}\n\n{found}\n\n{sources}"
 
 
 def settings_text(facts: Facts) -> str:

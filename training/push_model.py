@@ -5,8 +5,8 @@ from typing import Any
 
 from evenhand.checkpoints import check_folder
 from evenhand.errors import ConfigError
+from evenhand.hub_upload import hub_api, told
 from evenhand.run_directory import DONE_FILE, is_done, read_json
-from studies.dialdefer.unified.push import hub_api, told
 from training.model_card import CARD_FILE
 
 REPO_TYPE = "model"

@@ -26,9 +26,9 @@ from evenhand.errors import ConfigError
 from evenhand.jsonl import remove_left_over, sync_folder, write_json, write_jsonl
 from evenhand.lease import held
 from evenhand.run_directory import finish, is_done, open_run, run_path
-from studies.dialdefer.datasets import published_among
 from training.config import OwnC1Run, TrainingConfig
-from training.data import TrainingData, examples_of, load_data, refuse_test_data, set_aside
+from training.data import TrainingData, examples_of, load_data
+from training.dev import without_dev
 from training.examples import Example, Excluded, anchored, set_padding
 from training.run_folder import EXCLUDED_FILE
 
@@ -72,19 +72,16 @@ def open_training(config: TrainingConfig) -> Iterator[OpenRun]:
     """
     disable_progress_bars()  # of small steps with data; training shows its own
     data = load_data(config)
-    refuse_test_data(data, config)
-    if processes().is_main_process and (n_published := published_among(data.items)):
-        print(
-            f"Note: {n_published} training items are of the published test split (this root is a split of your own); "
-            "measure this model on your own test split alone",
-            file=sys.stderr,
-        )
+    data.study.refuse_test_data(data.units, config.study)
+    if processes().is_main_process:
+        for note in data.study.notes(data.units):
+            print(f"Note: {note}", file=sys.stderr)
     with processes().local_main_process_first():  # one process downloads, the others find it cached
         base = resolve(config.model)
     tokenizer = load_tokenizer(base)
     set_padding(tokenizer)
     base_facts = fingerprint(config.model, base)
-    kept, aside = set_aside(data, config.dev)
+    kept, aside = without_dev(data, config.dev)
     examples, excluded = examples_of(kept, config, tokenizer)
     dev, dev_excluded = examples_of(aside, config, tokenizer)
     if isinstance(config, OwnC1Run):  # what has lost its C1 prompt to its length has nothing to be drawn to
@@ -120,13 +117,11 @@ def told_of_data(
 ) -> str:
     """What there is to train on, and how many prompts are left out for what."""
     counts = Counter(prompt.reason for prompt in left_out)
-    why = (
-        f" ({'; '.join(f'{reason}: {n}' for reason, n in counts.most_common())})" if config.narrator and counts else ""
-    )
-    longer = "" if config.narrator else f" longer than {config.examples.max_prompt_length} tokens"
-    aside = f"; {len(held)} {held.called} set aside as dev split" if len(held) else ""
+    why = f" ({'; '.join(f'{reason}: {n}' for reason, n in counts.most_common())})" if counts else ""
+    called = kept.study.called
+    aside = f"; {len(held)} {called} set aside as dev split" if len(held) else ""
     return (
-        f"{n_examples} examples from {len(kept)} {kept.called}; {len(left_out)} prompts{longer} left out{why} (listed "
+        f"{n_examples} examples from {len(kept)} {called}; {len(left_out)} prompts left out{why} (listed "
         f"in {EXCLUDED_FILE}){aside}"
     )
 

@@ -3,42 +3,19 @@
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from evenhand.config import Closed
-from evenhand.errors import ConfigError
-from studies.dialdefer.records import Condition
-from studies.dialdefer.render import SpeakerLabels
-from studies.dialdefer.templates import template_for
 
 PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
-CONDITIONS = {
-    "c2_only": (Condition.C2_CORRECT, Condition.C2_INCORRECT),
-    "c1_and_c2": tuple(Condition),
-}
-
-
-NOT_OF_NARRATOR = ("template", "conditions", "speakers")  # keys of ExamplesConfig that are DialDefer's
 
 
 class ExamplesConfig(Closed):
-    """Which examples are made of the items: one for each item and condition. Of conversations: one for each prompt."""
+    """What examples look like: one for each prompt that the study's section asks."""
 
-    template: str = "matched"  # with a one-token form; it, conditions and speakers only beside `benchmarks`
-    conditions: Literal["c2_only", "c1_and_c2"] = "c2_only"  # c2_only is the paper's (K.2)
     format: Literal["chat", "raw"] = "chat"  # raw is the published way: bare text without a chat template
-    speakers: SpeakerLabels | None = None  # labels of speaker 1 and 2; null takes the dataset's own
     loss_on_eos: bool = True  # K.2 puts SFT's loss on the verdict alone; then nothing teaches the model to stop
     max_prompt_length: int = Field(default=768, ge=1)  # tokens; longer prompts are left out and listed, never cut
-
-    @field_validator("template")
-    @classmethod
-    def has_one_token_form(cls, name: str) -> str:
-        try:
-            template_for(name, "one_token")
-        except ConfigError as error:
-            raise ValueError(str(error)) from None
-        return name
 
 
 class LoraSettings(Closed):
@@ -71,17 +48,17 @@ class OptimiserConfig(Closed):
     warmup_ratio: float = Field(default=0.03, ge=0, lt=1)  # of all optimiser steps
     weight_decay: float = Field(default=0.01, ge=0)  # AdamW's
     max_grad_norm: float = Field(default=1.0, gt=0)  # longer gradients are clipped
-    # Prompts. Conversations have unequally many, so in a run on `narrator` it counts what `order` keeps together:
-    # conversations, groups or (random) prompts. A step's loss is the mean over its prompts all the same.
+    # Prompts. Where units have unequally many (conversations), it counts what `order` keeps together: units, groups or
+    # (random) prompts. A step's loss is the mean over its prompts all the same.
     per_device_batch_size: int = Field(default=4, ge=1)
     gradient_accumulation_steps: int = Field(default=4, ge=1)  # micro-batches of an optimiser step
     n_processes: int = Field(default=1, ge=1)  # GPUs that train together; the three multiply to the effective batch
     epochs: float = Field(default=1.0, gt=0)  # passes over the data
     max_steps: int | None = Field(default=None, ge=1)  # optimiser steps; null goes by epochs
     # whole_items keeps an item's conditions together in a micro-batch, shuffled item by item: what two prompts share
-    # cancels in the gradient, what tells true from false stays, and the tokens they begin with are computed once. In a
-    # run on `narrator` an item is a conversation under all its conditions; whole_groups keeps only the prompts together
-    # that should agree, one of each narrator: less memory, but what a conversation's groups share is computed anew.
+    # cancels in the gradient, what tells true from false stays, and the tokens they begin with are computed once.
+    # whole_groups keeps only the prompts together that should agree, in a conversation one of each narrator: less
+    # memory, but what a unit's groups share is computed anew.
     order: Literal["random", "whole_items", "whole_groups"] = "random"
     mixed_precision: Literal["bf16", "fp16", "no"] = "bf16"  # of the trainer; no is float32
     gradient_checkpointing: bool = True  # less memory, slower; changes no number
@@ -100,7 +77,9 @@ class ConsistencyConfig(Closed):
 class DevConfig(Closed):
     """Training items set aside to choose the checkpoint by. They are never trained on, and are no test items."""
 
-    n_items: int = Field(ge=1)  # families of items, drawn over all datasets alike; pages of conversations
+    n_items: int = Field(
+        ge=1
+    )  # families of units (rewordings of an item, a page's conversations), drawn over all datasets alike
     every_steps: int = Field(ge=1)  # optimiser steps between two evaluations: sparse, they cost a forward pass each
     patience: int | None = Field(default=None, ge=1)  # stop after this many evaluations without a better one
     select: Literal["best", "last"] = "best"  # which adapter the run ends with

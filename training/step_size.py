@@ -12,8 +12,8 @@ from training.data import TrainingData, examples_of
 from training.examples import Example, by_item, set_padding
 from training.objectives import objective_of
 
-N_STEPS = 16  # optimiser steps that are laid out; of conversations, whose prompts are many, fewer
-N_STEPS_NARRATOR = 2
+N_STEPS = 16  # optimiser steps that are laid out
+N_STEPS_UNEQUAL = 2  # of units that count as one each, whose prompts are many
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,11 +27,11 @@ class MicroBatch:
 
 
 def largest_possible(config: AnyRun, n_prompts: int | None = None) -> MicroBatch | None:
-    """A micro-batch of nothing but the longest prompts a run takes; None of conversations, which have any number.
+    """A micro-batch of nothing but the longest prompts a run takes; None of units that have any number.
 
     n_prompts: how many; as many as the config says unless told.
     """
-    if config.narrator:
+    if not config.training.has_equal_units:
         return None
     n_prompts, longest = n_prompts or config.optimiser.per_device_batch_size, config.examples.max_prompt_length
     width = max(longest, min(config.optimiser.row_tokens, n_prompts * longest))
@@ -61,7 +61,7 @@ def step_size(data: TrainingData, config: AnyRun, tokenizer: Any) -> StepSize:
     set_padding(tokenizer)
     optimiser = config.optimiser
     in_step = optimiser.per_device_batch_size // config.bundle_size * optimiser.gradient_accumulation_steps
-    n_wanted = in_step * optimiser.n_processes * (N_STEPS_NARRATOR if config.narrator else N_STEPS)
+    n_wanted = in_step * optimiser.n_processes * (N_STEPS if config.training.has_equal_units else N_STEPS_UNEQUAL)
     rng = random.Random(0)
     drawn = data.drawn(rng, n_wanted)
     examples, excluded = examples_of(drawn, config, tokenizer)

@@ -79,9 +79,11 @@ class DialDeferSection(StudySection):
         return planned_units(self, answer_form(verdict))
 
     def on_own_items(self) -> Self:
-        """The main wording over one item of ours; see StudySection."""
+        """The main wording over items of ours; see StudySection."""
         prompts = self.prompts.model_copy(update={"variants": ()})
-        return self.model_copy(update={"benchmarks": (DatasetSpec(dataset="pocket", n_items=1),), "prompts": prompts})
+        return self.model_copy(
+            update={"benchmarks": (DatasetSpec(dataset="pocket", split=self.benchmarks[0].split),), "prompts": prompts}
+        )
 
     def describe(self) -> str:
         """Each dataset with its items; see StudySection."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from studies.dialdefer.unified.quality import table
+from evenhand.markdown import table
 from studies.narrator import pocket
 from studies.narrator.corpus import PAPER
 

@@ -21,7 +21,7 @@ from evenhand.model_size import ModelSize
 from studies.dialdefer.datasets import load_items
 from training.batches import Collator, bundles_of, schedule
 from training.config import AnyRun
-from training.examples import make_examples
+from training.dialdefer.examples import make_examples
 from training.objectives import objective_of
 from training.trees import tree_of
 
@@ -44,7 +44,7 @@ def tree_tokens(sequences: Sequence[Sequence[int]], n_scored: int) -> Tokens:
 def training_tokens(run: AnyRun) -> Tokens:
     """Of a micro-batch of a run's first step, in the mean. Examples of two processes are not shared."""
     tokenizer = load_tokenizer(resolve(run.model, weights=False))
-    bundles = bundles_of(make_examples(load_items(run.benchmarks), run, tokenizer)[0], run.optimiser.order)
+    bundles = bundles_of(make_examples(load_items(run.study.benchmarks), run, tokenizer)[0], run.optimiser.order)
     collator = Collator(pad=0, branches=objective_of(run).branches)
     found = []
     for micro_batch in schedule(bundles, run).micro_batches[: run.optimiser.gradient_accumulation_steps]:

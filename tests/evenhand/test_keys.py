@@ -13,9 +13,12 @@ from evenhand.errors import ConfigError
 from evenhand.keys import comments, comments_in, keys_text, main
 from inference.config import sampling_schema
 from studies.dialdefer.section import Variant
-from training.config import METHODS
+from training.config import METHODS, training_schema
 
-SCHEMAS: dict[str, type[BaseModel]] = {"sample": sampling_schema("dialdefer"), **METHODS}
+SCHEMAS: dict[str, type[BaseModel]] = {
+    "sample": sampling_schema("dialdefer"),
+    **{method: training_schema(method, "dialdefer") for method in METHODS},
+}
 POCKET = {"dataset": "pocket", "split": "train"}
 
 
@@ -24,19 +27,15 @@ def test_what_is_printed_is_a_config_once_the_required_keys_have_values(name):
     tree = yaml.safe_load(keys_text(SCHEMAS[name]))
     tree |= {"name": "x", "model": tree["model"] | {"name": "embedded"}}
     short = {"name": "x", "model": {"name": "embedded"}}
-    if name == "sample":
-        tree["dialdefer"]["benchmarks"] = [POCKET]
-        short["dialdefer"] = {"benchmarks": [POCKET]}
-    else:
-        for one in (tree, short):
-            one["benchmarks"] = [POCKET]
+    tree["dialdefer"]["benchmarks"] = [POCKET]
+    short["dialdefer"] = {"benchmarks": [POCKET]}
+    if name != "sample":
         assert tree["method"] == name
         tree["optimiser"]["learning_rate"] = 0.1
         short |= {"method": name, "optimiser": {"learning_rate": 0.1}}
     if name == "own_c1":  # compares prompts with each other, which the defaults keep apart
         for one in (tree, short):
             one["optimiser"] = one["optimiser"] | {"order": "whole_items"}
-            one["examples"] = one.get("examples", {}) | {"conditions": "c1_and_c2"}
     assert parse_config(SCHEMAS[name], tree, "printed") == parse_config(SCHEMAS[name], short, "short")
 
 

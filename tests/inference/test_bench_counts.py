@@ -25,9 +25,10 @@ from tests.bench.necessary import (
     tree_tokens,
 )
 from tests.bench.operations import StepProfile, group_of, part_numbers
+from tests.made.training_configs import training_config
 from training.batches import Collator, bundles_of, schedule
-from training.config import METHODS, AnyRun
-from training.examples import make_examples
+from training.config import AnyRun
+from training.dialdefer.examples import make_examples
 from training.objectives import objective_of
 
 CONFIG = LlamaConfig(
@@ -77,9 +78,9 @@ def test_what_prompts_begin_with_alike_is_needed_once() -> None:
 
 @pytest.mark.parametrize("method", ["sft", "dpo"])
 def test_what_is_counted_of_a_step_is_what_ours_computes(method: str) -> None:
-    run: AnyRun = METHODS[method].model_validate(config(method, "verdict"))
+    run: AnyRun = training_config(config(method, "verdict"))
     tokenizer = load_tokenizer(resolve(run.model, weights=False))
-    bundles = bundles_of(make_examples(load_items(run.benchmarks), run, tokenizer)[0], run.optimiser.order)
+    bundles = bundles_of(make_examples(load_items(run.study.benchmarks), run, tokenizer)[0], run.optimiser.order)
     collate = Collator(pad=0, branches=objective_of(run).branches, row_tokens=run.optimiser.row_tokens)
     step = schedule(bundles, run).micro_batches[:PARTS]
     batches = [collate([bundles[index] for index in micro_batch]) for micro_batch in step]

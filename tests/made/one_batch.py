@@ -16,7 +16,8 @@ from tests.made.tiny_families import save_family
 from training.arguments import training_arguments
 from training.batches import Collator, bundles_of, schedule
 from training.config import AnyRun
-from training.examples import Example, make_examples, set_padding
+from training.dialdefer.examples import make_examples
+from training.examples import Example, set_padding
 from training.objectives import objective_of
 from training.qlora import load_base, lora_config, set_adapter_dtype, trainable
 from training.trainer import VerdictTrainer
@@ -43,7 +44,7 @@ def byte_model(folder: Path, family: str = "llama") -> Path:
 
 def examples_for(config: AnyRun, model: Path) -> list[Example]:
     """The config's examples in a model's tokens."""
-    return make_examples(load_items(config.benchmarks), config, load_tokenizer(model))[0]
+    return make_examples(load_items(config.study.benchmarks), config, load_tokenizer(model))[0]
 
 
 def adapted(folder: Path, config: AnyRun, attention: str | None = None) -> Any:

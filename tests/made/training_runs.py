@@ -5,7 +5,8 @@ from typing import Any
 
 from evenhand.embedded import embedded_model_path
 from tests.made.tiny_families import save_family
-from training.config import METHODS, AnyRun
+from tests.made.training_configs import training_config
+from training.config import AnyRun
 
 
 def tiny_model(folder: Path, family: str = "llama") -> Path:
@@ -44,4 +45,4 @@ def tiny_run(method: str, model: Path, root: Path, **sections: Any) -> AnyRun:
         config["optimiser"]["order"] = "whole_items"
     for section, keys in sections.items():
         config[section] = {**config.get(section, {}), **keys} if isinstance(keys, dict) else keys
-    return METHODS[method].model_validate(config)
+    return training_config(config)

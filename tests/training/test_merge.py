@@ -18,6 +18,7 @@ from tests.made.tiny_families import TEMPLATES
 from tests.made.training_runs import tiny_model, tiny_run
 from training import merge_check, merged_checkpoint
 from training.data import TrainingData
+from training.dialdefer.study import TRAINING
 from training.merge import main
 from training.merge_check import compare, sample_prompts
 from training.merged_checkpoint import Wanted, judged, merge, merge_run
@@ -28,7 +29,7 @@ from training.train import train
 
 pytestmark = pytest.mark.slow
 BF16_BASE = QuantisationConfig(kind="none")
-ITEMS = TrainingData(items=list(pocket_items("train"))[:8])
+ITEMS = TrainingData(study=TRAINING, units=list(pocket_items("train"))[:8])
 
 
 @pytest.fixture(scope="module")

@@ -17,9 +17,10 @@ from tests.made.made_merges import made_merge
 from tests.made.scorecard_runs import BASE, DPO, SFT, run, scored, training_run
 from tests.made.training_runs import tiny_model, tiny_run
 from training.card_scores import COMPARE_FIELDS, scores_text
-from training.card_usage import EXAMPLE
 from training.config import METHODS
 from training.data import TrainingData
+from training.dialdefer.model_card_part import EXAMPLE
+from training.dialdefer.study import TRAINING
 from training.merge import main
 from training.model_card import CARD_FILE, card_text, read_facts
 from training.train import train
@@ -217,7 +218,7 @@ def test_the_code_in_the_card_asks_what_training_asked(family: str, form: str, t
     found: dict[str, Any] = {}
     exec(encode.replace('"PLACE"', repr(str(merged))), found)
     exec(transformers, found)
-    question = sample_prompts(TrainingData(items=[EXAMPLE]), run_config(run), load_tokenizer(model), 4)
+    question = sample_prompts(TrainingData(study=TRAINING, units=[EXAMPLE]), run_config(run), load_tokenizer(model), 4)
     assert tuple(found["ids"]) in question.prompts
     expected = dict(
         zip(question.prompts, margins(load_base(merged, QuantisationConfig(kind="none")), question), strict=True)

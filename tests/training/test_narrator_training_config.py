@@ -17,8 +17,9 @@ from tests.made.made_conflicts import conflict, of_page, use_corpus
 from tests.made.places import CONFIGS
 from tests.made.training_runs import tiny_run
 from training.config import AnyRun, load_training_config
-from training.data import load_data, refuse_test_data
-from training.dev import conversations_without_dev
+from training.data import TrainingData, load_data
+from training.dev import without_dev
+from training.narrator.study import TRAINING as TRAINING_ON_CONVERSATIONS
 from training.run import folder_of
 from training.sections import DevConfig
 from training.train import train
@@ -27,7 +28,7 @@ TRAINING = CONFIGS / "training"
 PAIRED = TRAINING / "pocket-narrator-paired.yaml"
 POCKET = "pocket-conflicts"
 CORPUS = {"dataset": POCKET, "split": "train"}
-ITEMS = [{"dataset": "pocket", "split": "train"}]
+ITEMS = {"benchmarks": [{"dataset": "pocket", "split": "train"}]}
 
 
 def run_of(method: str = "sft", model: Path = Path("m"), root: Path = Path("r"), **sections: Any) -> AnyRun:
@@ -45,29 +46,30 @@ def changed(tmp_path: Path, **keys: Any) -> list[str]:
 @pytest.mark.parametrize(
     ("keys", "says"),
     [
-        ({"benchmarks": ITEMS}, "a run trains on either `benchmarks` or `narrator`: both are given"),
-        ({"narrator": None}, "a run trains on either `benchmarks` or `narrator`: neither is"),
+        ({"dialdefer": ITEMS}, "has sections of dialdefer and narrator; a run is of one study"),
+        ({"narrator": None}, "names no study. The sections are: dialdefer, narrator"),
         (
             {"narrator": {"corpus": {"dataset": POCKET}}},
-            "narrator: pocket-conflicts: split 'test' must not be trained on",
+            "narrator.corpus: pocket-conflicts: split 'test' must not be trained on",
         ),
         ({"narrator": {"corpus": {**CORPUS, "split": "all"}}}, "split 'all' must not be trained on"),
         ({"narrator": {"corpus": CORPUS, "task": ["blame"]}}, "narrator.task: unknown key. Did you mean 'tasks'?"),
-        ({"examples": {"loss_on_eos": False, "template": "matched"}}, "examples.template: is for `benchmarks`"),
-        ({"examples": {"loss_on_eos": False, "conditions": "c1_and_c2"}}, "examples.conditions: is for `benchmarks`"),
         ({"examples": {}}, "not where a reply ends: set examples.loss_on_eos=false"),
         ({"narrator": {"corpus": CORPUS}}, "of detection every label is Yes, which a judge learns without reading"),
         *(
             ({"method": method, "consistency": None}, "prefers one of two answers, and conversations have a speaker")
             for method in ("dpo", "ipo", "kto", "simpo")
         ),
-        ({"consistency": None, "trainer": "trl", "quantisation": {}}, "trainer: trl is for `benchmarks`"),
-        ({"optimiser": {"learning_rate": 1e-3}}, "set optimiser.order=whole_items, or whole_groups"),
-        ({"method": "own_c1", "optimiser": {"learning_rate": 1e-3}}, "set optimiser.order=whole_items, or whole_g"),
         (
-            {"narrator": None, "benchmarks": ITEMS, "consistency": None}
+            {"consistency": None, "trainer": "trl", "quantisation": {}},
+            "trainer: trl is for two answers; set trainer=verdict",
+        ),
+        ({"optimiser": {"learning_rate": 1e-3}}, "set optimiser.order=whole_items"),
+        ({"method": "own_c1", "optimiser": {"learning_rate": 1e-3}}, "set optimiser.order=whole_items"),
+        (
+            {"narrator": None, "dialdefer": ITEMS, "consistency": None}
             | {"optimiser": {"learning_rate": 1e-3, "order": "whole_groups"}},
-            "optimiser.order: whole_groups is for `narrator`; write whole_items",
+            "optimiser.order: whole_groups is for units with several groups; write whole_items",
         ),
     ],
 )
@@ -83,19 +85,12 @@ def test_a_resolved_config_has_no_key_of_the_other_study_and_is_read_again(tmp_p
     for file in sorted(TRAINING.glob("*narrator*.yaml")):
         run = load_training_config([str(file)])
         resolved = to_yaml(run)
-        assert not {"template", "conditions", "speakers"} & set(yaml.safe_load(resolved)["examples"])
-        assert "benchmarks" not in resolved
+        assert "dialdefer" not in resolved
         copy = tmp_path / "config.yaml"
         copy.write_text(resolved)
         again = load_training_config([str(copy)])
         assert again == run
         assert folder_of(again) == folder_of(run)
-
-
-def test_runs_on_items_keep_the_directories_that_they_had() -> None:
-    names = {"pocket-sft": "dfa6bb9f", "pocket-sft-c2": "6d762c9b", "qwen2.5-7b-own-c1": "13fc1515"}
-    found = {name: folder_of(load_training_config([str(TRAINING / f"{name}.yaml")])).name for name in names}
-    assert found == {name: f"{name}-{digest}" for name, digest in names.items()}
 
 
 def test_the_arms_on_conversations_differ_by_what_they_are_named_for() -> None:
@@ -119,7 +114,7 @@ def test_pockets_train_conversations_share_nothing_with_its_test_conversations()
     config = run_of(narrator={"corpus": {**CORPUS, "n_conversations": 40}})
     data = load_data(config)
     assert len(data) == 40
-    refuse_test_data(data, config)
+    data.study.refuse_test_data(data.units, config.study)
 
 
 @pytest.mark.parametrize(
@@ -145,9 +140,10 @@ def test_a_conversation_that_gives_a_test_conversation_away_stops_the_run(
 
 def test_the_dev_split_takes_whole_pages() -> None:
     conversations = pocket_conflicts("train")
-    kept, held = conversations_without_dev(conversations, DevConfig(n_items=7, every_steps=1))
+    data = TrainingData(study=TRAINING_ON_CONVERSATIONS, units=conversations)
+    kept, held = (side.units for side in without_dev(data, DevConfig(n_items=7, every_steps=1)))
     assert len(kept) + len(held) == 480
     assert len({conversation.meta["page_title"] for conversation in held}) == 7
     refuse_shared_pages(kept, held)
     with pytest.raises(ConfigError, match=r"dev\.n_items is 28, but there are only 56 pages of training conversations"):
-        conversations_without_dev(conversations, DevConfig(n_items=28, every_steps=1))
+        without_dev(data, DevConfig(n_items=28, every_steps=1))

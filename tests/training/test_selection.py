@@ -14,12 +14,14 @@ from evenhand.run_directory import DONE_FILE
 from studies.dialdefer.datasets import DatasetSpec, load_items
 from studies.dialdefer.leaks import VARIANT_OF, HeldOut
 from tests.made.easy_task import easy_items, easy_run, plant
+from tests.made.training_configs import training_config
 from tests.made.training_runs import tiny_model
 from training import train as module
 from training import trainer
 from training.callbacks import GradientCheck, read_metrics
-from training.config import DPORun
+from training.data import TrainingData
 from training.dev import without_dev
+from training.dialdefer.study import TRAINING
 from training.qlora import trainable
 from training.sections import DevConfig
 from training.selection import Selection
@@ -66,7 +68,8 @@ def test_dev_items_are_never_trained_on_under_any_name():
         )
         for item in items[10:30]
     ]
-    kept, held = without_dev([*items, *reworded, *again], DevConfig(n_items=15, every_steps=1))
+    data = TrainingData(study=TRAINING, units=[*items, *reworded, *again])
+    kept, held = (side.units for side in without_dev(data, DevConfig(n_items=15, every_steps=1)))
     assert len(kept) + len(held) == 80
     assert not [item for item in kept if HeldOut(held).find(item)]
     assert not [item for item in held if HeldOut(kept).find(item)]
@@ -132,9 +135,7 @@ def test_evaluations_do_not_change_what_is_trained(
         # DPO without a cache asks the base in between, with the adapter off and dropout in its way.
         keys = {**run.model_dump(mode="json"), "method": "dpo", "beta": 0.1, "precompute_reference": False}
         del keys["gamma"]
-        trained[every_steps] = train(
-            DPORun.model_validate({**keys, "optimiser": {**keys["optimiser"], "max_steps": 4}})
-        )
+        trained[every_steps] = train(training_config({**keys, "optimiser": {**keys["optimiser"], "max_steps": 4}}))
     assert list(dev_losses(trained[1])) == [1, 2, 3, 4]
     assert list(dev_losses(trained[100])) == [4], "the last step is always evaluated"
     assert dev_losses(trained[1])[4] == dev_losses(trained[100])[4]

@@ -20,7 +20,7 @@ from tests.made.training_runs import tiny_model, tiny_run
 from training import reference
 from training.__main__ import main
 from training.callbacks import GradientCheck, read_metrics
-from training.examples import make_examples
+from training.dialdefer.examples import make_examples
 from training.qlora import load_base, lora_config, refuse_blocked_gradients, set_adapter_dtype, trainable
 from training.run import ADAPTER_FILES, open_training
 from training.sections import LoraSettings, QuantisationConfig
@@ -144,7 +144,7 @@ def test_a_finished_run_is_left_as_it_is(model: Path, tmp_path: Path, capsys: py
 def test_over_long_prompts_are_counted_and_listed(model: Path, tmp_path: Path) -> None:
     tokenizer = load_tokenizer(model)
     config = tiny_run("sft", model, tmp_path, optimiser={"max_steps": 1})
-    examples, _ = make_examples(load_items(config.benchmarks), config, tokenizer)
+    examples, _ = make_examples(load_items(config.study.benchmarks), config, tokenizer)
     lengths = [len(example.prompt_ids) for example in examples]
     limit = sorted(lengths)[20]
     run = train(tiny_run("sft", model, tmp_path, optimiser={"max_steps": 1}, examples={"max_prompt_length": limit}))

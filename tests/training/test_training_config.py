@@ -21,6 +21,8 @@ ARMS = [
     *(("pocket", arm) for arm in ("sft-c2", "paired", "own-c1", "ipo", "simpo", "kto")),
 ]
 POCKET = TRAINING / "pocket-sft.yaml"
+C2 = ("c2_correct", "c2_incorrect")
+TRAIN = [{"dataset": "pocket", "split": "train"}]
 
 
 def changed(tmp_path: Path, **keys: Any) -> Path:
@@ -45,7 +47,7 @@ def test_sft_configs_have_the_settings_of_tables_34_and_35(family: str) -> None:
     assert (o.epochs, o.per_device_batch_size * o.gradient_accumulation_steps) == (2, 4 * 4)
     assert (o.learning_rate, o.weight_decay, o.warmup_ratio, o.schedule) == (2e-4, 0.01, 0.03, "cosine")
     assert (o.mixed_precision, o.max_grad_norm) == ("bf16", 1.0)
-    assert (run.examples.conditions, run.examples.max_prompt_length) == ("c2_only", 768)
+    assert (run.dialdefer.prompts.conditions, run.examples.max_prompt_length) == (C2, 768)
     assert not run.examples.loss_on_eos, "K.2: loss is applied only on the completion token"
     assert_published_path(run)
 
@@ -59,7 +61,7 @@ def test_dpo_configs_have_the_settings_of_tables_36_and_37(family: str) -> None:
     o = run.optimiser
     assert (o.epochs, o.per_device_batch_size * o.gradient_accumulation_steps) == (1, 4 * 4)
     assert (o.warmup_ratio, o.schedule, run.examples.max_prompt_length) == (0.03, "cosine", 768)
-    assert (run.examples.conditions, run.examples.loss_on_eos) == ("c2_only", True)
+    assert (run.dialdefer.prompts.conditions, run.examples.loss_on_eos) == (C2, True)
     assert o.max_grad_norm == 1.0
     published = ("float16", "fp16") if family != "gemma-3-12b" else ("bfloat16", "bf16")  # in fp16 Gemma-3 overflows
     assert (run.quantisation.compute_dtype, o.mixed_precision) == published
@@ -96,7 +98,7 @@ def test_an_arm_of_ours_differs_from_the_one_it_is_held_against_by_what_it_is_na
     )
     ours, other = tree(f"{family}-{arm}"), tree(f"{family}-{parent}")
     changed_keys = {key for key in ours.keys() | other.keys() if ours.get(key) != other.get(key)} - {"name"}
-    both_framings = {"examples.conditions", "optimiser.order", "optimiser.epochs"}
+    both_framings = {"prompts.conditions", "optimiser.order", "optimiser.epochs"}
     if family != "pocket":
         both_framings |= {"dev"}
     expected = {
@@ -115,7 +117,8 @@ def test_an_arm_of_ours_differs_from_the_one_it_is_held_against_by_what_it_is_na
 def tree(name: str) -> dict[str, Any]:
     """A config's keys and values, the keys of examples, quantisation and optimiser one by one."""
     run = load_training_config([str(TRAINING / f"{name}.yaml")]).model_dump(mode="json")
-    for section in ("examples", "quantisation", "optimiser"):
+    run["prompts"] = run["dialdefer"].pop("prompts")
+    for section in ("prompts", "examples", "quantisation", "optimiser"):
         run |= {f"{section}.{key}": value for key, value in run.pop(section).items()}
     return run
 
@@ -127,7 +130,10 @@ def test_pocket_configs_compute_in_float32_since_few_laptops_have_bf16(file: Pat
         "nf4", "float32", "dequantised",
     )  # fmt: skip
     # A conversation's prompts share a micro-batch: ten times an item's tokens.
-    assert (run.optimiser.mixed_precision, run.optimiser.gradient_checkpointing) == ("no", run.narrator is not None)
+    assert (run.optimiser.mixed_precision, run.optimiser.gradient_checkpointing) == (
+        "no",
+        not run.training.has_equal_units,
+    )
 
 
 @pytest.mark.parametrize(
@@ -141,8 +147,8 @@ def test_pocket_configs_compute_in_float32_since_few_laptops_have_bf16(file: Pat
     ids=lambda spec: spec["dataset"],
 )
 def test_held_out_data_is_refused(spec: dict[str, str], tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"benchmarks.*must not be trained on"):
-        load_training_config([str(changed(tmp_path, benchmarks=[spec]))])
+    with pytest.raises(ConfigError, match=r"benchmarks\[0\]: .*must not be trained on"):
+        load_training_config([str(changed(tmp_path, dialdefer={"benchmarks": [spec]}))])
 
 
 @pytest.mark.parametrize(("given", "meant"), [("own-c1", "own_c1"), ("simp", "simpo"), ("grpo", None)])
@@ -158,18 +164,23 @@ def test_an_unknown_method_names_the_known_ones_and_the_nearest(given: str, mean
     "keys", [{"consistency": {"weight": 1.0}}, {"method": "own_c1"}], ids=["consistency", "own_c1"]
 )
 @pytest.mark.parametrize(
-    ("examples", "optimiser", "says"),
+    ("prompts", "optimiser", "says"),
     [
-        ({"conditions": "c2_only"}, {"order": "whole_items"}, r"C1 and C2 prompts: set examples\.conditions=c1_and_c2"),
-        ({"conditions": "c1_and_c2"}, {"order": "random"}, r"with each other: set optimiser\.order=whole_items"),
-        ({"conditions": "c1_and_c2"}, {"order": "whole_items"}, None),
+        (
+            {"conditions": list(C2)},
+            {"order": "whole_items"},
+            r"C1 and C2 prompts: leave dialdefer\.prompts\.conditions out",
+        ),
+        ({}, {"order": "random"}, r"with each other: set optimiser\.order=whole_items"),
+        ({}, {"order": "whole_items"}, None),
     ],
     ids=["C2 alone", "random order", "whole items of both framings"],
 )
 def test_a_loss_that_compares_framings_needs_both_in_one_micro_batch(
-    keys: dict[str, Any], examples: dict[str, str], optimiser: dict[str, Any], says: str | None, tmp_path: Path
+    keys: dict[str, Any], prompts: dict[str, Any], optimiser: dict[str, Any], says: str | None, tmp_path: Path
 ) -> None:
-    file = changed(tmp_path, **keys, examples=examples, optimiser={"learning_rate": 1e-3, **optimiser})
+    asked = {"benchmarks": TRAIN, "prompts": prompts}
+    file = changed(tmp_path, **keys, dialdefer=asked, optimiser={"learning_rate": 1e-3, **optimiser})
     if says is None:
         assert load_training_config([str(file)]).needs_whole_groups
         return
@@ -226,8 +237,9 @@ def test_an_unknown_key_is_an_error_with_its_place(tmp_path: Path) -> None:
 
 
 def test_a_template_without_one_token_form_is_refused(tmp_path: Path) -> None:
+    asked = {"benchmarks": TRAIN, "prompts": {"template": "paper"}}
     with pytest.raises(ConfigError, match="template 'paper' has no one_token form"):
-        load_training_config([str(changed(tmp_path, examples={"template": "paper"}))])
+        load_training_config([str(changed(tmp_path, dialdefer=asked))])
 
 
 def test_where_results_go_and_when_it_is_stopped_is_no_part_of_the_run_but_a_number_is() -> None:

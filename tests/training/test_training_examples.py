@@ -13,8 +13,10 @@ from studies.dialdefer.records import Condition
 from studies.dialdefer.render import render
 from tests.made.sampling_configs import sampling_config
 from tests.made.tiny_checkpoint import byte_tokenizer
+from tests.made.training_configs import training_config
 from training.config import SFTRun
-from training.examples import IGNORED, dpo_row, make_examples, set_padding, sft_row, shuffled_by_item
+from training.dialdefer.examples import make_examples
+from training.examples import IGNORED, dpo_row, set_padding, sft_row, shuffled_by_item
 
 ITEMS = list(pocket_items("train"))[:6]
 
@@ -25,7 +27,7 @@ def tokenizer() -> Any:
 
 
 def config(**examples: Any) -> SFTRun:
-    return SFTRun.model_validate(
+    return training_config(
         {
             "method": "sft",
             "name": "toy",

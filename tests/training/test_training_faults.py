@@ -26,8 +26,9 @@ from tests.made.training_runs import tiny_model, tiny_run
 from training.__main__ import main
 from training.callbacks import read_metrics
 from training.config import AnyRun
+from training.dialdefer.examples import make_examples
 from training.divergence_guard import DIVERGED_FILE
-from training.examples import Example, make_examples
+from training.examples import Example
 from training.run import folder_of, last_checkpoint
 from training.train import train
 
@@ -85,7 +86,7 @@ def test_shuffled_labels_are_named(model: Path, tmp_path: Path, monkeypatch: pyt
         random.Random(0).shuffle(labels)
         return [replace(example, right=right) for example, right in zip(examples, labels, strict=True)], excluded
 
-    monkeypatch.setattr("training.data.make_examples", shuffled)
+    monkeypatch.setattr("training.dialdefer.examples.make_examples", shuffled)
     stopped(easy_run(model, tmp_path, guard=GUARD), rf"{CHANCE}.*Look at .* which verdict is called right", monkeypatch)
 
 

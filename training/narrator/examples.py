@@ -23,6 +23,7 @@ from evenhand.option_tokens import Tokens, encode_options, own_tokens
 from evenhand.records import Prompt
 from studies.narrator.prompts import ME, NO, YES
 from studies.narrator.records import Conversation, NarratorFactors
+from studies.narrator.section import NarratorSection
 from training.config import TrainingConfig
 from training.examples import TOO_LONG, Example, Excluded
 
@@ -82,9 +83,9 @@ def make_narrator_examples(
 
 def groups_of(conversation: Conversation, config: TrainingConfig, tokenizer: Any) -> Iterator[list[Encoded]]:
     """The prompts of a conversation, group by group."""
-    assert config.narrator is not None
+    assert isinstance(config.study, NarratorSection)
     groups: dict[str, list[Encoded]] = {}
-    for prompt in config.narrator.prompts_of(conversation):
+    for prompt in config.study.prompts_of(conversation):
         encoded = encoded_prompt(prompt, config, tokenizer)
         groups.setdefault(encoded.group, []).append(encoded)
     yield from groups.values()

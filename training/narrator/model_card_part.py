@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
+from evenhand.markdown import bullets
 from evenhand.option_tokens import encode_options, own_tokens
-from studies.dialdefer.unified.dataset_card import bullets
 from studies.narrator import dump_files, pocket
 from studies.narrator.prompts import narrator_prompt
 from studies.narrator.records import Conversation, Turn
 from studies.narrator.section import NarratorSection
-from training.card_usage import TRANSFORMERS_MODEL, encoding_lines, fenced
 from training.config import OwnC1Run, TrainingConfig
+from training.judge_usage import TRANSFORMERS_MODEL, encoding_lines, fenced
 
 TAG = "narrator-perspective"
 PURPOSE = (
@@ -65,13 +65,20 @@ if __name__ == "__main__":  # vLLM starts processes of its own
     print(max(OPTIONS, key=lambda name: found[OPTIONS[name]].logprob))"""
 
 
+def section_of(config: TrainingConfig) -> NarratorSection:
+    """The run's section."""
+    assert isinstance(config.study, NarratorSection)
+    return config.study
+
+
 def objective_note(config: TrainingConfig) -> str:
     """What has to be added to what a method says of itself."""
     return NEUTRAL if isinstance(config, OwnC1Run) else ""
 
 
-def usage_text(config: TrainingConfig, spec: NarratorSection, tokenizer: Any) -> str:
+def usage_text(config: TrainingConfig, tokenizer: Any) -> str:
     """The section "Use": an example prompt with a narrator, encoding, both engines, and `evenhand sample`."""
+    spec = section_of(config)
     prompt = narrator_prompt(EXAMPLE, spec.tasks[0], spec.visibilities[0], "Kim", spec.option_orders[0], ("Bo", "Kim"))
     (message,) = prompt.messages
     text = message.content if config.examples.format == "raw" else ""
@@ -99,8 +106,9 @@ def usage_text(config: TrainingConfig, spec: NarratorSection, tokenizer: Any) ->
     return "\n\n".join(parts)
 
 
-def data_words(config: TrainingConfig, spec: NarratorSection) -> str:
+def data_words(config: TrainingConfig) -> str:
     """Under which conditions the conversations were asked about."""
+    spec = section_of(config)
     form = "chat template" if config.examples.format == "chat" else "bare text"
     return (
         f"tasks {', '.join(spec.tasks)}; attack {', '.join(spec.visibilities)}; options "
@@ -108,8 +116,9 @@ def data_words(config: TrainingConfig, spec: NarratorSection) -> str:
     )
 
 
-def limits_text(config: TrainingConfig, spec: NarratorSection, counts: Mapping[str, int] | None) -> str:
+def limits_text(config: TrainingConfig, merged: Mapping[str, Any]) -> str:
     """The section "Limits"."""
+    spec, counts = section_of(config), merged["items"]
     said = [WRITES if config.has_labels else BEGINS, *LIMITS]
     if config.has_labels and "hidden" in spec.visibilities:
         said.append(HIDDEN)
@@ -119,3 +128,26 @@ def limits_text(config: TrainingConfig, spec: NarratorSection, counts: Mapping[s
         said.append("It was trained on invented quarrels alone; what it makes of real ones was not measured.")
     said.append("Never trained on: the test split of its corpus, whose pages it shares none of.")
     return bullets(said)
+
+
+class NarratorCard:
+    """The functions above, by the names that a card asks for."""
+
+    tag = TAG
+    purpose = PURPOSE
+    not_measured = NOT_MEASURED
+    objective_note = staticmethod(objective_note)
+    usage_text = staticmethod(usage_text)
+    data_words = staticmethod(data_words)
+    limits_text = staticmethod(limits_text)
+
+    def source_of(self, dataset: str) -> str:
+        """Licence and citation of a corpus."""
+        return SOURCES[dataset]
+
+    def hub_dataset(self, dataset: str) -> str | None:
+        """None is on the Hub."""
+        return None
+
+
+CARD = NarratorCard()

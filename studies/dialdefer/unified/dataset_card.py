@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from studies.dialdefer.unified.quality import table
+from evenhand.markdown import bullets, table
 from studies.dialdefer.unified.release import AIO_CONTEXT, RELEASE
 from studies.dialdefer.unified.table8 import explain
 
@@ -175,11 +175,6 @@ def disagreements(contents: Mapping[str, Any]) -> list[str]:
         for name, found in contents.items()
         for note in ([PAPER_DIFFERS[name]] if name in PAPER_DIFFERS else []) + explain(name, found)
     ]
-
-
-def bullets(sentences: Iterable[str]) -> str:
-    """A Markdown list."""
-    return "\n".join(f"- {sentence}" for sentence in sentences)
 
 
 def made_text(manifest: Mapping[str, Any]) -> str:

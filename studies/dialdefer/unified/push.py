@@ -1,10 +1,11 @@
 """Upload a finished build to a dataset repository of the Hub, when every licence in it lets copies be passed on."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from evenhand.errors import ConfigError, DataError
+from evenhand.hub_upload import hub_api, told
 from evenhand.manifest import MANIFEST_FILE, dataset_of, is_built, read_manifest
 from evenhand.sources.source_record import sha256_of
 from studies.dialdefer.unified.catalogue import DATASETS
@@ -70,20 +71,6 @@ def refuse_what_is_not_ours(names: Iterable[str]) -> None:
     raise ConfigError(f"not pushed: {len(refused)} of {len(known)} datasets may not be passed on\n{why}\n{way_out}")
 
 
-def hub_api(repo: str) -> Any:
-    """The Hub. Raises ConfigError without a token, or where the hub is offline."""
-    from huggingface_hub import HfApi, constants, get_token
-
-    if constants.HF_HUB_OFFLINE:
-        raise ConfigError(f"{repo}: not pushed, for HF_HUB_OFFLINE is set; unset it on a machine with internet")
-    if not get_token():
-        raise ConfigError(
-            f"{repo}: not pushed, for there is no token; make one with write permission at "
-            "https://huggingface.co/settings/tokens and set HF_TOKEN to it, or run `hf auth login`"
-        )
-    return HfApi()
-
-
 def upload(folder: Path, paths: list[str], repo: str, private: bool, api: Any) -> str:
     """Make the repository and commit the files. Raises ConfigError when it is public and should not be."""
     address = str(api.create_repo(repo, repo_type=REPO_TYPE, private=private, exist_ok=True))
@@ -99,22 +86,3 @@ def upload(folder: Path, paths: list[str], repo: str, private: bool, api: Any) -
         commit_message="Built by `evenhand build unified`",
     )
     return address
-
-
-def told(error: Exception, repo: str) -> ConfigError | DataError:
-    """What the Hub or the network said, with the way out."""
-    from huggingface_hub.errors import HFValidationError
-
-    if isinstance(error, HFValidationError):
-        return ConfigError(f"--push-to-hub {repo}: is no name of a repository; write owner/name")
-    status = getattr(getattr(error, "response", None), "status_code", None)
-    answers: Mapping[int | None, str] = {
-        401: "the Hub does not know the token; make a new one at https://huggingface.co/settings/tokens, set HF_TOKEN",
-        403: f"the token may not write to {repo}; it needs write permission for its owner: "
-        "https://huggingface.co/settings/tokens",
-        404: f"there is no {repo.partition('/')[0]} to whom the token could write; check the spelling",
-    }
-    if status in answers:
-        return ConfigError(f"{repo}: not pushed ({status}): {answers[status]}")
-    said = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-    return DataError(f"{repo}: not pushed ({said}); run again, and look at the connection if that does not help")

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from itertools import islice
 
 from evenhand.errors import DataError
+from evenhand.markdown import table
 from studies.dialdefer.records import Item
 from studies.dialdefer.unified.quality_checks import CHECKS, REPEATS, Repeats
 from studies.dialdefer.unified.token_lengths import Ruler, Tally, TokenLengths
@@ -154,9 +155,3 @@ def length_parts(measured: Sequence[tuple[Quality, TokenLengths]]) -> list[str]:
         for quality, found in measured
     ]
     return [said, table(header, rows, n_words=2)]
-
-
-def table(header: Sequence[str], rows: Iterable[Sequence[str]], *, n_words: int) -> str:
-    """A Markdown table: the first n_words columns to the left, numbers to the right."""
-    rule = ["---"] * n_words + ["---:"] * (len(header) - n_words)
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, rule, *rows))

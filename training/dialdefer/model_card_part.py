@@ -1,0 +1,176 @@
+"""What a model card says of a judge that was trained on DialDefer's items; see training.study.CardPart."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from evenhand.chat_templates import answer_tokens
+from evenhand.markdown import bullets
+from studies.dialdefer.datasets import EVALUATION_ONLY
+from studies.dialdefer.records import Condition, Item
+from studies.dialdefer.render import render
+from studies.dialdefer.unified.catalogue import DATASETS
+from training.config import TrainingConfig
+from training.dialdefer.examples import section_of
+from training.judge_usage import TRANSFORMERS_MODEL, encoding_lines, fenced
+
+PURPOSE = (
+    "A judge: it says whether a claim is correct. It was trained so that its verdict should not depend on whether the "
+    "claim is a bare statement (C1) or a speaker's turn (C2)."
+)
+NOT_MEASURED = (
+    "Not measured yet. `evenhand compare BASE_RUN AFTER_RUN` measures, then `evenhand merge RUN --scores` with the "
+    "folder that it wrote puts the table here."
+)
+ALWAYS = (
+    "It was trained to answer with one token. It may no longer give reasons, or write JSON, where the base did.",
+    "What it can do beside judging claims was not measured. The adapter was trained on nothing else, so expect losses.",
+    "English only.",
+    "A training that takes deference away can end in skepticism (over-correction), and on other kinds of claims it can "
+    "do harm. Believe scores with its own C1; fixed C1 mixes two models.",
+    "Every item of the public benchmarks may have been in the base's pre-training.",
+)
+# AdvisorQA's and BBQ's items teach more than verdicts; HaluEval's give theirs away.
+LIMITS_OF = {
+    "advisorqa": "AdvisorQA holds advice by anonymous people, some of it unsafe.",
+    "bbq": "BBQ words stereotypes to test for them.",
+    "halueval": "HaluEval's wrong answer is nearly always the longer one: a judge can learn to look at length.",
+}
+OUR_OWN = "made by Evenhand's own generator (Apache-2.0)"
+UNKNOWN_LICENCES = ("not stated", "see its Hub page")
+# Our own words: nothing of any benchmark is shown in a card.
+EXAMPLE = Item(
+    item_id="card",
+    benchmark="card",
+    dataset="card",
+    question="Which planet is nearest to the Sun?",
+    correct_answer="Mercury",
+    incorrect_answer="Venus",
+)
+ANSWERS = 'YES, NO = {accept}, {reject}  # the tokens of "1" and "2"'
+TRANSFORMERS = f"""{TRANSFORMERS_MODEL}
+margin = float(logits[YES] - logits[NO])  # above 0: the judge accepts the claim
+print("accepted" if margin > 0 else "rejected", margin)"""
+VLLM = """from vllm import LLM, SamplingParams
+
+if __name__ == "__main__":  # vLLM starts processes of its own
+    judge = LLM(PLACE, dtype="bfloat16")
+    one_token = SamplingParams(temperature=0, max_tokens=1, logprob_token_ids=[YES, NO])
+    found = judge.generate({"prompt_token_ids": ids}, one_token)[0].outputs[0].logprobs[0]
+    margin = found[YES].logprob - found[NO].logprob  # above 0: the judge accepts the claim
+    print("accepted" if margin > 0 else "rejected", margin)"""
+
+
+def usage_text(config: TrainingConfig, tokenizer: Any) -> str:
+    """The section "Use" of a card: an example prompt in C2, encoding, both engines, and `evenhand sample`."""
+    answers = answer_tokens(tokenizer)
+    tokens = ANSWERS.format(accept=answers.ids["1"], reject=answers.ids["2"])
+    encoding = encoding_lines(config, tokenizer, example_prompt(config), answers.lead, tokens)
+    parts = [
+        "It answers with one token, `1` or `2`. Ask it with the words that it was trained on; in others it was not "
+        "measured. The difference of the two log-probabilities is its margin.",
+        fenced(encoding),
+        "With transformers:",
+        fenced(TRANSFORMERS),
+        "With vLLM:",
+        fenced(VLLM),
+        "With Evenhand, which asks all four conditions of every item and scores them:",
+        fenced(sampling_line(config), "sh"),
+    ]
+    return "\n\n".join(parts)
+
+
+def example_prompt(config: TrainingConfig) -> str:
+    """The text of a C2 prompt in the run's own wording, about a question of ours."""
+    wanted = section_of(config).prompts
+    asked = render(
+        EXAMPLE, Condition.C2_CORRECT, template=wanted.template, answer_form="one_token", speakers=wanted.speakers
+    )
+    (message,) = asked.messages
+    return message.content
+
+
+def sampling_line(config: TrainingConfig) -> str:
+    """The command that samples the checkpoint with margins."""
+    section = section_of(config)
+    pocket_only = all(spec.dataset == "pocket" for spec in section.benchmarks)
+    asked = "configs/inference/pocket.yaml" if pocket_only else "CONFIG"
+    words = [
+        "evenhand sample",
+        asked,
+        "name=after",
+        "model.name=PLACE",
+        f"dialdefer.prompts.template={section.prompts.template}",
+    ]
+    if config.examples.format == "raw":
+        words.append("format=raw")
+    if section.prompts.speakers:
+        words.append(f"'dialdefer.prompts.speakers={json.dumps(section.prompts.speakers)}'")
+    line = " ".join(words)
+    return line if pocket_only else f"# CONFIG: the base model's own of configs/inference/*-margin.yaml\n{line}"
+
+
+def data_words(config: TrainingConfig) -> str:
+    """Under which conditions items were asked about, in which words."""
+    asked = section_of(config).prompts
+    form = "chat template" if config.examples.format == "chat" else "bare text"
+    return f"conditions {', '.join(asked.conditions)}, wording `{asked.template}`, {form}"
+
+
+def limits_text(config: TrainingConfig, merged: Mapping[str, Any]) -> str:
+    """The section "Limits"."""
+    counts = merged["items"]
+    known = sorted(counts) if counts else []
+    said = [*ALWAYS, *(LIMITS_OF[name] for name in known if name in LIMITS_OF)]
+    held_out = ", ".join(sorted(EVALUATION_ONLY))
+    said.append(f"For evaluation only, never trained on: {held_out}, and every test item of the datasets above.")
+    if merged.get("n_published_test"):
+        said.append(
+            f"{merged['n_published_test']:,} of its training items are in the *published* test split: it was trained "
+            "on a split of its user's own and must not be measured on the published one."
+        )
+    if known == ["pocket"]:
+        said.append("It was trained on generated passages alone; what it makes of real questions was not measured.")
+    if not any(not condition.is_dialogue for condition in section_of(config).prompts.conditions):
+        said.append("It was trained on speakers' turns alone (C2), as the paper's; its C1 moves with them, unasked.")
+    said.append("Evenhand measures text. If the base reads images too, that half was neither trained nor measured.")
+    return bullets(said)
+
+
+def source_of(name: str) -> str:
+    """A dataset's licence, what follows from it for a model, and its citation."""
+    if name not in DATASETS:
+        return OUR_OWN if name == "pocket" else "its licence is not known to Evenhand"
+    dataset = DATASETS[name]
+    licence = f"licence {dataset.licence.name}"
+    if dataset.licence.name in UNKNOWN_LICENCES:
+        licence += ", so take this model for research use until its authors say otherwise"
+    elif dataset.licence.not_passed_on:
+        licence += f"; {dataset.licence.not_passed_on}"
+    return f"{licence}. {dataset.citation}"
+
+
+def hub_dataset(name: str) -> str | None:
+    """A dataset's id on the Hub; None where it is not there."""
+    place = DATASETS[name].origin.place if name in DATASETS else ""
+    return place.removeprefix("hf:") if place.startswith("hf:") else None
+
+
+class DialDeferCard:
+    """The functions above, by the names that a card asks for."""
+
+    tag = "dialogic-deference"
+    purpose = PURPOSE
+    not_measured = NOT_MEASURED
+    usage_text = staticmethod(usage_text)
+    data_words = staticmethod(data_words)
+    limits_text = staticmethod(limits_text)
+    source_of = staticmethod(source_of)
+    hub_dataset = staticmethod(hub_dataset)
+
+    def objective_note(self, config: TrainingConfig) -> str:
+        """Nothing to add."""
+        return ""
+
+
+CARD = DialDeferCard()

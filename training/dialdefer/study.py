@@ -1,0 +1,134 @@
+"""Training on DialDefer's items: a study's part of training, see training.study."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from evenhand.same_text import normalised
+from studies.dialdefer.datasets import (
+    EVALUATION_ONLY,
+    SOURCES,
+    item_set_hash,
+    load_items,
+    published_among,
+    refuse_leaks,
+)
+from studies.dialdefer.leaks import family
+from studies.dialdefer.records import Condition, Item
+from studies.dialdefer.section import DialDeferSection, PromptConfig
+from training.config import TrainingConfig
+from training.examples import Example, Excluded
+from training.study import CardPart
+
+ASKED = ("template", "conditions", "speakers")  # keys of `prompts` that training knows
+
+
+class DialDeferTraining:
+    """Items, each asked about in the same conditions."""
+
+    called = "items"
+    families_called = "training items"
+    has_equal_units = True
+
+    def refuse(self, config: TrainingConfig) -> None:
+        """Splits and datasets that are held out, and prompts that training does not ask; see StudyTraining."""
+        section = config.study
+        assert isinstance(section, DialDeferSection)
+        for index, spec in enumerate(section.benchmarks):
+            where = f"dialdefer.benchmarks[{index}]: {spec.dataset}"
+            if spec.dataset in EVALUATION_ONLY:
+                raise ValueError(f"{where} is held out for evaluation and must not be trained on; take it out")
+            if spec.split != "train":
+                raise ValueError(f"{where}: split '{spec.split}' must not be trained on; write split: train")
+        section.refuse_verdict("margin")
+        usual = PromptConfig()
+        for key in PromptConfig.model_fields:
+            if key not in ASKED and getattr(section.prompts, key) != getattr(usual, key):
+                raise ValueError(f"dialdefer.prompts.{key}: is for sampling; training asks one wording, take it out")
+        if config.optimiser.order == "whole_groups":
+            raise ValueError("optimiser.order: whole_groups is for units with several groups; write whole_items")
+        if config.needs_whole_groups and set(section.prompts.conditions) != set(Condition):
+            raise ValueError(
+                "the loss compares an item's C1 and C2 prompts: leave dialdefer.prompts.conditions out, which asks all"
+            )
+
+    def n_prompts(self, section: DialDeferSection) -> int:
+        """Of an item; see StudyTraining."""
+        return len(section.prompts.conditions)
+
+    def load(self, section: DialDeferSection) -> list[Item]:
+        """The items that the section names."""
+        return load_items(section.benchmarks)
+
+    def check_presence(self, section: DialDeferSection) -> None:
+        """Without reading them; see StudyTraining."""
+        for spec in section.benchmarks:
+            SOURCES[spec.dataset](spec)
+
+    def dataset_of(self, unit: Item) -> str:
+        """The item's."""
+        return unit.dataset
+
+    def content_hash(self, units: Sequence[Item]) -> str:
+        """Over the items' content."""
+        return item_set_hash(units)
+
+    def refuse_test_data(self, units: Sequence[Item], section: DialDeferSection) -> None:
+        """Raises DataError for an item that gives away a test item; see StudyTraining."""
+        refuse_leaks(units, section.benchmarks)
+
+    def families(self, units: Sequence[Item]) -> list[str]:
+        """Rewordings of one item, and items that ask the same question, are one family."""
+        found = families_of(units)
+        return [found[unit.item_id] for unit in units]
+
+    def facts(self, units: Sequence[Item]) -> Mapping[str, Any]:
+        """n_published_test: how many are of the published test split, which a split of one's own may train on."""
+        return {"n_published_test": published_among(units)}
+
+    def notes(self, units: Sequence[Item]) -> list[str]:
+        """What `facts` means for measuring."""
+        n_published = published_among(units)
+        if not n_published:
+            return []
+        return [
+            f"{n_published} training items are of the published test split (this root is a split of your own); "
+            "measure this model on your own test split alone"
+        ]
+
+    def examples(
+        self, units: Sequence[Item], config: TrainingConfig, tokenizer: Any
+    ) -> tuple[list[Example], list[Excluded]]:
+        """An example for each item and condition; see StudyTraining."""
+        from training.dialdefer.examples import make_examples
+
+        return make_examples(units, config, tokenizer)
+
+    @property
+    def card(self) -> CardPart:
+        """See StudyTraining."""
+        from training.dialdefer.model_card_part import CARD
+
+        return CARD
+
+
+def families_of(items: Iterable[Item]) -> dict[str, str]:
+    """item_id → its family: rewordings of one item, and items that ask the same question, as leaks are looked for."""
+    found: dict[str, str] = {}
+    of_text: dict[str, str] = {}
+    joined: dict[str, str] = {}  # a family → an earlier one that asks the same
+
+    def first(name: str) -> str:
+        while name in joined:
+            name = joined[name]
+        return name
+
+    for item in items:
+        found[item.item_id] = name = family(item)
+        if text := normalised(item.question):
+            one, other = first(of_text.setdefault(text, name)), first(name)
+            if one != other:
+                joined[other] = one
+    return {item_id: first(name) for item_id, name in found.items()}
+
+
+TRAINING = DialDeferTraining()
