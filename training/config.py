@@ -157,8 +157,8 @@ class SimPORun(TrainingConfig):
 
 
 class OwnC1Run(TrainingConfig):
-    """Label-free consistency (ours): every verdict of an item is drawn to the base model's own verdict in C1. Compares
-    prompts with each other: ask C1 and C2, and set optimiser.order to whole_items.
+    """Label-free consistency (ours): every verdict of a group is drawn to the base model's own verdict on the group's
+    unframed prompt. Compares prompts with each other: set optimiser.order to whole_items.
     """
 
     has_labels: ClassVar[bool] = False

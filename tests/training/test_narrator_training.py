@@ -172,7 +172,7 @@ def card_of(root: Path, chat_format: str = "chat", method: str = "own_c1", **nar
 def test_a_card_tells_whom_the_judge_names_and_how_to_ask_it(chat_format: str, tmp_path: Path) -> None:
     card = card_of(tmp_path, chat_format, tasks=["blame"], visibilities=["visible"])
     assert "should not depend on which of the speakers is called Me" in card
-    assert "Here C1 is the prompt in which nobody is called Me." in card
+    assert "Here that is the prompt in which nobody is called Me." in card
     assert "narrator-perspective" in card
     assert "Whose behavior was more problematic" in card
     assert "evenhand sample configs/narrator/pocket-exact.yaml name=after model.name=PLACE" in card

@@ -9,7 +9,7 @@ import yaml
 
 from evenhand.config import to_yaml
 from evenhand.errors import ConfigError, DataError
-from evenhand.fetch import fetch
+from studies.fetch import fetch
 from studies.narrator.pocket import pocket_conflicts
 from studies.narrator.records import Conversation
 from studies.narrator.splits import refuse_shared_pages

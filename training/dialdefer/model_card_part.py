@@ -10,7 +10,7 @@ from studies.dialdefer.datasets import EVALUATION_ONLY
 from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import render
 from studies.dialdefer.unified.catalogue import DATASETS
-from training.config import TrainingConfig
+from training.config import OwnC1Run, TrainingConfig
 from training.dialdefer.examples import section_of
 from training.judge_usage import TRANSFORMERS_MODEL, encoding_lines, fenced
 
@@ -169,8 +169,8 @@ class DialDeferCard:
     hub_dataset = staticmethod(hub_dataset)
 
     def objective_note(self, config: TrainingConfig) -> str:
-        """Nothing to add."""
-        return ""
+        """Which prompt of a group is unframed."""
+        return " Here that is the statement (C1)." if isinstance(config, OwnC1Run) else ""
 
 
 CARD = DialDeferCard()

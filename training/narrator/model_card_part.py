@@ -17,7 +17,7 @@ PURPOSE = (
     "A judge: it says who is to blame in a conversation. It was trained so that its verdict should not depend on which "
     "of the speakers is called Me."
 )
-NEUTRAL = " Here C1 is the prompt in which nobody is called Me."
+NEUTRAL = " Here that is the prompt in which nobody is called Me."
 NOT_MEASURED = (
     "Not measured yet. Sample base and checkpoint with one config of `configs/narrator/`; `evenhand narrator BASE_RUN "
     "AFTER_RUN` then shows what is left of perspective."
