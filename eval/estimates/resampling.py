@@ -96,7 +96,8 @@ def pivotal_interval(value: float, draws: FloatArray, level: float = 0.95) -> tu
 def wilson_interval(n_yes: float, n: int, level: float = 0.95) -> tuple[float, float] | None:
     """Wilson's score interval of a rate, as fractions; None for n = 0. It stays in [0, 1] and has a width at 0 and 1.
 
-    n_yes may be a sum of fractions in [0, 1]: such a sum varies no more than a count of the same mean does.
+    n_yes may be a sum of fractions in [0, 1]: such a sum varies no more than a count of the same mean does. By hand,
+    since scipy's (binomtest's proportion_ci) takes whole counts alone.
     """
     if not n:
         return None

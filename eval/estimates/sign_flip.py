@@ -37,22 +37,16 @@ def sign_flip_p(rises: NDArray[np.int64]) -> float:
     information; without any other p is 1. Where no item moves by 2 it is McNemar's exact test. McNemar on acceptance
     counts the two claims of an item as two independent pairs, which makes p too small when they move together.
     """
+    from scipy.stats import binom  # takes half a second to import
+
     observed = abs(int(rises.sum()))
     if observed == 0:
         return 1.0
     ones, twos = (int((np.abs(rises) == size).sum()) for size in (1, 2))
     # S = (2a - ones) + 2 (2b - twos), with a and b heads among so many coins: P(S >= observed), summed over b.
-    tail = np.append(np.cumsum(fair_heads(ones)[::-1])[::-1], 0.0)  # tail[k] = P(a >= k)
     b = np.arange(twos + 1)
-    least = np.ceil((observed - 2 * (2 * b - twos) + ones) / 2).astype(np.int64)
-    return min(1.0, float(2 * (fair_heads(twos) * tail[np.clip(least, 0, ones + 1)]).sum()))
-
-
-def fair_heads(n: int) -> FloatArray:
-    """P(k heads among n fair coins) for k = 0..n."""
-    k = np.arange(1, n + 1)
-    log_ways = np.concatenate([[0.0], np.cumsum(np.log((n - k + 1) / k))])
-    return np.asarray(np.exp(log_ways - n * math.log(2)))
+    least = np.ceil((observed - 2 * (2 * b - twos) + ones) / 2)  # the fewest heads among the ones that reach it
+    return min(1.0, float(2 * (binom.pmf(b, twos, 0.5) * binom.sf(least - 1, ones, 0.5)).sum()))
 
 
 def swapped_sums(gaps: FloatArray, n_draws: int, rng: np.random.Generator) -> FloatArray:

@@ -102,7 +102,11 @@ def estimate(mean: Mean) -> Estimate:
 
 
 def t_quantile(probability: float, n_degrees: int) -> float:
-    """Student's t quantile to three digits from three degrees of freedom on (Abramowitz and Stegun 26.7.5)."""
+    """Student's t quantile to three digits from three degrees of freedom on (Abramowitz and Stegun 26.7.5).
+
+    By hand, so that reported intervals stay what they are: scipy.stats.t.ppf is exact, and at 0.975 larger by 0.12 %
+    with three degrees of freedom, by 0.0004 % with ten.
+    """
     z = NormalDist().inv_cdf(probability)
     terms = (
         (z**3 + z) / 4,

@@ -1,6 +1,6 @@
 """pocket: our own items, a short passage and a question that it settles, from a seeded generator.
 
-Ten families (pocket_families.py), 400 train and 80 test items each. An item is decided by reading alone,
+Ten families (pocket_families.yaml), 400 train and 80 test items each. An item is decided by reading alone,
 with no arithmetic and no knowledge of the world. meta["level"] says how much reading it takes:
 
 single (80 %): the passage states one fact, the correct answer to the letter; the wrong one, from the same word list,
@@ -10,7 +10,7 @@ pair (20 %): the passage states two facts of the same kind, and the wrong answer
 To bind two answers to two keys is the harder task: single is meant for models as small as 135M parameters, pair is
 room above it.
 
-Disjoint between train and test: every word of pocket_words.py (people, objects, colours, days, ...), and
+Disjoint between train and test: every word of pocket_words.yaml (people, objects, colours, days, ...), and
 so every passage. Shared: the sentence patterns, and the fixed pairs such as left and right.
 
 Balanced in each split, level and family, exactly: every answer is the correct one as often as the incorrect one, for
@@ -24,8 +24,7 @@ from itertools import cycle, islice
 from typing import NamedTuple, TypeVar
 
 from evenhand.errors import ConfigError
-from studies.dialdefer.pocket_families import FAMILIES, Family
-from studies.dialdefer.pocket_words import GAMES, NAMES, PLACES, Words
+from studies.dialdefer.pocket_texts import Family, Words, families, words
 from studies.dialdefer.records import Item
 
 T = TypeVar("T")
@@ -74,10 +73,10 @@ def _items(split: str) -> Iterator[Item]:
 
 def _dealt(split: str, rng: random.Random) -> Iterator[Draft]:
     """All drafts in their final order; two families of each round have their pair item in it."""
-    singles = [iter(_single_drafts(family, split, rng)) for family in FAMILIES]
-    pairs = [iter(_pair_drafts(family, split, rng)) for family in FAMILIES]
+    singles = [iter(_single_drafts(family, split, rng)) for family in families()]
+    pairs = [iter(_pair_drafts(family, split, rng)) for family in families()]
     for _ in range(CYCLES[split]):
-        pair_rounds = _shuffled([n % ROUNDS_PER_CYCLE for n in range(len(FAMILIES))], rng)
+        pair_rounds = _shuffled([n % ROUNDS_PER_CYCLE for n in range(len(families()))], rng)
         for round_number in range(ROUNDS_PER_CYCLE):
             hands = zip(singles, pairs, pair_rounds, strict=True)
             dealt = [next(pair if pair_round == round_number else single) for single, pair, pair_round in hands]
@@ -158,7 +157,7 @@ def _draft(
     answer1, answer2 = (family.answer_form.format(answer) for answer in answers)
     facts = ((key1, answer1), (key2, answer2))
     (key, correct), (_, incorrect) = facts if asks_first else _swap(facts)
-    bystanders = [name for name in NAMES.of(split) if name not in (*answers, key1, key2)]
+    bystanders = [name for name in words()["names"].of(split) if name not in (*answers, key1, key2)]
     wording = _pick(family.wordings(level), rng)
     question = f"{wording.passage} {wording.question}".format(
         answer=correct,
@@ -171,8 +170,8 @@ def _draft(
         an_key1=_with_article(key1),
         an_key2=_with_article(key2),
         person=_pick(bystanders, rng),
-        place=_pick(PLACES.of(split), rng),
-        game=_pick(GAMES.of(split), rng),
+        place=_pick(words()["places"].of(split), rng),
+        game=_pick(words()["games"].of(split), rng),
     )
     return Draft(family.name, level, question, correct, incorrect)
 

@@ -1,9 +1,8 @@
 """pocket-conflicts: our own quarrels on talk pages, each ending in one attack, from a seeded generator.
 
-Disputes (pocket_looks.py and its three neighbours) and attacks (pocket_attacks.py) are hand-written, and so is what
-stands around them (pocket_lines.py). Train (480) and test (120) share no page, no reason, no attack and no account
-name; they share pocket_lines.py. Within a split a page (meta["page_title"]) has several conversations, which repeat
-its reasons.
+Disputes (pocket_scenarios.yaml) and attacks (pocket_attacks.yaml) are hand-written, and so is what stands around them
+(pocket_lines.yaml). Train (480) and test (120) share no page, no reason, no attack and no account name; they share
+pocket_lines.yaml. Within a split a page (meta["page_title"]) has several conversations, which repeat its reasons.
 
 Half of the attacks are subtle (condescension, insinuation), half are plain insults: meta["attack"]. Before the attack
 the only cue is tone: the attacker's turns end short-tempered about twice as often as those of others. Place tells
@@ -15,10 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evenhand.errors import ConfigError
-from studies.narrator import pocket_lines as lines
-from studies.narrator.pocket_attacks import ATTACKS, NAMES, OPEN, SUBTLE
 from studies.narrator.pocket_plots import Plot, dealt, plots, shuffled
-from studies.narrator.pocket_scenarios import Scenario, scenarios
+from studies.narrator.pocket_texts import OPEN, SUBTLE, Scenario, account_names, attacks, pocket_lines, scenarios
 from studies.narrator.records import Conversation, Turn
 
 DATASET = "pocket-conflicts"
@@ -39,14 +36,14 @@ def pocket_conflicts(split: str) -> list[Conversation]:
         raise ConfigError(f"{DATASET}: unknown split {split!r}. Use one of: {', '.join(SEEDS)}.")
     rng = random.Random(SEEDS[split])
     disputes = dealt(scenarios(split), rng)
-    names = dealt(NAMES[split], rng)
-    attacks = {kind: dealt(ATTACKS[split][kind], rng) for kind in (SUBTLE, OPEN)}
+    names = dealt(account_names(split), rng)
+    cores = {kind: dealt(attacks(split)[kind], rng) for kind in (SUBTLE, OPEN)}
     kinds = dealt((SUBTLE, OPEN), rng)
     found = []
     for number, plot in enumerate(plot for _ in range(N_ROUNDS[split]) for plot in plots(rng)):
         kind = next(kinds)
         quarrel = Quarrel(scenario=next(disputes), plot=plot, names=named(plot, names), rng=rng)
-        turns = [*quarrel.before(), quarrel.attack(next(attacks[kind]))]
+        turns = [*quarrel.before(), quarrel.attack(next(cores[kind]))]
         found.append(
             Conversation(
                 conversation_id=f"{DATASET}-{split}-{number}",
@@ -104,25 +101,26 @@ class Quarrel:
 
     def parts(self, place: int, letter: str) -> list[str]:
         """The sentences of one turn: a beginning, a reason, an end; some may be empty."""
+        lines = pocket_lines()
         said = self.plot.before[:place]
         stance, is_short = self.stances[letter], self.plot.n_speakers >= MANY
         if not said:
-            return [self.fresh(self.scenario.openings), self.ending(letter, lines.HEATED_OPENING, lines.ASKING, 1.0)]
+            return [self.fresh(self.scenario.openings), self.ending(letter, lines.heated_opening, lines.asking, 1.0)]
         reason = self.reason(stance)
         if said[-1] == letter:
             if letter not in said[:-1] and place == 1:
-                return [self.fresh(lines.GONE_AHEAD), reason if self.happens(0.5) else ""]
-            return [self.fresh(lines.ADDING), reason] if reason else [self.fresh(lines.ADDING_ALONE)]
+                return [self.fresh(lines.gone_ahead), reason if self.happens(0.5) else ""]
+            return [self.fresh(lines.adding), reason] if reason else [self.fresh(lines.adding_alone)]
         if letter not in said:
-            begin = "" if is_short and self.happens(0.5) else self.fresh(lines.ENTRANCES[stance])
-            parts = [begin, reason] if reason else [self.fresh(lines.SECONDS[stance])]
-            return parts if is_short else [*parts, self.ending(letter, lines.HEATED_ENTRANCE, lines.CALM, P_CALM)]
+            begin = "" if is_short and self.happens(0.5) else self.fresh(lines.entrances[stance])
+            parts = [begin, reason] if reason else [self.fresh(lines.seconds[stance])]
+            return parts if is_short else [*parts, self.ending(letter, lines.heated_entrance, lines.calm, P_CALM)]
         is_answer = {stance, self.stances[said[-1]]} == {"for", "against"}
         called = f"@{self.names[said[-1]]}:" if is_answer and self.happens(P_CALLED) else ""
-        begin = self.fresh(lines.ANSWERS) if is_answer and reason and self.happens(P_ANSWER) else ""
-        heated = lines.HEATED_ENTRANCE if stance == "aside" else lines.HEATED
-        end = "" if is_short else self.ending(letter, heated, lines.CALM, P_CALM)
-        return [called, begin, reason or self.fresh(lines.INSISTING[stance]), end]
+        begin = self.fresh(lines.answers) if is_answer and reason and self.happens(P_ANSWER) else ""
+        heated = lines.heated_entrance if stance == "aside" else lines.heated
+        end = "" if is_short else self.ending(letter, heated, lines.calm, P_CALM)
+        return [called, begin, reason or self.fresh(lines.insisting[stance]), end]
 
     def attack(self, core: str) -> Turn:
         """The last turn: a lead, or a reason of the attacker's side, and the attack on somebody who has spoken."""
@@ -136,7 +134,7 @@ class Quarrel:
         if kind == "spoke" and self.reasons[self.stances[letter]] and self.happens(P_REASON_FIRST):
             parts.append(self.reason(self.stances[letter]))
         elif kind != "spoke" or self.happens(P_LEAD):
-            parts.append(self.fresh(lines.LEADS[kind]))
+            parts.append(self.fresh(pocket_lines().leads[kind]))
         parts.append(core.format(topic=self.scenario.topic))
         return Turn(speaker=self.names[letter], text=" ".join(filter(None, parts)))
 

@@ -12,10 +12,8 @@ import pytest
 
 from evenhand.errors import ConfigError
 from evenhand.records import digest
-from studies.dialdefer import pocket_words
 from studies.dialdefer.pocket import SCHEMA_VERSION, pocket_items
-from studies.dialdefer.pocket_families import FAMILIES, Family, Wording
-from studies.dialdefer.pocket_words import Words
+from studies.dialdefer.pocket_texts import Family, Wording, Words, families, words
 from studies.dialdefer.records import Item
 
 SPLITS = {split: list(pocket_items(split)) for split in ("train", "test")}
@@ -24,7 +22,7 @@ GOLDEN = {
     "train": "08688c9a07606ecffe9cbe68e00941d0a1dbb904afb8fe3212229015e9231678",
     "test": "c8cd2787a9d2917b0b3f7671f0d8807231086478031c920c4984788ec3c6a860",
 }
-FIELDS = {name: field for name, field in vars(pocket_words).items() if isinstance(field, Words)}
+FAMILIES, FIELDS = families(), words()
 
 LEVELS = ("single", "pair")
 
@@ -246,7 +244,7 @@ def test_an_stands_before_vowels_and_a_before_all_others(split: str) -> None:
 @both_splits
 def test_nobody_plays_two_parts_in_one_passage(split: str) -> None:
     """Each family names its own number of people; one fewer would mean that a bystander is also an answer or a key."""
-    names = set(pocket_words.NAMES.of(split))
+    names = set(FIELDS["names"].of(split))
     n_people = {
         "single": {"owner": {1}, "gift": {1}, "game": {1}, "cafe": {1}},
         "pair": {"owner": {2}, "gift": {3}, "game": {2, 3}, "cafe": {2}},

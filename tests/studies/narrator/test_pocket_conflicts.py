@@ -12,13 +12,11 @@ from itertools import combinations, groupby
 import pytest
 
 from evenhand.errors import ConfigError
-from studies.narrator import pocket_lines
 from studies.narrator.corpora import conversation_set_hash
 from studies.narrator.names import shown_names
 from studies.narrator.pocket import SCHEMA_VERSION, pocket_conflicts
-from studies.narrator.pocket_attacks import ATTACKS, NAMES, OPEN, SUBTLE
 from studies.narrator.pocket_plots import SIZES
-from studies.narrator.pocket_scenarios import scenarios
+from studies.narrator.pocket_texts import OPEN, SUBTLE, account_names, attacks, pocket_lines, scenarios
 from studies.narrator.prompts import narrator_prompt, order_of_names
 from studies.narrator.records import Conversation, Turn
 from studies.narrator.splits import refuse_shared_pages
@@ -26,7 +24,9 @@ from studies.narrator.splits import refuse_shared_pages
 SPLITS = {split: pocket_conflicts(split) for split in ("train", "test")}
 ROUNDS = {"train": 4, "test": 1}
 GOLDEN = {"train": "66d8d0549716f861", "test": "9282b51638e629aa"}
-HEATED = (*pocket_lines.HEATED, *pocket_lines.HEATED_OPENING, *pocket_lines.HEATED_ENTRANCE)
+HEATED = (*pocket_lines().heated, *pocket_lines().heated_opening, *pocket_lines().heated_entrance)
+ATTACKS = {split: attacks(split) for split in SPLITS}
+NAMES = {split: account_names(split) for split in SPLITS}
 
 both_splits = pytest.mark.parametrize("split", ["train", "test"])
 
