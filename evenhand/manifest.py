@@ -125,3 +125,10 @@ def refuse_changed_tables(root: Path) -> None:
             f"{root}: {', '.join(odd[:5])} ({len(odd)} in all) is not as built: changed, gone or added by hand. "
             "Build the folder again: the same `evenhand build unified` command repairs it"
         )
+
+
+def refuse_foreign(out: Path) -> None:
+    """Raises DataError when a folder holds files and none of what a build begins with: README.md would be lost."""
+    ours = (MANIFEST_FILE, "pool", "raw", LOCK_FILE)
+    if out.is_dir() and any(out.iterdir()) and not any((out / name).exists() for name in ours):
+        raise DataError(f"{out}: holds other files; choose an empty or a new folder for --out")

@@ -8,12 +8,11 @@ from typing import Any
 
 from evenhand.errors import DataError
 from evenhand.jsonl import remove_left_over, write_json, write_jsonl, write_whole
-from evenhand.manifest import MANIFEST_FILE
+from evenhand.manifest import MANIFEST_FILE, refuse_foreign
 from evenhand.provenance import code_state
 from evenhand.sources.fetching import fetch, locked
 from evenhand.sources.origin import Origin
 from evenhand.sources.source_record import RECORDED, SourceFile, sha256_of
-from studies.dialdefer.unified.build import refuse_foreign
 from studies.narrator import pocket
 from studies.narrator.built_corpus import (
     CONVERSATIONS_FILE,

@@ -247,7 +247,11 @@ def test_too_little_memory_is_told_with_the_settings_that_take_less_unless_cutti
 
 
 def test_without_its_data_a_config_is_tried_on_our_own_and_nothing_is_estimated_from_them(tmp_path: Path) -> None:
-    words = [str(CONFIGS / "training" / "qwen2.5-7b-sft.yaml"), "model.name=embedded", f"dialdefer.benchmarks[0].root={tmp_path}"]
+    words = [
+        str(CONFIGS / "training" / "qwen2.5-7b-sft.yaml"),
+        "model.name=embedded",
+        f"dialdefer.benchmarks[0].root={tmp_path}",
+    ]
     found = {check.subject.partition(",")[0]: check for check in training.examine(words, "a100").checks}
     assert found["data"].state == "wrong"
     assert found["examples"].says.startswith("our own render")

@@ -8,7 +8,7 @@ from typing import Any
 
 from evenhand.errors import DataError
 from evenhand.jsonl import remove_left_over, write_json, write_whole
-from evenhand.manifest import FORMAT, LOCK_FILE, MANIFEST_FILE, file_facts, read_manifest, table_path
+from evenhand.manifest import FORMAT, MANIFEST_FILE, file_facts, read_manifest, refuse_foreign, table_path
 from evenhand.provenance import code_state
 from evenhand.sources.fetching import fetch, locked, source_files
 from evenhand.sources.publishers import Hosts
@@ -99,13 +99,6 @@ def build_anew(
     write_whole(request.out / "README.md", card_text(manifest))
     write_json(request.out / MANIFEST_FILE, manifest)
     return manifest
-
-
-def refuse_foreign(out: Path) -> None:
-    """Raises DataError when a folder holds files and none of what a build begins with: README.md would be lost."""
-    ours = (MANIFEST_FILE, "pool", "raw", LOCK_FILE)
-    if out.is_dir() and any(out.iterdir()) and not any((out / name).exists() for name in ours):
-        raise DataError(f"{out}: holds other files; choose an empty or a new folder for --out")
 
 
 def gather(request: Request) -> dict[str, list[SourceFile]]:
