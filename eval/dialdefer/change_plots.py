@@ -11,7 +11,6 @@ from eval.dialdefer.difference_rows import DifferenceRow
 from eval.dialdefer.label_shifts import LabelShift
 from eval.dialdefer.row_groups import arm_words
 from eval.dialdefer.score_groups import worth_showing
-from eval.dialdefer.score_text import interval, signed
 from eval.dialdefer.scores import FIXED, OWN
 from eval.dialdefer.shift_plots import around_zero
 from eval.report.plots import (
@@ -26,6 +25,7 @@ from eval.report.plots import (
     styled,
     title,
 )
+from eval.report.shown_numbers import interval, signed
 
 # What a mark is → its shape, its colour and the colour of its inside.
 BEFORE_AFTER = {

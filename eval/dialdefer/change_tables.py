@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from eval.dialdefer.averages import average_sentence
 from eval.dialdefer.changes import ChangeRow
-from eval.dialdefer.score_text import ARM_WORDS, aligned, interval, number, signed
+from eval.dialdefer.score_text import ARM_WORDS
+from eval.report.shown_numbers import aligned, interval, number, signed
 
 C1_WORDS = {
     "own": "own C1: statements and dialogues judged by the same checkpoint (the one to believe)",

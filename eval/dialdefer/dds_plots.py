@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from eval.dialdefer.amplification import Amplification
 from eval.dialdefer.domain_grid import DomainGrid
 from eval.dialdefer.score_groups import ScoreGroup
-from eval.dialdefer.score_text import signed
 from eval.dialdefer.shift_plots import around_zero, draw_arrow
 from eval.report.plots import (
     INK,
@@ -21,6 +20,7 @@ from eval.report.plots import (
     styled,
     title,
 )
+from eval.report.shown_numbers import signed
 
 MOST_JUDGES = len(RUN_COLOURS)  # more are no longer told apart; the spread over judges is drawn instead
 SIGNS = "← skepticism      deference →"

@@ -7,7 +7,8 @@ from eval.dialdefer.accuracy import MANY_UNREADABLE, is_saturated
 from eval.dialdefer.averages import BENCH_AVG, TOTAL_AVG
 from eval.dialdefer.changes import ChangeRow
 from eval.dialdefer.rows import ScoreRow
-from eval.dialdefer.score_text import ARM_WORDS, doubt, interval, number, signed
+from eval.dialdefer.score_text import ARM_WORDS, doubt
+from eval.report.shown_numbers import interval, number, signed
 
 TELLING_GAP_PP = 5.0  # own and fixed C1 further apart than this are worth a sentence
 

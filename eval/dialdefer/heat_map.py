@@ -15,8 +15,8 @@ from eval.dialdefer.accuracy import MANY_UNREADABLE
 from eval.dialdefer.row_groups import is_dataset
 from eval.dialdefer.rows import ScoreRow
 from eval.dialdefer.score_groups import ScoreGroup, believed
-from eval.dialdefer.score_text import interval, signed
 from eval.report.page import scrolling
+from eval.report.shown_numbers import interval, signed
 
 STEPS_PP = (5.0, 15.0, 30.0, 60.0)  # |DDS| from which on a cell is of step 1, 2, 3, 4
 # Blue to red through white: apart for all kinds of colour-blindness (after ColorBrewer's RdBu).

@@ -8,8 +8,8 @@ from eval.dialdefer.heat_map import LIGHT, HeatMap, is_clear, letters, mark, ste
 from eval.dialdefer.row_groups import is_dataset
 from eval.dialdefer.rows import ScoreRow
 from eval.dialdefer.score_groups import ScoreGroup
-from eval.dialdefer.score_text import signed
 from eval.report.plots import Plot, new_figure, short, styled
+from eval.report.shown_numbers import signed
 
 
 def heat_map_plot(heat: HeatMap) -> Plot:

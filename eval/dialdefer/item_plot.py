@@ -6,8 +6,8 @@ from matplotlib.patches import Rectangle
 
 from eval.dialdefer.heat_map import LIGHT, letters
 from eval.dialdefer.item_scores import ItemSpread
-from eval.dialdefer.score_text import signed
 from eval.report.plots import INK, Plot, first_and_last, line_height, name_lines, new_figure, styled, title
+from eval.report.shown_numbers import signed
 
 # What an item's DDS may be: 0/1 verdicts give steps of 100; ties and several samples lie between.
 CLASSES = {

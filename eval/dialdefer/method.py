@@ -1,7 +1,6 @@
 """How the numbers came about: the report's method section, with the facts of each run or verdict file."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from eval.dialdefer.analyses import Analyses, reruns
 from eval.dialdefer.external.load_verdicts import ExternalVerdicts
@@ -13,6 +12,7 @@ from eval.dialdefer.rerun_flip_rate import ALL, NoiseRow
 from eval.dialdefer.runs import JudgedRun
 from eval.dialdefer.score_text import ARM_WORDS, DENOMINATOR_WORDS
 from eval.report.page import element, table
+from eval.report.run_facts import how_run, revision_of
 
 METHOD_WORDS = (
     "C1 shows a claim as a statement, C2 as a speaker's turn; each item is judged with its correct and with its "
@@ -114,32 +114,3 @@ def facts(run: JudgedRun) -> dict[str, str]:
         "verdict": reading,
         **how_run(config, provenance),
     }
-
-
-def how_run(config: Mapping[str, Any], provenance: Mapping[str, Any]) -> dict[str, str]:
-    """Name → value of how a run of any study was made."""
-    sampling, engine = dict(config["sampling"]), dict(config.get("engine", {}))
-    return {
-        "engine": f"{engine.get('kind', 'not recorded')}, {engine.get('dtype', 'precision set by the server')}",
-        "sampling": ", ".join(f"{key} {value}" for key, value in sampling.items()),
-        "device": str(provenance.get("device") or "not known"),
-        "software": ", ".join(f"{k} {v}" for k, v in dict(provenance.get("packages", {})).items()),
-        "code": code_words(provenance.get("code")),
-        "item set": str(provenance.get("item_set_hash", "not recorded")),
-    }
-
-
-def revision_of(provenance: Mapping[str, Any]) -> str | None:
-    """The resolved revision or checkpoint hash, whichever the run recorded."""
-    model = provenance.get("model")
-    if not isinstance(model, Mapping):
-        return None
-    found = [str(model[key]) for key in ("revision", "hash", "checkpoint_hash", "sha256") if model.get(key)]
-    return found[0] if found else None
-
-
-def code_words(code: object) -> str:
-    """The commit a run was made with."""
-    if not isinstance(code, Mapping) or not code.get("commit"):
-        return "not recorded"
-    return str(code["commit"])[:12] + (" with uncommitted changes" if code.get("dirty") else "")

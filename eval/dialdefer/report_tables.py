@@ -11,6 +11,7 @@ from eval.dialdefer.consistency import agreement
 from eval.dialdefer.consistency_tables import agreement_tables, problem_item_table
 from eval.dialdefer.difference_rows import DifferenceRow, Drawing
 from eval.dialdefer.differences import difference_table, judge_differences
+from eval.dialdefer.discoveries import discovery_table, grid_of_tests
 from eval.dialdefer.domain_grid import domain_grid_table
 from eval.dialdefer.domain_tables import domain_table, summary_table
 from eval.dialdefer.findings import Findings
@@ -32,7 +33,6 @@ from eval.dialdefer.rows import ScoreRow
 from eval.dialdefer.score_groups import untreated_panels
 from eval.dialdefer.strata import alignments
 from eval.dialdefer.strata_tables import balanced_dds, or_nor_alignment
-from eval.estimates.false_discovery import discovery_table, grid_of_tests
 from eval.report.table import Table
 
 MOST_PAIRED = 6  # judges; all pairs of more are too many to read, and to draw intervals for

@@ -1,6 +1,6 @@
 """A finished sampling run on disk → verdicts. The only place where eval reads a run directory."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,13 +8,12 @@ from typing import Any
 from eval.dialdefer.answer_orders import with_both_orders
 from eval.dialdefer.panels import Panel, panels_of
 from eval.dialdefer.verdicts import Reading, Verdict, judge_all
+from eval.sampling_runs import refuse_unfinished, run_config
 from evenhand.answer_doubts import answer_doubts
 from evenhand.checkpoints import ModelConfig
 from evenhand.completion_shards import read_completions
-from evenhand.config import parse_config, read_yaml
-from evenhand.errors import DataError
-from evenhand.records import Completion
-from evenhand.run_directory import CONFIG_FILE, PROVENANCE_FILE, read_json, refuse_changed
+from evenhand.config import parse_config
+from evenhand.run_directory import CONFIG_FILE, PROVENANCE_FILE, read_json
 from evenhand.terminal import say
 from studies.dialdefer.planned import Planned, read_plan
 
@@ -73,24 +72,6 @@ def load_run(path: Path, parser: str = "strict") -> JudgedRun:
     )
 
 
-def run_config(path: Path) -> dict[str, Any]:
-    """A sampling run's config. Raises DataError when it was changed since the run was made, or is of something else."""
-    refuse_changed(path)
-    file = path / CONFIG_FILE
-    config = read_yaml(file)
-    lacking = [key for key in ("name", "model", "verdict", "sampling") if key not in config]
-    if lacking:
-        raise DataError(f"{file}: has no '{lacking[0]}', so it is not the config of a sampling run")
-    for key in ("model", "sampling"):
-        if not isinstance(config[key], dict):
-            raise DataError(f"{file}: {key} is {config[key]!r}, expected keys and values; restore the file")
-    for key, kinds, least in (("n", int, 1), ("temperature", int | float, 0)):
-        value = config["sampling"].get(key, least)
-        if not isinstance(value, kinds) or value < least:
-            raise DataError(f"{file}: sampling.{key} is {value!r}, expected a number from {least} on; restore the file")
-    return config
-
-
 def doubts_of(runs: Mapping[str, JudgedRun]) -> list[str]:
     """A sentence for each doubt about the answers of some runs, by what they are called."""
     return [f"{label}: {doubt}" for label, run in runs.items() for doubt in run.doubts]
@@ -100,20 +81,3 @@ def say_warnings(runs: Mapping[str, JudgedRun]) -> None:
     """Print them."""
     for doubt in doubts_of(runs):
         say(f"Warning: {doubt}")
-
-
-def refuse_unfinished(
-    path: Path, hashes: Collection[str], completions: Mapping[tuple[str, int], Completion], n_samples: int
-) -> None:
-    """Raises DataError when a planned prompt lacks a completion: a score over part of the items is another score.
-
-    hashes: of the planned prompts, each once.
-    """
-    if not hashes:
-        raise DataError(f"{path}: its plan is empty, so there is nothing to score")
-    n_missing = sum(any((h, k) not in completions for k in range(n_samples)) for h in hashes)
-    if n_missing:
-        raise DataError(
-            f"{path}: {n_missing} of {len(hashes)} prompts have no completion; scores need them all.\n"
-            f"  Continue the run with `evenhand sample {path / CONFIG_FILE}`."
-        )

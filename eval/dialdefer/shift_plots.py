@@ -8,7 +8,6 @@ from matplotlib.lines import Line2D
 from eval.dialdefer.headline import main_row
 from eval.dialdefer.rows import ScoreRow
 from eval.dialdefer.score_groups import ScoreGroup
-from eval.dialdefer.score_text import interval, number, signed
 from eval.report.plots import (
     FAINT,
     FALSE_COLOUR,
@@ -22,6 +21,7 @@ from eval.report.plots import (
     styled,
     title,
 )
+from eval.report.shown_numbers import interval, number, signed
 
 AVERAGE_COLOUR = "#6a4c93"
 ACCURACY_WORDS = "accuracy, %  (○ statement  → speaker's turn)"

@@ -5,29 +5,12 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from eval.dialdefer.accuracy import IntArray
-from eval.dialdefer.dds import C1_FALSE, C1_TRUE, C2_CORRECT, C2_INCORRECT
-from eval.dialdefer.panels import ACCEPT, UNREADABLE
-
 FloatArray = NDArray[np.float64]
 
 MANY_KINDS = 400  # above this, a coin an item is faster than a binomial a kind of item
 ITEMS_PER_KIND = 3  # and below this many items of a kind
 CHUNK_CELLS = 2**20  # coins held at once
 ROUNDING = 1e-9  # sums that differ by less are equal
-
-
-def acceptance_rises(one: IntArray) -> NDArray[np.int64]:
-    """By how many of its two claims an item's acceptance rises from C1 to C2, in -2..2, shape (n_items,).
-
-    one: one reply per item and condition, (n_items, 4). A pair with a side that neither accepts nor rejects gives 0.
-    With every reply readable, DDS is 100 times the mean.
-    """
-    rises = np.zeros(len(one), dtype=np.int64)
-    for first, second in ((C1_TRUE, C2_CORRECT), (C1_FALSE, C2_INCORRECT)):
-        readable = (one[:, first] > UNREADABLE) & (one[:, second] > UNREADABLE)
-        rises += readable * ((one[:, second] == ACCEPT).astype(np.int64) - (one[:, first] == ACCEPT))
-    return rises
 
 
 def sign_flip_p(rises: NDArray[np.int64]) -> float:

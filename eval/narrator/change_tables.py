@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
-from eval.dialdefer.score_text import interval, number, signed
 from eval.narrator.changes import EffectChange
 from eval.narrator.measures import DETECTION, main_order
 from eval.narrator.sentences import SIDE_WORDS
 from eval.narrator.tables import ORDER_WORDS, TASK_WORDS
+from eval.report.shown_numbers import interval, number, signed
 from eval.report.table import Cell, Table
 
 MEASURE_WORDS = {

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from eval.dialdefer.runs import refuse_unfinished, run_config
 from eval.narrator.answers import STATES, State, read_answer
 from eval.narrator.option_prefixes import begun_shares
+from eval.sampling_runs import refuse_unfinished, run_config
 from evenhand.answer_doubts import answer_doubts
 from evenhand.checkpoints import ModelConfig
 from evenhand.completion_shards import read_completions

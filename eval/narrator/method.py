@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from eval.dialdefer.method import how_run, revision_of
 from eval.narrator.comparability import setting_of
 from eval.narrator.definitions import Definitions
 from eval.narrator.findings import NarratorFindings
 from eval.narrator.judged_runs import NarratorRun
 from eval.narrator.tables import ORDER_WORDS
 from eval.report.page import element, table
+from eval.report.run_facts import how_run, revision_of
 
 METHOD_WORDS = (
     "Only the name changes: in the transcript's labels and in the options the narrator's name becomes Me. Options keep "

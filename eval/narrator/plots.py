@@ -6,13 +6,13 @@ from typing import Any
 
 from matplotlib.lines import Line2D
 
-from eval.dialdefer.score_text import signed
 from eval.narrator.estimates import Estimate
 from eval.narrator.flips import Flips
 from eval.narrator.measures import DETECTION, Effect
 from eval.narrator.study import StudyResults
 from eval.narrator.tables import TASK_WORDS, first_order, nth, tasks_of
 from eval.report.plots import FALSE_COLOUR, INK, TRUE_COLOUR, Plot, new_figure, styled, title
+from eval.report.shown_numbers import signed
 from studies.narrator.records import Task, Visibility
 
 # Hidden is dark, as in the paper; both stand out 3:1 on the light page and on the dark one.

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from eval.dialdefer.table_sections import data_table
 from eval.narrator.change_tables import change_sentence, narrator_change_table
 from eval.narrator.findings import NarratorFindings
 from eval.narrator.method import narrator_method
@@ -16,6 +15,7 @@ from eval.report.page import element, pictures, unfolding
 from eval.report.plots import Plot
 from eval.report.report_part import Section, StudyPart
 from eval.report.table import Table
+from eval.report.table_html import data_table
 
 READING = (
     "Conflicts that end in one annotated personal attack, shown with nobody called Me (Neutral), with the attacker as "

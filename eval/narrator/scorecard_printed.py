@@ -1,6 +1,5 @@
 """The narrator study of a scorecard as plain text, 120 columns wide."""
 
-from eval.dialdefer.score_text import interval, number, p_value, signed
 from eval.narrator.change_tables import DIRECTION_WORDS, change_sentence
 from eval.narrator.changes import EffectChange, Key
 from eval.narrator.scorecard import HIDDEN_FIRST, MEASURES, TASKS, NarratorCard, NarratorRow
@@ -8,6 +7,7 @@ from eval.narrator.scorecard_tables import MEANING, SHORT_WORDS
 from eval.narrator.sentences import LEAN_WORDS, control_of, doubts, lean, left_out, main_effect
 from eval.narrator.study import StudyResults, run_facts, study
 from eval.narrator.tables import ORDER_WORDS, TASK_WORDS
+from eval.report.shown_numbers import interval, number, p_value, signed
 from eval.scorecard.printed import Lines, block, wrapped
 from eval.scorecard.words import short
 

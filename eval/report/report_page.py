@@ -5,11 +5,11 @@ from itertools import chain
 from pathlib import Path
 
 from eval.dialdefer.heat_map import heat_css
-from eval.dialdefer.table_sections import table_section
 from eval.report.page import contents, element, page, picture, section
 from eval.report.plots import finish
 from eval.report.report_part import StudyPart
 from eval.report.table import write_tables
+from eval.report.table_html import table_section
 from evenhand.jsonl import write_whole
 
 

@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from eval.dialdefer.difference_rows import Drawing
-from eval.dialdefer.score_text import interval, percent, signed
 from eval.dialdefer.scores import OWN
+from eval.report.shown_numbers import interval, percent, signed
 from eval.scorecard.arms import Arm
 from eval.scorecard.changes import Change, adjusted, changes_between
 from eval.scorecard.rows import ArmRow, arm_row

@@ -3,8 +3,8 @@
 import textwrap
 from collections.abc import Mapping, Sequence
 
-from eval.dialdefer.score_text import aligned, interval, number, p_value, signed
 from eval.dialdefer.scores import FIXED, OWN
+from eval.report.shown_numbers import aligned, interval, number, p_value, signed
 from eval.scorecard.card import Scorecard
 from eval.scorecard.changes import Change
 from eval.scorecard.rows import ArmRow

@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 
 from eval.dialdefer.averages import average_sentence
-from eval.dialdefer.score_text import DENOMINATOR_WORDS, interval, number, percent, signed
+from eval.dialdefer.score_text import DENOMINATOR_WORDS
 from eval.dialdefer.scores import FIXED, OWN
 from eval.estimates.comparability import Difference
+from eval.report.shown_numbers import interval, number, percent, signed
 from eval.scorecard.arms import BASE
 from eval.scorecard.card import MAIN, Scorecard, in_the_running, why_not
 from eval.scorecard.changes import LEVEL, Change

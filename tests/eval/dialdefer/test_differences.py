@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from eval.dialdefer.acceptance_rises import acceptance_rises
 from eval.dialdefer.difference_rows import DifferenceRow, Drawing
 from eval.dialdefer.differences import arm_differences, difference_table, judge_differences
 from eval.dialdefer.panels import ACCEPT, ERROR, REJECT
-from eval.estimates.sign_flip import acceptance_rises, sign_flip_p
+from eval.estimates.sign_flip import sign_flip_p
 from eval.report.table import to_markdown
 from evenhand.errors import DataError
 from tests.made.made_panels import made_judge, made_panel, margin_panel, random_replies

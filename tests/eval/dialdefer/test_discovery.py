@@ -5,14 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eval.dialdefer.discoveries import discovery_table, grid_of_tests
 from eval.dialdefer.panel_selection import Setting
 from eval.dialdefer.panels import ACCEPT, REJECT, UNREADABLE
-from eval.estimates.false_discovery import (
-    METHODS,
-    discovery_table,
-    grid_of_tests,
-    q_values,
-)
+from eval.estimates.false_discovery import METHODS, q_values
 from eval.estimates.mcnemar import mcnemar_p
 from evenhand.errors import DataError
 from tests.made.made_panels import made_judge, made_panel, random_replies

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eval.dialdefer.acceptance_rises import acceptance_rises
 from eval.dialdefer.panels import ACCEPT, REJECT, TIE, UNREADABLE
 from eval.estimates.mcnemar import mcnemar_p
-from eval.estimates.sign_flip import acceptance_rises, draws_p, sign_flip_p, swapped_sums
+from eval.estimates.sign_flip import draws_p, sign_flip_p, swapped_sums
 
 
 @given(st.lists(st.integers(-2, 2), max_size=10))

@@ -20,7 +20,8 @@ from eval.dialdefer.method import method_section
 from eval.dialdefer.opening import opening
 from eval.dialdefer.report_tables import denominator_table, report_tables
 from eval.dialdefer.runs import load_run
-from eval.dialdefer.table_sections import change_section, score_section, table_section
+from eval.dialdefer.table_sections import change_section, score_section
+from eval.report.table_html import table_section
 from evenhand.errors import DataError
 from evenhand.records import Prompt
 from studies.dialdefer.datasets import DatasetSpec, load_items
