@@ -10,7 +10,6 @@ from eval.command_options import compare_options, report_options, score_options
 from eval.dialdefer.accuracy import DENOMINATORS
 from eval.dialdefer.change_tables import change_tables
 from eval.dialdefer.external.load_verdicts import load_external, score_external
-from eval.dialdefer.external.verdict_files import is_verdict_file
 from eval.dialdefer.findings import Findings, find, find_external, score_run
 from eval.dialdefer.rows import ScoreRow
 from eval.dialdefer.runs import load_run, say_warnings
@@ -24,6 +23,7 @@ from eval.narrator.printed import plain_table, study_text
 from eval.narrator.sentences import doubts
 from eval.report.result_files import write_rows
 from eval.run_studies import runs_by_study
+from eval.verdict_file_names import is_verdict_file
 from evenhand.command import run_main
 from evenhand.errors import DataError
 from evenhand.sources.record_fields import shown

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eval.dialdefer.accuracy import DENOMINATORS
-from eval.dialdefer.external.verdict_files import COLUMNS_HELP, is_verdict_file
+from eval.dialdefer.external.verdict_files import COLUMNS_HELP
 from eval.dialdefer.parsing import PARSERS
 from eval.estimates.resampling import N_DRAWS, SEED
+from eval.verdict_file_names import is_verdict_file
 
 
 def score_options(argv: Sequence[str]) -> argparse.Namespace:

@@ -1,13 +1,36 @@
 """A finished sampling run of any study, as far as all of them are alike."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from evenhand.config import read_yaml
 from evenhand.errors import DataError
 from evenhand.records import Completion
 from evenhand.run_directory import CONFIG_FILE, refuse_changed
+
+
+class SampledRun(Protocol):
+    """What two runs of one study are compared by."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def config(self) -> Mapping[str, Any]: ...
+
+    @property
+    def provenance(self) -> Mapping[str, Any]: ...
+
+    @property
+    def plan(self) -> Sequence[Any]:
+        """Planned prompts, with dataset, item_id, condition, factors and prompt_hash."""
+        ...
+
+    @property
+    def rendered(self) -> Mapping[str, str]:
+        """Prompt hash → what the model read."""
+        ...
 
 
 def run_config(path: Path) -> dict[str, Any]:

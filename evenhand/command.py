@@ -34,7 +34,11 @@ VERBS: dict[str, tuple[str, str, str]] = {
         "main",
         "a threshold per framing: the mitigation without training",
     ),
-    "scorecard": ("eval.scorecard.command", "main", "a base and its arms, one row each: |DDS|, accuracy, r/AIO, cost"),
+    "scorecard": (
+        "eval.dialdefer.scorecard.command",
+        "main",
+        "a base and its arms, one row each: |DDS|, accuracy, r/AIO, cost",
+    ),
     "narrator": ("eval.narrator.command", "main", "who is called Me: what perspective does to blame, of narrator runs"),
     "report": ("eval.__main__", "report_main", "report.html of one run or several"),
     "demo": (

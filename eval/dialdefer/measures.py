@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eval.dialdefer.accuracy import Flips, accept_rates, credit, discordant, flips, majority
+from eval.dialdefer.dds import resampled_dds
 from eval.dialdefer.margins import framing_aucs, soft_credit
 from eval.dialdefer.panels import ABSENT, ERROR, TIE, UNREADABLE, Panel, without_errors
-from eval.estimates.resampling import resampled_dds, rng_for
+from eval.estimates.resampling import rng_for
 
 FloatArray = NDArray[np.float64]
 

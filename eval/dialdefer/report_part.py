@@ -7,7 +7,7 @@ from eval.dialdefer.analyses import analyse
 from eval.dialdefer.figures import Figures, draw
 from eval.dialdefer.findings import Findings
 from eval.dialdefer.flip_cards import flip_section
-from eval.dialdefer.heat_map import HeatMap, heat_map_of, html_heat_map, html_legend
+from eval.dialdefer.heat_map import HeatMap, heat_css, heat_map_of, html_heat_map, html_legend
 from eval.dialdefer.method import method_section
 from eval.dialdefer.opening import opening
 from eval.dialdefer.report_tables import report_tables
@@ -58,6 +58,7 @@ def dialdefer_part(found: Findings) -> StudyPart:
         folded=tables,
         left_out=[*analyses.left_out, *left_out],
         method=method_section(found, analyses),
+        style=heat_css(),
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eval.dialdefer.runs import JudgedRun
+from eval.sampling_runs import SampledRun
 from evenhand.errors import DataError
 
 ABSENT = "not set"
@@ -42,7 +42,7 @@ class Difference:
         return f"{self.what}: {self.base} before, {self.after} after"
 
 
-def differences(base: JudgedRun, after: JudgedRun) -> list[Difference]:
+def differences(base: SampledRun, after: SampledRun) -> list[Difference]:
     """All differences in prompts, rendering, config and software, the serious ones first."""
     found = [
         *prompt_differences(base, after),
@@ -53,7 +53,7 @@ def differences(base: JudgedRun, after: JudgedRun) -> list[Difference]:
     return sorted(found, key=lambda difference: not difference.serious)
 
 
-def refuse_serious(base: JudgedRun, after: JudgedRun, found: Sequence[Difference]) -> None:
+def refuse_serious(base: SampledRun, after: SampledRun, found: Sequence[Difference]) -> None:
     """Raises DataError naming the serious differences and the way to compare all the same."""
     serious = [difference for difference in found if difference.serious]
     if serious:
@@ -64,7 +64,7 @@ def refuse_serious(base: JudgedRun, after: JudgedRun, found: Sequence[Difference
         )
 
 
-def prompt_differences(base: JudgedRun, after: JudgedRun) -> Iterator[Difference]:
+def prompt_differences(base: SampledRun, after: SampledRun) -> Iterator[Difference]:
     """Prompts that stand for the same item, condition and factors and are not the same text."""
     ours, theirs = (
         {(p.dataset, p.item_id, p.condition, p.factors): p.prompt_hash for p in run.plan} for run in (base, after)
@@ -78,7 +78,7 @@ def prompt_differences(base: JudgedRun, after: JudgedRun) -> Iterator[Difference
         yield Difference(f"the words of {len(changed)} of {len(shared)} prompts ({first})", "one text", "another", True)
 
 
-def rendering_differences(base: JudgedRun, after: JudgedRun) -> Iterator[Difference]:
+def rendering_differences(base: SampledRun, after: SampledRun) -> Iterator[Difference]:
     """Prompts that the two tokenizers' chat templates rendered differently."""
     shared = base.rendered.keys() & after.rendered.keys()
     n_changed = sum(base.rendered[key] != after.rendered[key] for key in shared)

@@ -7,8 +7,6 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from eval.dialdefer.dds import dds_pp
-
 FloatArray = NDArray[np.float64]
 
 N_DRAWS = 10_000
@@ -58,18 +56,6 @@ def resampled_means(earned: FloatArray, counted: FloatArray, n_draws: int, rng: 
     sums = resampled_sums(np.hstack([earned, counted]), n_draws, rng)
     with np.errstate(invalid="ignore"):
         return np.asarray(sums[:, :k] / sums[:, k:])
-
-
-def resampled_dds(earned: FloatArray, counted: FloatArray, n_draws: int, rng: np.random.Generator) -> FloatArray:
-    """DDS in percentage points over resampled items, shape (n_draws,); NaN where a draw counts nothing somewhere.
-
-    earned, counted: shape (n_items, 4). Where all count, as they mostly do, DDS is the mean of what each item adds to
-    it, and of that there are few kinds.
-    """
-    if (counted == 1).all():
-        added = dds_pp(earned)[:, None]
-        return np.asarray(resampled_sums(added, n_draws, rng)[:, 0] / len(added))
-    return dds_pp(resampled_means(earned, counted, n_draws, rng))
 
 
 def percentile_interval(draws: FloatArray, level: float = 0.95) -> tuple[float, float] | None:

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eval.dialdefer.scorecard.arms import BASE, Arm, refuse_repeated
 from eval.estimates.comparability import Difference
 from eval.narrator.changes import EffectChange, Key, adjusted, effect_changes, levels_of
 from eval.narrator.comparability import narrator_differences, refuse_other_study
 from eval.narrator.estimates import Estimate
 from eval.narrator.judged_runs import NarratorRun, load_narrator_run, read_config
 from eval.narrator.measures import main_order
-from eval.scorecard.arms import BASE, Arm, refuse_repeated
 from evenhand.errors import DataError
 from studies.narrator.records import VISIBILITIES, OptionOrder, Task
 

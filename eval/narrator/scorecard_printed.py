@@ -1,5 +1,7 @@
 """The narrator study of a scorecard as plain text, 120 columns wide."""
 
+from eval.dialdefer.scorecard.printed import Lines, block, wrapped
+from eval.dialdefer.scorecard.words import short
 from eval.narrator.change_tables import DIRECTION_WORDS, change_sentence
 from eval.narrator.changes import EffectChange, Key
 from eval.narrator.scorecard import HIDDEN_FIRST, MEASURES, TASKS, NarratorCard, NarratorRow
@@ -8,8 +10,6 @@ from eval.narrator.sentences import LEAN_WORDS, control_of, doubts, lean, left_o
 from eval.narrator.study import StudyResults, run_facts, study
 from eval.narrator.tables import ORDER_WORDS, TASK_WORDS
 from eval.report.shown_numbers import interval, number, p_value, signed
-from eval.scorecard.printed import Lines, block, wrapped
-from eval.scorecard.words import short
 
 
 def narrator_text(card: NarratorCard) -> str:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 
-from eval.dialdefer.heat_map import heat_css
 from eval.report.page import contents, element, page, picture, section
 from eval.report.plots import finish
 from eval.report.report_part import StudyPart
@@ -35,7 +34,7 @@ def write_report(parts: Sequence[StudyPart], folder: Path) -> list[Path]:
         contents({name: heading for name, heading, _ in shown}),
         *(section(name, heading, html) for name, heading, html in shown),
     ]
-    write_whole(folder / "report.html", page(title_of(parts[0]), body, heat_css()))
+    write_whole(folder / "report.html", page(title_of(parts[0]), body, "".join(part.style for part in parts)))
     return [folder / "report.html", *written, *write_tables(folder / "tables", tables)]
 
 

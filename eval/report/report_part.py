@@ -22,3 +22,4 @@ class StudyPart:
     folded: Sequence[Table]  # those that the list of tables shows; the sections have the others
     left_out: Sequence[str]  # what could not be made, and why
     method: Sequence[str]
+    style: str = ""  # CSS of its own

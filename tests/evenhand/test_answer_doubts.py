@@ -10,8 +10,8 @@ import pytest
 
 from eval.__main__ import compare_main, report_main, score_main
 from eval.dialdefer.calibrate_command import main as calibrate_main
+from eval.dialdefer.scorecard.command import main as scorecard_main
 from eval.narrator.command import main as narrator_main
-from eval.scorecard.command import main as scorecard_main
 from evenhand.answer_doubts import answer_doubts
 from evenhand.completion_shards import append_completions, read_completions
 from evenhand.records import Completion, Prompt

@@ -89,11 +89,6 @@ def kind_of(path: Path) -> str:
     return suffixes[-1] if suffixes else ""
 
 
-def is_verdict_file(path: Path) -> bool:
-    """Whether a path names a file of external verdicts, by its suffix, and is no folder."""
-    return kind_of(path) in READERS and not path.is_dir()
-
-
 def json_batches(path: Path) -> Iterator[Batch]:
     """Rows of JSON lines. Each line may have other fields than the one before; blank lines are skipped."""
     decode = json.JSONDecoder(object_pairs_hook=unlike_fields).decode

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from eval.dialdefer.accuracy import credit, discordant, flips, is_saturated, majority
 from eval.dialdefer.averages import averages_over
-from eval.dialdefer.dds import dds_pp
+from eval.dialdefer.dds import dds_pp, resampled_dds
 from eval.dialdefer.margins import accept_probability, auc, soft_credit
 from eval.dialdefer.panels import ACCEPT, ERROR, REJECT, TIE, UNREADABLE, panels_of, without_errors
 from eval.dialdefer.verdicts import NoVerdict, Verdict
 from eval.estimates.mcnemar import mcnemar_p
-from eval.estimates.resampling import percentile_interval, resampled_dds, resampled_means, resampled_sums, sums_by_index
+from eval.estimates.resampling import percentile_interval, resampled_means, resampled_sums, sums_by_index
 from evenhand.errors import DataError
 from studies.dialdefer.records import Condition, Factors
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from eval.dialdefer.calibrate_command import main as calibrate_main
-from eval.scorecard.arms import panels_of
+from eval.dialdefer.scorecard.arms import panels_of
 from evenhand.errors import DataError
 from tests.made.made_panels import made_panel
 from tests.made.made_runs import lean, made_items, say

@@ -1,11 +1,11 @@
 """The scorecard as tables for files: an arm a row, every change, DDS by dataset, cost."""
 
+from eval.dialdefer.scorecard.card import Scorecard
+from eval.dialdefer.scorecard.changes import Change
+from eval.dialdefer.scorecard.rows import ArmRow
+from eval.dialdefer.scorecard.words import change_words, lowest_sentences, over_words
 from eval.dialdefer.scores import FIXED, OWN
 from eval.report.table import Cell, Table
-from eval.scorecard.card import Scorecard
-from eval.scorecard.changes import Change
-from eval.scorecard.rows import ArmRow
-from eval.scorecard.words import change_words, lowest_sentences, over_words
 
 FIGURE_WORDS = {
     "acc": "accuracy",

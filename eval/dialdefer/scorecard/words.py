@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 
 from eval.dialdefer.averages import average_sentence
 from eval.dialdefer.score_text import DENOMINATOR_WORDS
+from eval.dialdefer.scorecard.arms import BASE
+from eval.dialdefer.scorecard.card import MAIN, Scorecard, in_the_running, why_not
+from eval.dialdefer.scorecard.changes import LEVEL, Change
+from eval.dialdefer.scorecard.rows import ArmRow
 from eval.dialdefer.scores import FIXED, OWN
 from eval.estimates.comparability import Difference
 from eval.report.shown_numbers import interval, number, percent, signed
-from eval.scorecard.arms import BASE
-from eval.scorecard.card import MAIN, Scorecard, in_the_running, why_not
-from eval.scorecard.changes import LEVEL, Change
-from eval.scorecard.rows import ArmRow
 
 NAME_WIDTH = 20  # of an arm in a printed table; a longer name is cut in its middle
 FEW_ITEMS = 20

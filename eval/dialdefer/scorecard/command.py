@@ -9,13 +9,7 @@ from eval.command_options import add_reading_options, add_report_options
 from eval.dialdefer.difference_rows import Drawing
 from eval.dialdefer.findings import refuse_several_readings
 from eval.dialdefer.runs import JudgedRun, load_run, say_warnings
-from eval.estimates.comparability import Difference, differences
-from eval.narrator.scorecard import NarratorCard, narrator_card
-from eval.narrator.scorecard_printed import narrator_text
-from eval.narrator.scorecard_tables import narrator_tables
-from eval.report.result_files import write_rows
-from eval.report.table import write_tables
-from eval.scorecard.arms import (
+from eval.dialdefer.scorecard.arms import (
     Arm,
     arm_names,
     base_arm,
@@ -24,11 +18,17 @@ from eval.scorecard.arms import (
     split_word,
     trained_arm,
 )
-from eval.scorecard.calibrated import calibrated_arm, calibrated_names
-from eval.scorecard.card import make_scorecard
-from eval.scorecard.printed import WIDTH, scorecard_text, wrapped
-from eval.scorecard.tables import all_tables
-from eval.scorecard.words import difference_sentences
+from eval.dialdefer.scorecard.calibrated import calibrated_arm, calibrated_names
+from eval.dialdefer.scorecard.card import make_scorecard
+from eval.dialdefer.scorecard.printed import WIDTH, scorecard_text, wrapped
+from eval.dialdefer.scorecard.tables import all_tables
+from eval.dialdefer.scorecard.words import difference_sentences
+from eval.estimates.comparability import Difference, differences
+from eval.narrator.scorecard import NarratorCard, narrator_card
+from eval.narrator.scorecard_printed import narrator_text
+from eval.narrator.scorecard_tables import narrator_tables
+from eval.report.result_files import write_rows
+from eval.report.table import write_tables
 from evenhand.jsonl import write_json
 from evenhand.terminal import say
 

@@ -11,10 +11,10 @@ from eval.dialdefer.difference_rows import Drawing
 from eval.dialdefer.margins import framing_aucs
 from eval.dialdefer.panels import ABSENT, C1, ERROR, TIE, UNREADABLE, Panel, without_errors
 from eval.dialdefer.rows import mean_or_none
+from eval.dialdefer.scorecard.arms import BASE, Arm
+from eval.dialdefer.scorecard.changes import Change, of_dataset
+from eval.dialdefer.scorecard.summaries import Scope, chance_abs_dds_pp
 from eval.dialdefer.scores import FIXED, OWN
-from eval.scorecard.arms import BASE, Arm
-from eval.scorecard.changes import Change, of_dataset
-from eval.scorecard.summaries import Scope, chance_abs_dds_pp
 
 FIGURES = (
     *("acc", "acc_c2", "mean_abs_dds_own", "mean_abs_dds_fixed", "abs_mean_dds_own", "abs_mean_dds_fixed"),

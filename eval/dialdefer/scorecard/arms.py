@@ -8,9 +8,9 @@ from pathlib import Path
 from eval.dialdefer.compare import paired_panels
 from eval.dialdefer.panels import Panel
 from eval.dialdefer.runs import JudgedRun
+from eval.dialdefer.scorecard.cost import MERGED, Cost, cost_of
 from eval.dialdefer.scores import FIXED, OWN
 from eval.estimates.comparability import Difference, differences
-from eval.scorecard.cost import MERGED, Cost, cost_of
 from evenhand.errors import DataError
 
 BASE = "base"

@@ -5,12 +5,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from eval.dialdefer.difference_rows import Drawing
+from eval.dialdefer.scorecard.arms import Arm
+from eval.dialdefer.scorecard.changes import Change, adjusted, changes_between
+from eval.dialdefer.scorecard.rows import ArmRow, arm_row
+from eval.dialdefer.scorecard.summaries import Scope, scope_of
 from eval.dialdefer.scores import OWN
 from eval.report.shown_numbers import interval, percent, signed
-from eval.scorecard.arms import Arm
-from eval.scorecard.changes import Change, adjusted, changes_between
-from eval.scorecard.rows import ArmRow, arm_row
-from eval.scorecard.summaries import Scope, scope_of
 from evenhand.errors import DataError
 
 MAIN = "mean_abs_dds_own"  # the figure that arms are ranked by

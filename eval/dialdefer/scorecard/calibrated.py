@@ -7,9 +7,9 @@ from typing import Any
 from eval.dialdefer.calibration import Calibration, calibrated, untreated_panels
 from eval.dialdefer.judges import judge_of_run
 from eval.dialdefer.runs import JudgedRun
+from eval.dialdefer.scorecard.arms import Arm, arm_panels, as_untreated
+from eval.dialdefer.scorecard.cost import Cost
 from eval.dialdefer.thresholds import Threshold
-from eval.scorecard.arms import Arm, arm_panels, as_untreated
-from eval.scorecard.cost import Cost
 from evenhand.errors import DataError
 from evenhand.run_directory import read_json
 

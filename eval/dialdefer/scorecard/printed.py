@@ -3,12 +3,12 @@
 import textwrap
 from collections.abc import Mapping, Sequence
 
+from eval.dialdefer.scorecard.card import Scorecard
+from eval.dialdefer.scorecard.changes import Change
+from eval.dialdefer.scorecard.rows import ArmRow
+from eval.dialdefer.scorecard.words import caption, lowest_sentences, sentences, short
 from eval.dialdefer.scores import FIXED, OWN
 from eval.report.shown_numbers import aligned, interval, number, p_value, signed
-from eval.scorecard.card import Scorecard
-from eval.scorecard.changes import Change
-from eval.scorecard.rows import ArmRow
-from eval.scorecard.words import caption, lowest_sentences, sentences, short
 
 WIDTH = 120
 DIRECTION_WORDS = {-1: "lower", 0: "unclear", 1: "higher", None: "–"}

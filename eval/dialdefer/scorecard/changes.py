@@ -12,12 +12,22 @@ from eval.dialdefer.dds import is_over_corrected
 from eval.dialdefer.difference_rows import Compared, Drawing, compare
 from eval.dialdefer.panels import Panel
 from eval.dialdefer.rows import known
+from eval.dialdefer.scorecard.arms import Arm
+from eval.dialdefer.scorecard.summaries import (
+    ACCURACIES,
+    FOLDED,
+    OF_AIO,
+    OF_C1,
+    SOFT,
+    Scope,
+    Summary,
+    mean_acc_c2,
+    mean_dds,
+)
 from eval.dialdefer.scores import FIXED, OWN
 from eval.estimates.false_discovery import holm
 from eval.estimates.resampling import percentile_interval, pivotal_interval
 from eval.estimates.sign_flip import draws_p
-from eval.scorecard.arms import Arm
-from eval.scorecard.summaries import ACCURACIES, FOLDED, OF_AIO, OF_C1, SOFT, Scope, Summary, mean_acc_c2, mean_dds
 
 FloatArray = NDArray[np.float64]
 
