@@ -4,10 +4,8 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from eval.dialdefer.accuracy import DENOMINATORS
-from eval.dialdefer.external.verdict_files import COLUMNS_HELP
-from eval.dialdefer.parsing import PARSERS
 from eval.estimates.resampling import N_DRAWS, SEED
+from eval.study import evaluations, reader_of_files
 from eval.verdict_file_names import is_verdict_file
 
 
@@ -15,20 +13,13 @@ def score_options(argv: Sequence[str]) -> argparse.Namespace:
     """The words of `evenhand score`."""
     parser = sources_parser(
         "evenhand score",
-        "Accuracy per condition, Δ, DDS with 95% intervals, McNemar's test, flips and unparsed rate per "
-        "dataset and averaged: of finished sampling runs (with margins also soft DDS and AUC), or of verdicts that "
-        "came from anywhere else. Runs of the narrator study are scored as `evenhand narrator` does it.",
+        "The measures of each study with 95% intervals, of finished sampling runs; or of verdicts that came from "
+        "anywhere else.",
         "run directories, runs/inference/NAME-DIGEST; or .jsonl, .csv (both also .gz) and .parquet files, which are "
         "scored together",
     )
     parser.add_argument("--out", type=Path, help="folder for scores.json and scores.csv (default: RUN/scores)")
-    add_reading_options(parser)
-    parser.add_argument(
-        "--denominator",
-        choices=(*DENOMINATORS, "both"),
-        help="published: an unreadable reply counts as wrong; answered: it is left out (default: rows for both of a "
-        "run, published for files)",
-    )
+    add_reading_options(parser, "score")
     options = parser.parse_args(argv)
     refuse_mixture(parser, options, "score runs and files of verdicts apart: each run has scores of its own")
     if not is_verdict_file(options.sources[0]) and options.out and len(options.sources) > 1:
@@ -41,7 +32,7 @@ def sources_parser(prog: str, description: str, sources: str) -> argparse.Argume
     parser = argparse.ArgumentParser(
         prog=prog,
         description=description,
-        epilog=COLUMNS_HELP,
+        epilog=reader_of_files().columns_help,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("sources", nargs="+", type=Path, metavar="RUN|FILE", help=sources)
@@ -57,14 +48,10 @@ def refuse_mixture(parser: argparse.ArgumentParser, options: argparse.Namespace,
         parser.error("files of verdicts need --out DIR")
 
 
-def add_reading_options(parser: argparse.ArgumentParser) -> None:
-    """The options that all three verbs share."""
-    parser.add_argument(
-        "--parser",
-        choices=sorted(PARSERS),
-        default="strict",
-        help="how reasoned replies are read: strict guesses nothing; lenient is the published rule (default: strict)",
-    )
+def add_reading_options(parser: argparse.ArgumentParser, verb: str) -> None:
+    """The options that all three verbs share, and those of each study."""
+    for evaluation in evaluations().values():
+        evaluation.add_options(parser, verb)
     parser.add_argument("--draws", type=positive, default=N_DRAWS, help=f"bootstrap draws (default: {N_DRAWS})")
     parser.add_argument("--seed", type=int, default=SEED, help=f"seed of the bootstrap (default: {SEED})")
 
@@ -93,7 +80,7 @@ def compare_options(argv: Sequence[str]) -> argparse.Namespace:
         type=Path,
         help="folder for the results (default: AFTER_RUN/compare of the last run of DDS, else of the last)",
     )
-    add_reading_options(parser)
+    add_reading_options(parser, "compare")
     add_report_options(parser)
     return parser.parse_args(argv)
 
@@ -115,7 +102,7 @@ def report_options(argv: Sequence[str]) -> argparse.Namespace:
         action="store_true",
         help="the runs are of different models, none of which was made from another: no before and after",
     )
-    add_reading_options(parser)
+    add_reading_options(parser, "report")
     add_report_options(parser)
     options = parser.parse_args(argv)
     refuse_mixture(parser, options, "report runs and files of verdicts apart: they were not asked alike")
@@ -124,12 +111,6 @@ def report_options(argv: Sequence[str]) -> argparse.Namespace:
 
 def add_report_options(parser: argparse.ArgumentParser) -> None:
     """The options that compare and report share."""
-    parser.add_argument(
-        "--denominator",
-        choices=DENOMINATORS,
-        default="published",
-        help="of DDS; the narrator study counts in ways of its own (default: published)",
-    )
     parser.add_argument(
         "--allow-differences",
         action="store_true",

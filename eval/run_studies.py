@@ -5,15 +5,15 @@ from pathlib import Path
 
 from evenhand.config import read_yaml
 from evenhand.run_directory import CONFIG_FILE, PLAN_FILE, read_plan_lines
-from studies.registry import study_in
+from studies.registry import STUDIES, study_in
 
 
 def runs_by_study(paths: Sequence[Path]) -> dict[str, list[Path]]:
-    """The runs of each study, in the order given. Raises DataError where a folder is no sampling run."""
+    """The runs of each study, studies as they are registered and runs in the order given. Raises DataError where a folder is no sampling run."""
     found: dict[str, list[Path]] = {}
     for path in paths:
         if not (path / PLAN_FILE).exists():
             read_plan_lines(path)  # says so, and what to do
         file = path / CONFIG_FILE
         found.setdefault(study_in(read_yaml(file), str(file)), []).append(path)
-    return found
+    return {study: found[study] for study in STUDIES if study in found}

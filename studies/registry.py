@@ -20,6 +20,7 @@ class Study(NamedTuple):
 
     section: str  # its section of a config: a StudySection
     show: str  # the module of its part of `evenhand show`, with names() and main(argv)
+    evaluation: str  # its part of eval: an eval.study.StudyEval
     training: str = ""  # its part of training: a training.study.StudyTraining; "" where nothing can be trained on it
     builds: Mapping[str, Builder] = {}
 
@@ -28,6 +29,7 @@ STUDIES: dict[str, Study] = {
     "dialdefer": Study(
         section="studies.dialdefer.section:DialDeferSection",
         show="studies.dialdefer.show",
+        evaluation="eval.dialdefer.evaluation:EVALUATION",
         training="training.dialdefer.study:TRAINING",
         builds={
             "unified": Builder(
@@ -43,6 +45,7 @@ STUDIES: dict[str, Study] = {
     "narrator": Study(
         section="studies.narrator.section:NarratorSection",
         show="studies.narrator.show",
+        evaluation="eval.narrator.evaluation:EVALUATION",
         training="training.narrator.study:TRAINING",
         builds={
             "narrator": Builder(

@@ -6,6 +6,7 @@ from typing import Any
 
 from eval.sampling_runs import SampledRun
 from evenhand.errors import DataError
+from evenhand.terminal import say
 
 ABSENT = "not set"
 
@@ -119,3 +120,9 @@ def flattened(tree: Any, prefix: str = "") -> dict[str, Any]:
     if not children:
         return {prefix: tree}
     return {leaf: value for name, child in children for leaf, value in flattened(child, name).items()}
+
+
+def say_differences(found: Sequence[Difference]) -> None:
+    """Print in what a run differs from the base."""
+    for difference in found:
+        say(f"{'Warning: differs' if difference.serious else 'Note: differs'} in {difference}")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eval.dialdefer.scorecard.arms import BASE, Arm, refuse_repeated
+from eval.card_arms import BASE, CardArm, refuse_repeated
 from eval.estimates.comparability import Difference
 from eval.narrator.changes import EffectChange, Key, adjusted, effect_changes, levels_of
 from eval.narrator.comparability import narrator_differences, refuse_other_study
@@ -93,7 +93,7 @@ def in_pp(name: str, found: Estimate | None) -> dict[str, float | None]:
 
 
 def narrator_card(
-    arms: Sequence[Arm], words: Sequence[str], *, allow_differences: bool, n_draws: int, seed: int
+    arms: Sequence[CardArm], words: Sequence[str], *, allow_differences: bool, n_draws: int, seed: int
 ) -> NarratorCard:
     """The study for the arms of a card, of which the first is the base; words: NAME=RUN.
 
@@ -129,7 +129,7 @@ def narrator_card(
     return NarratorCard(rows=tuple(rows), differences=found, foreign=tuple(foreign), n_draws=n_draws)
 
 
-def paths_of(arms: Sequence[Arm], words: Sequence[str]) -> dict[str, Path]:
+def paths_of(arms: Sequence[CardArm], words: Sequence[str]) -> dict[str, Path]:
     """Arm → its run of the study, the base's first. Raises DataError for an unknown or repeated name, or no base."""
     sampled = [arm.name for arm in arms if arm.kind != "calibrated"]  # thresholds of C1 and C2 mean nothing there
     found: dict[str, Path] = {}
@@ -137,18 +137,18 @@ def paths_of(arms: Sequence[Arm], words: Sequence[str]) -> dict[str, Path]:
         name = max((name for name in sampled if word.startswith(f"{name}=")), key=len, default=None)
         if name is None:
             raise DataError(
-                f"--narrator {word}: say it as NAME=RUN with the name of an arm that was sampled; those here: "
+                f"--beside {word}: say it as NAME=RUN with the name of an arm that was sampled; those here: "
                 f"{', '.join(sampled)}"
             )
         if name in found:
-            raise DataError(f"--narrator: '{name}' is named twice, with {found[name]} and {word[len(name) + 1 :]}")
+            raise DataError(f"--beside: '{name}' is named twice, with {found[name]} and {word[len(name) + 1 :]}")
         found[name] = Path(word[len(name) + 1 :])
     if BASE not in found:
-        raise DataError(f"--narrator: changes are against the base's run, so name it too: --narrator {BASE}=RUN")
+        raise DataError(f"--beside: changes are against the base's run, so name it too: --beside {BASE}=RUN")
     return {name: found[name] for name in sampled if name in found}
 
 
-def other_checkpoint(arm: Arm, run: NarratorRun) -> str:
+def other_checkpoint(arm: CardArm, run: NarratorRun) -> str:
     """That an arm's two runs are of different checkpoints, by the surest that both tell; "" where they are of one."""
     sides = (arm.run, run)
     facts = [dict(side.provenance.get("model") or {}) for side in sides]

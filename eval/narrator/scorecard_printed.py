@@ -1,15 +1,19 @@
 """The narrator study of a scorecard as plain text, 120 columns wide."""
 
-from eval.dialdefer.scorecard.printed import Lines, block, wrapped
-from eval.dialdefer.scorecard.words import short
+from collections.abc import Sequence
+from typing import Any
+
+from eval.estimates.comparability import Difference
 from eval.narrator.change_tables import DIRECTION_WORDS, change_sentence
 from eval.narrator.changes import EffectChange, Key
 from eval.narrator.scorecard import HIDDEN_FIRST, MEASURES, TASKS, NarratorCard, NarratorRow
-from eval.narrator.scorecard_tables import MEANING, SHORT_WORDS
+from eval.narrator.scorecard_tables import MEANING, SHORT_WORDS, narrator_tables
 from eval.narrator.sentences import LEAN_WORDS, control_of, doubts, lean, left_out, main_effect
 from eval.narrator.study import StudyResults, run_facts, study
 from eval.narrator.tables import ORDER_WORDS, TASK_WORDS
+from eval.report.console import Lines, block, short, wrapped
 from eval.report.shown_numbers import interval, number, p_value, signed
+from eval.report.table import Table
 
 
 def narrator_text(card: NarratorCard) -> str:
@@ -92,3 +96,26 @@ def slot(results: StudyResults, judge: str) -> list[str]:
     main = main_effect(results, judge)
     way = lean(main, control_of(results, main))
     return [f"{judge}: {LEAN_WORDS[way]}."] if way in ("slot", "reversed") else []
+
+
+class BesideCard:
+    """The card by the names that a scorecard of another study asks for; see eval.study.Beside."""
+
+    def __init__(self, card: NarratorCard) -> None:
+        self.card = card
+
+    def fields(self) -> list[dict[str, Any]]:
+        """See Beside."""
+        return self.card.fields()
+
+    def tables(self) -> list[Table]:
+        """See Beside."""
+        return narrator_tables(self.card)
+
+    def text(self) -> str:
+        """See Beside."""
+        return narrator_text(self.card)
+
+    def all_differences(self) -> dict[str, Sequence[Difference]]:
+        """See Beside."""
+        return {f"the narrator run of {name}": of for name, of in self.card.differences.items() if of}

@@ -15,6 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from eval.verdict_file_names import kind_of
 from evenhand.errors import DataError
 from evenhand.sources.record_fields import shown
 
@@ -79,14 +80,6 @@ def read_batches(path: Path) -> Iterator[Batch]:
         yield batch
     if is_empty:
         raise DataError(f"{path}: holds no verdict; is this the right file?")
-
-
-def kind_of(path: Path) -> str:
-    """The suffix that tells the format, without .gz: ".jsonl", ".csv", ".parquet"; any other is of no verdict file."""
-    suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
-    if suffixes[-1:] == [".gz"]:
-        return suffixes[0] if suffixes[0] != ".parquet" else ""
-    return suffixes[-1] if suffixes else ""
 
 
 def json_batches(path: Path) -> Iterator[Batch]:

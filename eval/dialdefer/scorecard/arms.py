@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from eval.card_arms import BASE
 from eval.dialdefer.compare import paired_panels
 from eval.dialdefer.panels import Panel
 from eval.dialdefer.runs import JudgedRun
@@ -12,8 +13,6 @@ from eval.dialdefer.scorecard.cost import MERGED, Cost, cost_of
 from eval.dialdefer.scores import FIXED, OWN
 from eval.estimates.comparability import Difference, differences
 from evenhand.errors import DataError
-
-BASE = "base"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -85,14 +84,6 @@ def refuse_other_experiments(base: JudgedRun, arms: Mapping[str, JudgedRun]) -> 
             "  Sample all of them alike, or say --allow-differences; the scorecard then states them."
         )
     return found
-
-
-def refuse_repeated(paths: Sequence[Path]) -> None:
-    """Raises DataError when a run is named twice, as base or as arm."""
-    resolved = [path.resolve() for path in paths]
-    for i, path in enumerate(resolved):
-        if path in resolved[:i]:
-            raise DataError(f"{paths[i]}: is named twice; an arm is a run of its own, beside the base and the others")
 
 
 def split_word(word: str) -> tuple[str, Path]:

@@ -5,30 +5,23 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from eval.card_arms import refuse_repeated
 from eval.command_options import add_reading_options, add_report_options
 from eval.dialdefer.difference_rows import Drawing
 from eval.dialdefer.findings import refuse_several_readings
 from eval.dialdefer.runs import JudgedRun, load_run, say_warnings
-from eval.dialdefer.scorecard.arms import (
-    Arm,
-    arm_names,
-    base_arm,
-    refuse_other_experiments,
-    refuse_repeated,
-    split_word,
-    trained_arm,
-)
+from eval.dialdefer.scorecard.arms import Arm, arm_names, base_arm, refuse_other_experiments, split_word, trained_arm
 from eval.dialdefer.scorecard.calibrated import calibrated_arm, calibrated_names
 from eval.dialdefer.scorecard.card import make_scorecard
-from eval.dialdefer.scorecard.printed import WIDTH, scorecard_text, wrapped
+from eval.dialdefer.scorecard.printed import scorecard_text
 from eval.dialdefer.scorecard.tables import all_tables
 from eval.dialdefer.scorecard.words import difference_sentences
 from eval.estimates.comparability import Difference, differences
-from eval.narrator.scorecard import NarratorCard, narrator_card
-from eval.narrator.scorecard_printed import narrator_text
-from eval.narrator.scorecard_tables import narrator_tables
+from eval.report.console import WIDTH, wrapped
 from eval.report.result_files import write_rows
 from eval.report.table import write_tables
+from eval.run_studies import runs_by_study
+from eval.study import Beside, evaluation_of
 from evenhand.jsonl import write_json
 from evenhand.terminal import say
 
@@ -38,15 +31,13 @@ def main(argv: Sequence[str]) -> None:
     options = scorecard_options(argv)
     arms, found = load_arms(options)
     card = make_scorecard(arms, options.against, Drawing(options.denominator, options.draws, options.seed))
-    study = narrator_card_of(arms, options)
     rows, tables = card.as_rows(), all_tables(card)
-    if study:
-        rows = [{**row, **fields} for row, fields in zip(rows, study.fields(), strict=True)]
-        tables += narrator_tables(study)
     say(scorecard_text(card))
-    if study:
-        say(f"\n{narrator_text(study)}")
-        found = {**found, **{f"the narrator run of {name}": of for name, of in study.differences.items() if of}}
+    for beside in beside_cards(arms, options):
+        rows = [{**row, **fields} for row, fields in zip(rows, beside.fields(), strict=True)]
+        tables += beside.tables()
+        say(f"\n{beside.text()}")
+        found = {**found, **beside.all_differences()}
     for sentence in difference_sentences(found):
         say(wrapped([sentence]))
     say_warnings({arm.name: arm.run for arm in arms if arm.kind != "calibrated"})  # thresholds are on the base's run
@@ -58,17 +49,20 @@ def main(argv: Sequence[str]) -> None:
     say(textwrap.fill(names, WIDTH, initial_indent="  ", subsequent_indent="  "))
 
 
-def narrator_card_of(arms: Sequence[Arm], options: argparse.Namespace) -> NarratorCard | None:
-    """The narrator study for the arms that have a run of it; None where none was named."""
-    if not options.narrator:
-        return None
-    return narrator_card(
-        arms,
-        options.narrator,
-        allow_differences=options.allow_differences,
-        n_draws=options.draws,
-        seed=options.seed,
-    )
+def beside_cards(arms: Sequence[Arm], options: argparse.Namespace) -> list[Beside]:
+    """The columns of every other study of which runs were named with --beside."""
+    words: dict[str, list[str]] = {}
+    for word in options.beside:
+        # An arm's name may hold "=" itself: the run is the longest rest that is a run.
+        path = next((p for p in map(Path, rests(word)) if p.is_dir()), Path(word.partition("=")[2]))
+        (study,) = runs_by_study([path])
+        words.setdefault(study, []).append(word)
+    return [evaluation_of(study).beside(arms, of_study, options) for study, of_study in words.items()]
+
+
+def rests(word: str) -> list[str]:
+    """What stands behind each "=" of a word."""
+    return [word[i + 1 :] for i, letter in enumerate(word) if letter == "="]
 
 
 def load_arms(options: argparse.Namespace) -> tuple[list[Arm], Mapping[str, Sequence[Difference]]]:
@@ -106,7 +100,7 @@ def scorecard_options(argv: Sequence[str]) -> argparse.Namespace:
         "main one)",
     )
     parser.add_argument("--out", type=Path, help="folder for the results (default: BASE_RUN/scorecard)")
-    add_reading_options(parser)
+    add_reading_options(parser, "scorecard")
     add_report_options(parser)
     options = parser.parse_args(argv)
     if not (options.arms or options.calibrated):
@@ -141,10 +135,10 @@ def add_arms(parser: argparse.ArgumentParser) -> None:
         help="also the changes of the other arms against this one; may be repeated",
     )
     parser.add_argument(
-        "--narrator",
+        "--beside",
         action="append",
         default=[],
         metavar="NAME=RUN",
-        help="an arm's run of the narrator study, by the name of its row (the base's is `base`): adds M, PR, FAR and "
-        "corruption and their changes; once for each arm that has one",
+        help="an arm's run of another study, by the name of its row (the base's is `base`): adds that study's figures "
+        "and their changes; once for each arm that has one",
     )

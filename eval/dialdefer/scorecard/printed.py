@@ -1,22 +1,20 @@
 """The scorecard as plain text, 120 columns wide: values, changes against the base, cost, changes against arms."""
 
-import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from eval.dialdefer.scorecard.card import Scorecard
 from eval.dialdefer.scorecard.changes import Change
 from eval.dialdefer.scorecard.rows import ArmRow
-from eval.dialdefer.scorecard.words import caption, lowest_sentences, sentences, short
+from eval.dialdefer.scorecard.words import caption, lowest_sentences, sentences
 from eval.dialdefer.scores import FIXED, OWN
-from eval.report.shown_numbers import aligned, interval, number, p_value, signed
+from eval.report.console import Lines, block, short, wrapped
+from eval.report.shown_numbers import interval, number, p_value, signed
 
-WIDTH = 120
 DIRECTION_WORDS = {-1: "lower", 0: "unclear", 1: "higher", None: "–"}
 CHANGE = ("95% interval", "p Holm", "shown")
 OWN_FIGURES = {"|DDS| own": "mean_abs_dds_own", "accuracy": "acc"}
 FIXED_FIGURES = {"|DDS| fixed": "mean_abs_dds_fixed", "acc C2": "acc_c2"}
 
-Lines = list[list[str]]
 Changes = Mapping[str, Mapping[str, Change]]
 
 
@@ -38,16 +36,6 @@ def scorecard_text(card: Scorecard) -> str:
         wrapped(sentences(card)),
     ]
     return "\n\n".join(blocks)
-
-
-def wrapped(lines: Sequence[str]) -> str:
-    """Sentences, each on lines of its own."""
-    return "\n".join(textwrap.fill(line, WIDTH, subsequent_indent="  ", break_on_hyphens=False) for line in lines)
-
-
-def block(title: str, lines: Lines) -> str:
-    """A titled table."""
-    return "\n".join([title, *aligned(lines)])
 
 
 def value(change: Change | None, *, has_sign: bool = False) -> str:

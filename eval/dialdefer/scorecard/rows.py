@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from eval.card_arms import BASE
 from eval.dialdefer.accuracy import MANY_UNREADABLE, accept_rates, is_saturated
 from eval.dialdefer.difference_rows import Drawing
 from eval.dialdefer.margins import framing_aucs
 from eval.dialdefer.panels import ABSENT, C1, ERROR, TIE, UNREADABLE, Panel, without_errors
 from eval.dialdefer.rows import mean_or_none
-from eval.dialdefer.scorecard.arms import BASE, Arm
+from eval.dialdefer.scorecard.arms import Arm
 from eval.dialdefer.scorecard.changes import Change, of_dataset
 from eval.dialdefer.scorecard.summaries import Scope, chance_abs_dds_pp
 from eval.dialdefer.scores import FIXED, OWN

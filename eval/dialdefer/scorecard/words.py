@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
+from eval.card_arms import BASE
 from eval.dialdefer.averages import average_sentence
 from eval.dialdefer.score_text import DENOMINATOR_WORDS
-from eval.dialdefer.scorecard.arms import BASE
 from eval.dialdefer.scorecard.card import MAIN, Scorecard, in_the_running, why_not
 from eval.dialdefer.scorecard.changes import LEVEL, Change
 from eval.dialdefer.scorecard.rows import ArmRow
@@ -12,16 +12,7 @@ from eval.dialdefer.scores import FIXED, OWN
 from eval.estimates.comparability import Difference
 from eval.report.shown_numbers import interval, number, percent, signed
 
-NAME_WIDTH = 20  # of an arm in a printed table; a longer name is cut in its middle
 FEW_ITEMS = 20
-
-
-def short(name: str) -> str:
-    """A name that fits its column."""
-    if len(name) <= NAME_WIDTH:
-        return name
-    half = NAME_WIDTH // 2
-    return f"{name[:half]}…{name[len(name) - (NAME_WIDTH - half - 1) :]}"
 
 
 def over_words(card: Scorecard) -> str:

@@ -1,0 +1,108 @@
+"""How runs of the narrator study are scored, compared and reported; see eval.study."""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from eval.card_arms import CardArm
+from eval.estimates.comparability import say_differences
+from eval.narrator.change_tables import change_sentence, narrator_change_table
+from eval.narrator.command import main as score_narrator
+from eval.narrator.findings import NarratorFindings, find_narrator, write_narrator
+from eval.narrator.judged_runs import load_narrator_runs
+from eval.narrator.printed import plain_table, study_text
+from eval.narrator.sentences import doubts
+from eval.report.report_part import StudyPart
+from eval.study import Beside
+from evenhand.errors import DataError
+from evenhand.terminal import say
+
+
+@dataclass(frozen=True, slots=True)
+class NarratorFound:
+    """Findings by the names that the verbs ask for."""
+
+    found: NarratorFindings
+
+    def say_scores(self) -> None:
+        """See Found."""
+        say(study_text(self.found.study))
+
+    def say_changes(self) -> None:
+        """See Found."""
+        table = narrator_change_table(self.found.changes, is_short=True)
+        if table.rows:
+            say(plain_table(table) + "\n")
+        for label, changes in self.found.changes.items():
+            say(change_sentence(label, changes))
+            say_differences(self.found.differences[label])
+        for judge in self.found.study.judges:
+            for sentence in doubts(self.found.study, judge):
+                say(f"Warning: {sentence}")
+
+    def write(self, out: Path) -> list[Path]:
+        """narrator.json."""
+        return [write_narrator(self.found, out)]
+
+    def part(self, *, is_alone: bool) -> StudyPart:
+        """See Found."""
+        from eval.narrator.report_part import narrator_part  # brings matplotlib, which nothing else waits for
+
+        return narrator_part(self.found, is_alone=is_alone)
+
+
+class NarratorEval:
+    """Runs of conversations with each speaker called Me."""
+
+    reads_files = False
+    columns_help = ""
+
+    def add_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
+        """None: `evenhand narrator` has them."""
+
+    def score(self, paths: Sequence[Path], options: argparse.Namespace) -> None:
+        """Each run by itself; `evenhand narrator` also pools. Raises DataError for options of another study."""
+        if options.denominator or options.parser != "strict":
+            raise DataError(
+                f"{paths[0]}: is of the narrator study, which counts in ways of its own and knows no --parser; leave "
+                "--denominator and --parser out, or see `evenhand narrator --help`"
+            )
+        for path in paths:
+            score_narrator([str(path), *(["--out", str(options.out)] if options.out else [])])
+
+    def score_files(self, options: argparse.Namespace) -> None:
+        """Raises DataError: verdicts of this study are not read from files."""
+        raise DataError("verdicts of the narrator study are not read from files")
+
+    def find(self, paths: Sequence[Path], options: argparse.Namespace, *, is_before_after: bool) -> NarratorFound:
+        """See StudyEval."""
+        found = find_narrator(
+            load_narrator_runs(paths),
+            n_draws=options.draws,
+            seed=options.seed,
+            allow_differences=options.allow_differences,
+            is_before_after=is_before_after,
+        )
+        return NarratorFound(found)
+
+    def find_files(self, options: argparse.Namespace) -> NarratorFound:
+        """Raises DataError, as score_files."""
+        raise DataError("verdicts of the narrator study are not read from files")
+
+    def beside(self, arms: Sequence[CardArm], words: Sequence[str], options: argparse.Namespace) -> Beside:
+        """See StudyEval."""
+        from eval.narrator.scorecard import narrator_card
+        from eval.narrator.scorecard_printed import BesideCard
+
+        card = narrator_card(
+            arms,
+            words,
+            allow_differences=options.allow_differences,
+            n_draws=options.draws,
+            seed=options.seed,
+        )
+        return BesideCard(card)
+
+
+EVALUATION = NarratorEval()

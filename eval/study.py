@@ -1,0 +1,98 @@
+"""What the verbs of eval know of a study: how its runs are scored, compared and reported. The registry names each."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any, ClassVar, Protocol
+
+from eval.card_arms import CardArm
+from eval.report.report_part import StudyPart
+from studies.registry import STUDIES
+
+
+class Found(Protocol):
+    """Everything that there is to say of some runs of one study, computed once; the first run is the base."""
+
+    def say_scores(self) -> None:
+        """Print the scores."""
+        ...
+
+    def say_changes(self) -> None:
+        """Print what changed from the base, in what each run differs from it, and what to doubt."""
+        ...
+
+    def write(self, out: Path) -> list[Path]:
+        """Scores, and changes where there are any, as files in a folder; the paths written."""
+        ...
+
+    def part(self, *, is_alone: bool) -> StudyPart:
+        """Its part of a report. is_alone: no other study's part opens the report."""
+        ...
+
+
+class StudyEval(Protocol):
+    """What a study's runs mean."""
+
+    reads_files: ClassVar[bool]  # whether verdicts from files can be its own
+    columns_help: ClassVar[str]  # what such files hold, for the verbs' help
+
+    def add_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
+        """The options of `score`, `compare`, `report` that are its own."""
+        ...
+
+    def score(self, paths: Sequence[Path], options: argparse.Namespace) -> None:
+        """Print and write the scores of each run, in RUN/scores or options.out."""
+        ...
+
+    def score_files(self, options: argparse.Namespace) -> None:
+        """The same of files of verdicts, all of them together."""
+        ...
+
+    def find(self, paths: Sequence[Path], options: argparse.Namespace, *, is_before_after: bool) -> Found:
+        """What there is to say of some runs. Raises DataError when they are no like for like."""
+        ...
+
+    def find_files(self, options: argparse.Namespace) -> Found:
+        """The same of files of verdicts."""
+        ...
+
+    def beside(self, arms: Sequence[CardArm], words: Sequence[str], options: argparse.Namespace) -> "Beside":
+        """Its figures for the arms of another study's scorecard; words: NAME=RUN. Raises DataError as `find`."""
+        ...
+
+
+class Beside(Protocol):
+    """A study's columns of a scorecard."""
+
+    def fields(self) -> list[dict[str, Any]]:
+        """What each arm's row has beside its other figures."""
+        ...
+
+    def tables(self) -> list[Any]:
+        """As tables for files."""
+        ...
+
+    def text(self) -> str:
+        """As plain text for the console."""
+        ...
+
+    def all_differences(self) -> dict[str, Sequence[Any]]:
+        """Which run differs from its base, in what."""
+        ...
+
+
+def evaluation_of(study: str) -> StudyEval:
+    """A study's part of eval."""
+    found: StudyEval = resolve_name(STUDIES[study].evaluation)
+    return found
+
+
+def evaluations() -> dict[str, StudyEval]:
+    """Those of all studies."""
+    return {study: evaluation_of(study) for study in STUDIES}
+
+
+def reader_of_files() -> StudyEval:
+    """The study that files of verdicts are of."""
+    return next(evaluation for evaluation in evaluations().values() if evaluation.reads_files)
