@@ -68,17 +68,16 @@ def compare_options(argv: Sequence[str]) -> argparse.Namespace:
     """The words of `evenhand compare`."""
     parser = argparse.ArgumentParser(
         prog="evenhand compare",
-        description="What changed from a base run to one or more runs after it: accuracy and DDS with intervals paired "
-        "by item, with own C1 and with fixed C1; of runs of the narrator study M, PR, FAR and corruption, paired by "
-        "conversation. Runs of both may be named together, the base of each before those after it. Refuses runs that "
-        "differ in more than the model.",
+        description="What changed from a base run to one or more runs after it: each measure with its interval, paired "
+        "by unit. Runs of several studies may be named together, the base of each before those after it. Refuses runs "
+        "that differ in more than the model.",
     )
     parser.add_argument("base", type=Path, metavar="BASE_RUN", help="the run of the untrained model")
     parser.add_argument("after", nargs="+", type=Path, metavar="AFTER_RUN", help="runs of models made from it")
     parser.add_argument(
         "--out",
         type=Path,
-        help="folder for the results (default: AFTER_RUN/compare of the last run of DDS, else of the last)",
+        help="folder for the results (default: AFTER_RUN/compare of the first study's last run)",
     )
     add_reading_options(parser, "compare")
     add_report_options(parser)
@@ -91,11 +90,11 @@ def report_options(argv: Sequence[str]) -> argparse.Namespace:
         "evenhand report",
         "report.html, its plots as PNG and SVG, its tables as Markdown, CSV and LaTeX, and scores: of one "
         "run, of a base run and those after it, of different models side by side, or of verdicts that came from "
-        "anywhere else. Runs of the narrator study stand in it beside DDS, or alone.",
+        "anywhere else. Runs of several studies may stand in it.",
         "run directories, the base first; or .jsonl, .csv (both also .gz) and .parquet files",
     )
     parser.add_argument(
-        "--out", type=Path, help="folder for the results (default: RUN/report of the last run of DDS, else of the last)"
+        "--out", type=Path, help="folder for the results (default: RUN/report of the first study's last run)"
     )
     parser.add_argument(
         "--side-by-side",

@@ -9,7 +9,10 @@ from studies.registry import STUDIES, study_in
 
 
 def runs_by_study(paths: Sequence[Path]) -> dict[str, list[Path]]:
-    """The runs of each study, studies as they are registered and runs in the order given. Raises DataError where a folder is no sampling run."""
+    """The runs of each study: studies as they are registered, runs in the order given.
+
+    Raises DataError where a folder is no sampling run.
+    """
     found: dict[str, list[Path]] = {}
     for path in paths:
         if not (path / PLAN_FILE).exists():

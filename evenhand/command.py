@@ -27,19 +27,8 @@ VERBS: dict[str, tuple[str, str, str]] = {
         "fine-tune with QLoRA: SFT, DPO, ours (on GPUs: accelerate launch -m training)",
     ),
     "merge": ("training.merge", "main", "merge a trained adapter into a standalone checkpoint, and check it"),
-    "score": ("eval.__main__", "score_main", "accuracies and DDS with intervals, of a sampling run or any verdicts"),
+    "score": ("eval.__main__", "score_main", "measures with intervals, of sampling runs or of verdicts from anywhere"),
     "compare": ("eval.__main__", "compare_main", "before and after: changes with paired intervals, and a report"),
-    "calibrate": (
-        "eval.dialdefer.calibrate_command",
-        "main",
-        "a threshold per framing: the mitigation without training",
-    ),
-    "scorecard": (
-        "eval.dialdefer.scorecard.command",
-        "main",
-        "a base and its arms, one row each: |DDS|, accuracy, r/AIO, cost",
-    ),
-    "narrator": ("eval.narrator.command", "main", "who is called Me: what perspective does to blame, of narrator runs"),
     "report": ("eval.__main__", "report_main", "report.html of one run or several"),
     "demo": (
         "evenhand.demo",
@@ -49,9 +38,15 @@ VERBS: dict[str, tuple[str, str, str]] = {
 }
 
 
+def every_verb() -> dict[str, tuple[str, str, str]]:
+    """The verbs above, and those that a study brings."""
+    studies = importlib.import_module("studies.registry").STUDIES
+    return VERBS | {name: verb for study in studies.values() for name, verb in study.verbs.items()}
+
+
 def usage() -> str:
     """The command's help text."""
-    verbs = "\n".join(f"  {verb:<10}{purpose}" for verb, (_, _, purpose) in VERBS.items())
+    verbs = "\n".join(f"  {verb:<10}{purpose}" for verb, (_, _, purpose) in every_verb().items())
     return (
         "usage: evenhand VERB [arguments]\n\n"
         "Does a language-model judge bend to who is speaking? Measure it, train it out, measure again.\n\n"
@@ -123,10 +118,11 @@ def main() -> None:
         print(usage())
         sys.exit(0 if words else 2)
     verb, arguments = words[0], words[1:]
-    if verb not in VERBS:
-        print(f"error: unknown verb '{verb}'. {did_you_mean(verb, list(VERBS))}", file=sys.stderr)
+    verbs = VERBS if verb in VERBS else every_verb()
+    if verb not in verbs:
+        print(f"error: unknown verb '{verb}'. {did_you_mean(verb, list(verbs))}", file=sys.stderr)
         sys.exit(2)
-    module, function, _ = VERBS[verb]
+    module, function, _ = verbs[verb]
     entry = getattr(importlib.import_module(module), function)
     sys.exit(run_main(entry, arguments))
 

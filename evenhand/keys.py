@@ -38,7 +38,7 @@ def main(argv: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(
         prog="evenhand keys",
         description=main.__doc__,
-        epilog="examples: evenhand keys sample narrator, evenhand keys train dpo dialdefer",
+        epilog=f"examples: evenhand keys sample {next(iter(studies))}, evenhand keys train dpo",
     )
     parser.add_argument("verb", choices=("sample", "train"), help="whose configs")
     parser.add_argument("words", nargs="*", help=f"the study ({', '.join(studies)}); of training the method, too")

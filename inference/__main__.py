@@ -18,7 +18,7 @@ def main(argv: Sequence[str]) -> None:
     )
     parser.add_argument(
         "config",
-        help="a YAML file under configs/inference, configs/experiments or configs/narrator, or a run's own config.yaml",
+        help="a YAML file under configs (all folders but training, serving, accelerate), or a run's own config.yaml",
     )
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="override single keys of the config")
     parser.add_argument(

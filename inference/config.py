@@ -153,8 +153,8 @@ class InferenceConfig(Closed):
             if sampling.temperature < COLDEST:
                 raise ValueError(
                     "verdict options reads the distribution at sampling.temperature, and vLLM samples no colder than "
-                    f"{COLDEST}; set it to that of the samples whose place the probabilities take (0.7 in the "
-                    "narrator study), or to 1 for the model's own"
+                    f"{COLDEST}; set it to that of the samples whose place the probabilities take, or to 1 "
+                    "for the model's own"
                 )
             if isinstance(engine, OpenAIConfig):
                 raise ValueError(
@@ -189,6 +189,6 @@ def parse_sampling_config(tree: dict[str, Any], where: str) -> InferenceConfig:
     if {"method", "optimiser"} <= tree.keys():  # each of its other keys would be called unknown
         raise ConfigError(
             f"{where}: is a training config (it has `method` and `optimiser`), for `evenhand train`; those of sampling "
-            "lie under configs/inference, configs/experiments and configs/narrator"
+            "lie in the other folders of configs"
         )
     return parse_config(sampling_schema(study_in(tree, where)), tree, where)

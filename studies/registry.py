@@ -23,6 +23,7 @@ class Study(NamedTuple):
     evaluation: str  # its part of eval: an eval.study.StudyEval
     training: str = ""  # its part of training: a training.study.StudyTraining; "" where nothing can be trained on it
     builds: Mapping[str, Builder] = {}
+    verbs: Mapping[str, tuple[str, str, str]] = {}  # of `evenhand`: its own; module, function, purpose
 
 
 STUDIES: dict[str, Study] = {
@@ -31,6 +32,18 @@ STUDIES: dict[str, Study] = {
         show="studies.dialdefer.show",
         evaluation="eval.dialdefer.evaluation:EVALUATION",
         training="training.dialdefer.study:TRAINING",
+        verbs={
+            "calibrate": (
+                "eval.dialdefer.calibrate_command",
+                "main",
+                "a threshold per framing: the mitigation without training",
+            ),
+            "scorecard": (
+                "eval.dialdefer.scorecard.command",
+                "main",
+                "a base and its arms, one row each: |DDS|, accuracy, r/AIO, cost",
+            ),
+        },
         builds={
             "unified": Builder(
                 "studies.dialdefer.unified.command:main",
@@ -47,6 +60,13 @@ STUDIES: dict[str, Study] = {
         show="studies.narrator.show",
         evaluation="eval.narrator.evaluation:EVALUATION",
         training="training.narrator.study:TRAINING",
+        verbs={
+            "narrator": (
+                "eval.narrator.command",
+                "main",
+                "who is called Me: what perspective does to blame, of narrator runs",
+            )
+        },
         builds={
             "narrator": Builder(
                 "studies.narrator.command:main",
