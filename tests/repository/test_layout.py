@@ -18,7 +18,8 @@ PACKAGES = ("evenhand", "studies", "inference", "training", "eval")
 SOURCES = sorted(file for package in PACKAGES for file in (ROOT / package).rglob("*.py"))
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 PYTHON_FILES = [*SOURCES, *TESTS, ROOT / "requirements" / "lock.py"]
-SHIPPED = ("pyproject.toml", "Makefile", "README.md", ".ci", "configs", "slurm", "requirements", "tests", *PACKAGES)
+FOLDERS = ("docs", ".ci", "configs", "slurm", "requirements", "tests")
+SHIPPED = ("pyproject.toml", "Makefile", "README.md", *FOLDERS, *PACKAGES)
 
 
 def shown(file: Path) -> str:

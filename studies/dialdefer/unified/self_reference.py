@@ -1,7 +1,7 @@
 """Answers that speak of themselves: they name their own verdict or other options, or say that nobody can know.
 
 The patterns are narrow: "that was wrong" is a claim about the world, "this answer is wrong" one about the label.
-test_quality.py lists what each must find and must leave alone; README has the counts on the publishers' data.
+test_quality.py lists what each must find and must leave alone.
 """
 
 import re

@@ -32,7 +32,7 @@ def published_split(dataset: str, pool: PoolIndex) -> list[str]:
     if lacking:
         raise DataError(
             f"{dataset}: {len(lacking)} of {len(ids)} published test items are not in the publisher's files (first: "
-            f"'{lacking[0]}'), which hold {len(pool)} items; fetch them whole and in the revision that README names"
+            f"'{lacking[0]}'), which hold {len(pool)} items; fetch them whole (docs/unified-benchmark.md)"
         )
     return ids
 

@@ -1,0 +1,120 @@
+"""README and docs: short, without dead links, and with commands that still parse. No command is run."""
+
+import argparse
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any, NoReturn
+
+import pytest
+
+from evenhand.command import VERBS
+from evenhand.config import read_yaml
+from inference.config import load_sampling_config
+from studies.registry import STUDIES
+from tests.made.places import ROOT
+from training.config import load_training_config
+
+README = ROOT / "README.md"
+PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
+MODULES = {"inference": "sample", "training": "train"}  # `python -m MODULE` is the verb
+WITHOUT_SCHEMA = ("accelerate", "serving")  # configs of other programs
+
+
+class ParsedError(Exception):
+    """A verb has read its words; what it would do next is not the test's business."""
+
+
+def prose(page: Path) -> str:
+    """A page without its fenced blocks."""
+    return re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors that GitHub gives to a page's headings."""
+    headings = re.findall(r"^#+ (.*)$", prose(page), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def sh_lines(page: Path) -> Iterator[str]:
+    """The commands in a page's ```sh blocks, comments left out."""
+    for block in re.findall(r"^```sh\n(.*?)^```", page.read_text(), flags=re.DOTALL | re.MULTILINE):
+        for line in block.replace("\\\n", " ").splitlines():
+            if command := shlex.join(shlex.split(line, comments=True)):
+                yield command
+
+
+COMMANDS = [pytest.param(line, id=f"{page.stem}: {line}") for page in PAGES for line in sh_lines(page)]
+
+
+def test_readme_is_short() -> None:
+    assert len(README.read_text().split()) <= 1000
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    for link in re.findall(r"\]\(([^)]+)\)", prose(page)):
+        file, _, anchor = link.partition("#")
+        target = page.parent / file if file else page
+        assert "://" in link or target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+def test_readme_links_every_page() -> None:
+    assert {page.name for page in PAGES[1:]} <= set(re.findall(r"\]\(docs/([^)#]+)", prose(README)))
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_a_command_parses(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # where no config lies: should a verb go on after all, it finds nothing to do
+    words = shlex.split(line)
+    while re.fullmatch(r"[A-Z_]+=.*", words[0]):  # of its environment
+        del words[0]
+    if "-m" in words[:2] and words[2] in MODULES:
+        words = ["evenhand", MODULES[words[2]], *words[3:]]
+    if words[0] == "evenhand":
+        parse(words[1], words[2:], monkeypatch)
+    elif words[0] == "make":
+        assert re.search(rf"^{words[1]}:", (ROOT / "Makefile").read_text(), flags=re.MULTILINE), "no such target"
+    assert "/" not in words[0] or (ROOT / words[0]).is_file()
+    for config, overrides in configs_in(words):
+        check_config(config, overrides)
+
+
+def parse(verb: str, words: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a verb read its words, and stop it there. Fails as argparse does, with SystemExit."""
+    for name in ("parse_args", "parse_intermixed_args"):
+        read = getattr(argparse.ArgumentParser, name)
+
+        def read_only(parser: argparse.ArgumentParser, args: Any, read: Any = read) -> NoReturn:
+            read(parser, args)
+            raise ParsedError
+
+        monkeypatch.setattr(argparse.ArgumentParser, name, read_only)
+    module, function, _ = VERBS[verb]
+    with pytest.raises(ParsedError):
+        resolve_name(f"{module}:{function}")(words)
+
+
+def configs_in(words: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    """Each config that a command names (with braces expanded), with the overrides that follow it."""
+    for position, word in enumerate(words):
+        if not word.startswith("configs/"):
+            continue
+        rest = words[position + 1 :]
+        n = next((n for n, later in enumerate(rest) if "=" not in later or later.startswith("-")), len(rest))
+        before, brace, inside = word.partition("{")
+        names, _, after = inside.partition("}")
+        yield from ((before + name + after, list(rest[:n])) for name in (names.split(",") if brace else [""]))
+
+
+def check_config(config: str, overrides: Sequence[str]) -> None:
+    """Load a config of ours with its overrides, from the checkout. Raises ConfigError."""
+    tree = read_yaml(ROOT / config)
+    if config.split("/")[1] in WITHOUT_SCHEMA:
+        return
+    load = load_training_config if "method" in tree else load_sampling_config
+    if STUDIES.keys() & tree.keys():  # drop with the change of the training configs
+        load([str(ROOT / config), *overrides])
