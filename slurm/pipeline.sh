@@ -6,8 +6,9 @@
 # An arm is called by its config's name: configs/training/qwen2.5-7b-paired.yaml is qwen2.5-7b-paired.
 # The sampling config must ask for margins (configs/inference/*-margin.yaml): a checkpoint trained on one-token verdicts
 # no longer writes the JSON that reasoned verdicts are read from.
-# NARRATOR="configs/narrator/qwen2.5-7b.yaml verdict=options sampling.n=1" samples the narrator study as well, for the base
-# and every arm, for the same report and card. Exact, since such a checkpoint may no longer write names either.
+# STUDIES="a.yaml key=value ... b.yaml ..." samples these configs of other studies as well, for the base and every arm, for
+# the same report and card: "configs/narrator/qwen2.5-7b.yaml verdict=options sampling.n=1", exact, since such a
+# checkpoint may no longer write names either.
 # Run it in the checkout on the login node, where `evenhand fetch` brings models and data to the cache (FETCH=0 leaves
 # that out) and `evenhand doctor` looks for what would stop the jobs (DOCTOR=0). DRY_RUN=1 prints the commands. Resources
 # and paths: slurm/settings.sh. After a failure, the same command again: what is complete is left as it is.
@@ -34,17 +35,26 @@ if ! grep -Eq '^verdict: *margin' "$sampling"; then
     "read otherwise. Take configs/inference/*-margin.yaml" >&2
   exit 2
 fi
-read -ra narrator <<< "$NARRATOR"
-if [ ${#narrator[@]} -gt 0 ] && ! grep -Eqs '^narrator:' "${narrator[0]}"; then
-  echo "slurm/pipeline.sh: NARRATOR: ${narrator[0]} is no config of the narrator study (it is absent, or has no section" \
-    "'narrator'); take one of configs/narrator" >&2
-  exit 2
-fi
+# Each of `studies` is a config with its key=value words, each of `studied` its name.
+studies=() studied=()
+read -ra words <<< "$STUDIES"
+for word in "${words[@]}"; do
+  if [[ $word != *=* ]]; then
+    [ -f "$word" ] || { echo "slurm/pipeline.sh: STUDIES: no file $word; paths start at the checkout" >&2; exit 2; }
+    studies+=("$word")
+    studied+=("$(basename "$word" .yaml)")
+  elif [ ${#studies[@]} -eq 0 ]; then
+    echo "slurm/pipeline.sh: STUDIES begins with $word; name a config first" >&2
+    exit 2
+  else
+    studies[-1]+=" $word"
+  fi
+done
 # Where jobs tell the next ones what they made.
 notes=$RUN_ROOT/pipelines/$(date +%Y%m%d-%H%M%S)-$$
 
 if [ "${FETCH:-1}" = 1 ]; then
-  configs=("$@" "${narrator[@]:0:1}")
+  configs=("$@" "${studies[@]%% *}")
   # shellcheck disable=SC2206  # WRAP holds several words
   fetch=($WRAP "${VENV:+$VENV/bin/}evenhand" fetch "${configs[@]}")
   if [ "${DRY_RUN:-0}" = 1 ]; then echo "${fetch[@]}"; else "${fetch[@]}"; fi
@@ -57,24 +67,31 @@ if [ "${DOCTOR:-1}" = 1 ]; then
   if [ $((SAMPLE_GPUS + TRAIN_GPUS)) -gt 0 ]; then doctor+=(--gpu "${kind:-unnamed}"); fi
   doctor+=("$sampling" "run.root=$RUN_ROOT")
   for training in "${@:2}"; do doctor+=("$training" "${options[@]}"); done
-  if [ ${#narrator[@]} -gt 0 ]; then doctor+=("${narrator[@]}" "run.root=$RUN_ROOT"); fi
+  # shellcheck disable=SC2206  # a study holds several words
+  for study in "${studies[@]}"; do doctor+=($study "run.root=$RUN_ROOT"); done
   # As the jobs will work: what is not in the cache by now is not there for them.
   if [ "${DRY_RUN:-0}" = 1 ]; then echo "HF_HUB_OFFLINE=1 ${doctor[*]}"; else HF_HUB_OFFLINE=1 "${doctor[@]}" >&2; fi
 fi
 
-# sample_narrator ROW LABEL [key=value ...]: the narrator study for a row of the card; nothing where none is asked for.
-sample_narrator() {
-  if [ ${#narrator[@]} -eq 0 ]; then return; fi
-  LABEL=$2-narrator NOTE=$notes/$2-narrator submit sample "${narrator[@]}" "${@:3}"
-  sampled=$sampled:$JOB
-  studies+=(--narrator "$1=@$notes/$2-narrator")
+# sample_studies ROW LABEL AFTER [key=value ...]: the other studies for a row of the card, once the jobs AFTER are done.
+sample_studies() {
+  local i note named
+  for i in "${!studies[@]}"; do
+    note=$2-${studied[i]}
+    named=("${@:4}")
+    if [ $# -gt 3 ]; then named=("name=${studied[i]}-$2" "${named[@]}"); fi
+    # shellcheck disable=SC2086  # a study holds several words
+    AFTER=$3 LABEL=$note NOTE=$notes/$note submit sample ${studies[i]} "${named[@]}"
+    sampled=$sampled:$JOB
+    beside+=(--beside "$1=@$notes/$note")
+  done
 }
 
-studies=()
+beside=()
 LABEL=before NOTE=$notes/before submit sample "$sampling"
 sampled=$JOB
 runs=("@$notes/before")
-sample_narrator base before
+sample_studies base before ""
 name=$(basename "$sampling" .yaml)
 for training in "${@:2}"; do
   arm=$(basename "$training" .yaml)
@@ -85,6 +102,6 @@ for training in "${@:2}"; do
   AFTER=$merging LABEL=$arm NOTE=$notes/$arm-sampled submit sample "$sampling" "name=$name-$arm" "${merged[@]}"
   sampled=$sampled:$JOB
   runs+=("@$notes/$arm-sampled")
-  AFTER=$merging sample_narrator "$arm" "$arm" "name=$(basename "${narrator[0]:-}" .yaml)-narrator-$arm" "${merged[@]}"
+  sample_studies "$arm" "$arm" "$merging" "${merged[@]}"
 done
-AFTER=$sampled submit score "${runs[@]}" "${studies[@]}"
+AFTER=$sampled submit score "${runs[@]}" "${beside[@]}"

@@ -1,27 +1,27 @@
 #!/usr/bin/env bash
 # Score sampling runs, compare the first with the others, and put all on one card:
-# score.sh BEFORE|@FILE [AFTER|@FILE ...] [--narrator ROW=RUN|ROW=@FILE ...], the latter for runs of the narrator study.
+# score.sh BEFORE|@FILE [AFTER|@FILE ...] [--beside ROW=RUN|ROW=@FILE ...], the latter for runs of other studies.
 set -euo pipefail
 . slurm/job.sh
 
-runs=() studies=() narrators=()
+runs=() rows=() beside=()
 mapfile -t words < <(given "$@")
 for ((i = 0; i < ${#words[@]}; i++)); do
-  if [ "${words[i]}" = --narrator ]; then
+  if [ "${words[i]}" = --beside ]; then
     i=$((i + 1))
-    studies+=(--narrator "${words[i]}")
-    narrators+=("${words[i]#*=}")
+    rows+=(--beside "${words[i]}")
+    beside+=("${words[i]#*=}")
   else
     runs+=("${words[i]}")
   fi
 done
-for run in "${runs[@]}" "${narrators[@]}"; do
+for run in "${runs[@]}" "${beside[@]}"; do
   # Where the file system shows files late, the two last shards may each have missed the other's; then this marks the
   # run complete, and it asks a model only if something is owed after all.
   [ -e "$run/DONE.json" ] || evenhand sample "$run/config.yaml"
 done
-evenhand score "${runs[@]}" "${narrators[@]}"
+evenhand score "${runs[@]}" "${beside[@]}"
 if [ ${#runs[@]} -gt 1 ]; then
-  evenhand compare "${runs[@]}" "${narrators[@]}"
-  evenhand scorecard "${runs[@]}" "${studies[@]}"
+  evenhand compare "${runs[@]}" "${beside[@]}"
+  evenhand scorecard "${runs[@]}" "${rows[@]}"
 fi

@@ -26,9 +26,9 @@ set -a
 # "--gpus-per-node=a100:1"
 : "${EXTRA:=}"
 
-# A config of the narrator study with key=value words, which the pipeline then samples for the base and every arm, for
-# example "configs/narrator/qwen2.5-7b.yaml verdict=options sampling.n=1"
-: "${NARRATOR:=}"
+# Configs of other studies, each with key=value words behind it, which the pipeline then samples for the base and every
+# arm, for example "configs/narrator/qwen2.5-7b.yaml verdict=options sampling.n=1"
+: "${STUDIES:=}"
 
 # key=value words for every training config, for example "optimiser.n_processes=4 optimiser.per_device_batch_size=4"
 : "${TRAIN_OPTIONS:=}"

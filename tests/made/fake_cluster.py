@@ -23,7 +23,7 @@ EVENHAND = """#!/usr/bin/env bash
 echo "evenhand $* [offline=${HF_HUB_OFFLINE:-0}]" >> "$CALLS"
 case $1 in
   sample) case "$*" in *merged-sft*) made=run-sft;; *merged-dpo*) made=run-dpo;; *) made=run-before;; esac
-    case "$*" in *conflicts.yaml*) made=narrator-$made;; esac;;
+    case "$*" in *conflicts.yaml*) made=conflicts-$made;; esac;;
   merge) made=merged-${2##*-};;
   *) exit 0;;
 esac

@@ -220,7 +220,7 @@ def test_a_run_that_lacks_its_mark_is_completed_before_it_is_scored(cluster, tmp
     env = {**cluster, "PATH": f"{cluster['VENV']}/bin:{cluster['PATH']}"}
     for name in ("unmarked", "conflicts"):
         (tmp_path / name).mkdir()
-    words = [tmp_path / "unmarked", "--narrator", f"base={tmp_path}/conflicts"]
+    words = [tmp_path / "unmarked", "--beside", f"base={tmp_path}/conflicts"]
     assert run("score.sh", *words, env=env).returncode == 0
     calls = Path(cluster["CALLS"]).read_text().splitlines()
     assert [call.split()[:-1] for call in calls] == [

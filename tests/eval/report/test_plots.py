@@ -11,7 +11,6 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from eval.__main__ import findings_of
 from eval.command_options import report_options
 from eval.dialdefer.analyses import Analyses, analyse, headline_changes
 from eval.dialdefer.figures import Figures, draw
@@ -24,6 +23,7 @@ from eval.dialdefer.score_groups import untreated_panels
 from eval.report.plots import finish, short
 from evenhand.records import Prompt
 from studies.dialdefer.records import Condition, Item
+from tests.made.made_findings import made_findings
 from tests.made.made_runs import lean, made_items, make_run
 
 NAMES = ("bbq", "harp", "truthfulqa")
@@ -78,7 +78,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 def found(runs: Sequence[Path]) -> Findings:
     """What there is to say about them."""
     options = report_options([*map(str, runs), "--side-by-side", "--allow-differences", "--draws", "200"])
-    return findings_of(options.sources, options, is_before_after=False)
+    return made_findings(options.sources, options, is_before_after=False)
 
 
 @pytest.fixture(scope="module")
@@ -252,7 +252,7 @@ def test_a_models_name_may_hold_anything(tmp_path: Path) -> None:
         for i, name in enumerate(names)
     ]
     options = report_options([*map(str, runs), "--side-by-side", "--draws", "50"])
-    found = findings_of(options.sources, options, is_before_after=False)
+    found = made_findings(options.sources, options, is_before_after=False)
     for plot in draw(found, analyse(found), heat_map_of(found.groups)).overview:
         inline, _ = finish(plot, tmp_path / "plots")
         assert ElementTree.fromstring(inline).tag.endswith("svg")
@@ -264,7 +264,7 @@ def test_infinite_margins_are_drawn(tmp_path: Path) -> None:
         tmp_path, lambda p: sure if p.condition.claim_is_true else lean(-1.0), items=ITEMS[:20], verdict="margin"
     )
     options = report_options([str(run), "--draws", "50"])
-    found = findings_of(options.sources, options)
+    found = made_findings(options.sources, options)
     margins = draw(found, analyse(found), heat_map_of(found.groups)).margins
     assert "C1 true +inf, C1 false -1.00" in margins[0].alt
     assert telling_flips(found.runs) == []
@@ -282,6 +282,6 @@ def test_an_arm_of_speakers_turns_alone_is_drawn_with_fixed_c1(tmp_path: Path) -
         tmp_path, leaning(0.9), items=ITEMS[:20], verdict="margin", arms=("none", "honest"), conditions=spoken
     )
     options = report_options([str(run), "--draws", "50"])
-    found = findings_of(options.sources, options)
+    found = made_findings(options.sources, options)
     figures = draw(found, analyse(found), heat_map_of(found.groups))
     assert "Be Honest, fixed C1 (bbq)" in words_of(figures, "arms-0")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from eval.__main__ import findings_of, report_main
+from eval.__main__ import report_main
 from eval.command_options import report_options
 from eval.dialdefer import flip_examples as telling
 from eval.dialdefer.analyses import analyse
@@ -26,6 +26,7 @@ from evenhand.errors import DataError
 from evenhand.records import Prompt
 from studies.dialdefer.datasets import DatasetSpec, load_items
 from studies.dialdefer.records import Condition
+from tests.made.made_findings import made_findings
 from tests.made.made_runs import lean, made_items, make_run, say
 
 C1_TRUE, C1_FALSE, C2_CORRECT, C2_INCORRECT = Condition
@@ -66,7 +67,7 @@ def pocket_run(tmp_path: Path, answer: Any, name: str = "pocket", **changes: Any
 def told(*runs: Path | str) -> str:
     """What a report says, without its figures."""
     options = report_options([*map(str, runs), "--draws", "200"])
-    return html_of(findings_of(options.sources, options, is_before_after=not options.side_by_side))
+    return html_of(made_findings(options.sources, options, is_before_after=not options.side_by_side))
 
 
 def html_of(found: Findings) -> str:
@@ -284,10 +285,10 @@ def test_both_denominators_stand_side_by_side_where_they_differ(tmp_path: Path) 
         tmp_path, lambda p: say("I cannot say") if p.condition is C2_CORRECT and number(p) < 3 else bends(p)
     )
     options = report_options([str(run), "--draws", "200"])
-    found = findings_of(options.sources, options)
+    found = made_findings(options.sources, options)
     table = denominator_table(found)
     assert table.columns[5:7] == ("DDS (published)", "95% low (published)")
     assert table.rows[0][:6] == ("model", "pocket", 12, 3, 0, found.rows[0].dds_pp)
     assert table.rows[0][8] == found.other_rows[0].dds_pp
     assert table.rows[0][8] != pytest.approx(found.rows[0].dds_pp)
-    assert denominator_table(findings_of([pocket_run(tmp_path, is_fair, name="fair")], options)).rows == ()
+    assert denominator_table(made_findings([pocket_run(tmp_path, is_fair, name="fair")], options)).rows == ()

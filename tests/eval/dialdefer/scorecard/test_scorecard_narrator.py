@@ -39,7 +39,7 @@ def narrator(root: Path, arm: str, judge: Judge, name: str = "", **changes: Any)
 
 def named(runs: dict[str, Path]) -> list[str]:
     """The words of --narrator."""
-    return [word for arm, run in runs.items() for word in ("--narrator", f"{arm}={run}")]
+    return [word for arm, run in runs.items() for word in ("--beside", f"{arm}={run}")]
 
 
 def card(root: Path, runs: dict[str, Path], *words: str, draws: int = 300) -> dict[str, dict[str, Any]]:
@@ -188,15 +188,15 @@ def test_a_run_of_another_checkpoint_or_asked_in_another_way_is_refused_unless_t
 
 def test_the_words_of_narrator_must_name_arms_once_and_the_base(root: Path) -> None:
     base, sft = narrator(root, "base", fair), narrator(root, "sft", fair)
-    with pytest.raises(DataError, match=r"--narrator kto=.*those here: base, sft, dpo"):
+    with pytest.raises(DataError, match=r"--beside kto=.*those here: base, sft, dpo"):
         card(root, {"base": base, "kto": sft})
-    with pytest.raises(DataError, match="name it too: --narrator base=RUN"):
+    with pytest.raises(DataError, match="name it too: --beside base=RUN"):
         card(root, {"sft": sft})
     with pytest.raises(DataError, match="is named twice"):
         card(root, {"base": base, "sft": base})
     with pytest.raises(DataError, match="'sft' is named twice"):
-        card(root, {"base": base, "sft": sft}, "--narrator", f"sft={sft}")
-    with pytest.raises(DataError, match=r"before-0000: is no run of the narrator study"):
+        card(root, {"base": base, "sft": sft}, "--beside", f"sft={sft}")
+    with pytest.raises(DataError, match="is of the scorecard.s own study"):
         card(root, {"base": root / "before-0000"})
     detection = narrator(root, "base", fair, name="detection", tasks=("detection",))
     with pytest.raises(DataError, match="was asked neither blame nor identification"):

@@ -1,4 +1,4 @@
-"""The Slurm chain with the narrator study: sampled beside the framing study, and handed to the same scores and card."""
+"""The Slurm chain with another study: sampled beside the framing study, and handed to the same scores and card."""
 
 import re
 from pathlib import Path
@@ -23,7 +23,7 @@ def narrator_config(folder: Path, text: str = "narrator:\n  corpus: {dataset: po
 
 def test_the_narrator_study_is_sampled_for_the_base_and_every_merged_arm_of_the_same_chain(cluster, tmp_path):
     study = narrator_config(tmp_path)
-    env = {**cluster, "DRY_RUN": "1", "NARRATOR": f"{study} verdict=options sampling.n=1"}
+    env = {**cluster, "DRY_RUN": "1", "STUDIES": f"{study} verdict=options sampling.n=1"}
     done = run("pipeline.sh", *configs(cluster), env=env)
     assert done.returncode == 0, done.stderr
     fetch, doctor, *jobs = done.stdout.splitlines()
@@ -35,15 +35,15 @@ def test_the_narrator_study_is_sampled_for_the_base_and_every_merged_arm_of_the_
     ]
     assert chain == [
         ("sample-before", ""),
-        ("sample-before-narrator", ""),
+        ("sample-before-conflicts", ""),
         ("train-sft", ""),
         ("merge-sft", "afterok:3"),
         ("sample-sft", "afterok:4"),
-        ("sample-sft-narrator", "afterok:4"),
+        ("sample-sft-conflicts", "afterok:4"),
         ("train-dpo", ""),
         ("merge-dpo", "afterok:7"),
         ("sample-dpo", "afterok:8"),
-        ("sample-dpo-narrator", "afterok:8"),
+        ("sample-dpo-conflicts", "afterok:8"),
         ("score", "afterok:1:2:5:6:9:10"),
     ]
     assert jobs[1].endswith(f"slurm/sample.sh {study} verdict=options sampling.n=1")
@@ -52,7 +52,7 @@ def test_the_narrator_study_is_sampled_for_the_base_and_every_merged_arm_of_the_
 def test_runs_of_the_narrator_study_reach_the_scores_and_the_card(cluster, tmp_path):
     study = narrator_config(tmp_path)
     path = f"{cluster['VENV']}/bin:{cluster['PATH']}"
-    env = {**cluster, "PATH": path, "SAMPLE_SHARDS": "1", "NARRATOR": f"{study} verdict=options"}
+    env = {**cluster, "PATH": path, "SAMPLE_SHARDS": "1", "STUDIES": f"{study} verdict=options"}
     done = run("pipeline.sh", *configs(cluster), env=env)
     assert done.returncode == 0, done.stderr
     runs = cluster["RUN_ROOT"]
@@ -64,17 +64,15 @@ def test_runs_of_the_narrator_study_reach_the_scores_and_the_card(cluster, tmp_p
     assert [call for call in work if call.startswith("evenhand sample") and "conflicts.yaml verdict" in call] == [
         studied(""),
         *(
-            studied(
-                f"name=conflicts-narrator-{arm} model.name={runs}/merged-{arm} model.label={arm} model.revision=null "
-            )
+            studied(f"name=conflicts-{arm} model.name={runs}/merged-{arm} model.label={arm} model.revision=null ")
             for arm in ("sft", "dpo")
         ),
     ]
     judged, conflicts = (
-        " ".join(f"{runs}/{kind}run-{arm}" for arm in ("before", "sft", "dpo")) for kind in ("", "narrator-")
+        " ".join(f"{runs}/{kind}run-{arm}" for arm in ("before", "sft", "dpo")) for kind in ("", "conflicts-")
     )
     rows = {"base": "before", "sft": "sft", "dpo": "dpo"}
-    options = " ".join(f"--narrator {row}={runs}/narrator-run-{arm}" for row, arm in rows.items())
+    options = " ".join(f"--beside {row}={runs}/conflicts-run-{arm}" for row, arm in rows.items())
     assert work[-3:] == [
         f"evenhand score {judged} {conflicts} [offline=1]",
         f"evenhand compare {judged} {conflicts} [offline=1]",
@@ -82,9 +80,23 @@ def test_runs_of_the_narrator_study_reach_the_scores_and_the_card(cluster, tmp_p
     ]
 
 
-@pytest.mark.parametrize("text", [None, "verdict: margin\n"], ids=["absent", "another study"])
-def test_a_config_that_is_not_of_the_narrator_study_is_refused_before_anything_is_submitted(text, cluster, tmp_path):
-    study = tmp_path / "conflicts.yaml" if text is None else narrator_config(tmp_path, text)
-    done = run("pipeline.sh", *configs(cluster), env={**cluster, "DRY_RUN": "1", "NARRATOR": str(study)})
+def test_several_studies_each_with_words_of_its_own(cluster, tmp_path):
+    one, other = narrator_config(tmp_path), tmp_path / "threads.yaml"
+    other.write_text("pluralism: {}\n")
+    env = {**cluster, "DRY_RUN": "1", "STUDIES": f"{one} verdict=options {other} sampling.n=2"}
+    done = run("pipeline.sh", *configs(cluster), env=env)
+    assert done.returncode == 0, done.stderr
+    jobs = done.stdout.splitlines()[2:]
+    assert jobs[1].endswith(f"slurm/sample.sh {one} verdict=options")
+    assert jobs[2].endswith(f"slurm/sample.sh {other} sampling.n=2")
+
+
+@pytest.mark.parametrize(
+    ("studies", "says"),
+    [("{folder}/absent.yaml", "no file {folder}/absent.yaml"), ("verdict=options", "name a config first")],
+)
+def test_what_is_no_config_is_refused_before_anything_is_submitted(studies, says, cluster, tmp_path):
+    env = {**cluster, "DRY_RUN": "1", "STUDIES": studies.format(folder=tmp_path)}
+    done = run("pipeline.sh", *configs(cluster), env=env)
     assert (done.returncode, done.stdout) == (2, "")
-    assert f"NARRATOR: {study} is no config of the narrator study" in done.stderr
+    assert says.format(folder=tmp_path) in done.stderr
