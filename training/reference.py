@@ -14,7 +14,7 @@ import torch
 from tqdm import tqdm
 
 from evenhand.errors import DataError
-from evenhand.jsonl import read_jsonl, remove_left_over, write_json, write_jsonl
+from evenhand.jsonl import read_jsonl, write_json, write_jsonl
 from evenhand.records import digest
 from evenhand.run_directory import read_json
 from training.batches import Bundle, Collator, LogProbs
@@ -50,8 +50,6 @@ def reference_of(
     folder = config.run.root / REFERENCE_DIR / reference_digest(examples, config, base_facts)
     shards = [examples[start : start + SHARD_SIZE] for start in range(0, len(examples), SHARD_SIZE)]
     state = processes()
-    if state.is_main_process:
-        remove_left_over(folder, is_ours=False)  # another run may be asking the same base
     # What is missing is dealt out, so that no process waits for another's whole share after a kill. Only the first
     # process looks: on NFS a file that was looked for too early stays absent for a while.
     numbers = range(len(shards)) if state.is_main_process else ()

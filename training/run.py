@@ -23,7 +23,7 @@ from datasets import disable_progress_bars
 from evenhand.checkpoints import fingerprint, load_tokenizer, resolve
 from evenhand.device import on_gpu, torch_device_name
 from evenhand.errors import ConfigError
-from evenhand.jsonl import remove_left_over, sync_folder, write_json, write_jsonl
+from evenhand.jsonl import sync_folder, write_json, write_jsonl
 from evenhand.lease import held
 from evenhand.run_directory import finish, is_done, open_run, run_path
 from training.config import OwnC1Run, TrainingConfig
@@ -95,8 +95,6 @@ def open_training(config: TrainingConfig) -> Iterator[OpenRun]:
             if is_main:
                 stack.enter_context(held(path / LEASE_FILE, "trained"))
                 drop_half_written(path)
-                if not is_done(path):  # else a merge may be writing there, under a lease of its own
-                    remove_left_over(path, is_ours=True)
                 open_run(path, config, data.set_hash, base_facts, torch_device_name)
                 write_jsonl(path / EXCLUDED_FILE, map(asdict, left_out))
         if processes().is_main_process:
@@ -189,8 +187,13 @@ def close_training(run: OpenRun, trainer: Any, facts: dict[str, Any], *, best: P
     copy_adapter(best or last, run.path / ADAPTER_DIR)
     counts = {"n_examples": len(run.examples), "n_dev": len(run.dev), "n_excluded": run.n_excluded}
     finish(run.path, {**counts, "n_steps": trainer.state.global_step, **facts})
+    drop_checkpoints(run.path)
+
+
+def drop_checkpoints(path: Path) -> None:
+    """Delete what a completed run needs no more."""
     for folder in (CHECKPOINTS_DIR, BEST_DIR):
-        shutil.rmtree(run.path / folder, ignore_errors=True)
+        shutil.rmtree(path / folder, ignore_errors=True)
 
 
 def copy_adapter(source: Path, target: Path, score: Mapping[str, float] | None = None) -> None:

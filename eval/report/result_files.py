@@ -7,14 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from evenhand.jsonl import remove_left_over, write_json, write_whole
+from evenhand.jsonl import write_json, write_whole
 
 Cell = TypeVar("Cell")
 
 
 def write_rows(folder: Path, stem: str, rows: Sequence[Mapping[str, Any]]) -> list[Path]:
     """`<stem>.json` (a list of objects) and `<stem>.csv`; what is unknown is null in one and empty in the other."""
-    remove_left_over(folder, is_ours=False)
     json_file, csv_file = folder / f"{stem}.json", folder / f"{stem}.csv"
     write_json(json_file, list(rows))
     names = list(rows[0])

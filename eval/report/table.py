@@ -9,7 +9,7 @@ from pathlib import Path
 
 from eval.report.result_files import csv_line
 from evenhand.errors import DataError
-from evenhand.jsonl import remove_left_over, write_whole
+from evenhand.jsonl import write_whole
 
 Cell = str | int | float | None
 DASH = "–"
@@ -156,7 +156,6 @@ def write_tables(out: Path, tables: Sequence[Table]) -> list[Path]:
     twice = [name for name, n in Counter(table.name for table in tables).items() if n > 1]
     if twice:
         raise DataError(f"{out}: two tables are called '{twice[0]}', so one would replace the other; rename one")
-    remove_left_over(out, is_ours=False)
     paths = []
     for table in tables:
         for suffix, text_of in FORMATS.items():

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.errors import DataError
-from evenhand.jsonl import remove_left_over, write_json, write_jsonl, write_whole
+from evenhand.jsonl import write_json, write_jsonl, write_whole
 from evenhand.manifest import MANIFEST_FILE, refuse_foreign
 from evenhand.provenance import code_state
 from evenhand.sources.fetching import fetch, locked
@@ -67,7 +67,6 @@ def build(request: Request) -> dict[str, Any]:
         files, sources = (None, []) if request.pocket else gather(request)
         if (manifest := finished(request, sources)) is not None:
             return manifest
-        remove_left_over(request.out, is_ours=True)
         conversations, found = made(request, files)
         # From here until the manifest is there again the folder is no finished build, whatever interrupts.
         (request.out / MANIFEST_FILE).unlink(missing_ok=True)

@@ -16,6 +16,7 @@ from inference.engine import open_engine
 from inference.prefix_order import in_prefix_order
 from inference.schedule import first_prompts
 from tests.bench.matmul import now
+from tests.made.sampling_configs import sampling_config
 
 
 def main(settings: InferenceConfig) -> None:
@@ -49,4 +50,4 @@ def bare(llm: Any, token_ids: list[list[int]]) -> list[int]:
 
 
 if __name__ == "__main__":
-    main(InferenceConfig.model_validate_json(sys.argv[1]))
+    main(sampling_config(json.loads(sys.argv[1])))

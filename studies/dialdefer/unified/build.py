@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.errors import DataError
-from evenhand.jsonl import remove_left_over, write_json, write_whole
+from evenhand.jsonl import write_json, write_whole
 from evenhand.manifest import FORMAT, MANIFEST_FILE, file_facts, read_manifest, refuse_foreign, table_path
 from evenhand.provenance import code_state
 from evenhand.sources.fetching import fetch, locked, source_files
@@ -76,8 +76,6 @@ def build_anew(
     request: Request, sources: Mapping[str, Sequence[SourceFile]], rulers: Sequence[Ruler]
 ) -> dict[str, Any]:
     """Everything behind the publishers' files. A finished build is given up only when all that can fail has passed."""
-    for folder in (request.out, request.out / "pool", *(request.out / "data").glob("*")):
-        remove_left_over(folder, is_ours=True)
     parts = assemble(request, sources)
     (request.out / MANIFEST_FILE).unlink(missing_ok=True)
     write_split(request.out, parts)

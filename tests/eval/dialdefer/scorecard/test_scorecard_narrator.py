@@ -196,7 +196,7 @@ def test_the_words_of_narrator_must_name_arms_once_and_the_base(root: Path) -> N
         card(root, {"base": base, "sft": base})
     with pytest.raises(DataError, match="'sft' is named twice"):
         card(root, {"base": base, "sft": sft}, "--beside", f"sft={sft}")
-    with pytest.raises(DataError, match="is of the scorecard.s own study"):
+    with pytest.raises(DataError, match="own study; name it as an arm"):
         card(root, {"base": root / "before-0000"})
     detection = narrator(root, "base", fair, name="detection", tasks=("detection",))
     with pytest.raises(DataError, match="was asked neither blame nor identification"):
