@@ -24,7 +24,7 @@ NO_TORCH := It is neither at download.pytorch.org nor in the index and find-link
 BENCH ?= $(BIN)/python -m tests.bench
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-gpu lint bench venv venv-dev venv-cuda lock clean
+.PHONY: help demo test test-all test-gpu lint bench venv venv-dev venv-cuda lock clean
 
 help: ## what each target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -34,6 +34,9 @@ demo: venv ## the whole loop on the embedded model: sample, train, merge, sample
 
 test: venv-dev ## all tests that need no CUDA device, fast ones first
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest $(ARGS)
+
+test-all: venv-dev ## the same, and the kill campaigns: commands killed before their file operations, then run again
+	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -m "not gpu" $(ARGS)
 
 test-gpu: venv-dev ## the tests that need a CUDA device
 	@$(BIN)/python -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' || { \

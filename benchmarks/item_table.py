@@ -2,7 +2,6 @@
 
 import json
 import os
-import uuid
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from itertools import islice
@@ -11,6 +10,7 @@ from typing import Any
 
 from benchmarks.errors import DataError
 from benchmarks.jsonl import sync_folder
+from benchmarks.partials import drop_left_over, partial_of
 from benchmarks.records import Item
 
 BATCH_ROWS = 2_000
@@ -28,10 +28,11 @@ def write_items(path: Path, items: Iterable[Item], stratum: str | None, facts: M
     import pyarrow.parquet
 
     schema = table_schema().with_metadata(dict(facts))
-    partial = path.with_name(f"{path.name}.{uuid.uuid4().hex}.partial")
+    partial = partial_of(path)
     n_rows, rows = 0, iter(items)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        drop_left_over(path.parent)
         with pyarrow.parquet.ParquetWriter(partial, schema, compression="zstd") as writer:
             while batch := list(islice(rows, BATCH_ROWS)):
                 writer.write_table(pyarrow.Table.from_pylist([to_row(item, stratum) for item in batch], schema))

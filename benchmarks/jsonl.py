@@ -2,13 +2,13 @@
 
 import json
 import os
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from benchmarks.errors import DataError
+from benchmarks.partials import drop_left_over, partial_of
 
 
 def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -63,10 +63,10 @@ def move_to_free_name(source: Path, target: Path) -> None:
 
 def write_by(move: Callable[[Path, Path], object], path: Path, text: str) -> None:
     """Write a file of another name, whole, and move it. Raises DataError when it cannot be written."""
-    # Unique, so that two writers of the same file, on two nodes perhaps, do not write into each other's half.
-    partial = path.with_name(f"{path.name}.{uuid.uuid4().hex}.partial")
+    partial = partial_of(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        drop_left_over(path.parent)
         with partial.open("w", encoding="utf-8") as file:
             file.write(text)
             file.flush()

@@ -2,8 +2,8 @@
 
 build and scoring: data and verdicts at three sizes; planning: prompt tokens saved by planning together; sampling:
 against bare vLLM and transformers, margins against reasoning; narrator: that study's prefixes and conversations a
-second; training: against TRL. sampling and training also tell the share of this machine's own speed in matrix products
-that is reached, and doctor's estimate.
+second; checks: what fingerprints and checksums cost; training: against TRL. sampling and training also tell the share
+of this machine's own speed in matrix products that is reached, and doctor's estimate.
 
 Each comparison runs in a process of its own, one after the other, so that none shares memory or threads with another.
 """
@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-PARTS = ("build", "scoring", "planning", "sampling", "narrator", "training")
+PARTS = ("build", "scoring", "planning", "sampling", "narrator", "checks", "training")
 
 
 def main(wanted: Sequence[str]) -> int:

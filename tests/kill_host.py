@@ -1,0 +1,164 @@
+"""Runs commands of Evenhand in forks of one process that has done the imports, and kills them before a file operation.
+
+`python -m tests.kill_host` reads one trial a line from stdin, as JSON, and answers each with the exit code; a list is of
+modules to import. A file operation is what changes the trial's folder: a file opened to be written, a rename, link, fsync or removal, a folder
+made or removed; of writers in Rust or C++ the call of the writer.
+"""
+
+import importlib
+import json
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_TRUNC
+# Audit event → which of its arguments is the path that changes, and which the folder's descriptor it may count from.
+CHANGES = {
+    "os.rename": (1, 3),
+    "os.link": (1, 3),
+    "os.remove": (0, 1),
+    "os.mkdir": (0, 2),
+    "os.rmdir": (0, 1),
+    "os.truncate": (0, 9),
+}
+NOWHERE = "/nowhere/"  # the folder of one who watches no more
+
+
+class Operations:
+    """Counts the file operations under a folder; before number `kill_at` (from 0) the process dies.
+
+    tear: the file that the operation before it wrote then loses half of what was written to it.
+    """
+
+    def __init__(self, folder: Path, kill_at: int | None, *, tear: bool) -> None:
+        self.folder, self.kill_at, self.tear = f"{folder}/", kill_at, tear
+        self.seen: list[tuple[str, bool]] = []  # what was done, and whether the file written before it could be torn
+        self.written: tuple[str, int] | None = None  # what the last operation writes, and its size before
+
+    def audit(self, event: str, args: tuple[Any, ...]) -> None:
+        """The audit hook."""
+        if event == "open" and isinstance(args[2], int) and args[2] & WRITING:
+            self.writes(args[0])
+        elif event in CHANGES:
+            which, descriptor = CHANGES[event]
+            self.add(event, place_of(args[which], args[descriptor] if descriptor < len(args) else -1))
+
+    def writes(self, path: Any) -> None:
+        """A file is about to be written."""
+        if not isinstance(path, int) and self.add("write", where := place_of(path, -1)):
+            self.written = (where, os.path.getsize(where) if os.path.exists(where) else 0)
+
+    def add(self, what: str, where: str) -> bool:
+        """Count an operation, if it is on the folder's files; the process may end here."""
+        if not where.startswith(self.folder):
+            return False
+        grown = 0
+        if self.written and os.path.exists(self.written[0]):
+            grown = os.path.getsize(self.written[0]) - self.written[1]
+        if len(self.seen) == self.kill_at:
+            self.folder = NOWHERE
+            if self.tear and self.written and grown > 0:
+                os.truncate(self.written[0], self.written[1] + grown // 2)
+            os.kill(os.getpid(), signal.SIGKILL)
+        self.seen.append((f"{what} {where.removeprefix(self.folder)}", grown > 0))
+        self.written = None
+        return True
+
+    def install(self) -> None:
+        """Watch from now on."""
+        before(os, "fsync", lambda descriptor: self.add("fsync", os.readlink(f"/proc/self/fd/{descriptor}")))
+        for module, name, which in (
+            ("safetensors.torch", "serialize_file", 1),
+            ("torch", "save", 1),
+            ("pyarrow.parquet", "ParquetWriter", 0),
+        ):
+            if module in sys.modules:
+                before(sys.modules[module], name, partial(self.nth_argument_is_written, which))
+        sys.addaudithook(self.audit)
+
+    def nth_argument_is_written(self, which: int, *args: Any, **_: Any) -> None:
+        if isinstance(args[which], str | Path):
+            self.writes(args[which])
+
+
+def before(module: Any, name: str, hook: Callable[..., object]) -> None:
+    """Have a function of a module call the hook first, with its own arguments."""
+    function = getattr(module, name)
+
+    def hooked(*args: Any, **more: Any) -> Any:
+        hook(*args, **more)
+        return function(*args, **more)
+
+    setattr(module, name, hooked)
+
+
+def place_of(path: Any, descriptor: int) -> str:
+    """A path as text from the root; a relative one counts from the folder of the descriptor, or from where we are."""
+    text = os.fsdecode(path)
+    base = os.readlink(f"/proc/self/fd/{descriptor}") if descriptor is not None and descriptor >= 0 else os.getcwd()
+    return os.path.normpath(os.path.join(base, text))
+
+
+def run_trial(trial: dict[str, Any]) -> None:
+    """What a fork does: the command in its folder, as the console would run it. Leaves the operations in a file."""
+    folder, operations_file = Path(trial["folder"]).resolve(), Path(trial["operations"])
+    os.chdir(folder)
+    for number in (1, 2):
+        os.dup2(os.open(trial["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND), number)
+    for place, value in trial["settings"].items():
+        module, _, name = place.rpartition(".")
+        setattr(importlib.import_module(module), name, value)
+    module, _, name = trial["entry"].partition(":")
+    entry = getattr(importlib.import_module(module), name)
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)  # sums in one order, whatever else the machine does
+    from benchmarks.command import run_main
+
+    operations = Operations(folder, trial["kill_at"], tear=trial["tear"])
+    operations.install()
+    code = run_main(entry, trial["words"])
+    operations.folder = NOWHERE
+    operations_file.write_text(json.dumps({"operations": operations.seen, "modules": list(sys.modules)}))
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def import_all(modules: list[str]) -> int:
+    """What a command imports on its way is imported before the next fork, which then need not."""
+    for module in modules:
+        with suppress(Exception):  # made by a package for itself, and not to be imported by name
+            importlib.import_module(module)
+    return 0
+
+
+def forked(trial: dict[str, Any]) -> int:
+    """The exit code of a trial in a process of its own."""
+    child = os.fork()
+    if child == 0:
+        try:
+            run_trial(trial)
+        except BaseException:
+            traceback.print_exc()
+        os._exit(70)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def main() -> None:
+    """One trial after the other, until stdin ends."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # whatever else is printed
+    for line in sys.stdin:
+        wanted = json.loads(line)
+        code = import_all(wanted) if isinstance(wanted, list) else forked(wanted)
+        print(code, file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()
