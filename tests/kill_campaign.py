@@ -1,8 +1,9 @@
-"""Kill campaigns: a command is killed before one of its file operations, run again, and compared with an undisturbed run."""
+"""A command is killed before one of its file operations, run again, and compared with an undisturbed run."""
 
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -21,6 +22,8 @@ LEASES = {"benchmarks.lease.STALE_S": 1.0, "benchmarks.lease.BEAT_S": 0.3, "benc
 # Facts of the clock and the machine, wherever they stand in a JSON file.
 OF_THE_MOMENT = ("seconds", "reference_seconds", "peak_memory_gib", "created", "time", "mtime")
 
+WHEN = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Command:
@@ -34,7 +37,7 @@ class Command:
 
 @dataclass(frozen=True)
 class Kill:
-    """Where a run is killed: before operation number `at`; with `tear` the file just written has only its first half."""
+    """Where a run is killed: before operation number `at`; with `tear` the file just written has half of it only."""
 
     at: int
     tear: bool
@@ -71,7 +74,8 @@ class Host:
 
     def ask(self, wanted: object) -> int:
         """Have the host do something, and wait for its answer."""
-        assert self.process.stdin and self.process.stdout
+        assert self.process.stdin
+        assert self.process.stdout
         self.process.stdin.write(json.dumps(wanted) + "\n")
         self.process.stdin.flush()
         return int(self.process.stdout.readline())
@@ -123,8 +127,8 @@ class Campaign:
         print(f"{len(self.operations)} file operations, {len(every)} places, {len(drawn)} tried")
         return drawn
 
-    def run(self, n: int, check: Callable[[Path, Kill], None], between: Callable[[Path], object] | None = None) -> None:
-        """Kill at n places, run again, and check each folder. between: looks at what the kill has left."""
+    def run(self, n: int, check: Callable[[Path, Kill], None]) -> None:
+        """Kill at n places, run again, and check each folder."""
 
         def trial(number: int, kill: Kill) -> None:
             host = self.free.pop()
@@ -132,8 +136,6 @@ class Campaign:
                 folder = self.fresh(f"trial-{number}")
                 assert host.run(self.command, folder, kill) == SIGKILLED, f"{kill}: {self.log(folder)}"
                 self.kills += 1
-                if between:
-                    between(folder)
                 code = host.run(self.command, folder)
                 assert code == 0, f"after {kill}: {self.log(folder)}"
                 check(folder, kill)
@@ -141,19 +143,18 @@ class Campaign:
             finally:
                 self.free.append(host)
 
-        found = []
         with ThreadPoolExecutor(N_HOSTS) as pool:
             waiting = [pool.submit(trial, number, kill) for number, kill in enumerate(self.places(n))]
-            for one in waiting:
-                if error := one.exception():
-                    found.append(str(error)[:1000])
+            found = [str(error)[:1000] for one in waiting if (error := one.exception())]
         assert not found, f"{len(found)} of {len(waiting)} trials failed:\n" + "\n\n".join(found[:5])
         print(f"{self.kills} kills")
 
     def refuse_differences(self, folder: Path, kill: Kill, left_out: str = "nothing") -> None:
         """Every file as in the undisturbed run, up to the time of day, and none half-written. left_out: a glob."""
         skipped = set(folder.rglob(left_out)) | set(self.calm.rglob(left_out))
-        expected, found = ({p.relative_to(top) for p in top.rglob("*") if p not in skipped} for top in (self.calm, folder))
+        expected, found = (
+            {p.relative_to(top) for p in top.rglob("*") if p not in skipped} for top in (self.calm, folder)
+        )
         assert found == expected, f"after {kill}: {sorted(map(str, found ^ expected))[:8]} are in one only"
         files = [name for name in expected if (self.calm / name).is_file()]
         odd = [str(name) for name in files if content(self.calm / name) != content(folder / name)]
@@ -161,12 +162,13 @@ class Campaign:
 
 
 def content(file: Path) -> object:
-    """A file's bytes; of JSON and JSON lines what they hold, without facts of the moment."""
+    """A file's bytes without the time of day; of JSON and JSON lines what they hold, without facts of the moment."""
     if file.suffix == ".json":
         return timeless(json.loads(file.read_bytes()))
     if file.suffix == ".jsonl":
-        return [timeless(json.loads(line)) for line in file.read_bytes().splitlines()]
-    return file.read_bytes()
+        lines = [timeless(json.loads(line)) for line in file.read_bytes().splitlines()]
+        return [line for line in lines if "train_runtime" not in line]  # transformers' speeds, of each session
+    return WHEN.sub(b"", file.read_bytes())
 
 
 def timeless(found: Any) -> Any:

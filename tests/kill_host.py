@@ -1,8 +1,8 @@
 """Runs commands of Evenhand in forks of one process that has done the imports, and kills them before a file operation.
 
-`python -m tests.kill_host` reads one trial a line from stdin, as JSON, and answers each with the exit code; a list is of
-modules to import. A file operation is what changes the trial's folder: a file opened to be written, a rename, link, fsync or removal, a folder
-made or removed; of writers in Rust or C++ the call of the writer.
+`python -m tests.kill_host` reads one trial a line from stdin, as JSON, and answers each with the exit code; a line that
+is a list names modules to import. A file operation is what changes the trial's folder: a file opened to be written, a
+rename, link, fsync or removal, a folder made or removed; of writers in Rust or C++ the call of the writer.
 """
 
 import importlib
@@ -52,15 +52,13 @@ class Operations:
     def writes(self, path: Any) -> None:
         """A file is about to be written."""
         if not isinstance(path, int) and self.add("write", where := place_of(path, -1)):
-            self.written = (where, os.path.getsize(where) if os.path.exists(where) else 0)
+            self.written = (where, size_of(where))
 
     def add(self, what: str, where: str) -> bool:
         """Count an operation, if it is on the folder's files; the process may end here."""
         if not where.startswith(self.folder):
             return False
-        grown = 0
-        if self.written and os.path.exists(self.written[0]):
-            grown = os.path.getsize(self.written[0]) - self.written[1]
+        grown = size_of(self.written[0]) - self.written[1] if self.written else 0
         if len(self.seen) == self.kill_at:
             self.folder = NOWHERE
             if self.tear and self.written and grown > 0:
@@ -72,7 +70,7 @@ class Operations:
 
     def install(self) -> None:
         """Watch from now on."""
-        before(os, "fsync", lambda descriptor: self.add("fsync", os.readlink(f"/proc/self/fd/{descriptor}")))
+        before(os, "fsync", lambda descriptor: self.add("fsync", target_of(descriptor)))
         for module, name, which in (
             ("safetensors.torch", "serialize_file", 1),
             ("torch", "save", 1),
@@ -98,11 +96,21 @@ def before(module: Any, name: str, hook: Callable[..., object]) -> None:
     setattr(module, name, hooked)
 
 
-def place_of(path: Any, descriptor: int) -> str:
+def size_of(path: str) -> int:
+    """A file's bytes; 0 where there is none."""
+    file = Path(path)
+    return file.stat().st_size if file.exists() else 0
+
+
+def target_of(descriptor: int) -> str:
+    """What an open descriptor is of."""
+    return str(Path(f"/proc/self/fd/{descriptor}").readlink())
+
+
+def place_of(path: Any, descriptor: int | None) -> str:
     """A path as text from the root; a relative one counts from the folder of the descriptor, or from where we are."""
-    text = os.fsdecode(path)
-    base = os.readlink(f"/proc/self/fd/{descriptor}") if descriptor is not None and descriptor >= 0 else os.getcwd()
-    return os.path.normpath(os.path.join(base, text))
+    base = target_of(descriptor) if descriptor is not None and descriptor >= 0 else str(Path.cwd())
+    return os.path.normpath(Path(base) / os.fsdecode(path))
 
 
 def run_trial(trial: dict[str, Any]) -> None:
@@ -144,9 +152,9 @@ def forked(trial: dict[str, Any]) -> int:
     if child == 0:
         try:
             run_trial(trial)
-        except BaseException:
+        finally:
             traceback.print_exc()
-        os._exit(70)
+            os._exit(70)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_narrator_build import made_dump
 from tests.kill_campaign import Campaign, Command
+from tests.test_narrator_build import made_dump
 from tests.test_report_files import leans, pocket_run
 from tests.unified_files import write_raw
 

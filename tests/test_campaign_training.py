@@ -1,4 +1,4 @@
-"""Training and merging killed before their file operations: adapter, metrics and checkpoint are an undisturbed run's."""
+"""Training and merging killed before file operations: adapter, metrics and checkpoint are an undisturbed run's."""
 
 import shutil
 from functools import partial
@@ -53,7 +53,7 @@ def test_merging(model: Path, tmp_path: Path) -> None:
     (run,) = trained.glob("runs/training/*")
     command = Command(
         entry="training.merge:main",
-        words=["run", "--shard-size", "3MB", "--n-prompts", "8"],
+        words=["run", "--shard-size", "3MB", "--n-prompts", "8", "--only"],
         prepare=partial(copied, run),
     )
     with Campaign(command, tmp_path) as campaign:

@@ -109,3 +109,14 @@ def steps_of(run: Path) -> list[tuple[int, float]]:
     """Steps and losses of a run's metrics, the dev split's among them."""
     records = read_metrics(run / "metrics.jsonl")
     return [(r["step"], r.get("loss", r.get("eval_loss"))) for r in records if "loss" in r or "eval_loss" in r]
+
+
+def test_a_kill_behind_the_last_file_left_the_checkpoints_for_ever(model: Path, tmp_path: Path) -> None:
+    config = tiny_run("sft", model, tmp_path, optimiser={"max_steps": 2})
+    file = tmp_path / "config.yaml"
+    file.write_text(to_yaml(config))
+    finished(file)
+    left = folder_of(config) / "checkpoints" / "best-2"
+    left.mkdir(parents=True)
+    finished(file)
+    assert not left.parent.exists()

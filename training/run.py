@@ -192,8 +192,13 @@ def close_training(run: OpenRun, trainer: Any, facts: dict[str, Any], *, best: P
     copy_adapter(best or last, run.path / ADAPTER_DIR)
     counts = {"n_examples": len(run.examples), "n_dev": len(run.dev), "n_excluded": run.n_excluded}
     finish(run.path, {**counts, "n_steps": trainer.state.global_step, **facts})
+    drop_checkpoints(run.path)
+
+
+def drop_checkpoints(path: Path) -> None:
+    """Delete what a completed run needs no more."""
     for folder in (CHECKPOINTS_DIR, BEST_DIR):
-        shutil.rmtree(run.path / folder, ignore_errors=True)
+        shutil.rmtree(path / folder, ignore_errors=True)
 
 
 def copy_adapter(source: Path, target: Path, score: Mapping[str, float] | None = None) -> None:

@@ -30,6 +30,7 @@ from training.run import (
     OpenRun,
     agreed,
     close_training,
+    drop_checkpoints,
     folder_of,
     last_checkpoint,
     open_training,
@@ -53,6 +54,7 @@ def train(config: AnyRun) -> Path:
     with told_when_full(config), open_training(config) as run, told_when_out_of_memory(config, run.examples):
         if run.is_done:
             if processes().is_main_process:
+                drop_checkpoints(run.path)  # a kill may have come between DONE.json and this
                 print(f"{run.path}: complete already")
             return run.path
         if processes().is_main_process:
