@@ -19,8 +19,8 @@ N_HOSTS = 2
 SIGKILLED = -9
 # A lease whose holder had not written its name yet is waited for; campaigns do not wait three minutes for it.
 LEASES = {"benchmarks.lease.STALE_S": 1.0, "benchmarks.lease.BEAT_S": 0.3, "benchmarks.lease.LOOK_S": 0.1}
-# Facts of the clock and the machine, wherever they stand in a JSON file.
-OF_THE_MOMENT = ("seconds", "reference_seconds", "peak_memory_gib", "created", "time", "mtime")
+# Facts of the clock, the machine and the checkout, wherever they stand in a JSON file.
+OF_THE_MOMENT = ("code", "seconds", "reference_seconds", "peak_memory_gib", "created", "time", "mtime")
 
 WHEN = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00")
 

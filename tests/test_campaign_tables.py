@@ -12,7 +12,7 @@ from tests.test_report_files import leans, pocket_run
 from tests.unified_files import write_raw
 
 pytestmark = [pytest.mark.campaign, pytest.mark.slow]
-N_KILLS = 60  # of each campaign, drawn from all places
+N_KILLS = 40  # of each campaign, drawn from all places
 DATASETS = ("halueval", "advisorqa")
 
 

@@ -12,7 +12,7 @@ from tests.kill_campaign import Campaign, Command, Host
 from tests.training_runs import tiny_model, tiny_run
 
 pytestmark = [pytest.mark.campaign, pytest.mark.slow]
-N_KILLS = 45  # of each campaign, drawn from all places
+N_KILLS = 40  # of each campaign, drawn from all places
 REFERENCE = {"training.reference.SHARD_SIZE": 8}  # examples: the base is asked in several shards
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "sft": ("sft", {}),
