@@ -8,6 +8,7 @@ from typing import Any, Self
 import torch
 from transformers import GenerationConfig
 
+from benchmarks.float32_products import use_onednn
 from evenhand.chat_templates import AnswerTokens, answer_tokens
 from evenhand.checkpoints import load_model, load_tokenizer, resolve
 from evenhand.device import torch_device
@@ -43,6 +44,8 @@ class TransformersEngine:
         self.device = torch.device(torch_device())
 
     def __enter__(self) -> Self:
+        if self.device.type == "cpu":
+            use_onednn()
         folder = resolve(self.config.model)
         self.tokenizer = load_tokenizer(folder)
         is_margin = self.config.verdict == "margin"

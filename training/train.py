@@ -10,6 +10,7 @@ import torch
 from peft import get_peft_model
 from transformers import ProgressCallback, set_seed
 
+from benchmarks.float32_products import use_onednn
 from evenhand.device import on_gpu, torch_device, torch_device_name
 from evenhand.errors import DataError
 from evenhand.run_directory import is_done
@@ -138,6 +139,8 @@ def told_of_rows(packing: Packing) -> str:
 
 def model_with_adapter(config: AnyRun, run: OpenRun) -> Any:
     """The frozen base with an adapter that does nothing yet."""
+    if not on_gpu():
+        use_onednn()
     set_seed(config.optimiser.seed)  # the adapter's first weights are drawn here
     with told_when_out_of_memory(config):
         base = load_base(run.base, config.quantisation, storage=storage_dtype(config))

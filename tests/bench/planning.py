@@ -50,8 +50,10 @@ def experiment(verdict: str) -> InferenceConfig:
         variant.pop("datasets", None)
     changes = {
         "model": {"name": "embedded"},
-        "benchmarks": [{"dataset": "pocket", "n_items": N_ITEMS}],
-        "prompts": {**tree["dialdefer"]["prompts"], "variants": variants},
+        "dialdefer": {
+            "benchmarks": [{"dataset": "pocket", "n_items": N_ITEMS}],
+            "prompts": {**tree["dialdefer"]["prompts"], "variants": variants},
+        },
         "verdict": verdict,
     }
     return parse_sampling_config({**tree, **changes}, str(ALL))
