@@ -14,6 +14,7 @@ from transformers import AutoModelForCausalLM, BitsAndBytesConfig
 from benchmarks.config import did_you_mean
 from benchmarks.device import torch_device
 from benchmarks.errors import ConfigError, ModelError
+from training.attention import SEEN_COLUMNS
 from training.sections import LoraSettings, QuantisationConfig
 
 FIRST_LAYER = ".layers.0."
@@ -31,8 +32,8 @@ def load_base(
     """The frozen base model on this process's device: NF4 as the paper's (Table 34), or unquantised.
 
     Weights that are not quantised are held in bf16, or in float32 where that is the compute dtype.
-    attention: a transformers attention implementation; None takes eager on CPU, where the backward pass of torch's
-    fused attention takes a quarter of a step, and the model's own default on CUDA.
+    attention: a transformers attention implementation; None takes our own on CPU (training.attention), and the model's
+    default on CUDA.
     storage: the dtype that 4-bit weights are packed in, which changes none of them (sharding.storage_dtype).
     Raises ModelError when the checkpoint cannot be loaded, or would be on the CPU by accident (benchmarks.device).
     """
@@ -57,6 +58,9 @@ def load_base(
     except (OSError, ValueError) as error:
         raise ModelError(f"{folder}: the model cannot be loaded ({' '.join(str(error).split())[:300]})") from None
     keep_unpacked(model)
+    # sdpa stands for plain attention: a model that does without has something of its own in it, such as sinks.
+    if not is_gpu and attention is None and model._supports_sdpa:
+        model.set_attn_implementation(SEEN_COLUMNS)
     if quantisation.kind == "nf4" and quantisation.hold == "dequantised":
         model = model.dequantize(dtype=dtype)
         model.requires_grad_(False)

@@ -1,0 +1,69 @@
+"""Attention over the columns that are seen gives what transformers' eager attention gives, and so do its gradients."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+from transformers.models.gemma3.modeling_gemma3 import eager_attention_forward
+
+from tests.one_batch import adapted, byte_model
+from tests.training_runs import tiny_run
+from training import attention
+from training.attention import SEEN_COLUMNS, attend
+from training.trees import allowed_of, padded_rows, tree_of
+
+ROWS = [[[1, 2, 3, 4], [1, 2, 5], [1, 6, 7, 8, 9]], [[1, 2, 3, 4, 5, 6]]]
+
+
+class Layer(torch.nn.Module):
+    num_key_value_groups = 3
+
+
+def tensors(width: int, dtype: torch.dtype) -> list[Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    return [
+        torch.randn(len(ROWS), heads, width, 8, generator=generator).to(dtype).requires_grad_() for heads in (6, 2, 2)
+    ]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("softcap", [None, 2.0])
+@pytest.mark.parametrize("chunk", [1, 4, 128])
+def test_attention_and_its_gradients_are_those_of_eager(
+    chunk: int, softcap: float | None, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attention, "CHUNK", chunk)
+    allowed = allowed_of(padded_rows([tree_of(row) for row in ROWS], pad=0)["reach"])[:, None]
+    added = torch.zeros(allowed.shape, dtype=dtype).masked_fill(~allowed, torch.finfo(dtype).min)
+    found = []
+    for function, mask in ((attend, allowed), (eager_attention_forward, added)):
+        inputs = tensors(allowed.shape[-1], dtype)
+        output, _ = function(Layer(), *inputs, mask, scaling=0.3, softcap=softcap)
+        output.square().sum().backward()
+        found.append([output, *(tensor.grad for tensor in inputs)])
+    exact = {"rtol": 1e-5, "atol": 1e-5} if dtype == torch.float32 else {"rtol": 0.05, "atol": 0.05}
+    for ours, eager in zip(*found, strict=True):
+        torch.testing.assert_close(ours, eager, **exact)
+
+
+def test_a_chunk_of_padding_alone_is_no_trouble(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attention, "CHUNK", 2)
+    query, key, value = tensors(6, torch.float32)
+    mask = torch.ones(6, 6, dtype=torch.bool).tril().masked_fill(torch.arange(6) < 3, False).expand(2, 1, 6, 6)
+    output, _ = attend(Layer(), query, key, value, mask)
+    assert torch.isfinite(output).all()
+
+
+@pytest.mark.parametrize("family", ["llama", "gemma3", "qwen2", "mistral"])
+def test_a_base_on_cpu_takes_it_and_reads_padded_rows_as_with_eager(family: str, tmp_path: Path) -> None:
+    config = tiny_run("sft", byte_model(tmp_path, family), tmp_path)
+    models = [adapted(tmp_path, config, kind).eval() for kind in (None, "eager")]
+    assert [model.config._attn_implementation for model in models] == [SEEN_COLUMNS, "eager"]
+    ids = torch.randint(3, 200, (2, 150), generator=torch.Generator().manual_seed(0))
+    for padded in (slice(0, 140), slice(145, 150)):
+        mask = torch.ones_like(ids)
+        mask[1, padded] = 0
+        with torch.no_grad():
+            ours, eager = (model(input_ids=ids, attention_mask=mask).logits[mask.bool()] for model in models)
+        torch.testing.assert_close(ours, eager, rtol=1e-4, atol=1e-4)
