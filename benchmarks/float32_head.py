@@ -2,6 +2,8 @@
 
 In bf16 a logit between 16 and 32 moves in steps of 0.125: margins take few values, and many are exactly 0. The head's
 products in float32 cost nothing beside the layers, since only the positions behind prompts go through it.
+
+On a CPU a float32 copy of the head's weight is kept, which would otherwise be made twice a step: a seventh of its time.
 """
 
 from collections.abc import Iterator
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
 
 # Of the head's weights held in float32 at once: 256 MB at 4,096 columns, where Gemma-3-12B's whole head takes 4 GB.
 ROWS = 16_384
+COPIES_ON = ("cpu",)  # devices whose memory a float32 copy of the weight may take
 
 
 @contextmanager
@@ -23,6 +26,13 @@ def float32_head(model: Any) -> Iterator[None]:
     """
     head = model.get_output_embeddings()
     linear = getattr(head, "base_layer", head)  # of a head with an adapter of its own
+    if linear.weight.device.type in COPIES_ON:
+        linear.forward = lambda hidden: by_copy(linear, hidden)
+        try:
+            yield
+        finally:
+            del linear.forward
+        return
     # Before hooks that are there already: DeepSpeed's takes the gathered weight away again.
     hook = linear.register_forward_hook(in_float32, prepend=True)
     try:
@@ -31,8 +41,36 @@ def float32_head(model: Any) -> Iterator[None]:
         hook.remove()
 
 
+def by_copy(linear: Any, hidden: "Tensor") -> "Tensor":
+    """A linear layer's output, at once in float32 where its weight or autocast has half precision."""
+    import torch
+
+    weight, bias = float32_weight(linear), linear.bias
+    with torch.autocast(hidden.device.type, enabled=False):
+        return torch.nn.functional.linear(hidden.to(weight), weight, bias if bias is None else bias.to(weight))
+
+
+def float32_weight(linear: Any) -> "Tensor":
+    """A linear layer's weight in float32 (or wider, where it is); of one that does not train, kept at the layer."""
+    import torch
+
+    weight: Tensor = linear.weight
+    if weight.dtype not in (torch.bfloat16, torch.float16):
+        return weight
+    if weight.requires_grad and torch.is_grad_enabled():
+        return weight.float()
+    now = (weight.data_ptr(), weight._version)
+    _, copied_at, copy = vars(linear).get("float32_copy", (None, None, None))
+    if copied_at != now:
+        with torch.inference_mode(False):
+            copy = weight.detach().float()
+        # With what it was copied from, whose place in memory no other weight can take then.
+        linear.float32_copy = weight.detach(), now, copy
+    return copy
+
+
 def in_float32(linear: Any, inputs: "tuple[Tensor]", output: "Tensor") -> "Tensor":
-    """A linear layer's output, computed again in float32 where it is in half precision: a hook."""
+    """A linear layer's output, computed again in float32 where it is in half precision, without a copy: a hook."""
     import torch
     from torch.utils.checkpoint import checkpoint
 

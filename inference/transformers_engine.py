@@ -12,6 +12,7 @@ from transformers import AutoModelForCausalLM, GenerationConfig
 
 from benchmarks.chat import AnswerTokens, answer_tokens
 from benchmarks.checkpoints import load_tokenizer, resolve
+from benchmarks.float32_products import use_onednn
 from benchmarks.device import torch_device
 from benchmarks.errors import ConfigError, ModelError
 from benchmarks.float32_head import float32_head
@@ -42,6 +43,8 @@ class TransformersEngine:
         self.device = torch.device(torch_device())
 
     def __enter__(self) -> Self:
+        if self.device.type == "cpu":
+            use_onednn()
         folder = resolve(self.config.model)
         self.tokenizer = load_tokenizer(folder)
         is_margin = self.config.verdict == "margin"

@@ -11,6 +11,7 @@ from peft import LoraConfig, get_peft_model
 from torch.utils.flop_counter import FlopCounterMode
 from transformers import AutoModelForCausalLM, LlamaConfig
 
+from benchmarks import float32_products
 from benchmarks.checkpoints import load_tokenizer, resolve
 from benchmarks.model_size import PROJECTIONS, ModelSize, model_size
 from benchmarks.sources import load_items
@@ -137,15 +138,15 @@ def test_the_faster_library_is_taken_only_where_it_computes_float32(
 ) -> None:
     default = precision()
     monkeypatch.setattr(matmul, "seconds_of", lambda *_: 1.0 if precision() == default else 0.5)
-    monkeypatch.setattr(matmul, "computes_float32", lambda: is_exact)
+    monkeypatch.setattr(float32_products, "computes_float32", lambda: is_exact)
     matmul.choose_library(lambda: None)
     assert precision() == ("bf16" if is_exact else default)
 
 
 def test_a_product_that_rounds_to_bf16_is_told() -> None:
-    assert matmul.computes_float32()
+    assert float32_products.computes_float32()
     with torch.autocast("cpu", torch.bfloat16):
-        assert not matmul.computes_float32()
+        assert not float32_products.computes_float32()
 
 
 def precision() -> str:

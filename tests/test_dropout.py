@@ -1,6 +1,8 @@
-"""Dropout from few random bits is dropout."""
+"""Dropout from the gaps between what is dropped is dropout."""
 
+from collections import Counter
 from functools import partial
+from itertools import chain, combinations
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import torch
 from tests.one_batch import adapted, byte_model, examples_for, outcome, verdict_trainer
 from tests.tiny_families import SIZES
 from tests.training_runs import tiny_run
-from training.dropout import QuickDropout, quicken_dropout
+from training.dropout import QuickDropout, dropped, quicken_dropout
 from training.trainer import VerdictTrainer
 
 N = 1_000_000
@@ -44,6 +46,16 @@ def test_what_is_dropped_hangs_together_with_nothing_before_it() -> None:
     for other in (*shifted, (QuickDropout(0.5)(torch.ones(N)) == 0).double()):
         correlation = torch.corrcoef(torch.stack([dropped.flatten(), other]))[0, 1]
         assert abs(float(correlation)) < 4 / N**0.5
+
+
+@pytest.mark.parametrize("p", [0.05, 0.5])
+def test_every_subset_of_places_is_dropped_as_often_as_independent_draws_would(p: float) -> None:
+    torch.manual_seed(0)
+    n, n_draws = 4, 20_000
+    seen = Counter(tuple(dropped(n, p).tolist()) for _ in range(n_draws))
+    for subset in chain.from_iterable(combinations(range(n), size) for size in range(n + 1)):
+        expected = n_draws * p ** len(subset) * (1 - p) ** (n - len(subset))
+        assert abs(seen[subset] - expected) < 4.5 * (expected + 1) ** 0.5, subset
 
 
 def test_the_gradient_goes_where_the_numbers_went() -> None:

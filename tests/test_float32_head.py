@@ -57,6 +57,12 @@ def made(family: str, dtype: torch.dtype) -> Any:
     return model.to(dtype).eval()
 
 
+def as_on_a_gpu(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No float32 copy of the whole head, but of so many of its rows at once."""
+    monkeypatch.setattr(module, "COPIES_ON", ())
+    monkeypatch.setattr(module, "ROWS", rows)
+
+
 def by_hand(model: Any, ids: Tensor) -> Tensor:
     """Float32 logits of the model's own last hidden states."""
     hidden, weight = model.base_model(ids).last_hidden_state, model.get_output_embeddings().weight
@@ -67,11 +73,12 @@ def by_hand(model: Any, ids: Tensor) -> Tensor:
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("rows", [300, 299, 128])
+@pytest.mark.parametrize("rows", [300, 299, 128, None])
 def test_the_logits_of_a_model_in_half_precision_are_float32(
-    family: str, dtype: torch.dtype, rows: int, monkeypatch: pytest.MonkeyPatch
+    family: str, dtype: torch.dtype, rows: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "ROWS", rows)
+    if rows:
+        as_on_a_gpu(rows, monkeypatch)
     model = made(family, dtype)
     with torch.inference_mode():
         expected = by_hand(model, IDS)
@@ -103,8 +110,12 @@ def test_under_autocast_a_float32_models_logits_are_float32_as_well() -> None:
     assert not torch.equal(found, found.bfloat16().float())
 
 
-def test_the_gradient_reaches_the_hidden_states_as_through_a_float32_head(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "ROWS", 128)
+@pytest.mark.parametrize("rows", [128, None])
+def test_the_gradient_reaches_the_hidden_states_as_through_a_float32_head(
+    rows: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if rows:
+        as_on_a_gpu(rows, monkeypatch)
     model = made("llama", torch.bfloat16)
     head = model.get_output_embeddings().requires_grad_(False)
     hidden = torch.randn(3, 64, generator=torch.Generator().manual_seed(0)).bfloat16()
@@ -119,8 +130,32 @@ def test_the_gradient_reaches_the_hidden_states_as_through_a_float32_head(monkey
     assert head.weight.grad is None
 
 
+def test_on_cpu_the_head_is_copied_once_and_again_when_it_has_changed() -> None:
+    model = made("qwen2", torch.bfloat16)
+    head = model.get_output_embeddings()
+    copies = []
+    with torch.inference_mode():
+        for change in (0.0, 0.0, 1.0):
+            if change:
+                head.weight.add_(change)
+            with float32_head(model):
+                found = model(IDS).logits
+            torch.testing.assert_close(found, by_hand(model, IDS), rtol=1e-5, atol=1e-6)
+            copies.append(module.float32_weight(head))
+    assert copies[0] is copies[1] is not copies[2]
+    assert not copies[2].is_inference(), "a backward pass may need it"
+    assert "float32_copy" not in model.state_dict()
+
+
+def test_a_head_that_trains_gets_its_gradient() -> None:
+    model = made("llama", torch.bfloat16)
+    with float32_head(model):
+        model(IDS).logits.sum().backward()
+    assert torch.count_nonzero(model.get_output_embeddings().weight.grad)
+
+
 def test_no_float32_copy_of_the_head_waits_for_the_backward_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "ROWS", 128)
+    as_on_a_gpu(128, monkeypatch)
     model = made("llama", torch.bfloat16)
     kept: list[Tensor] = []
 

@@ -45,7 +45,7 @@ def stock(trainer: Any, config: AnyRun) -> Outcome:
 
 
 def sft_of_trl(config: AnyRun, model: Path, examples: Sequence[Example], folder: Path) -> SFTTrainer:
-    base = load_base(model, config.quantisation)
+    base = load_base(model, config.quantisation, attention="eager")
     return SFTTrainer(
         model=base,
         args=SFTConfig(**shared_arguments(config, folder)),
@@ -58,7 +58,7 @@ def sft_of_trl(config: AnyRun, model: Path, examples: Sequence[Example], folder:
 def dpo_of_trl(
     config: AnyRun, model: Path, examples: Sequence[Example], folder: Path, **arguments: Any
 ) -> TokenisedDPOTrainer:
-    base = load_base(model, config.quantisation)
+    base = load_base(model, config.quantisation, attention="eager")
     return TokenisedDPOTrainer(
         model=base,
         args=DPOConfig(**shared_arguments(config, folder), beta=getattr(config, "beta", 0.1), **arguments),
@@ -92,6 +92,7 @@ def test_dpo_and_ipo_are_those_of_trl(
     expected = stock(trainer, config)
     reference = reference_of(examples, config, trainer.model, {}, 0).answers if precomputed else None
     assert_equal(ours(config, trainer.model, examples, tmp_path, reference), expected)
+    assert_equal(ours(config, adapted(model, config), examples, tmp_path, reference), expected)
 
 
 @pytest.mark.parametrize("eos", [True, False])

@@ -10,6 +10,7 @@ import torch
 from peft import get_peft_model
 from transformers import ProgressCallback, set_seed
 
+from benchmarks.float32_products import use_onednn
 from benchmarks.device import on_gpu, torch_device, torch_device_name
 from benchmarks.errors import DataError
 from benchmarks.rundir import is_done
@@ -69,6 +70,8 @@ def train(config: AnyRun) -> Path:
 
 def train_verdicts(config: AnyRun, run: OpenRun) -> None:
     """Train with VerdictTrainer: every method, one forward pass a micro-batch."""
+    if not on_gpu():
+        use_onednn()
     model = model_with_adapter(config, run)
     checkpoint_bytes = bytes_of_checkpoint(config, count_trainable(model))
     if processes().is_main_process:

@@ -92,20 +92,21 @@ class VerdictTrainer(Trainer):
         bundles = [self.train_dataset[index] for index in self.to_come.popleft()]
         assert sum(map(len, bundles)) == len(inputs["right"]), "not the micro-batch that the plan has here"
         n_noted = len(self.sums.get("accuracy", ()))
-        # Of a step's first micro-batch there is nothing yet to keep.
-        before = [(w, None if w.grad is None else w.grad.clone()) for w in model.parameters() if w.requires_grad]
+        weights = [weight for weight in model.parameters() if weight.requires_grad]
+        before = set_aside(weights)
 
         def one_pass(some: Sequence[Bundle]) -> Tensor:
             batch = inputs if len(some) == len(bundles) else self.data_collator(some)
             return compute(model, batch, num_items_in_batch)
 
         def undo() -> None:
-            for weight, gradient in before:
-                weight.grad = None if gradient is None else gradient.clone()
+            set_aside(weights)
             for values in self.sums.values():
                 del values[n_noted:]
 
-        return torch.stack(self.fitting.in_passes(bundles, one_pass, undo)).sum()
+        loss = torch.stack(self.fitting.in_passes(bundles, one_pass, undo)).sum()
+        add_gradients(weights, before)
+        return loss
 
     def compute_loss(
         self,
@@ -192,3 +193,18 @@ class VerdictTrainer(Trainer):
         self.log(measures)
         self.control: TrainerControl = self.callback_handler.on_evaluate(self.args, self.state, self.control, measures)
         return measures
+
+
+def set_aside(weights: Sequence[Tensor]) -> list[Tensor | None]:
+    """The weights' gradients, which they have no more: the next backward pass writes its own."""
+    found = [weight.grad for weight in weights]
+    for weight in weights:
+        weight.grad = None
+    return found
+
+
+def add_gradients(weights: Sequence[Tensor], gradients: Sequence[Tensor | None]) -> None:
+    """Add gradients that were set aside to those that have come since."""
+    for weight, gradient in zip(weights, gradients, strict=True):
+        if gradient is not None:
+            weight.grad = gradient if weight.grad is None else weight.grad.add_(gradient)

@@ -14,6 +14,7 @@ from statistics import median
 import torch
 from torch import Tensor
 
+from benchmarks.float32_products import use_onednn
 from benchmarks.model_size import ModelSize
 from tests.bench.contenders import Worker
 
@@ -91,21 +92,11 @@ def now() -> float:
 
 
 def choose_library(work: Callable[[], None]) -> None:
-    """On CPU torch has two libraries for float32, of which the slower may be the default: take the faster.
-
-    The other one (oneDNN) is asked for by allowing bf16 inside. A CPU that then rounds to bf16 computes another thing.
-    """
-    seconds = seconds_of(work, LEAST_SECONDS)
-    default = torch.backends.mkldnn.matmul.fp32_precision
-    torch.backends.mkldnn.matmul.fp32_precision = "bf16"
-    if not computes_float32() or seconds_of(work, LEAST_SECONDS) > seconds:
+    """On CPU torch has two libraries for float32, of which the slower may be the default: take the faster."""
+    default, seconds = torch.backends.mkldnn.matmul.fp32_precision, seconds_of(work, LEAST_SECONDS)
+    use_onednn()
+    if seconds_of(work, LEAST_SECONDS) > seconds:
         torch.backends.mkldnn.matmul.fp32_precision = default
-
-
-def computes_float32() -> bool:
-    """Whether products of float32 matrices keep nine bits, one more than bf16 has."""
-    exact = torch.full((64, 64), 257.0)
-    return bool(((exact @ torch.eye(64)) == exact).all())
 
 
 def main() -> None:
