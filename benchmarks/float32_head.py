@@ -60,12 +60,11 @@ def float32_weight(linear: Any) -> "Tensor":
     if weight.requires_grad and torch.is_grad_enabled():
         return weight.float()
     now = (weight.data_ptr(), weight._version)
-    _, copied_at, copy = vars(linear).get("float32_copy", (None, None, None))
-    if copied_at != now:
+    if vars(linear).get("float32_copy", (None,))[0] != now:
         with torch.inference_mode(False):
-            copy = weight.detach().float()
-        # With what it was copied from, whose place in memory no other weight can take then.
-        linear.float32_copy = weight.detach(), now, copy
+            # With what it was copied from, whose place in memory no other weight can take then.
+            linear.float32_copy = now, weight.detach(), weight.detach().float()
+    copy: Tensor = linear.float32_copy[2]
     return copy
 
 

@@ -8,7 +8,7 @@ def use_onednn() -> None:
     """
     import torch
 
-    products = torch.backends.mkldnn.matmul
+    products = torch.backends.mkldnn.matmul  # type: ignore[attr-defined]
     default = products.fp32_precision
     products.fp32_precision = "bf16"
     if not computes_float32():

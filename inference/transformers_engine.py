@@ -12,10 +12,10 @@ from transformers import AutoModelForCausalLM, GenerationConfig
 
 from benchmarks.chat import AnswerTokens, answer_tokens
 from benchmarks.checkpoints import load_tokenizer, resolve
-from benchmarks.float32_products import use_onednn
 from benchmarks.device import torch_device
 from benchmarks.errors import ConfigError, ModelError
 from benchmarks.float32_head import float32_head
+from benchmarks.float32_products import use_onednn
 from benchmarks.records import Completion, Prompt, digest
 from inference.config import InferenceConfig, SamplingConfig, TransformersConfig
 from inference.encoding import Encoded, Encoder

@@ -259,3 +259,13 @@ def test_an_adapter_elsewhere_than_on_the_projections_is_not_guessed_at() -> Non
     words = [str(CONFIGS / "training" / "pocket-sft.yaml"), "lora.target_modules=[q_proj, lm_head]"]
     found = {check.subject: check for check in training.examine(words, None).checks}
     assert found["estimates"].says == "are for adapters on the blocks' projections, and not on lm_head"
+
+
+def test_a_step_is_counted_whole_where_items_are_fewer_than_its_prompts() -> None:
+    words = ["benchmarks[0].n_items=8", "optimiser.order=random", "optimiser.per_device_batch_size=4"]
+    config = load_training_config(
+        [str(CONFIGS / "training/pocket-sft.yaml"), *words, "optimiser.gradient_accumulation_steps=4"]
+    )
+    found = step_size(load_data(config), config, tokenizer())
+    alone = found.tokens_a_step / found.computed_share
+    assert alone == pytest.approx(min(16, found.n_examples) * found.mean_tokens, rel=0.01)

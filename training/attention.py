@@ -31,10 +31,10 @@ def attend(
     attention_mask: (B, 1, T, S), true where the token of the row attends to that of the column.
     """
     scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
-    grouped = query.unflatten(1, (key.shape[1], -1))  # (B, G, H/G, T, D)
+    grouped = query.reshape(query.shape[0], key.shape[1], -1, *query.shape[2:])  # (B, G, H/G, T, D)
     chunks = []
     with torch.autocast(query.device.type, enabled=False):  # under which softmax would be float32, and copied twice
-        for queries, mask in zip(grouped.split(CHUNK, 3), attention_mask.split(CHUNK, 2), strict=True):
+        for queries, mask in zip(torch.split(grouped, CHUNK, 3), torch.split(attention_mask, CHUNK, 2), strict=True):
             columns = mask.any((0, 1, 2)).nonzero()[:, 0]
             keys, values = (x.index_select(2, columns).flatten(0, 1) for x in (key, value))  # (B G, seen, D)
             seen = mask[..., columns]
@@ -52,7 +52,7 @@ def attend(
 
 def boolean_mask(*arguments: Any, **more: Any) -> Tensor:
     """(B, 1, T, S) for rows that do not branch, as transformers asks for it; never None, which would mean causal."""
-    mask = sdpa_mask(*arguments, **{**more, "allow_is_causal_skip": False})
+    mask: Tensor | None = sdpa_mask(*arguments, **{**more, "allow_is_causal_skip": False})
     assert mask is not None
     return mask
 

@@ -67,8 +67,10 @@ def step_size(data: TrainingData, config: AnyRun, tokenizer: Any) -> StepSize:
     examples, excluded = examples_of(drawn, config, tokenizer)
     bundles = bundles_of(examples, optimiser.order)
     n_bundles = len(bundles) / len(drawn) * len(data)
-    if optimiser.order == "random":  # of two prompts of one item hardly ever both are in a step
-        bundles = [[rng.choice(own)] for own in by_item(examples)]
+    items = by_item(examples)
+    # Of two prompts of one item hardly ever both are in a step, unless there are few items.
+    if optimiser.order == "random" and len(items) >= in_step * optimiser.n_processes:
+        bundles = [[rng.choice(own)] for own in items]
     plan = schedule(bundles, config.model_copy(update={"optimiser": optimiser.model_copy(update=ONE_EPOCH)}))
     objective = objective_of(config)
     collator = Collator(pad=tokenizer.pad_token_id, branches=objective.branches, row_tokens=optimiser.row_tokens)

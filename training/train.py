@@ -10,9 +10,9 @@ import torch
 from peft import get_peft_model
 from transformers import ProgressCallback, set_seed
 
-from benchmarks.float32_products import use_onednn
 from benchmarks.device import on_gpu, torch_device, torch_device_name
 from benchmarks.errors import DataError
+from benchmarks.float32_products import use_onednn
 from benchmarks.rundir import is_done
 from training.arguments import training_arguments
 from training.batches import Bundle, Collator, Schedule, bundles_of, packing_of, schedule
@@ -70,8 +70,6 @@ def train(config: AnyRun) -> Path:
 
 def train_verdicts(config: AnyRun, run: OpenRun) -> None:
     """Train with VerdictTrainer: every method, one forward pass a micro-batch."""
-    if not on_gpu():
-        use_onednn()
     model = model_with_adapter(config, run)
     checkpoint_bytes = bytes_of_checkpoint(config, count_trainable(model))
     if processes().is_main_process:
@@ -139,6 +137,8 @@ def told_of_rows(packing: Packing) -> str:
 
 def model_with_adapter(config: AnyRun, run: OpenRun) -> Any:
     """The frozen base with an adapter that does nothing yet."""
+    if not on_gpu():
+        use_onednn()
     set_seed(config.optimiser.seed)  # the adapter's first weights are drawn here
     with told_when_out_of_memory(config):
         base = load_base(run.base, config.quantisation, storage=storage_dtype(config))
