@@ -18,7 +18,7 @@ from eval.narrator.sentences import headline
 from eval.narrator.states import state_rates
 from eval.narrator.study import POOLED, study
 from eval.narrator.tables import M_WORDS, TASK_WORDS, plus_minus, table_2, table_3, table_4
-from evenhand.command import VERBS
+from evenhand.command import every_verb
 from evenhand.completion_shards import every_completion
 from evenhand.errors import DataError
 from evenhand.excluded_units import exclude
@@ -56,7 +56,7 @@ def loaded(runs: tuple[Path, Path]) -> list[NarratorRun]:
 
 
 def test_the_verb_is_registered():
-    assert VERBS["narrator"][:2] == ("eval.narrator.command", "main")
+    assert every_verb()["narrator"][:2] == ("eval.narrator.command", "main")
 
 
 def test_false_accusations_and_flips_are_shown_for_both_option_orders(loaded):

@@ -210,14 +210,14 @@ def test_other_words_or_another_chat_template_are_serious_and_fewer_tasks_are_no
 def test_compare_takes_both_studies_and_refuses_a_lone_run(
     runs: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reports: list[tuple[bool, bool]] = []
+    reports: list[int] = []
 
-    def note(found: object, out: Path, study: object) -> list[Path]:
+    def note(found: Sequence[object], out: Path) -> list[Path]:
         """In place of the report, which takes seconds to draw."""
-        reports.append((found is not None, study is not None))
+        reports.append(len(found))
         return []
 
-    monkeypatch.setattr("eval.__main__.write_findings", note)
+    monkeypatch.setattr("eval.__main__.write_found", note)
     with pytest.raises(DataError, match="fair-0000: is the only run of its study here"):
         compare_main([*map(str, [runs["dds"], runs["dds_after"], runs["fair"]]), "--out", str(tmp_path)])
     assert not list(tmp_path.iterdir())
@@ -226,9 +226,9 @@ def test_compare_takes_both_studies_and_refuses_a_lone_run(
     printed = capsys.readouterr().out
     assert "own C1" in printed
     assert re.search(r"sft +blame +visible +Me last +PR +8 .* lower", printed)
-    assert reports == [(True, True)]
+    assert reports == [2]
     compare_main([str(runs["protects"]), str(runs["fair"]), "--draws", "100"])
-    assert reports[1:] == [(False, True)]
+    assert reports[1:] == [1]
 
 
 def test_score_hands_a_narrator_run_over(
