@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from benchmarks.float32_products import use_onednn
 from evenhand.device import means_cpu
+from evenhand.float32_products import use_onednn
 from evenhand.machine import Gpu, gpus
 
 GIB = 2**30

@@ -8,12 +8,12 @@ from typing import Any, Self
 import torch
 from transformers import GenerationConfig
 
-from benchmarks.float32_products import use_onednn
 from evenhand.chat_templates import AnswerTokens, answer_tokens
 from evenhand.checkpoints import load_model, load_tokenizer, resolve
 from evenhand.device import torch_device
 from evenhand.errors import ConfigError, ModelError
 from evenhand.float32_head import float32_head
+from evenhand.float32_products import use_onednn
 from evenhand.records import Completion, Drawing, Prompt, digest
 from inference.config import InferenceConfig, SamplingConfig, TransformersConfig
 from inference.drawing import drawn_as

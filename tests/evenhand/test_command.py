@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.command import VERBS, run_main, usage
+from evenhand.command import every_verb, run_main, usage
 from evenhand.errors import DataError
 from tests.made.places import ROOT
 
@@ -17,10 +17,10 @@ def evenhand(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("verb", sorted(VERBS))
+@pytest.mark.parametrize("verb", sorted(every_verb()))
 def test_every_verb_is_listed_and_explains_itself(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert f"\n  {verb} " in usage()
-    module, function, _ = VERBS[verb]
+    module, function, _ = every_verb()[verb]
     entry = getattr(importlib.import_module(module), function)
     with pytest.raises(SystemExit) as ended:
         entry(["--help"])
@@ -31,7 +31,7 @@ def test_every_verb_is_listed_and_explains_itself(verb: str, capsys: pytest.Capt
 def test_an_unknown_verb_is_met_with_the_nearest_one() -> None:
     done = evenhand("sampel")
     assert done.returncode == 2
-    assert done.stderr == f"error: unknown verb 'sampel'. Did you mean 'sample'? Known: {', '.join(VERBS)}.\n"
+    assert done.stderr == f"error: unknown verb 'sampel'. Did you mean 'sample'? Known: {', '.join(every_verb())}.\n"
 
 
 def test_without_words_the_usage_is_printed() -> None:

@@ -266,7 +266,7 @@ def test_an_adapter_elsewhere_than_on_the_projections_is_not_guessed_at() -> Non
 
 
 def test_a_step_is_counted_whole_where_items_are_fewer_than_its_prompts() -> None:
-    words = ["benchmarks[0].n_items=8", "optimiser.order=random", "optimiser.per_device_batch_size=4"]
+    words = ["dialdefer.benchmarks[0].n_items=8", "optimiser.order=random", "optimiser.per_device_batch_size=4"]
     config = load_training_config(
         [str(CONFIGS / "training/pocket-sft.yaml"), *words, "optimiser.gradient_accumulation_steps=4"]
     )

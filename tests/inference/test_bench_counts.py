@@ -11,7 +11,7 @@ from peft import LoraConfig, get_peft_model
 from torch.utils.flop_counter import FlopCounterMode
 from transformers import AutoModelForCausalLM, LlamaConfig
 
-from benchmarks import float32_products
+from evenhand import float32_products
 from evenhand.checkpoints import load_tokenizer, resolve
 from evenhand.model_size import PROJECTIONS, ModelSize, model_size
 from studies.dialdefer.datasets import load_items

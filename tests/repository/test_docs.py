@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from evenhand.command import VERBS
+from evenhand.command import every_verb
 from evenhand.config import read_yaml
 from inference.config import load_sampling_config
 from studies.registry import STUDIES
@@ -93,7 +93,7 @@ def parse(verb: str, words: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> N
             raise ParsedError
 
         monkeypatch.setattr(argparse.ArgumentParser, name, read_only)
-    module, function, _ = VERBS[verb]
+    module, function, _ = every_verb()[verb]
     with pytest.raises(ParsedError):
         resolve_name(f"{module}:{function}")(words)
 

@@ -2,7 +2,6 @@
 
 import json
 import threading
-import uuid
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -172,17 +171,6 @@ def test_an_extension_that_fails_leaves_the_finished_build_as_it_was(built):
         build(request(built, raw, ["halueval", "socialiqa", "gpqa"], n_test=9))
     assert read_manifest(built) == before
     assert load_items(whole(built))
-
-
-def test_half_written_tables_are_cleared_away_and_half_fetched_files_are_not(tmp_path):
-    write_raw(tmp_path / "raw", scale=0.02, datasets=["halueval"])
-    name, out = f"x.{uuid.uuid4().hex}.partial", tmp_path / "out"
-    files = [out / folder / name for folder in ("", "pool", "data/halueval", "raw")]
-    for left_over in files:
-        left_over.parent.mkdir(parents=True, exist_ok=True)
-        left_over.touch()
-    build(request(out, tmp_path / "raw", ["halueval"], n_test=9))
-    assert [file for file in files if file.exists()] == [out / "raw" / name]
 
 
 def test_test_items_do_not_change_hands_when_the_release_comes_or_goes(tmp_path):
