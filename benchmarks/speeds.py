@@ -25,9 +25,12 @@ class Shares:
 
 
 # GPU: assumed, since nothing of ours has been timed on one yet: what others reach with batches of thousands of tokens.
-# CPU: seen with the embedded model on two cores, beside a layer's product. Of training: 0.4 in bf16, 0.55 in float32.
+# CPU: seen with the embedded model on two cores, beside a single product of large matrices.
 GPU_SHARES = Shares(training=0.45, prefill=0.5, decode=0.5)
-CPU_SHARES = Shares(training=0.45, prefill=0.5, decode=0.5)
+CPU_SHARES = {
+    "float32": Shares(training=0.5, prefill=0.5, decode=0.5),
+    "bfloat16": Shares(training=0.3, prefill=0.5, decode=0.5),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +43,7 @@ class Speed:
     memory_gib: float | None  # None where nobody says
     flops: float | None  # operations a second in the config's dtype, at most; None for a GPU that is not in the table
     bytes_a_second: float | None  # of its memory
+    shares: Shares  # which part of its speed is reached
 
     @property
     def peak(self) -> str:
@@ -47,11 +51,6 @@ class Speed:
         assert self.flops
         number = f"{self.flops / 1e12:.0f} TFLOP/s" if self.flops > 2e12 else f"{self.flops / 1e9:.0f} GFLOP/s"
         return f"{number} ({'data sheet' if self.is_gpu else 'measured'})"
-
-    @property
-    def shares(self) -> Shares:
-        """Which part of its speed is reached."""
-        return GPU_SHARES if self.is_gpu else CPU_SHARES
 
 
 # Dense TFLOP/s in bf16 and in float32, GB/s of memory, GiB: the manufacturer's data sheets.
@@ -91,6 +90,7 @@ def gpu_speed(name: str, dtype: str, *, memory_gib: float | None = None, is_here
         memory_gib=memory_gib or sheet_gib,
         flops=flops and flops * 1e12,
         bytes_a_second=bandwidth and bandwidth * 1e9,
+        shares=GPU_SHARES,
     )
 
 
@@ -138,6 +138,7 @@ def cpu_speed(dtype: str) -> Speed:
         memory_gib=main_memory_gib(),
         flops=2 * size**3 / product * n_threads,
         bytes_a_second=2 * source.nbytes / copy,  # one core nearly fills the bus
+        shares=CPU_SHARES["float32" if dtype == "float32" else "bfloat16"],
     )
 
 

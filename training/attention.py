@@ -31,14 +31,17 @@ def attend(
     attention_mask: (B, 1, T, S), true where the token of the row attends to that of the column.
     """
     scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
+    device = query.device.type
+    dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else query.dtype
+    query, key, value = query.to(dtype), key.to(dtype), value.to(dtype)  # rotary positions can widen the first two
     grouped = query.reshape(query.shape[0], key.shape[1], -1, *query.shape[2:])  # (B, G, H/G, T, D)
     chunks = []
-    with torch.autocast(query.device.type, enabled=False):  # under which softmax would be float32, and copied twice
+    with torch.autocast(device, enabled=False):  # under which softmax would be float32, and copied twice
         for queries, mask in zip(torch.split(grouped, CHUNK, 3), torch.split(attention_mask, CHUNK, 2), strict=True):
             columns = mask.any((0, 1, 2)).nonzero()[:, 0]
             keys, values = (x.index_select(2, columns).flatten(0, 1) for x in (key, value))  # (B G, seen, D)
             seen = mask[..., columns]
-            bias = torch.zeros(seen.shape, dtype=query.dtype).masked_fill_(~seen, torch.finfo(query.dtype).min)
+            bias = torch.zeros(seen.shape, dtype=dtype).masked_fill_(~seen, torch.finfo(dtype).min)
             rows = queries.flatten(0, 1).flatten(1, 2)  # (B G, H/G queries, D)
             bias = bias[:, None].expand(*queries.shape[:4], -1).reshape(*rows.shape[:2], len(columns))
             if softcap is None:
