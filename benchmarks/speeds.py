@@ -28,8 +28,8 @@ class Shares:
 # CPU: seen with the embedded model on two cores, beside a single product of large matrices.
 GPU_SHARES = Shares(training=0.45, prefill=0.5, decode=0.5)
 CPU_SHARES = {
-    "float32": Shares(training=0.5, prefill=0.5, decode=0.5),
-    "bfloat16": Shares(training=0.3, prefill=0.5, decode=0.5),
+    "float32": Shares(training=0.6, prefill=0.5, decode=0.5),
+    "bfloat16": Shares(training=0.35, prefill=0.5, decode=0.5),
 }
 
 

@@ -11,8 +11,10 @@ from peft import get_peft_model
 from safetensors.torch import load_file
 from transformers import TrainerState
 
+from benchmarks import float32_head
 from benchmarks.checkpoints import load_tokenizer
 from benchmarks.errors import ConfigError, DataError, ModelError
+from benchmarks.float32_head import by_copy
 from benchmarks.rundir import DONE_FILE
 from benchmarks.sources import load_items
 from tests.training_runs import tiny_model, tiny_run
@@ -209,14 +211,12 @@ def test_the_head_sees_the_answers_positions_alone(
     method: str, n_scored: int, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scored = []
-    original = torch.nn.Linear.forward
 
-    def count(self: torch.nn.Linear, hidden: torch.Tensor) -> torch.Tensor:
-        if self.out_features > 40_000:
-            scored.append(len(hidden))
-        return original(self, hidden)
+    def count(head: torch.nn.Linear, hidden: torch.Tensor) -> torch.Tensor:
+        scored.append(len(hidden))
+        return by_copy(head, hidden)
 
-    monkeypatch.setattr(torch.nn.Linear, "forward", count)
+    monkeypatch.setattr(float32_head, "by_copy", count)
     train(tiny_run(method, model, tmp_path, optimiser={"max_steps": 2}))
     assert scored[-2:] == [n_scored] * 2, "four examples: a verdict, and EOS behind the right answer or behind both"
 
