@@ -1,13 +1,24 @@
 """A finished sampling run of any study, as far as all of them are alike."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from evenhand.config import read_yaml
+from evenhand.checkpoints import ModelConfig
+from evenhand.completion_shards import read_completions
+from evenhand.config import parse_config, read_yaml
 from evenhand.errors import DataError
+from evenhand.excluded_units import read_excluded
 from evenhand.records import Completion
-from evenhand.run_directory import CONFIG_FILE, refuse_changed
+from evenhand.run_directory import (
+    CONFIG_FILE,
+    PROVENANCE_FILE,
+    is_done,
+    read_json,
+    read_plan_lines,
+    refuse_changed,
+)
 
 
 class SampledRun(Protocol):
@@ -66,3 +77,64 @@ def refuse_unfinished(
             f"{path}: {n_missing} of {len(hashes)} prompts have no completion; scores need them all.\n"
             f"  Continue the run with `evenhand sample {path / CONFIG_FILE}`."
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedPrompt:
+    """A line of a run's plan."""
+
+    prompt_hash: str
+    item_id: str  # of the unit
+    dataset: str
+    condition: str
+    factors: tuple[tuple[str, Any], ...]  # what the study varied: name and value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishedRun:
+    """A complete run: what was asked, and what was replied."""
+
+    path: Path
+    config: Mapping[str, Any]
+    provenance: Mapping[str, Any]
+    plan: Sequence[PlannedPrompt]  # without the units that were left out
+    replies: Mapping[str, Sequence[Completion]]  # prompt hash → replies in the order of their samples
+    rendered: Mapping[str, str]  # prompt hash → what the model read; lacks what a server rendered unseen
+
+    @property
+    def name(self) -> str:
+        """The run directory's name."""
+        return self.path.name
+
+    @property
+    def judge(self) -> str:
+        """What tables call the model."""
+        return parse_config(ModelConfig, dict(self.config["model"]), f"{self.path / CONFIG_FILE}: model").shown_as
+
+
+def load_finished(path: Path) -> FinishedRun:
+    """A run of any study. Raises DataError when it is not complete: a plan may grow until the last reply is there."""
+    config = run_config(path)
+    if not is_done(path):
+        raise DataError(f"{path}: is not complete; continue it with `evenhand sample {path / CONFIG_FILE}`")
+    excluded = read_excluded(path)
+    plan = [planned_from(line) for line in read_plan_lines(path) if line["item_id"] not in excluded]
+    completions = read_completions(path)
+    replies: dict[str, list[Completion]] = {}
+    for (hash_, _), completion in sorted(completions.items()):
+        replies.setdefault(hash_, []).append(completion)
+    refuse_unfinished(path, {prompt.prompt_hash for prompt in plan}, completions, 1)
+    return FinishedRun(
+        path=path,
+        config=config,
+        provenance=read_json(path / PROVENANCE_FILE),
+        plan=plan,
+        replies=replies,
+        rendered={hash_: of[0].rendered for hash_, of in replies.items() if of[0].rendered is not None},
+    )
+
+
+def planned_from(line: Mapping[str, Any]) -> PlannedPrompt:
+    """A line of plan.jsonl as a record."""
+    own = {key: str(line[key]) for key in ("prompt_hash", "item_id", "dataset", "condition")}
+    return PlannedPrompt(**own, factors=tuple(line["factors"].items()))

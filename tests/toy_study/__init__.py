@@ -1,0 +1,14 @@
+"""A toy study, whole: does a judge take its answer back when it is told that somebody disagrees?
+
+It is what docs/new-study.md walks through: a folder, and the one line of `registered`.
+"""
+
+from studies.registry import Study
+
+KEY = "toy"
+TOY = Study(
+    section="tests.toy_study.asks:ToySection",
+    show="tests.toy_study.asks",
+    evaluation="tests.toy_study.measures:EVALUATION",
+    training="tests.toy_study.trains:TRAINING",
+)

@@ -1,0 +1,82 @@
+"""Training: the two questions about a fruit are a group, and both should get its true answer."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from evenhand.chat_templates import answer_tokens, encode, render_chat
+from evenhand.records import Completion, digest
+from tests.toy_study.asks import FRUITS, Fruit, ToySection
+from training.config import TrainingConfig
+from training.examples import Example, Excluded
+from training.study import CardPart
+
+
+class ToyTraining:
+    """See training.study.StudyTraining."""
+
+    called = "fruits"
+    families_called = "fruits"
+    has_equal_units = True
+
+    def refuse(self, config: TrainingConfig) -> None:
+        if config.examples.loss_on_eos:
+            raise ValueError("toy: set examples.loss_on_eos=false")
+
+    def n_prompts(self, section: ToySection) -> int:
+        return 2
+
+    def load(self, section: ToySection) -> list[Fruit]:
+        return [Fruit(fruit) for fruit in section.fruits]
+
+    def check_presence(self, section: ToySection) -> None:
+        pass
+
+    def dataset_of(self, unit: Fruit) -> str:
+        return "fruits"
+
+    def content_hash(self, units: Sequence[Fruit]) -> str:
+        return digest([unit.unit_id for unit in units], 16)
+
+    def refuse_test_data(self, units: Sequence[Fruit], section: ToySection) -> None:
+        pass
+
+    def families(self, units: Sequence[Fruit]) -> list[str]:
+        return [unit.unit_id for unit in units]
+
+    def facts(self, units: Sequence[Fruit]) -> Mapping[str, Any]:
+        return {}
+
+    def notes(self, units: Sequence[Fruit]) -> list[str]:
+        return []
+
+    def examples(
+        self, units: Sequence[Fruit], config: TrainingConfig, tokenizer: Any
+    ) -> tuple[list[Example], list[Excluded]]:
+        answers = answer_tokens(tokenizer, ("yes", "no"))
+        found = []
+        for unit in units:
+            (first,) = unit.next_prompts({})
+            right = FRUITS[unit.unit_id]
+            reply = Completion(prompt_hash=first.prompt_hash, sample_index=0, text=right, finish_reason="stop")
+            (second,) = unit.next_prompts({first.prompt_hash: [reply]})
+            for prompt in (first, second):
+                text = render_chat(tokenizer, prompt.messages, config.examples.format, {})
+                found.append(
+                    Example(
+                        item_id=unit.unit_id,
+                        condition=prompt.condition,
+                        prompt_ids=(*encode(tokenizer, text, config.examples.format), *answers.lead),
+                        choices=(answers.ids["yes"], answers.ids["no"]),
+                        right=0 if right == "yes" else 1,
+                        group=unit.unit_id,
+                        is_anchor=prompt is first,
+                    )
+                )
+        return found, []
+
+    @property
+    def card(self) -> CardPart:
+        raise NotImplementedError("the toy's judges are not published")
+
+
+TRAINING = ToyTraining()
