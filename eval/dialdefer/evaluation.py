@@ -8,7 +8,7 @@ from pathlib import Path
 from eval.card_arms import CardArm
 from eval.dialdefer.accuracy import DENOMINATORS
 from eval.dialdefer.change_tables import change_tables
-from eval.dialdefer.external.load_verdicts import load_external, score_external
+from eval.dialdefer.external.load_verdicts import ExternalVerdicts, load_external, score_external
 from eval.dialdefer.external.verdict_files import COLUMNS_HELP
 from eval.dialdefer.findings import Findings, find, find_external, score_run
 from eval.dialdefer.parsing import PARSERS
@@ -69,6 +69,12 @@ class DialDeferEval:
             help="dialdefer: how reasoned replies are read: strict guesses nothing; lenient is the published rule "
             "(default: strict)",
         )
+        if verb in ("score", "report"):
+            parser.add_argument(
+                "--strict",
+                action="store_true",
+                help="dialdefer: refuse files in which an arm lacks a framing on a dataset; else it is left out there",
+            )
         both = " or, of a run's scores, both" if verb == "score" else ""
         parser.add_argument(
             "--denominator",
@@ -88,9 +94,7 @@ class DialDeferEval:
 
     def score_files(self, options: argparse.Namespace) -> None:
         """See StudyEval."""
-        found = load_external(options.sources, options.parser)
-        if found.ignored:
-            say(f"Note: columns without a meaning here are ignored: {', '.join(map(shown, found.ignored))}.\n")
+        found = read_files(options)
         denominators = chosen_denominators(options.denominator or "published")
         report_scores(list(score_external(found, denominators, options.draws, options.seed)), options.out)
 
@@ -108,7 +112,7 @@ class DialDeferEval:
 
     def find_files(self, options: argparse.Namespace) -> DialDeferFound:
         """See StudyEval."""
-        files = load_external(options.sources, options.parser)
+        files = read_files(options)
         return DialDeferFound(
             find_external(files, denominator=options.denominator, n_draws=options.draws, seed=options.seed)
         )
@@ -116,6 +120,16 @@ class DialDeferEval:
     def beside(self, arms: Sequence[CardArm], words: Sequence[str], options: argparse.Namespace) -> Beside:
         """Raises DataError: the scorecard is of this study's own runs."""
         raise DataError(f"--beside {words[0]}: is of the scorecard's own study; name it as an arm")
+
+
+def read_files(options: argparse.Namespace) -> ExternalVerdicts:
+    """The verdicts of some files; what is not looked at or left out is said."""
+    found = load_external(options.sources, options.parser, is_strict=options.strict)
+    if found.ignored:
+        say(f"Note: columns without a meaning here are ignored: {', '.join(map(shown, found.ignored))}.\n")
+    for reason in found.left_out:
+        say(f"Left out: {reason}.\n")
+    return found
 
 
 def chosen_denominators(word: str) -> Sequence[str]:

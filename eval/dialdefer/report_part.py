@@ -56,7 +56,7 @@ def dialdefer_part(found: Findings) -> StudyPart:
         sections=partial(sections_of, found, heat, figures),
         tables=tables,
         folded=tables,
-        left_out=[*analyses.left_out, *left_out],
+        left_out=[*(found.files.left_out if found.files else ()), *analyses.left_out, *left_out],
         method=method_section(found, analyses),
         style=heat_css(),
     )

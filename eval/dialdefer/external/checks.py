@@ -78,12 +78,14 @@ def refuse_unequal(judge: Judge) -> None:
                 raise DataError(f"{name}: {named(lacking)} {sides}; both need the same items, or no shift is measured")
 
 
-def refuse_unscorable(judge: Judge) -> None:
-    """Raises DataError for an arm without dialogues, and for one without statements where arm `none` has none either.
+def unscorable(judge: Judge) -> dict[int, str]:
+    """Place in judge.panels → why no shift can be scored there: an arm without dialogues, or without statements to hold
+    them against, its own or those of arm `none`.
 
-    Arm `none` may have statements only, if another arm has the dialogues to hold against them.
+    Arm `none` may have statements only, if another arm has the dialogues.
     """
-    for panel in judge.panels:
+    found: dict[int, str] = {}
+    for index, panel in enumerate(judge.panels):
         beside = [p for p in judge.panels if (p.dataset, p.roles) == (panel.dataset, panel.roles)]
         if not panel.has_c2:
             lacks = "c2_correct and c2_incorrect"
@@ -93,4 +95,5 @@ def refuse_unscorable(judge: Judge) -> None:
             is_fine = panel.has_c1 or any(p.has_c1 and p.factors.arm == ARM_NONE for p in beside)
         if not is_fine:
             arm = f"model '{judge.model}', {panel.dataset}, arm {panel.factors.arm}, roles {panel.roles}"
-            raise DataError(f"{arm}: {named(panel.item_ids)} no verdicts for {lacks}; there is no shift to score")
+            found[index] = f"{arm}: {named(panel.item_ids)} no verdicts for {lacks}; there is no shift to score"
+    return found

@@ -11,6 +11,7 @@ from evenhand.jsonl import write_json, write_whole
 from evenhand.manifest import FORMAT, MANIFEST_FILE, file_facts, read_manifest, refuse_foreign, table_path
 from evenhand.provenance import code_state
 from evenhand.sources.fetching import fetch, locked, source_files
+from evenhand.sources.origin import Origin
 from evenhand.sources.publishers import Hosts
 from evenhand.sources.source_record import SourceFile
 from studies.dialdefer.item_table import read_items
@@ -110,8 +111,22 @@ def gather(request: Request) -> dict[str, list[SourceFile]]:
     if request.split.any_revision:
         needed = {folder: replace(origin, sha256={}) for folder, origin in needed.items()}
     if request.raw is not None:
-        return {folder: source_files(origin, raw / folder, name=folder) for folder, origin in needed.items()}
+        return all_present(needed, raw)
     return {folder: fetch(origin, raw / folder, name=folder, hosts=request.hosts) for folder, origin in needed.items()}
+
+
+def all_present(needed: Mapping[str, Origin], raw: Path) -> dict[str, list[SourceFile]]:
+    """The files that a user put into every raw folder. Raises DataError naming all folders that lack theirs at once."""
+    found: dict[str, list[SourceFile]] = {}
+    wrong: list[str] = []
+    for folder, origin in needed.items():
+        try:
+            found[folder] = source_files(origin, raw / folder, name=folder)
+        except DataError as error:
+            wrong.append(str(error))
+    if wrong:
+        raise DataError("\n".join(wrong))
+    return found
 
 
 def finished(request: Request, sources: Mapping[str, Sequence[SourceFile]]) -> dict[str, Any] | None:

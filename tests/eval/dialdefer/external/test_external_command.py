@@ -6,6 +6,8 @@ import pytest
 
 from eval.__main__ import score_main
 from eval.dialdefer.external.verdict_files import COLUMNS
+from evenhand.errors import DataError
+from studies.dialdefer.records import Condition
 from tests.made.made_verdicts import only, scores_of, verdict_rows, write
 
 
@@ -65,3 +67,13 @@ def test_tables_say_whose_verdicts_they_are_and_how_replies_were_read(
     assert "other, no mitigation, roles 2->1 (verdicts.jsonl)" in printed
     assert "other, sft, roles 2->1 (verdicts.jsonl)" in printed
     assert "verdict: external, as given; denominator: published" in printed
+
+
+def test_what_is_left_out_of_files_is_said_and_strict_refuses_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [*verdict_rows("bbq"), *verdict_rows("gpqa", conditions=tuple(Condition)[2:])]
+    assert {row["dataset"] for row in scores_of(tmp_path, rows)} == {"bbq", "bench_avg"}
+    assert "Left out: model 'm', gpqa, arm none" in capsys.readouterr().out
+    with pytest.raises(DataError, match="there is no shift to score"):
+        scores_of(tmp_path, rows, "--strict")

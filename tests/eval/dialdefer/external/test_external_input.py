@@ -236,13 +236,23 @@ def test_two_labels_for_one_item_are_refused_with_both_places(tmp_path: Path) ->
     ],
 )
 @pytest.mark.parametrize("beside", ["nothing", "an arm of its own"])
-def test_an_arm_that_cannot_be_scored_is_not_passed_over(
+def test_an_arm_that_lacks_a_framing_is_left_out_and_named_or_refused_if_that_is_asked_for(
     tmp_path: Path, arm: str, conditions: tuple[Condition, ...], lacks: str, beside: str
 ) -> None:
     rows = [*verdict_rows("bbq", 2), *verdict_rows("gpqa", 2, arm=arm, conditions=conditions)]
     if beside != "nothing" and arm != "none":
         rows += verdict_rows("gpqa", 2, arm="dpo")
-    assert refused_rows(tmp_path, rows) == (
+    reason = (
         f"model 'm', gpqa, arm {arm}, roles 2->1: 2 items (gpqa-0, gpqa-1) have no verdicts for {lacks}; there is no "
         "shift to score"
     )
+    path = write(tmp_path / "v.jsonl", rows)
+    found = load_external([path])
+    assert found.left_out == (reason,)
+    assert {panel.dataset for panel in found.judges[0].panels} == {"bbq", *(["gpqa"] if len(rows) > 12 else [])}
+    with pytest.raises(DataError) as refusal:
+        load_external([path], is_strict=True)
+    assert str(refusal.value) == reason
+    alone = [row for row in rows if row["dataset"] == "gpqa" and row["arm"] == arm]
+    with pytest.raises(DataError, match="there is no shift to score"):
+        load_external([write(tmp_path / "alone.jsonl", alone)])

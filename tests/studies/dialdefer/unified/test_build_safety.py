@@ -182,6 +182,15 @@ def test_test_items_do_not_change_hands_when_the_release_comes_or_goes(tmp_path)
         build(request(tmp_path / "out", tmp_path / "raw", ["gpqa"]))
 
 
+def test_all_raw_folders_that_lack_their_files_are_named_at_once(tmp_path):
+    write_raw(tmp_path / "raw", scale=0.02, datasets=["halueval"])
+    with pytest.raises(DataError) as refusal:
+        build(request(tmp_path / "out", tmp_path / "raw", ["bbq", "halueval", "gpqa"], n_test=9))
+    lines = str(refusal.value).splitlines()
+    assert [Path(line.partition(":")[0]).name for line in lines] == ["bbq", "gpqa"]
+    assert all("holds no file; put those of" in line for line in lines)
+
+
 def test_somebodys_folder_is_not_built_into(tmp_path):
     write_raw(tmp_path / "raw", scale=0.02, datasets=["halueval"])
     (tmp_path / "mine").mkdir()
