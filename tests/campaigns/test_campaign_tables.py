@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.eval.report.test_report_files import leans, pocket_run
 from tests.made.kill_campaign import Campaign, Command
+from tests.made.made_dump import made_dump
+from tests.made.report_runs import leans, pocket_run
 from tests.made.unified_files import write_raw
-from tests.studies.narrator.test_narrator_build import made_dump
 
 pytestmark = [pytest.mark.campaign, pytest.mark.slow]
 N_KILLS = 40  # of each campaign, drawn from all places

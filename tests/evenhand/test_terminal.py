@@ -13,8 +13,8 @@ from evenhand.terminal import harmless
 from inference.sampling import sample
 from tests.made.fake_server import FakeServer, answer, refusal
 from tests.made.made_runs import made_items, make_run, say
+from tests.made.source_files import SOURCES, shown
 from tests.made.toy_runs import config
-from tests.repository.test_layout import SOURCES, shown
 
 CLEAR = "\x1b[2J"
 

@@ -13,32 +13,11 @@ import pytest
 
 from studies.registry import STUDIES
 from tests.made.places import ROOT
+from tests.made.source_files import PACKAGES, SOURCES, TESTS, modules_of, shown, top_names, tree_of
 
-PACKAGES = ("evenhand", "studies", "inference", "training", "eval")
-SOURCES = sorted(file for package in PACKAGES for file in (ROOT / package).rglob("*.py"))
-TESTS = sorted((ROOT / "tests").rglob("*.py"))
 PYTHON_FILES = [*SOURCES, *TESTS, ROOT / "requirements" / "lock.py"]
 FOLDERS = ("docs", ".ci", "configs", "slurm", "requirements", "tests")
 SHIPPED = ("pyproject.toml", "Makefile", "README.md", *FOLDERS, *PACKAGES)
-
-
-def shown(file: Path) -> str:
-    return str(file.relative_to(ROOT))
-
-
-def tree_of(file: Path) -> ast.Module:
-    return ast.parse(file.read_text(encoding="utf-8"))
-
-
-def top_names(file: Path) -> set[str]:
-    """The top-level name of every module that a file imports, at its top or inside a function."""
-    return {name.partition(".")[0] for node in ast.walk(tree_of(file)) for name in modules_of(node)}
-
-
-def modules_of(node: ast.AST) -> list[str]:
-    if isinstance(node, ast.Import):
-        return [alias.name for alias in node.names]
-    return [node.module or ""] if isinstance(node, ast.ImportFrom) else []
 
 
 def n_lines(file: Path) -> int:
@@ -183,3 +162,14 @@ def test_nothing_names_a_folder_of_one_machine():
     private = re.compile(r"/wor[k]/|/tm[p]/w/|/opt/whee[l]s|/hom[e]/\w+/|/User[s]/\w+/|/roo[t]/")
     found = {shown(file): private.findall(file.read_bytes().decode("utf-8", "ignore")) for file in shipped_texts()}
     assert {file: paths for file, paths in found.items() if paths} == {}
+
+
+def test_test_modules_do_not_import_each_other():
+    wrong = [
+        f"{shown(file)} imports {module}"
+        for file in TESTS
+        for node in ast.walk(tree_of(file))
+        for module in modules_of(node)
+        if module.startswith("tests.") and module.rpartition(".")[2].startswith("test_")
+    ]
+    assert wrong == []

@@ -10,7 +10,7 @@ from packaging.utils import canonicalize_name
 
 from requirements.lock import OTHER_ON_CUDA12
 from tests.made.places import ROOT
-from tests.repository.test_layout import PACKAGES, SOURCES, TESTS, top_names
+from tests.made.source_files import PACKAGES, SOURCES, TESTS, top_names
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 DISTRIBUTIONS = {"yaml": "pyyaml"}  # where the import has another name

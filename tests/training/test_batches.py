@@ -1,7 +1,6 @@
 """Which examples train together, and what a micro-batch says of them: read back from its own tensors."""
 
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand.errors import ConfigError
+from tests.made.made_examples import ACCEPT, EOS, PAD, REJECT, example
 from tests.made.training_runs import tiny_run
 from training.batches import Bundle, Collator, LogProbs, Schedule, bundles_of, endless, schedule
 from training.config import AnyRun
 from training.examples import Example
 from training.trees import allowed_of
-
-PAD, EOS, ACCEPT, REJECT = 0, 1, 2, 3
-
-
-def example(prompt: Sequence[int], **others: Any) -> Example:
-    keys: dict[str, Any] = {"item_id": "i", "condition": "c2_correct", "choices": (ACCEPT, REJECT), "right": 0}
-    return Example(prompt_ids=tuple(prompt), **{**keys, **others})
 
 
 def run_of(n_processes: int = 1, accumulation: int = 4, size: int = 4, **optimiser: Any) -> AnyRun:

@@ -11,9 +11,9 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from evenhand.errors import ModelError
+from tests.made.made_examples import example
 from tests.made.one_batch import adapted, byte_model, examples_for, verdict_trainer
 from tests.made.training_runs import tiny_run
-from tests.training.test_batches import example
 from training import reference, trainer
 from training.batches import Bundle
 from training.callbacks import read_metrics

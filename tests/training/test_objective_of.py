@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import torch
 
+from tests.made.made_answers import BETA, ENDS, VERDICTS, ZEROS, answers, conversation
 from tests.made.training_runs import tiny_run
-from tests.training.test_objectives import BETA, ENDS, VERDICTS, ZEROS, answers, conversation
 from training.objectives import (
     Answers,
     chance_of_own_c1,

@@ -2,52 +2,30 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import pytest
 import torch
 
+from tests.made.made_answers import (
+    ANCHORS,
+    BETA,
+    ENDS,
+    GROUPS,
+    PERSONS,
+    REFERENCE_ENDS,
+    REFERENCE_VERDICTS,
+    RIGHT,
+    VERDICTS,
+    ZEROS,
+    Rows,
+    answers,
+    conversation,
+)
 from training.objectives import Answers, cross_entropy, divergence_in_groups, dpo, ipo, kto, own_c1, simpo
 
-Rows = Sequence[Sequence[float]]
-BETA, GAMMA = 0.3, 0.7
+GAMMA = 0.7
 
-# Four prompts with two answers: log-probabilities over the vocabulary, of the verdict and of EOS behind it.
-VERDICTS = [[-0.4, -1.3], [-2.0, -0.2], [-0.9, -0.7], [-3.1, -0.05]]
-ENDS = [[-0.1, -0.6], [-0.3, -0.02], [-1.5, -0.4], [-0.2, -0.9]]
-REFERENCE_VERDICTS = [[-0.5, -1.0], [-1.1, -0.5], [-0.3, -1.6], [-0.6, -1.0]]
-REFERENCE_ENDS = [[-0.2, -0.3], [-0.7, -0.1], [-0.4, -0.8], [-0.05, -0.3]]
-RIGHT = [0, 1, 1, 0]
-GROUPS = [0, 1, 0, 1]
-ANCHORS = [True, False, False, True]
 SHARES = [0.1, 0.2, 0.3, 0.4]  # unequal weights of the four losses, so that no error in one hides in the sum
-
-
-def answers(verdicts: Rows | torch.Tensor, ends: Rows | None = None, **others: Any) -> Answers:
-    """Answers in float64, of the prompts above where nothing else is said."""
-    eos = ends is not None
-    reference = [
-        [v + e if eos else v for v, e in zip(vs, es, strict=True)]
-        for vs, es in zip(REFERENCE_VERDICTS, REFERENCE_ENDS, strict=True)
-    ]
-    given_ones: dict[str, Any] = {
-        "right": RIGHT,
-        "groups": GROUPS,
-        "anchors": ANCHORS,
-        "reference": reference,
-        "reference_verdicts": REFERENCE_VERDICTS,
-        **others,
-    }
-    whole = ("right", "groups", "anchors")
-    tensors = {
-        name: torch.as_tensor(value) if name in whole else torch.as_tensor(value, dtype=torch.float64)
-        for name, value in given_ones.items()
-    }
-    return Answers(
-        verdicts=torch.as_tensor(verdicts, dtype=torch.float64),
-        ends=None if ends is None else torch.as_tensor(ends, dtype=torch.float64),
-        **tensors,
-    )
 
 
 # The formulas, for one prompt e in plain numbers: r and w are the right and the wrong answer, t counts its tokens.
@@ -120,7 +98,6 @@ def plain_divergence(e: int, v: Rows, s: Rows, t: int) -> float:
     return kl(log_softmax(v[e]), mean)
 
 
-ZEROS = [[0.0, 0.0]] * 4
 Plain = Callable[[int, Rows, Rows, int], float]
 LOSSES: dict[str, tuple[Callable[[Answers], torch.Tensor], Plain]] = {
     "sft": (cross_entropy, plain_sft),
@@ -210,13 +187,6 @@ def test_own_c1_asks_nothing_of_the_labels() -> None:
 
 
 # A narrator's conversation: four prompts that should agree, four persons to answer with.
-
-PERSONS = [[-1.0, -2.0, -0.7, -3.0], [-0.2, -4.0, -2.5, -2.2], [-1.4, -1.4, -1.3, -1.5], [-3.0, -0.1, -4.0, -5.0]]
-
-
-def conversation(**others: Any) -> Answers:
-    keys: dict[str, Any] = {"right": [2] * 4, "groups": [0] * 4, "anchors": [False, False, True, False]}
-    return answers(PERSONS, reference=PERSONS, reference_verdicts=PERSONS, **{**keys, **others})
 
 
 def test_a_group_of_four_prompts_with_four_answers_follows_its_anchor_wherever_that_stands() -> None:

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from evenhand.errors import ModelError
+from tests.made.made_examples import example
 from tests.made.training_runs import tiny_model, tiny_run
-from tests.training.test_batches import example
 from training import train as module
 from training.memory import smaller_batch, told_when_out_of_memory, training_advice
 from training.train import train

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.training.test_batches import example
+from tests.made.made_examples import example
 from training import packing, trees
 from training.batches import Collator
 from training.examples import Example

@@ -16,9 +16,9 @@ from eval.narrator.judged_runs import load_narrator_runs
 from eval.narrator.measures import find_effect
 from eval.narrator.report_part import narrator_part
 from evenhand.errors import DataError
-from tests.eval.report.test_report import bends, pocket_run
-from tests.eval.report.test_report_files import Page
 from tests.made.narrator_runs import edit_config, fair, made_conversations, make_narrator_run, protector
+from tests.made.report_html import Page
+from tests.made.report_runs import bends, pocket_run
 
 CONVERSATIONS = made_conversations({2: 11, 3: 10}, unseen=2)
 FEW = made_conversations({2: 4, 3: 4})

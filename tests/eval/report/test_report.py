@@ -23,45 +23,13 @@ from eval.dialdefer.runs import load_run
 from eval.dialdefer.table_sections import change_section, score_section
 from eval.report.table_html import table_section
 from evenhand.errors import DataError
-from evenhand.records import Prompt
-from studies.dialdefer.datasets import DatasetSpec, load_items
+from studies.dialdefer.datasets import load_items
 from studies.dialdefer.records import Condition
 from tests.made.made_findings import made_findings
 from tests.made.made_runs import lean, made_items, make_run, say
+from tests.made.report_runs import POCKET, bends, is_fair, leans, number, pocket_run
 
 C1_TRUE, C1_FALSE, C2_CORRECT, C2_INCORRECT = Condition
-POCKET = DatasetSpec(dataset="pocket", n_items=12)
-HOSTILE = '{"chosen_answer": "1", "reasoning": "<script>alert(1)</script> & <img src=x onerror=y>"}'
-
-
-def number(prompt: Prompt) -> int:
-    """The item's number in its dataset."""
-    return int(prompt.item_id.rpartition("-")[2])
-
-
-def bends(prompt: Prompt) -> dict[str, Any]:
-    """Always right about statements; speakers get 5 of 12 false claims through."""
-    if prompt.condition is C2_INCORRECT and number(prompt) < 5:
-        return say(HOSTILE)
-    return is_fair(prompt)
-
-
-def leans(prompt: Prompt) -> dict[str, Any]:
-    """The same with margins; item 3 swings most."""
-    if prompt.condition is C2_INCORRECT and number(prompt) < 5:
-        return lean(5.0 if number(prompt) == 3 else 1.0)
-    return lean(1.0 if prompt.condition.claim_is_true else -1.0)
-
-
-def is_fair(prompt: Prompt) -> dict[str, Any]:
-    """Always right."""
-    return say(1 if prompt.condition.claim_is_true else 2)
-
-
-def pocket_run(tmp_path: Path, answer: Any, name: str = "pocket", **changes: Any) -> Path:
-    """A run over real pocket items, so that the report can show their questions."""
-    config = {"benchmarks": [{"dataset": "pocket", "n_items": 12}], **changes}
-    return make_run(tmp_path, answer, items=load_items([POCKET]), name=name, **config)
 
 
 def told(*runs: Path | str) -> str:

@@ -2,7 +2,6 @@
 
 import json
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,9 @@ import pytest
 from eval.__main__ import report_main
 from eval.dialdefer import flip_examples as telling
 from evenhand.records import Prompt
-from tests.eval.report.test_report import bends, leans, pocket_run
 from tests.made.made_runs import made_items, make_run, say
+from tests.made.report_html import Page
+from tests.made.report_runs import bends, leans, pocket_run
 
 MEBIBYTE = 2**20
 
@@ -35,26 +35,6 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def html(out: Path) -> str:
     """Its page."""
     return (out / "report.html").read_text(encoding="utf-8")
-
-
-class Page(HTMLParser):
-    """Collects tags that were not closed in order, every address, and images without words."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.addresses: list[str] = []
-        self.n_mute = 0
-        self.feed(html)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.addresses += [value or "" for key, value in attrs if key in ("src", "href")]
-        self.n_mute += tag == "img" and len(dict(attrs).get("alt") or "") < 20
-        if tag not in ("meta", "img", "br", "wbr", "!doctype"):
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
 
 
 def test_it_needs_nothing_but_itself(html: str) -> None:

@@ -3,39 +3,10 @@
 import pytest
 
 from evenhand.errors import ConfigError, DataError
-from evenhand.records import Prompt
 from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import DEHUMANIZING_SYSTEM, HONEST_SYSTEM, render
 from studies.dialdefer.templates import TEMPLATES
-from tests.made.places import GOLDEN
-
-PROMPTS = GOLDEN / "prompts"
-ITEM = Item(
-    item_id="x-1",
-    benchmark="dialdefer",
-    dataset="truthfulqa",
-    question="What {is} this?",  # braces, quotes: content is never read as a template
-    correct_answer="A 'cat'",
-    incorrect_answer="A dog",
-)
-CONFLICT = Item(
-    item_id="abc",
-    benchmark="dialdefer",
-    dataset="aio",
-    question="",
-    correct_answer="not overreacting",  # the community's verdict on the original poster, Speaker B
-    incorrect_answer="overreacting",
-    context="Speaker B forgot a birthday and Speaker A is cross.",
-    meta={"label": "NOR", "dialogue": "Speaker A: Really?\nSpeaker B: Sorry!"},
-)
-
-
-def golden(name: str) -> str:
-    return (PROMPTS / f"{name}.txt").read_bytes().decode()
-
-
-def text(prompt: Prompt) -> str:
-    return prompt.messages[-1].content
+from tests.made.golden_prompts import CONFLICT, ITEM, golden, text
 
 
 def test_published_c1_is_as_run_to_the_byte() -> None:

@@ -7,7 +7,7 @@ from evenhand.records import Prompt
 from studies.dialdefer.records import Condition, Factors
 from studies.dialdefer.render import render
 from studies.dialdefer.templates import JSON_TAIL, ONE_TOKEN_TAIL, TEMPLATES
-from tests.studies.dialdefer.test_prompts import CONFLICT, ITEM, golden, text
+from tests.made.golden_prompts import CONFLICT, ITEM, golden, text
 
 C1_TRUE, C1_FALSE, C2_CORRECT, C2_INCORRECT = Condition
 PARAPHRASES = ("v1", "v2", "v3")

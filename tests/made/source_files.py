@@ -1,0 +1,33 @@
+"""The project's source files, and what they import."""
+
+import ast
+from pathlib import Path
+
+from tests.made.places import ROOT
+
+PACKAGES = ("evenhand", "studies", "inference", "training", "eval")
+
+
+SOURCES = sorted(file for package in PACKAGES for file in (ROOT / package).rglob("*.py"))
+
+
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
+
+
+def shown(file: Path) -> str:
+    return str(file.relative_to(ROOT))
+
+
+def tree_of(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
+def top_names(file: Path) -> set[str]:
+    """The top-level name of every module that a file imports, at its top or inside a function."""
+    return {name.partition(".")[0] for node in ast.walk(tree_of(file)) for name in modules_of(node)}
+
+
+def modules_of(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    return [node.module or ""] if isinstance(node, ast.ImportFrom) else []
