@@ -18,12 +18,12 @@ class Supply:
         self.waiting = deque(prompts)
         self.too_long: dict[Prompt, str] = {}
 
-    def take(self) -> list[Encoded]:
-        """The next prompts, at most BATCH; none where there are none for now."""
+    def take(self, at_most: int = BATCH) -> list[Encoded]:
+        """The next prompts, at most so many and at most BATCH; none where there are none for now."""
         found: list[Encoded] = []
         while not found:
             self.waiting.extend(self.further())
-            batch = [self.waiting.popleft() for _ in range(min(BATCH, len(self.waiting)))]
+            batch = [self.waiting.popleft() for _ in range(min(at_most, BATCH, len(self.waiting)))]
             if not batch:
                 return []
             for one in self.encoder.encode_batch(batch):

@@ -109,7 +109,7 @@ class VllmEngine:
         self, supply: Supply, make: Callable[[Sequence[Encoded]], Iterator[Request]], running: dict[str, Request]
     ) -> bool:
         """Enqueue until about IN_FLIGHT requests run; whether any runs."""
-        while len(running) < IN_FLIGHT and (encoded := supply.take()):
+        while (room := IN_FLIGHT - len(running)) > 0 and (encoded := supply.take(room)):
             for request in make(encoded):
                 tokens = {"prompt_token_ids": request.token_ids}
                 self.llm.llm_engine.add_request(request.request_id, tokens, request.params)

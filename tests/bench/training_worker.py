@@ -23,9 +23,9 @@ from transformers import TrainerCallback
 from tests.bench.contenders import PARTS
 from tests.bench.matmul import now
 from tests.bench.operations import COLLATION, StepProfile
+from tests.made.training_configs import training_config
 from training import batches, forward, train, trainer
 from training.batches import Bundle, Collator
-from training.config import METHODS
 from training.stock import TokenisedDPOTrainer
 from training.trees import padded_rows, tree_of
 
@@ -138,7 +138,7 @@ def main(config: dict[str, Any], without: Sequence[str]) -> None:
     TokenisedDPOTrainer._precompute_ref_logps = timed(TokenisedDPOTrainer._precompute_ref_logps)
     for name in without:
         patch.object(*TRICKS[name]).start()
-    train.train(METHODS[config["method"]].model_validate(config))
+    train.train(training_config(config))
 
 
 if __name__ == "__main__":

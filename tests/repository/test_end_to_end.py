@@ -20,7 +20,7 @@ from inference.schedule import first_prompts
 from studies.dialdefer.planned import read_plan
 from tests.made.sampling_configs import sampling_config
 from tests.made.tiny_families import TEMPLATES, save_family
-from training.config import METHODS
+from tests.made.training_configs import training_config
 from training.merged_checkpoint import merge
 from training.train import train
 
@@ -91,7 +91,7 @@ def training(arm: str, model: Path, root: Path) -> Any:
         },
         "run": {"root": str(root), "logging_steps": 1},
     }
-    return METHODS[config["method"]].model_validate(config)
+    return training_config(config)
 
 
 def whole_loop(family: str, root: Path, capsys: pytest.CaptureFixture[str]) -> None:

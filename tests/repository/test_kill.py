@@ -26,8 +26,7 @@ def write_config(folder: Path, root: Path, checkpoint: Path) -> Path:
     config = {
         "name": "kill",
         "model": {"name": str(checkpoint)},
-        "benchmarks": [{"dataset": "pocket", "n_items": N_ITEMS}],
-        "prompts": {"template": "matched"},
+        "dialdefer": {"benchmarks": [{"dataset": "pocket", "n_items": N_ITEMS}], "prompts": {"template": "matched"}},
         "sampling": {"max_tokens": 24},
         "engine": {"kind": "transformers", "batch_size": 4},
         "run": {"root": str(root), "shard_size": 4},

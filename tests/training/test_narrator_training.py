@@ -119,10 +119,10 @@ def test_a_run_on_conversations_learns_is_merged_and_then_names_attackers_in_the
     merged = run / "merged-bf16"
     assert capsys.readouterr().out.endswith(f"{merged}\n")
     facts = read_json(merged / "DONE.json")
-    assert (facts["items"], facts["n_prompts"], facts["n_published_test"]) == ({POCKET: 13}, 16, 0)
+    assert (facts["items"], facts["n_prompts"]) == ({POCKET: 13}, 16)
     card = (merged / "README.md").read_text()
     assert "examples from 13 conversations" in card
-    assert "6 prompts longer than 768 tokens, or of a group in which one token" in card
+    assert "groups in which one token does not tell the options apart are left out" in card
     before, after = named(model, "base", tmp_path), named(merged, "paired", tmp_path)
     assert before.keys() == after.keys() == {"neutral", "attacker", "non_attacker"}
     assert max(before.values()) < 0.001, "a random model writes no option out"

@@ -47,7 +47,8 @@ def adapter_of(run: Path) -> dict[str, torch.Tensor]:
 
 
 def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
-    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+    """Up to rounding: with several threads, sums come out as memory happens to lie (test_training_kill has one)."""
+    return one.keys() == other.keys() and all(torch.allclose(one[name], other[name], atol=1e-6) for name in one)
 
 
 def done_of(run: Path) -> dict[str, Any]:
@@ -174,6 +175,16 @@ def test_a_run_killed_before_it_stops_and_before_it_closes_selects_and_stops_as_
             with pytest.raises(Killed):
                 train(config)
     run = train(config)
-    assert [done_of(run)[key] for key in compared] == [done_of(expected)[key] for key in compared]
+    for key in compared:  # a divergence of zero is what rounding leaves, which memory's layout decides
+        assert rounded(done_of(run)[key]) == rounded(done_of(expected)[key])
     assert same(adapter_of(run), adapter_of(expected))
-    assert dev_losses(run) == dev_losses(expected)
+    assert rounded(dev_losses(run)) == rounded(dev_losses(expected))
+
+
+def rounded(value: Any) -> Any:
+    """Numbers to 6 digits behind the point, at any depth."""
+    if isinstance(value, dict):
+        return {key: rounded(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [rounded(inner) for inner in value]
+    return round(value, 6) + 0.0 if isinstance(value, float) else value

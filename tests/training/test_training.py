@@ -260,7 +260,12 @@ def test_the_command_line_trains_what_its_config_says(
     model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = CONFIGS / "training" / "pocket-dpo.yaml"
-    words = [f"model.name={model}", f"run.root={tmp_path}", "optimiser.max_steps=1", "benchmarks[0].n_items=1"]
+    words = [
+        f"model.name={model}",
+        f"run.root={tmp_path}",
+        "optimiser.max_steps=1",
+        "dialdefer.benchmarks[0].n_items=1",
+    ]
     main([str(config), *words])
     run = Path(capsys.readouterr().out.splitlines()[-1])
     assert run.parent == tmp_path / "training"

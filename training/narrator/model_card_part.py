@@ -112,7 +112,8 @@ def data_words(config: TrainingConfig) -> str:
     form = "chat template" if config.examples.format == "chat" else "bare text"
     return (
         f"tasks {', '.join(spec.tasks)}; attack {', '.join(spec.visibilities)}; options "
-        f"{', '.join(spec.option_orders)}; each with nobody and with every speaker in turn called Me; {form}"
+        f"{', '.join(spec.option_orders)}; each with nobody and with every speaker in turn called Me; "
+        f"groups in which one token does not tell the options apart are left out; {form}"
     )
 
 
