@@ -14,7 +14,7 @@ from evenhand.completion_shards import read_completions
 from inference.config import InferenceConfig
 from inference.engine import open_engine
 from inference.sampling import collect
-from inference.schedule import first_prompts
+from inference.schedule import Schedule, first_prompts
 from tests.bench import prefill
 from tests.bench.contenders import has_bf16
 from tests.made.sampling_configs import sampling_config
@@ -61,7 +61,9 @@ def ours_against_bare(engine: Any, settings: InferenceConfig) -> None:
     def ours() -> int:
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "config.yaml").touch()  # shards carry a checksum over it
-            collect(engine, prompts, Path(folder), settings)
+            asked = Schedule(settings.study.units(settings.verdict).units, settings.sampling)
+            asked.due()
+            collect(engine, prompts, asked, Path(folder), settings)
             return sum(c.completion_tokens or 0 for c in read_completions(Path(folder)).values())
 
     def bare() -> int:
