@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 ARGS ?=
+JOBS ?= 2
 
 # cpu, cuda or cuda12. `make venv-cuda` notes its choice in the environment, and the other targets keep to it.
 DEVICE ?= $(or $(shell cat $(VENV)/device 2>/dev/null),cpu)
@@ -32,11 +33,11 @@ help: ## what each target does
 demo: venv ## the whole loop on the embedded model: sample, train, merge, sample again, compare
 	$(BIN)/evenhand demo $(ARGS)
 
-test: venv-dev ## all tests that need no CUDA device, fast ones first
-	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest $(ARGS)
+test: venv-dev ## all tests that need no CUDA device, in JOBS=2 processes
+	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
 
 test-all: venv-dev ## the same, and the kill campaigns: commands killed before their file operations, then run again
-	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -m "not gpu" $(ARGS)
+	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not gpu" $(ARGS)
 
 test-gpu: venv-dev ## the tests that need a CUDA device
 	@$(BIN)/python -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' || { \

@@ -14,13 +14,13 @@ h1 { font-size: 1.5rem; line-height: 1.25; margin: .5rem 0; }
 h2 { font-size: 1.2rem; line-height: 1.3; margin: 0 0 .5rem; }
 h3 { font-size: 1rem; margin: 1.25rem 0 .25rem; overflow-wrap: anywhere; }
 section { margin-top: 2.25rem; padding-top: 1rem; border-top: 1px solid var(--line); }
-p, li { max-width: 46rem; overflow-wrap: anywhere; }
+p, li { max-width: 60rem; overflow-wrap: anywhere; }
 nav { display: flex; flex-wrap: wrap; gap: .35rem 1rem; margin: 1.25rem 0 0; font-size: .875rem; }
 a, summary { color: var(--link); }
 .headline { font-size: 1.1rem; }
 .note { color: var(--soft); font-size: .875rem; }
 .warning { background: var(--warn); border-left: 4px solid var(--warn-edge); padding: .5rem .75rem; margin: .75rem 0;
-  max-width: 48rem; }
+  max-width: 62rem; }
 .warning p { margin: .25rem 0; }
 .wide { overflow-x: auto; margin: .5rem 0; }
 .wide:focus-visible, summary:focus-visible { outline: 2px solid var(--link); outline-offset: 2px; }
