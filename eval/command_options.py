@@ -18,7 +18,7 @@ def score_options(argv: Sequence[str]) -> argparse.Namespace:
         "run directories, runs/inference/NAME-DIGEST; or .jsonl, .csv (both also .gz) and .parquet files, which are "
         "scored together",
     )
-    parser.add_argument("--out", type=Path, help="folder for scores.json and scores.csv (default: RUN/scores)")
+    parser.add_argument("--out", type=Path, help="folder for the scores (default: RUN/scores, or the study's own)")
     add_reading_options(parser, "score")
     options = parser.parse_args(argv)
     refuse_mixture(parser, options, "score runs and files of verdicts apart: each run has scores of its own")

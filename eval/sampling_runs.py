@@ -119,7 +119,7 @@ def load_finished(path: Path) -> FinishedRun:
         raise DataError(f"{path}: is not complete; continue it with `evenhand sample {path / CONFIG_FILE}`")
     excluded = read_excluded(path)
     plan = [planned_from(line) for line in read_plan_lines(path) if line["item_id"] not in excluded]
-    completions = read_completions(path)
+    completions = {key: found for key, found in read_completions(path).items() if not found.is_error}
     replies: dict[str, list[Completion]] = {}
     for (hash_, _), completion in sorted(completions.items()):
         replies.setdefault(hash_, []).append(completion)

@@ -8,6 +8,7 @@ import argparse
 import ast
 import importlib
 import inspect
+import sys
 import textwrap
 import tokenize
 from collections.abc import Sequence
@@ -151,7 +152,8 @@ def comments(schema: type[BaseModel]) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for owner in reversed(schema.__mro__):
-        if issubclass(owner, BaseModel) and owner is not BaseModel:
+        is_written = getattr(sys.modules[owner.__module__], owner.__qualname__, None) is owner  # not by create_model
+        if issubclass(owner, BaseModel) and owner is not BaseModel and is_written:
             try:
                 source = textwrap.dedent(inspect.getsource(owner))
             except OSError:

@@ -123,8 +123,8 @@ def write_plan(path: Path, prompts: Sequence[Prompt]) -> None:
         )
 
 
-def complete_plan(path: Path, prompts: Sequence[Prompt]) -> None:
-    """Have plan.jsonl name every prompt, now that no unit has anything left to ask."""
+def rewrite_plan(path: Path, prompts: Sequence[Prompt]) -> None:
+    """Have plan.jsonl name these prompts: when no unit has anything left to ask, or when replies were lost."""
     planned = [planned_line(prompt) for prompt in prompts]
     if read_plan_lines(path) != planned:
         write_jsonl(path / PLAN_FILE, planned)

@@ -15,7 +15,7 @@ from evenhand.completion_shards import append_completions, every_completion, rea
 from evenhand.errors import ConfigError, ModelError
 from evenhand.excluded_units import EXCLUDED_FOLDER, exclude, read_excluded
 from evenhand.records import Completion, Prompt, digest
-from evenhand.run_directory import complete_plan, finish, is_done, open_run, reopen, run_path, write_plan
+from evenhand.run_directory import finish, is_done, open_run, reopen, rewrite_plan, run_path, write_plan
 from evenhand.terminal import say
 from inference.config import FREE_OF_EFFECT, InferenceConfig
 from inference.drawing import n_samples
@@ -54,7 +54,9 @@ def sample(config: InferenceConfig, shard: tuple[int, int] | None = None) -> Pat
     if is_done(path) and not whole.owed:
         say(f"{path}: complete already ({len(whole.planned)} prompts)", sys.stderr)
         return path
-    reopen(path)  # a shard was lost or deleted since
+    if is_done(path):  # a shard was lost or deleted since, and with it what later prompts may rest on
+        reopen(path)
+        rewrite_plan(path, whole.planned)
     mine = schedule(path, take_shard(units, shard), config) if shard else whole
     missing = in_prefix_order(mine.due())
     n_texts = len({prompt.prompt_hash for prompt in whole.planned})
@@ -67,8 +69,9 @@ def sample(config: InferenceConfig, shard: tuple[int, int] | None = None) -> Pat
         say(f"{path}: warning: {doubt}", sys.stderr)
     if n_twice := answers_beyond_one(path):
         say(
-            f"{path}: {n_twice} answers were asked for twice, by processes that ran at once; the earlier ones count. "
-            "Give each process a part of its own: --shard i/n",
+            f"{path}: {n_twice} answers were asked for twice, by processes that ran at once, by shards whose units "
+            "share a prompt, or after an interruption; the earlier ones count. Give each process a part of its own: "
+            "--shard i/n",
             sys.stderr,
         )
     settle(path, units, mine.asked, config)
@@ -152,7 +155,7 @@ def settle(path: Path, units: Sequence[Unit], asked: Collection[str], config: In
     if not missing:
         assert whole.is_over
         prompts = whole.planned
-        complete_plan(path, prompts)
+        rewrite_plan(path, prompts)
         left_out = {"n_excluded_items": len(excluded)} if excluded else {}
         finish(path, {"n_planned": len(prompts), "n_distinct": len({p.prompt_hash for p in prompts}), **left_out})
         return

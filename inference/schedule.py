@@ -3,6 +3,7 @@
 Resuming is replaying: the same pure functions over the completions on disk give what is owed.
 """
 
+from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -47,6 +48,8 @@ class Schedule:
         self.waiting: dict[str, list[Progress]] = {}  # hash → the units that wait for it
         self.fresh: list[Prompt] = []  # planned and not handed out
         self.progress = [Progress(unit, is_left_out=unit.unit_id in left_out) for unit in units]
+        ids = Counter(one.unit.unit_id for one in self.progress)
+        assert max(ids.values(), default=1) == 1, f"several units are called {ids.most_common(1)[0][0]}"
         self.keeps_replies = not all(isinstance(one.unit, OneRound) for one in self.progress)
         for completion in answered:
             self.remember(completion)
@@ -114,11 +117,14 @@ class Schedule:
             one.n_read = len(one.planned)
             prompts = one.unit.next_prompts(one.replies)
             one.is_over = not prompts
+            news = any(prompt.prompt_hash not in one.replies for prompt in prompts)
+            assert news or one.is_over, f"{one.unit.unit_id} asks again what was answered"
             for prompt in prompts:
                 self.plan(prompt, one)
 
     def plan(self, prompt: Prompt, one: Progress) -> None:
         """Add a prompt to what a unit has asked, and to what is to be asked unless it is or was."""
+        assert prompt.item_id == one.unit.unit_id, f"{one.unit.unit_id} asks about {prompt.item_id}"
         hash_ = prompt.prompt_hash
         one.planned.append(prompt)
         self.needed[hash_] = n_samples(prompt, self.sampling)

@@ -50,6 +50,12 @@ for word in "${words[@]}"; do
     studies[-1]+=" $word"
   fi
 done
+twice=$(printf '%s\n' "${studied[@]}" | sort | uniq -d)
+if [ -n "$twice" ]; then
+  echo "slurm/pipeline.sh: STUDIES: several configs are called ${twice//$'\n'/, }, and runs are told apart by that name;" \
+    "rename one" >&2
+  exit 2
+fi
 # Where jobs tell the next ones what they made.
 notes=$RUN_ROOT/pipelines/$(date +%Y%m%d-%H%M%S)-$$
 

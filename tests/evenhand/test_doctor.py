@@ -20,6 +20,7 @@ from evenhand.doctor.command import by_config, examine, main
 from evenhand.doctor.hub_checks import hub_check
 from evenhand.doctor.model_checks import find_model
 from evenhand.doctor.printed import printed
+from evenhand.embedded import embedded_model_path
 from evenhand.errors import ConfigError
 from evenhand.machine import Gpu
 from tests.made.places import CONFIGS, ROOT
@@ -268,6 +269,13 @@ SHIPPED_CONFIGS = sorted(CONFIGS.glob("*/*.yaml"))
 KINDS = {"training": "training", "serving": "serving", "accelerate": ""}
 
 
+@pytest.fixture(scope="module")
+def cached() -> None:
+    """The embedded model is in the cache, as after any run on it."""
+    embedded_model_path()
+
+
+@pytest.mark.usefixtures("cached")
 @pytest.mark.parametrize("path", SHIPPED_CONFIGS, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_every_shipped_config_is_examined(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)

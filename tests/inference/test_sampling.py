@@ -63,10 +63,15 @@ def test_sigterm_and_sighup_dropped_everything_since_the_last_shard_as_sigint_di
     told: str,
 ) -> None:
     engine.signal_after = (11, number)
-    before = signal.getsignal(number)
-    assert run_main(lambda _: print(sample(config(tmp_path))), []) == exit_code
+    # As in a terminal: where the tests run in the background, Ctrl-C is ignored.
+    before = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+    at_first = signal.signal(number, before)
+    try:
+        assert run_main(lambda _: print(sample(config(tmp_path))), []) == exit_code
+        assert signal.getsignal(number) is before
+    finally:
+        signal.signal(number, at_first)
     assert told in capsys.readouterr().err
-    assert signal.getsignal(number) is before
     engine.signal_after = None
     (path,) = (tmp_path / "inference").iterdir()
     assert len(answers(path)) == 11

@@ -43,6 +43,7 @@ class OneAtATime:
     def __init__(self, takes_back: Sequence[str], die_after: int | None = None) -> None:
         self.takes_back, self.die_after = takes_back, die_after
         self.asked: list[tuple[str, int]] = []
+        self.says = "yes"
 
     def __enter__(self) -> Self:
         return self
@@ -60,7 +61,7 @@ class OneAtATime:
                 os.kill(os.getpid(), signal.SIGKILL)
             self.asked.append((prompt.item_id, prompt.factors.step))
             is_back = prompt.factors.step == 1 and prompt.item_id in self.takes_back
-            text = "no" if is_back else "yes"
+            text = "no" if is_back else self.says
             yield Completion(prompt_hash=prompt.prompt_hash, sample_index=0, text=text, finish_reason="stop")
             waiting = [*further(), *waiting]
 
@@ -97,6 +98,23 @@ def test_each_unit_goes_on_by_itself_and_a_killed_run_is_continued_between_its_r
     assert len(again.asked) == 2 * len(FRUITS) - 3, "nothing is asked twice"
     assert again.asked.index(("fig", 1)) < again.asked.index(("lemon", 0)), "no unit waits for another"
     assert [line["item_id"] for line in read_plan_lines(path)] == [fruit for fruit in FRUITS for _ in range(2)]
+
+
+def test_a_plan_that_rested_on_a_lost_reply_is_planned_anew_and_does_not_lock_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = sampled(tmp_path, monkeypatch, "toy", [])
+    for shard in (path / "completions").iterdir():
+        shard.unlink()
+    other = OneAtATime([])
+    monkeypatch.setattr(other, "says", "perhaps")
+    monkeypatch.setattr(sampling, "open_engine", lambda config, prompts: other)
+    monkeypatch.setattr(sampling, "settle", lambda *_: None)  # killed before it
+    sample(config(tmp_path))
+    monkeypatch.undo()
+    monkeypatch.setitem(STUDIES, KEY, TOY)
+    assert is_done(sampled(tmp_path, monkeypatch, "toy", []))
+    assert len(read_plan_lines(path)) == 2 * len(FRUITS)
 
 
 def test_an_unfinished_run_is_not_scored_though_all_that_is_planned_so_far_is_answered(

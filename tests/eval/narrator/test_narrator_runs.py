@@ -13,7 +13,7 @@ from evenhand.completion_shards import read_completions
 from evenhand.errors import DataError, ModelError
 from evenhand.excluded_units import EXCLUDED_FOLDER, read_excluded
 from evenhand.records import Completion, Message, Prompt
-from evenhand.run_directory import complete_plan, is_done, planned_line, read_json, read_plan_lines, write_plan
+from evenhand.run_directory import is_done, planned_line, read_json, read_plan_lines, rewrite_plan, write_plan
 from inference import sampling
 from inference.config import InferenceConfig
 from inference.engine import Further, PromptsTooLong, nothing_further
@@ -111,7 +111,7 @@ def test_a_plan_of_other_prompts_is_refused_and_one_that_grew_is_not(tmp_path: P
     further = replace(TOY, condition=Condition.C1_FALSE)
     write_plan(tmp_path, [TOY, further])
     write_plan(tmp_path, [TOY])
-    complete_plan(tmp_path, [TOY, further, replace(TOY, condition=Condition.C2_CORRECT)])
+    rewrite_plan(tmp_path, [TOY, further, replace(TOY, condition=Condition.C2_CORRECT)])
     write_plan(tmp_path, [TOY, further])
     assert len(read_plan_lines(tmp_path)) == 3
     with pytest.raises(DataError, match="planned with other prompts"):
