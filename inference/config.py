@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, create_model, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from evenhand.checkpoints import ModelConfig
 from evenhand.config import Closed, config_tree, parse_config
 from evenhand.errors import ConfigError
 from inference.server_settings import checked_address, checked_body
-from studies.registry import section_class, study_in
-from studies.study import StudySection
+from studies.registry import study_in, with_section
+from studies.study import StudyRun
 
 COLDEST = 0.01  # vLLM takes a lower temperature for this one
 
@@ -96,10 +96,8 @@ FREE_OF_EFFECT = {
 }
 
 
-class InferenceConfig(Closed):
+class InferenceConfig(StudyRun):
     """A sampling run of one study. Which one is told by the key of its section: see sampling_schema."""
-
-    study_key: ClassVar[str]
 
     name: str = Field(pattern=r"^[A-Za-z0-9._-]+$")  # of the run directory, before the digest: letters, digits, ._-
     model: ModelConfig
@@ -108,16 +106,6 @@ class InferenceConfig(Closed):
     sampling: SamplingConfig = SamplingConfig()
     engine: VllmConfig | OpenAIConfig | TransformersConfig = Field(default=VllmConfig(), discriminator="kind")
     run: RunConfig = RunConfig()
-
-    @property
-    def study(self) -> StudySection:
-        """The section of the study that is asked."""
-        found: StudySection = getattr(self, self.study_key)
-        return found
-
-    def with_study(self, section: StudySection) -> Self:
-        """The same run of another section of its study."""
-        return self.model_copy(update={self.study_key: section})
 
     @field_validator("engine", mode="before")
     @classmethod
@@ -172,10 +160,7 @@ class InferenceConfig(Closed):
 @cache
 def sampling_schema(study: str) -> type[InferenceConfig]:
     """The schema of a study's sampling configs: its section is a key beside those of every run."""
-    fields: dict[str, Any] = {study: (section_class(study), ...)}
-    schema = create_model("InferenceConfig", __base__=InferenceConfig, **fields)
-    schema.study_key = study
-    return schema
+    return with_section(InferenceConfig, study)
 
 
 def load_sampling_config(words: Sequence[str]) -> InferenceConfig:

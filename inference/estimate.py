@@ -35,9 +35,7 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
     work = None
     if model.tokenizer is not None:
         try:
-            work = run_size(
-                prompts or first_prompts(config.with_study(config.study.on_own_items())), config, model.tokenizer
-            )
+            work = run_size(prompts or first_prompts(config.on_own_items()), config, model.tokenizer)
         except ModelError as error:
             checks.append(wrong("prompt", str(error)))
         else:

@@ -2,10 +2,14 @@
 
 from collections.abc import Mapping
 from pkgutil import resolve_name
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
+
+from pydantic import create_model
 
 from evenhand.errors import ConfigError
-from studies.study import StudySection
+from studies.study import StudyRun, StudySection
+
+Run = TypeVar("Run", bound=StudyRun)
 
 
 class Builder(NamedTuple):
@@ -81,6 +85,14 @@ def section_class(key: str) -> type[StudySection]:
     """The config section of a study."""
     found: type[StudySection] = resolve_name(STUDIES[key].section)
     return found
+
+
+def with_section(base: type[Run], study: str) -> type[Run]:
+    """The schema of a run's configs on a study: its section is a required key beside those of every run."""
+    fields: dict[str, Any] = {study: (section_class(study), ...)}
+    schema = create_model(base.__name__, __base__=base, __doc__=base.__doc__, __module__=base.__module__, **fields)
+    schema.study_key = study
+    return schema
 
 
 def study_in(tree: Mapping[str, Any], where: str) -> str:

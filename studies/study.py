@@ -7,7 +7,6 @@ answer space, and completions; the study's part of `eval` knows what they mean.
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar, NamedTuple, Protocol, Self
 
 from evenhand.config import Closed
@@ -66,11 +65,23 @@ class StudySection(Closed):
     def describe(self) -> str:
         """Its data in a few words, with how many there are. Raises DataError as `units` does."""
 
-    def inputs(self) -> Sequence[Path]:
-        """Runs and built folders that it reads, whose content is not in the units' hash."""
-        return ()
-
     def refuse_verdict(self, verdict: str) -> None:
         """Raises ValueError when its prompts cannot be asked for such a verdict."""
         if verdict not in self.verdicts:
             raise ValueError(f"verdict {verdict} is not for `{self.key}`; set verdict to {' or '.join(self.verdicts)}")
+
+
+class StudyRun(Closed):
+    """A run's config with a study's section in it, under the study's key: registry.with_section makes its schema."""
+
+    study_key: ClassVar[str]
+
+    @property
+    def study(self) -> StudySection:
+        """The section."""
+        found: StudySection = getattr(self, self.study_key)
+        return found
+
+    def on_own_items(self) -> Self:
+        """The same run on units of ours, which are always there."""
+        return self.model_copy(update={self.study_key: self.study.on_own_items()})

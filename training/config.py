@@ -5,13 +5,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import Field, create_model, model_validator
+from pydantic import Field, model_validator
 
 from evenhand.checkpoints import ModelConfig
-from evenhand.config import Closed, config_tree, did_you_mean, parse_config
+from evenhand.config import config_tree, did_you_mean, parse_config
 from evenhand.errors import ConfigError
-from studies.registry import section_class, study_in
-from studies.study import StudySection
+from studies.registry import study_in, with_section
+from studies.study import StudyRun
 from training.sections import (
     ConsistencyConfig,
     DevConfig,
@@ -25,10 +25,9 @@ from training.sections import (
 from training.study import StudyTraining, training_of
 
 
-class TrainingConfig(Closed):
+class TrainingConfig(StudyRun):
     """What runs of all methods have in common. The study is told by the key of its section: see training_schema."""
 
-    study_key: ClassVar[str]
     prefers_one_of_two: ClassVar[bool] = False  # whether the loss is of one answer over the other
     has_labels: ClassVar[bool] = True  # whether the loss knows which answer is right
 
@@ -47,19 +46,9 @@ class TrainingConfig(Closed):
     run: RunConfig = RunConfig()
 
     @property
-    def study(self) -> StudySection:
-        """The section of the study that is trained on."""
-        found: StudySection = getattr(self, self.study_key)
-        return found
-
-    @property
     def training(self) -> StudyTraining:
         """The study's part of training."""
         return training_of(self.study)
-
-    def on_own_items(self) -> Self:
-        """The same run on units of ours, which are always there."""
-        return self.model_copy(update={self.study_key: self.study.on_own_items()})
 
     @property
     def needs_whole_groups(self) -> bool:
@@ -207,8 +196,4 @@ def parse_training_config(tree: dict[str, Any], where: str) -> AnyRun:
 @cache
 def training_schema(method: str, study: str) -> type[AnyRun]:
     """The schema of a method's configs on a study: its section is a key beside those of every run."""
-    base = METHODS[method]
-    fields: dict[str, Any] = {study: (section_class(study), ...)}
-    schema: type[AnyRun] = create_model(base.__name__, __base__=base, __doc__=base.__doc__, **fields)
-    schema.study_key = study
-    return schema
+    return with_section(METHODS[method], study)
