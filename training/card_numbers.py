@@ -19,10 +19,8 @@ def signed(value: float | None) -> str:
     return text[1:] if text[1:] == "0.0" else text
 
 
-def with_interval(row: Mapping[str, Any] | None, name: str, written: Callable[[float | None], str] = signed) -> str:
-    """`<name>_pp` of a row with its 95 % interval, where it has one."""
-    if row is None or row[f"{name}_pp"] is None:
-        return UNKNOWN
-    low, high = row.get(f"{name}_ci_low_pp"), row.get(f"{name}_ci_high_pp")
-    interval = "" if low is None else f" [{written(low)}, {written(high)}]"
-    return f"{written(row[f'{name}_pp'])}{interval}"
+def with_interval(row: Mapping[str, Any], name: str, written: Callable[[float | None], str] = signed) -> str:
+    """A number of a row with its 95 % interval, where it has one."""
+    if row[name] is None or row[f"{name}_low"] is None:
+        return written(row[name])
+    return f"{written(row[name])} [{written(row[f'{name}_low'])}, {written(row[f'{name}_high'])}]"

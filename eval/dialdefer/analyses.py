@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 from eval.dialdefer.amplification import Amplification, amplifications
 from eval.dialdefer.answer_orders import BOTH_ORDERS
 from eval.dialdefer.averages import AIO
-from eval.dialdefer.difference_rows import DifferenceRow, Drawing
 from eval.dialdefer.differences import arm_differences
 from eval.dialdefer.domain_grid import DomainGrid, domain_grid
 from eval.dialdefer.findings import Findings
@@ -22,6 +21,7 @@ from eval.dialdefer.rerun_flip_rate import NoiseRow, noise_between, noise_within
 from eval.dialdefer.row_groups import main_rows
 from eval.dialdefer.score_groups import untreated_panels
 from eval.dialdefer.scores import OWN
+from eval.estimates.changes import Change
 from evenhand.errors import DataError
 
 T = TypeVar("T")
@@ -34,7 +34,7 @@ class Analyses:
     judges: Sequence[Judge]  # those with the main setting
     grid: DomainGrid | None
     amplifications: Sequence[Amplification]
-    changes: Mapping[str, Sequence[DifferenceRow]]  # judge → its arms and wordings against its untreated main one
+    changes: Mapping[str, Sequence[Change]]  # judge → its arms and wordings against its untreated main one
     labels: Sequence[LabelShift]
     spreads: Sequence[ItemSpread]
     reliability: Mapping[str, Sequence[Reliability]]  # judges with margins
@@ -47,13 +47,12 @@ def analyse(found: Findings) -> Analyses:
     judges = [judge for judge in found.judges.values() if setting_panels(judge)]
     has_main = bool(main_rows(found.rows))
     left_out: list[str] = []
-    drawing = Drawing(found.denominator, found.n_draws, found.seed)
-    options: dict[str, Any] = {"denominator": found.denominator, "n_draws": found.n_draws, "seed": found.seed}
+    options: dict[str, Any] = {"denominator": found.denominator, "drawing": found.drawing}
     return Analyses(
         judges=judges,
         grid=domain_grid(found.rows) if has_main else None,
         amplifications=amplifications(found.rows) if has_main else [],
-        changes=changes_of(found, drawing, left_out),
+        changes=changes_of(found, left_out),
         labels=tried("speaker labels", partial(label_shifts, judges, **options), left_out),
         spreads=item_spreads(judges, denominator=found.denominator) if judges else [],
         reliability={
@@ -66,11 +65,13 @@ def analyse(found: Findings) -> Analyses:
     )
 
 
-def changes_of(found: Findings, drawing: Drawing, left_out: list[str]) -> dict[str, Sequence[DifferenceRow]]:
+def changes_of(found: Findings, left_out: list[str]) -> dict[str, Sequence[Change]]:
     """Judge → its arms and wordings against its untreated main one, for those judges that have any."""
-    changes: dict[str, Sequence[DifferenceRow]] = {}
+    changes: dict[str, Sequence[Change]] = {}
     for name, judge in found.judges.items():
-        rows = tried(f"{name}: arms and wordings", partial(arm_differences, judge, drawing), left_out)
+        rows = tried(
+            f"{name}: arms and wordings", partial(arm_differences, judge, found.denominator, found.drawing), left_out
+        )
         if rows:
             changes[name] = rows
     return changes
@@ -114,18 +115,18 @@ def reruns(found: Findings) -> list[tuple[str, str]]:
     ]
 
 
-def headline_changes(rows: Sequence[DifferenceRow]) -> list[DifferenceRow]:
+def headline_changes(rows: Sequence[Change]) -> list[Change]:
     """Of a judge's changes the one in DDS for each setting: over its widest average, with own C1 where there is one."""
-    settings: dict[tuple[str, str, str], list[DifferenceRow]] = {}
+    settings: dict[tuple[Any, ...], list[Change]] = {}
     for row in rows:
         if row.measure == "dds":
-            settings.setdefault((row.second.arm, row.second.roles, row.second.variant), []).append(row)
+            settings.setdefault(tuple(row.setting[key] for key in ("arm", "roles", "variant")), []).append(row)
     return [widest(of_setting) for of_setting in settings.values()]
 
 
-def widest(rows: Sequence[DifferenceRow]) -> DifferenceRow:
+def widest(rows: Sequence[Change]) -> Change:
     """The row over most datasets; own C1 before fixed C1, r/AIO's average before the benchmarks'."""
-    own = [row for row in rows if row.second.c1_source == OWN] or list(rows)
+    own = [row for row in rows if row.setting["c1_source"] == OWN] or list(rows)
     most = max(len(row.datasets) for row in own)
     widest_rows = [row for row in own if len(row.datasets) == most]
     return next((row for row in widest_rows if row.datasets == (row.dataset,)), widest_rows[-1])

@@ -7,15 +7,16 @@ from pathlib import Path
 
 from eval.command_options import positive
 from eval.dialdefer.calibration import calibrate, calibration_table
-from eval.dialdefer.difference_rows import Drawing
 from eval.dialdefer.differences import arm_differences, difference_table
 from eval.dialdefer.findings import score_run
 from eval.dialdefer.judges import judge_of_run
+from eval.dialdefer.rows import wide_rows
 from eval.dialdefer.runs import JudgedRun, load_run, say_warnings
 from eval.dialdefer.score_text import score_tables
 from eval.dialdefer.scores import OWN
 from eval.dialdefer.thresholds import DEFAULT_OBJECTIVE, OBJECTIVES
 from eval.estimates.comparability import config_differences
+from eval.estimates.observed import drawing_of
 from eval.estimates.resampling import N_DRAWS, SEED
 from eval.report.result_files import write_rows
 from eval.report.table import to_markdown, write_tables
@@ -30,10 +31,10 @@ def main(argv: Sequence[str]) -> None:
     train, test = load_run(options.train), load_run(options.test)
     refuse_other_settings(train, test)
     judge, calibration = calibrate(judge_of_run(train), judge_of_run(test), options.objective)
-    rows = score_run(replace(test, panels=judge.panels), ("published",), options.draws, options.seed)
-    differences = arm_differences(judge, Drawing("published", options.draws, options.seed))
+    rows = wide_rows(score_run(replace(test, panels=judge.panels), ("published",), drawing_of(options)))
+    differences = arm_differences(judge, "published", drawing_of(options))
     tables = [calibration_table(calibration), difference_table(differences)]
-    shown = [row for row in differences if row.second.c1_source == OWN and row.measure in ("dds", "acc")]
+    shown = [row for row in differences if row.setting["c1_source"] == OWN and row.measure in ("dds", "acc")]
     say("\n".join([to_markdown(tables[0]), score_tables(rows), "", to_markdown(difference_table(shown))]))
     say_warnings({run.name: run for run in (train, test)})
     out = options.out or test.path / "calibrated"

@@ -6,13 +6,13 @@ from typing import Any
 
 from matplotlib.lines import Line2D
 
-from eval.dialdefer.changes import ChangeRow
-from eval.dialdefer.difference_rows import DifferenceRow
+from eval.dialdefer.change_rows import ChangeRow
 from eval.dialdefer.label_shifts import LabelShift
 from eval.dialdefer.row_groups import arm_words
 from eval.dialdefer.score_groups import worth_showing
 from eval.dialdefer.scores import FIXED, OWN
 from eval.dialdefer.shift_plots import around_zero
+from eval.estimates.changes import Change
 from eval.report.plots import (
     FALSE_COLOUR,
     INK,
@@ -36,8 +36,8 @@ BEFORE_AFTER = {
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """One bar: what was changed, and what that did to DDS, in percentage points."""
+class Bar:
+    """What was changed, and what that did to DDS, in percentage points."""
 
     words: str
     change_pp: float
@@ -69,14 +69,18 @@ def before_after_plot(name: str, label: str, rows: Sequence[ChangeRow]) -> Plot:
 def before_after_words(own: ChangeRow | None, fixed: ChangeRow | None) -> str:
     """A line of the figure in words."""
     base = own or fixed
-    parts = [f"{row.c1_source} C1 {signed(row.after_dds_pp)}" for row in (own, fixed) if row is not None]
-    return f"{signed(base.base_dds_pp if base else None)} to {', '.join(parts)}"
+    parts = [f"{row.c1_source} C1 {signed(row['dds'].after.value)}" for row in (own, fixed) if row is not None]
+    return f"{signed(base['dds'].before.value if base else None)} to {', '.join(parts)}"
 
 
 def draw_before_after(axes: Any, line: int, own: ChangeRow | None, fixed: ChangeRow | None) -> None:
     """The marks of one dataset; a line joins the base and the after model with own C1."""
     base = own or fixed
-    values = (base.base_dds_pp if base else None, own and own.after_dds_pp, fixed and fixed.after_dds_pp)
+    values = (
+        base and base["dds"].before.value,
+        own and own["dds"].after.value,
+        fixed and fixed["dds"].after.value,
+    )
     if values[0] is not None and values[1] is not None:
         axes.plot(values[:2], [line, line], color=BEFORE_AFTER["after, own C1"][1], linewidth=1.8, zorder=1)
     for value, (marker, colour, face) in zip(values, BEFORE_AFTER.values(), strict=True):
@@ -89,11 +93,10 @@ def label_plots(found: Sequence[LabelShift]) -> list[Plot]:
     subjects = dict.fromkeys((shift.judge, shift.dataset) for shift in found)
     plots = []
     for i, (judge, dataset) in enumerate(subjects):
-        shifts = [s for s in found if (s.judge, s.dataset) == (judge, dataset) and s.shift_pp is not None]
+        shifts = [s for s in found if (s.judge, s.dataset) == (judge, dataset) and s.dds.change.value is not None]
         changes = [
-            Change(f"{s.speaker1} / {s.speaker2}", s.shift_pp, s.ci_low_pp, s.ci_high_pp)
-            for s in sorted(shifts, key=lambda s: -(s.shift_pp or 0.0))
-            if s.shift_pp is not None
+            Bar(f"{s.speaker1} / {s.speaker2}", s.dds.change.value or 0.0, s.dds.change.low, s.dds.change.high)
+            for s in sorted(shifts, key=lambda s: -(s.dds.change.value or 0.0))
         ]
         if changes:
             heading = f"{judge}, {dataset}: ΔDDS under other speaker labels"
@@ -101,27 +104,27 @@ def label_plots(found: Sequence[LabelShift]) -> list[Plot]:
     return plots
 
 
-def setting_plot(name: str, judge: str, rows: Sequence[DifferenceRow]) -> Plot | None:
+def setting_plot(name: str, judge: str, rows: Sequence[Change]) -> Plot | None:
     """ΔDDS of a judge's arms and wordings against its untreated main one; None when there is none."""
     changes = [
-        Change(setting_words(row), row.difference_pp, row.ci_low_pp, row.ci_high_pp)
+        Bar(setting_words(row), row.change.value, row.change.low, row.change.high)
         for row in rows
-        if row.difference_pp is not None
+        if row.change.value is not None
     ]
     return change_plot(name, f"{judge}: ΔDDS under other arms and wordings", changes) if changes else None
 
 
-def setting_words(row: DifferenceRow) -> str:
+def setting_words(row: Change) -> str:
     """What a line of the figure calls a setting."""
-    side = row.second
-    parts = [arm_words(side.arm)] if side.arm != row.first.arm else []
-    parts += [side.variant] if side.variant and side.variant != row.first.variant else []
-    parts += [f"roles {side.roles}"] if side.roles != "2->1" else []
-    parts += ["fixed C1"] if side.c1_source != OWN else []
+    arm, variant, roles = (str(row.setting[key]) for key in ("arm", "variant", "roles"))
+    # A treated arm is held against the untreated one in the same wording.
+    parts = [arm_words(arm)] if arm != "none" else [variant] if variant else []
+    parts += [f"roles {roles}"] if roles != "2->1" else []
+    parts += ["fixed C1"] if row.setting["c1_source"] != OWN else []
     return f"{', '.join(parts) or 'asked again'} ({row.dataset})"
 
 
-def change_plot(name: str, heading: str, changes: Sequence[Change]) -> Plot:
+def change_plot(name: str, heading: str, changes: Sequence[Bar]) -> Plot:
     """A bar for each change; hatched ones lower DDS, so that direction shows without colour too."""
     names = [change.words for change in changes]
     with styled():

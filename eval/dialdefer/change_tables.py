@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from eval.dialdefer.averages import average_sentence
-from eval.dialdefer.changes import ChangeRow
+from eval.dialdefer.change_rows import ChangeRow, change_rows
 from eval.dialdefer.score_text import ARM_WORDS
+from eval.estimates.changes import Change
 from eval.report.shown_numbers import aligned, interval, number, signed
 
 C1_WORDS = {
@@ -15,12 +16,11 @@ HEADER = ["dataset", "items", "acc C1", "→", "acc C2", "→", "change C2", "95
 HEADER += ["DDS", "→", "95% interval", "change", "95% interval"]
 
 
-def change_tables(rows: Sequence[ChangeRow]) -> str:
-    """A table for each after run, arm, C1 source and wording, under the first denominator given."""
+def change_tables(changes: Sequence[Change]) -> str:
+    """A table for each arm, C1 source and wording of one comparison."""
     groups: dict[tuple[str, ...], list[ChangeRow]] = {}
-    for row in rows:
-        if row.denominator == rows[0].denominator:
-            groups.setdefault((row.after_run, row.arm, row.roles, row.variant, row.c1_source), []).append(row)
+    for row in change_rows(changes):
+        groups.setdefault((row.arm, row.roles, row.variant, row.c1_source), []).append(row)
     return "\n\n".join(change_table(group) for group in groups.values())
 
 
@@ -28,14 +28,16 @@ def change_table(rows: Sequence[ChangeRow]) -> str:
     """One captioned table of rows that share everything but the dataset."""
     shown = [row for row in rows if row.datasets == (row.dataset,) or len(row.datasets) > 1]
     row = rows[0]
-    reading = "margins" if row.verdict == "margin" else f"reasoned replies, {row.parser} parser"
+    of = row["dds"]
+    setting = of.setting
+    reading = "margins" if setting["verdict"] == "margin" else f"reasoned replies, {setting['parser']} parser"
     wording = f", wording {row.variant}" if row.variant else ""
     lines = [
-        f"{row.base_model} ({row.base_run})",
-        f"→ {row.after_model} ({row.after_run}); {ARM_WORDS.get(row.arm, row.arm)}, roles {row.roles}{wording}",
+        of.first,
+        f"→ {of.second}; {ARM_WORDS.get(row.arm, row.arm)}, roles {row.roles}{wording}",
         C1_WORDS[row.c1_source] + ".",
-        f"Verdicts from {reading}; denominator {row.denominator}.",
-        f"Accuracies in %, DDS and changes in percentage points; intervals pair the items ({row.n_draws:,} draws).",
+        f"Verdicts from {reading}; denominator {setting['denominator']}.",
+        f"Accuracies in %, DDS and changes in percentage points; intervals pair the items ({of.n_draws:,} draws).",
         "",
         *aligned([HEADER, *(cells(r) for r in shown)]),
     ]
@@ -47,18 +49,19 @@ def change_table(rows: Sequence[ChangeRow]) -> str:
 
 def cells(row: ChangeRow) -> list[str]:
     """A row's cells in the order of HEADER."""
+    c1, c2, dds = row["acc_c1"], row["acc_c2"], row["dds"]
     return [
         row.dataset,
         str(row.n_items),
-        number(row.base_acc_c1),
-        number(row.after_acc_c1),
-        number(row.base_acc_c2),
-        number(row.after_acc_c2),
-        signed(row.change_acc_c2_pp),
-        interval(row.change_acc_c2_ci_low_pp, row.change_acc_c2_ci_high_pp),
-        signed(row.base_dds_pp),
-        signed(row.after_dds_pp) + "†" * row.over_corrected,
-        interval(row.after_dds_ci_low_pp, row.after_dds_ci_high_pp),
-        signed(row.change_dds_pp),
-        interval(row.change_dds_ci_low_pp, row.change_dds_ci_high_pp),
+        number(c1.before.value),
+        number(c1.after.value),
+        number(c2.before.value),
+        number(c2.after.value),
+        signed(c2.change.value),
+        interval(c2.change.low, c2.change.high),
+        signed(dds.before.value),
+        signed(dds.after.value) + "†" * row.over_corrected,
+        interval(dds.after.low, dds.after.high),
+        signed(dds.change.value),
+        interval(dds.change.low, dds.change.high),
     ]

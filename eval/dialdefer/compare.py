@@ -1,20 +1,20 @@
-"""A base run and an after run → rows of changes, with `own C1` and `fixed C1` both labelled."""
+"""Pairs of panels over the same items → changes, for each measure, dataset and average."""
 
 from collections.abc import Sequence
 
 from eval.dialdefer.averages import averages_over
-from eval.dialdefer.changes import ChangeKey, ChangeRow, PairedMeasures, change_row, paired_measures
+from eval.dialdefer.observe import CHANGED, SOFT_DDS, pair_of, soft_pair_of
 from eval.dialdefer.panels import Panel, with_c1_of
 from eval.dialdefer.prompt_variants import variant_of
 from eval.dialdefer.runs import JudgedRun
 from eval.dialdefer.scores import FIXED, OWN
+from eval.estimates.changes import Change, Compared, change_in
+from eval.estimates.observed import Drawing
 from evenhand.errors import DataError
 
 
-def compare_runs(
-    base: JudgedRun, after: JudgedRun, denominators: Sequence[str], n_draws: int, seed: int
-) -> list[ChangeRow]:
-    """Rows for every arm that both runs have, every dataset and every average.
+def compare_runs(base: JudgedRun, after: JudgedRun, denominator: str, drawing: Drawing) -> list[Change]:
+    """Changes for every arm that both runs have, with `own C1` and `fixed C1` both labelled.
 
     Raises DataError when the runs share no panel with both framings, or one is over other items.
     """
@@ -23,17 +23,41 @@ def compare_runs(
             f"{base.name} was judged by {base.reading.mode} and {after.name} by {after.reading.mode}; "
             "the two kinds of verdicts are never mixed in one table"
         )
-    rows: list[ChangeRow] = []
-    for denominator in denominators:
-        pairs_by_source = {source: paired_panels(base.panels, after.panels, source) for source in (OWN, FIXED)}
-        for group, c1_source in ((g, source) for g in pairs_by_source[FIXED] for source in (OWN, FIXED)):
-            pairs = pairs_by_source[c1_source].get(group, [])
-            measures = [paired_measures(b, a, denominator, n_draws, seed) for b, a in pairs]
-            if measures:
-                rows += rows_of(key_of(base, after, group, c1_source, denominator, n_draws, seed), measures)
-    if not rows:
+    found: list[Change] = []
+    pairs_by_source = {source: paired_panels(base.panels, after.panels, source) for source in (OWN, FIXED)}
+    for group, c1_source in ((g, source) for g in pairs_by_source[FIXED] for source in (OWN, FIXED)):
+        pairs = pairs_by_source[c1_source].get(group, [])
+        arm, roles, variant = group
+        setting = {
+            "arm": arm,
+            "roles": roles,
+            "variant": variant,
+            "c1_source": c1_source,
+            "verdict": base.reading.mode,
+            "parser": base.reading.parser,
+            "denominator": denominator,
+        }
+        before, later = (f"{run.model} ({run.name})" for run in (base, after))
+        found += changes_over(pairs, Compared(before, later, setting), denominator, drawing)
+    if not found:
         raise DataError(f"{base.name} and {after.name} have no dataset and arm in common; nothing can be compared")
-    return rows
+    return found
+
+
+def changes_over(
+    pairs: Sequence[tuple[Panel, Panel]], compared: Compared, denominator: str, drawing: Drawing
+) -> list[Change]:
+    """Changes for each dataset of the pairs and for each average over them; soft DDS where all have margins."""
+    verdicts = {first.dataset: pair_of(first, second, denominator, drawing) for first, second in pairs}
+    soft = {first.dataset: soft_pair_of(first, second, drawing) for first, second in pairs}
+    margins = {dataset: pair for dataset, pair in soft.items() if pair is not None}
+    averages = averages_over((first.benchmark, first.dataset) for first, _ in pairs)
+    found = []
+    for name, over in {**{dataset: [dataset] for dataset in verdicts}, **averages}.items():
+        found += [change_in(measure, [verdicts[d] for d in over], compared, name) for measure in CHANGED]
+        if all(dataset in margins for dataset in over):
+            found.append(change_in(SOFT_DDS, [margins[d] for d in over], compared, name))
+    return found
 
 
 def paired_panels(
@@ -55,39 +79,3 @@ def paired_panels(
         group = (panel.factors.arm, panel.roles, variant_of(panel, base if named_among is None else named_among))
         groups.setdefault(group, []).append((panel, after_panel))
     return groups
-
-
-def key_of(
-    base: JudgedRun,
-    after: JudgedRun,
-    group: tuple[str, str, str],
-    c1_source: str,
-    denominator: str,
-    n_draws: int,
-    seed: int,
-) -> ChangeKey:
-    """What the rows of a group share."""
-    arm, roles, variant = group
-    return ChangeKey(
-        base_run=base.name,
-        base_model=base.model,
-        after_run=after.name,
-        after_model=after.model,
-        arm=arm,
-        roles=roles,
-        variant=variant,
-        c1_source=c1_source,
-        verdict=base.reading.mode,
-        parser=base.reading.parser,
-        denominator=denominator,
-        n_draws=n_draws,
-        seed=seed,
-    )
-
-
-def rows_of(key: ChangeKey, measures: Sequence[PairedMeasures]) -> list[ChangeRow]:
-    """A row for each dataset and for each average over them."""
-    by_dataset = {m.dataset: m for m in measures}
-    averages = averages_over((m.benchmark, m.dataset) for m in measures)
-    parts = {**{name: [name] for name in by_dataset}, **averages}
-    return [change_row(key, name, [by_dataset[d] for d in over]) for name, over in parts.items()]

@@ -11,7 +11,7 @@ from eval.dialdefer.dds import dds_pp
 from eval.dialdefer.judges import Judge
 from eval.dialdefer.panel_selection import MAIN, Setting, panels_by_judge
 from eval.dialdefer.panels import Panel, without_errors
-from eval.dialdefer.rows import known
+from eval.estimates.estimate import known
 from eval.estimates.false_discovery import METHODS, q_values
 from eval.estimates.mcnemar import mcnemar_p
 from eval.estimates.sign_flip import sign_flip_p
@@ -67,7 +67,7 @@ def cell_of(judge: str, panel: Panel, denominator: str) -> Cell:
         judge=judge,
         dataset=panel.dataset,
         n_items=len(panel.item_ids),
-        dds_pp=known(dds),
+        dds_pp=known(float(dds)),
         p=p,
         mcnemar_p=mcnemar_p(*discordant(one, denominator)["acceptance"]),
         q=p,

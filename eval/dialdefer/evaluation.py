@@ -12,16 +12,21 @@ from eval.dialdefer.external.load_verdicts import ExternalVerdicts, load_externa
 from eval.dialdefer.external.verdict_files import COLUMNS_HELP
 from eval.dialdefer.findings import Findings, find, find_external, score_run
 from eval.dialdefer.parsing import PARSERS
-from eval.dialdefer.rows import ScoreRow
+from eval.dialdefer.rows import wide_rows
 from eval.dialdefer.runs import load_run, say_warnings
 from eval.dialdefer.score_text import score_tables
 from eval.estimates.comparability import say_differences
+from eval.estimates.observed import drawing_of
+from eval.estimates.result_files import write_changes, write_scores
+from eval.estimates.scores import Score
 from eval.report.report_part import StudyPart
 from eval.report.result_files import write_rows
 from eval.study import Beside
 from evenhand.errors import DataError
 from evenhand.sources.record_fields import shown
 from evenhand.terminal import say
+
+STUDY = "dialdefer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +47,10 @@ class DialDeferFound:
         say_warnings(self.found.runs)
 
     def write(self, out: Path) -> list[Path]:
-        """scores.json and .csv, and compare.json and .csv."""
-        changed = [row.as_dict() for rows in self.found.changes.values() for row in rows]
-        files = write_rows(out, "compare", changed) if changed else []
-        return [*files, *write_rows(out, "scores", [row.as_dict() for row in self.found.rows])]
+        """scores and scores_wide, and compare, each as .json and .csv."""
+        changed = [change for changes in self.found.changes.values() for change in changes]
+        files = write_changes(out, "compare", STUDY, changed) if changed else []
+        return [*files, *write_all(out, self.found.scores)]
 
     def part(self, *, is_alone: bool) -> StudyPart:
         """See Found."""
@@ -89,22 +94,21 @@ class DialDeferEval:
         denominators = chosen_denominators(options.denominator or "both")
         for path in paths:
             run = load_run(path, options.parser)
-            report_scores(score_run(run, denominators, options.draws, options.seed), options.out or path / "scores")
+            report_scores(score_run(run, denominators, drawing_of(options)), options.out or path / "scores")
             say_warnings({run.name: run})
 
     def score_files(self, options: argparse.Namespace) -> None:
         """See StudyEval."""
         found = read_files(options)
         denominators = chosen_denominators(options.denominator or "published")
-        report_scores(list(score_external(found, denominators, options.draws, options.seed)), options.out)
+        report_scores(list(score_external(found, denominators, drawing_of(options))), options.out)
 
     def find(self, paths: Sequence[Path], options: argparse.Namespace, *, is_before_after: bool) -> DialDeferFound:
         """See StudyEval."""
         found = find(
             [load_run(path, options.parser) for path in paths],
             denominator=options.denominator,
-            n_draws=options.draws,
-            seed=options.seed,
+            drawing=drawing_of(options),
             allow_differences=options.allow_differences,
             is_before_after=is_before_after,
         )
@@ -113,9 +117,7 @@ class DialDeferEval:
     def find_files(self, options: argparse.Namespace) -> DialDeferFound:
         """See StudyEval."""
         files = read_files(options)
-        return DialDeferFound(
-            find_external(files, denominator=options.denominator, n_draws=options.draws, seed=options.seed)
-        )
+        return DialDeferFound(find_external(files, denominator=options.denominator, drawing=drawing_of(options)))
 
     def beside(self, arms: Sequence[CardArm], words: Sequence[str], options: argparse.Namespace) -> Beside:
         """Raises DataError: the scorecard is of this study's own runs."""
@@ -137,11 +139,16 @@ def chosen_denominators(word: str) -> Sequence[str]:
     return DENOMINATORS if word == "both" else (word,)
 
 
-def report_scores(rows: Sequence[ScoreRow], out: Path) -> None:
-    """Print the tables of some rows and write their scores.json and scores.csv."""
-    say(score_tables(rows))  # first: they are seen though the disk be full
-    files = write_rows(out, "scores", [row.as_dict() for row in rows])
-    say("\nwritten: " + ", ".join(map(str, files)))
+def report_scores(scores: Sequence[Score], out: Path) -> None:
+    """Print the tables of some scores and write them."""
+    say(score_tables(wide_rows(scores)))  # first: they are seen though the disk be full
+    say("\nwritten: " + ", ".join(map(str, write_all(out, scores))))
+
+
+def write_all(out: Path, scores: Sequence[Score]) -> list[Path]:
+    """scores in long form and scores_wide, as .json and .csv; the paths written."""
+    wide = [row.as_dict() for row in wide_rows(scores)]
+    return [*write_scores(out, STUDY, scores), *write_rows(out, "scores_wide", wide)]
 
 
 EVALUATION = DialDeferEval()

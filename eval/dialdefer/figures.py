@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from eval.dialdefer.analyses import Analyses, headline_changes
 from eval.dialdefer.change_plots import before_after_plot, label_plots, setting_plot
+from eval.dialdefer.change_rows import change_rows
 from eval.dialdefer.dds_plots import MOST_JUDGES, amplification_plot, dds_plot, spread_plot
 from eval.dialdefer.findings import Findings
 from eval.dialdefer.heat_map import HeatMap
@@ -64,7 +65,8 @@ def draw(found: Findings, analyses: Analyses, heat: HeatMap) -> Figures:
 def before_after_figures(found: Findings) -> list[Plot]:
     """DDS before and after for each run after the base, in the first arm and wording that both have."""
     plots = []
-    for i, (label, rows) in enumerate(found.changes.items()):
+    for i, (label, of) in enumerate(found.changes.items()):
+        rows = change_rows(of)
         first = rows[0].arm, rows[0].roles, rows[0].variant
         same = [row for row in rows if (row.arm, row.roles, row.variant) == first]
         plots.append(before_after_plot(f"before-after-{i}", label, same))
@@ -95,7 +97,7 @@ def change_figures(analyses: Analyses) -> list[Plot]:
     relabelled = {(shift.judge, f"{shift.speaker1}/{shift.speaker2}") for shift in analyses.labels}
     plots = []
     for i, (judge, rows) in enumerate(analyses.changes.items()):
-        others = [row for row in headline_changes(rows) if (judge, row.second.variant) not in relabelled]
+        others = [row for row in headline_changes(rows) if (judge, row.setting["variant"]) not in relabelled]
         plots.append(setting_plot(f"arms-{i}", judge, others))
     return [*filter(None, plots), *label_plots(analyses.labels)]
 

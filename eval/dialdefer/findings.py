@@ -4,15 +4,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from eval.dialdefer.accuracy import DENOMINATORS
-from eval.dialdefer.changes import ChangeRow
 from eval.dialdefer.compare import compare_runs
 from eval.dialdefer.external.load_verdicts import EXTERNAL, ExternalVerdicts, score_external
 from eval.dialdefer.judges import Judge, judge_of_run
-from eval.dialdefer.rows import Scored, ScoreRow
+from eval.dialdefer.rows import ScoreRow, wide_rows
 from eval.dialdefer.runs import JudgedRun
 from eval.dialdefer.score_groups import ScoreGroup, groups_of
-from eval.dialdefer.scores import score_panels
+from eval.dialdefer.scores import Scored, score_panels
+from eval.estimates.changes import Change, adjusted
 from eval.estimates.comparability import Difference, differences, refuse_serious, rendering_differences
+from eval.estimates.observed import Drawing
+from eval.estimates.scores import Score
 from evenhand.errors import DataError
 
 
@@ -23,23 +25,24 @@ class Findings:
     judges: Mapping[str, Judge]
     runs: Mapping[str, JudgedRun]  # empty for verdicts from files
     files: ExternalVerdicts | None
-    rows: Sequence[ScoreRow]  # of one denominator and one reading: all judges, arms and sources of C1
+    scores: Sequence[Score]  # of one denominator and one reading, in long form
+    rows: Sequence[
+        ScoreRow
+    ]  # the same in the wide view: of one denominator and one reading: all judges, arms and sources of C1
     other_rows: Sequence[ScoreRow]  # the same under the other denominator
     groups: Sequence[ScoreGroup]  # `rows` as tables
-    changes: Mapping[str, Sequence[ChangeRow]]  # label of each after run → rows, own and fixed C1
+    changes: Mapping[str, Sequence[Change]]  # label of each after run → own and fixed C1
     differences: Mapping[str, Sequence[Difference]]  # label → in what a run differs from the base
     mode: str  # "reason", "margin" or "external"
     denominator: str
-    n_draws: int
-    seed: int
+    drawing: Drawing
 
 
 def find(
     runs: Sequence[JudgedRun],
     *,
     denominator: str,
-    n_draws: int,
-    seed: int,
+    drawing: Drawing,
     allow_differences: bool = False,
     is_before_after: bool = True,
 ) -> Findings:
@@ -51,20 +54,23 @@ def find(
     labels = labels_of(runs)
     refuse_several_readings(runs)
     found: dict[str, Sequence[Difference]] = {}
-    changes: dict[str, Sequence[ChangeRow]] = {}
+    changes: dict[str, Sequence[Change]] = {}
     for label, run in zip(labels[1:], afters, strict=True):
         found[label] = differences(base, run) if is_before_after else differences_side_by_side(base, run)
         if not allow_differences:
             refuse_serious(base, run, found[label])
         if is_before_after:
-            changes[label] = compare_runs(base, run, (denominator,), n_draws, seed)
-    rows = {label: score_run(run, both(denominator), n_draws, seed) for label, run in zip(labels, runs, strict=True)}
+            changes[label] = compare_runs(base, run, denominator, drawing)
+    scores = {label: score_run(run, both(denominator), drawing) for label, run in zip(labels, runs, strict=True)}
+    rows = {label: wide_rows(of_run) for label, of_run in scores.items()}
+    changes = dict(zip(changes, adjusted(list(changes.values())), strict=True))
     groups = [group for label, of_run in rows.items() for group in groups_of(label, counted(of_run, denominator))]
     every = [row for of_run in rows.values() for row in of_run]
     return Findings(
         judges={label: judge_of_run(run, label) for label, run in zip(labels, runs, strict=True)},
         runs=dict(zip(labels, runs, strict=True)),
         files=None,
+        scores=[score for of in scores.values() for score in of if score.setting["denominator"] == denominator],
         rows=counted(every, denominator),
         other_rows=[row for row in every if row.denominator != denominator],
         groups=groups,
@@ -72,14 +78,14 @@ def find(
         differences=found,
         mode=base.reading.mode,
         denominator=denominator,
-        n_draws=n_draws,
-        seed=seed,
+        drawing=drawing,
     )
 
 
-def find_external(files: ExternalVerdicts, *, denominator: str, n_draws: int, seed: int) -> Findings:
+def find_external(files: ExternalVerdicts, *, denominator: str, drawing: Drawing) -> Findings:
     """Scores of every model in some verdict files. There are no texts, margins or configs in them."""
-    every = list(score_external(files, both(denominator), n_draws, seed))
+    scores = list(score_external(files, both(denominator), drawing))
+    every = wide_rows(scores)
     rows = counted(every, denominator)
     judges = {judge.name: judge for judge in files.judges}
     of_judge = {name: [row for row in rows if row.model == judge.model] for name, judge in judges.items()}
@@ -87,6 +93,7 @@ def find_external(files: ExternalVerdicts, *, denominator: str, n_draws: int, se
         judges=judges,
         runs={},
         files=files,
+        scores=[score for score in scores if score.setting["denominator"] == denominator],
         rows=rows,
         other_rows=[row for row in every if row.denominator != denominator],
         groups=[group for name, of in of_judge.items() for group in groups_of(name, of)],
@@ -94,8 +101,7 @@ def find_external(files: ExternalVerdicts, *, denominator: str, n_draws: int, se
         differences={},
         mode=EXTERNAL,
         denominator=denominator,
-        n_draws=n_draws,
-        seed=seed,
+        drawing=drawing,
     )
 
 
@@ -129,15 +135,14 @@ def refuse_several_readings(runs: Sequence[JudgedRun]) -> None:
         raise DataError(f"the two kinds of verdicts are never mixed in one table ({named}); report them apart")
 
 
-def score_run(run: JudgedRun, denominators: Sequence[str], n_draws: int, seed: int) -> list[ScoreRow]:
-    """All rows of one run."""
+def score_run(run: JudgedRun, denominators: Sequence[str], drawing: Drawing) -> list[Score]:
+    """All scores of one run."""
     scored = Scored(
         run=run.name,
         model=run.model,
         verdict=run.reading.mode,
         parser=run.reading.parser,
-        n_draws=n_draws,
-        seed=seed,
+        drawing=drawing,
     )
     return score_panels(run.panels, scored, denominators)
 

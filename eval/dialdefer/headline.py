@@ -5,9 +5,10 @@ from typing import TypeVar
 
 from eval.dialdefer.accuracy import MANY_UNREADABLE, is_saturated
 from eval.dialdefer.averages import BENCH_AVG, TOTAL_AVG
-from eval.dialdefer.changes import ChangeRow
+from eval.dialdefer.change_rows import ChangeRow
 from eval.dialdefer.rows import ScoreRow
 from eval.dialdefer.score_text import ARM_WORDS, doubt
+from eval.estimates.changes import Change
 from eval.report.shown_numbers import interval, number, signed
 
 TELLING_GAP_PP = 5.0  # own and fixed C1 further apart than this are worth a sentence
@@ -110,17 +111,15 @@ def arm_sentence(arm: str, own: ScoreRow | None, fixed: ScoreRow | None) -> str:
 
 def change_sentence(label: str, own: ChangeRow | None, fixed: ChangeRow) -> str:
     """How an after model differs from the base, with both sources of C1."""
+    acc = fixed["acc_c2"]
     parts = [
-        f"{label}: accuracy on speakers' turns went from {number(fixed.base_acc_c2)}% to {number(fixed.after_acc_c2)}% "
-        f"({change(fixed.change_acc_c2_pp, fixed.change_acc_c2_ci_low_pp, fixed.change_acc_c2_ci_high_pp)})."
+        f"{label}: accuracy on speakers' turns went from {number(acc.before.value)}% to {number(acc.after.value)}% "
+        f"({change_words(acc)})."
     ]
     if own is not None:
-        parts.append(
-            f"DDS went from {signed(own.base_dds_pp)} to {signed(own.after_dds_pp)} pp with own C1 "
-            f"({change(own.change_dds_pp, own.change_dds_ci_low_pp, own.change_dds_ci_high_pp)}),"
-        )
+        parts.append(f"DDS went from {from_to(own['dds'])} pp with own C1 ({change_words(own['dds'])}),")
     start = "and" if own else "DDS went"
-    parts.append(f"{start} from {signed(fixed.base_dds_pp)} to {signed(fixed.after_dds_pp)} pp with fixed C1.")
+    parts.append(f"{start} from {from_to(fixed['dds'])} pp with fixed C1.")
     gap = None if own is None else gap_pp(own, fixed)
     if gap is not None and gap >= TELLING_GAP_PP:
         parts.append(
@@ -130,16 +129,20 @@ def change_sentence(label: str, own: ChangeRow | None, fixed: ChangeRow) -> str:
     return " ".join(parts)
 
 
-def change(value: float | None, low: float | None, high: float | None) -> str:
+def from_to(change: Change) -> str:
+    """The values before and after."""
+    return f"{signed(change.before.value)} to {signed(change.after.value)}"
+
+
+def change_words(change: Change) -> str:
     """A change with its interval."""
-    return f"{signed(value)} pp {interval(low, high)}"
+    return f"{signed(change.change.value)} pp {interval(change.change.low, change.change.high)}"
 
 
 def gap_pp(own: ChangeRow, fixed: ChangeRow) -> float | None:
     """How far own and fixed C1 are apart on the after model's DDS, in percentage points."""
-    if own.after_dds_pp is None or fixed.after_dds_pp is None:
-        return None
-    return abs(own.after_dds_pp - fixed.after_dds_pp)
+    ours, theirs = own["dds"].after.value, fixed["dds"].after.value
+    return None if ours is None or theirs is None else abs(ours - theirs)
 
 
 def doubt_sentences(label: str, rows: Sequence[ScoreRow]) -> list[str]:

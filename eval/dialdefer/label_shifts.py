@@ -6,41 +6,33 @@ wording_tables.label_table has the same figures as a table; here each shift has 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from eval.dialdefer.changes import paired_measures
-from eval.dialdefer.dds import dds_pp
 from eval.dialdefer.judges import Judge
+from eval.dialdefer.observe import DDS, pair_of
 from eval.dialdefer.panel_selection import MAIN, setting_panels
 from eval.dialdefer.panels import Panel, with_c1_of
-from eval.dialdefer.rows import known
-from eval.estimates.resampling import percentile_interval
+from eval.estimates.changes import Change, Compared, change_in
+from eval.estimates.observed import Drawing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelShift:
-    """One judge on one dataset under other speaker labels; nothing else differs. *_pp in points, None is unknown."""
+    """One judge on one dataset under other speaker labels; nothing else differs."""
 
     judge: str
     dataset: str
     speaker1: str
     speaker2: str  # who is judged in the Q/A datasets
-    n_items: int
-    base_dds_pp: float | None  # under the main wording's labels ("Speaker 1", "Speaker 2")
-    dds_pp: float | None
-    shift_pp: float | None  # ΔDDS: these labels minus the base
-    ci_low_pp: float | None  # paired: items are resampled jointly
-    ci_high_pp: float | None
+    dds: Change  # from the main wording's labels ("Speaker 1", "Speaker 2") to these
 
 
-def label_shifts(
-    judges: Sequence[Judge], *, denominator: str = "published", n_draws: int, seed: int
-) -> list[LabelShift]:
+def label_shifts(judges: Sequence[Judge], *, denominator: str = "published", drawing: Drawing) -> list[LabelShift]:
     """A record for each judge, dataset and pair of labels beside the main ones, untreated, in the main roles.
 
     Where only C2 was asked under other labels, C1 is the main wording's: a Q/A statement names no speaker. Raises
     DataError when labels were tried over other items than the base.
     """
     return [
-        shift_of(judge, base, panel, denominator, n_draws, seed)
+        shift_of(judge, base, panel, denominator, drawing)
         for judge in judges
         for base in setting_panels(judge, MAIN).values()
         for panel in relabelled(judge, base)
@@ -57,20 +49,13 @@ def relabelled(judge: Judge, base: Panel) -> Iterator[Panel]:
             yield panel if panel.has_c1 else with_c1_of(panel, base)
 
 
-def shift_of(judge: Judge, base: Panel, panel: Panel, denominator: str, n_draws: int, seed: int) -> LabelShift:
+def shift_of(judge: Judge, base: Panel, panel: Panel, denominator: str, drawing: Drawing) -> LabelShift:
     """The shift from the base's labels to a panel's."""
-    pair = paired_measures(base, panel, denominator, n_draws, seed)
-    scores, draws = dds_pp(pair.acc), dds_pp(pair.draws)
-    low, high = percentile_interval(draws[:, 1] - draws[:, 0]) or (None, None)
+    usual, others = (f"{f.speaker1} / {f.speaker2}" for f in (base.factors, panel.factors))
     return LabelShift(
         judge=judge.name,
         dataset=base.dataset,
         speaker1=panel.factors.speaker1,
         speaker2=panel.factors.speaker2,
-        n_items=pair.n_items,
-        base_dds_pp=known(scores[0]),
-        dds_pp=known(scores[1]),
-        shift_pp=known(scores[1] - scores[0]),
-        ci_low_pp=low,
-        ci_high_pp=high,
+        dds=change_in(DDS, [pair_of(base, panel, denominator, drawing)], Compared(usual, others, {}), base.dataset),
     )

@@ -56,7 +56,7 @@ def all_facts(found: Findings) -> dict[str, dict[str, str]]:
     """Judge → the facts of its run or files, and of how it was scored."""
     scored = {
         "denominator": f"{found.denominator} ({DENOMINATOR_WORDS[found.mode, found.denominator]})",
-        "bootstrap": f"{found.n_draws:,} draws, seed {found.seed}",
+        "bootstrap": f"{found.drawing.n_draws:,} draws, seed {found.drawing.seed}",
     }
     if found.files is not None:
         return {judge.name: {**file_facts(found.files, judge), **scored} for judge in found.judges.values()}

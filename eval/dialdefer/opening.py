@@ -1,6 +1,6 @@
 """How a report opens: the findings in words, and what to know before believing them."""
 
-from eval.dialdefer.changes import ChangeRow
+from eval.dialdefer.change_rows import ChangeRow, change_rows
 from eval.dialdefer.findings import Findings
 from eval.dialdefer.headline import (
     arm_sentence,
@@ -34,7 +34,7 @@ def headline(found: Findings) -> list[str]:
     mains = {judge: main_row(group.rows) for judge, group in main_groups(found.groups).items()}
     if found.changes:
         base = next(iter(mains))
-        changes = [sentence_of_change(label, list(rows)) for label, rows in found.changes.items()]
+        changes = [sentence_of_change(label, change_rows(of)) for label, of in found.changes.items()]
         return [run_sentence(base, mains[base]), *changes]
     sentences = [judges_sentence(mains)] if len(mains) > 1 else []
     if len(mains) <= MOST_SENTENCES:

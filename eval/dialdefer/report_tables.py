@@ -9,7 +9,6 @@ from eval.dialdefer.amplification import amplification_table
 from eval.dialdefer.analyses import Analyses, has_labels, tried
 from eval.dialdefer.consistency import agreement
 from eval.dialdefer.consistency_tables import agreement_tables, problem_item_table
-from eval.dialdefer.difference_rows import DifferenceRow, Drawing
 from eval.dialdefer.differences import difference_table, judge_differences
 from eval.dialdefer.discoveries import discovery_table, grid_of_tests
 from eval.dialdefer.domain_grid import domain_grid_table
@@ -22,7 +21,6 @@ from eval.dialdefer.judges import Judge
 from eval.dialdefer.mitigation_tables import mitigation_summary_table, mitigation_table
 from eval.dialdefer.pair_agreement import pair_agreements, pairwise_agreement
 from eval.dialdefer.power import observed_sds, planning_table
-from eval.dialdefer.precision import precision_rows, precision_table
 from eval.dialdefer.problem_items import problem_items
 from eval.dialdefer.prompt_variant_tables import label_table, paraphrase_table
 from eval.dialdefer.reliability import reliability_table
@@ -33,6 +31,7 @@ from eval.dialdefer.rows import ScoreRow
 from eval.dialdefer.score_groups import untreated_panels
 from eval.dialdefer.strata import alignments
 from eval.dialdefer.strata_tables import balanced_dds, or_nor_alignment
+from eval.estimates.changes import Change
 from eval.report.table import Table
 
 MOST_PAIRED = 6  # judges; all pairs of more are too many to read, and to draw intervals for
@@ -68,10 +67,9 @@ def wording_tables(found: Findings, _: Analyses) -> list[Table]:
 
 def difference_tables(found: Findings, analyses: Analyses) -> list[Table]:
     """Arms and wordings against the main one; judges against each other in the main setting, where they are few."""
-    drawing = Drawing(found.denominator, found.n_draws, found.seed)
     rows = [row for of_judge in analyses.changes.values() for row in of_judge]
     judges = [main_only(judge) for judge in analyses.judges]
-    between = judge_differences(judges, drawing) if 1 < len(judges) <= MOST_PAIRED else []
+    between = judge_differences(judges, found.denominator, found.drawing) if 1 < len(judges) <= MOST_PAIRED else []
     arms, pairs = (
         difference_table(dds_first(rows), "arm_differences"),
         difference_table(dds_first(between), "judge_differences"),
@@ -82,7 +80,7 @@ def difference_tables(found: Findings, analyses: Analyses) -> list[Table]:
     ]
 
 
-def dds_first(rows: Sequence[DifferenceRow]) -> list[DifferenceRow]:
+def dds_first(rows: Sequence[Change]) -> list[Change]:
     """The rows by measure, DDS first: the page shows the first lines of a long table."""
     return sorted(rows, key=lambda row: row.measure != "dds")
 
@@ -120,7 +118,7 @@ def consistency_tables(found: Findings, analyses: Analyses) -> list[Table]:
 
 def aio_tables(found: Findings, analyses: Analyses) -> list[Table]:
     """Tables 14, 4 and 16: r/AIO in both directions, and by the community's verdict where that is known."""
-    options: dict[str, Any] = {"denominator": found.denominator, "n_draws": found.n_draws, "seed": found.seed}
+    options: dict[str, Any] = {"denominator": found.denominator, "drawing": found.drawing}
     turned = [reversal_table(reversals(analyses.judges, **options))]
     judges = [judge for judge in analyses.judges if has_labels(judge)]
     if not judges:
@@ -178,11 +176,9 @@ def dds_cells(row: ScoreRow) -> tuple[float | None, float | None, float | None]:
     return row.dds_pp, row.dds_ci_low_pp, row.dds_ci_high_pp
 
 
-def margin_tables(found: Findings, analyses: Analyses) -> list[Table]:
-    """Reliability, and what margins gain over 0/1 verdicts."""
-    judges = [main_only(judge) for judge in analyses.judges if judge.name in analyses.reliability]
-    rows = [row for judge in judges for row in precision_rows(judge, found.n_draws, found.seed)]
-    return [reliability_table(analyses.reliability), precision_table(rows)]
+def margin_tables(_: Findings, analyses: Analyses) -> list[Table]:
+    """How well margins are calibrated."""
+    return [reliability_table(analyses.reliability)]
 
 
 TABLES: Mapping[str, Callable[[Findings, Analyses], Sequence[Table]]] = {

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from eval.dialdefer.accuracy import flips, majority
 from eval.dialdefer.answer_orders import BOTH_ORDERS
-from eval.dialdefer.changes import answered_by_both
 from eval.dialdefer.judges import Judge
+from eval.dialdefer.observe import answered_by_both
 from eval.dialdefer.panels import ABSENT, ACCEPT, REJECT, Panel, named, refuse_unequal_items, without_errors
 from eval.dialdefer.scores import grouped
 from eval.estimates.resampling import wilson_interval
@@ -101,7 +101,7 @@ def count_between(first: Panel, second: Panel) -> Count:
         ids = [first.item_ids[int(i)] for i in np.flatnonzero(changed)]
         raise DataError(f"{name}: {named(ids)} other prompts in the second; a re-run asks the same ones")
     n_asked = n_prompts_of(first)
-    first, second, _ = answered_by_both(first, second)
+    first, second = answered_by_both(first, second)
     return counted(
         np.stack([majority(first.replies), majority(second.replies)], axis=2), n_asked, first.has_c1 and first.has_c2
     )

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from eval.dialdefer.changes import ChangeRow
+from eval.dialdefer.change_rows import ChangeRow
 from eval.dialdefer.panels import Panel
 from eval.dialdefer.prompt_variants import main_panels
 from eval.dialdefer.row_groups import arm_words

@@ -1,45 +1,90 @@
-"""Panels → the rows of scores.json: one for each arm, source of C1, dataset or average, and denominator."""
+"""Panels → scores in long form, for each arm, source of C1, dataset or average, and denominator."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from eval.dialdefer.averages import averages_over
-from eval.dialdefer.measures import Measures, measure
+from eval.dialdefer.panel_scores import Measured, estimates_over, measured
 from eval.dialdefer.panels import ERROR, UNREADABLE, Panel, with_c1_of
 from eval.dialdefer.prompt_variants import variant_of
-from eval.dialdefer.rows import RowKey, Scored, ScoreRow, row_of
+from eval.estimates.observed import Drawing
+from eval.estimates.scores import Score
 from evenhand.errors import DataError
-from studies.dialdefer.records import Factors
 from studies.dialdefer.render import own_labels
 
 OWN, FIXED = "own", "fixed"
+FACTORS = ("template", "answer_form", "answer_order", "speaker1", "speaker2")  # that a dataset's scores are under
 
 
-def score_panels(panels: Sequence[Panel], scored: Scored, denominators: Sequence[str]) -> list[ScoreRow]:
-    """Rows for every panel and every average. Raises DataError when no panel has both framings."""
-    rows: dict[str, list[ScoreRow]] = {denominator: [] for denominator in denominators}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scored:
+    """What all scores of one judge share."""
+
+    run: str  # the run directory's name, or the files'
+    model: str
+    verdict: str  # "reason", "margin", or "external": given to us, by whatever mode
+    parser: str | None  # "strict" or "lenient"; None for margins, and for external verdicts that all came with a choice
+    drawing: Drawing
+
+
+def score_panels(panels: Sequence[Panel], scored: Scored, denominators: Sequence[str]) -> list[Score]:
+    """Scores of every panel and every average. Raises DataError when no panel has both framings."""
+    scores: dict[str, list[Score]] = {denominator: [] for denominator in denominators}
     for c1_source in (OWN, FIXED):
         paired = list(own_panels(panels) if c1_source == OWN else fixed_panels(panels))
-        for (arm, roles, variant), group in grouped(paired, panels).items():
-            measures: list[Measures] = []
+        for (_, roles, variant), group in grouped(paired, panels).items():
+            found: list[Measured] = []
             for denominator in denominators:
-                measures = measures_of(group, measures, denominator, scored)
-                key = RowKey(arm, roles, c1_source, variant, denominator)
-                rows[denominator] += rows_of(key, {p.dataset: p.factors for p in group}, measures, scored)
-    if not any(rows.values()):
+                found = measures_of(group, found, denominator, scored.drawing)
+                setting = {"roles": roles, "c1_source": c1_source, "variant": variant, "denominator": denominator}
+                scores[denominator] += scores_of(setting, group, found, scored)
+    if not any(scores.values()):
         raise DataError(f"{scored.run}: no arm has both C1 and C2, so there is no shift to score; sample both framings")
-    return [row for of_denominator in rows.values() for row in of_denominator]
+    return [score for of_denominator in scores.values() for score in of_denominator]
 
 
-def measures_of(group: Sequence[Panel], others: Sequence[Measures], denominator: str, scored: Scored) -> list[Measures]:
-    """The measures of each panel. Where every reply is a choice all denominators agree, and `others` serve again."""
+def measures_of(
+    group: Sequence[Panel], others: Sequence[Measured], denominator: str, drawing: Drawing
+) -> list[Measured]:
+    """What is measured on each panel. Where every reply is a choice denominators agree, and `others` serve again."""
     return [
         others[i]
         if others and not ((panel.replies > ERROR) & (panel.replies <= UNREADABLE)).any()
-        else measure(panel, denominator, scored.n_draws, scored.seed)
+        else measured(panel, denominator, drawing)
         for i, panel in enumerate(group)
     ]
+
+
+def scores_of(
+    setting: dict[str, str], group: Sequence[Panel], found: Sequence[Measured], scored: Scored
+) -> Iterator[Score]:
+    """The scores of each dataset, with its own factors, and of each average over them, with those of the first."""
+    by_dataset = {panel.dataset: (panel, of) for panel, of in zip(group, found, strict=True)}
+    averages = averages_over((panel.benchmark, panel.dataset) for panel in group)
+    for name, over in {**{dataset: [dataset] for dataset in by_dataset}, **averages}.items():
+        first = by_dataset[over[0]][0]
+        asked = {
+            "arm": first.factors.arm,
+            **setting,
+            "verdict": scored.verdict,
+            "parser": scored.parser,
+            **{key: getattr(first.factors, key) for key in FACTORS},
+            "n_samples": max(by_dataset[dataset][0].replies.shape[2] for dataset in over),
+        }
+        for measure, unit, estimate in estimates_over([by_dataset[d][1] for d in over], scored.parser is not None):
+            yield Score(
+                run=scored.run,
+                judge=scored.model,
+                setting=asked,
+                dataset=name,
+                datasets=tuple(over),
+                measure=measure,
+                unit=unit,
+                estimate=estimate,
+                drawing=scored.drawing,
+            )
 
 
 def own_panels(panels: Sequence[Panel]) -> Iterator[Panel]:
@@ -86,13 +131,3 @@ def grouped(paired: Sequence[Panel], panels: Sequence[Panel]) -> dict[tuple[str,
     for panel in paired:
         groups.setdefault((panel.factors.arm, panel.roles, variant_of(panel, panels)), []).append(panel)
     return groups
-
-
-def rows_of(
-    key: RowKey, factors: Mapping[str, Factors], measures: Sequence[Measures], scored: Scored
-) -> list[ScoreRow]:
-    """A row for each dataset, with its own factors, and for each average over them, with those of the first."""
-    by_dataset = {m.dataset: m for m in measures}
-    averages = averages_over((m.benchmark, m.dataset) for m in measures)
-    parts = {**{name: [name] for name in by_dataset}, **averages}
-    return [row_of(key, factors[over[0]], name, [by_dataset[d] for d in over], scored) for name, over in parts.items()]

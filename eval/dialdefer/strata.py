@@ -16,7 +16,8 @@ from eval.dialdefer.dds import dds_pp, deltas_pp
 from eval.dialdefer.judges import Judge
 from eval.dialdefer.panel_selection import MAIN, Setting, panels_by_judge
 from eval.dialdefer.panels import Panel, named, without_errors
-from eval.dialdefer.rows import known
+from eval.estimates.estimate import known
+from eval.estimates.observed import Drawing
 from eval.estimates.resampling import percentile_interval, resampled_means, rng_for
 from evenhand.errors import DataError
 
@@ -77,8 +78,7 @@ def alignments(
     *,
     dataset: str = AIO,
     denominator: str = "published",
-    n_draws: int,
-    seed: int,
+    drawing: Drawing,
 ) -> list[Alignment]:
     """One alignment for each judge that judged the dataset, in the order of judges.
 
@@ -86,19 +86,19 @@ def alignments(
     """
     panels = panels_by_judge(judges, setting)
     return [
-        alignment_of(judge, panels[judge.name][dataset], denominator, n_draws, seed)
+        alignment_of(judge, panels[judge.name][dataset], denominator, drawing)
         for judge in judges
         if dataset in panels[judge.name]
     ]
 
 
-def alignment_of(judge: Judge, panel: Panel, denominator: str, n_draws: int, seed: int) -> Alignment:
+def alignment_of(judge: Judge, panel: Panel, denominator: str, drawing: Drawing) -> Alignment:
     """One judge's alignment on one panel."""
     answered, _ = without_errors(panel)
     labels = labels_of(judge, answered)
     every = np.ones(len(labels), dtype=np.bool_)
     sampled = {
-        label: sample_of(answered, label, rows, denominator, n_draws, seed)
+        label: sample_of(answered, label, rows, denominator, drawing)
         for label, rows in {OR: labels == OR, NOR: labels == NOR, EVERY: every}.items()
     }
     strata = {label: stratum(label, sample) for label, sample in sampled.items()}
@@ -110,7 +110,7 @@ def alignment_of(judge: Judge, panel: Panel, denominator: str, n_draws: int, see
         overreacting=strata[OR],
         not_overreacting=strata[NOR],
         overall=strata[EVERY],
-        balanced_dds_pp=known((dds_pp(sampled[OR].acc) + dds_pp(sampled[NOR].acc)) / 2),
+        balanced_dds_pp=known(float(dds_pp(sampled[OR].acc) + dds_pp(sampled[NOR].acc)) / 2),
         balanced_ci_low_pp=low,
         balanced_ci_high_pp=high,
     )
@@ -132,12 +132,13 @@ def labels_of(judge: Judge, panel: Panel) -> NDArray[np.str_]:
     return labels
 
 
-def sample_of(panel: Panel, label: str, rows: NDArray[np.bool_], denominator: str, n_draws: int, seed: int) -> Sample:
+def sample_of(panel: Panel, label: str, rows: NDArray[np.bool_], denominator: str, drawing: Drawing) -> Sample:
     """Accuracies and draws on some of a panel's items; NaN throughout when they are none."""
     earned, counted = credit(panel.replies[rows], denominator)
     # Strata are independent samples, so their draws must not run in step: each has a generator of its own.
-    rng = rng_for(seed, panel.dataset if label == EVERY else f"{panel.dataset} {label}")
-    draws = resampled_means(earned, counted, n_draws, rng) if rows.any() else np.full((n_draws, 4), np.nan)
+    rng = rng_for(drawing.seed, panel.dataset if label == EVERY else f"{panel.dataset} {label}")
+    n = drawing.n_draws
+    draws = resampled_means(earned, counted, n, rng) if rows.any() else np.full((n, 4), np.nan)
     with np.errstate(invalid="ignore"):
         acc = earned.sum(axis=0) / counted.sum(axis=0)
     return Sample(int(rows.sum()), acc, dds_pp(draws))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from eval.dialdefer import change_tables
 from eval.dialdefer import score_text as tables
 from eval.dialdefer.averages import average_sentence
-from eval.dialdefer.changes import ChangeRow
+from eval.dialdefer.change_rows import ChangeRow, change_rows
 from eval.dialdefer.findings import Findings
 from eval.dialdefer.score_groups import ScoreGroup, worth_showing
 from eval.dialdefer.scores import FIXED
@@ -58,7 +58,8 @@ def reading_words(found: Findings) -> str:
 def change_section(found: Findings, figures: Sequence[str]) -> list[str]:
     """What changed from the base run to each other one, own C1 first; fixed C1 and treated arms folded away."""
     parts, fixed, treated = list(figures), list[str](), list[str]()
-    for label, rows in found.changes.items():
+    rows_of = {label: change_rows(of) for label, of in found.changes.items()}
+    for label, rows in rows_of.items():
         groups: dict[tuple[str, str, str, str], list[ChangeRow]] = {}
         for row in rows:
             groups.setdefault((row.arm, row.roles, row.variant, row.c1_source), []).append(row)
@@ -66,7 +67,7 @@ def change_section(found: Findings, figures: Sequence[str]) -> list[str]:
         for key, group in groups.items():
             place = treated if key[:3] != first else fixed if key[3] == FIXED else parts
             place.extend(change_table(label, group))
-    if any(row.over_corrected for rows in found.changes.values() for row in rows):
+    if any(row.over_corrected for rows in rows_of.values() for row in rows):
         parts.append(element("p", "†: over-corrected, DDS was positive before and is negative after.", "note"))
     folded = {"With fixed C1, as published tables are scored": fixed, "Arms and other wordings": treated}
     return [*parts, *(unfolding(words, shown) for words, shown in folded.items() if shown)]

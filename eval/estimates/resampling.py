@@ -27,10 +27,15 @@ def resampled_sums(columns: FloatArray, n_draws: int, rng: np.random.Generator) 
     the cost does not grow with n_items. Items that are few, or mostly different (probabilities), are drawn by index.
     """
     kinds, n_of_kind = np.unique(columns, axis=0, return_counts=True)
-    if len(kinds) * ITEMS_PER_KIND <= len(columns):
+    if len(kinds) * ITEMS_PER_KIND <= len(columns):  # as few_kinds says
         counts = rng.multinomial(len(columns), n_of_kind / len(columns), size=n_draws)
         return np.asarray(counts @ kinds, dtype=np.float64)
     return sums_by_index(columns, n_draws, rng)
+
+
+def few_kinds(columns: FloatArray) -> bool:
+    """Whether items are of so few kinds of rows that drawing how often each occurs is the faster way."""
+    return len(np.unique(columns, axis=0)) * ITEMS_PER_KIND <= len(columns)
 
 
 def sums_by_index(columns: FloatArray, n_draws: int, rng: np.random.Generator) -> FloatArray:

@@ -11,8 +11,9 @@ from eval.dialdefer.external.columns import Coder
 from eval.dialdefer.external.judges import groups_of, items_of, judges_of
 from eval.dialdefer.external.verdict_files import read_batches
 from eval.dialdefer.judges import Judge
-from eval.dialdefer.rows import Scored, ScoreRow
-from eval.dialdefer.scores import score_panels
+from eval.dialdefer.scores import Scored, score_panels
+from eval.estimates.observed import Drawing
+from eval.estimates.scores import Score
 from evenhand.errors import DataError
 
 EXTERNAL = "external"  # the verdict mode of what was not asked by us
@@ -72,15 +73,14 @@ def load_external(paths: Sequence[Path], parser: str = "strict", *, is_strict: b
     )
 
 
-def score_external(found: ExternalVerdicts, denominators: Sequence[str], n_draws: int, seed: int) -> Iterator[ScoreRow]:
-    """All rows of all judges, one judge after the other."""
+def score_external(found: ExternalVerdicts, denominators: Sequence[str], drawing: Drawing) -> Iterator[Score]:
+    """All scores of all judges, one judge after the other."""
     for judge in found.judges:
         scored = Scored(
             run=found.name,
             model=judge.model,
             verdict=EXTERNAL,
             parser=found.parsers[judge.model],
-            n_draws=n_draws,
-            seed=seed,
+            drawing=drawing,
         )
         yield from score_panels(judge.panels, scored, denominators)

@@ -4,12 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from eval.dialdefer.difference_rows import Drawing
 from eval.dialdefer.scorecard.arms import Arm
-from eval.dialdefer.scorecard.changes import Change, adjusted, changes_between
+from eval.dialdefer.scorecard.changes import adjusted_by_key, changes_between
 from eval.dialdefer.scorecard.rows import ArmRow, arm_row
 from eval.dialdefer.scorecard.summaries import Scope, scope_of
 from eval.dialdefer.scores import OWN
+from eval.estimates.changes import Change
+from eval.estimates.observed import Drawing
 from eval.report.shown_numbers import interval, percent, signed
 from evenhand.errors import DataError
 
@@ -22,6 +23,7 @@ class Scorecard:
 
     rows: tuple[ArmRow, ...]
     scope: Scope
+    denominator: str
     drawing: Drawing
     against: Mapping[str, Mapping[str, Mapping[str, Change]]]  # another arm → arm → key → change
     lead: Change | None  # in MAIN from the second lowest arm in the running to the lowest; None unless there are two
@@ -38,7 +40,7 @@ class Scorecard:
 
     def as_rows(self) -> list[dict[str, Any]]:
         """The rows as JSON has them."""
-        shared = {**asdict(self.drawing), "average": self.scope.average}
+        shared = {"denominator": self.denominator, **asdict(self.drawing), "average": self.scope.average}
         return [{**row.as_dict(), **shared} for row in self.rows]
 
     def every_change(self) -> list[Change]:
@@ -47,7 +49,7 @@ class Scorecard:
         return [*(change for row in self.arms for change in row.changes.values()), *others]
 
 
-def make_scorecard(arms: Sequence[Arm], against: Sequence[str], drawing: Drawing) -> Scorecard:
+def make_scorecard(arms: Sequence[Arm], against: Sequence[str], denominator: str, drawing: Drawing) -> Scorecard:
     """The scorecard of some arms, of which the first is the base; `against` names arms that others are held against.
 
     Raises DataError for a name that no arm has, an arm that was asked no dataset of the base's average, or other items.
@@ -58,23 +60,27 @@ def make_scorecard(arms: Sequence[Arm], against: Sequence[str], drawing: Drawing
     if unknown:
         raise DataError(f"--against '{unknown[0]}': no arm is called so; arms here: {', '.join(by_name)}")
     scope = scope_of(base.panels[OWN])
-    of_arms = adjusted([changes_of(base, arm, scope, drawing) for arm in others])
-    changes = [changes_between(base, base, scope, drawing), *of_arms]
-    rows = [arm_row(arm, of_arm, scope, drawing) for arm, of_arm in zip(arms, changes, strict=True)]
-    first_two = [row.arm for row in in_the_running(rows[1:])[:2]]
+    of_arms = adjusted_by_key([changes_of(base, arm, scope, denominator, drawing) for arm in others])
+    changes = [changes_between(base, base, scope, denominator, drawing), *of_arms]
+    rows = [arm_row(arm, of_arm, scope, denominator, drawing) for arm, of_arm in zip(arms, changes, strict=True)]
+    ranked = [row.arm for row in in_the_running(rows[1:])]
+    lead = changes_between(ranked[1], ranked[0], scope, denominator, drawing)[MAIN] if len(ranked) > 1 else None
     return Scorecard(
         rows=tuple(rows),
         scope=scope,
+        denominator=denominator,
         drawing=drawing,
-        against={name: against_arm(by_name[name], others, scope, drawing) for name in dict.fromkeys(against)},
-        lead=changes_between(first_two[1], first_two[0], scope, drawing)[MAIN] if len(first_two) == 2 else None,
+        against={
+            name: against_arm(by_name[name], others, scope, denominator, drawing) for name in dict.fromkeys(against)
+        },
+        lead=lead,
     )
 
 
-def changes_of(base: Arm, arm: Arm, scope: Scope, drawing: Drawing) -> dict[str, Change]:
+def changes_of(base: Arm, arm: Arm, scope: Scope, denominator: str, drawing: Drawing) -> dict[str, Change]:
     """An arm's changes against the base. Raises DataError, naming the arm, when there are none on the average."""
     try:
-        found = changes_between(base, arm, scope, drawing)
+        found = changes_between(base, arm, scope, denominator, drawing)
     except DataError as error:
         raise DataError(f"{arm.name} against {base.name}: {error}") from None
     if "acc_c2" not in found:
@@ -82,16 +88,18 @@ def changes_of(base: Arm, arm: Arm, scope: Scope, drawing: Drawing) -> dict[str,
     return found
 
 
-def against_arm(reference: Arm, arms: Sequence[Arm], scope: Scope, drawing: Drawing) -> dict[str, dict[str, Change]]:
+def against_arm(
+    reference: Arm, arms: Sequence[Arm], scope: Scope, denominator: str, drawing: Drawing
+) -> dict[str, dict[str, Change]]:
     """Arm → changes from the reference to it, for every other arm."""
     others = [arm for arm in arms if arm is not reference]
-    found = adjusted([changes_between(reference, arm, scope, drawing) for arm in others])
+    found = adjusted_by_key([changes_between(reference, arm, scope, denominator, drawing) for arm in others])
     return {arm.name: of_arm for arm, of_arm in zip(others, found, strict=True)}
 
 
 def in_the_running(rows: Sequence[ArmRow]) -> list[ArmRow]:
     """The arms that may be called lowest, by rising mean |DDS| with own C1."""
-    return sorted((row for row in rows if why_not(row) is None), key=lambda row: row.changes[MAIN].arm_pp or 0.0)
+    return sorted((row for row in rows if why_not(row) is None), key=lambda row: row.changes[MAIN].after.value or 0.0)
 
 
 def why_not(row: ArmRow) -> str | None:
@@ -111,9 +119,9 @@ def why_not(row: ArmRow) -> str | None:
         return "saturated"
     for figure, words in (("acc", "accuracy"), ("acc_c2", "accuracy under C2")):
         change = row.changes[figure]
-        low, high = change.change_ci_low_pp, change.change_ci_high_pp
-        if high is None or own.arm_pp is None:
+        rise = change.change
+        if rise.high is None or own.after.value is None:
             return f"its {words} or DDS is unknown"
-        if high < 0:
-            return f"{words} {signed(change.change_pp)} {interval(low, high)}"
+        if rise.high < 0:
+            return f"{words} {signed(rise.value)} {interval(rise.low, rise.high)}"
     return None

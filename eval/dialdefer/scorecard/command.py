@@ -7,7 +7,6 @@ from pathlib import Path
 
 from eval.card_arms import refuse_repeated
 from eval.command_options import add_reading_options, add_report_options
-from eval.dialdefer.difference_rows import Drawing
 from eval.dialdefer.findings import refuse_several_readings
 from eval.dialdefer.runs import JudgedRun, load_run, say_warnings
 from eval.dialdefer.scorecard.arms import Arm, arm_names, base_arm, refuse_other_experiments, split_word, trained_arm
@@ -17,20 +16,23 @@ from eval.dialdefer.scorecard.printed import scorecard_text
 from eval.dialdefer.scorecard.tables import all_tables
 from eval.dialdefer.scorecard.words import difference_sentences
 from eval.estimates.comparability import Difference, differences
+from eval.estimates.observed import drawing_of
+from eval.estimates.result_files import write_changes
 from eval.report.console import WIDTH, wrapped
 from eval.report.result_files import write_rows
 from eval.report.table import write_tables
 from eval.run_studies import runs_by_study
 from eval.study import Beside, evaluation_of
-from evenhand.jsonl import write_json
 from evenhand.terminal import say
+
+STUDY = "dialdefer"
 
 
 def main(argv: Sequence[str]) -> None:
     """`evenhand scorecard`: print the scorecard, write scorecard.json, scorecard.csv and its tables."""
     options = scorecard_options(argv)
     arms, found = load_arms(options)
-    card = make_scorecard(arms, options.against, Drawing(options.denominator, options.draws, options.seed))
+    card = make_scorecard(arms, options.against, options.denominator, drawing_of(options))
     rows, tables = card.as_rows(), all_tables(card)
     say(scorecard_text(card))
     for beside in beside_cards(arms, options):
@@ -42,8 +44,8 @@ def main(argv: Sequence[str]) -> None:
         say(wrapped([sentence]))
     say_warnings({arm.name: arm.run for arm in arms if arm.kind != "calibrated"})  # thresholds are on the base's run
     out = options.out or options.base / "scorecard"
-    write_json(out / "scorecard_changes.json", [change.as_dict() for change in card.every_change()])
-    files = [*write_rows(out, "scorecard", rows), *write_tables(out, tables)]
+    changes = write_changes(out, "scorecard_changes", STUDY, card.every_change())
+    files = [*changes, *write_rows(out, "scorecard", rows), *write_tables(out, tables)]
     names = ", ".join(sorted({file.stem for file in files} - {"scorecard"}))
     say(f"\nwritten to {out}: scorecard.json and .csv, scorecard_changes.json, and as .md, .csv and .tex")
     say(textwrap.fill(names, WIDTH, initial_indent="  ", subsequent_indent="  "))

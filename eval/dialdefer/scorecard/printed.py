@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 
+from eval.dialdefer.change_rows import over_corrected as is_over
 from eval.dialdefer.scorecard.card import Scorecard
-from eval.dialdefer.scorecard.changes import Change
 from eval.dialdefer.scorecard.rows import ArmRow
 from eval.dialdefer.scorecard.words import caption, lowest_sentences, sentences
 from eval.dialdefer.scores import FIXED, OWN
+from eval.estimates.changes import Change
 from eval.report.console import Lines, block, short, wrapped
 from eval.report.shown_numbers import interval, number, p_value, signed
 
@@ -40,7 +41,7 @@ def scorecard_text(card: Scorecard) -> str:
 
 def value(change: Change | None, *, has_sign: bool = False) -> str:
     """An arm's figure."""
-    level = None if change is None else change.arm_pp
+    level = None if change is None else change.after.value
     return signed(level) if has_sign else number(level)
 
 
@@ -90,11 +91,11 @@ def change_lines(changes: Changes, figures: Mapping[str, str]) -> Lines:
 
 def change_cells(change: Change | None) -> list[str]:
     """A change, its interval, its adjusted p, and whether it is lower or higher."""
-    if change is None or change.arm == change.against:
+    if change is None or change.first == change.second:
         return ["–"] * 4
-    ends = interval(change.change_ci_low_pp, change.change_ci_high_pp)
+    rise = change.change
     p = "–" if change.p_holm is None else p_value(change.p_holm)
-    return [signed(change.change_pp), ends, p, DIRECTION_WORDS[change.direction]]
+    return [signed(rise.value), interval(rise.low, rise.high), p, DIRECTION_WORDS[change.direction]]
 
 
 def by_dataset(card: Scorecard, c1_source: str) -> Lines:
@@ -102,7 +103,7 @@ def by_dataset(card: Scorecard, c1_source: str) -> Lines:
     lines = [["arm", *card.scope.datasets]]
     for row in card.rows:
         found = [row.dds(c1_source, dataset) for dataset in card.scope.datasets]
-        daggers = ["†" * (row is not card.base and c is not None and c.is_over_corrected) for c in found]
+        daggers = ["†" * (row is not card.base and c is not None and is_over(c)) for c in found]
         lines.append([short(row.name), *(value(c, has_sign=True) + d for c, d in zip(found, daggers, strict=True))])
     return lines
 
@@ -112,10 +113,10 @@ def aio_lines(card: Scorecard) -> Lines:
     lines = [["arm", "acc C2", "DDS own", "95% interval", "DDS fixed", "|DDS| own", *CHANGE]]
     for row in card.rows:
         own, fixed = row.changes.get("aio_dds_own"), row.changes.get("aio_dds_fixed")
-        ends = "–" if own is None else interval(own.arm_ci_low_pp, own.arm_ci_high_pp)
-        is_over = own is not None and own.is_over_corrected and row is not card.base
+        ends = "–" if own is None else interval(own.after.low, own.after.high)
+        dagger = "†" * (own is not None and is_over(own) and row is not card.base)
         cells = [short(row.name), value(row.changes.get("aio_acc_c2"))]
-        cells += [value(own, has_sign=True) + "†" * is_over, ends, value(fixed, has_sign=True)]
+        cells += [value(own, has_sign=True) + dagger, ends, value(fixed, has_sign=True)]
         lines.append(cells + change_cells(row.changes.get("aio_abs_dds_own")))
     return lines
 

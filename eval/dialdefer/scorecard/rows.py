@@ -8,22 +8,23 @@ import numpy as np
 
 from eval.card_arms import BASE
 from eval.dialdefer.accuracy import MANY_UNREADABLE, accept_rates, is_saturated
-from eval.dialdefer.difference_rows import Drawing
+from eval.dialdefer.change_rows import over_corrected
 from eval.dialdefer.margins import framing_aucs
+from eval.dialdefer.panel_scores import mean_or_none
 from eval.dialdefer.panels import ABSENT, C1, ERROR, TIE, UNREADABLE, Panel, without_errors
-from eval.dialdefer.rows import mean_or_none
 from eval.dialdefer.scorecard.arms import Arm
-from eval.dialdefer.scorecard.changes import Change, of_dataset
+from eval.dialdefer.scorecard.changes import of_dataset
 from eval.dialdefer.scorecard.summaries import Scope, chance_abs_dds_pp
 from eval.dialdefer.scores import FIXED, OWN
+from eval.estimates.changes import Change
+from eval.estimates.estimate import Estimate
+from eval.estimates.observed import Drawing
 
 FIGURES = (
     *("acc", "acc_c2", "mean_abs_dds_own", "mean_abs_dds_fixed", "abs_mean_dds_own", "abs_mean_dds_fixed"),
     *("dds_own", "dds_fixed", "soft_mean_abs_dds_own", "soft_dds_own"),
     *("aio_acc_c2", "aio_abs_dds_own", "aio_abs_dds_fixed", "aio_dds_own", "aio_dds_fixed"),
 )
-LEVELS = ("arm_pp", "arm_ci_low_pp", "arm_ci_high_pp")
-CHANGES = ("change_pp", "change_ci_low_pp", "change_ci_high_pp", "p", "p_holm")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +83,7 @@ class ArmRow:
         known = {name: change for name, change in found.items() if change is not None}
         if self.arm.kind == BASE or not known:
             return None
-        return tuple(name for name, change in known.items() if change.is_over_corrected)
+        return tuple(name for name, change in known.items() if over_corrected(change))
 
     @property
     def aio(self) -> str | None:
@@ -128,25 +129,32 @@ class ArmRow:
         for figure in FIGURES:
             change = self.changes.get(figure)
             rise = None if self.arm.kind == BASE else change
-            fields |= {key.replace("arm", figure, 1): getattr(change, key, None) for key in LEVELS}
-            fields |= {f"change_{figure}_{key.removeprefix('change_')}": getattr(rise, key, None) for key in CHANGES}
+            fields |= in_pp(figure, None if change is None else change.after)
+            fields |= in_pp(f"change_{figure}", None if rise is None else rise.change)
+            fields |= {f"change_{figure}_{key}": getattr(rise, key, None) for key in ("p", "p_holm")}
         return fields
 
 
-def arm_row(arm: Arm, changes: Mapping[str, Change], scope: Scope, drawing: Drawing) -> ArmRow:
+def in_pp(name: str, of: Estimate | None) -> dict[str, float | None]:
+    """A figure and its interval as a scorecard's row names them."""
+    ends = {"_pp": "value", "_ci_low_pp": "low", "_ci_high_pp": "high"}
+    return {f"{name}{end}": getattr(of, field, None) for end, field in ends.items()}
+
+
+def arm_row(arm: Arm, changes: Mapping[str, Change], scope: Scope, denominator: str, drawing: Drawing) -> ArmRow:
     """The row of an arm from its changes against the base."""
     own, fixed = ({d: arm.panels[s][d] for d in scope.datasets if d in arm.panels[s]} for s in (OWN, FIXED))
     level = changes.get("mean_abs_dds_own")
     main = level or changes["mean_abs_dds_fixed"]
-    is_known = level is not None and level.arm_pp is not None
+    is_known = level is not None and level.after.value is not None
     return ArmRow(
         arm=arm,
         changes=changes,
         datasets=scope.datasets,
         lacking=tuple(d for d in scope.datasets if d not in (own or fixed)),
-        n_items=main.n_items,
+        n_items=main.change.n_units,
         n_errors=main.n_errors,
-        chance_abs_dds_pp=chance_abs_dds_pp(list(own.values()), drawing) if is_known else None,
+        chance_abs_dds_pp=chance_abs_dds_pp(list(own.values()), denominator, drawing) if is_known else None,
         doubts=doubts_about(list(own.values()) or [c2_alone(panel) for panel in fixed.values()]),
     )
 

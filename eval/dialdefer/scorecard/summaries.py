@@ -10,54 +10,39 @@ Noise does not cancel in the first: a judge without any shift has one above 0 (`
 of its verdicts move at all. Its intervals are pivotal for that reason (eval.estimates.resampling.pivotal_interval).
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eval.dialdefer.averages import AIO, BENCH_AVG, averages_over
-from eval.dialdefer.dds import dds_pp
-from eval.dialdefer.difference_rows import Drawing
+from eval.dialdefer.observe import ACC_C2, deference
 from eval.dialdefer.panels import Panel
 from eval.dialdefer.power import contributions
+from eval.estimates.observed import Drawing, Measure
 from eval.estimates.resampling import rng_for
 from eval.estimates.sign_flip import swapped_sums
 
-FloatArray = NDArray[np.float64]
-Summary = Callable[[FloatArray], FloatArray]  # accuracies (n_datasets, ..., 4), fractions → (...) in percentage points
+
+def folded(name: str) -> Measure:
+    """The mean over datasets of |DDS|."""
+    return deference(name, "mean of absolute values")
 
 
-def mean_abs_dds(acc: FloatArray) -> FloatArray:
-    """Mean over datasets of |DDS|."""
-    return np.asarray(np.abs(dds_pp(acc)).mean(axis=0))
+def of_c1(source: str) -> list[Measure]:
+    """The figures that are over C1 of this source and C2."""
+    cancelling = deference(f"abs_mean_dds_{source}", "absolute value of the mean")
+    return [folded(f"mean_abs_dds_{source}"), cancelling, deference(f"dds_{source}")]
 
 
-def abs_mean_dds(acc: FloatArray) -> FloatArray:
-    """|Mean over datasets of DDS|: signs cancel."""
-    return np.abs(mean_dds(acc))
+def of_margins(source: str) -> list[Measure]:
+    """The same of soft DDS."""
+    return [folded(f"soft_mean_abs_dds_{source}"), deference(f"soft_dds_{source}")]
 
 
-def mean_dds(acc: FloatArray) -> FloatArray:
-    """Mean over datasets of DDS, with its sign."""
-    return np.asarray(dds_pp(acc).mean(axis=0))
-
-
-def mean_acc(acc: FloatArray) -> FloatArray:
-    """Mean over datasets of accuracy over C1 and C2."""
-    return np.asarray(100 * acc.mean(axis=(0, -1)))
-
-
-def mean_acc_c2(acc: FloatArray) -> FloatArray:
-    """Mean over datasets of accuracy under dialogue framing, the paper's Avg."""
-    return np.asarray(100 * acc[..., 2:].mean(axis=(0, -1)))
-
-
-OF_C1: Mapping[str, Summary] = {"mean_abs_dds": mean_abs_dds, "abs_mean_dds": abs_mean_dds, "dds": mean_dds}
-ACCURACIES: Mapping[str, Summary] = {"acc": mean_acc, "acc_c2": mean_acc_c2}
-SOFT: Mapping[str, Summary] = {"soft_mean_abs_dds": mean_abs_dds, "soft_dds": mean_dds}
-OF_AIO: Mapping[str, Summary] = {"aio_abs_dds": mean_abs_dds, "aio_dds": mean_dds}
-FOLDED = (mean_abs_dds, abs_mean_dds)  # summaries of absolute values
+def of_aio(source: str) -> list[Measure]:
+    """The same of r/AIO."""
+    return [replace(ACC_C2, name="aio_acc_c2"), folded(f"aio_abs_dds_{source}"), deference(f"aio_dds_{source}")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +81,7 @@ def average_of(panels: Mapping[str, Panel]) -> tuple[str, list[str]]:
     return first, [first]
 
 
-def chance_abs_dds_pp(panels: Sequence[Panel], drawing: Drawing) -> float:
+def chance_abs_dds_pp(panels: Sequence[Panel], denominator: str, drawing: Drawing) -> float:
     """The mean |DDS| that as many moves would give if each went either way, in percentage points.
 
     The mean over datasets of E|DDS| when every item's contribution has a random sign. Raises DataError when a
@@ -104,7 +89,7 @@ def chance_abs_dds_pp(panels: Sequence[Panel], drawing: Drawing) -> float:
     """
     means = []
     for panel in panels:
-        added = 100 * contributions(panel, drawing.denominator)
+        added = 100 * contributions(panel, denominator)
         heads = swapped_sums(added[:, None], drawing.n_draws, rng_for(drawing.seed, f"{panel.dataset} chance"))[:, 0]
         means.append(np.abs(2 * heads - added.sum()).mean() / len(added))
     return float(np.mean(means))

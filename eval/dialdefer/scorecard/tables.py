@@ -1,10 +1,11 @@
 """The scorecard as tables for files: an arm a row, every change, DDS by dataset, cost."""
 
+from eval.dialdefer.change_rows import over_corrected
 from eval.dialdefer.scorecard.card import Scorecard
-from eval.dialdefer.scorecard.changes import Change
 from eval.dialdefer.scorecard.rows import ArmRow
 from eval.dialdefer.scorecard.words import change_words, lowest_sentences, over_words
 from eval.dialdefer.scores import FIXED, OWN
+from eval.estimates.changes import Change
 from eval.report.table import Cell, Table
 
 FIGURE_WORDS = {
@@ -89,8 +90,8 @@ def arm_cell(row: ArmRow, figure: str, form: str) -> Cell:
     """An arm's figure, or its change in words where there is no format; None where it is unknown."""
     change = row.changes.get(figure)
     if change is None or form:
-        return None if change is None else change.arm_pp
-    return None if change.arm == change.against else change_words(change)
+        return None if change is None else change.after.value
+    return None if change.first == change.second else change_words(change)
 
 
 def change_table(card: Scorecard) -> Table:
@@ -109,11 +110,12 @@ def change_table(card: Scorecard) -> Table:
 
 def change_cells(change: Change) -> tuple[Cell, ...]:
     """A change's cells in the order of the columns of change_table."""
-    figure, source = words_of(change.figure)
-    interval = (change.change_ci_low_pp, change.change_ci_high_pp, change.p, change.p_holm)
+    figure, source = words_of(change.measure)
+    after, rise = change.after, change.change
     return (
-        *(change.against, change.arm, figure, source, " ".join(change.datasets), change.n_items),
-        *(change.against_pp, change.arm_pp, change.arm_ci_low_pp, change.arm_ci_high_pp, change.change_pp, *interval),
+        *(change.first, change.second, figure, source, " ".join(change.datasets), rise.n_units),
+        *(change.before.value, after.value, after.low, after.high, rise.value, rise.low, rise.high),
+        *(change.p, change.p_holm),
     )
 
 
@@ -140,8 +142,9 @@ def dataset_table(card: Scorecard) -> Table:
         columns=("arm", "C1", "dataset", "items", "DDS", "95% low", "95% high", "over-corrected"),
         rows=tuple(
             (
-                *(row.name, source, dataset, change.n_items, change.arm_pp),
-                *(change.arm_ci_low_pp, change.arm_ci_high_pp, row is not card.base and change.is_over_corrected),
+                *(row.name, source, dataset, change.change.n_units),
+                *(change.after.value, change.after.low, change.after.high),
+                row is not card.base and over_corrected(change),
             )
             for row, source, dataset, change in found
         ),

@@ -6,9 +6,9 @@ from eval.card_arms import BASE
 from eval.dialdefer.averages import average_sentence
 from eval.dialdefer.score_text import DENOMINATOR_WORDS
 from eval.dialdefer.scorecard.card import MAIN, Scorecard, in_the_running, why_not
-from eval.dialdefer.scorecard.changes import LEVEL, Change
 from eval.dialdefer.scorecard.rows import ArmRow
 from eval.dialdefer.scores import FIXED, OWN
+from eval.estimates.changes import LEVEL, Change
 from eval.estimates.comparability import Difference
 from eval.report.shown_numbers import interval, number, percent, signed
 
@@ -26,10 +26,10 @@ def caption(card: Scorecard) -> list[str]:
     """What the numbers are."""
     run = card.base.arm.run
     reading = "margins" if run.reading.mode == "margin" else f"reasoned replies, {run.reading.parser} parser"
-    counted = DENOMINATOR_WORDS[run.reading.mode, card.drawing.denominator]
+    counted = DENOMINATOR_WORDS[run.reading.mode, card.denominator]
     return [
         f"Base: {run.model} ({run.name}), and {len(card.arms)} arm{'s' * (len(card.arms) != 1)}. {over_words(card)}",
-        f"Verdicts from {reading}; denominator {card.drawing.denominator}: {counted}.",
+        f"Verdicts from {reading}; denominator {card.denominator}: {counted}.",
         "Accuracies in %, DDS and changes in percentage points. |DDS|: mean over datasets of |DDS|, in which signs do "
         "not cancel; DDS: the mean with signs. chance: the |DDS| that as many moves would give if each went either "
         "way. over: datasets over-corrected, DDS positive before and negative after (†).",
@@ -60,22 +60,22 @@ def lowest_sentences(card: Scorecard) -> list[str]:
     if not ranked:
         return ["Lowest own-C1 |DDS| at no shown loss of accuracy: no arm.", *not_considered]
     change = ranked[0].changes[MAIN]
-    words = f"Lowest own-C1 |DDS| at no shown loss of accuracy: {ranked[0].name}, {number(change.arm_pp)} pp "
-    words += f"({number(ranked[0].chance_abs_dds_pp)} by chance), against {number(change.against_pp)} of the base "
+    words = f"Lowest own-C1 |DDS| at no shown loss of accuracy: {ranked[0].name}, {number(change.after.value)} pp "
+    words += f"({number(ranked[0].chance_abs_dds_pp)} by chance), against {number(change.before.value)} of the base "
     words += f"({change_words(change)}"
     if card.base.doubts.saturated or card.base.doubts.is_unreadable:
         words += "), whose own is no yardstick: see the warnings."
     else:
         words += ")." if change.direction == -1 else "; not shown to be lower)."
     if card.lead is not None:
-        words += f" Next: {card.lead.against}, {number(card.lead.against_pp)} pp ({change_words(card.lead)}; "
+        words += f" Next: {card.lead.first}, {number(card.lead.before.value)} pp ({change_words(card.lead)}; "
         words += "the lead is shown)." if card.lead.direction == -1 else "the lead may be chance)."
     return [words, *not_considered]
 
 
 def change_words(change: Change) -> str:
     """A change with its interval."""
-    return f"{signed(change.change_pp)} {interval(change.change_ci_low_pp, change.change_ci_high_pp)}"
+    return f"{signed(change.change.value)} {interval(change.change.low, change.change.high)}"
 
 
 def over_corrected_sentences(card: Scorecard) -> list[str]:
@@ -97,8 +97,8 @@ def warnings(card: Scorecard) -> list[str]:
         if row.lacking
     ]
     found += [doubt for row in card.rows for doubt in [doubt_about(row)] if doubt]
-    few = {d: c.n_items for row in card.rows for d in card.scope.names for c in [row.dds(OWN, d)] if c is not None}
-    few = {name: n for name, n in few.items() if n < FEW_ITEMS}
+    shown = [(dataset, row.dds(OWN, dataset)) for row in card.rows for dataset in card.scope.names]
+    few = {dataset: c.change.n_units for dataset, c in shown if c is not None and c.change.n_units < FEW_ITEMS}
     if few:
         listed = ", ".join(f"{name} {n}" for name, n in few.items())
         found.append(f"few items ({listed}): bootstrap intervals over so few are too narrow; p-values hold.")

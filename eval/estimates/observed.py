@@ -1,0 +1,107 @@
+"""What one judge did in one setting: columns over units, of which every measure is a function of the sums."""
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from eval.estimates.resampling import FloatArray
+from evenhand.errors import DataError
+
+# The means of an observation's parts, shape (..., n_parts) → a measure in its unit, shape (...): linear, no constant.
+Statistic = Callable[[FloatArray], FloatArray]
+# What was asked, and how replies were read and counted, by name.
+Setting = Mapping[str, str | int | None]
+OverDatasets = Literal["mean", "mean of absolute values", "absolute value of the mean"]
+IntervalKind = Literal["percentile", "cluster_t"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawing:
+    """How intervals and p-values are drawn."""
+
+    n_draws: int
+    seed: int
+
+
+def drawing_of(options: argparse.Namespace) -> Drawing:
+    """As --draws and --seed say."""
+    return Drawing(n_draws=options.draws, seed=options.seed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Observed:
+    """Replies of one judge in one setting on one dataset, added up by unit: what is comparable only as a whole.
+
+    A part (a condition, a perspective) has the mean Σ earned / Σ counted over units; a unit that is not counted in a
+    part earns nothing there. Both are of shape (n_units, n_parts).
+    """
+
+    dataset: str
+    units: tuple[str, ...]
+    earned: FloatArray
+    counted: FloatArray
+    n_errors: int = 0  # replies that the engine lost
+
+    @property
+    def means(self) -> FloatArray:
+        """The mean of each part, (n_parts,); NaN where nothing is counted."""
+        return ratio(np.hstack([self.earned.sum(axis=0), self.counted.sum(axis=0)]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """A figure of a study.
+
+    interval: "percentile" resamples units; "cluster_t" is Student's t of a cluster-robust standard error, with units as
+        clusters. A measure of absolute values has pivotal ones (see resampling.pivotal_interval).
+    is_share: whether it is a fraction of a whole, in percent, which a cluster_t interval does not leave.
+    """
+
+    name: str
+    unit: str  # "%", or "pp" for percentage points
+    statistic: Statistic
+    over_datasets: OverDatasets = "mean"
+    interval: IntervalKind = "percentile"
+    is_share: bool = False
+
+    @property
+    def is_folded(self) -> bool:
+        """Whether it is of absolute values, in which noise does not cancel."""
+        return self.over_datasets != "mean"
+
+    def over(self, of_datasets: Sequence[FloatArray]) -> FloatArray:
+        """The measure over several datasets from its values on each, of any shape."""
+        values = np.stack(of_datasets)
+        if self.over_datasets == "mean of absolute values":
+            return np.asarray(np.abs(values).mean(axis=0))
+        mean = np.asarray(values.mean(axis=0))
+        return np.abs(mean) if self.is_folded else mean
+
+
+def ratio(sums: FloatArray) -> FloatArray:
+    """Σ earned / Σ counted, shape (..., k), for sums of shape (..., 2k); NaN over nothing."""
+    k = sums.shape[-1] // 2
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(sums[..., :k] / sums[..., k:])
+
+
+def aligned(first: Observed, second: Observed) -> tuple[Observed, Observed]:
+    """Both over the units of either, in one order; a unit that one lacks is counted nowhere there."""
+    if first.units == second.units:
+        return first, second
+    units = tuple(dict.fromkeys((*first.units, *second.units)))
+    return over_units(first, units), over_units(second, units)
+
+
+def over_units(observed: Observed, units: tuple[str, ...]) -> Observed:
+    """The same replies with a row for each of some units, among which are all of its own."""
+    place = {unit: i for i, unit in enumerate(units)}
+    if not place.keys() >= set(observed.units):
+        raise DataError(f"{observed.dataset}: units are missing from those that it is to be aligned with")
+    rows = [place[unit] for unit in observed.units]
+    earned, counted = np.zeros((2, len(units), observed.earned.shape[1]))
+    earned[rows], counted[rows] = observed.earned, observed.counted
+    return Observed(dataset=observed.dataset, units=units, earned=earned, counted=counted, n_errors=observed.n_errors)
