@@ -97,8 +97,8 @@ def options(argv: Sequence[str]) -> argparse.Namespace:
         "--scores",
         type=Path,
         metavar="PATH",
-        help="for the card: compare.json or scorecard.json, or the folder with what `evenhand compare` or `evenhand "
-        "scorecard` wrote",
+        help="for the card: compare.json or scorecard_changes.json, or the folder with what `evenhand compare` or "
+        "`evenhand scorecard` wrote",
     )
     parser.add_argument("--scores-of", metavar="NAME", help="which model of --scores this is, where it holds several")
     parser.add_argument("--push-to-hub", metavar="OWNER/NAME", help="upload the checkpoint as a private model")

@@ -12,13 +12,13 @@ from eval.dialdefer.findings import score_run
 from eval.dialdefer.judges import judge_of_run
 from eval.dialdefer.rows import wide_rows
 from eval.dialdefer.runs import JudgedRun, load_run, say_warnings
+from eval.dialdefer.score_files import write_all
 from eval.dialdefer.score_text import score_tables
 from eval.dialdefer.scores import OWN
 from eval.dialdefer.thresholds import DEFAULT_OBJECTIVE, OBJECTIVES
 from eval.estimates.comparability import config_differences
 from eval.estimates.observed import drawing_of
 from eval.estimates.resampling import N_DRAWS, SEED
-from eval.report.result_files import write_rows
 from eval.report.table import to_markdown, write_tables
 from evenhand.errors import DataError
 from evenhand.jsonl import write_json
@@ -31,14 +31,14 @@ def main(argv: Sequence[str]) -> None:
     train, test = load_run(options.train), load_run(options.test)
     refuse_other_settings(train, test)
     judge, calibration = calibrate(judge_of_run(train), judge_of_run(test), options.objective)
-    rows = wide_rows(score_run(replace(test, panels=judge.panels), ("published",), drawing_of(options)))
+    scores = score_run(replace(test, panels=judge.panels), ("published",), drawing_of(options))
     differences = arm_differences(judge, "published", drawing_of(options))
     tables = [calibration_table(calibration), difference_table(differences)]
     shown = [row for row in differences if row.setting["c1_source"] == OWN and row.measure in ("dds", "acc")]
-    say("\n".join([to_markdown(tables[0]), score_tables(rows), "", to_markdown(difference_table(shown))]))
+    say("\n".join([to_markdown(tables[0]), score_tables(wide_rows(scores)), "", to_markdown(difference_table(shown))]))
     say_warnings({run.name: run for run in (train, test)})
     out = options.out or test.path / "calibrated"
-    files = [*write_rows(out, "scores", [row.as_dict() for row in rows]), *write_tables(out, tables)]
+    files = [*write_all(out, scores), *write_tables(out, tables)]
     write_json(out / "thresholds.json", {**asdict(calibration), "train_run": train.name, "test_run": test.name})
     say("written: " + ", ".join(map(str, [*files, out / "thresholds.json"])))
 

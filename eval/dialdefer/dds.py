@@ -5,7 +5,6 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from eval.estimates.resampling import FloatArray, resampled_means, resampled_sums
 from studies.dialdefer.records import Condition
 
 # The order of conditions in every array of this package, on the axis of length 4.
@@ -49,15 +48,3 @@ def deltas_pp(acc: NDArray[np.float64]) -> NDArray[np.float64]:
 def is_over_corrected(before_pp: float, after_pp: float) -> bool:
     """Whether a mitigation turned deference into skepticism: the dagger of DialDefer Tables 5 and 21 to 23."""
     return bool(before_pp > NOISE_PP and after_pp < -NOISE_PP)
-
-
-def resampled_dds(earned: FloatArray, counted: FloatArray, n_draws: int, rng: np.random.Generator) -> FloatArray:
-    """DDS in percentage points over resampled items, shape (n_draws,); NaN where a draw counts nothing somewhere.
-
-    earned, counted: shape (n_items, 4). Where all count, as they mostly do, DDS is the mean of what each item adds to
-    it, and of that there are few kinds.
-    """
-    if (counted == 1).all():
-        added = dds_pp(earned)[:, None]
-        return np.asarray(resampled_sums(added, n_draws, rng)[:, 0] / len(added))
-    return dds_pp(resampled_means(earned, counted, n_draws, rng))

@@ -14,19 +14,17 @@ from eval.dialdefer.findings import Findings, find, find_external, score_run
 from eval.dialdefer.parsing import PARSERS
 from eval.dialdefer.rows import wide_rows
 from eval.dialdefer.runs import load_run, say_warnings
+from eval.dialdefer.score_files import STUDY, write_all
 from eval.dialdefer.score_text import score_tables
 from eval.estimates.comparability import say_differences
 from eval.estimates.observed import drawing_of
-from eval.estimates.result_files import write_changes, write_scores
+from eval.estimates.result_files import write_changes
 from eval.estimates.scores import Score
 from eval.report.report_part import StudyPart
-from eval.report.result_files import write_rows
 from eval.study import Beside
 from evenhand.errors import DataError
 from evenhand.sources.record_fields import shown
 from evenhand.terminal import say
-
-STUDY = "dialdefer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,12 +141,6 @@ def report_scores(scores: Sequence[Score], out: Path) -> None:
     """Print the tables of some scores and write them."""
     say(score_tables(wide_rows(scores)))  # first: they are seen though the disk be full
     say("\nwritten: " + ", ".join(map(str, write_all(out, scores))))
-
-
-def write_all(out: Path, scores: Sequence[Score]) -> list[Path]:
-    """scores in long form and scores_wide, as .json and .csv; the paths written."""
-    wide = [row.as_dict() for row in wide_rows(scores)]
-    return [*write_scores(out, STUDY, scores), *write_rows(out, "scores_wide", wide)]
 
 
 EVALUATION = DialDeferEval()

@@ -10,9 +10,10 @@ import pytest
 from eval.dialdefer.answer_orders import BOTH_ORDERS, both_orders
 from eval.dialdefer.findings import score_run
 from eval.dialdefer.panels import ACCEPT, ERROR, REJECT, TIE, UNREADABLE, Panel
-from eval.dialdefer.rows import ScoreRow
+from eval.dialdefer.rows import ScoreRow, wide_rows
 from eval.dialdefer.scores import untreated_c1
 from eval.dialdefer.verdicts import NoVerdict
+from eval.estimates.observed import Drawing
 from evenhand.errors import DataError
 from evenhand.records import Prompt
 from studies.dialdefer.records import Condition
@@ -45,7 +46,7 @@ def rows_of(
     """Variant → TruthfulQA's row of a run in both orders."""
     config = with_variants(SWAPPED, *variants, verdict=verdict, run={"root": tmp_path})
     run = run_with(Judge(answer), config, monkeypatch)
-    rows = score_run(run, ("published",), 100, 1)
+    rows = wide_rows(score_run(run, ("published",), Drawing(n_draws=100, seed=1)))
     return {row.variant: row for row in rows if row.dataset == "truthfulqa"}
 
 

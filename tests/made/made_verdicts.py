@@ -70,10 +70,10 @@ def csv_text(rows: Sequence[Row]) -> str:
 
 
 def scored(paths: Sequence[Path], *options: str, draws: int = 200) -> list[Row]:
-    """The rows of scores.json that `evenhand score FILE...` writes."""
+    """The rows of scores_wide.json that `evenhand score FILE...` writes."""
     out = paths[0].parent / "out"
     score_main([*map(str, paths), "--out", str(out), "--draws", str(draws), *options])
-    rows: list[Row] = json.loads((out / "scores.json").read_text(encoding="utf-8"))
+    rows: list[Row] = json.loads((out / "scores_wide.json").read_text(encoding="utf-8"))
     return rows
 
 

@@ -11,8 +11,9 @@ import numpy as np
 from eval.dialdefer.averages import BENCH_DATASETS
 from eval.dialdefer.panels import ABSENT, Panel
 from eval.dialdefer.parsing import PARSERS
-from eval.dialdefer.rows import Scored, ScoreRow
-from eval.dialdefer.scores import score_panels
+from eval.dialdefer.rows import ScoreRow, wide_rows
+from eval.dialdefer.scores import Scored, score_panels
+from eval.estimates.observed import Drawing
 from eval.report.table import Cell, Table
 from studies.dialdefer.records import Factors
 from studies.dialdefer.render import own_labels
@@ -99,8 +100,9 @@ def panel_with(dataset: str, n_right: Sequence[int | None], factors: Factors, n_
 
 def scores_of(model: str, panels: Sequence[Panel], n_draws: int = 20) -> list[ScoreRow]:
     """The rows that the product gives for a model's panels."""
-    scored = Scored(run=model, model=model, verdict="reason", parser="lenient", n_draws=n_draws, seed=1)
-    return score_panels(panels, scored, ["published"])
+    drawing = Drawing(n_draws=n_draws, seed=1)
+    scored = Scored(run=model, model=model, verdict="reason", parser="lenient", drawing=drawing)
+    return wide_rows(score_panels(panels, scored, ["published"]))
 
 
 @cache

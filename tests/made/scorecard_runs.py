@@ -55,7 +55,7 @@ def scored(*words: object, draws: int = 400) -> dict[str, dict[str, Any]]:
 def changes(root: Path, against: str = "base") -> dict[tuple[str, str], dict[str, Any]]:
     """(arm, figure) → change over both datasets, as the last scorecard wrote them."""
     rows = json.loads((root / "out" / "scorecard_changes.json").read_text())
-    return {(r["arm"], r["figure"]): r for r in rows if r["against"] == against and len(r["datasets"]) == 2}
+    return {(r["second"], r["measure"]): r for r in rows if r["first"] == against and len(r["datasets"]) == 2}
 
 
 def aio(dataset: str, n: int = 10) -> list[Item]:

@@ -8,15 +8,16 @@ from typing import Any
 import pytest
 import yaml
 
-from eval.dialdefer.changes import ChangeRow
+from eval.estimates.changes import Change
+from eval.estimates.estimate import Estimate
 from evenhand.checkpoints import load_tokenizer
 from evenhand.embedded import embedded_model_path
 from evenhand.errors import DataError
 from studies.dialdefer.unified.catalogue import DATASETS
 from tests.made.made_merges import made_merge
-from tests.made.scorecard_runs import BASE, DPO, SFT, run, scored, training_run
+from tests.made.scorecard_runs import BASE, DPO, SFT, run, scored
 from tests.made.training_runs import tiny_model, tiny_run
-from training.card_scores import COMPARE_FIELDS, scores_text
+from training.card_scores import scores_text
 from training.config import METHODS
 from training.data import TrainingData
 from training.dialdefer.model_card_part import EXAMPLE
@@ -125,12 +126,11 @@ def test_limits_name_what_was_held_out_and_what_was_seen(tmp_path: Path) -> None
     assert "evenhand sample configs/inference/pocket.yaml" in pocket
 
 
-CHANGE: dict[str, Any] = dict.fromkeys(ChangeRow.__dataclass_fields__)
-CHANGE |= {"base_run": "before-1", "base_model": "Base", "after_run": "after-1", "after_model": "Tuned", "arm": "none"}
-CHANGE |= {"roles": "", "variant": "", "c1_source": "own", "dataset": "bbq", "verdict": "margin", "n_items": 300}
-CHANGE |= {"denominator": "published", "n_draws": 10_000, "base_acc_c1": 60.0, "base_acc_c2": 55.0, "base_dds_pp": 12.0}
-CHANGE |= {"after_acc_c1": 70.0, "after_acc_c2": 71.0, "after_dds_pp": -1.0, "after_dds_ci_low_pp": -3.0}
-CHANGE |= {"after_dds_ci_high_pp": 1.5, "change_dds_pp": -13.0, "over_corrected": True}
+CHANGE: dict[str, Any] = {"study": "dialdefer", "first": "Base (before-1)", "second": "Tuned (after-1)"}
+CHANGE |= {"arm": "none", "c1_source": "own", "dataset": "bbq", "datasets": ["bbq"], "measure": "dds", "unit": "pp"}
+CHANGE |= {"n_units": 300, "n_errors": 0, "before": 12.0, "before_low": 10.0, "before_high": 14.0, "after": -1.0}
+CHANGE |= {"after_low": -3.0, "after_high": 1.5, "change": -13.0, "change_low": -15.0, "change_high": -11.0}
+CHANGE |= {"p": 0.01, "p_holm": 0.01, "n_draws": 10_000, "seed": 1}
 
 
 def compare_file(folder: Path, *rows: dict[str, Any]) -> Path:
@@ -139,52 +139,48 @@ def compare_file(folder: Path, *rows: dict[str, Any]) -> Path:
     return folder
 
 
-def test_scores_show_own_and_fixed_c1_side_by_side(tmp_path: Path) -> None:
-    folder = compare_file(tmp_path, {}, {"c1_source": "fixed", "after_dds_pp": -40.0, "after_dds_ci_low_pp": None})
+def test_scores_show_what_was_asked_and_every_measure(tmp_path: Path) -> None:
+    folder = compare_file(tmp_path, {}, {"c1_source": "fixed", "after": -40.0, "after_low": None})
     text = scores_text(folder, "made-run")
-    assert (
-        "| dataset | items | accuracy C1 | accuracy C2 | DDS before | DDS after, own C1 | DDS after, fixed C1 |" in text
-    )
-    assert "| bbq | 300 | 60.0 → 70.0 | 55.0 → 71.0 | +12.0 | −1.0 [−3.0, +1.5] | −40.0 | −13.0 |" in text
-    assert "own C1): bbq." in text
-    assert set(ChangeRow.__dataclass_fields__) >= COMPARE_FIELDS
+    assert "| asked | over | measure | units | before | after | change |" in text
+    before, change = "+12.0 [+10.0, +14.0]", "−13.0 [−15.0, −11.0]"
+    assert f"| c1_source own | bbq | dds, pp | 300 | {before} | −1.0 [−3.0, +1.5] | {change} |" in text
+    assert f"| c1_source fixed | bbq | dds, pp | 300 | {before} | −40.0 | {change} |" in text
+    averaged = compare_file(tmp_path / "b", {}, {"dataset": "bench_avg", "datasets": ["bbq", "amqa"]})
+    assert "| bbq |" not in scores_text(averaged, "made-run"), "averages say enough"
+
+
+def test_a_card_reads_what_compare_writes() -> None:
+    of = Estimate(value=1.0, low=None, high=None, n_units=1)
+    sides: dict[str, Any] = {"before": of, "after": of, "change": of, "p": None, "p_holm": None}
+    keys: dict[str, Any] = {key: CHANGE[key] for key in ("first", "second", "dataset", "measure", "unit", "n_errors")}
+    change = Change(**keys, **sides, setting={"arm": "none", "c1_source": "own"}, datasets=(), n_draws=1, seed=1)
+    assert {"study", *change.as_dict()} == CHANGE.keys()
 
 
 def test_of_several_models_one_must_be_named(tmp_path: Path) -> None:
-    folder = compare_file(tmp_path, {}, {"after_run": "after-2", "after_model": "Other"})
-    with pytest.raises(DataError, match=r"holds several models; say which with --scores-of .*after-2 \(Other\)"):
+    folder = compare_file(tmp_path, {}, {"second": "Other (after-2)"})
+    with pytest.raises(DataError, match=r"0 of its models are called after .*--scores-of NAME.*Other \(after-2\)"):
         scores_text(folder, "made-run")
-    with pytest.raises(DataError, match="'third' names 0 of its models"):
+    with pytest.raises(DataError, match="0 of its models are called 'third'"):
         scores_text(folder, "made-run", "third")
-    assert "After: Other, run `after-2`" in scores_text(folder, "made-run", "Other")
+    assert "After: Other (after-2)" in scores_text(folder, "made-run", "Other")
 
 
-def test_a_scorecard_is_read_by_the_training_runs_name(tmp_path: Path) -> None:
-    place = training_run(tmp_path, "made-run", None)
-    arms = [run(tmp_path, "sft", SFT, model=place), run(tmp_path, "dpo", DPO, model="owner/dpo")]
-    scored(run(tmp_path, "before", BASE), *arms)
-    text = scores_text(tmp_path / "out", "made-run")
-    figures = {line.split(" | ")[0]: line.split(" | ")[1:] for line in text.splitlines()}
-    for figure, values in {
-        "accuracy, C1 and C2": ["67.5", "70.0", "+2.5"],
-        "mean DDS without signs, own C1": ["40.0", "10.0", "−30.0"],
-        "DDS, fixed C1": ["0.0", "−30.0", "−30.0"],
-    }.items():
-        assert [cell.split(" ")[0] for cell in figures[f"| {figure}"]] == values, figure
-        assert all("[" in cell for cell in figures[f"| {figure}"])
-    assert "own C1): bbq." in text
-    with pytest.raises(DataError, match="0 of its arms are of training run third; say which with --scores-of NAME"):
-        scores_text(tmp_path / "out", "third")
-    assert "Scorecard, arm dpo" in scores_text(tmp_path / "out" / "scorecard.json", "third", "dpo")
+def test_a_scorecards_changes_are_read_by_the_arms_name(tmp_path: Path) -> None:
+    scored(run(tmp_path, "before", BASE), run(tmp_path, "sft", SFT), f"dpo={run(tmp_path, 'dpo', DPO)}")
+    text = scores_text(tmp_path / "out", "made-run", "dpo")
+    assert "Before: base. After: dpo." in text
+    assert "mean_abs_dds_own, pp | 20 | 40.0 [" in text or "mean_abs_dds_own, pp | 20 | +40.0 [" in text
 
 
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (None, r"has neither compare\.json nor scorecard\.json"),
+        (None, r"has neither compare\.json nor scorecard_changes\.json"),
         ("{", "is no JSON"),
-        ("[]", "is no list of rows"),
-        ('[{"dds_pp": 1}]', "holds no rows of `evenhand compare` or"),
+        ("[]", "holds no changes"),
+        ('[{"dds_pp": 1}]', "holds no changes"),
     ],
 )
 def test_what_holds_no_scores_is_refused(content: str | None, says: str, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from eval.card_arms import refuse_repeated
 from eval.command_options import add_reading_options, add_report_options
 from eval.dialdefer.findings import refuse_several_readings
 from eval.dialdefer.runs import JudgedRun, load_run, say_warnings
+from eval.dialdefer.score_files import STUDY
 from eval.dialdefer.scorecard.arms import Arm, arm_names, base_arm, refuse_other_experiments, split_word, trained_arm
 from eval.dialdefer.scorecard.calibrated import calibrated_arm, calibrated_names
 from eval.dialdefer.scorecard.card import make_scorecard
@@ -24,8 +25,6 @@ from eval.report.table import write_tables
 from eval.run_studies import runs_by_study
 from eval.study import Beside, evaluation_of
 from evenhand.terminal import say
-
-STUDY = "dialdefer"
 
 
 def main(argv: Sequence[str]) -> None:

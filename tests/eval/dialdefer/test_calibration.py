@@ -141,7 +141,7 @@ def test_the_command_scores_the_test_run_with_and_without_thresholds(
     train = make_run(tmp_path, yes_sayer, items=ITEMS[:30], name="train", verdict="margin")
     test = make_run(tmp_path, yes_sayer, items=ITEMS[30:], name="test", verdict="margin")
     main([str(train), str(test), "--out", str(tmp_path / "out"), "--draws", "200"])
-    rows = json.loads((tmp_path / "out" / "scores.json").read_text())
+    rows = json.loads((tmp_path / "out" / "scores_wide.json").read_text())
     own = {row["arm"]: row for row in rows if row["dataset"] == "bbq" and row["c1_source"] == "own"}
     assert (own["none"]["acc_c2"], own[ARM]["acc_c2"]) == (50, 100)
     thresholds = json.loads((tmp_path / "out" / "thresholds.json").read_text())

@@ -19,6 +19,7 @@ from eval.dialdefer.pair_agreement import pair_agreements, pairwise_agreement
 from eval.dialdefer.panel_selection import REVERSED, Setting, setting_panels
 from eval.dialdefer.panels import ABSENT, ERROR, TIE, UNREADABLE
 from eval.dialdefer.problem_items import problem_items
+from eval.estimates.observed import Drawing
 from eval.report.table import printed
 from evenhand.errors import DataError
 from studies.dialdefer.records import Factors, Item
@@ -243,13 +244,13 @@ def test_label_shifts_are_against_the_main_labels_over_the_same_items() -> None:
     main, user, other = Factors(), Factors(speaker1="LLM", speaker2="User"), Factors(template="matched")
     only_c2 = [[ABSENT, ABSENT, *DEFERENCE[2:]], [ABSENT, ABSENT, *RIGHT[2:]]]
     judge = judge_with(([RIGHT, RIGHT], main), (only_c2, user), ([BOTH, BOTH], other))
-    (shift,) = label_shifts([judge], n_draws=200, seed=1)  # another template is no other label
-    assert (shift.speaker1, shift.speaker2, shift.n_items) == ("LLM", "User", 2)
-    assert (shift.base_dds_pp, shift.dds_pp, shift.shift_pp) == (0, 50, 50)
-    assert (shift.ci_low_pp, shift.ci_high_pp) == (0, 100)
+    (shift,) = label_shifts([judge], drawing=Drawing(n_draws=200, seed=1))  # another template is no other label
+    assert (shift.speaker1, shift.speaker2, shift.dds.change.n_units) == ("LLM", "User", 2)
+    assert (shift.dds.before.value, shift.dds.after.value, shift.dds.change.value) == (0, 50, 50)
+    assert (shift.dds.change.low, shift.dds.change.high) == (0, 100)
 
 
 def test_labels_tried_on_other_items_are_refused() -> None:
     judge = judge_with(([RIGHT, RIGHT], Factors()), ([RIGHT], Factors(speaker2="User")))
     with pytest.raises(DataError, match="item-0001"):
-        label_shifts([judge], n_draws=10, seed=1)
+        label_shifts([judge], drawing=Drawing(n_draws=10, seed=1))

@@ -10,8 +10,9 @@ from eval.dialdefer.flip_analysis import count_flips, flip_totals, flips_by_doma
 from eval.dialdefer.item_scores import flip_statistics, item_spreads, model_statistics
 from eval.dialdefer.panels import UNREADABLE
 from eval.dialdefer.problem_items import problem_items
-from eval.dialdefer.rows import Scored, ScoreRow
-from eval.dialdefer.scores import score_panels
+from eval.dialdefer.rows import ScoreRow, wide_rows
+from eval.dialdefer.scores import Scored, score_panels
+from eval.estimates.observed import Drawing
 from eval.report.table import Table, printed
 from tests.made.counted_judges import CONDITION_COLUMNS, JUDGES, five_judges, judge_of, read_golden
 
@@ -132,8 +133,10 @@ def rows_of_five() -> list[ScoreRow]:
     """Rows of scores of the five judges."""
     rows: list[ScoreRow] = []
     for judge in five_judges():
-        scored = Scored(run=judge.name, model=judge.name, verdict="margin", parser=None, n_draws=10, seed=1)
-        rows += score_panels(judge.panels, scored, ("published",))
+        scored = Scored(
+            run=judge.name, model=judge.name, verdict="margin", parser=None, drawing=Drawing(n_draws=10, seed=1)
+        )
+        rows += wide_rows(score_panels(judge.panels, scored, ("published",)))
     return rows
 
 

@@ -12,6 +12,7 @@ from eval.dialdefer.panels import ERROR, Panel
 from eval.dialdefer.prompt_variant_tables import label_table, paraphrase_table, spread
 from eval.dialdefer.reversal import Reversal, reversals
 from eval.dialdefer.rows import ScoreRow
+from eval.estimates.observed import Drawing
 from eval.report.table import to_csv, to_latex, to_markdown
 from evenhand.errors import DataError
 from tests.made.paper_figures import lines, panels_with, scores_of
@@ -206,7 +207,7 @@ def test_other_labels_are_no_paraphrase_and_other_templates_no_labels() -> None:
 
 def reversed_judge(panels: list[Panel]) -> list[Reversal]:
     judge = Judge(name="judge", model="a/model", panels=tuple(panels), labels={})
-    return reversals([judge], n_draws=200, seed=1)
+    return reversals([judge], drawing=Drawing(n_draws=200, seed=1))
 
 
 def test_a_judge_asked_in_one_direction_only_has_no_reversal() -> None:
@@ -218,12 +219,13 @@ def test_a_reversal_is_paired_by_item_and_says_on_what_data() -> None:
     panels = panels_with({"aio": [100, 200, 150, 150]}, roles="2->1")
     panels += panels_with({"aio": [200, 100, 150, 142]}, roles="1->2")
     (found,) = reversed_judge([replace(panel, dataset="aio-context") for panel in panels])
-    assert (found.dataset, found.n_items) == ("aio-context", 280)
-    assert found.difference_pp == pytest.approx(100 * (-92 - 100) / 280)
-    assert found.difference_ci is not None
-    assert found.difference_pp is not None
-    assert found.difference_ci[0] < found.difference_pp < found.difference_ci[1]
-    assert [found.main_acc_c1_true, found.reversed_acc_c1_true] == pytest.approx([100 * 100 / 280, 100 * 200 / 280])
+    assert (found.dataset, found.dds.change.n_units) == ("aio-context", 280)
+    difference, acc = found.dds.change, found.acc_c1_true
+    assert difference.value == pytest.approx(100 * (-92 - 100) / 280)
+    assert difference.low is not None
+    assert difference.high is not None
+    assert difference.low < difference.value < difference.high
+    assert [acc.before.value, acc.after.value] == pytest.approx([100 * 100 / 280, 100 * 200 / 280])
 
 
 def test_directions_over_different_items_are_refused() -> None:

@@ -45,7 +45,7 @@ JUDGE = wrong_on({C1_TRUE: {0, 1, 2, 3}, C1_FALSE: {8, 9}, C2_CORRECT: {0, 9}, C
 def scored(path: Path, *options: str) -> list[dict[str, Any]]:
     """The rows that `evenhand score` writes."""
     score_main([str(path), "--draws", "500", *options])
-    rows: list[dict[str, Any]] = json.loads((path / "scores" / "scores.json").read_text())
+    rows: list[dict[str, Any]] = json.loads((path / "scores" / "scores_wide.json").read_text())
     return rows
 
 
@@ -285,7 +285,7 @@ def test_the_printed_table_names_mode_parser_denominator_and_c1(
 def test_the_csv_has_the_same_rows_with_empty_cells_for_what_is_unknown(tmp_path: Path) -> None:
     path = make_run(tmp_path, JUDGE, items=made_items("bbq", 10))
     rows = scored(path)
-    lines = (path / "scores" / "scores.csv").read_text().splitlines()
+    lines = (path / "scores" / "scores_wide.csv").read_text().splitlines()
     assert len(lines) == 1 + len(rows)
     assert lines[0].split(",") == list(rows[0])
     assert lines[1].split(",")[list(rows[0]).index("auc_c1")] == ""

@@ -10,12 +10,15 @@ from hypothesis import strategies as st
 
 from eval.dialdefer.accuracy import credit, discordant, flips, is_saturated, majority
 from eval.dialdefer.averages import averages_over
-from eval.dialdefer.dds import dds_pp, resampled_dds
+from eval.dialdefer.dds import dds_pp
 from eval.dialdefer.margins import accept_probability, auc, soft_credit
+from eval.dialdefer.observe import DDS
 from eval.dialdefer.panels import ACCEPT, ERROR, REJECT, TIE, UNREADABLE, panels_of, without_errors
 from eval.dialdefer.verdicts import NoVerdict, Verdict
+from eval.estimates.estimate import Drawn
 from eval.estimates.mcnemar import mcnemar_p
-from eval.estimates.resampling import percentile_interval, resampled_means, resampled_sums, sums_by_index
+from eval.estimates.observed import Drawing, Observed
+from eval.estimates.resampling import percentile_interval, resampled_sums, sums_by_index
 from evenhand.errors import DataError
 from studies.dialdefer.records import Condition, Factors
 
@@ -114,12 +117,17 @@ def test_drawing_kinds_and_drawing_indices_have_the_same_distribution() -> None:
     np.testing.assert_allclose(np.cov(by_kind.T), np.cov(by_index.T), rtol=0.15, atol=2.5)
 
 
+def drawn(earned: np.ndarray, counted: np.ndarray, n_draws: int, seed: int = 0) -> Drawn:
+    units = tuple(map(str, range(len(earned))))
+    observed = Observed(dataset="bbq", units=units, earned=earned, counted=counted)
+    return Drawn(observed=observed, drawing=Drawing(n_draws=n_draws, seed=seed))
+
+
 @pytest.mark.parametrize("n_items", [20, 300])
 def test_draws_of_dds_are_those_of_its_four_accuracies(n_items: int) -> None:
     earned = (np.random.default_rng(0).random((n_items, 4)) < [0.3, 0.6, 0.9, 0.5]).astype(float)
-    counted = np.ones_like(earned)
-    at_once = resampled_dds(earned, counted, 8000, np.random.default_rng(1))
-    by_four = dds_pp(resampled_means(earned, counted, 8000, np.random.default_rng(2)))
+    of = drawn(earned, np.ones_like(earned), 8000)
+    at_once, by_four = of.of(DDS), dds_pp(of.means)
     assert at_once.mean() == pytest.approx(by_four.mean(), abs=0.05 * by_four.std())
     assert at_once.std() == pytest.approx(by_four.std(), rel=0.05)
     assert np.quantile(at_once, [0.025, 0.975]) == pytest.approx(
@@ -130,7 +138,7 @@ def test_draws_of_dds_are_those_of_its_four_accuracies(n_items: int) -> None:
 def test_draws_where_an_item_does_not_count_leave_it_out() -> None:
     earned, counted = np.array([[1.0, 0, 1, 0]] * 50 + [[0.0, 0, 0, 0]]), np.ones((51, 4))
     counted[50, 0] = 0
-    draws = resampled_dds(earned, counted, 500, np.random.default_rng(0))
+    draws = drawn(earned, counted, 500).of(DDS)
     assert draws.max() == pytest.approx(0), "C2_Correct can only lose by the item that C1_True does not count"
     assert draws.min() < 0
 

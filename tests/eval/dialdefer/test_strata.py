@@ -14,6 +14,7 @@ from eval.dialdefer.panel_selection import REVERSED
 from eval.dialdefer.panels import ERROR, UNREADABLE
 from eval.dialdefer.strata import Alignment, Stratum, alignments
 from eval.dialdefer.strata_tables import balanced_dds, or_nor_alignment
+from eval.estimates.observed import Drawing
 from eval.report.table import printed
 from evenhand.errors import DataError
 from studies.dialdefer.records import Factors
@@ -32,7 +33,7 @@ Replies = NDArray[np.int8]
 
 
 def aligned(judge: Judge, *, denominator: str = "published", n_draws: int = 20) -> Alignment:
-    (found,) = alignments([judge], denominator=denominator, n_draws=n_draws, seed=1)
+    (found,) = alignments([judge], denominator=denominator, drawing=Drawing(n_draws=n_draws, seed=1))
     return found
 
 
@@ -45,7 +46,7 @@ def assert_printed(golden: dict[str, str], ours: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("golden", read_golden("dialdefer_table4.csv"), ids=lambda row: row["model"])
 def test_table_4_is_printed(golden: dict[str, str]) -> None:
-    table = printed(or_nor_alignment(alignments(five_judges(), n_draws=20, seed=1)))
+    table = printed(or_nor_alignment(alignments(five_judges(), drawing=Drawing(n_draws=20, seed=1))))
     (row,) = (row for row in table if row[0] == golden["model"])
     assert (row[1], row[5]) == ("30", "250")
     columns = ("or_c1", "or_c2", "or_delta_pp", "nor_c1", "nor_c2", "nor_delta_pp")
@@ -54,7 +55,7 @@ def test_table_4_is_printed(golden: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("golden", read_golden("dialdefer_table16.csv"), ids=lambda row: row["model"])
 def test_table_16_is_printed(golden: dict[str, str]) -> None:
-    table = printed(balanced_dds(alignments(five_judges(), n_draws=20, seed=1)))
+    table = printed(balanced_dds(alignments(five_judges(), drawing=Drawing(n_draws=20, seed=1))))
     (row,) = (row for row in table if row[0] == golden["model"])
     columns = ("dds_or_pp", "dds_nor_pp", "balanced_dds_pp", "overall_dds_pp")
     assert_printed(golden, dict(zip(columns, [*row[1:4], row[6]], strict=True)))
@@ -69,7 +70,7 @@ def test_table_16s_strata_average_back_to_its_overall_but_for_two_models(golden:
 
 
 def test_the_texts_figure_of_c1_true_holds() -> None:
-    found = alignments(five_judges(), n_draws=20, seed=1)
+    found = alignments(five_judges(), drawing=Drawing(n_draws=20, seed=1))
     assert f"{np.mean([a.overall.acc_c1_true for a in found]):.1f}" == "33.2"
 
 
@@ -109,9 +110,9 @@ def test_items_are_in_the_stratum_of_their_original_label_whoever_judges_whom() 
         labelled(main, 1),
         panels=(*labelled(main, 1).panels, *labelled(reverse, 1, "1->2").panels),
     )
-    (found,) = alignments([judge], n_draws=20, seed=1)
+    (found,) = alignments([judge], drawing=Drawing(n_draws=20, seed=1))
     assert (found.overreacting.n_items, points(found.overreacting), points(found.not_overreacting)) == (1, 100, 0)
-    (reversed_,) = alignments([judge], REVERSED, n_draws=20, seed=1)
+    (reversed_,) = alignments([judge], REVERSED, drawing=Drawing(n_draws=20, seed=1))
     assert (reversed_.overreacting.n_items, reversed_.roles) == (1, "1->2")
     assert (points(reversed_.overreacting), points(reversed_.not_overreacting)) == (0, 100)
     assert "roles 1->2: 1 OR, 3 NOR items" in balanced_dds([reversed_]).note
@@ -171,6 +172,6 @@ def width(low: float | None, high: float | None) -> float:
 
 def test_judges_without_the_dataset_have_no_alignment_and_other_datasets_are_asked_for_by_name() -> None:
     context = judge_of("c", {"aio-context": [RIGHT]}, {item_id(0): "NOR"})
-    assert alignments([context, judge_of("b", {"bbq": [RIGHT]})], n_draws=20, seed=1) == []
-    (found,) = alignments([context], dataset="aio-context", n_draws=20, seed=1)
+    assert alignments([context, judge_of("b", {"bbq": [RIGHT]})], drawing=Drawing(n_draws=20, seed=1)) == []
+    (found,) = alignments([context], dataset="aio-context", drawing=Drawing(n_draws=20, seed=1))
     assert found.dataset == "aio-context"

@@ -8,11 +8,12 @@ import pytest
 from eval.dialdefer.panels import Panel
 from eval.dialdefer.parsing import PARSERS
 from eval.dialdefer.prompt_variants import main_panels, variant_of
-from eval.dialdefer.rows import Scored
-from eval.dialdefer.scores import score_panels
+from eval.dialdefer.rows import wide_rows
+from eval.dialdefer.scores import Scored, score_panels
+from eval.estimates.observed import Drawing
 from studies.dialdefer.records import Factors
 
-SCORED = Scored(run="made", model="owner/model", verdict="reason", parser="strict", n_draws=10, seed=1)
+SCORED = Scored(run="made", model="owner/model", verdict="reason", parser="strict", drawing=Drawing(n_draws=10, seed=1))
 
 
 def made_panel(dataset: str, factors: Factors) -> Panel:
@@ -82,6 +83,6 @@ def test_the_first_wording_of_a_dataset_stays_in_the_average_over_datasets_asked
         made_panel("bbq", Factors()),
         made_panel("truthfulqa", Factors(template="v1")),
     ]
-    rows = {(row.dataset, row.variant): row for row in score_panels(panels, SCORED, ["published"])}
+    rows = {(row.dataset, row.variant): row for row in wide_rows(score_panels(panels, SCORED, ["published"]))}
     assert rows["bench_avg", ""].datasets == ("truthfulqa", "bbq")
     assert rows["truthfulqa", "v1"].template == "v1"

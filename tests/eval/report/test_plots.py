@@ -145,7 +145,7 @@ def test_arms_are_drawn_over_the_widest_average_with_own_c1(
     found: Findings, analyses: Analyses, figures: Figures
 ) -> None:
     changes = headline_changes(analyses.changes["soft"])
-    assert [(c.second.arm, c.second.c1_source, c.dataset, c.measure) for c in changes] == [
+    assert [(c.setting["arm"], c.setting["c1_source"], c.dataset, c.measure) for c in changes] == [
         ("honest", "own", "total_avg", "dds")
     ]
     assert "Be Honest (total_avg) 0.0 [0.0, 0.0]" in words_of(figures, "arms-0")

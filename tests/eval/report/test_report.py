@@ -21,6 +21,7 @@ from eval.dialdefer.opening import opening
 from eval.dialdefer.report_tables import denominator_table, report_tables
 from eval.dialdefer.runs import load_run
 from eval.dialdefer.table_sections import change_section, score_section
+from eval.estimates.observed import Drawing
 from eval.report.table_html import table_section
 from evenhand.errors import DataError
 from studies.dialdefer.datasets import load_items
@@ -208,7 +209,7 @@ def test_another_model_is_no_second_run(tmp_path: Path) -> None:
 def test_verdict_files_have_a_report_without_texts(tmp_path: Path) -> None:
     file = tmp_path / "verdicts.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in verdict_rows()))
-    html = html_of(find_external(load_external([file]), denominator="published", n_draws=200, seed=1))
+    html = html_of(find_external(load_external([file]), denominator="published", drawing=Drawing(n_draws=200, seed=1)))
     words = ("Of 2 judges: deferring 1, no clear shift 1", "verdicts.jsonl", "as given", "soft, dpo: fixed C1")
     assert [word for word in (*words, "not asked by Evenhand", "soft, dpo, fixed C1, bbq") if word not in html] == []
     assert "No verdict was lost" not in html

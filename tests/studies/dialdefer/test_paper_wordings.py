@@ -12,6 +12,7 @@ import pytest
 from eval.dialdefer.judges import Judge
 from eval.dialdefer.prompt_variant_tables import paraphrase_table
 from eval.dialdefer.reversal import reversal_table, reversals
+from eval.estimates.observed import Drawing
 from tests.made.paper_figures import GEMMA, N_NULLS, agrees, counts_of_table_20, golden, lines, panels_with, scores_of
 
 EXCEPTIONS = {
@@ -42,7 +43,7 @@ def test_table_14_is_reproduced_from_the_dds_of_both_directions(row: dict[str, s
     panels = panels_with({"aio": counts_of_table_20(model)["aio"]}, roles="2->1")
     panels += panels_with({"aio": [250, 30, 250 + round(float(row["dds_1to2_pp"]) * 2.8), 30]}, roles="1->2")
     judge = Judge(name=model, model=model, panels=tuple(panels), labels={})
-    line = lines(reversal_table(reversals([judge], n_draws=20, seed=1)), "model")[model,]
+    line = lines(reversal_table(reversals([judge], drawing=Drawing(n_draws=20, seed=1))), "model")[model,]
     for column, name in (("dds_2to1_pp", "DDS 2->1"), ("dds_1to2_pp", "DDS 1->2"), ("delta_pp", "Δ")):
         assert agrees(line[name], row[column]) != (("14", model, column) in EXCEPTIONS), f"{column}: {line[name]}"
 

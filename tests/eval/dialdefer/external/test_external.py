@@ -286,7 +286,7 @@ def test_a_run_has_the_same_scores_when_it_comes_as_external_verdicts(tmp_path: 
     items = [*made_items("bbq", 40), *made_items("gpqa", 30)]
     path = make_run(tmp_path, answer, items=items, arms=tuple(conditions), conditions=conditions)
     score_main([str(path), "--draws", "200", "--denominator", "answered", "--parser", "lenient"])
-    ours = by_key(json.loads((path / "scores" / "scores.json").read_text()))
+    ours = by_key(json.loads((path / "scores" / "scores_wide.json").read_text()))
     theirs = by_key(scores_of(tmp_path, exported(path), "--denominator", "answered", "--parser", "lenient"))
     differs = {"verdict", "template"}
     assert len(ours) == 12

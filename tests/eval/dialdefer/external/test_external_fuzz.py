@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from eval.dialdefer.external.load_verdicts import load_external, score_external
+from eval.estimates.observed import Drawing
 from evenhand.errors import DataError
 from tests.made import mutations
 from tests.made.made_verdicts import C2_CORRECT, C2_INCORRECT, csv_text, verdict_rows, write
@@ -37,7 +38,7 @@ PARQUET: list[bytes] = []  # filled by the test: pyarrow is not imported before 
 def outcome(path: Path) -> str:
     """ "scores" or "error"; fails on scores that cannot be written and on errors that cannot be read."""
     try:
-        rows = list(score_external(load_external([path]), ("answered",), n_draws=4, seed=0))
+        rows = list(score_external(load_external([path]), ("answered",), Drawing(n_draws=4, seed=0)))
     except DataError as error:
         message = str(error)
         assert message.isprintable()

@@ -104,8 +104,8 @@ def test_arms_are_held_against_another_arm_over_the_same_items(
     found = changes(tmp_path, "sft")
     assert {arm for arm, _ in found} == {"dpo"}
     own, fixed = found["dpo", "mean_abs_dds_own"], found["dpo", "mean_abs_dds_fixed"]
-    assert (own["against_pp"], own["arm_pp"], own["change_pp"]) == pytest.approx((10, 25, 15))
-    assert (fixed["against_pp"], fixed["arm_pp"], fixed["change_pp"]) == pytest.approx((30, 25, -5))
+    assert (own["before"], own["after"], own["change"]) == pytest.approx((10, 25, 15))
+    assert (fixed["before"], fixed["after"], fixed["change"]) == pytest.approx((30, 25, -5))
     assert "Changes against sft, own C1" in capsys.readouterr().out
     with pytest.raises(DataError, match="--against 'kto': no arm is called so; arms here: sft, dpo"):
         scored(*paths, "--against", "kto")

@@ -136,7 +136,7 @@ def test_an_arm_of_dialogues_alone_has_fixed_c1_only(tmp_path: Path) -> None:
     assert rows["alone"]["acc_c2_pp"] == rows["sft"]["acc_c2_pp"]
     assert rows["alone"]["n_over_corrected_own"] is None
     found = changes(tmp_path, "sft")
-    assert found["alone", "mean_abs_dds_fixed"]["change_pp"] == 0
+    assert found["alone", "mean_abs_dds_fixed"]["change"] == 0
     assert ("alone", "mean_abs_dds_own") not in found
 
 
