@@ -1,5 +1,7 @@
 """Which model a config means and where it lies: the embedded default, a folder, or a Hub id at a revision."""
 
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +89,17 @@ def load_tokenizer(folder: Path) -> Any:
         return AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
     except Exception as error:  # of a damaged file anything: KeyError, TypeError, and from Rust a plain Exception
         raise ModelError(f"{folder}: its tokenizer cannot be loaded ({told(error)}); {ANEW}") from error
+
+
+def load_tokenizer_alone(folder: Path) -> Any:
+    """As load_tokenizer, in a process that loads no model: transformers takes torch for absent, which saves seconds.
+
+    AutoTokenizer itself runs, so class, chat template and special tokens are those that sampling gets.
+    """
+    if "torch" not in sys.modules:
+        sys.modules["torch"] = None  # type: ignore[assignment]  # Python's way to say that it cannot be imported
+        os.environ["TRANSFORMERS_NO_ADVISORY_WARNINGS"] = "1"  # that torch is absent
+    return load_tokenizer(folder)
 
 
 def load_model(folder: Path, **arguments: Any) -> Any:

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
+from huggingface_hub import ModelCard, ModelCardData
 
 from evenhand.checkpoints import ModelConfig, load_tokenizer
 from evenhand.embedded import EMBEDDED_NAME, WHEEL
 from evenhand.jsonl import read_jsonl, write_whole
-from evenhand.markdown import bullets, table
 from evenhand.run_directory import DONE_FILE, PROVENANCE_FILE, read_json
 from studies.registry import STUDIES
 from training.config import TrainingConfig
@@ -24,8 +23,7 @@ from training.run_folder import EXCLUDED_FILE, finished_config
 CARD_FILE = "README.md"
 EMBEDDED_ID = "HuggingFaceTB/SmolLM2-135M-Instruct"
 NOT_SHOWN = {"name", "model", "method", "run", *STUDIES}  # told in words; `run` changes no number and names folders
-NOT_NOTED = {"other": None, "items": None, "n_published_test": None, "rounding_seed": 0}  # by the first merges
-CONSISTENCY = "the Jensen–Shannon divergence between the verdicts on prompts that should get the same one"
+TEMPLATE = Path(__file__).with_name("templates") / "model_card.md"
 MERGES = {
     "bf16": "onto the base's bf16 weights, as published",
     "nf4": "onto the base's NF4 weights, dequantised: those that it was trained on",
@@ -55,44 +53,52 @@ def read_facts(run: Path, merged: Path) -> Facts:
         provenance=read_json(run / PROVENANCE_FILE),
         trained=read_json(run / DONE_FILE),
         excluded=Counter(str(record["dataset"]) for _, record in read_jsonl(run / EXCLUDED_FILE)),
-        merged={**NOT_NOTED, **read_json(merged / DONE_FILE)},
+        merged=read_json(merged / DONE_FILE),
     )
 
 
 def card_text(facts: Facts, tokenizer: Any, scores: str | None = None) -> str:
-    """The card: YAML front matter as the Hub reads it, and what a user must know."""
-    config = facts.config
-    part = config.training.card
-    sections = {
-        "What it is": what_text(facts),
-        "Use": part.usage_text(config, tokenizer),
-        "Scores before and after": scores or part.not_measured,
-        "Training data": data_text(facts),
-        "Hyper-parameters": settings_text(facts),
-        "The merge": merge_text(facts),
-        "Limits": part.limits_text(config, facts.merged),
-        "How it was made": made_text(facts),
-    }
-    body = "\n\n".join(f"## {title}\n\n{text}" for title, text in sections.items())
-    title = f"{facts.merged['run']}, merged {MERGES[facts.merged['onto']].partition(':')[0]}"
-    return f"---\n{front_matter(facts)}---\n\n# {title}\n\n{body}\n"
+    """The card: front matter as the Hub reads it, and what a user must know."""
+    config, merged, part = facts.config, facts.merged, facts.config.training.card
+    chosen = {key: value for key, value in config.model_dump(mode="json").items() if key not in NOT_SHOWN}
+    card = ModelCard.from_template(
+        front_matter(facts),
+        template_str=TEMPLATE.read_text(encoding="utf-8"),
+        config=config,
+        tokenizer=tokenizer,
+        part=part,
+        called=config.training.called,
+        provenance=facts.provenance,
+        trained=facts.trained,
+        merged=merged,
+        merges=MERGES,
+        excluded=facts.excluded,
+        counts=merged["items"],
+        base=base_words(facts),
+        wheel=WHEEL if config.model.name == EMBEDDED_NAME else None,
+        objective=" ".join((type(config).__doc__ or "").split()) + part.objective_note(config),
+        scores=scores or part.not_measured,
+        settings=list(flat(chosen)),
+        reached=reached_words(facts.trained),
+        checks=checks_of(facts),
+    )
+    return f"{card.content}\n"
 
 
-def front_matter(facts: Facts) -> str:
+def front_matter(facts: Facts) -> ModelCardData:
     """What the Hub files a model by. The licence is the base's, so none is named."""
     base = hub_id(facts.config.model, facts.provenance["model"])
-    adapter = "qlora" if facts.config.quantisation.kind == "nf4" else "lora"
     part = facts.config.training.card
-    datasets = [found for name in facts.merged["items"] or () if (found := part.hub_dataset(name))]
-    front = {
-        **({"base_model": base, "base_model_relation": "finetune"} if base else {}),
-        "library_name": "transformers",
-        "pipeline_tag": "text-generation",
-        "language": ["en"],
-        "tags": ["evenhand", "llm-as-a-judge", part.tag, str(facts.trained["method"]), adapter],
-        **({"datasets": datasets} if datasets else {}),
-    }
-    return str(yaml.safe_dump(front, sort_keys=False, allow_unicode=True, width=120))
+    adapter = "qlora" if facts.config.quantisation.kind == "nf4" else "lora"
+    return ModelCardData(
+        base_model=base,
+        base_model_relation="finetune" if base else None,
+        library_name="transformers",
+        pipeline_tag="text-generation",
+        language=["en"],
+        tags=["evenhand", "llm-as-a-judge", part.tag, str(facts.trained["method"]), adapter],
+        datasets=[found for name in facts.merged["items"] or () if (found := part.hub_dataset(name))] or None,
+    )
 
 
 def hub_id(model: ModelConfig, trained: Mapping[str, Any]) -> str | None:
@@ -104,56 +110,20 @@ def hub_id(model: ModelConfig, trained: Mapping[str, Any]) -> str | None:
     return model.name if "revision" in trained and "snapshots" not in model.name else None
 
 
-def what_text(facts: Facts) -> str:
-    """Method and base in a paragraph."""
-    config, model = facts.config, facts.provenance["model"]
-    base = hub_id(config.model, model)
-    folder = f"a checkpoint called `{Path(config.model.name).name}`"  # never its path
-    shown = f"[{base}](https://huggingface.co/{base})" if base else folder
-    known = "revision" in model
-    fixed = f"revision `{model['revision']}`" if known else f"checkpoint hash `{model['checkpoint_hash']}`"
-    origin = f", as it comes in the wheel `{WHEEL}`" if config.model.name == EMBEDDED_NAME else ""
-    held = "in NF4 (QLoRA)" if config.quantisation.kind == "nf4" else "in bf16 (LoRA)"
-    part = config.training.card
-    objective = " ".join((type(config).__doc__ or "").split()) + part.objective_note(config)
-    also = f" Beside it {config.consistency.weight} × {CONSISTENCY}." if config.consistency else ""
-    return (
-        f"{part.purpose} Made with Evenhand from {shown} ({fixed}{origin}).\n\n"
-        f"Method `{facts.trained['method']}`: {objective}{also} The base was frozen {held}; an adapter of rank "
-        f"{config.lora.r} was trained and merged into it. The base's licence and terms hold for this model too."
-    )
+def base_words(facts: Facts) -> str:
+    """The base as a link, or a folder's name, never its path."""
+    model = facts.config.model
+    base = hub_id(model, facts.provenance["model"])
+    return f"[{base}](https://huggingface.co/{base})" if base else f"a checkpoint called `{Path(model.name).name}`"
 
 
-def data_text(facts: Facts) -> str:
-    """The training items by dataset, with their hash, and what was left out."""
-    config, counts = facts.config, facts.merged["items"]
-    called, words = config.training.called, config.training.card.data_words(config)
-    n_items = "an unknown number of" if counts is None else f"{sum(counts.values()):,}"
-    opening = (
-        f"{facts.trained['n_examples']:,} examples from {n_items} {called} (item-set hash "
-        f"`{facts.provenance['item_set_hash']}`): {words}. {facts.trained['n_excluded']:,} prompts longer than "
-        f"{config.examples.max_prompt_length} tokens, or for such a one's sake, were left out whole; none was cut."
-    )
-    if n_dev := facts.trained.get("n_dev"):
-        opening += f" {n_dev:,} examples more, of these {called} too, were set aside to choose the checkpoint by."
-    if counts is None:
-        return f"{opening} How they spread over datasets is not known: the data has changed since."
-    rows = [[name, f"{n:,}", f"{facts.excluded.get(name, 0):,}"] for name, n in sorted(counts.items())]
-    found = table(["dataset", called, "prompts left out"], rows, n_words=1)
-    sources = bullets(f"**{name}**: {config.training.card.source_of(name)}" for name in sorted(counts))
-    return f"{opening}\n\n{found}\n\n{sources}"
-
-
-def settings_text(facts: Facts) -> str:
-    """Every number of the run's config that can change a result, and what the training came to."""
-    chosen = {key: value for key, value in facts.config.model_dump(mode="json").items() if key not in NOT_SHOWN}
-    rows = [[f"`{name}`", value] for name, value in flat(chosen)]
-    reached = [
+def reached_words(trained: Mapping[str, Any]) -> str:
+    """What the training came to: counts and measures; nothing else of DONE.json, for it could name a folder."""
+    return ", ".join(
         f"{key.removeprefix('n_').replace('_', ' ')} {value:,}"
-        for key, value in facts.trained.items()
-        if is_number(value)
-    ]
-    return f"{table(['setting', 'value'], rows, n_words=2)}\n\nReached: {', '.join(reached)}."
+        for key, value in trained.items()
+        if isinstance(value, (int, float)) and not isinstance(value, bool)
+    )
 
 
 def flat(settings: Mapping[str, Any], before: str = "") -> Iterable[tuple[str, str]]:
@@ -165,43 +135,11 @@ def flat(settings: Mapping[str, Any], before: str = "") -> Iterable[tuple[str, s
             yield f"{before}{key}", ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def is_number(value: object) -> bool:
-    """Whether a fact is a count or a measure; nothing else of DONE.json is shown, for it could name a folder."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def merge_text(facts: Facts) -> str:
-    """Each merge that there can be against what was trained."""
-    merged = facts.merged
-    rows = []
-    for kind, words in MERGES.items():
-        if kind == "nf4" and facts.config.quantisation.kind != kind:
-            continue  # it was trained on bf16 weights
-        found = next((c for c in (merged, merged["other"]) if c and c["onto"] == kind), None)
-        here = " (this checkpoint)" if kind == merged["onto"] else ""
-        cells = ["not measured", "", ""]
-        if found:
-            cells = [f"{found['agreement_rate']:.1%}", *(f"{found[f'{k}_margin_drift']:.3f}" for k in ("mean", "max"))]
-        rows.append([f"{words}{here}", *cells])
-    header = ["merged", "verdicts that agree", "mean drift", "max drift"]
-    return (
-        f"Verdicts and margins of base + adapter as trained, and of what was merged, on {merged['n_prompts']} of the "
-        "training prompts (drift: absolute difference of the margins, in nats):\n\n"
-        f"{table(header, rows, n_words=1)}\n\n"
-        f"Sums were rounded to bf16 at random with seed {merged['rounding_seed']}, so that small updates survive on "
-        "average."
-    )
-
-
-def made_text(facts: Facts) -> str:
-    """Code, packages, device, day."""
-    code, packages = facts.provenance["code"], facts.provenance["packages"]
-    commit = f"commit `{code['commit']}`" if code["commit"] else "an unknown commit"
-    changed = ", with changes that were not committed" if code["dirty"] else ""
-    return bullets(
-        [
-            f"Evenhand, {commit}{changed}; training begun {facts.provenance['created']}",
-            ", ".join(f"{name} {version}" for name, version in packages.items()),
-            f"Python {facts.provenance['python']}, {facts.provenance['device']}",
-        ]
-    )
+def checks_of(facts: Facts) -> list[tuple[str, Mapping[str, Any] | None]]:
+    """(each merge that there can be, its check against what was trained), None where it was not measured."""
+    measured = {check["onto"]: check for check in (facts.merged, facts.merged["other"]) if check}
+    return [
+        (words + " (this checkpoint)" * (kind == facts.merged["onto"]), measured.get(kind))
+        for kind, words in MERGES.items()
+        if kind in ("bf16", facts.config.quantisation.kind)  # NF4 where it was trained on NF4
+    ]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 
-from eval.report.page import contents, element, page, picture, section
+from eval.report.page import TEMPLATES, picture
 from eval.report.plots import finish
 from eval.report.report_part import StudyPart
 from eval.report.table import write_tables
@@ -27,14 +27,13 @@ def write_report(parts: Sequence[StudyPart], folder: Path) -> list[Path]:
         ("tables", "All tables", table_section(folded, left_out)),
         ("method", "Method", list(chain.from_iterable(part.method for part in parts))),
     ]
-    shown = [(name, heading, html) for name, heading, html in sections if html]
-    body = [
-        element("h1", "Does the judge bend to who is speaking?"),
-        *chain.from_iterable(part.opening for part in parts),
-        contents({name: heading for name, heading, _ in shown}),
-        *(section(name, heading, html) for name, heading, html in shown),
-    ]
-    write_whole(folder / "report.html", page(title_of(parts[0]), body, "".join(part.style for part in parts)))
+    page = TEMPLATES.get_template("page.html").render(
+        title=title_of(parts[0]),
+        style="".join(part.style for part in parts),
+        opening=chain.from_iterable(part.opening for part in parts),
+        sections=[section for section in sections if section[2]],
+    )
+    write_whole(folder / "report.html", page)
     return [folder / "report.html", *written, *write_tables(folder / "tables", tables)]
 
 

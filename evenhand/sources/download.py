@@ -1,152 +1,68 @@
-"""One file to disk: continued where a cut connection or a killed process left it, started anew when it has changed.
+"""One file to disk, continued where a cut connection or a killed process left it.
 
-Beside `NAME.partial` lies `NAME.partial.json`, which says of which address and version its bytes are.
+Only an address with a commit in it is continued, since what lies there never changes; any other is read anew. pooch and
+hf_hub_download were no shorter: refusals in a user's words, hashes to record and GitHub's listing would stay ours.
 """
 
-import json
+import hashlib
 import os
-import re
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import httpx
 from tqdm import tqdm
 
 from evenhand.errors import DataError
-from evenhand.jsonl import write_json
 from evenhand.sources.http_get import Address, Connection, PassingError, answered, patiently
 
-CONTENT_RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
+
+def partial_of(address: Address, target: Path) -> Path:
+    """Where the file is put together; another address, and so another commit, has another place."""
+    return target.with_name(f"{target.name}.{hashlib.sha256(address.url.encode()).hexdigest()[:8]}.partial")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Version:
-    """What the bytes of a partial file are a part of."""
+def download(address: Address, target: Path, connection: Connection) -> str | None:
+    """Bring the whole file to `partial_of(address, target)`, synced; the caller checks it and gives it its name.
 
-    url: str
-    tag: str | None  # the ETag, or the date of the last change; None when the server names neither
-    n_bytes: int | None  # of the whole file; None when the server does not say
-
-    @property
-    def can_be_continued(self) -> bool:
-        """Whether the tag tells every change of the file. A weak ETag does not."""
-        return self.tag is not None and not self.tag.startswith("W/")
-
-
-def partial_of(target: Path) -> Path:
-    """Where the file is put together."""
-    return target.with_name(f"{target.name}.partial")
-
-
-def version_file(target: Path) -> Path:
-    """Where it is kept what the partial file is a part of."""
-    return target.with_name(f"{target.name}.partial.json")
-
-
-def download(address: Address, target: Path, connection: Connection) -> Version:
-    """Bring the whole file to `partial_of(target)`, synced; the caller checks it and gives it its name.
-
-    Nothing is asked when it is there already. Raises DataError with the way out.
+    Returns its ETag or the date of its last change, if the server says. Raises DataError with the way out.
     """
-    partial = partial_of(target)
+    partial = partial_of(address, target)
+
+    def n_kept() -> int:
+        return partial.stat().st_size if address.never_changes and partial.exists() else 0
+
     try:
-        return patiently(lambda: attempt(address, target, connection), address, connection, lambda: size_of(partial))
+        return patiently(lambda: attempt(address, partial, n_kept(), connection), address, connection, n_kept)
     except OSError as error:
-        raise DataError(
-            f"{partial}: cannot be written ({error.strerror}); {size_of(partial):,} bytes are kept: free space or "
-            "choose another folder; the same command continues"
-        ) from None
+        kept = f"{n_kept():,} bytes are kept: " * address.never_changes
+        problem = f"cannot be written ({error.strerror}); {kept}free space or choose another folder"
+        raise DataError(f"{partial}: {problem}; the same command continues") from None
 
 
-def attempt(address: Address, target: Path, connection: Connection) -> Version:
-    """Ask for what lacks, once."""
-    before, n_before = kept(address, target), size_of(partial_of(target))
-    headers = {}
-    if before is not None and n_before:
-        if before.n_bytes == n_before:
-            return before
-        if before.tag and before.can_be_continued:
-            headers = {"Range": f"bytes={n_before}-", "If-Range": before.tag}
-    with answered(address, connection, **headers) as response:
-        if response.status_code == 200:
-            version = started(address, target, response)
-        elif before is not None and continues(response, before, n_before):
-            version = before
-        else:
-            discard(target)
+def attempt(address: Address, partial: Path, n_before: int, connection: Connection) -> str | None:
+    """Ask once for what lacks behind the first n_before bytes; returns as `download`."""
+    with answered(address, connection, **({"Range": f"bytes={n_before}-"} if n_before else {})) as response:
+        is_rest = response.headers.get("Content-Range", "").startswith(f"bytes {n_before}-")
+        if response.status_code != 200 and not (response.status_code == 206 and is_rest):
+            partial.unlink(missing_ok=True)
             raise PassingError("the server sent another part than was asked for")
-        append(response, target, version)
-    if version.n_bytes is not None and size_of(partial_of(target)) != version.n_bytes:
-        raise PassingError(f"the file was cut short of its {version.n_bytes:,} bytes")
-    return version
+        write(response, partial, n_before if response.status_code == 206 else 0)
+        tag: str | None = response.headers.get("ETag") or response.headers.get("Last-Modified")
+        return tag
 
 
-def kept(address: Address, target: Path) -> Version | None:
-    """What the partial file is a part of, None when that is not known to be this address."""
-    try:
-        version = Version(**json.loads(version_file(target).read_text(encoding="utf-8")))
-    except (FileNotFoundError, ValueError, TypeError):
-        return None
-    return version if version.url == str(address) else None
-
-
-def started(address: Address, target: Path, response: httpx.Response) -> Version:
-    """Throw away what there was and note what comes now, in this order: old bytes never meet a new version."""
-    discard(target)
+def write(response: httpx.Response, partial: Path, n_before: int) -> None:
+    """Write the body behind the first n_before bytes, with a progress bar on a terminal."""
     length = response.headers.get("Content-Length", "")
-    n_bytes = int(length) if length.isdecimal() else None
-    version = Version(url=str(address), tag=tag_of(response.headers), n_bytes=n_bytes)
-    write_json(version_file(target), asdict(version))
-    return version
-
-
-def continues(response: httpx.Response, before: Version, n_before: int) -> bool:
-    """Whether a 206 holds the bytes behind those that are here, of the same version."""
-    match = CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
-    if response.status_code != 206 or match is None or int(match[1]) != n_before:
-        return False
-    same_size = before.n_bytes is None or match[2] == "*" or int(match[2]) == before.n_bytes
-    return same_size and tag_of(response.headers) in (before.tag, None)
-
-
-def tag_of(headers: Mapping[str, str]) -> str | None:
-    """What tells this version of a file from others: a strong ETag, else the date, else a weak ETag."""
-    tag, date = headers.get("ETag"), headers.get("Last-Modified")
-    return date if tag is None or (tag.startswith("W/") and date) else tag
-
-
-def append(response: httpx.Response, target: Path, version: Version) -> None:
-    """Write the body behind what is there, with a progress bar on a terminal."""
-    partial = partial_of(target)
+    total = n_before + int(length) if length.isdecimal() else None
+    hidden = None  # where there is no terminal
     with (
-        partial.open("ab") as file,
-        tqdm(
-            desc=target.name,
-            total=version.n_bytes,
-            initial=file.tell(),
-            unit="B",
-            unit_scale=True,
-            disable=None,  # where there is no terminal
-            leave=False,
-        ) as bar,
+        partial.open("ab" if n_before else "wb") as file,
+        tqdm(total=total, initial=n_before, unit="B", unit_scale=True, disable=hidden, leave=False) as bar,
     ):
         for chunk in response.iter_raw():
             file.write(chunk)
             file.flush()  # to the system, so that a killed process loses nothing that had arrived
             bar.update(len(chunk))
         os.fsync(file.fileno())
-
-
-def discard(target: Path) -> None:
-    """Remove the partial file, then what was noted about it."""
-    partial_of(target).unlink(missing_ok=True)
-    version_file(target).unlink(missing_ok=True)
-
-
-def size_of(path: Path) -> int:
-    """Bytes of a file, 0 when there is none."""
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0
+        if total is not None and file.tell() != total:
+            raise PassingError(f"the file was cut short of its {total:,} bytes")

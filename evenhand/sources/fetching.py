@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from evenhand.errors import DataError
 from evenhand.jsonl import sync_folder
 from evenhand.manifest import LOCK_FILE
-from evenhand.sources.download import discard, download, partial_of, version_file
+from evenhand.sources.download import download, partial_of
 from evenhand.sources.http_get import BY_HAND, Address, Connection, connected
 from evenhand.sources.origin import Origin
 from evenhand.sources.publishers import Hosts, file_address, wanted_files
@@ -123,13 +123,19 @@ def with_file(
             write_record(folder, record.with_file(file))
         else:
             version = download(address, target, connection)
-            file = arrived(target, path, origin, address, record.revision or version.tag)
-            refuse_changed(file, before, target)
-            # Noted before it is named: a process killed in between continues with the partial file, which is whole.
+            partial = partial_of(address, target)
+            try:
+                file = arrived(partial, target.name, path, origin, address, record.revision or version)
+                refuse_changed(file, before, folder)
+            except DataError:
+                partial.unlink()
+                raise
+            # Noted before it is named, so that a process killed in between leaves no file that nobody knows.
             write_record(folder, record.with_file(file))
-            partial_of(target).replace(target)
+            partial.replace(target)
             sync_folder(folder)
-            version_file(target).unlink(missing_ok=True)
+            for left in folder.glob(f"{target.name}.*.partial"):  # of another commit
+                left.unlink()
     except OSError as error:
         problem = f"cannot be kept ({error.strerror}); put that right, and the same command continues"
         raise DataError(f"{target}: {problem}") from None
@@ -137,33 +143,27 @@ def with_file(
     return record.with_file(file)
 
 
-def arrived(target: Path, path: str, origin: Origin, address: Address, revision: str | None) -> SourceFile:
-    """What to note of a file that is whole but not yet named. Raises DataError, and removes it, when a pin differs."""
-    sha256 = sha256_of(partial_of(target))
-    try:
-        checksum = kind_of_checksum(str(address), target.name, sha256, origin.sha256)
-    except DataError:
-        discard(target)
-        raise
+def arrived(partial: Path, name: str, path: str, origin: Origin, address: Address, revision: str | None) -> SourceFile:
+    """What to note of a file that is whole but not yet named. Raises DataError when a pin differs."""
+    sha256 = sha256_of(partial)
     return SourceFile(
-        name=target.name,
+        name=name,
         path=path,
-        n_bytes=partial_of(target).stat().st_size,
+        n_bytes=partial.stat().st_size,
         sha256=sha256,
-        checksum=checksum,
+        checksum=kind_of_checksum(str(address), name, sha256, origin.sha256),
         url=str(address),
         revision=revision,
         fetched=datetime.now(UTC).isoformat(timespec="seconds"),
     )
 
 
-def refuse_changed(file: SourceFile, before: SourceFile | None, target: Path) -> None:
+def refuse_changed(file: SourceFile, before: SourceFile | None, folder: Path) -> None:
     """Raises DataError when the publisher now gives another file than the one fetched earlier, which is lost here."""
     if before and before.sha256 != file.sha256:
-        discard(target)
         raise DataError(
             f"{file.url}: the publisher has changed it: SHA-256 {file.sha256}, fetched on {before.fetched} was "
-            f"{before.sha256}. Move {target.parent} away and fetch all of it anew, {BY_HAND}"
+            f"{before.sha256}. Move {folder} away and fetch all of it anew, {BY_HAND}"
         )
 
 

@@ -26,6 +26,7 @@ class Address:
     url: str
     way_in: str
     token: str | None = field(default=None, repr=False)
+    never_changes: bool = False  # a commit is part of it
 
     def __str__(self) -> str:
         return without_secrets(self.url)

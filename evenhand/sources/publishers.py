@@ -6,7 +6,7 @@ A place and a revision become a full commit, the files that are wanted, and the 
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 from typing import Any
@@ -66,9 +66,11 @@ def file_address(origin: Origin, revision: str | None, path: str, hosts: Hosts) 
     kind, where = place_parts(origin.place)
     if kind == "github":
         # Without token: the raw host answers 404 to a token that has expired, and public files need none.
-        return Address(url=f"{hosts.github_raw}/{where}/{revision}/{quote(path)}", way_in="is it private now?")
+        url = f"{hosts.github_raw}/{where}/{revision}/{quote(path)}"
+        return Address(url=url, way_in="is it private now?", never_changes=True)
     if kind == "hf":
-        return hub_address(origin, where, f"/datasets/{where}/resolve/{revision}/{quote(path)}", hosts)
+        asked = hub_address(origin, where, f"/datasets/{where}/resolve/{revision}/{quote(path)}", hosts)
+        return replace(asked, never_changes=True)
     terms = f"accept its terms at {origin.terms}" if origin.terms else "look there with a browser"
     return Address(url=f"{where.rstrip('/')}/{quote(path)}", way_in=terms)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from evenhand.chat_templates import encode, render_chat
-from evenhand.checkpoints import ModelConfig, load_tokenizer, resolve
+from evenhand.checkpoints import ModelConfig, load_tokenizer_alone, resolve
 from evenhand.errors import DataError
 from evenhand.special_tokens import text_note
 from evenhand.terminal import say
@@ -45,7 +45,7 @@ def main(argv: Sequence[str]) -> None:
     words = parser.parse_args(argv)
     spec = DatasetSpec(dataset=words.dataset, split=words.split, root=words.root)
     item = find(load_items([spec]), words.item)
-    tokenizer = load_tokenizer(resolve(ModelConfig(name=words.model), weights=False))
+    tokenizer = load_tokenizer_alone(resolve(ModelConfig(name=words.model), weights=False))
     for condition in map(Condition, words.condition or Condition):
         prompt = render(
             item,

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from evenhand.chat_templates import encode, render_chat
-from evenhand.checkpoints import ModelConfig, load_tokenizer, resolve
+from evenhand.checkpoints import ModelConfig, load_tokenizer_alone, resolve
 from evenhand.errors import DataError
 from evenhand.special_tokens import text_note
 from evenhand.terminal import say
@@ -50,7 +50,7 @@ def main(argv: Sequence[str]) -> None:
     spec = CorpusSpec(dataset=words.corpus, split=words.split, root=words.root)
     conversation = find(load_conversations(spec), words.conversation)
     narrators = [speaker_of(name, conversation) for name in words.narrator or ()]
-    tokenizer = load_tokenizer(resolve(ModelConfig(name=words.model), weights=False))
+    tokenizer = load_tokenizer_alone(resolve(ModelConfig(name=words.model), weights=False))
     prompts = narrator_prompts(
         conversation,
         tasks=words.task or TASKS,

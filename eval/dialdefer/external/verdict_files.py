@@ -1,7 +1,8 @@
 """Verdict files → batches of columns: JSON lines and CSV, plain or gzipped, and parquet.
 
 Memory is that of one batch. Whatever is wrong with a file becomes one DataError that names the file and, where there is
-one, the line.
+one, the line. pandas reads in chunks too, but makes one NaN of null, NaN and an absent field, fills rows that are too
+short, takes the last of two fields of one name, and does not say on which line a row starts.
 """
 
 import csv

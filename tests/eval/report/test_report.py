@@ -90,7 +90,7 @@ def test_questions_are_left_out_where_the_items_are_gone_or_others(tmp_path: Pat
     facts = json.loads((run / "provenance.json").read_text())
     (run / "provenance.json").write_text(json.dumps({**facts, "item_set_hash": "0" * 16}))
     assert {flip.question for flip in telling_flips({"judge": load_run(run)})} == {None}
-    assert "The item&#x27;s text is not shown" in told(run)
+    assert "The item&#39;s text is not shown" in told(run)
 
 
 def test_a_withheld_item_is_shown_by_its_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,7 +102,7 @@ def test_a_withheld_item_is_shown_by_its_id(tmp_path: Path, monkeypatch: pytest.
     assert {(side.text, side.prompt) for side in flip.sides} == {("", None)}
     html = told(run)
     assert flip.item_id in html
-    assert "Not shown: gpqa&#x27;s authors ask that no example appear in plain text." in html
+    assert "Not shown: gpqa&#39;s authors ask that no example appear in plain text." in html
 
 
 def test_a_judge_that_loses_nothing_has_no_flips_to_show(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_the_headline_says_which_way_the_judge_bends(tmp_path: Path) -> None:
 def test_the_headline_says_what_prompted_arms_do(tmp_path: Path) -> None:
     run = make_run(tmp_path, bends, items=made_items("bbq", 12), arms=("none", "honest"))
     html = told(run)
-    assert "Under Be Honest: right on 79.2% of speakers&#x27; turns; DDS +41.7 pp [" in html
+    assert "Under Be Honest: right on 79.2% of speakers&#39; turns; DDS +41.7 pp [" in html
     assert "model, Be Honest: own C1" in html
     assert "model, Be Honest: fixed C1" in html
 
@@ -169,7 +169,7 @@ def test_before_and_after_show_both_sources_of_c1_and_the_method_of_both_runs(tm
     assert "same prompts, rendering, engine, precision, software" in html
     own, fixed = html.split("<summary>With fixed C1, as published tables are scored</summary>")
     assert ("sft: own C1" in own, "sft: fixed C1" in own, "sft: fixed C1" in fixed) == (True, False, True)
-    assert re.search(r"accuracy on speakers&#x27; turns went from 79\.2% to 50\.0%", html)
+    assert re.search(r"accuracy on speakers&#39; turns went from 79\.2% to 50\.0%", html)
 
 
 def test_models_side_by_side_are_counted_and_not_called_before_and_after(tmp_path: Path) -> None:

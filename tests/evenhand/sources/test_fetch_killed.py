@@ -50,8 +50,8 @@ def start(server: PublishersServer, folder: Path) -> "subprocess.Popen[str]":
     return subprocess.Popen(command, cwd=ROOT, env=dict(os.environ), stderr=subprocess.PIPE, text=True)
 
 
-def wait_for_part(process: "subprocess.Popen[str]", partial: Path) -> None:
-    while not partial.exists() or partial.stat().st_size < PART:
+def wait_for_part(process: "subprocess.Popen[str]", folder: Path) -> None:
+    while not any(partial.stat().st_size >= PART for partial in folder.glob("big.bin.*.partial")):
         assert process.poll() is None, process.communicate()[1]
         time.sleep(0.002)
 
@@ -68,7 +68,7 @@ def test_a_fetch_killed_in_the_middle_of_a_file_continues_there(server: Publishe
     hold = threading.Event()
     server.faults["big.bin"] = [Fault(cut=PART, hold=hold)]
     process = start(server, tmp_path)
-    wait_for_part(process, tmp_path / "big.bin.partial")
+    wait_for_part(process, tmp_path)
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=60)
     hold.set()
@@ -87,7 +87,7 @@ def fetch_until_named(server: PublishersServer, folder: Path, monkeypatch: pytes
     replace = Path.replace
 
     def kill(self: Path, target: Path) -> Path:
-        if self.name == "big.bin.partial":
+        if target.name == "big.bin":
             raise Killed
         return replace(self, target)
 
@@ -97,12 +97,13 @@ def fetch_until_named(server: PublishersServer, folder: Path, monkeypatch: pytes
             fetch(ORIGIN, folder, name="bbq", hosts=server.hosts)
 
 
-def test_a_fetch_killed_before_a_whole_file_got_its_name_does_not_fetch_it_again(
+def test_a_fetch_killed_before_a_whole_file_got_its_name_begins_it_anew(
     server: PublishersServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fetch_until_named(server, tmp_path, monkeypatch)
-    fetch(ORIGIN, tmp_path, name="bbq", hosts=server.hosts)
-    check(server, tmp_path)
+    fetch(ORIGIN, tmp_path, name="bbq", hosts=server.hosts, wait=[].append)
+    assert (tmp_path / "big.bin").read_bytes() == BIG
+    assert {path.name for path in tmp_path.iterdir()} == {"big.bin", "small.jsonl", "sources.json", ".lock"}
 
 
 def test_what_is_left_of_another_revision_is_not_taken(
@@ -113,13 +114,14 @@ def test_what_is_left_of_another_revision_is_not_taken(
     server.commit, server.files["data/big.bin"] = NEWER, BIG[::-1]
     fetch(ORIGIN, tmp_path, name="bbq", hosts=server.hosts)
     assert (tmp_path / "big.bin").read_bytes() == BIG[::-1]
+    assert not list(tmp_path.glob("*.partial"))
 
 
 def test_of_two_processes_one_waits_and_nothing_is_fetched_twice(server: PublishersServer, tmp_path: Path) -> None:
     hold = threading.Event()
     server.faults["big.bin"] = [Fault(cut=PART, hold=hold)]
     first = start(server, tmp_path)
-    wait_for_part(first, tmp_path / "big.bin.partial")
+    wait_for_part(first, tmp_path)
     second = start(server, tmp_path)
     assert second.stderr is not None
     line = second.stderr.readline()

@@ -152,7 +152,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Publishe
         yield running
 
 
-def test_the_zip_is_downloaded_continued_and_recorded(server: PublishersServer, tmp_path: Path) -> None:
+def test_the_zip_is_downloaded_after_a_break_and_recorded(server: PublishersServer, tmp_path: Path) -> None:
     out = tmp_path / "out"
     request = Request(out=out, origin=Origin(place=f"{server.base}/folder/convokit/", files=("awry.zip",)))
     whole = len(server.files["convokit/awry.zip"])
@@ -162,7 +162,7 @@ def test_the_zip_is_downloaded_continued_and_recorded(server: PublishersServer, 
         build(request)
     assert not (out / "manifest.json").exists()
     manifest = build(request)
-    assert server.n_sent == whole
+    assert server.n_sent == whole // 2 + whole  # a file of a web folder is read anew
     [source] = manifest["sources"]
     assert source["url"] == f"{server.base}/folder/convokit/awry.zip"
     assert (source["n_bytes"], source["revision"] is not None) == (whole, True)

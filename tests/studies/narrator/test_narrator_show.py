@@ -22,7 +22,7 @@ def conflicts(monkeypatch: pytest.MonkeyPatch) -> None:
     use_conflicts(monkeypatch, CONFLICTS)
     monkeypatch.setattr(show, "load_conversations", lambda spec: CONFLICTS)
     monkeypatch.setattr(show, "resolve", lambda model, weights: None)
-    monkeypatch.setattr(show, "load_tokenizer", lambda folder: tokenizer)
+    monkeypatch.setattr(show, "load_tokenizer_alone", lambda folder: tokenizer)
 
 
 def shown(capsys: pytest.CaptureFixture[str], *words: str) -> str:
