@@ -32,13 +32,14 @@ def main(argv: Sequence[str]) -> None:
     refuse_other_settings(train, test)
     judge, calibration = calibrate(judge_of_run(train), judge_of_run(test), options.objective)
     scores = score_run(replace(test, panels=judge.panels), ("published",), drawing_of(options))
+    rows = wide_rows(scores)
     differences = arm_differences(judge, "published", drawing_of(options))
     tables = [calibration_table(calibration), difference_table(differences)]
     shown = [row for row in differences if row.setting["c1_source"] == OWN and row.measure in ("dds", "acc")]
-    say("\n".join([to_markdown(tables[0]), score_tables(wide_rows(scores)), "", to_markdown(difference_table(shown))]))
+    say("\n".join([to_markdown(tables[0]), score_tables(rows), "", to_markdown(difference_table(shown))]))
     say_warnings({run.name: run for run in (train, test)})
     out = options.out or test.path / "calibrated"
-    files = [*write_all(out, scores), *write_tables(out, tables)]
+    files = [*write_all(out, scores, rows), *write_tables(out, tables)]
     write_json(out / "thresholds.json", {**asdict(calibration), "train_run": train.name, "test_run": test.name})
     say("written: " + ", ".join(map(str, [*files, out / "thresholds.json"])))
 

@@ -48,7 +48,7 @@ class DialDeferFound:
         """scores and scores_wide, and compare, each as .json and .csv."""
         changed = [change for changes in self.found.changes.values() for change in changes]
         files = write_changes(out, "compare", STUDY, changed) if changed else []
-        return [*files, *write_all(out, self.found.scores)]
+        return [*files, *write_all(out, self.found.scores, self.found.rows)]
 
     def part(self, *, is_alone: bool) -> StudyPart:
         """See Found."""
@@ -139,8 +139,9 @@ def chosen_denominators(word: str) -> Sequence[str]:
 
 def report_scores(scores: Sequence[Score], out: Path) -> None:
     """Print the tables of some scores and write them."""
-    say(score_tables(wide_rows(scores)))  # first: they are seen though the disk be full
-    say("\nwritten: " + ", ".join(map(str, write_all(out, scores))))
+    rows = wide_rows(scores)
+    say(score_tables(rows))  # first: they are seen though the disk be full
+    say("\nwritten: " + ", ".join(map(str, write_all(out, scores, rows))))
 
 
 EVALUATION = DialDeferEval()

@@ -35,9 +35,9 @@ DELTA_CORRECT = Measure(name="delta_correct", unit="pp", statistic=lambda means:
 DELTA_INCORRECT = Measure(name="delta_incorrect", unit="pp", statistic=lambda means: deltas_pp(means)[..., 1])
 DDS, SOFT_DDS = deference("dds"), deference("soft_dds")
 
-SCORED = (
+SCORED = (  # without an interval
     *(ACC_C1_TRUE, ACC_C1_FALSE, ACC_C2_CORRECT, ACC_C2_INCORRECT, ACC_C1, ACC_C2),
-    *(DELTA_CORRECT, DELTA_INCORRECT, DDS),
+    *(DELTA_CORRECT, DELTA_INCORRECT),
 )
 CHANGED = (DDS, ACC, ACC_C1, ACC_C2, DELTA_CORRECT, DELTA_INCORRECT)
 

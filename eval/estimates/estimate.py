@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -47,6 +47,7 @@ class Drawn:
 
     observed: Observed
     drawing: Drawing
+    drawn: dict[str, FloatArray] = field(default_factory=dict)  # measure → its draws: averages ask for them again
 
     @cached_property
     def means(self) -> FloatArray:
@@ -60,6 +61,12 @@ class Drawn:
         Where all units count, as they mostly do, the measure is the mean of what each adds to it. Of that there are
         mostly few kinds, and how often each is drawn is quick to draw; else draws of the parts serve every measure.
         """
+        if measure.name not in self.drawn:
+            self.drawn[measure.name] = self.draws_of(measure)
+        return self.drawn[measure.name]
+
+    def draws_of(self, measure: Measure) -> FloatArray:
+        """The draws, made."""
         of = self.observed
         if (of.counted == 1).all():
             added = measure.statistic(of.earned)[:, None]
@@ -71,6 +78,12 @@ class Drawn:
     def rng(self) -> np.random.Generator:
         """The dataset's own generator, from its start."""
         return rng_for(self.drawing.seed, self.observed.dataset)
+
+
+def level(measure: Measure, parts: Sequence[Observed]) -> Estimate:
+    """A measure over some datasets, a part each, without its interval, which takes time to draw."""
+    value = measure.over([measure.statistic(part.means) for part in parts])
+    return estimate_of(float(value), None, sum(len(part.units) for part in parts))
 
 
 def estimate(measure: Measure, parts: Sequence[Drawn]) -> Estimate:

@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -31,7 +32,7 @@ def drawing_of(options: argparse.Namespace) -> Drawing:
     return Drawing(n_draws=options.draws, seed=options.seed)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Observed:
     """Replies of one judge in one setting on one dataset, added up by unit: what is comparable only as a whole.
 
@@ -45,7 +46,7 @@ class Observed:
     counted: FloatArray
     n_errors: int = 0  # replies that the engine lost
 
-    @property
+    @cached_property
     def means(self) -> FloatArray:
         """The mean of each part, (n_parts,); NaN where nothing is counted."""
         return ratio(np.hstack([self.earned.sum(axis=0), self.counted.sum(axis=0)]))
