@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from eval.dialdefer.rows import wide_rows
 from eval.estimates.result_files import write_scores
@@ -13,5 +14,10 @@ STUDY = "dialdefer"
 
 def write_all(out: Path, scores: Sequence[Score]) -> list[Path]:
     """scores and scores_wide, each as .json and .csv, in a folder; the paths written."""
-    wide = [row.as_dict() for row in wide_rows(scores)]
-    return [*write_scores(out, STUDY, scores), *write_rows(out, "scores_wide", wide)]
+    wide = [file for stem, rows in wide_view(scores).items() for file in write_rows(out, stem, rows)]
+    return [*write_scores(out, {STUDY: scores}), *wide]
+
+
+def wide_view(scores: Sequence[Score]) -> dict[str, list[dict[str, Any]]]:
+    """scores_wide: a row for each dataset and setting, and a column for each measure."""
+    return {"scores_wide": [row.as_dict() for row in wide_rows(scores)]}

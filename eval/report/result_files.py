@@ -13,10 +13,13 @@ Cell = TypeVar("Cell")
 
 
 def write_rows(folder: Path, stem: str, rows: Sequence[Mapping[str, Any]]) -> list[Path]:
-    """`<stem>.json` (a list of objects) and `<stem>.csv`; what is unknown is null in one and empty in the other."""
+    """`<stem>.json` (a list of objects) and `<stem>.csv`; what is unknown is null in one and empty in the other.
+
+    Rows may have columns of their own; in the CSV a row is empty in those that it lacks.
+    """
     json_file, csv_file = folder / f"{stem}.json", folder / f"{stem}.csv"
     write_json(json_file, list(rows))
-    names = list(rows[0])
+    names = list(dict.fromkeys(name for row in rows for name in row))
     lines = [names, *([words(row.get(name)) for name in names] for row in rows)]
     write_whole(csv_file, "".join(map(csv_line, lines)))
     return [json_file, csv_file]
