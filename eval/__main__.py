@@ -2,13 +2,14 @@
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from eval.command_options import compare_options, report_options, score_options
-from eval.report.report_part import StudyPart
+from eval.estimates.result_files import write_changes, write_scores
+from eval.report.result_files import write_rows
 from eval.run_studies import runs_by_study
-from eval.study import Found, evaluation_of, reader_of_files
+from eval.study import Found, Scored, evaluation_of, study_of_files
 from eval.verdict_file_names import is_verdict_file
 from evenhand.command import run_main
 from evenhand.errors import DataError
@@ -19,10 +20,18 @@ def score_main(argv: Sequence[str]) -> None:
     """`evenhand score RUN...` or `evenhand score FILE... --out DIR`: print tables, write scores.json and scores.csv."""
     options = score_options(argv)
     if is_verdict_file(options.sources[0]):
-        reader_of_files().score_files(options)
+        study = study_of_files()
+        say_and_write(study, evaluation_of(study).score_files(options), options.out)
         return
     for study, paths in runs_by_study(options.sources).items():
-        evaluation_of(study).score(paths, options)
+        for path in paths:
+            say_and_write(study, evaluation_of(study).score(path, options), options.out or path / "scores")
+
+
+def say_and_write(study: str, scored: Scored, out: Path) -> None:
+    """Print the scores of one study and write them."""
+    scored.say_scores()  # first: they are seen though the disk be full
+    summarise(out, write_all_scores({study: scored}, out))
 
 
 def compare_main(argv: Sequence[str]) -> None:
@@ -32,8 +41,8 @@ def compare_main(argv: Sequence[str]) -> None:
         raise DataError(f"{options.base}: is named as before and as after; compare two runs")
     runs = runs_by_study([options.base, *options.after])
     refuse_single(runs.values())
-    found = [evaluation_of(study).find(paths, options, is_before_after=True) for study, paths in runs.items()]
-    for of_study in found:  # first: what was computed is seen though the disk be full
+    found = {study: evaluation_of(study).find(paths, options, is_before_after=True) for study, paths in runs.items()}
+    for of_study in found.values():  # first: what was computed is seen though the disk be full
         of_study.say_changes()
     out = options.out or next(iter(runs.values()))[-1] / "compare"
     summarise(out, write_found(found, out))
@@ -53,31 +62,37 @@ def report_main(argv: Sequence[str]) -> None:
     """`evenhand report RUN...` or `evenhand report FILE... --out DIR`: report.html, plots, tables and scores."""
     options = report_options(argv)
     if is_verdict_file(options.sources[0]):
-        found, out = [reader_of_files().find_files(options)], options.out
+        study, out = study_of_files(), options.out
+        found = {study: evaluation_of(study).find_files(options)}
     else:
         runs = runs_by_study(options.sources)
         is_before_after = not options.side_by_side
-        found = [evaluation_of(s).find(paths, options, is_before_after=is_before_after) for s, paths in runs.items()]
+        found = {s: evaluation_of(s).find(paths, options, is_before_after=is_before_after) for s, paths in runs.items()}
         out = options.out or next(iter(runs.values()))[-1] / "report"
     try:
         written = write_found(found, out)
     except DataError:  # a full disk, say: what was computed is seen all the same
-        for of_study in found:
+        for of_study in found.values():
             of_study.say_scores()
         raise
     summarise(out, written)
 
 
-def write_found(found: Sequence[Found], out: Path) -> list[Path]:
+def write_found(found: Mapping[str, Found], out: Path) -> list[Path]:
     """The results of every study and the report on all of them, in a folder."""
     from eval.report.report_page import write_report  # brings matplotlib, which scoring alone does not wait for
 
-    files: list[Path] = []
-    parts: list[StudyPart] = []
-    for of_study in found:
-        files += of_study.write(out)
-        parts.append(of_study.part(is_alone=len(found) == 1 or of_study is found[0]))
-    return [*files, *write_report(parts, out)]
+    changes = write_changes(out, "compare", {study: of_study.changes() for study, of_study in found.items()})
+    scores = write_all_scores(found, out)
+    parts = [of_study.part(is_alone=i == 0) for i, of_study in enumerate(found.values())]
+    return [*changes, *scores, *write_report(parts, out)]
+
+
+def write_all_scores(found: Mapping[str, Scored], out: Path) -> list[Path]:
+    """The scores of every study in one table, and each study's own views of its scores."""
+    files = write_scores(out, {study: of_study.scores() for study, of_study in found.items()})
+    views = [view for of_study in found.values() for view in of_study.views().items()]
+    return [*files, *(file for stem, rows in views for file in write_rows(out, stem, rows))]
 
 
 def summarise(out: Path, files: Sequence[Path]) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eval.estimates.resampling import N_DRAWS, SEED
-from eval.study import evaluations, reader_of_files
+from eval.study import evaluation_of, evaluations, study_of_files
 from eval.verdict_file_names import is_verdict_file
 
 
@@ -18,7 +18,7 @@ def score_options(argv: Sequence[str]) -> argparse.Namespace:
         "run directories, runs/inference/NAME-DIGEST; or .jsonl, .csv (both also .gz) and .parquet files, which are "
         "scored together",
     )
-    parser.add_argument("--out", type=Path, help="folder for the scores (default: RUN/scores, or the study's own)")
+    parser.add_argument("--out", type=Path, help="folder for the scores (default: RUN/scores)")
     add_reading_options(parser, "score")
     options = parser.parse_args(argv)
     refuse_mixture(parser, options, "score runs and files of verdicts apart: each run has scores of its own")
@@ -32,7 +32,7 @@ def sources_parser(prog: str, description: str, sources: str) -> argparse.Argume
     parser = argparse.ArgumentParser(
         prog=prog,
         description=description,
-        epilog=reader_of_files().columns_help,
+        epilog=evaluation_of(study_of_files()).columns_help,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("sources", nargs="+", type=Path, metavar="RUN|FILE", help=sources)

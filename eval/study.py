@@ -1,29 +1,43 @@
 """What the verbs of eval know of a study: how its runs are scored, compared and reported. The registry names each."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, ClassVar, Protocol
 
 from eval.card_arms import CardArm
+from eval.estimates.changes import Change
+from eval.estimates.scores import Score
 from eval.report.report_part import StudyPart
 from studies.registry import STUDIES
 
 
-class Found(Protocol):
-    """Everything that there is to say of some runs of one study, computed once; the first run is the base."""
+class Scored(Protocol):
+    """The scores of some runs of one study, computed once."""
 
     def say_scores(self) -> None:
-        """Print the scores."""
+        """Print the scores, and what to doubt."""
         ...
+
+    def scores(self) -> Sequence[Score]:
+        """All of them, for files."""
+        ...
+
+    def views(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+        """Name of a file → the same scores as rows of another form, if the study has one of its own."""
+        ...
+
+
+class Found(Scored, Protocol):
+    """Everything that there is to say of some runs of one study, computed once; the first run is the base."""
 
     def say_changes(self) -> None:
         """Print what changed from the base, in what each run differs from it, and what to doubt."""
         ...
 
-    def write(self, out: Path) -> list[Path]:
-        """Scores, and changes where there are any, as files in a folder; the paths written."""
+    def changes(self) -> Sequence[Change]:
+        """Of each run from the base, for files; none where they stand side by side."""
         ...
 
     def part(self, *, is_alone: bool) -> StudyPart:
@@ -41,11 +55,11 @@ class StudyEval(Protocol):
         """The options of `score`, `compare`, `report` that are its own."""
         ...
 
-    def score(self, paths: Sequence[Path], options: argparse.Namespace) -> None:
-        """Print and write the scores of each run, in RUN/scores or options.out."""
+    def score(self, path: Path, options: argparse.Namespace) -> Scored:
+        """One run by itself."""
         ...
 
-    def score_files(self, options: argparse.Namespace) -> None:
+    def score_files(self, options: argparse.Namespace) -> Scored:
         """The same of files of verdicts, all of them together."""
         ...
 
@@ -77,6 +91,10 @@ class Beside(Protocol):
         """As plain text for the console."""
         ...
 
+    def changes(self) -> Sequence[Change]:
+        """Of each arm from the base."""
+        ...
+
     def all_differences(self) -> dict[str, Sequence[Any]]:
         """Which run differs from its base, in what."""
         ...
@@ -93,6 +111,6 @@ def evaluations() -> dict[str, StudyEval]:
     return {study: evaluation_of(study) for study in STUDIES}
 
 
-def reader_of_files() -> StudyEval:
+def study_of_files() -> str:
     """The study that files of verdicts are of."""
-    return next(evaluation for evaluation in evaluations().values() if evaluation.reads_files)
+    return next(study for study, evaluation in evaluations().items() if evaluation.reads_files)

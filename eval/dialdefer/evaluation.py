@@ -1,9 +1,11 @@
 """How DialDefer's runs are scored, compared and reported; see eval.study."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from eval.card_arms import CardArm
 from eval.dialdefer.accuracy import DENOMINATORS
@@ -12,19 +14,45 @@ from eval.dialdefer.external.load_verdicts import ExternalVerdicts, load_externa
 from eval.dialdefer.external.verdict_files import COLUMNS_HELP
 from eval.dialdefer.findings import Findings, find, find_external, score_run
 from eval.dialdefer.parsing import PARSERS
-from eval.dialdefer.rows import wide_rows
-from eval.dialdefer.runs import load_run, say_warnings
-from eval.dialdefer.score_files import STUDY, write_all
+from eval.dialdefer.rows import ScoreRow, wide_rows
+from eval.dialdefer.runs import JudgedRun, load_run, say_warnings
+from eval.dialdefer.score_files import wide_view
 from eval.dialdefer.score_text import score_tables
+from eval.estimates.changes import Change
 from eval.estimates.comparability import say_differences
 from eval.estimates.observed import drawing_of
-from eval.estimates.result_files import write_changes
 from eval.estimates.scores import Score
 from eval.report.report_part import StudyPart
 from eval.study import Beside
 from evenhand.errors import DataError
 from evenhand.sources.record_fields import shown
 from evenhand.terminal import say
+
+
+@dataclass(frozen=True)
+class DialDeferScored:
+    """Scores of a run or of files; see eval.study.Scored."""
+
+    found: Sequence[Score]
+    runs: Mapping[str, JudgedRun]
+
+    @cached_property
+    def rows(self) -> list[ScoreRow]:
+        """The scores in the wide view."""
+        return wide_rows(self.found)
+
+    def say_scores(self) -> None:
+        """See Scored."""
+        say(score_tables(self.rows))
+        say_warnings(self.runs)
+
+    def scores(self) -> Sequence[Score]:
+        """See Scored."""
+        return self.found
+
+    def views(self) -> dict[str, list[dict[str, Any]]]:
+        """See Scored."""
+        return wide_view(self.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +72,17 @@ class DialDeferFound:
             say_differences(self.found.differences[label])
         say_warnings(self.found.runs)
 
-    def write(self, out: Path) -> list[Path]:
-        """scores and scores_wide, and compare, each as .json and .csv."""
-        changed = [change for changes in self.found.changes.values() for change in changes]
-        files = write_changes(out, "compare", STUDY, changed) if changed else []
-        return [*files, *write_all(out, self.found.scores, self.found.rows)]
+    def scores(self) -> Sequence[Score]:
+        """See Scored."""
+        return self.found.scores
+
+    def views(self) -> dict[str, list[dict[str, Any]]]:
+        """See Scored."""
+        return wide_view(self.found.rows)
+
+    def changes(self) -> list[Change]:
+        """See Found."""
+        return [change for changes in self.found.changes.values() for change in changes]
 
     def part(self, *, is_alone: bool) -> StudyPart:
         """See Found."""
@@ -87,19 +121,17 @@ class DialDeferEval:
             f"published{both})",
         )
 
-    def score(self, paths: Sequence[Path], options: argparse.Namespace) -> None:
+    def score(self, path: Path, options: argparse.Namespace) -> DialDeferScored:
         """See StudyEval."""
+        run = load_run(path, options.parser)
         denominators = chosen_denominators(options.denominator or "both")
-        for path in paths:
-            run = load_run(path, options.parser)
-            report_scores(score_run(run, denominators, drawing_of(options)), options.out or path / "scores")
-            say_warnings({run.name: run})
+        return DialDeferScored(score_run(run, denominators, drawing_of(options)), {run.name: run})
 
-    def score_files(self, options: argparse.Namespace) -> None:
+    def score_files(self, options: argparse.Namespace) -> DialDeferScored:
         """See StudyEval."""
         found = read_files(options)
         denominators = chosen_denominators(options.denominator or "published")
-        report_scores(list(score_external(found, denominators, drawing_of(options))), options.out)
+        return DialDeferScored(list(score_external(found, denominators, drawing_of(options))), {})
 
     def find(self, paths: Sequence[Path], options: argparse.Namespace, *, is_before_after: bool) -> DialDeferFound:
         """See StudyEval."""
@@ -135,13 +167,6 @@ def read_files(options: argparse.Namespace) -> ExternalVerdicts:
 def chosen_denominators(word: str) -> Sequence[str]:
     """The denominators that --denominator names."""
     return DENOMINATORS if word == "both" else (word,)
-
-
-def report_scores(scores: Sequence[Score], out: Path) -> None:
-    """Print the tables of some scores and write them."""
-    rows = wide_rows(scores)
-    say(score_tables(rows))  # first: they are seen though the disk be full
-    say("\nwritten: " + ", ".join(map(str, write_all(out, scores, rows))))
 
 
 EVALUATION = DialDeferEval()

@@ -15,6 +15,7 @@ from eval.estimates.changes import Change, adjusted
 from eval.estimates.comparability import Difference, differences, refuse_serious, rendering_differences
 from eval.estimates.observed import Drawing
 from eval.estimates.scores import Score
+from eval.judge_names import judge_names
 from evenhand.errors import DataError
 
 
@@ -26,9 +27,7 @@ class Findings:
     runs: Mapping[str, JudgedRun]  # empty for verdicts from files
     files: ExternalVerdicts | None
     scores: Sequence[Score]  # of one denominator and one reading, in long form
-    rows: Sequence[
-        ScoreRow
-    ]  # the same in the wide view: of one denominator and one reading: all judges, arms and sources of C1
+    rows: Sequence[ScoreRow]  # the same in the wide view: all judges, arms and sources of C1
     other_rows: Sequence[ScoreRow]  # the same under the other denominator
     groups: Sequence[ScoreGroup]  # `rows` as tables
     changes: Mapping[str, Sequence[Change]]  # label of each after run → own and fixed C1
@@ -51,15 +50,16 @@ def find(
     Raises DataError when runs differ in more than the model, unless that is allowed; the report then states it.
     """
     base, *afters = runs
-    labels = labels_of(runs)
+    labels = judge_names([run.model for run in runs], [run.name for run in runs])
     refuse_several_readings(runs)
     found: dict[str, Sequence[Difference]] = {}
     changes: dict[str, Sequence[Change]] = {}
     for label, run in zip(labels[1:], afters, strict=True):
         found[label] = differences(base, run) if is_before_after else differences_side_by_side(base, run)
-        if not allow_differences:
-            refuse_serious(base, run, found[label])
-        if is_before_after:
+    if not allow_differences:
+        refuse_serious(labels[0], found)
+    if is_before_after:
+        for label, run in zip(labels[1:], afters, strict=True):
             changes[label] = compare_runs(base, run, denominator, drawing)
     scores = {label: score_run(run, both(denominator), drawing) for label, run in zip(labels, runs, strict=True)}
     rows = {label: wide_rows(of_run) for label, of_run in scores.items()}
@@ -145,9 +145,3 @@ def score_run(run: JudgedRun, denominators: Sequence[str], drawing: Drawing) -> 
         drawing=drawing,
     )
     return score_panels(run.panels, scored, denominators)
-
-
-def labels_of(runs: Sequence[JudgedRun]) -> list[str]:
-    """A short name for each run: its model's, with the run's where two would be called alike."""
-    models = [run.model for run in runs]
-    return [run.model if models.count(run.model) == 1 else f"{run.model} ({run.name})" for run in runs]

@@ -1,6 +1,6 @@
 """A judge: what one model decided, wherever its verdicts came from. Every analysis takes judges."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from eval.dialdefer.averages import AIO
@@ -33,9 +33,3 @@ def labels_of_run(run: JudgedRun) -> dict[str, str]:
         return {}
     items = item_texts(run).values()
     return {item.item_id: str(item.meta["label"]) for item in items if item.dataset.startswith(AIO)}
-
-
-def judges_of_runs(runs: Sequence[JudgedRun]) -> list[Judge]:
-    """A judge for each run; where two have the same model, the run's name is added to theirs."""
-    models = [run.model for run in runs]
-    return [judge_of_run(run, "" if models.count(run.model) == 1 else f"{run.model} ({run.name})") for run in runs]

@@ -6,6 +6,7 @@ from eval.dialdefer.averages import average_sentence
 from eval.dialdefer.rows import ScoreRow
 from eval.dialdefer.score_text import ARM_WORDS, DENOMINATOR_WORDS, reading_words
 from eval.dialdefer.scores import OWN
+from eval.judge_names import judge_names
 from evenhand.errors import DataError
 
 
@@ -23,14 +24,11 @@ def refuse_mixed_readings(rows: Sequence[ScoreRow]) -> None:
 def by_judge(rows: Sequence[ScoreRow]) -> dict[str, list[ScoreRow]]:
     """Name → rows of each judge, in order of appearance: its model, with the run's name where two share a model."""
     refuse_mixed_readings(rows)
-    runs_of: dict[str, set[str]] = {}
+    judges: dict[tuple[str, str], list[ScoreRow]] = {}
     for row in rows:
-        runs_of.setdefault(row.model, set()).add(row.run)
-    judges: dict[str, list[ScoreRow]] = {}
-    for row in rows:
-        name = row.model if len(runs_of[row.model]) == 1 else f"{row.model} ({row.run})"
-        judges.setdefault(name, []).append(row)
-    return judges
+        judges.setdefault((row.model, row.run), []).append(row)
+    models, runs = zip(*judges, strict=True)
+    return dict(zip(judge_names(models, runs), judges.values(), strict=True))
 
 
 def main_rows(rows: Sequence[ScoreRow]) -> list[ScoreRow]:

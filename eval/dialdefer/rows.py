@@ -85,6 +85,7 @@ def wide_rows(scores: Sequence[Score]) -> list[ScoreRow]:
 def wide_row(scores: Sequence[Score]) -> ScoreRow:
     """The scores of one dataset in one setting as a row."""
     first = scores[0]
+    assert first.drawing is not None, "DialDefer's intervals are drawn"
     found: dict[str, Any] = dict.fromkeys(OPTIONAL)
     for score in scores:
         found |= columns_of(score)

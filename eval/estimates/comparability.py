@@ -43,25 +43,30 @@ class Difference:
         return f"{self.what}: {self.base} before, {self.after} after"
 
 
-def differences(base: SampledRun, after: SampledRun) -> list[Difference]:
-    """All differences in prompts, rendering, config and software, the serious ones first."""
+def differences(base: SampledRun, after: SampledRun, mild: Sequence[str] = ()) -> list[Difference]:
+    """All differences in prompts, rendering, config and software, the serious ones first.
+
+    mild: config keys of the study's own that say which prompts were asked; what both were asked is compared.
+    """
     found = [
         *prompt_differences(base, after),
         *rendering_differences(base, after),
-        *config_differences(base.config, after.config),
+        *config_differences(base.config, after.config, mild),
         *provenance_differences(base.provenance, after.provenance),
     ]
     return sorted(found, key=lambda difference: not difference.serious)
 
 
-def refuse_serious(base: SampledRun, after: SampledRun, found: Sequence[Difference]) -> None:
-    """Raises DataError naming the serious differences and the way to compare all the same."""
-    serious = [difference for difference in found if difference.serious]
-    if serious:
-        listed = "\n".join(f"  {difference}" for difference in serious)
+def refuse_serious(base: str, found: Mapping[str, Sequence[Difference]], others: Sequence[str] = ()) -> None:
+    """Raises DataError that lists every serious difference from the base, and the way to compare all the same.
+
+    found: what a run is called → in what it differs; others: further reasons, in words.
+    """
+    lines = [f"{name}: {found}" for name, of_run in found.items() for found in of_run if found.serious]
+    if lines or others:
         raise DataError(
-            f"{base.name} and {after.name} differ in more than the model:\n{listed}\n"
-            "  Sample both alike, or say --allow-differences; the report then states them."
+            "\n  ".join([f"these runs differ from {base} in more than the model:", *others, *lines])
+            + "\n  Sample all of them alike, or say --allow-differences; the result then states them."
         )
 
 
@@ -88,14 +93,16 @@ def rendering_differences(base: SampledRun, after: SampledRun) -> Iterator[Diffe
         yield Difference(what, "one text", "another", True)
 
 
-def config_differences(base: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Difference]:
+def config_differences(
+    base: Mapping[str, Any], after: Mapping[str, Any], mild: Sequence[str] = ()
+) -> Iterator[Difference]:
     """Config keys with different values, but for those that are meant to differ."""
     ours, theirs = flattened(base), flattened(after)
     for key in dict.fromkeys([*ours, *theirs]):
         one, other = ours.get(key, ABSENT), theirs.get(key, ABSENT)
         is_root = key.endswith(".root")  # a data folder: its items' own hash tells more than the path
         if one != other and not is_root and not key.startswith(tuple(f"{free}." for free in FREE)) and key not in FREE:
-            yield Difference(key, str(one), str(other), serious=key not in MILD)
+            yield Difference(key, shown(one), shown(other), serious=key not in (*MILD, *mild))
 
 
 def provenance_differences(base: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Difference]:
@@ -111,15 +118,20 @@ def provenance_differences(base: Mapping[str, Any], after: Mapping[str, Any]) ->
 
 
 def flattened(tree: Any, prefix: str = "") -> dict[str, Any]:
-    """ "a.b[0].c" → value for every leaf; an empty list or mapping is a leaf."""
+    """ "a.b[0].c" → value for every leaf; a list of plain values and an empty mapping are leaves."""
     children: list[tuple[str, Any]] = []
     if isinstance(tree, Mapping):
         children = [(f"{prefix}.{key}" if prefix else str(key), value) for key, value in tree.items()]
-    elif isinstance(tree, list | tuple):
+    elif isinstance(tree, list | tuple) and any(isinstance(value, Mapping | list | tuple) for value in tree):
         children = [(f"{prefix}[{i}]", value) for i, value in enumerate(tree)]
     if not children:
         return {prefix: tree}
     return {leaf: value for name, child in children for leaf, value in flattened(child, name).items()}
+
+
+def shown(value: Any) -> str:
+    """A config's value in words."""
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) and value else str(value)
 
 
 def say_differences(found: Sequence[Difference]) -> None:

@@ -88,12 +88,17 @@ def level(measure: Measure, parts: Sequence[Observed]) -> Estimate:
 
 def estimate(measure: Measure, parts: Sequence[Drawn]) -> Estimate:
     """A measure over some datasets, a part each; a cluster_t measure is over one."""
-    value = measure.over([measure.statistic(part.observed.means) for part in parts])
     if measure.interval == "cluster_t":
         (part,) = parts
-        return cluster_t(measure, float(value), influences(part.observed, measure))
+        return clustered(measure, part.observed)
+    value = measure.over([measure.statistic(part.observed.means) for part in parts])
     ends = ends_of(measure, float(value), measure.over([part.of(measure) for part in parts]))
     return estimate_of(float(value), ends, sum(len(part.observed.units) for part in parts))
+
+
+def clustered(measure: Measure, observed: Observed) -> Estimate:
+    """A cluster_t measure of one dataset: nothing is drawn for it."""
+    return cluster_t(measure, float(measure.statistic(observed.means)), influences(observed, measure))
 
 
 def ends_of(measure: Measure, value: float, draws: FloatArray) -> Ends:

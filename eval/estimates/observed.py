@@ -1,7 +1,8 @@
 """What one judge did in one setting: columns over units, of which every measure is a function of the sums."""
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -17,6 +18,7 @@ Statistic = Callable[[FloatArray], FloatArray]
 Setting = Mapping[str, str | int | None]
 OverDatasets = Literal["mean", "mean of absolute values", "absolute value of the mean"]
 IntervalKind = Literal["percentile", "cluster_t"]
+Row = tuple[str, float, float]  # unit, value, weight
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +82,22 @@ class Measure:
             return np.asarray(np.abs(values).mean(axis=0))
         mean = np.asarray(values.mean(axis=0))
         return np.abs(mean) if self.is_folded else mean
+
+
+def added_up(dataset: str, parts: Sequence[Iterable[Row]]) -> Observed:
+    """Rows of each part, added up by unit. A row whose value is NaN, or that weighs nothing, is no row."""
+    cells = [
+        (unit, part, value, weight)
+        for part, rows in enumerate(parts)
+        for unit, value, weight in rows
+        if weight > 0 and not math.isnan(value)
+    ]
+    place = {unit: i for i, unit in enumerate(dict.fromkeys(unit for unit, *_ in cells))}
+    earned, counted = np.zeros((2, len(place), len(parts)))
+    for unit, part, value, weight in cells:
+        earned[place[unit], part] += weight * value
+        counted[place[unit], part] += weight
+    return Observed(dataset=dataset, units=tuple(place), earned=earned, counted=counted)
 
 
 def ratio(sums: FloatArray) -> FloatArray:

@@ -17,9 +17,9 @@ class Score:
     dataset: str  # or the average's name
     datasets: tuple[str, ...]  # that it is over
     measure: str
-    unit: str  # "%", "pp" (percentage points), "count", "p", "rate" (0 to 1)
+    unit: str  # "%", "pp" (percentage points), "count", "p", "rate" (0 to 1), "ratio"
     estimate: Estimate
-    drawing: Drawing
+    drawing: Drawing | None  # None where no interval is drawn
 
     def as_dict(self) -> dict[str, Any]:
         """The row as files have it."""
@@ -35,6 +35,6 @@ class Score:
             "low": self.estimate.low,
             "high": self.estimate.high,
             "n_units": self.estimate.n_units,
-            "n_draws": self.drawing.n_draws,
-            "seed": self.drawing.seed,
+            "n_draws": self.drawing and self.drawing.n_draws,
+            "seed": self.drawing and self.drawing.seed,
         }

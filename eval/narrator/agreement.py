@@ -12,24 +12,27 @@ cancel.
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 import numpy as np
 
-from eval.estimates.comparability import config_differences
-from eval.narrator.comparability import rendering_differences
+from eval.estimates.comparability import config_differences, rendering_differences
+from eval.estimates.estimate import Estimate, clustered
+from eval.estimates.observed import Measure, added_up
 from eval.narrator.definitions import DEFAULT, Definitions
-from eval.narrator.estimates import Estimate, estimate, mean_of
 from eval.narrator.judged_runs import Judgment, NarratorRun
-from eval.narrator.measures import PERSPECTIVES
+from eval.narrator.observe import PERSPECTIVES
 from studies.narrator.records import NarratorFactors, Perspective, Task, Visibility
 
 LEVEL = 0.05  # p below it: not within sampling error
 N_DRAWS, FEWEST_DRAWS, MOST_NUMBERS = 2000, 200, 20_000_000  # fewer for very many prompts
 SEED = 0
 OF_THE_WAY = ("verdict", "sampling.n", "sampling.max_tokens", "sampling.seed")  # differ between any two such runs
+DIFFERENCE = Measure(
+    name="difference", unit="pp", statistic=lambda means: 100 * means[..., 0], interval="cluster_t"
+)  # of shares and probabilities, in place of a share
 
 Pair = tuple[Judgment, Judgment]  # sampled, exact
 Counted = Callable[[Judgment], tuple[float, float]]  # share of the replies that are the target, and of how many
@@ -63,10 +66,6 @@ class Agreement:
     differs: tuple[str, ...]  # settings in which the runs differ and ought not to
     begins: Match  # replies that begin with the target
     reads: Match  # replies that the study reads as the target
-
-    def as_dict(self) -> dict[str, Any]:
-        """For narrator.json."""
-        return asdict(self)
 
 
 def agreements(runs: Sequence[NarratorRun], d: Definitions = DEFAULT) -> list[Agreement]:
@@ -137,7 +136,8 @@ def match(pairs: Iterable[Pair], counted: Counted) -> Match:
             means.append((one.conversation, f - p, 1.0))
             rows.append((part_of((one, other)), round(n), round(n * f), min(max(p, 0.0), 1.0)))
     scatter, p_value = against_draws(rows) if rows else (None, None)
-    return Match(n_prompts=len(rows), difference=estimate(mean_of(means, is_share=False)), scatter=scatter, p=p_value)
+    difference = clustered(DIFFERENCE, added_up("prompts of both", [means]))
+    return Match(n_prompts=len(rows), difference=difference, scatter=scatter, p=p_value)
 
 
 def against_draws(rows: Sequence[Row]) -> tuple[float | None, float]:

@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from eval.narrator.changes import EffectChange
-from eval.narrator.measures import DETECTION, main_order
+from eval.estimates.changes import Change
+from eval.narrator.changes import asked_of, key_of
+from eval.narrator.measures import main_order
+from eval.narrator.observe import DETECTION
 from eval.narrator.sentences import SIDE_WORDS
 from eval.narrator.tables import ORDER_WORDS, TASK_WORDS
 from eval.report.shown_numbers import interval, number, signed
@@ -34,7 +36,7 @@ CHANGE_NOTE = (
 )
 
 
-def narrator_change_table(changes: Mapping[str, Sequence[EffectChange]], *, is_short: bool = False) -> Table:
+def narrator_change_table(changes: Mapping[str, Sequence[Change]], *, is_short: bool = False) -> Table:
     """A line for each run after the base, setting and measure. is_short: only what tells most, in the main order."""
     rows = [
         line_of(judge, change)
@@ -54,43 +56,45 @@ def narrator_change_table(changes: Mapping[str, Sequence[EffectChange]], *, is_s
     )
 
 
-def line_of(judge: str, change: EffectChange) -> tuple[Cell, ...]:
+def line_of(judge: str, change: Change) -> tuple[Cell, ...]:
     """A change's cells in the order of the columns."""
-    moved = change.change
+    (task, visibility, order), moved = asked_of(change), change.change
     return (
-        *(judge, change.task, change.visibility, ORDER_WORDS[change.option_order], MEASURE_WORDS[change.measure]),
-        *(moved.n_clusters, change.before.value, change.after.value, moved.value, moved.low, moved.high),
+        *(judge, task, visibility, ORDER_WORDS[order], MEASURE_WORDS[change.measure]),
+        *(moved.n_units, change.before.value, change.after.value, moved.value, moved.low, moved.high),
         *(change.p, change.p_holm, DIRECTION_WORDS[change.direction]),
     )
 
 
-def main_changes(changes: Sequence[EffectChange]) -> list[EffectChange]:
+def main_changes(changes: Sequence[Change]) -> list[Change]:
     """Neutral M, PR, FAR and corruption in the main option order, PR in the other one too; of detection only where
     nothing else was asked.
     """
-    order, tasks = main_order(c.option_order for c in changes), list(TASK_WORDS)
-    found = [c for c in changes if c.measure == "pr" or (c.option_order == order and c.measure in MAIN_MEASURES)]
-    return sorted(
-        [c for c in found if c.task != DETECTION] or [c for c in found if c.option_order == order],
-        key=lambda c: (tasks.index(c.task), c.visibility != "visible", MAIN_MEASURES.index(c.measure)),
-    )
+    by_key = {key_of(change): change for change in changes}
+    main, tasks = main_order(order for _, _, order, _ in by_key), list(TASK_WORDS)
+    found = [key for key in by_key if key[3] == "pr" or (key[2] == main and key[3] in MAIN_MEASURES)]
+    kept = [key for key in found if key[0] != DETECTION] or [key for key in found if key[2] == main]
+    kept.sort(key=lambda key: (tasks.index(key[0]), key[1] != "visible", MAIN_MEASURES.index(key[3])))
+    return [by_key[key] for key in kept]
 
 
-def change_sentence(judge: str, changes: Sequence[EffectChange]) -> str:
+def change_sentence(judge: str, changes: Sequence[Change]) -> str:
     """How PR and neutral M moved to one run, in the most subjective task that was asked, with the attack shown."""
-    order = main_order(c.option_order for c in changes)
-    found = {(c.task, c.visibility): c for c in changes if (c.option_order, c.measure) == (order, "pr")}
-    if not found:
+    by_key = {key_of(change): change for change in changes}
+    order = main_order(order for _, _, order, _ in by_key)
+    asked = [key for key in by_key if key[2:] == (order, "pr")]
+    if not asked:
         return f"{judge}: no change is known, since nothing that was asked before and after was answered both times."
-    task, side = min(found, key=lambda key: (list(TASK_WORDS).index(key[0]), key[1] != "visible"))
-    pr = found[task, side]
-    control = next((c for c in changes if order != "fixed_slot" and c.key == (task, side, "fixed_slot", "pr")), None)
+    task, side, *_ = main = min(asked, key=lambda key: (list(TASK_WORDS).index(key[0]), key[1] != "visible"))
+    pr = by_key[main]
+    control = by_key.get((task, side, "fixed_slot", "pr")) if order != "fixed_slot" else None
     slot = f"; {moved_words(control)} with Me in its name's slot" if control else ""
-    neutral = [c for c in changes if c.key == (task, side, order, "neutral")]
-    right = "".join(
-        f"; when nobody is Me it is right in {number(c.before.value)}% before and {number(c.after.value)}% after "
-        f"({moved_words(c)})"
-        for c in neutral
+    neutral = by_key.get((task, side, order, "neutral"))
+    right = (
+        f"; when nobody is Me it is right in {number(neutral.before.value)}% before and "
+        f"{number(neutral.after.value)}% after ({moved_words(neutral)})"
+        if neutral
+        else ""
     )
     return (
         f"{judge}, {TASK_WORDS[task].lower()} {SIDE_WORDS[side]}: PR went from {signed(pr.before.value)} to "
@@ -98,13 +102,13 @@ def change_sentence(judge: str, changes: Sequence[EffectChange]) -> str:
     )
 
 
-def protection_words(pr: EffectChange, control: EffectChange | None) -> str:
+def protection_words(pr: Change, control: Change | None) -> str:
     """What a change of PR means, if anything. control: the same with Me in its name's slot."""
     if pr.direction and control is not None and control.direction != pr.direction:
         return " In words, the change may come from where Me stands: with Me in its name's slot none is shown."
     return PROTECTION_WORDS[pr.direction]
 
 
-def moved_words(change: EffectChange) -> str:
+def moved_words(change: Change) -> str:
     """A change with its interval."""
     return f"{signed(change.change.value)} pp {interval(change.change.low, change.change.high)}"

@@ -5,19 +5,21 @@ import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
+from eval.estimates.result_files import write_scores
 from eval.narrator.definitions import DEFAULT, Definitions
 from eval.narrator.judged_runs import load_narrator_runs
 from eval.narrator.printed import WIDTH, study_text
+from eval.narrator.scores import scores_of
 from eval.narrator.sentences import headline
 from eval.narrator.study import StudyResults, study
 from eval.narrator.tables import narrator_tables
 from eval.report.table import write_tables
-from evenhand.jsonl import write_json
 from evenhand.terminal import say
+from studies.narrator.records import BENCHMARK
 
 
 def main(argv: Sequence[str]) -> None:
-    """`evenhand narrator`: print Table 2, flips, FAR and states; write narrator.json, the tables and the figures."""
+    """`evenhand narrator`: print Table 2, flips, FAR and states; write scores, tables and figures."""
     options = narrator_options(argv)
     definitions = Definitions(
         denominator=options.denominator,
@@ -30,24 +32,29 @@ def main(argv: Sequence[str]) -> None:
     )
     found = study(load_narrator_runs(options.runs), definitions)
     out = options.out or options.runs[-1] / "narrator"
-    say(study_text(found))
-    for sentence in headline(found):
-        say(textwrap.fill(sentence, WIDTH))
+    say_study(found)
     files = write_study(found, out)
-    stems = sorted({file.stem for file in files} - {"narrator"})
-    say(f"\nwritten to {out}: narrator.json, and tables (.md, .csv, .tex) and figures (.png, .svg):")
+    stems = sorted({file.stem for file in files} - {"scores"})
+    say(f"\nwritten to {out}: scores.json and .csv, and tables (.md, .csv, .tex) and figures (.png, .svg):")
     say(textwrap.fill(", ".join(stems), WIDTH, initial_indent="  ", subsequent_indent="  "))
 
 
+def say_study(found: StudyResults) -> None:
+    """Print the tables, and what they say in sentences."""
+    say(study_text(found))
+    for sentence in headline(found):
+        say(textwrap.fill(sentence, WIDTH))
+
+
 def write_study(found: StudyResults, out: Path) -> list[Path]:
-    """narrator.json, every table and every figure, in a folder."""
+    """The scores, every table and every figure, in a folder."""
     from eval.narrator.plots import narrator_plots  # brings matplotlib, which nothing else here waits for
     from eval.report.plots import finish
 
-    write_json(out / "narrator.json", {"headline": headline(found), **found.as_dict()})
+    scores = write_scores(out, {BENCHMARK: scores_of(found)})
     tables = write_tables(out, narrator_tables(found))
     figures = [file for plot in narrator_plots(found) for file in finish(plot, out)[1]]
-    return [out / "narrator.json", *tables, *figures]
+    return [*scores, *tables, *figures]
 
 
 def narrator_options(argv: Sequence[str]) -> argparse.Namespace:

@@ -3,12 +3,12 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from eval.estimates.estimate import Estimate, clustered
+from eval.estimates.observed import added_up
 from eval.narrator.definitions import DEFAULT, Definitions
-from eval.narrator.estimates import Estimate, estimate, mean_of
 from eval.narrator.judged_runs import SAME, Judgment
-from eval.narrator.measures import DETECTION, PERSPECTIVES, averaged, by_setting
+from eval.narrator.observe import DETECTION, PERSPECTIVES, SHARE, averaged, by_setting
 from studies.narrator.prompts import NO, YES
 from studies.narrator.records import OptionOrder, Perspective, Task, Visibility
 
@@ -29,23 +29,6 @@ class Conditioned:
     n_prompts: int
     n_undecided: int  # prompts of this perspective in neither row: their detection is tied, unanswered or was not asked
 
-    def as_dict(self) -> dict[str, Any]:
-        """One flat row."""
-        return {
-            "judge": self.judge,
-            "task": self.task,
-            "visibility": self.visibility,
-            "option_order": self.option_order,
-            "perspective": self.perspective,
-            "is_detected": self.is_detected,
-            "m": self.m.value,
-            "m_low": self.m.low,
-            "m_high": self.m.high,
-            "n_clusters": self.m.n_clusters,
-            "n_prompts": self.n_prompts,
-            "n_undecided": self.n_undecided,
-        }
-
 
 def conditioned(judge: str, judgments: Sequence[Judgment], d: Definitions = DEFAULT) -> list[Conditioned]:
     """Table 4: M conditioned on the detection majority of the same perspective and visibility.
@@ -54,9 +37,9 @@ def conditioned(judge: str, judgments: Sequence[Judgment], d: Definitions = DEFA
     """
     settings = by_setting(judgments)
     found = []
-    for (task, visibility, option_order), of_setting in settings.items():
-        detections = settings.get((DETECTION, visibility, option_order))
-        if task == DETECTION or detections is None:
+    for asked, of_setting in settings.items():
+        detections = settings.get(asked._replace(task=DETECTION))
+        if asked.task == DETECTION or detections is None:
             continue
         is_detected = detected(detections, d)
         for perspective in PERSPECTIVES:
@@ -67,12 +50,10 @@ def conditioned(judge: str, judgments: Sequence[Judgment], d: Definitions = DEFA
                 found.append(
                     Conditioned(
                         judge=judge,
-                        task=task,
-                        visibility=visibility,
-                        option_order=option_order,
+                        **asked._asdict(),
                         perspective=perspective,
                         is_detected=side,
-                        m=estimate(mean_of(averaged(members, d))),
+                        m=clustered(SHARE, added_up(of_setting[0].dataset, [averaged(members, d)])),
                         n_prompts=len(members),
                         n_undecided=sides.count(None),
                     )

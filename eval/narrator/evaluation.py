@@ -4,14 +4,19 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from eval.card_arms import CardArm
+from eval.estimates.changes import Change
 from eval.estimates.comparability import say_differences
+from eval.estimates.observed import drawing_of
+from eval.estimates.scores import Score
 from eval.narrator.change_tables import change_sentence, narrator_change_table
-from eval.narrator.command import main as score_narrator
-from eval.narrator.findings import NarratorFindings, find_narrator, write_narrator
+from eval.narrator.command import say_study
+from eval.narrator.findings import NarratorFindings, find_narrator
 from eval.narrator.judged_runs import load_narrator_runs
-from eval.narrator.printed import plain_table, study_text
+from eval.narrator.printed import plain_table
+from eval.narrator.scores import scores_of
 from eval.narrator.sentences import doubts
 from eval.report.report_part import StudyPart
 from eval.study import Beside
@@ -27,7 +32,7 @@ class NarratorFound:
 
     def say_scores(self) -> None:
         """See Found."""
-        say(study_text(self.found.study))
+        say_study(self.found.study)
 
     def say_changes(self) -> None:
         """See Found."""
@@ -41,9 +46,17 @@ class NarratorFound:
             for sentence in doubts(self.found.study, judge):
                 say(f"Warning: {sentence}")
 
-    def write(self, out: Path) -> list[Path]:
-        """narrator.json."""
-        return [write_narrator(self.found, out)]
+    def scores(self) -> list[Score]:
+        """See Scored."""
+        return scores_of(self.found.study)
+
+    def views(self) -> dict[str, list[dict[str, Any]]]:
+        """None; see Scored."""
+        return {}
+
+    def changes(self) -> list[Change]:
+        """See Found."""
+        return [change for changes in self.found.changes.values() for change in changes]
 
     def part(self, *, is_alone: bool) -> StudyPart:
         """See Found."""
@@ -61,17 +74,16 @@ class NarratorEval:
     def add_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
         """None: `evenhand narrator` has them."""
 
-    def score(self, paths: Sequence[Path], options: argparse.Namespace) -> None:
+    def score(self, path: Path, options: argparse.Namespace) -> NarratorFound:
         """Each run by itself; `evenhand narrator` also pools. Raises DataError for options of another study."""
         if options.denominator or options.parser != "strict":
             raise DataError(
-                f"{paths[0]}: is of the narrator study, which counts in ways of its own and knows no --parser; leave "
+                f"{path}: is of the narrator study, which counts in ways of its own and knows no --parser; leave "
                 "--denominator and --parser out, or see `evenhand narrator --help`"
             )
-        for path in paths:
-            score_narrator([str(path), *(["--out", str(options.out)] if options.out else [])])
+        return self.find([path], options, is_before_after=False)
 
-    def score_files(self, options: argparse.Namespace) -> None:
+    def score_files(self, options: argparse.Namespace) -> NarratorFound:
         """Raises DataError: verdicts of this study are not read from files."""
         raise DataError("verdicts of the narrator study are not read from files")
 
@@ -79,9 +91,8 @@ class NarratorEval:
         """See StudyEval."""
         found = find_narrator(
             load_narrator_runs(paths),
-            n_draws=options.draws,
-            seed=options.seed,
-            allow_differences=options.allow_differences,
+            drawing=drawing_of(options),
+            allow_differences=is_before_after and options.allow_differences,
             is_before_after=is_before_after,
         )
         return NarratorFound(found)
@@ -95,14 +106,9 @@ class NarratorEval:
         from eval.narrator.scorecard import narrator_card
         from eval.narrator.scorecard_printed import BesideCard
 
-        card = narrator_card(
-            arms,
-            words,
-            allow_differences=options.allow_differences,
-            n_draws=options.draws,
-            seed=options.seed,
+        return BesideCard(
+            narrator_card(arms, words, allow_differences=options.allow_differences, drawing=drawing_of(options))
         )
-        return BesideCard(card)
 
 
 EVALUATION = NarratorEval()

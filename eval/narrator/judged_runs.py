@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from eval.judge_names import judge_names
 from eval.narrator.answers import STATES, State, read_answer
 from eval.narrator.option_prefixes import begun_shares
 from eval.sampling_runs import refuse_unfinished, run_config
@@ -19,7 +20,7 @@ from evenhand.excluded_units import read_excluded
 from evenhand.records import Completion, digest
 from evenhand.run_directory import CONFIG_FILE, PLAN_FILE, PROVENANCE_FILE, read_json, read_plan_lines
 from studies.narrator.prompts import ME
-from studies.narrator.records import BENCHMARK, NarratorFactors
+from studies.narrator.records import BENCHMARK, NarratorFactors, Perspective
 
 Denominator = Literal["answered", "all"]
 VERDICTS = ("answer", "options")  # sampled replies; exact probabilities of the options
@@ -40,6 +41,21 @@ class Judgment:
     begun: tuple[float, ...]  # of the replies, that begin with each option; as shares where they are exact
     states: tuple[float, ...]  # of the completions, in the order of STATES; they add up to 1
     n_replies: int  # samples that the engine gave a reply to; 1 for exact probabilities, 0 where it failed
+
+    @property
+    def dataset(self) -> str:
+        """The corpus."""
+        return self.conversation.partition("/")[0]
+
+    @property
+    def item_id(self) -> str:
+        """What differences name a prompt by; see eval.sampling_runs.SampledRun."""
+        return self.conversation
+
+    @property
+    def condition(self) -> Perspective:
+        """Who is Me."""
+        return self.factors.perspective
 
     def weight(self, option: str, denominator: Denominator) -> float:
         """How much of the answers is an option, in [0, 1]; NaN where nothing counts. An option not shown has none."""
@@ -96,6 +112,16 @@ class NarratorRun:
     doubts: Sequence[str]  # what to know of its answers before believing a measure
 
     @property
+    def name(self) -> str:
+        """The run directory's name."""
+        return self.path.name
+
+    @property
+    def plan(self) -> Sequence[Judgment]:
+        """What was asked; see eval.sampling_runs.SampledRun."""
+        return self.judgments
+
+    @property
     def conversations(self) -> frozenset[str]:
         """Those that it judged."""
         return frozenset(judgment.conversation for judgment in self.judgments)
@@ -111,10 +137,10 @@ def load_narrator_runs(paths: Sequence[Path]) -> list[NarratorRun]:
     if twice:
         raise DataError(f"{twice[0]}: is named twice; name each run once")
     configs = [read_config(path) for path in paths]
-    return [
-        load_narrator_run(path, config, judge)
-        for path, config, judge in zip(paths, configs, judge_names(paths, configs), strict=True)
-    ]
+    models = [model_of(path, config) for path, config in zip(paths, configs, strict=True)]
+    ways = ["exact" if config["verdict"] == "options" else "sampled" for config in configs]
+    names = judge_names(models, [path.name for path in paths], ways)
+    return [load_narrator_run(*of_run) for of_run in zip(paths, configs, names, strict=True)]
 
 
 def read_config(path: Path) -> dict[str, Any]:
@@ -131,18 +157,6 @@ def read_config(path: Path) -> dict[str, Any]:
 def model_of(path: Path, config: Mapping[str, Any]) -> str:
     """What tables call a run's model."""
     return parse_config(ModelConfig, dict(config["model"]), f"{path / CONFIG_FILE}: model").shown_as
-
-
-def judge_names(paths: Sequence[Path], configs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A name for each run: its model; where that is not enough the way it was read, else the run directory's name."""
-    models = [model_of(path, config) for path, config in zip(paths, configs, strict=True)]
-    keys = [(model, config["verdict"]) for model, config in zip(models, configs, strict=True)]
-    names = []
-    for path, key in zip(paths, keys, strict=True):
-        model, verdict = key
-        way = "exact" if verdict == "options" else "sampled"
-        names.append(model if models.count(model) == 1 else f"{model} ({way if keys.count(key) == 1 else path.name})")
-    return names
 
 
 def load_narrator_run(path: Path, config: Mapping[str, Any], judge: str) -> NarratorRun:

@@ -6,9 +6,10 @@ from typing import Any
 
 from matplotlib.lines import Line2D
 
-from eval.narrator.estimates import Estimate
+from eval.estimates.estimate import Estimate
 from eval.narrator.flips import Flips
-from eval.narrator.measures import DETECTION, Effect
+from eval.narrator.measures import Effect
+from eval.narrator.observe import DETECTION
 from eval.narrator.study import StudyResults
 from eval.narrator.tables import TASK_WORDS, first_order, nth, tasks_of
 from eval.report.plots import FALSE_COLOUR, INK, TRUE_COLOUR, Plot, new_figure, styled, title

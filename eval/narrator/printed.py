@@ -6,7 +6,8 @@ from statistics import fmean
 
 from eval.narrator.answers import STATES
 from eval.narrator.flips import Flips
-from eval.narrator.measures import ALL, DETECTION, Effect
+from eval.narrator.measures import ALL, Effect
+from eval.narrator.observe import DETECTION
 from eval.narrator.study import StudyResults, run_facts
 from eval.narrator.tables import ORDER_WORDS, agreement_table, first_order, plus_minus, table_2, tasks_of
 from eval.report.table import Cell, Table, printed

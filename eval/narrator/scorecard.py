@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from eval.card_arms import BASE, CardArm, refuse_repeated
-from eval.estimates.comparability import Difference
-from eval.narrator.changes import EffectChange, Key, adjusted, effect_changes, levels_of
+from eval.estimates.changes import Change, adjusted
+from eval.estimates.comparability import Difference, refuse_serious
+from eval.estimates.estimate import Estimate
+from eval.estimates.observed import Drawing
+from eval.narrator.changes import Key, effect_changes, key_of, levels_of
 from eval.narrator.comparability import narrator_differences, refuse_other_study
-from eval.narrator.estimates import Estimate
 from eval.narrator.judged_runs import NarratorRun, load_narrator_run, read_config
 from eval.narrator.measures import main_order
 from evenhand.errors import DataError
@@ -27,7 +29,7 @@ class NarratorRow:
     name: str
     run: NarratorRun | None
     levels: Mapping[Key, Estimate]
-    changes: Mapping[Key, EffectChange]  # against the base; the base has none
+    changes: Mapping[Key, Change]  # against the base; the base has none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +95,7 @@ def in_pp(name: str, found: Estimate | None) -> dict[str, float | None]:
 
 
 def narrator_card(
-    arms: Sequence[CardArm], words: Sequence[str], *, allow_differences: bool, n_draws: int, seed: int
+    arms: Sequence[CardArm], words: Sequence[str], *, allow_differences: bool, drawing: Drawing
 ) -> NarratorCard:
     """The study for the arms of a card, of which the first is the base; words: NAME=RUN.
 
@@ -114,9 +116,9 @@ def narrator_card(
     found = {name: narrator_differences(base, run) for name, run in afters.items()}
     foreign = [said for arm in arms if arm.name in runs and (said := other_checkpoint(arm, runs[arm.name]))]
     if not allow_differences:
-        refuse_serious(base, runs, found, foreign)
-    moved = adjusted([effect_changes(counted[BASE], counted[name], n_draws=n_draws, seed=seed) for name in afters])
-    changes = {name: {change.key: change for change in of} for name, of in zip(afters, moved, strict=True)}
+        refuse_serious(base.name, {f"{name} ({runs[name].name})": of for name, of in found.items()}, foreign)
+    moved = adjusted([effect_changes(counted[BASE], counted[name], drawing) for name in afters])
+    changes = {name: {key_of(change): change for change in of} for name, of in zip(afters, moved, strict=True)}
     rows = [
         NarratorRow(
             name=arm.name,
@@ -126,7 +128,7 @@ def narrator_card(
         )
         for arm in arms
     ]
-    return NarratorCard(rows=tuple(rows), differences=found, foreign=tuple(foreign), n_draws=n_draws)
+    return NarratorCard(rows=tuple(rows), differences=found, foreign=tuple(foreign), n_draws=drawing.n_draws)
 
 
 def paths_of(arms: Sequence[CardArm], words: Sequence[str]) -> dict[str, Path]:
@@ -158,25 +160,3 @@ def other_checkpoint(arm: CardArm, run: NarratorRun) -> str:
     if ours == theirs:
         return ""
     return f"{arm.name}: its sampling run is of checkpoint {ours}, but its narrator run {run.path.name} of {theirs}"
-
-
-def refuse_serious(
-    base: NarratorRun,
-    runs: Mapping[str, NarratorRun],
-    found: Mapping[str, Sequence[Difference]],
-    foreign: Sequence[str],
-) -> None:
-    """Raises DataError naming every arm whose run differs seriously, or is of another checkpoint."""
-    lines = [f"  {words}" for words in foreign]
-    lines += [
-        f"  {name} ({runs[name].path.name}): {difference}"
-        for name, of in found.items()
-        for difference in of
-        if difference.serious
-    ]
-    if lines:
-        raise DataError(
-            f"narrator runs that differ from {base.path.name}, or from their arm, in more than the model:\n"
-            + "\n".join(lines)
-            + "\n  Sample all alike, or say --allow-differences; the scorecard then states them."
-        )

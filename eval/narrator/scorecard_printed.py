@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
+from eval.estimates.changes import Change
 from eval.estimates.comparability import Difference
 from eval.narrator.change_tables import DIRECTION_WORDS, change_sentence
-from eval.narrator.changes import EffectChange, Key
+from eval.narrator.changes import Key
 from eval.narrator.scorecard import HIDDEN_FIRST, MEASURES, TASKS, NarratorCard, NarratorRow
 from eval.narrator.scorecard_tables import MEANING, SHORT_WORDS, narrator_tables
 from eval.narrator.sentences import LEAN_WORDS, control_of, doubts, lean, left_out, main_effect
@@ -70,7 +71,7 @@ def change_lines(card: NarratorCard, task: str) -> Lines:
     return lines
 
 
-def change_cells(change: EffectChange | None) -> list[str]:
+def change_cells(change: Change | None) -> list[str]:
     """A change, its interval, its adjusted p, and whether it is lower or higher."""
     if change is None:
         return ["–"] * 4
@@ -115,6 +116,10 @@ class BesideCard:
     def text(self) -> str:
         """See Beside."""
         return narrator_text(self.card)
+
+    def changes(self) -> list[Change]:
+        """See Beside."""
+        return [change for row in self.card.rows for change in row.changes.values()]
 
     def all_differences(self) -> dict[str, Sequence[Difference]]:
         """See Beside."""

@@ -1,7 +1,8 @@
 """The narrator study of a scorecard as tables for files: an arm a row, and every change."""
 
+from eval.estimates.changes import Change
 from eval.narrator.change_tables import MEASURE_WORDS
-from eval.narrator.changes import EffectChange, Key
+from eval.narrator.changes import Key, asked_of
 from eval.narrator.scorecard import NarratorCard, NarratorRow
 from eval.narrator.tables import ORDER_WORDS
 from eval.report.table import Cell, Table
@@ -63,11 +64,11 @@ def change_table(card: NarratorCard) -> Table:
     )
 
 
-def change_row(name: str, change: EffectChange) -> tuple[Cell, ...]:
+def change_row(name: str, change: Change) -> tuple[Cell, ...]:
     """A change's cells in the order of the columns of change_table."""
-    after, moved = change.after, change.change
+    (task, visibility, order), after, moved = asked_of(change), change.after, change.change
     return (
-        *(name, change.task, change.visibility, ORDER_WORDS[change.option_order], MEASURE_WORDS[change.measure]),
-        *(moved.n_clusters, change.before.value, after.value, after.low, after.high),
+        *(name, task, visibility, ORDER_WORDS[order], MEASURE_WORDS[change.measure]),
+        *(moved.n_units, change.before.value, after.value, after.low, after.high),
         *(moved.value, moved.low, moved.high, change.p, change.p_holm),
     )

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from statistics import fmean
 
 from eval.narrator.agreement import Agreement
-from eval.narrator.measures import ALL, DETECTION, Effect, find_effect
+from eval.narrator.measures import ALL, Effect, find_effect
+from eval.narrator.observe import DETECTION
 from eval.narrator.study import POOLED, StudyResults
 from eval.narrator.tables import TASK_WORDS, first_order, plus_minus, tasks_of
 from studies.narrator.records import Task, Visibility
@@ -189,4 +190,4 @@ def p_words(p: float) -> str:
 
 def left_out(judge: str, n_excluded: int) -> str:
     """That conversations did not fit the context window."""
-    return f"{judge}: {n_excluded:,} of the conversations did not fit its context window (they are in narrator.json)."
+    return f"{judge}: {n_excluded:,} of the conversations did not fit its context window (see the run's excluded/)."

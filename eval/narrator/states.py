@@ -1,13 +1,13 @@
 """What became of the replies: how many name an option, and of the others why not."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
 from eval.narrator.answers import STATES
 from eval.narrator.judged_runs import Judgment
-from eval.narrator.measures import PERSPECTIVES, by_setting
+from eval.narrator.observe import PERSPECTIVES, by_setting
 from studies.narrator.records import OptionOrder, Perspective, Task, Visibility
 
 
@@ -30,26 +30,20 @@ class StateRates:
     tied: float  # prompts on whose one answer the replies do not agree, in percent
     unanswered: float  # prompts none of whose replies names an option, in percent
 
-    def as_dict(self) -> dict[str, Any]:
-        """One flat row."""
-        return asdict(self)
-
 
 def state_rates(judge: str, judgments: Sequence[Judgment]) -> list[StateRates]:
     """The rates of every setting and perspective."""
     found = []
-    for (task, visibility, option_order), of_setting in by_setting(judgments).items():
+    for asked, of_setting in by_setting(judgments).items():
         for perspective in PERSPECTIVES:
             members = [judgment for judgment in of_setting if judgment.factors.perspective == perspective]
             if not members:
                 continue
-            rates = {state: 100 * fmean(j.states[i] for j in members) for i, state in enumerate(STATES)}
+            rates: dict[str, Any] = {state: 100 * fmean(j.states[i] for j in members) for i, state in enumerate(STATES)}
             found.append(
                 StateRates(
                     judge=judge,
-                    task=task,
-                    visibility=visibility,
-                    option_order=option_order,
+                    **asked._asdict(),
                     perspective=perspective,
                     n_prompts=len(members),
                     tied=100 * fmean(len(j.leaders) > 1 for j in members),

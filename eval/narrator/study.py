@@ -1,7 +1,7 @@
 """Everything that is computed of some runs of the narrator study, each apart and all together."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from eval.narrator.agreement import Agreement, agreements
@@ -9,7 +9,8 @@ from eval.narrator.conditioned import Conditioned, conditioned
 from eval.narrator.definitions import DEFAULT, Definitions
 from eval.narrator.flips import Flips, all_flips
 from eval.narrator.judged_runs import NarratorRun
-from eval.narrator.measures import Effect, by_setting, effects, effects_by_size
+from eval.narrator.measures import Effect, effects, effects_by_size
+from eval.narrator.observe import by_setting
 from eval.narrator.states import StateRates, state_rates
 
 POOLED = "all models"
@@ -39,33 +40,16 @@ class StudyResults:
         """Whose Tables 2 and 4 and figures are drawn: all models together, else every run's own."""
         return (POOLED,) if POOLED in self.judges else self.judges
 
-    def as_dict(self) -> dict[str, Any]:
-        """What narrator.json holds."""
-        return {
-            "definitions": asdict(self.definitions),
-            "runs": [run_facts(run) for run in self.runs],
-            "not_pooled": self.not_pooled,
-            "effects": [row.as_dict() for row in self.effects],
-            "sizes": [row.as_dict() for row in self.sizes],
-            "flips": [row.as_dict() for row in self.flips],
-            "conditioned": [row.as_dict() for row in self.conditioned],
-            "states": [row.as_dict() for row in self.states],
-            "agreements": [row.as_dict() for row in self.agreements],
-        }
-
 
 def run_facts(run: NarratorRun) -> dict[str, Any]:
     """What there is to know of a run beside its measures."""
     return {
         "judge": run.judge,
-        "model": run.model,
         "run": run.path.name,
         "verdict": run.verdict,
         "n_samples": run.n_samples,
         "temperature": run.temperature,
         "n_conversations": len(run.conversations),
-        "n_prompts": len(run.judgments),
-        "excluded": dict(run.excluded),
     }
 
 

@@ -1,11 +1,13 @@
 """Tables 2, 3 and 4 of the narrator paper, and the numbers behind them, as files."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import Any
 
+from eval.estimates.estimate import Estimate
 from eval.narrator.agreement import Match
-from eval.narrator.estimates import Estimate
-from eval.narrator.measures import PERSPECTIVES, Effect, find_effect, main_order
+from eval.narrator.measures import Effect, find_effect, main_order
+from eval.narrator.observe import PERSPECTIVES
 from eval.narrator.study import StudyResults
 from eval.report.table import Cell, Table
 from studies.narrator.records import TASKS, VISIBILITIES, OptionOrder, Task, Visibility
@@ -140,7 +142,7 @@ def table_4(found: StudyResults, judge: str) -> Table:
 
 def effect_table(found: StudyResults) -> Table:
     """Every effect in numbers, of every judge, order and group."""
-    return number_table("narrator_effects", "Effects of perspective", [row.as_dict() for row in found.effects])
+    return number_table("narrator_effects", "Effects of perspective", found.effects)
 
 
 def flip_table(found: StudyResults) -> Table:
@@ -150,14 +152,14 @@ def flip_table(found: StudyResults) -> Table:
         "Conversation × model pairs. Corruption rate: Flip(C→I) / (Flip(C→I) + stable correct), in percent. Pairs with "
         f"a tie or without an answer are {'excluded' if d.ties == 'excluded' else 'counted as incorrect'}."
     )
-    return number_table("narrator_flips", "Judgment stability", [row.as_dict() for row in found.flips], note)
+    return number_table("narrator_flips", "Judgment stability", found.flips, note)
 
 
 def size_table(found: StudyResults) -> Table:
     """The effects by number of speakers, small sizes included."""
     fewest = found.definitions.fewest_conversations
     note = f"Sizes with fewer than {fewest} conversations are not in Figure 3."
-    return number_table("narrator_sizes", "Effects by number of speakers", [r.as_dict() for r in found.sizes], note)
+    return number_table("narrator_sizes", "Effects by number of speakers", found.sizes, note)
 
 
 def state_table(found: StudyResults) -> Table:
@@ -166,7 +168,7 @@ def state_table(found: StudyResults) -> Table:
         "Percent of completions; of exact runs, of the probability. tied and unanswered: percent of prompts whose "
         "replies do not agree on one option, or name none."
     )
-    return number_table("narrator_states", "States of the replies", [row.as_dict() for row in found.states], note)
+    return number_table("narrator_states", "States of the replies", found.states, note)
 
 
 def agreement_table(found: StudyResults) -> Table:
@@ -203,12 +205,27 @@ def match_cells(match: Match) -> tuple[Cell, ...]:
     return match.n_prompts, plus_minus(match.difference, "+.2f"), match.scatter, match.p
 
 
-def number_table(name: str, title: str, rows: Sequence[dict[str, Cell]], note: str = "") -> Table:
-    """Rows of numbers under their own names."""
-    columns = tuple(rows[0]) if rows else ("judge",)
+def number_table(name: str, title: str, records: Sequence[Any], note: str = "") -> Table:
+    """Records of numbers, each field under its own name."""
+    rows = [flat(record) for record in records]
+    widest = max(rows, key=lambda row: len(row), default={"judge": None})  # an estimate that a task lacks has no ends
+    columns = tuple(widest)
     formats = tuple("p" if column == "mcnemar_p" else "" for column in columns)
-    cells = tuple(tuple(row.values()) for row in rows)
+    cells = tuple(tuple(row.get(column) for column in columns) for row in rows)
     return Table(name=name, title=title, columns=columns, rows=cells, note=note, formats=formats)
+
+
+def flat(record: Any) -> dict[str, Cell]:
+    """A record's fields; of an estimate also its ends, and before the first on how many clusters it rests."""
+    row: dict[str, Cell] = {}
+    for name in (field.name for field in fields(record)):
+        value = getattr(record, name)
+        if isinstance(value, Estimate):
+            row.setdefault("n_clusters", value.n_units)
+            row |= {name: value.value, f"{name}_low": value.low, f"{name}_high": value.high}
+        else:
+            row[name] = value
+    return row
 
 
 def plus_minus(estimate: Estimate | None, form: str = ".1f") -> str | None:

@@ -2,23 +2,29 @@
 
 import csv
 import io
+import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from evenhand.jsonl import write_json, write_whole
+from evenhand.jsonl import write_whole
 
 Cell = TypeVar("Cell")
 
 
 def write_rows(folder: Path, stem: str, rows: Sequence[Mapping[str, Any]]) -> list[Path]:
-    """`<stem>.json` (a list of objects) and `<stem>.csv`; what is unknown is null in one and empty in the other."""
+    """`<stem>.json` (a list of objects) and `<stem>.csv`; what is unknown is null in one and empty in the other.
+
+    Rows may have columns of their own; in the CSV a row is empty in those that it lacks.
+    """
     json_file, csv_file = folder / f"{stem}.json", folder / f"{stem}.csv"
-    write_json(json_file, list(rows))
-    names = list(rows[0])
-    lines = [names, *([words(row.get(name)) for name in names] for row in rows)]
-    write_whole(csv_file, "".join(map(csv_line, lines)))
+    # A row a line: to indent takes several times as long.
+    lines = (json.dumps(row, ensure_ascii=False) for row in rows)
+    write_whole(json_file, "[\n" + ",\n".join(lines) + "\n]\n")
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    cells = [names, *([words(row.get(name)) for name in names] for row in rows)]
+    write_whole(csv_file, "".join(map(csv_line, cells)))
     return [json_file, csv_file]
 
 

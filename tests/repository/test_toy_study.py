@@ -133,9 +133,13 @@ def test_score_compare_report_and_scorecard_take_it(
     after = sampled(tmp_path, monkeypatch, "after", ["mango"])
     few = ["--draws", "200"]
     score_main([str(before), *few])
-    assert json.loads((before / "scores" / "toy.json").read_text())[0]["taken_back"] == 50.0
+    (score,) = json.loads((before / "scores" / "scores.json").read_text())
+    assert (score["study"], score["measure"], score["value"], score["n_units"]) == ("toy", "taken_back", 50.0, 6)
     compare_main([str(before), str(after), *few, "--out", str(tmp_path / "compare")])
     assert "after: -33.3 pp taken back [" in capsys.readouterr().out
+    (change,) = json.loads((tmp_path / "compare" / "compare.json").read_text())
+    assert (change["first"], change["second"]) == ("before", "after")
+    assert change["change"] == pytest.approx(-100 / 3)
     report_main([str(before), str(after), *few, "--out", str(tmp_path / "report")])
     assert "before takes 50% of its answers back." in (tmp_path / "report" / "report.html").read_text()
     pocket = [
@@ -145,6 +149,8 @@ def test_score_compare_report_and_scorecard_take_it(
     words = [str(pocket[0]), f"sft={pocket[1]}", "--beside", f"base={before}", "--beside", f"sft={after}", *few]
     scorecard_main([*words, "--allow-differences", "--out", str(tmp_path / "card")])
     assert "sft: 16.7% taken back" in capsys.readouterr().out
+    changes = json.loads((tmp_path / "card" / "scorecard_changes.json").read_text())
+    assert [row["change"] for row in changes if row["study"] == "toy"] == pytest.approx([-100 / 3])
     rows = json.loads((tmp_path / "card" / "scorecard.json").read_text())
     assert [round(row["taken_back"], 1) for row in rows] == [50.0, 16.7]
 

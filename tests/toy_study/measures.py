@@ -1,84 +1,102 @@
 """What the answers mean: how many fruits' answers were taken back, with an interval over fruits."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from eval.card_arms import CardArm
+from eval.estimates.changes import Change, Compared, adjusted, change_in, paired
 from eval.estimates.comparability import Difference, differences, refuse_serious, say_differences
-from eval.estimates.resampling import FloatArray, percentile_interval, resampled_sums, rng_for
+from eval.estimates.estimate import Drawn, estimate
+from eval.estimates.observed import Drawing, Measure, Observed, added_up, drawing_of
+from eval.estimates.scores import Score
+from eval.judge_names import judge_names
 from eval.report.page import element
 from eval.report.report_part import StudyPart
-from eval.report.result_files import write_rows
 from eval.report.shown_numbers import interval, signed
 from eval.report.table import Table
 from eval.sampling_runs import FinishedRun, load_finished
 from evenhand.errors import DataError
 from evenhand.terminal import say
 
-TAKEN_BACK = "taken_back"
+TAKEN_BACK = Measure(name="taken_back", unit="%", statistic=lambda means: 100 * means[..., 0])
+SETTING = {"verdict": "answer"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """The share of answers that were taken back, in percent, with its 95 % interval."""
-
-    judge: str
-    n_fruits: int
-    taken_back: float
-    low: float
-    high: float
-
-
-def taken_back(run: FinishedRun) -> FloatArray:
-    """(fruits, 1) 1 where the two answers about a fruit differ, else 0; fruits in the order of the plan."""
+def observed(run: FinishedRun) -> Observed:
+    """One part: 1 for each fruit whose two answers differ, else 0."""
     said: dict[str, list[str]] = {}
     for prompt in run.plan:
         said.setdefault(prompt.item_id, []).append(run.replies[prompt.prompt_hash][0].text.strip())
-    return np.array([[float(first != second)] for first, second in said.values()])
+    return added_up("fruits", [[(fruit, float(first != second), 1.0) for fruit, (first, second) in said.items()]])
 
 
-def row_of(judge: str, values: FloatArray, options: argparse.Namespace) -> Row:
-    """The mean of one column, and its percentile interval over resampled fruits."""
-    draws = resampled_sums(values, options.draws, rng_for(options.seed, "fruits"))[:, 0] / len(values)
-    low, high = percentile_interval(100 * draws) or (float("nan"), float("nan"))
-    return Row(judge=judge, n_fruits=len(values), taken_back=100 * float(values.mean()), low=low, high=high)
+def score_of(run: FinishedRun, judge: str, drawing: Drawing) -> Score:
+    """The share of answers that were taken back."""
+    return Score(
+        run=run.name,
+        judge=judge,
+        setting=SETTING,
+        dataset="fruits",
+        datasets=("fruits",),
+        measure=TAKEN_BACK.name,
+        unit=TAKEN_BACK.unit,
+        estimate=estimate(TAKEN_BACK, [Drawn(observed=observed(run), drawing=drawing)]),
+        drawing=drawing,
+    )
+
+
+def changes_of(runs: Mapping[str, FinishedRun], drawing: Drawing) -> list[Change]:
+    """From the first run's share to each other's, paired by fruit; names are what the runs are called."""
+    (base, before), *others = ((name, observed(run)) for name, run in runs.items())
+    found = [
+        [change_in(TAKEN_BACK, [paired(before, after, drawing)], Compared(base, name, SETTING), "fruits")]
+        for name, after in others
+    ]
+    return [change for of_run in adjusted(found) for change in of_run]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToyFound:
     """See eval.study.Found."""
 
-    rows: Sequence[Row]
-    changes: Sequence[Row]  # each run against the first, paired by fruit
-    differences: Sequence[Sequence[Difference]]
+    found: Sequence[Score]
+    changed: Sequence[Change]
+    differences: Mapping[str, Sequence[Difference]]
 
     def say_scores(self) -> None:
-        for row in self.rows:
-            say(f"{row.judge}: {row.taken_back:.1f}% taken back {interval(row.low, row.high)}")
+        for score in self.found:
+            of = score.estimate
+            say(f"{score.judge}: {of.value:.1f}% taken back {interval(of.low, of.high)}")
 
     def say_changes(self) -> None:
-        for row, found in zip(self.changes, self.differences, strict=True):
-            say(f"{row.judge}: {signed(row.taken_back)} pp taken back {interval(row.low, row.high)}")
-            say_differences(found)
+        for change in self.changed:
+            of = change.change
+            say(f"{change.second}: {signed(of.value)} pp taken back {interval(of.low, of.high)}")
+            say_differences(self.differences[change.second])
 
-    def write(self, out: Path) -> list[Path]:
-        return write_rows(out, "toy", [as_dict(row) for row in self.rows])
+    def scores(self) -> Sequence[Score]:
+        return self.found
+
+    def views(self) -> dict[str, list[dict[str, Any]]]:
+        return {}
+
+    def changes(self) -> Sequence[Change]:
+        return self.changed
 
     def part(self, *, is_alone: bool) -> StudyPart:
-        lines = tuple((row.judge, row.n_fruits, row.taken_back, row.low, row.high) for row in self.rows)
+        of = {score.judge: score.estimate for score in self.found}
+        lines = tuple((judge, found.n_units, found.value, found.low, found.high) for judge, found in of.items())
         table = Table(
             name="taken_back", title="Answers taken back", columns=("judge", "fruits", "%", "low", "high"), rows=lines
         )
-        worst = max(self.rows, key=lambda row: row.taken_back)
-        opening = [element("p", f"{worst.judge} takes {worst.taken_back:.0f}% of its answers back.", "headline")]
+        worst = max(of, key=lambda judge: of[judge].value)
+        opening = [element("p", f"{worst} takes {of[worst].value:.0f}% of its answers back.", "headline")]
         return StudyPart(
-            judges=[row.judge for row in self.rows],
-            is_before_after=bool(self.changes),
+            judges=list(of),
+            is_before_after=bool(self.changed),
             opening=opening,
             plots=[],
             sections=lambda _: [],
@@ -98,59 +116,55 @@ class ToyEval:
     def add_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
         pass
 
-    def score(self, paths: Sequence[Path], options: argparse.Namespace) -> None:
-        for path in paths:
-            found = self.find([path], options, is_before_after=False)
-            found.say_scores()
-            found.write(options.out or path / "scores")
+    def score(self, path: Path, options: argparse.Namespace) -> ToyFound:
+        return self.find([path], options, is_before_after=False)
 
-    def score_files(self, options: argparse.Namespace) -> None:
+    def score_files(self, options: argparse.Namespace) -> ToyFound:
         raise DataError("fruits are not read from files")
 
     def find(self, paths: Sequence[Path], options: argparse.Namespace, *, is_before_after: bool) -> ToyFound:
-        base, *others = runs = [load_finished(path) for path in paths]
-        found = [differences(base, run) for run in others]
-        for run, of_run in zip(others, found, strict=True):
-            if is_before_after and not options.allow_differences:
-                refuse_serious(base, run, of_run)
-        changes = [row_of(run.judge, taken_back(run) - taken_back(base), options) for run in others]
-        rows = [row_of(run.judge, taken_back(run), options) for run in runs]
-        return ToyFound(rows=rows, changes=changes if is_before_after else [], differences=found)
+        loaded = [load_finished(path) for path in paths]
+        names = judge_names([run.judge for run in loaded], [run.name for run in loaded])
+        runs, drawing = dict(zip(names, loaded, strict=True)), drawing_of(options)
+        found = {name: differences(loaded[0], runs[name]) for name in names[1:]}
+        if is_before_after and not options.allow_differences:
+            refuse_serious(names[0], found)
+        return ToyFound(
+            found=[score_of(run, name, drawing) for name, run in runs.items()],
+            changed=changes_of(runs, drawing) if is_before_after else [],
+            differences=found,
+        )
 
     def find_files(self, options: argparse.Namespace) -> ToyFound:
         raise DataError("fruits are not read from files")
 
     def beside(self, arms: Sequence[CardArm], words: Sequence[str], options: argparse.Namespace) -> "ToyBeside":
-        named = {name: Path(path) for name, _, path in (word.partition("=") for word in words)}
-        found = {name: row_of(name, taken_back(load_finished(path)), options) for name, path in named.items()}
-        return ToyBeside([(arm.name, found.get(arm.name)) for arm in arms])
+        runs = {name: load_finished(Path(path)) for name, _, path in (word.partition("=") for word in words)}
+        values = {name: score_of(run, name, drawing_of(options)).estimate.value for name, run in runs.items()}
+        return ToyBeside([(arm.name, values.get(arm.name)) for arm in arms], changes_of(runs, drawing_of(options)))
 
 
 @dataclass(frozen=True, slots=True)
 class ToyBeside:
     """One column of a scorecard; see eval.study.Beside."""
 
-    rows: Sequence[tuple[str, Row | None]]
+    rows: Sequence[tuple[str, float | None]]
+    changed: Sequence[Change]
 
     def fields(self) -> list[dict[str, Any]]:
-        return [{TAKEN_BACK: None if row is None else row.taken_back} for _, row in self.rows]
+        return [{TAKEN_BACK.name: value} for _, value in self.rows]
 
     def tables(self) -> list[Any]:
-        lines = tuple((name, None if row is None else row.taken_back) for name, row in self.rows)
-        return [Table(name="scorecard_toy", title="Answers taken back", columns=("arm", "%"), rows=lines)]
+        return [Table(name="scorecard_toy", title="Answers taken back", columns=("arm", "%"), rows=tuple(self.rows))]
 
     def text(self) -> str:
-        return "\n".join(
-            f"{name}: {'–' if row is None else f'{row.taken_back:.1f}%'} taken back" for name, row in self.rows
-        )
+        return "\n".join(f"{name}: {'–' if value is None else f'{value:.1f}%'} taken back" for name, value in self.rows)
+
+    def changes(self) -> Sequence[Change]:
+        return self.changed
 
     def all_differences(self) -> dict[str, Sequence[Any]]:
         return {}
-
-
-def as_dict(row: Row) -> dict[str, Any]:
-    """A row as files have it."""
-    return {"judge": row.judge, "n_fruits": row.n_fruits, TAKEN_BACK: row.taken_back, "low": row.low, "high": row.high}
 
 
 EVALUATION = ToyEval()

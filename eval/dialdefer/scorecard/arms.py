@@ -11,7 +11,7 @@ from eval.dialdefer.panels import Panel
 from eval.dialdefer.runs import JudgedRun
 from eval.dialdefer.scorecard.cost import MERGED, Cost, cost_of
 from eval.dialdefer.scores import FIXED, OWN
-from eval.estimates.comparability import Difference, differences
+from eval.judge_names import judge_names
 from evenhand.errors import DataError
 
 
@@ -69,23 +69,6 @@ def panels_of(base: Sequence[Panel], after: Sequence[Panel], wording: str) -> di
     }
 
 
-def refuse_other_experiments(base: JudgedRun, arms: Mapping[str, JudgedRun]) -> dict[str, list[Difference]]:
-    """Arm → in what its run differs from the base. Raises DataError naming every arm with a serious difference."""
-    found = {name: differences(base, run) for name, run in arms.items()}
-    lines = [
-        f"  {name} ({arms[name].name}): {difference}"
-        for name, of_arm in found.items()
-        for difference in of_arm
-        if difference.serious
-    ]
-    if lines:
-        raise DataError(
-            f"these arms differ from {base.name} in more than the model:\n" + "\n".join(lines) + "\n"
-            "  Sample all of them alike, or say --allow-differences; the scorecard then states them."
-        )
-    return found
-
-
 def split_word(word: str) -> tuple[str, Path]:
     """(name or "", path) of `RUN` or `NAME=RUN`. A path that exists may hold a "="."""
     name, equals, path = word.partition("=")
@@ -102,12 +85,9 @@ def arm_names(given: Sequence[str], runs: Sequence[JudgedRun], taken: Iterable[s
     twice = [name for i, name in enumerate(said) if name in (*others, *said[:i])]
     if twice:
         raise DataError(f"two rows would be called '{twice[0]}'; give each NAME=RUN a name of its own")
-    found = [name or model_name(run) for name, run in zip(given, runs, strict=True)]
-    names = [*others, *found]
-    return [
-        name if is_given or names.count(name) == 1 else f"{name} ({run.name})"
-        for name, is_given, run in zip(found, given, runs, strict=True)
-    ]
+    unnamed = [run for name, run in zip(given, runs, strict=True) if not name]
+    own = iter(judge_names([model_name(run) for run in unnamed], [run.name for run in unnamed], taken=[*others, *said]))
+    return [name or next(own) for name in given]
 
 
 def model_name(run: JudgedRun) -> str:

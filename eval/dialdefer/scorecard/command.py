@@ -10,13 +10,14 @@ from eval.command_options import add_reading_options, add_report_options
 from eval.dialdefer.findings import refuse_several_readings
 from eval.dialdefer.runs import JudgedRun, load_run, say_warnings
 from eval.dialdefer.score_files import STUDY
-from eval.dialdefer.scorecard.arms import Arm, arm_names, base_arm, refuse_other_experiments, split_word, trained_arm
+from eval.dialdefer.scorecard.arms import Arm, arm_names, base_arm, split_word, trained_arm
 from eval.dialdefer.scorecard.calibrated import calibrated_arm, calibrated_names
 from eval.dialdefer.scorecard.card import make_scorecard
 from eval.dialdefer.scorecard.printed import scorecard_text
 from eval.dialdefer.scorecard.tables import all_tables
 from eval.dialdefer.scorecard.words import difference_sentences
-from eval.estimates.comparability import Difference, differences
+from eval.estimates.changes import Change
+from eval.estimates.comparability import Difference, differences, refuse_serious
 from eval.estimates.observed import drawing_of
 from eval.estimates.result_files import write_changes
 from eval.report.console import WIDTH, wrapped
@@ -34,23 +35,25 @@ def main(argv: Sequence[str]) -> None:
     card = make_scorecard(arms, options.against, options.denominator, drawing_of(options))
     rows, tables = card.as_rows(), all_tables(card)
     say(scorecard_text(card))
-    for beside in beside_cards(arms, options):
+    changes: dict[str, Sequence[Change]] = {STUDY: card.every_change()}
+    for study, beside in beside_cards(arms, options).items():
         rows = [{**row, **fields} for row, fields in zip(rows, beside.fields(), strict=True)]
         tables += beside.tables()
         say(f"\n{beside.text()}")
         found = {**found, **beside.all_differences()}
+        changes[study] = beside.changes()
     for sentence in difference_sentences(found):
         say(wrapped([sentence]))
     say_warnings({arm.name: arm.run for arm in arms if arm.kind != "calibrated"})  # thresholds are on the base's run
     out = options.out or options.base / "scorecard"
-    changes = write_changes(out, "scorecard_changes", STUDY, card.every_change())
-    files = [*changes, *write_rows(out, "scorecard", rows), *write_tables(out, tables)]
-    names = ", ".join(sorted({file.stem for file in files} - {"scorecard"}))
-    say(f"\nwritten to {out}: scorecard.json and .csv, scorecard_changes.json, and as .md, .csv and .tex")
+    files = write_changes(out, "scorecard_changes", changes)
+    files += [*write_rows(out, "scorecard", rows), *write_tables(out, tables)]
+    names = ", ".join(sorted({file.stem for file in files} - {"scorecard", "scorecard_changes"}))
+    say(f"\nwritten to {out}: scorecard.json and .csv, scorecard_changes.json and .csv, and as .md, .csv and .tex")
     say(textwrap.fill(names, WIDTH, initial_indent="  ", subsequent_indent="  "))
 
 
-def beside_cards(arms: Sequence[Arm], options: argparse.Namespace) -> list[Beside]:
+def beside_cards(arms: Sequence[Arm], options: argparse.Namespace) -> dict[str, Beside]:
     """The columns of every other study of which runs were named with --beside."""
     words: dict[str, list[str]] = {}
     for word in options.beside:
@@ -58,7 +61,7 @@ def beside_cards(arms: Sequence[Arm], options: argparse.Namespace) -> list[Besid
         path = next((p for p in map(Path, rests(word)) if p.is_dir()), Path(word.partition("=")[2]))
         (study,) = runs_by_study([path])
         words.setdefault(study, []).append(word)
-    return [evaluation_of(study).beside(arms, of_study, options) for study, of_study in words.items()]
+    return {study: evaluation_of(study).beside(arms, of_study, options) for study, of_study in words.items()}
 
 
 def rests(word: str) -> list[str]:
@@ -75,10 +78,9 @@ def load_arms(options: argparse.Namespace) -> tuple[list[Arm], Mapping[str, Sequ
     thresholds = calibrated_names(options.calibrated)
     names = arm_names([*(name for name, _ in words)], runs, taken=thresholds)
     by_name: dict[str, JudgedRun] = dict(zip(names, runs, strict=True))
-    if options.allow_differences:
-        found = {name: differences(base, run) for name, run in by_name.items()}
-    else:
-        found = refuse_other_experiments(base, by_name)
+    found = {name: differences(base, run) for name, run in by_name.items()}
+    if not options.allow_differences:
+        refuse_serious(base.name, {f"{name} ({by_name[name].name})": of for name, of in found.items()})
     trained = [trained_arm(name, run, base, options.wording) for name, run in by_name.items()]
     calibrated = [calibrated_arm(name, file, base) for name, file in thresholds.items()]
     return [base_arm(base, options.wording), *trained, *calibrated], found

@@ -98,7 +98,7 @@ def change_table(card: Scorecard) -> Table:
     """Every change against the base, and against the arms that were asked for."""
     columns = ("against", "arm", "figure", "C1", "datasets", "items", "against: value", "arm: value")
     return Table(
-        name="scorecard_changes",
+        name="scorecard_change_table",
         title="Changes over the same items",
         columns=(*columns, "arm 95% low", "arm 95% high", "change", "95% low", "95% high", "p", "p Holm"),
         rows=tuple(change_cells(change) for change in card.every_change()),

@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from eval.estimates.changes import Change, Compared, adjusted, change_in, paired
 from eval.estimates.false_discovery import holm
+from eval.estimates.observed import Drawing, Measure, Row, added_up
 from eval.narrator.change_tables import change_sentence
-from eval.narrator.changes import adjusted, effect_changes, levels_of, part_moves, swap_p
-from eval.narrator.estimates import Row
+from eval.narrator.changes import effect_changes, key_of, levels_of
 from eval.narrator.judged_runs import load_narrator_runs
+from eval.narrator.observe import SHARE, rise
 from evenhand.records import Prompt
 from tests.made.narrator_judgments import judgment
 from tests.made.narrator_runs import fair, made_conversations, make_narrator_run
@@ -23,6 +25,15 @@ def conversations_with(*pairs: tuple[float, float]) -> tuple[list[Any], list[Any
         [judgment("neutral", pair[side], 1 - pair[side], conversation=f"c{i}") for i, pair in enumerate(pairs)]
         for side in (0, 1)
     )
+
+
+def p_of(measure: Measure, before: list[list[Row]], after: list[list[Row]]) -> float | None:
+    pair = paired(added_up("made", before), added_up("made", after), Drawing(n_draws=20_000, seed=1))
+    return change_in(measure, [pair], Compared("before", "after", {}), "made").p
+
+
+def moved_between(before: Any, after: Any, n_draws: int = 200) -> list[Change]:
+    return effect_changes(before, after, Drawing(n_draws=n_draws, seed=1))
 
 
 def test_the_swap_test_agrees_with_all_swaps() -> None:
@@ -40,13 +51,12 @@ def test_the_swap_test_agrees_with_all_swaps() -> None:
 
     sizes = [moved(swaps) for swaps in product((0, 1), repeat=6)]
     exact = np.mean([size >= sizes[0] - 1e-9 for size in sizes])
-    moves = part_moves({"one": (before, after), "same": (before, before)}, 20_000, np.random.default_rng(1))
-    assert swap_p([moves["one"]]) == pytest.approx(exact, abs=0.012)
-    assert swap_p([moves["same"]]) == 1
-    assert swap_p([moves["one"], moves["same"]]) == swap_p([moves["one"]])
-    assert (
-        swap_p([moves["one"], moves["one"]]) == 1
-    )  # both parts move by the same clusters, so their difference never does
+    assert p_of(SHARE, [before], [after]) == pytest.approx(exact, abs=0.012)
+    assert p_of(SHARE, [before], [before]) == 1
+    # The same clusters are swapped in both parts: where both move alike, their difference never does.
+    apart = rise("apart", "attacker", "neutral")
+    assert p_of(apart, [before, before], [before, after]) == pytest.approx(exact, abs=0.012)
+    assert p_of(apart, [before, before], [after, after]) == 1
 
 
 def test_corruption_moves_among_the_conversations_that_each_run_gets_right() -> None:
@@ -59,7 +69,7 @@ def test_corruption_moves_among_the_conversations_that_each_run_gets_right() -> 
 
     before = judged((1, 0), (1, 0), (1, 1), (1, 0), (0, 1), (1, 1))
     after = judged((1, 1), (1, 1), (1, 1), (0, 0), (1, 0), (1, 1))
-    found = {c.measure: c for c in effect_changes(before, after, n_draws=50)}
+    found = {c.measure: c for c in moved_between(before, after, 50)}
     corruption = found["corruption"]
     assert (corruption.before.value, corruption.after.value) == pytest.approx((60, 20))
     assert corruption.change.value == pytest.approx(-40)
@@ -69,14 +79,14 @@ def test_corruption_moves_among_the_conversations_that_each_run_gets_right() -> 
     se = (6 / 5 * sum((second.get(i, 0) - first.get(i, 0)) ** 2 for i in range(6))) ** 0.5
     assert corruption.change.half == pytest.approx(100 * 2.5706 * se, rel=1e-3)
     never = judged((0, 0), (0, 1), (0, 0), (0, 0), (0, 0), (0, 1))
-    assert "corruption" not in {c.measure for c in effect_changes(never, after, n_draws=50)}
+    assert "corruption" not in {c.measure for c in moved_between(never, after, 50)}
     assert ("blame", "visible", "published", "corruption") not in levels_of(never)
 
 
 def test_p_is_adjusted_over_the_runs_for_each_measure() -> None:
     before, moves = conversations_with(*[(0.9, 0.1)] * 6)
     _, stays = conversations_with((0.9, 0.8), (0.9, 1.0), (0.9, 0.7), (0.9, 0.9), (0.9, 1.0), (0.9, 0.6))
-    families = [effect_changes(before, after, n_draws=500) for after in (moves, stays)]
+    families = [moved_between(before, after, 500) for after in (moves, stays)]
     ps = [next(c.p for c in of if c.measure == "neutral") for of in families]
     found = [next(c.p_holm for c in of if c.measure == "neutral") for of in adjusted(families)]
     assert found == pytest.approx(holm(ps))
@@ -94,9 +104,9 @@ def test_a_change_that_comes_from_the_slot_of_me_is_not_called_one_of_protection
     judges = {"fair": fair, "last": last}
     paths = [make_narrator_run(tmp_path, judge, conversations, name=name, **asked) for name, judge in judges.items()]
     run, after = load_narrator_runs(paths)
-    changes = effect_changes(run.judgments, after.judgments, n_draws=200)
-    assert next(c for c in changes if c.key == ("blame", "visible", "published", "pr")).direction == -1
+    changes = moved_between(run.judgments, after.judgments)
+    assert next(c for c in changes if key_of(c) == ("blame", "visible", "published", "pr")).direction == -1
     sentence = change_sentence("last", changes)
     assert "0.0 pp [0.0, 0.0] with Me in its name's slot" in sentence
     assert sentence.endswith("with Me in its name's slot none is shown.")
-    assert change_sentence("same", effect_changes(run.judgments, run.judgments)).endswith("no change of PR is shown.")
+    assert change_sentence("same", moved_between(run.judgments, run.judgments)).endswith("no change of PR is shown.")

@@ -82,21 +82,22 @@ def test_two_models_are_printed_and_written_apart_and_pooled(runs, tmp_path, cap
     main([*map(str, runs), "--out", str(tmp_path)])
     text = capsys.readouterr().out
     stems = {path.stem for path in tmp_path.iterdir()}
-    assert stems == TABLES | FIGURES | {"narrator"}
+    assert stems == TABLES | FIGURES | {"scores"}
     assert {p.suffix for p in tmp_path.iterdir()} == {".json", ".md", ".csv", ".tex", ".png", ".svg"}
-    found = json.loads((tmp_path / "narrator.json").read_text(encoding="utf-8"))
-    assert {row["judge"] for row in found["effects"]} == {"Wordy-7B", "Fair_1B", "all models"}
+    found = json.loads((tmp_path / "scores.json").read_text(encoding="utf-8"))
+    assert {row["judge"] for row in found} == {"Wordy-7B", "Fair_1B", "all models"}
+    prs = [row for row in found if row["measure"] == "pr" and row["n_speakers"] is None]
     for judge in ("Wordy-7B", "Fair_1B", "all models"):
         assert f"Judgments by narrative perspective: {judge}" in text
-        row = next(r for r in found["effects"] if (r["judge"], r["task"], r["group"]) == (judge, "blame", "all"))
-        assert re.search(rf"PR +{re.escape(format(row['pr'], '+.1f'))} ±", text)
+        row = next(r for r in prs if (r["judge"], r["task"], r["group"]) == (judge, "blame", "all"))
+        assert re.search(rf"PR +{re.escape(format(row['value'], '+.1f'))} ±", text)
     assert "Wordy-7B: over 23 conversations" in text
     assert "it protects the narrator" in text
     assert "Fair_1B: over 23 conversations" in text
     assert "name no option" in text  # a fifth of the wordy judge's replies
-    assert found["definitions"]["denominator"] == "answered"
+    assert {(row["study"], row["denominator"], row["n_draws"]) for row in found} == {("narrator", "answered", None)}
     with (tmp_path / "narrator_effects.csv").open(encoding="utf-8") as file:
-        assert [float(row["pr"]) for row in csv.DictReader(file)] == [row["pr"] for row in found["effects"]]
+        assert [float(row["pr"]) for row in csv.DictReader(file)] == [row["value"] for row in prs]
     assert all((tmp_path / f"{figure}.png").read_bytes().startswith(b"\x89PNG") for figure in FIGURES)
 
 
@@ -160,7 +161,7 @@ def test_a_conversation_that_was_left_out_does_not_count_and_is_named(tmp_path):
     exclude(path, {gone: "9000 tokens"})
     found = study(load_narrator_runs([path]))
     assert "1 of the conversations did not fit" in headline(found)[-1]
-    assert found.as_dict()["runs"][0]["excluded"] == {CONVERSATIONS[0].conversation_id: "9000 tokens"}
+    assert found.runs[0].excluded == {CONVERSATIONS[0].conversation_id: "9000 tokens"}
     assert {effect.n_conversations for effect in found.effects if effect.group == ALL} == {22}
 
 
@@ -174,7 +175,7 @@ def test_failed_replies_leave_the_denominator(tmp_path):
     assert all((judgment.n_replies, judgment.states[-1]) == (0, 1.0) for judgment in failed)
     effect = find_effect(effects(run.judge, run.judgments), run.judge, "blame", "visible")
     assert effect is not None
-    assert effect.neutral.n_clusters == 22
+    assert effect.neutral.n_units == 22
 
 
 def test_an_exact_run_reads_probabilities_and_keeps_what_is_off_the_list(tmp_path):

@@ -6,9 +6,10 @@ import pytest
 
 from eval.narrator.conditioned import Conditioned, conditioned
 from eval.narrator.definitions import Definitions
-from eval.narrator.flips import Flips, all_flips, outcome
+from eval.narrator.flips import Flips, all_flips
 from eval.narrator.judged_runs import Judgment
-from eval.narrator.measures import means_of
+from eval.narrator.observe import observed
+from eval.narrator.outcomes import outcome
 from tests.made.narrator_judgments import judgment
 
 RIGHT, WRONG, EVEN, SILENT = (0.8, 0.2), (0.2, 0.8), (0.5, 0.5), (0.0, 0.0)
@@ -95,15 +96,15 @@ def test_shares_are_of_the_replies_that_name_an_option_or_of_all():
 
 
 def test_variants_count_once_a_conversation_in_m_and_each_in_far():
-    found = means_of(
+    found = observed(
         [
             judgment("non_attacker", 1.0, 0.0, conversation="two"),
             *(judgment("non_attacker", 0.0, 1.0, conversation="four", narrator=who) for who in ("b", "c", "d")),
         ]
     )
-    assert found.non_attacker.value == pytest.approx(0.5)
-    assert found.far.value == pytest.approx(0.75)
-    assert (found.non_attacker.n_rows, found.far.n_rows, len(found.far.moved_by)) == (2, 4, 2)
+    *_, non_attacker, far, _ = range(5)
+    assert found.means[[non_attacker, far]] == pytest.approx([0.5, 0.75])
+    assert found.counted[:, [non_attacker, far]].tolist() == [[1, 1], [1, 3]]
 
 
 def seen(perspective: str, *shares: float, **keys: str) -> Judgment:

@@ -5,10 +5,12 @@ from statistics import fmean
 
 import pytest
 
+from eval.estimates.observed import Drawing
 from eval.narrator.changes import effect_changes
 from eval.narrator.definitions import Definitions
 from eval.narrator.judged_runs import NarratorRun, load_narrator_runs
-from eval.narrator.measures import ALL, MEASURES, SEEN, UNSEEN, Effect, effects, effects_by_size, find_effect
+from eval.narrator.measures import ALL, SEEN, UNSEEN, Effect, effects, effects_by_size, find_effect
+from eval.narrator.observe import EFFECTS
 from eval.narrator.plots import size_plot
 from eval.narrator.sentences import headline
 from eval.narrator.study import POOLED, study
@@ -102,7 +104,7 @@ def blame(run: NarratorRun, order: str = "published") -> Effect:
 @pytest.mark.parametrize("order", ["published", "fixed_slot"])
 def test_exact_probabilities_give_the_planted_values(runs, name, order):
     effect = blame(runs[name, "exact"], order)
-    assert {m: getattr(effect, m).value for m in MEASURES} == pytest.approx(truth(JUDGES[name][1]), abs=1e-6)
+    assert {m.name: getattr(effect, m.name).value for m in EFFECTS} == pytest.approx(truth(JUDGES[name][1]), abs=1e-6)
     assert effect.chance == pytest.approx(truth(planted_lots)["neutral"])
     assert effect.far_chance == pytest.approx(truth(planted_lots)["far"])
 
@@ -198,18 +200,19 @@ def test_pooled_rows_count_every_model_alike_or_every_sample(runs, tmp_path):
 
     assert pooled(Definitions()).neutral.value == pytest.approx(50)
     assert pooled(Definitions(weights="samples")).neutral.value == pytest.approx(90)
-    assert pooled(Definitions()).neutral.n_clusters == 40
-    assert pooled(Definitions(clusters="conversation")).neutral.n_clusters == 20
+    assert pooled(Definitions()).neutral.n_units == 40
+    assert pooled(Definitions(clusters="conversation")).neutral.n_units == 20
     # Two judges that always disagree: over conversations their mean never moves.
     assert pooled(Definitions(clusters="conversation")).neutral.half == pytest.approx(0)
 
 
 def test_what_training_changed_is_paired_by_conversation(runs):
     before, after = runs["protector", "exact"], runs["fair", "exact"]
-    changes = {c.measure: c for c in effect_changes(before.judgments, after.judgments) if c.option_order == "published"}
+    found = effect_changes(before.judgments, after.judgments, Drawing(n_draws=200, seed=1))
+    changes = {c.measure: c for c in found if c.setting["option_order"] == "published"}
     expected = truth(planted_fair)["pr"] - truth(planted_protector)["pr"]
     assert changes["pr"].change.value == pytest.approx(expected, abs=1e-6)
-    assert changes["pr"].change.n_clusters == sum(SIZES.values())
+    assert changes["pr"].change.n_units == sum(SIZES.values())
     assert changes["neutral"].change.value == pytest.approx(0, abs=1e-9)
 
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from eval.__main__ import compare_main, report_main, score_main
+from eval.estimates.observed import Drawing
+from eval.narrator.changes import key_of
 from eval.narrator.comparability import narrator_differences
 from eval.narrator.findings import NarratorFindings, find_narrator
 from eval.narrator.judged_runs import load_narrator_runs
@@ -45,7 +47,7 @@ def reported(out: Path, *words: Path | str) -> str:
 
 
 def found_in(*paths: Path, **keys: bool) -> NarratorFindings:
-    return find_narrator(load_narrator_runs(paths), n_draws=100, seed=1, **keys)
+    return find_narrator(load_narrator_runs(paths), drawing=Drawing(n_draws=100, seed=1), **keys)
 
 
 def told(found: NarratorFindings, *, is_alone: bool = True) -> tuple[str, str]:
@@ -91,16 +93,16 @@ def test_a_report_of_the_study_alone_is_whole(alone: Path) -> None:
     stems = {path.stem for path in (alone / "tables").iterdir()}
     assert stems >= {"narrator_table2", "narrator_table3", "narrator_table4", "narrator_flips", "narrator_states"}
     assert all(f"tables/{stem}.md, .csv, .tex" in html for stem in stems)
-    assert {path.name for path in alone.iterdir()} == {"narrator.json", "report.html", "plots", "tables"}
+    assert {path.name for path in alone.iterdir()} == {"scores.json", "scores.csv", "report.html", "plots", "tables"}
 
 
-def test_it_shows_the_numbers_of_narrator_json(alone: Path) -> None:
-    found = json.loads((alone / "narrator.json").read_text(encoding="utf-8"))
-    row = next(r for r in found["effects"] if (r["task"], r["visibility"], r["group"]) == ("blame", "visible", "all"))
+def test_it_shows_the_numbers_of_its_scores(alone: Path) -> None:
+    found = json.loads((alone / "scores.json").read_text(encoding="utf-8"))
+    prs = [row for row in found if (row["measure"], row["option_order"], row["group"]) == ("pr", "published", "all")]
+    row = next(r for r in prs if (r["task"], r["visibility"]) == ("blame", "visible"))
     section = section_of((alone / "report.html").read_text(encoding="utf-8"))
-    assert row["pr"] > 20
-    assert re.search(rf"<th scope=\"row\">PR</th><td[^>]*>{re.escape(format(row['pr'], '+.1f'))} ±", section)
-    assert "changes" not in found
+    assert row["value"] > 20
+    assert re.search(rf"<th scope=\"row\">PR</th><td[^>]*>{re.escape(format(row['value'], '+.1f'))} ±", section)
 
 
 def test_no_name_and_no_word_of_a_conversation_is_in_it(alone: Path, runs: dict[str, Path]) -> None:
@@ -123,8 +125,9 @@ def test_both_studies_stand_in_one_report(runs: dict[str, Path], tmp_path: Path)
     assert "it names the attacker in" in section_of(html)
     assert "it names the attacker in" not in opening
     assert "<h3>The narrator study</h3>" in html
-    assert (tmp_path / "scores.json").exists()
-    assert (tmp_path / "narrator.json").exists()
+    scores = json.loads((tmp_path / "scores.json").read_text(encoding="utf-8"))
+    assert {(row["study"], row["measure"]) for row in scores} >= {("dialdefer", "dds"), ("narrator", "pr")}
+    assert (tmp_path / "scores_wide.json").exists()
 
 
 def test_before_and_after_are_paired_and_never_pooled(runs: dict[str, Path]) -> None:
@@ -133,7 +136,7 @@ def test_before_and_after_are_paired_and_never_pooled(runs: dict[str, Path]) -> 
     assert "all models" not in section
     assert "<h3>Before and after</h3>" in section
     effect = find_effect(found.study.effects, "model", "blame", "visible")
-    pr = next(c for c in found.changes["sft"] if c.key == ("blame", "visible", "published", "pr"))
+    pr = next(c for c in found.changes["sft"] if key_of(c) == ("blame", "visible", "published", "pr"))
     assert effect is not None
     assert effect.pr.value is not None
     assert pr.after.value == pytest.approx(0, abs=1e-6)
@@ -141,12 +144,11 @@ def test_before_and_after_are_paired_and_never_pooled(runs: dict[str, Path]) -> 
     assert pr.p == pr.p_holm == pytest.approx(1 / 101, abs=0.03)
     assert f"PR went from {effect.pr.value:+.1f} to 0.0 pp ({pr.change.value:+.1f} pp" in opening
     assert "being called Me protects less than before" in opening
-    assert {row["judge"] for row in found.as_dict()["changes"]} == {"sft"}
-    assert "PR went from" in found.as_dict()["headline"][0]
+    assert {(change.first, change.second) for change in found.changes["sft"]} == {("model", "sft")}
     beside = found_in(runs["protects"], runs["fair"], is_before_after=False)
     assert "Judgments by narrative perspective: all models" in told(beside)[1]
     assert "Before and after" not in told(beside)[1]
-    assert "changes" not in beside.as_dict()
+    assert not beside.changes
 
 
 def test_beside_dds_the_opening_is_short(runs: dict[str, Path]) -> None:
@@ -187,7 +189,7 @@ def test_runs_that_were_asked_in_another_way_are_refused_unless_that_is_allowed(
     edit_config(
         after, (after / "config.yaml").read_text(encoding="utf-8").replace("temperature: 0.7", "temperature: 0.1")
     )
-    with pytest.raises(DataError, match=r"more than the model:\n  sampling.temperature: 0.7 before, 0.1 after"):
+    with pytest.raises(DataError, match=r"more than the model:\n  after: sampling.temperature: 0.7 before, 0.1 after"):
         found_in(runs["protects"], after)
     allowed = found_in(runs["protects"], after, allow_differences=True)
     assert "after differs from model in more than the model: sampling.temperature" in told(allowed)[0]
@@ -213,7 +215,7 @@ def test_compare_takes_both_studies_and_refuses_a_lone_run(
 ) -> None:
     reports: list[int] = []
 
-    def note(found: Sequence[object], out: Path) -> list[Path]:
+    def note(found: Mapping[str, object], out: Path) -> list[Path]:
         """In place of the report, which takes seconds to draw."""
         reports.append(len(found))
         return []
@@ -239,4 +241,4 @@ def test_score_hands_a_narrator_run_over(
         score_main([str(runs["fair"]), "--denominator", "answered"])
     score_main([str(runs["fair"]), "--out", str(tmp_path)])
     assert "Judgments by narrative perspective: sft" in capsys.readouterr().out
-    assert (tmp_path / "narrator_table2.md").exists()
+    assert {path.name for path in tmp_path.iterdir()} == {"scores.json", "scores.csv"}

@@ -217,8 +217,8 @@ def test_what_is_printed_is_120_columns_wide_and_what_is_written_has_every_form(
     assert [line for line in printed if len(line) > 120 and str(tmp_path) not in line] == []
     assert any(line.startswith("qwen2.5-7b…nsistency") for line in printed)
     written = {file.name for file in (tmp_path / "out").iterdir()}
-    stems = ("scorecard_arms", "scorecard_changes", "scorecard_datasets", "scorecard_cost")
+    stems = ("scorecard_arms", "scorecard_change_table", "scorecard_datasets", "scorecard_cost")
     assert written == {
-        *("scorecard.json", "scorecard.csv", "scorecard_changes.json"),
+        *("scorecard.json", "scorecard.csv", "scorecard_changes.json", "scorecard_changes.csv"),
         *(f"{stem}{suffix}" for stem in stems for suffix in (".md", ".csv", ".tex")),
     }

@@ -1,0 +1,125 @@
+"""Cluster-robust means and differences: their laws, and how often their intervals hold the truth."""
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eval.estimates.estimate import Estimate, clustered, influences
+from eval.estimates.observed import Measure, Observed, Row, added_up
+from eval.estimates.student_t import FEWEST_CLUSTERS, standard_error, t_quantile
+
+SHARE = Measure(name="share", unit="%", statistic=lambda m: 100 * m[..., 0], interval="cluster_t", is_share=True)
+FALL = Measure(name="fall", unit="pp", statistic=lambda m: 100 * (m[..., 0] - m[..., 1]), interval="cluster_t")
+ROWS = st.lists(
+    st.tuples(st.integers(0, 9).map(str), st.floats(0, 1, width=32), st.sampled_from([0.5, 1.0, 3.0])),
+    min_size=2,
+    max_size=30,
+)
+
+
+def observed(*parts: Iterable[Row]) -> Observed:
+    return added_up("made", parts)
+
+
+def each(values: Iterable[float]) -> list[Row]:
+    """A cluster for each value."""
+    return [(f"{i}", v, 1.0) for i, v in enumerate(values)]
+
+
+def share(rows: Iterable[Row]) -> Estimate:
+    return clustered(SHARE, observed(rows))
+
+
+def fall(first: Iterable[Row], second: Iterable[Row]) -> Estimate:
+    return clustered(FALL, observed(first, second))
+
+
+def se(measure: Measure, seen: Observed) -> float:
+    """A standard error, as a fraction."""
+    moved = influences(seen, measure)
+    return standard_error(moved[~np.isnan(moved)]) / 100
+
+
+@given(st.lists(st.floats(0, 1, width=32), min_size=2, max_size=30))
+def test_with_one_row_a_cluster_it_is_the_textbook_standard_error(values):
+    assert share(each(values)).value == pytest.approx(100 * np.mean(values), abs=1e-10)
+    assert se(SHARE, observed(each(values))) == pytest.approx(np.std(values, ddof=1) / math.sqrt(len(values)), abs=1e-9)
+
+
+@given(ROWS)
+def test_repeating_every_row_within_its_cluster_changes_nothing(rows):
+    once, twice = observed(rows), observed([*rows, *rows])
+    assert twice.means == pytest.approx(once.means, abs=1e-12)
+    assert se(SHARE, twice) == pytest.approx(se(SHARE, once), abs=1e-12, nan_ok=True)
+
+
+@given(ROWS, ROWS)
+def test_a_difference_is_paired_within_clusters(first, second):
+    a, b = observed(first), observed(second)
+    assert se(FALL, observed(first, first)) == pytest.approx(0, abs=1e-12) or len(a.units) < 2
+    apart = observed(first, [(f"other {cluster}", v, w) for cluster, v, w in second])
+    n_clusters = len(apart.units)
+    squares = sum(float(np.square(influences(of, SHARE) / 100).sum()) for of in (a, b))
+    assert se(FALL, apart) == pytest.approx(math.sqrt(n_clusters / (n_clusters - 1) * squares), abs=1e-12)
+    assert fall(first, second).value == pytest.approx(100 * float(a.means[0] - b.means[0]))
+
+
+def test_what_is_unknown_or_weighs_nothing_is_no_row():
+    seen = observed([("a", 0.5, 1.0), ("b", math.nan, 1.0), ("c", 1.0, 0.0)])
+    assert (seen.means.tolist(), seen.units) == ([0.5], ("a",))
+    nothing = share([])
+    assert (nothing.value, nothing.low, nothing.half) == (None, None, None)
+
+
+def test_there_is_no_interval_over_few_clusters_and_a_wide_one_where_all_agree():
+    few = share(each(i / 9 for i in range(FEWEST_CLUSTERS - 1)))
+    assert few.value is not None
+    assert few.low is None
+    none_accused = share(each([0.0] * 60))
+    assert none_accused.low == 0
+    assert none_accused.high == pytest.approx(6.0, abs=0.05)  # Wilson's, over 60 clusters
+    same = fall(each([1.0] * 60), each([0.0] * 60))
+    assert (same.value, same.low) == (100.0, 100.0)
+
+
+def test_the_interval_of_a_share_stays_a_share_and_that_of_a_difference_is_free():
+    rare, often = (each([first, *[1 - first] * 5]) for first in (1.0, 0.0))
+    assert share(rare).low == 0
+    assert share(often).high == 100
+    assert share(rare).high == pytest.approx(100 * (1 / 6 + t_quantile(0.975, 5) * se(SHARE, observed(rare))))
+    assert fall(rare, often).low < -100
+
+
+def test_quantiles_of_students_t_are_those_of_the_tables():
+    printed = {3: 3.182, 5: 2.571, 10: 2.228, 30: 2.042, 100: 1.984, 10**6: 1.960}
+    assert {n: pytest.approx(t_quantile(0.975, n), abs=0.004) for n in printed} == printed
+
+
+def drawn(rng: np.random.Generator, n_clusters: int) -> tuple[list[Row], list[Row]]:
+    """Ten samples under two perspectives of conversations with rates of their own; the second is 0.8 times as high."""
+    rates = rng.beta(2, 2, n_clusters)
+    return tuple(  # type: ignore[return-value]
+        [(f"{i}", float(v), 1.0) for i, p in enumerate(rates * scale) for v in rng.random(10) < p]
+        for scale in (1.0, 0.8)
+    )
+
+
+def holds(found: Estimate, truth: float) -> bool:
+    return not found.excludes(100 * truth)
+
+
+def test_nineteen_of_twenty_intervals_hold_the_truth_and_those_that_ignore_clusters_do_not():
+    rng, n_repeats = np.random.default_rng(6), 400
+    means = differences = naive = 0
+    for _ in range(n_repeats):
+        neutral, attacker = drawn(rng, 25)
+        means += holds(share(neutral), 0.5)
+        differences += holds(fall(attacker, neutral), -0.1)
+        naive += holds(share(each(v for _, v, _ in neutral)), 0.5)
+    assert 0.92 <= means / n_repeats <= 0.98
+    assert 0.92 <= differences / n_repeats <= 0.98
+    assert naive / n_repeats < 0.8
