@@ -80,11 +80,6 @@ def test_what_the_hub_refuses_is_told_with_the_way_out(error: str, says: str, mo
         hub.download(MODEL, "abc", ["*"])
 
 
-def test_a_name_that_cannot_be_a_hub_id_is_refused() -> None:
-    with pytest.raises(ModelError, match="is no Hub id"):
-        resolve(ModelConfig(name="a b/c"))
-
-
 def test_a_folder_that_is_no_checkpoint_is_told_what_it_lacks(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"has no config\.json"):
         check_folder(tmp_path)
@@ -104,9 +99,6 @@ def test_a_folder_that_is_no_checkpoint_is_told_what_it_lacks(tmp_path: Path) ->
     [
         ("model.safetensors.index.json", b'{"weight_map": {"a": "mod', "is damaged JSON"),
         ("model.safetensors.index.json", b"[]", "must hold a JSON object"),
-        ("model.safetensors.index.json", b"{}", "has no `weight_map`"),
-        ("model.safetensors.index.json", b'{"weight_map": {"a": {}}}', "has no `weight_map`"),
-        ("model.safetensors.index.json", b"\xff\xfe", "is no JSON that can be read"),
         ("config.json", b"[]", "must hold a JSON object"),
         ("config.json", b'{"model_type": "ll', "is damaged JSON"),
     ],

@@ -63,13 +63,6 @@ def test_a_bare_text_is_content_all_of_it() -> None:
     assert tokenizer.convert_tokens_to_ids("<|im_end|>") not in ids
 
 
-def test_a_mark_that_an_item_itself_holds_is_not_taken_for_one() -> None:
-    tokenizer = tokenizer_of("qwen2")
-    text = rendered(tokenizer, "\U00100000<|im_end|>")
-    assert "\U00100000<|im_end|>" in text
-    assert tokenizer.decode(encode(tokenizer, text)) == text
-
-
 def test_of_a_server_the_items_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     def prompt(item_id: str, question: str) -> Prompt:
         item = Item(

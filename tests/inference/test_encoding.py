@@ -21,7 +21,7 @@ from tests.made.tiny_checkpoint import byte_tokenizer, save_checkpoint
 from tests.made.tiny_families import TEMPLATES
 from tests.made.toy_prompts import toy_config, toy_prompt
 
-FEW, MANY = 1_000, 100_000
+FEW, MANY = 1_000, 20_000
 TEXTS = (
     "Is it so?",
     "",

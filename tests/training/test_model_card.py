@@ -106,25 +106,6 @@ def test_data_settings_and_merge_are_those_of_the_files(tmp_path: Path) -> None:
     assert "commit `c0ffee`, with changes that were not committed" in card
 
 
-def test_what_is_not_known_is_said_to_be_so(tmp_path: Path) -> None:
-    card = card_of(tmp_path, items=None, merged={"other": None})
-    assert "How they spread over datasets is not known: the data has changed since." in card
-    assert "| onto the base's bf16 weights, as published | not measured |" in card
-    assert "Not measured yet." in section(card, "Scores before and after")
-    assert "datasets" not in front(card)
-
-
-def test_limits_name_what_was_held_out_and_what_was_seen(tmp_path: Path) -> None:
-    limits = section(card_of(tmp_path / "a", merged={"n_published_test": 1500}), "Limits")
-    assert "For evaluation only, never trained on: aio, aio-context, truthfulqa" in limits
-    assert "1,500 of its training items are in the *published* test split" in limits
-    assert "BBQ words stereotypes" in limits
-    pocket = card_of(tmp_path / "b", items={"pocket": 8}, benchmarks=[{"dataset": "pocket", "split": "train"}])
-    assert "It was trained on generated passages alone" in section(pocket, "Limits")
-    assert "BBQ" not in pocket
-    assert "evenhand sample configs/inference/pocket.yaml" in pocket
-
-
 CHANGE: dict[str, Any] = dict.fromkeys(ChangeRow.__dataclass_fields__)
 CHANGE |= {"base_run": "before-1", "base_model": "Base", "after_run": "after-1", "after_model": "Tuned", "arm": "none"}
 CHANGE |= {"roles": "", "variant": "", "c1_source": "own", "dataset": "bbq", "verdict": "margin", "n_items": 300}
@@ -150,15 +131,6 @@ def test_scores_show_own_and_fixed_c1_side_by_side(tmp_path: Path) -> None:
     assert set(ChangeRow.__dataclass_fields__) >= COMPARE_FIELDS
 
 
-def test_of_several_models_one_must_be_named(tmp_path: Path) -> None:
-    folder = compare_file(tmp_path, {}, {"after_run": "after-2", "after_model": "Other"})
-    with pytest.raises(DataError, match=r"holds several models; say which with --scores-of .*after-2 \(Other\)"):
-        scores_text(folder, "made-run")
-    with pytest.raises(DataError, match="'third' names 0 of its models"):
-        scores_text(folder, "made-run", "third")
-    assert "After: Other, run `after-2`" in scores_text(folder, "made-run", "Other")
-
-
 def test_a_scorecard_is_read_by_the_training_runs_name(tmp_path: Path) -> None:
     place = training_run(tmp_path, "made-run", None)
     arms = [run(tmp_path, "sft", SFT, model=place), run(tmp_path, "dpo", DPO, model="owner/dpo")]
@@ -176,22 +148,6 @@ def test_a_scorecard_is_read_by_the_training_runs_name(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="0 of its arms are of training run third; say which with --scores-of NAME"):
         scores_text(tmp_path / "out", "third")
     assert "Scorecard, arm dpo" in scores_text(tmp_path / "out" / "scorecard.json", "third", "dpo")
-
-
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [
-        (None, r"has neither compare\.json nor scorecard\.json"),
-        ("{", "is no JSON"),
-        ("[]", "is no list of rows"),
-        ('[{"dds_pp": 1}]', "holds no rows of `evenhand compare` or"),
-    ],
-)
-def test_what_holds_no_scores_is_refused(content: str | None, says: str, tmp_path: Path) -> None:
-    if content is not None:
-        (tmp_path / "compare.json").write_text(content)
-    with pytest.raises(DataError, match=says):
-        scores_text(tmp_path, "made-run")
 
 
 def blocks(card: str, language: str = "python") -> list[str]:

@@ -4,7 +4,6 @@ import json
 import resource
 import socket
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -79,11 +78,6 @@ def test_a_folder_on_the_web_gives_each_file_its_version(server: PublishersServe
     assert json.loads((tmp_path / "sources.json").read_text())["revision"] is None
 
 
-def test_a_path_at_a_full_commit_needs_no_listing(server: PublishersServer, tmp_path: Path) -> None:
-    bring(server, tmp_path, Origin(place="github:nyu-mll/BBQ", files=("data/SES.jsonl",), revision=COMMIT))
-    assert [seen.path for seen in server.seen] == [f"/raw/nyu-mll/BBQ/{COMMIT}/data/SES.jsonl"]
-
-
 def test_a_connection_broken_half_way_is_continued_from_there(server: PublishersServer, tmp_path: Path) -> None:
     server.faults["Age.jsonl"] = [Fault(cut=HALF)]
     waits: list[float] = []
@@ -95,15 +89,6 @@ def test_a_connection_broken_half_way_is_continued_from_there(server: Publishers
     assert (tmp_path / "Age.jsonl").read_bytes() == AGE
     assert server.n_sent == len(AGE)
     assert waits == [1.0]
-
-
-def test_a_file_that_breaks_off_again_and_again_is_continued_while_it_grows(
-    server: PublishersServer, tmp_path: Path
-) -> None:
-    server.faults["Age.jsonl"] = [Fault(cut=20_000)] * 12
-    bring(server, tmp_path)
-    assert (tmp_path / "Age.jsonl").read_bytes() == AGE
-    assert server.n_sent == len(AGE)
 
 
 def test_without_a_version_to_compare_a_broken_file_is_fetched_anew(server: PublishersServer, tmp_path: Path) -> None:
@@ -122,13 +107,6 @@ def test_a_server_that_ignores_the_range_is_read_from_the_start(server: Publishe
     assert server.n_sent == HALF + len(AGE)
 
 
-@pytest.mark.parametrize("answer", [Fault(shift=5), Fault(status=416)])
-def test_another_range_than_asked_for_is_not_appended(answer: Fault, server: PublishersServer, tmp_path: Path) -> None:
-    server.faults["Age.jsonl"] = [Fault(cut=HALF), answer]
-    bring(server, tmp_path)
-    assert (tmp_path / "Age.jsonl").read_bytes() == AGE
-
-
 def test_a_file_that_changed_between_its_halves_is_fetched_whole(server: PublishersServer, tmp_path: Path) -> None:
     server.faults["Age.jsonl"] = [Fault(cut=HALF), *[Fault(status=503)] * 5]
     with pytest.raises(DataError, match=f"{HALF:,} bytes of it are kept"):
@@ -137,14 +115,6 @@ def test_a_file_that_changed_between_its_halves_is_fetched_whole(server: Publish
     bring(server, tmp_path, folder_origin(server))
     assert server.requests("Age.jsonl")[-1].headers["Range"] == f"bytes={HALF}-"
     assert (tmp_path / "Age.jsonl").read_bytes() == server.files["data/Age.jsonl"]
-
-
-def test_a_range_of_a_changed_file_is_told_by_its_etag(server: PublishersServer, tmp_path: Path) -> None:
-    # A server that knows Range but not If-Range: it sends the second half of another file.
-    server.faults["Age.jsonl"] = [Fault(cut=HALF), Fault(headers={"ETag": '"other"'})]
-    bring(server, tmp_path)
-    assert (tmp_path / "Age.jsonl").read_bytes() == AGE
-    assert server.n_sent == 2 * HALF + len(AGE)
 
 
 def test_a_wrong_checksum_names_both_and_leaves_no_file(server: PublishersServer, tmp_path: Path) -> None:
@@ -173,12 +143,6 @@ def test_a_gated_file_says_what_to_accept_and_which_token_to_set(
         bring(server, tmp_path, origin)
     assert server.requests("Age.jsonl")[0].headers["Authorization"] == f"Bearer {TOKENS[0]}"
     bring(server, tmp_path, origin)  # accepted meanwhile: the same call goes on
-
-
-def test_a_dataset_that_the_hub_does_not_know_is_not_called_gated(server: PublishersServer, tmp_path: Path) -> None:
-    server.faults["/revision/main"] = [Fault(status=401, headers={"X-Error-Code": "RepoNotFound"})]
-    with pytest.raises(DataError, match="is not there"):
-        bring(server, tmp_path, HUB)
 
 
 def test_githubs_limit_for_strangers_is_told_with_the_token_to_set(server: PublishersServer, tmp_path: Path) -> None:
@@ -221,13 +185,6 @@ def test_a_web_page_in_the_place_of_a_file_is_no_file(server: PublishersServer, 
     assert not (tmp_path / "Age.jsonl").exists()
 
 
-@pytest.mark.parametrize("body", [b"<!doctype html>", b"[]", b'{"sha": "main"}'])
-def test_an_api_that_answers_something_else_is_told(body: bytes, server: PublishersServer, tmp_path: Path) -> None:
-    server.faults["/commits/HEAD"] = [Fault(body=body)]
-    with pytest.raises(DataError, match=r"commits/HEAD: .*is a proxy between"):
-        bring(server, tmp_path)
-
-
 def test_offline_says_so_and_names_the_way_out(tmp_path: Path) -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
@@ -267,22 +224,6 @@ def test_no_secret_goes_to_another_host_or_into_records_and_errors(server: Publi
     written = [path.read_text() for path in tmp_path.iterdir()]
     assert not any(secret in text for secret in (*TOKENS, "signed-secret") for text in [*written, str(caught.value)])
     assert (tmp_path / "Age.jsonl").read_bytes() == AGE
-
-
-def test_the_password_of_a_mirror_is_not_written_or_shown(server: PublishersServer, tmp_path: Path) -> None:
-    hosts = replace(server.hosts, hub=server.hosts.hub.replace("//", "//user:mirror-secret@"))
-    server.faults["Age.jsonl"] = [Fault(status=403)]
-    with pytest.raises(DataError, match="access is refused") as caught:
-        fetch(HUB, tmp_path, name="bbq", hosts=hosts)
-    fetch(HUB, tmp_path, name="bbq", hosts=hosts)
-    written = [path.read_text() for path in tmp_path.iterdir()]
-    assert not any("mirror-secret" in text for text in [*written, str(caught.value)])
-
-
-def test_githubs_token_goes_to_its_api_only(server: PublishersServer, tmp_path: Path) -> None:
-    bring(server, tmp_path)
-    sent = {seen.path.split("/")[1]: seen.headers.get("Authorization") for seen in server.seen}
-    assert sent == {"github": f"Bearer {TOKENS[1]}", "raw": None}
 
 
 def test_a_pattern_without_match_names_what_is_there(server: PublishersServer, tmp_path: Path) -> None:

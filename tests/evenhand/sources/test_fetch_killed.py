@@ -14,7 +14,7 @@ import pytest
 from evenhand.sources.fetching import fetch
 from evenhand.sources.origin import Origin
 from tests.made.places import ROOT
-from tests.made.publishers_server import NEWER, Fault, PublishersServer
+from tests.made.publishers_server import Fault, PublishersServer
 
 BIG = bytes(range(256)) * 4_000
 SMALL = b'{"line": 0}\n'
@@ -103,16 +103,6 @@ def test_a_fetch_killed_before_a_whole_file_got_its_name_does_not_fetch_it_again
     fetch_until_named(server, tmp_path, monkeypatch)
     fetch(ORIGIN, tmp_path, name="bbq", hosts=server.hosts)
     check(server, tmp_path)
-
-
-def test_what_is_left_of_another_revision_is_not_taken(
-    server: PublishersServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fetch_until_named(server, tmp_path, monkeypatch)
-    (tmp_path / "sources.json").unlink()  # by a user who wants the newest
-    server.commit, server.files["data/big.bin"] = NEWER, BIG[::-1]
-    fetch(ORIGIN, tmp_path, name="bbq", hosts=server.hosts)
-    assert (tmp_path / "big.bin").read_bytes() == BIG[::-1]
 
 
 def test_of_two_processes_one_waits_and_nothing_is_fetched_twice(server: PublishersServer, tmp_path: Path) -> None:
