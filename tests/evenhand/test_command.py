@@ -70,10 +70,8 @@ def test_ctrl_c_says_that_nothing_is_lost(capsys: pytest.CaptureFixture[str]) ->
     assert "what was computed is kept" in capsys.readouterr().err
 
 
-def test_show_prints_the_rendered_prompt_and_its_token_count() -> None:
-    words = ["show", "pocket", "--condition", "c2_incorrect", "--template", "matched", "--form", "one_token"]
-    command = [sys.executable, "-m", "evenhand.command", *words]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+def test_show_prints_the_rendered_prompt_and_its_token_count(evenhand: Evenhand) -> None:
+    done = evenhand("show", "pocket", "--condition", "c2_incorrect", "--template", "matched", "--form", "one_token")
     assert done.returncode == 0, done.stderr
     assert "=== pocket-test-0 · c2_incorrect · " in done.stdout
     assert "<|im_start|>user\nYou are given a chatlog." in done.stdout

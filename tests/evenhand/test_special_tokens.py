@@ -1,5 +1,6 @@
 """An item's own <|im_end|> is text to the judge: it became a real special token and could end the user's turn."""
 
+from functools import cache
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ CONTROL = {
 CLEAN = "Is the  sky blue?\n\nYes, says Ann: \u00e9\u4e2d\U0001f600"
 
 
+@cache
 def tokenizer_of(family: str) -> Any:
     tokenizer = AutoTokenizer.from_pretrained(embedded_model_path())
     tokenizer.add_special_tokens({"additional_special_tokens": CONTROL[family]})

@@ -64,9 +64,8 @@ def test_a_steps_operations_are_those_that_torch_counts(size: ModelSize) -> None
     assert needed == counter.get_total_flops()
 
 
-@pytest.mark.parametrize("method", ["sft", "dpo"])
-def test_what_is_counted_of_a_step_is_what_ours_computes(method: str) -> None:
-    run: AnyRun = training_config(config(method, "verdict"))
+def test_what_is_counted_of_a_step_is_what_ours_computes() -> None:
+    run: AnyRun = training_config(config("dpo", "verdict"))
     tokenizer = load_tokenizer(resolve(run.model, weights=False))
     bundles = bundles_of(make_examples(load_items(run.study.benchmarks), run, tokenizer)[0], run.optimiser.order)
     collate = Collator(pad=0, branches=objective_of(run).branches, row_tokens=run.optimiser.row_tokens)
@@ -74,4 +73,4 @@ def test_what_is_counted_of_a_step_is_what_ours_computes(method: str) -> None:
     batches = [collate([bundles[index] for index in micro_batch]) for micro_batch in step]
     counted = training_tokens(run)
     assert counted.n == fmean(batch["input_ids"].numel() for batch in batches)  # one row each, without padding
-    assert counted.n_scored == SIZE * (3 if method == "dpo" else 2)
+    assert counted.n_scored == SIZE * 3

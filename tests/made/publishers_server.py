@@ -25,7 +25,6 @@ class Fault:
     cut: int | None = None  # bytes of the body after which the connection ends
     hold: threading.Event | None = None  # waited for before the connection ends
     whole: bool = False  # a Range is ignored
-    shift: int = 0  # bytes by which the range sent lies before the one asked for
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,7 +132,7 @@ def answer(
             headers["ETag"] = server.tags.format(hashlib.sha256(content).hexdigest()[:8])
         wanted, unless = handler.headers.get("Range"), handler.headers.get("If-Range")
         if wanted and not fault.whole and unless in (None, headers.get("ETag")):
-            start = int(wanted.removeprefix("bytes=").removesuffix("-")) - fault.shift
+            start = int(wanted.removeprefix("bytes=").removesuffix("-"))
             part = f"{start}-{len(body) - 1}" if start < len(body) else "*"
             headers["Content-Range"] = f"bytes {part}/{len(body)}"
             body, status = body[start:], 416 if part == "*" else 206

@@ -39,7 +39,7 @@ class Machine:
         return size(bundles)
 
 
-@pytest.mark.parametrize("holds", [150, 149, 75, 60, 50])
+@pytest.mark.parametrize("holds", [150, 149, 50])
 def test_every_bundle_is_computed_once_in_passes_that_fit(holds: int, capsys: pytest.CaptureFixture[str]) -> None:
     machine, fitting = Machine(holds), Fitting()
     found = fitting.in_passes(BUNDLES, machine, machine.done.clear)
