@@ -1,6 +1,5 @@
 """What a run says of its own answers: two models behind one server, answers that a judge hardly ever gives."""
 
-import json
 import math
 from itertools import count
 from pathlib import Path
@@ -9,13 +8,11 @@ from typing import Any
 import pytest
 
 from eval.__main__ import score_main
-from eval.narrator.command import main as narrator_main
 from evenhand.answer_doubts import answer_doubts
-from evenhand.completion_shards import append_completions, read_completions
+from evenhand.completion_shards import read_completions
 from evenhand.records import Completion, Prompt
 from inference.sampling import sample
 from tests.made.fake_server import FakeServer, Reply, as_json
-from tests.made.narrator_runs import fair, made_conversations, make_narrator_run
 from tests.made.toy_runs import config
 
 TWO = "answered by 2 models or versions of a server"
@@ -110,15 +107,3 @@ def hardly(prompt: Prompt) -> dict[str, Any]:
     sign = 1 if prompt.condition.endswith(("true", "incorrect")) else -1
     logprobs = {"1": -7 + sign / 2, "2": -7 - sign / 2}
     return {"text": "1", "finish_reason": "stop", "answer_logprobs": logprobs}
-
-
-def test_a_narrator_run_of_two_models_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = make_narrator_run(tmp_path, fair, made_conversations({3: 4}), n=2)
-    (shard,) = (path / "completions").glob("*.jsonl")
-    lines = [json.loads(line) for line in shard.read_text().splitlines()]
-    shard.unlink()
-    for number, line in enumerate(lines):
-        line["answered_by"] = f"judge {number % 4}" if line["sample_index"] == 0 else None
-    append_completions(path, [Completion(**line) for line in lines])
-    narrator_main([str(path)])
-    assert TWO in capsys.readouterr().out.replace("\n", " ")
