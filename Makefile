@@ -36,8 +36,8 @@ demo: venv ## the whole loop on the embedded model: sample, train, merge, sample
 test: venv-dev ## all tests that need no CUDA device, in JOBS=2 processes
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
 
-test-all: venv-dev ## the same, and the kill campaigns: commands killed before their file operations, then run again
-	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not gpu" $(ARGS)
+test-all: venv-dev ## the same with many drawn cases, and the campaigns: commands killed before KILLS=40 file operations
+	FUZZ=many HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not gpu" $(ARGS)
 
 test-gpu: venv-dev ## the tests that need a CUDA device
 	@$(BIN)/python -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' || { \

@@ -1,11 +1,13 @@
-"""What holds for all tests: none asks a hub, and slow ones run after the others."""
+"""What holds for all tests: no hub is asked, each of several processes has one thread, slow files come first."""
 
 import os
+from collections import Counter
 
 import pytest
 from hypothesis import settings
 
 from evenhand.machine import gpus, torch_cuda_build
+from tests.made.fuzz import IS_MANY, N_EXAMPLES
 
 # Before anything imports huggingface_hub or vllm, which read these once.
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -14,10 +16,17 @@ os.environ["VLLM_NO_USAGE_STATS"] = "1"
 if torch_cuda_build() is None or not gpus():
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
+# Two processes of two threads each would wait for each other on two cores.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ["OMP_NUM_THREADS"] = "1"
+    os.environ["VLLM_CPU_OMP_THREADS_BIND"] = "nobind"
+
 # hypothesis fails an example that takes 0.2 s, which on a busy machine says nothing about the code.
-settings.register_profile("untimed", deadline=None)
+settings.register_profile("untimed", deadline=None, max_examples=N_EXAMPLES, derandomize=not IS_MANY)
 settings.load_profile("untimed")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: item.get_closest_marker("slow") is not None)
+    """The files that take longest are begun first, so that no process is left with one of them at the end."""
+    slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
+    items.sort(key=lambda item: -slow[item.path])

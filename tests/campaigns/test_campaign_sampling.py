@@ -11,11 +11,11 @@ import yaml
 from evenhand.completion_shards import every_completion
 from studies.dialdefer.planned import read_plan
 from tests.made.fake_server import FakeServer, Reply, answer
+from tests.made.fuzz import N_KILLS
 from tests.made.kill_campaign import Campaign, Command, Kill
 from tests.made.tiny_checkpoint import save_checkpoint
 
 pytestmark = [pytest.mark.campaign, pytest.mark.slow]
-N_KILLS = 70  # of each campaign, drawn from all places
 
 
 def sampling(**changes: Any) -> Command:

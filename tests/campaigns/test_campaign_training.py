@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from evenhand.config import to_yaml
+from tests.made.fuzz import N_KILLS
 from tests.made.kill_campaign import Campaign, Command, Host
 from tests.made.training_runs import tiny_model, tiny_run
 
 pytestmark = [pytest.mark.campaign, pytest.mark.slow]
-N_KILLS = 40  # of each campaign, drawn from all places
 REFERENCE = {"training.reference.SHARD_SIZE": 8}  # examples: the base is asked in several shards
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "sft": ("sft", {}),

@@ -1,6 +1,5 @@
 """What a run says of its own answers: two models behind one server, answers that a judge hardly ever gives."""
 
-import json
 import math
 from itertools import count
 from pathlib import Path
@@ -8,17 +7,12 @@ from typing import Any
 
 import pytest
 
-from eval.__main__ import compare_main, report_main, score_main
-from eval.dialdefer.calibrate_command import main as calibrate_main
-from eval.dialdefer.scorecard.command import main as scorecard_main
-from eval.narrator.command import main as narrator_main
+from eval.__main__ import score_main
 from evenhand.answer_doubts import answer_doubts
-from evenhand.completion_shards import append_completions, read_completions
+from evenhand.completion_shards import read_completions
 from evenhand.records import Completion, Prompt
 from inference.sampling import sample
 from tests.made.fake_server import FakeServer, Reply, as_json
-from tests.made.made_runs import lean, made_items, make_run
-from tests.made.narrator_runs import fair, made_conversations, make_narrator_run
 from tests.made.toy_runs import config
 
 TWO = "answered by 2 models or versions of a server"
@@ -49,11 +43,6 @@ def test_two_models_fingerprints_or_a_name_beside_none_are_said(others: tuple[st
     assert f"{TWO}: a" in sentence
 
 
-def test_what_an_error_names_does_not_count() -> None:
-    failed = completions("b", finish_reason="error: 500")
-    assert answer_doubts([*completions("a"), *failed], "reason") == []
-
-
 def margin(*logprobs: dict[str, float]) -> list[str]:
     made = [completions(None, answer_logprobs=of_prompt)[0] for of_prompt in logprobs]
     return answer_doubts(made, "margin")
@@ -68,10 +57,6 @@ def test_answers_that_are_hardly_ever_given_are_said_with_median_and_mean() -> N
 def test_an_answer_that_a_server_did_not_list_counts_by_the_other_one_alone() -> None:
     assert margin({"1": math.log(0.99)}, {"2": math.log(0.8)}, {}) == []
     assert margin({}, {}) == []  # nothing was listed: those margins are missing, which is said elsewhere
-
-
-def test_log_probabilities_that_are_none_are_no_traceback() -> None:
-    assert margin({"1": 1e300, "2": -math.inf}) == []
 
 
 def speaking(models: list[dict[str, str]], listed: float = -0.1) -> Any:
@@ -122,33 +107,3 @@ def hardly(prompt: Prompt) -> dict[str, Any]:
     sign = 1 if prompt.condition.endswith(("true", "incorrect")) else -1
     logprobs = {"1": -7 + sign / 2, "2": -7 - sign / 2}
     return {"text": "1", "finish_reason": "stop", "answer_logprobs": logprobs}
-
-
-def test_every_command_that_reads_runs_says_what_is_doubtful(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    items, others = made_items("bbq", 6), made_items("halueval", 6)
-    base = make_run(tmp_path, hardly, items=items, name="base", verdict="margin")
-    after = make_run(tmp_path, lambda p: lean(1.0), items=items, name="after", model="owner/other", verdict="margin")
-    train = make_run(tmp_path, hardly, items=others, name="train", verdict="margin")
-    capsys.readouterr()
-    compare_main([str(base), str(after), "--draws", "10"])
-    assert f"Warning: model: {UNLIKELY}" in capsys.readouterr().out
-    report_main([str(base), str(after), "--draws", "10"])
-    assert f'<p class="warning">model: {UNLIKELY}' in (after / "report" / "report.html").read_text()
-    scorecard_main([str(base), str(after), "--draws", "10"])
-    assert f"Warning: base: {UNLIKELY}" in capsys.readouterr().out
-    calibrate_main([str(train), str(base), "--draws", "10"])
-    assert f"Warning: {train.name}: {UNLIKELY}" in capsys.readouterr().out
-
-
-def test_a_narrator_run_of_two_models_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = make_narrator_run(tmp_path, fair, made_conversations({3: 4}), n=2)
-    (shard,) = (path / "completions").glob("*.jsonl")
-    lines = [json.loads(line) for line in shard.read_text().splitlines()]
-    shard.unlink()
-    for number, line in enumerate(lines):
-        line["answered_by"] = f"judge {number % 4}" if line["sample_index"] == 0 else None
-    append_completions(path, [Completion(**line) for line in lines])
-    narrator_main([str(path)])
-    assert TWO in capsys.readouterr().out.replace("\n", " ")

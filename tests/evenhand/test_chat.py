@@ -78,9 +78,6 @@ def test_a_hub_model_that_is_not_cached_is_refused_offline_with_what_to_run(monk
     ("template", "says"),
     [
         ("{{ messages + 1 }}", "TypeError: can only concatenate"),
-        ("{{ 1 // 0 }}", "ZeroDivisionError"),
-        ("{{ 'x'.index('y') }}", "ValueError"),
-        ("{% macro a() %}{{ a() }}{% endmacro %}{{ a() }}", "RecursionError"),
         ("{% for %}", "TemplateSyntaxError"),
     ],
 )

@@ -3,18 +3,30 @@
 import importlib
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from evenhand.command import every_verb, run_main, usage
+from evenhand.command import every_verb, main, run_main, usage
 from evenhand.errors import DataError
 from tests.made.places import ROOT
 
+Evenhand = Callable[..., "subprocess.CompletedProcess[str]"]
 
-def evenhand(*words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "evenhand.command", *words]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+@pytest.fixture
+def evenhand(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Evenhand:
+    """The command, called in this process as the console calls it."""
+
+    def call(*words: str) -> "subprocess.CompletedProcess[str]":
+        monkeypatch.chdir(ROOT)
+        monkeypatch.setattr(sys, "argv", ["evenhand", *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return subprocess.CompletedProcess(words, int(ended.value.code or 0), *capsys.readouterr())
+
+    return call
 
 
 @pytest.mark.parametrize("verb", sorted(every_verb()))
@@ -28,16 +40,10 @@ def test_every_verb_is_listed_and_explains_itself(verb: str, capsys: pytest.Capt
     assert f"evenhand {verb}" in capsys.readouterr().out
 
 
-def test_an_unknown_verb_is_met_with_the_nearest_one() -> None:
+def test_an_unknown_verb_is_met_with_the_nearest_one(evenhand: Evenhand) -> None:
     done = evenhand("sampel")
     assert done.returncode == 2
     assert done.stderr == f"error: unknown verb 'sampel'. Did you mean 'sample'? Known: {', '.join(every_verb())}.\n"
-
-
-def test_without_words_the_usage_is_printed() -> None:
-    done = evenhand()
-    assert done.returncode == 2
-    assert done.stdout.startswith("usage: evenhand VERB")
 
 
 def test_bad_input_is_one_message_without_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
@@ -64,7 +70,7 @@ def test_ctrl_c_says_that_nothing_is_lost(capsys: pytest.CaptureFixture[str]) ->
     assert "what was computed is kept" in capsys.readouterr().err
 
 
-def test_show_prints_the_rendered_prompt_and_its_token_count() -> None:
+def test_show_prints_the_rendered_prompt_and_its_token_count(evenhand: Evenhand) -> None:
     done = evenhand("show", "pocket", "--condition", "c2_incorrect", "--template", "matched", "--form", "one_token")
     assert done.returncode == 0, done.stderr
     assert "=== pocket-test-0 · c2_incorrect · " in done.stdout
@@ -72,20 +78,20 @@ def test_show_prints_the_rendered_prompt_and_its_token_count() -> None:
     assert done.stdout.rstrip().endswith("<|im_start|>assistant")
 
 
-def test_show_of_an_unknown_item_names_some_that_exist() -> None:
+def test_show_of_an_unknown_item_names_some_that_exist(evenhand: Evenhand) -> None:
     done = evenhand("show", "pocket", "--item", "pocket-9")
     assert done.returncode == 2
     assert "no item 'pocket-9' in pocket; its ids look like pocket-test-0" in done.stderr
 
 
-def test_build_pocket_writes_both_splits_and_a_manifest(tmp_path: Path) -> None:
+def test_build_pocket_writes_both_splits_and_a_manifest(tmp_path: Path, evenhand: Evenhand) -> None:
     done = evenhand("build", "pocket", "--out", str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert {p.name for p in tmp_path.iterdir()} == {"train.jsonl", "test.jsonl", "manifest.json"}
     assert len((tmp_path / "train.jsonl").read_text().splitlines()) >= 4000
 
 
-def test_fetch_names_where_the_model_lies_and_counts_the_items() -> None:
+def test_fetch_names_where_the_model_lies_and_counts_the_items(evenhand: Evenhand) -> None:
     done = evenhand("fetch", "configs/inference/pocket.yaml")
     assert done.returncode == 0, done.stderr
     assert "model embedded is at " in done.stdout
@@ -115,14 +121,8 @@ def test_what_is_absent_is_told_before_torch_is_imported(words: list[str], says:
     assert done.stdout.split() == ["2", "False"]
 
 
-def test_show_of_nothing_known_lists_what_each_study_shows(capsys: pytest.CaptureFixture[str]) -> None:
+def test_show_of_nothing_known_lists_what_each_study_shows(evenhand: Evenhand) -> None:
     done = evenhand("show", "pokcet")
     assert done.returncode == 2
     assert "'pokcet' is no dataset" in done.stderr
     assert "\n  narrator  cga-wiki, pocket-conflicts\n" in done.stderr
-
-
-def test_build_without_a_name_says_what_can_be_built() -> None:
-    done = evenhand("build")
-    assert done.returncode == 2
-    assert "\n  narrator " in done.stderr

@@ -1,6 +1,5 @@
 """Configs are closed and complete; their errors name file, key, value and the fix."""
 
-import datetime
 from pathlib import Path
 
 import pytest
@@ -55,7 +54,6 @@ def test_overrides_reach_nested_keys_and_list_elements(tmp_path: Path) -> None:
         ({}, ["dialdefer.benchmarks[3].n_items=1"], "there is no element [3]"),
         ({"engine": {"kind": "vlm"}}, [], "engine.kind: unknown 'vlm'. Did you mean 'vllm'? Known: vllm, openai, tra"),
         ({}, ["nonsense"], "write key=value"),
-        ({}, ["dialdefer.prompts.arms=honest"], "prompts.arms: takes a list, such as [honest]"),
         (
             {},
             ["dialdefer.prompts.arms=[honset]"],
@@ -66,34 +64,6 @@ def test_overrides_reach_nested_keys_and_list_elements(tmp_path: Path) -> None:
         ({"model": {}}, [], "model.name: this key is required"),
         ({"name": "a/b"}, [], "name: "),
         ({}, ["sampling.n=5", "sampling.n=6"], "override 'sampling.n': is given 2 times; give it once"),
-        ({}, ["sampling={n: 1, n: 2}"], "key 'n' occurs twice"),
-        ({}, ["sampling.temperature=.inf"], "sampling.temperature: Input should be a finite number (got inf)"),
-        ({}, ["sampling.temperature=.nan"], "sampling.temperature: Input should be a finite number (got nan)"),
-        ({}, ["dialdefer.prompts.speakers=[Ann, 'Ann ']"], "prompts.speakers: both speakers are called 'Ann'"),
-        (
-            {},
-            ["dialdefer.prompts.variants=[{speakers: [A, A]}]"],
-            "prompts.variants[0].speakers: both speakers are called 'A'",
-        ),
-        ({}, ["dialdefer.benchmarks[²].n_items=1"], "there is no element [²] (the config has 1 there)"),
-        (
-            {},
-            [f"dialdefer.benchmarks[0].n_items={10**26}"],
-            "n_items: should fit 64 bits (got 1000",
-        ),
-        (
-            {},
-            [f"dialdefer.benchmarks[0].n_items='{10**26}'"],
-            "n_items: should fit 64 bits (got '1000",
-        ),
-        ({}, ["sampling.n=" + "9" * 5000], "is not a YAML value (ValueError: Exceeds the limit"),
-        ({}, ["model.label=2024-99-99"], "is not a YAML value (ValueError: month must be in 1..12); quote it"),
-        ({}, ["sampling.temperature=1e-300"], "vLLM samples no colder than 0.01; set it to 0, which is greedy"),
-        ({}, ['run.root="a\\0b"'], r"the character '\x00' cannot be written to a file"),
-        ({}, ['dialdefer.prompts.speakers=[a, "\\ud800"]'], r"the character '\ud800' cannot be written to a file"),
-        ({}, ["model.chat_template_args={tokenize: true}"], "model.chat_template_args: tokenize is set by Evenhand"),
-        ({}, ["model.chat_template_args=&a {b: *a}"], "no reference (*name) is read; write the value out"),
-        ({}, ["model.chat_template_args=" + "[" * 5000], "is nested deeper than 32 levels"),
     ],
 )
 def test_a_bad_config_is_refused_with_key_and_fix(
@@ -107,11 +77,7 @@ def test_a_bad_config_is_refused_with_key_and_fix(
 @pytest.mark.parametrize(
     ("url", "says"),
     [
-        ("http://[::1", "is no address (Invalid IPv6 URL); write http://HOST:PORT/v1 (got 'http://[::1')"),
         ("localhost:8000/v1", "is no address; write http://HOST:PORT/v1"),
-        ("http://", "is no address"),
-        ("http://host:99999/v1", "is no address (Port out of range"),
-        ("http://host/v1\n", "is no address"),
     ],
 )
 def test_an_address_that_is_none_is_refused(url: str, says: str) -> None:
@@ -124,11 +90,8 @@ def test_an_address_that_is_none_is_refused(url: str, says: str) -> None:
     "engine",
     [
         {"base_url": "http://me:hunter22@host/v1"},
-        {"base_url": "http://hunter22@[::1"},
         {"base_url": "https://host/v1?api_key=hunter22"},
         {"extra_body": {"api_key": "hunter22"}},
-        {"extra_body": {"provider": [{"Authorization": "hunter22"}]}},
-        {"extra_body": {"user": "Bearer hunter22hunter22"}},
         {"extra_body": {"user": "sk-hunter22hunter22hunter22"}},
     ],
 )
@@ -145,13 +108,6 @@ def test_fields_that_only_sound_like_secrets_may_be_sent() -> None:
     assert parse_sampling_config({**MINIMAL, "engine": engine}, "x.yaml").engine.extra_body == body
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), datetime.date(2024, 7, 26), {1, 2}])
-def test_what_json_cannot_hold_is_refused_before_a_request(value: object) -> None:
-    engine = {"kind": "openai", "base_url": "http://h/v1", "extra_body": {"x": value}}
-    with pytest.raises(ConfigError, match=r"engine\.extra_body: cannot be sent as JSON"):
-        parse_sampling_config({**MINIMAL, "engine": engine}, "x.yaml")
-
-
 @pytest.mark.parametrize(
     ("content", "says"),
     [
@@ -159,11 +115,6 @@ def test_what_json_cannot_hold_is_refused_before_a_request(value: object) -> Non
         (b"- 1", "must hold a mapping"),
         (b"a: 1\na: 2", "key 'a' occurs twice"),
         (b"\xff\xfe", "is not UTF-8"),
-        (b"a: " + b"[" * 100_000, "is nested deeper than 32 levels"),
-        (b"\n".join(b" " * depth + b"a:" for depth in range(3000)), "is nested deeper than 32 levels"),
-        (b"&a [*a]", "no reference"),
-        (b"? &a [*a]\n: 1", "no reference"),
-        (b"a: !!bool x", "is not valid YAML: KeyError"),
     ],
 )
 def test_a_file_that_is_no_config_is_named(tmp_path: Path, content: bytes, says: str) -> None:
@@ -172,16 +123,6 @@ def test_a_file_that_is_no_config_is_named(tmp_path: Path, content: bytes, says:
     with pytest.raises(ConfigError, match=says) as caught:
         load_sampling_config([str(path)])
     assert str(path) in str(caught.value)
-
-
-def test_a_kilobyte_of_references_is_refused_before_it_is_a_gigabyte(tmp_path: Path) -> None:
-    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
-    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 9)]
-    args = "".join(f"    {line}\n" for line in lines)
-    path = tmp_path / "bomb.yaml"
-    path.write_text(f"name: x\nbenchmarks: [{{dataset: pocket}}]\nmodel:\n  name: m\n  chat_template_args:\n{args}")
-    with pytest.raises(ConfigError, match=r"bomb\.yaml: is not valid YAML: no reference \(\*name\) is read.*line 7"):
-        load_sampling_config([str(path)])
 
 
 def test_a_training_config_is_called_one_and_nothing_else_of_it():
@@ -202,12 +143,6 @@ def test_a_folder_is_no_config_and_a_runs_is_told_apart(tmp_path: Path) -> None:
 def test_an_absent_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"absent\.yaml: cannot be read"):
         load_sampling_config([str(tmp_path / "absent.yaml")])
-
-
-def test_a_refused_list_element_is_one_line_not_two(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError) as caught:
-        load_sampling_config([written(tmp_path, dialdefer={"benchmarks": [{"dataset": "nope"}]})])
-    assert len(str(caught.value).splitlines()) == 1
 
 
 @pytest.mark.parametrize("key", ["arms", "conditions"])

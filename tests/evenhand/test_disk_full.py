@@ -6,8 +6,7 @@ File systems of a few MiB are mounted for it, so that the errors are real ones.
 import errno
 import os
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,15 +15,12 @@ from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 
-from eval.__main__ import compare_main, report_main, score_main
-from evenhand.command import run_main
 from evenhand.jsonl import write_jsonl
 from evenhand.run_directory import DONE_FILE
-from tests.made.made_runs import made_items, make_run, say
 from tests.made.training_runs import tiny_model, tiny_run
 from training import reference
 from training.callbacks import MetricsFile, read_metrics
-from training.disk import NoRoomError, bytes_of_checkpoint, free_bytes, shown, told_when_full, warn_of_little_room
+from training.disk import NoRoomError, free_bytes, shown, told_when_full, warn_of_little_room
 from training.run import folder_of
 from training.train import train
 
@@ -79,23 +75,6 @@ def test_every_writer_that_runs_out_of_room_is_told(what: str, small_disk: Path)
         WRITERS[what](small_disk / "file")
 
 
-def test_other_errors_pass_as_they_are() -> None:
-    config = tiny_run("sft", Path("no-model"), Path("runs"))
-    with pytest.raises(RuntimeError, match="mat1 and mat2"), told_when_full(config):
-        raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
-
-
-@pytest.mark.parametrize(("dtype", "n_bytes"), [("float32", 12), ("bfloat16", 6)])
-def test_a_checkpoint_holds_each_weight_and_two_moments_of_it_and_the_tokenizer(
-    dtype: str, n_bytes: int, tmp_path: Path
-) -> None:
-    config = tiny_run("sft", Path("no-model"), Path("runs"), lora={"dtype": dtype})
-    assert bytes_of_checkpoint(config, 1000, tmp_path) == n_bytes * 1000
-    (tmp_path / "tokenizer.json").write_bytes(bytes(3_000_000))
-    (tmp_path / "model.safetensors").write_bytes(bytes(100))
-    assert bytes_of_checkpoint(config, 1000, tmp_path) == n_bytes * 1000 + 3_000_000
-
-
 def test_little_room_is_warned_of_before_training(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = tiny_run("sft", Path("no-model"), tmp_path, run={"keep_checkpoints": 3})
     free = free_bytes(tmp_path)
@@ -142,27 +121,3 @@ def test_a_quota_that_ends_while_the_reference_is_written_is_told(
     ):
         train(config)
     assert not (folder_of(config) / DONE_FILE).exists()
-
-
-SCORED: dict[str, Callable[[Sequence[str]], None]] = {
-    "score": score_main,
-    "compare": compare_main,
-    "report": report_main,
-}
-
-
-@pytest.mark.parametrize("verb", SCORED)
-@pytest.mark.parametrize("room", [0, 40_000])  # for the scores at least, and not for the figures
-def test_what_was_computed_is_printed_though_it_cannot_be_written(
-    verb: str, room: int, small_disk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    runs = [make_run(tmp_path, lambda _: say(1), items=made_items("bbq", 4), name=name) for name in ("base", "after")]
-    with suppress(OSError), (small_disk / "filler").open("wb", buffering=0) as file:
-        while file.write(bytes(4096)):
-            pass
-    os.truncate(small_disk / "filler", (small_disk / "filler").stat().st_size - room)
-    words = [*map(str, runs[: 1 if verb == "score" else 2]), "--draws", "10", "--out", str(small_disk / "out")]
-    assert run_main(SCORED[verb], words) == (0 if verb == "score" and room else 2)
-    said = capsys.readouterr()
-    assert "bbq" in said.out
-    assert ("cannot be written (No space left on device)" in said.err) == (verb != "score" or not room)

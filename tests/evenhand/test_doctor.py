@@ -1,11 +1,9 @@
 """`evenhand doctor`: each thing that would stop a job has its ✗ and the way out; what cannot be known is a ?."""
 
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -14,14 +12,12 @@ import pytest
 from evenhand import device
 from evenhand import device_speeds as speeds
 from evenhand.checkpoints import ModelConfig
-from evenhand.doctor import command, machine_checks, storage
-from evenhand.doctor.check import Check, Examined, ok, unknown, wrong
-from evenhand.doctor.command import by_config, examine, main
+from evenhand.doctor import command, machine_checks
+from evenhand.doctor.check import Check, ok, unknown
+from evenhand.doctor.command import examine, main
 from evenhand.doctor.hub_checks import hub_check
 from evenhand.doctor.model_checks import find_model
-from evenhand.doctor.printed import printed
 from evenhand.embedded import embedded_model_path
-from evenhand.errors import ConfigError
 from evenhand.machine import Gpu
 from tests.made.places import CONFIGS, ROOT
 
@@ -105,31 +101,6 @@ def test_a_job_that_was_given_a_gpu_and_sees_none_is_wrong_with_the_words_of_the
     assert found.says == device.refusal(device.device_facts(n_visible=0))
 
 
-def test_nvcc_is_needed_only_by_the_sampler_that_we_switch_off(machine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    machine()
-    monkeypatch.setattr(shutil, "which", lambda name: None)
-    monkeypatch.delenv("CUDA_HOME", raising=False)
-    monkeypatch.delenv("VLLM_USE_FLASHINFER_SAMPLER", raising=False)
-    assert states()["nvcc"].state == "ok"
-    monkeypatch.setenv("VLLM_USE_FLASHINFER_SAMPLER", "1")
-    assert (states()["nvcc"].state, states()["nvcc"].fix) == ("wrong", "unset VLLM_USE_FLASHINFER_SAMPLER")
-    monkeypatch.setattr(shutil, "which", lambda name: "/usr/local/cuda/bin/nvcc")
-    assert states()["nvcc"].state == "ok"
-
-
-def test_a_disk_with_too_little_room_and_a_folder_that_may_not_be_written_to_are_wrong(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = tmp_path / "not" / "yet"
-    usage = SimpleNamespace(free=3 * 2**30)
-    monkeypatch.setattr(storage.shutil, "disk_usage", lambda path: usage)
-    assert storage.room_check("run.root", folder, 2 * 2**30, "checkpoints").state == "ok"
-    found = storage.room_check("run.root", folder, 5 * 2**30, "checkpoints")
-    assert (found.state, found.says) == ("wrong", f"{folder}, 3 GiB free, 5.0 GiB needed for checkpoints")
-    monkeypatch.setattr(storage.os, "access", lambda path, mode: path != tmp_path)
-    assert "may not be written to" in storage.room_check("run.root", folder, 0, "").says
-
-
 @pytest.fixture
 def online(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A Hub that may be asked, and an empty cache; the cache's folder."""
@@ -191,7 +162,6 @@ def test_the_hub_answers_or_refuses_the_token_or_is_out_of_reach(
         (None, "ok", "is not in the cache yet; the Hub gives it to you"),
         (refused("GatedRepoError", 403), "wrong", "Accept its licence at https://huggingface.co/google/gemma-3-12b-it"),
         (refused("RepositoryNotFoundError", 404), "wrong", "the hub knows no such model"),
-        (ConnectionError(), "wrong", "check the connection"),
     ],
 )
 def test_a_model_that_is_not_in_the_cache_is_asked_for_and_gated_terms_are_told(
@@ -203,23 +173,6 @@ def test_a_model_that_is_not_in_the_cache_is_asked_for_and_gated_terms_are_told(
     assert says in found.checks[0].says
     assert found.size is not None, "by the table of the shipped configs' models"
     assert found.owed["google/gemma-3-12b-it"] / 2**30 == pytest.approx(21.9, abs=0.1)
-
-
-def test_a_damaged_tokenizer_and_an_unknown_size_are_told(tmp_path: Path) -> None:
-    for name in ("tokenizer.json", "model.safetensors"):
-        (tmp_path / name).write_text("nonsense")
-    (tmp_path / "config.json").write_text('{"model_type": "mamba"}')
-    found = {check.subject: check for check in find_model(ModelConfig(name=str(tmp_path))).checks}
-    assert found["model"].state == "ok"
-    assert (found["tokenizer"].state, found["size"].state) == ("wrong", "unknown")
-    assert "its tokenizer cannot be loaded" in found["tokenizer"].says
-    assert "model_type 'mamba'" in found["size"].says
-
-
-def test_words_belong_to_the_config_before_them() -> None:
-    assert by_config(["a.yaml", "x=1", "y=2", "b.yaml"]) == [["a.yaml", "x=1", "y=2"], ["b.yaml"]]
-    with pytest.raises(ConfigError, match="'x=1' stands before any config"):
-        by_config(["x=1", "a.yaml"])
 
 
 @pytest.fixture
@@ -244,25 +197,6 @@ def test_one_wrong_thing_is_exit_code_1_and_what_is_not_known_is_none(
     (check,) = found["configs"][str(tmp_path / "broken.yaml")]["checks"]
     assert (check["subject"], check["state"]) == ("config", "wrong")
     assert "names no study. The sections are: dialdefer, narrator" in check["says"]
-
-
-def test_people_get_a_block_for_each_config_with_the_way_out_below_what_is_wrong(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("COLUMNS", "60")
-    found = Examined(kind="sampling", checks=[wrong("model", "is not here " * 5, "fetch it"), ok("data", "there")])
-    assert printed([ok("Python", "3.11")], {"a.yaml": found}).splitlines() == [
-        "this machine",
-        "  ✓ Python  3.11",
-        "",
-        "a.yaml (sampling)",
-        "  ✗ model  is not here is not here is not here is not here",
-        "           is not here",
-        "           → fetch it",
-        "  ✓ data   there",
-        "",
-        "2 ✓, 1 ✗, 0 ? (not to be known here)",
-    ]
 
 
 SHIPPED_CONFIGS = sorted(CONFIGS.glob("*/*.yaml"))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from evenhand import fingerprint as fingerprints
-from evenhand.checkpoints import ModelConfig, fingerprint, load_tokenizer
+from evenhand.checkpoints import load_tokenizer
 from evenhand.errors import ModelError
 from evenhand.fingerprint import checkpoint_hash
 
@@ -66,11 +66,6 @@ def test_a_blob_of_the_hubs_cache_is_known_by_its_name(folder: Path, monkeypatch
     (folder / "model.safetensors").symlink_to(blob)
     monkeypatch.setattr(hashlib, "file_digest", lambda *_: pytest.fail("read"))
     assert fingerprints.file_hash(folder / "model.safetensors") == "0" * 64
-
-
-def test_a_revision_is_named_beside_the_hash(folder: Path) -> None:
-    found = fingerprint(ModelConfig(name="owner/model"), folder)
-    assert found == {"name": "owner/model", "revision": "0a1b2c", "checkpoint_hash": checkpoint_hash(folder)}
 
 
 def test_yes_to_every_question_ran_a_checkpoints_own_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,11 +80,6 @@ def test_what_the_hub_refuses_is_told_with_the_way_out(error: str, says: str, mo
         hub.download(MODEL, "abc", ["*"])
 
 
-def test_a_name_that_cannot_be_a_hub_id_is_refused() -> None:
-    with pytest.raises(ModelError, match="is no Hub id"):
-        resolve(ModelConfig(name="a b/c"))
-
-
 def test_a_folder_that_is_no_checkpoint_is_told_what_it_lacks(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"has no config\.json"):
         check_folder(tmp_path)
@@ -97,25 +92,3 @@ def test_a_folder_that_is_no_checkpoint_is_told_what_it_lacks(tmp_path: Path) ->
     (tmp_path / "tokenizer.json").touch()
     with pytest.raises(ModelError, match="has no weights"):
         check_folder(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "says"),
-    [
-        ("model.safetensors.index.json", b'{"weight_map": {"a": "mod', "is damaged JSON"),
-        ("model.safetensors.index.json", b"[]", "must hold a JSON object"),
-        ("model.safetensors.index.json", b"{}", "has no `weight_map`"),
-        ("model.safetensors.index.json", b'{"weight_map": {"a": {}}}', "has no `weight_map`"),
-        ("model.safetensors.index.json", b"\xff\xfe", "is no JSON that can be read"),
-        ("config.json", b"[]", "must hold a JSON object"),
-        ("config.json", b'{"model_type": "ll', "is damaged JSON"),
-    ],
-)
-def test_a_damaged_index_or_config_is_named(name: str, content: bytes, says: str, tmp_path: Path) -> None:
-    for file in ("config.json", "tokenizer.json"):
-        (tmp_path / file).write_text("{}")
-    (tmp_path / name).write_bytes(content)
-    with pytest.raises(ModelError) as caught:
-        check_folder(tmp_path)
-    assert str(caught.value).startswith(f"{tmp_path / name}: {says}")
-    assert str(caught.value).endswith("copy it anew")

@@ -9,8 +9,7 @@ import yaml
 from pydantic import BaseModel
 
 from evenhand.config import models_in, parse_config
-from evenhand.errors import ConfigError
-from evenhand.keys import comments, comments_in, keys_text, main
+from evenhand.keys import comments, keys_text, main
 from inference.config import sampling_schema
 from studies.dialdefer.section import Variant
 from training.config import METHODS, training_schema
@@ -70,16 +69,6 @@ def test_it_says_what_the_schema_says_and_what_a_key_may_be(capsys):
     assert max(map(len, lines)) <= 120
 
 
-def test_each_study_has_its_section_and_what_is_off_stands_in_place_of_its_default():
-    narrator = yaml.safe_load(keys_text(sampling_schema("narrator")))["narrator"]
-    assert narrator["corpus"]["split"] == "test"
-    assert narrator["option_orders"] == ["published", "fixed_slot"]
-    dialdefer = yaml.safe_load(keys_text(sampling_schema("dialdefer")))["dialdefer"]
-    (dataset,) = dialdefer["benchmarks"]
-    assert dataset == {"dataset": None, "split": "test", "root": None, "n_items": None, "draw_seed": None}
-    assert dialdefer["prompts"]["variants"] == []
-
-
 def test_a_method_is_of_training(capsys):
     main(["train", "simpo"])
     printed = capsys.readouterr().out
@@ -88,31 +77,3 @@ def test_a_method_is_of_training(capsys):
     with pytest.raises(SystemExit):
         main(["sample", "simpo"])
     assert "'simpo' is nothing to sample; take one of dialdefer, narrator" in capsys.readouterr().err
-
-
-def test_comments_above_and_behind_are_one_and_others_are_not_taken():
-    source = '''class A(B):
-    """Text."""
-
-    # of nobody
-
-    # above,
-    # in two lines
-    a: int = 1  # and behind
-    b: str = "# no comment"
-    c: tuple[int, ...] = (  # on its first line
-        1,
-    )  # behind the end
-'''
-    found = {"a": "above, in two lines and behind", "b": "", "c": "on its first line behind the end"}
-    assert comments_in(source) == found
-
-
-def test_without_source_it_says_so(monkeypatch):
-    def fail(owner: object) -> str:
-        raise OSError("could not get source code")
-
-    monkeypatch.setattr("evenhand.keys.inspect.getsource", fail)
-    comments.cache_clear()
-    with pytest.raises(ConfigError, match=r"\.config: its source is not installed"):
-        keys_text(sampling_schema("dialdefer"))

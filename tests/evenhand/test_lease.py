@@ -80,13 +80,6 @@ def test_what_a_killed_process_of_this_machine_held_is_taken_over_at_once(file: 
         assert json.loads(file.read_text())["process"] == os.getpid()
 
 
-def test_a_process_number_given_to_another_process_since_is_not_the_holder(file: Path) -> None:
-    file.parent.mkdir()
-    file.write_text(json.dumps({**lease.place(), "process": os.getpid(), "began": "1", "since": "x"}))
-    with held(file, "trained"):
-        pass
-
-
 @pytest.mark.parametrize("content", [json.dumps(ELSEWHERE), "", "{"], ids=["another machine", "empty", "cut off"])
 def test_a_holder_that_cannot_be_seen_is_dead_when_its_heart_has_stopped(
     content: str, file: Path, monkeypatch: pytest.MonkeyPatch
@@ -113,14 +106,6 @@ def test_a_holder_on_another_machine_whose_heart_beats_keeps_it(file: Path, monk
     assert json.loads(file.read_text()) == ELSEWHERE
 
 
-def test_the_heart_beats_while_it_is_held(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lease, "BEAT_S", 0.01)
-    with held(file, "trained"):
-        os.utime(file, (1, 1))
-        while file.stat().st_mtime == 1:
-            pass
-
-
 def test_of_many_processes_that_find_a_dead_holder_one_takes_over(file: Path) -> None:
     file.parent.mkdir()
     file.write_text(json.dumps({**lease.place(), "process": os.getpid(), "began": "1", "since": "x"}))
@@ -131,15 +116,6 @@ def test_of_many_processes_that_find_a_dead_holder_one_takes_over(file: Path) ->
     for taker in takers:
         taker.join()
     assert won.value == 1
-
-
-def test_a_lease_that_took_the_place_of_the_dead_one_is_put_back(file: Path) -> None:
-    file.parent.mkdir()
-    file.write_text("theirs")
-    number = file.stat().st_ino
-    lease.remove(file, (0, 0))
-    assert (file.read_text(), file.stat().st_ino) == ("theirs", number)
-    assert list(file.parent.iterdir()) == [file]
 
 
 def test_who_stood_still_for_too_long_learns_that_it_lost_the_lease_and_leaves_the_new_one(file: Path) -> None:

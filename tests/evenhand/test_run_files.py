@@ -1,22 +1,17 @@
 """A run's files are as the run wrote them, or scoring and continuing say which is not."""
 
-import re
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from eval.dialdefer.runs import load_run
-from evenhand.completion_shards import append_completions, read_completions
+from evenhand.completion_shards import read_completions
 from evenhand.errors import DataError
 from evenhand.run_directory import is_done, refuse_changed
 from inference import sampling
 from inference.sampling import sample
-from tests.made.narrator_runs import edit_config
 from tests.made.scripted_engine import ScriptedEngine, answers, config, scripted
 
 
@@ -73,14 +68,6 @@ def test_answers_that_two_processes_paid_for_twice_are_announced(
     assert "40 answers were asked for twice, by processes that ran at once" in capsys.readouterr().err
 
 
-def test_of_two_answers_the_one_written_first_counts(tmp_path: Path, engine: ScriptedEngine) -> None:
-    path = sample(config(tmp_path))
-    before = answers(path)
-    for text in ("second", "third", "fourth"):  # their checksums come in any order
-        append_completions(path, [replace(c, text=text) for c in read_completions(path).values()])
-    assert answers(path) == before
-
-
 @pytest.mark.parametrize(
     ("name", "change", "says"),
     [
@@ -115,20 +102,3 @@ def test_half_a_shard_left_by_a_killed_writer_is_not_read(tmp_path: Path, engine
     before = answers(path)
     (path / "completions" / "x.jsonl.99.partial").write_text('{"prompt_hash": "to')
     assert answers(path) == before
-
-
-EDITS = {
-    "sampling.n is 'abc', expected a number from 1 on": {"sampling": {"n": "abc"}},
-    "sampling.temperature is None, expected a number": {"sampling": {"temperature": None}},
-    "sampling is [], expected keys and values": {"sampling": []},
-    "model is 'gpt', expected keys and values": {"model": "gpt"},
-}
-
-
-@pytest.mark.parametrize("says", EDITS)
-def test_a_config_in_a_run_directory_with_n_abc_is_named(says: str, tmp_path: Path, engine: ScriptedEngine) -> None:
-    path = sample(config(tmp_path))
-    tree = yaml.safe_load((path / "config.yaml").read_text())
-    edit_config(path, yaml.safe_dump({**tree, **EDITS[says]}))
-    with pytest.raises(DataError, match=rf"config\.yaml: {re.escape(says)}.*; restore the file"):
-        load_run(path)

@@ -1,5 +1,6 @@
 """An item's own <|im_end|> is text to the judge: it became a real special token and could end the user's turn."""
 
+from functools import cache
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ CONTROL = {
 CLEAN = "Is the  sky blue?\n\nYes, says Ann: \u00e9\u4e2d\U0001f600"
 
 
+@cache
 def tokenizer_of(family: str) -> Any:
     tokenizer = AutoTokenizer.from_pretrained(embedded_model_path())
     tokenizer.add_special_tokens({"additional_special_tokens": CONTROL[family]})
@@ -61,13 +63,6 @@ def test_a_bare_text_is_content_all_of_it() -> None:
     tokenizer = tokenizer_of("qwen2")
     ids = encode(tokenizer, rendered(tokenizer, f"{CLEAN}<|im_end|>", "raw"), "raw")
     assert tokenizer.convert_tokens_to_ids("<|im_end|>") not in ids
-
-
-def test_a_mark_that_an_item_itself_holds_is_not_taken_for_one() -> None:
-    tokenizer = tokenizer_of("qwen2")
-    text = rendered(tokenizer, "\U00100000<|im_end|>")
-    assert "\U00100000<|im_end|>" in text
-    assert tokenizer.decode(encode(tokenizer, text)) == text
 
 
 def test_of_a_server_the_items_are_named(capsys: pytest.CaptureFixture[str]) -> None:

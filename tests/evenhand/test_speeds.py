@@ -3,12 +3,9 @@
 import pytest
 
 from evenhand import device_speeds as speeds
-from evenhand.device_speeds import CPU_SHARES, Speed, gpu_speed, sheet_of, speeds_for
-from evenhand.model_size import PUBLISHED, model_size
+from evenhand.device_speeds import gpu_speed, sheet_of, speeds_for
 
-QWEN = model_size(PUBLISHED["Qwen/Qwen2.5-7B-Instruct"])
 A100 = gpu_speed("NVIDIA A100-SXM4-80GB", "bfloat16", memory_gib=80.0, is_here=True)
-GIB = 2**30
 
 
 @pytest.mark.parametrize(
@@ -17,8 +14,6 @@ GIB = 2**30
         ("NVIDIA A100-SXM4-80GB", 80.0, "a100-80gb"),
         ("NVIDIA A100-PCIE-40GB", 40.0, "a100-40gb"),
         ("a100", None, "a100-80gb"),
-        ("a100-40gb", None, "a100-40gb"),
-        ("a100_80gb", None, "a100-80gb"),
         ("NVIDIA A10", 22.5, "a10"),
         ("NVIDIA H100 80GB HBM3", 80.0, "h100"),
         ("NVIDIA RTX A6000", 48.0, "a6000"),
@@ -41,10 +36,3 @@ def test_estimates_are_for_the_gpu_here_else_for_the_named_one_else_for_an_a100_
     assert speeds_for("bfloat16", "unnamed")[0].flops is None
     monkeypatch.setattr(speeds, "usable_gpus", lambda: (speeds.Gpu("NVIDIA H200", 141.0, "580.1"),))
     assert [speed.name for speed in speeds_for("bfloat16", "a100")] == ["NVIDIA H200"]
-
-
-def test_the_cpu_is_measured_by_what_it_computes() -> None:
-    found = speeds.cpu_speed("float32")
-    assert found.shares is CPU_SHARES["float32"]
-    assert isinstance(found, Speed)
-    assert 1e9 < (found.flops or 0) < 1e14

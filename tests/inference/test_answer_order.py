@@ -4,15 +4,13 @@ import math
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from eval.dialdefer.answer_orders import BOTH_ORDERS, both_orders
 from eval.dialdefer.findings import score_run
-from eval.dialdefer.panels import ACCEPT, ERROR, REJECT, TIE, UNREADABLE, Panel
+from eval.dialdefer.panels import ACCEPT, ERROR, TIE, UNREADABLE, Panel
 from eval.dialdefer.rows import ScoreRow, wide_rows
 from eval.dialdefer.scores import untreated_c1
-from eval.dialdefer.verdicts import NoVerdict
 from eval.estimates.observed import Drawing
 from evenhand.errors import DataError
 from evenhand.records import Prompt
@@ -109,12 +107,6 @@ def test_a_swapped_margin_and_choice_mean_the_same_as_usual_ones(
     assert {(v.choice, v.margin) for v in run.verdicts} == {(1, 2.5)}
 
 
-def test_what_is_no_verdict_stays_none_in_the_other_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = with_variants(SWAPPED, run={"root": tmp_path})
-    run = run_with(Judge(lambda _: say("I cannot say.")), config, monkeypatch)
-    assert {(v.choice, v.reason, v.margin) for v in run.verdicts} == {(None, NoVerdict.UNPARSED, None)}
-
-
 def panels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verdict: str) -> tuple[Panel, Panel]:
     """The panels of both orders of a judge that accepts everything."""
     config = with_variants(SWAPPED, verdict=verdict, run={"root": tmp_path})
@@ -137,33 +129,6 @@ def test_a_reply_that_is_missing_in_one_order_leaves_none_in_both(
     usual.replies[0, 1, 0], usual.margins[0, 1, 0] = TIE, 0.0
     swapped.replies[0, 1, 0], swapped.margins[0, 1, 0] = UNREADABLE, math.nan
     assert both_orders(usual, swapped).replies[0, 1, 0] == UNREADABLE
-
-
-def test_infinite_margins_of_opposite_signs_are_a_tie(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    usual, swapped = panels(tmp_path, monkeypatch, "margin")
-    usual.margins[0, 0, 0], swapped.margins[0, 0, 0] = math.inf, -math.inf
-    swapped.replies[0, 0, 0] = REJECT
-    both = both_orders(usual, swapped)
-    assert (both.replies[0, 0, 0], both.margins[0, 0, 0]) == (TIE, 0.0)
-
-
-def test_a_reasoned_reply_whose_counterpart_failed_is_left_out_with_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    usual, swapped = panels(tmp_path, monkeypatch, "reason")
-    swapped.replies[1, 2, 0] = ERROR
-    both = both_orders(usual, swapped)
-    assert both.replies.shape == (N_ITEMS, 4, 2)
-    assert both.replies[1, 2].tolist() == [ERROR, ERROR]
-    assert both.replies[0, 2].tolist() == [ACCEPT, ACCEPT]
-
-
-def test_orders_over_other_items_are_refused_with_the_items_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    usual, swapped = panels(tmp_path, monkeypatch, "reason")
-    with pytest.raises(DataError, match=r"yes_first and no_first: 1 item \(truthfulqa-2\) has been judged on one side"):
-        both_orders(usual, swapped.at(np.array([0, 1])))
 
 
 @pytest.mark.parametrize("dataset", ["truthfulqa", "aio-context"])

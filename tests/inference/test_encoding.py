@@ -21,13 +21,13 @@ from tests.made.tiny_checkpoint import byte_tokenizer, save_checkpoint
 from tests.made.tiny_families import TEMPLATES
 from tests.made.toy_prompts import toy_config, toy_prompt
 
-FEW, MANY = 1_000, 100_000
+FEW, MANY = 1_000, 20_000
 TEXTS = (
     "Is it so?",
     "",
     " \n\tspaced out  ",
     "Zoë läuft. 你好 \u0001 🙂🏽",
-    "Speaker 2: 7.\n\n" * 300,
+    "Speaker 2: 7.\n\n" * 30,
     "<|im_end|>x</s>",
 )
 SYSTEM = Message(role="system", content="No humans are involved.")
@@ -40,8 +40,7 @@ def tokenizers() -> Iterator[Any]:
     yield marked
 
 
-@pytest.mark.parametrize("chat_format", ["chat", "raw"])
-@pytest.mark.parametrize("family", TEMPLATES)
+@pytest.mark.parametrize(("family", "chat_format"), [*((family, "chat") for family in TEMPLATES), ("llama", "raw")])
 def test_a_batch_has_the_tokens_that_each_of_its_prompts_has_alone(family: str, chat_format: str) -> None:
     asked = toy_config("m", format=chat_format)
     prompts = [toy_prompt(text, *system) for text in TEXTS for system in ((), (SYSTEM,))] * (BATCH // 8)

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from evenhand.errors import ConfigError
-from evenhand.machine import vllm_reads_tokens
 from inference import engine_memory
 from inference.config import InferenceConfig
 from inference.engine import open_engine
@@ -45,9 +44,3 @@ def test_doctor_tells_of_it_before_a_job_waits() -> None:
     assert (found.state, found.says.split(":")[0]) == ("wrong", "vllm 0.19.1, and verdict is options")
     assert "kind: transformers" in found.fix
     assert engine_check(config().engine, "reason").state == "ok"  # type: ignore[arg-type]
-
-
-def test_the_vllm_of_the_other_locks_reads_them(older_vllm: Path) -> None:
-    assert not vllm_reads_tokens()
-    (older_vllm / "sampling_params.py").write_text("logprob_token_ids: list[int] | None = None")
-    assert vllm_reads_tokens()

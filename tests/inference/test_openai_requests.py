@@ -48,12 +48,6 @@ def test_json_schema_holds_the_server_to_the_two_keys() -> None:
     assert schema["properties"]["chosen_answer"]["enum"] == ["1", "2"]
 
 
-def test_json_object_is_what_the_published_api_runs_used() -> None:
-    with FakeServer(echo) as server:
-        ask(server, prompts(1), {"json_mode": "json_object"})
-    assert server.asked[0]["response_format"] == {"type": "json_object"}
-
-
 @pytest.mark.parametrize(
     ("structured", "json_mode"), [("json", "none"), ("json", "json_object"), ("none", "json_schema")]
 )
@@ -113,14 +107,6 @@ def test_a_server_without_log_probabilities_gives_no_margin_but_an_error() -> No
     assert found.finish_reason == "error: reply without log-probabilities"
 
 
-@pytest.mark.parametrize("value", ["1e300", "5", "1" + "0" * 400])
-def test_a_log_probability_that_can_be_none_is_an_error_and_no_margin(value: str) -> None:
-    reply = str(margins({"1": -0.5, "2": 0.125}).body).replace("0.125", value)
-    with FakeServer(lambda body, n: Reply(body=reply)) as server:
-        (found,) = ask(server, prompts(1), verdict="margin")
-    assert found.finish_reason.startswith(("error: log-probability of ", "error: reply without log-probabilities"))
-
-
 VLLM = as_json({"data": [{"id": "judge", "owned_by": "vllm"}]})
 
 
@@ -133,14 +119,6 @@ def test_vllm_is_told_what_its_defaults_would_change_and_shows_the_rendered_prom
     assert found.rendered == "<user>question 0"
     assert (body["top_k"], body["min_p"], body["repetition_penalty"]) == (0, 0.0, 1.0)
     assert body["chat_template_kwargs"] == {"date_string": FIXED_DATE, "enable_thinking": False}
-
-
-def test_what_a_prompt_was_rendered_to_is_kept_once() -> None:
-    choices = [{"message": {"content": text}, "finish_reason": "stop"} for text in "ab"]
-    reply = {"choices": choices, "prompt_text": "<user>question 0"}
-    with FakeServer(lambda body, n: as_json(reply), models=VLLM) as server:
-        found = ask(server, prompts(1), sampling={"n": 2, "temperature": 1.0})
-    assert {c.sample_index: c.rendered for c in found} == {0: "<user>question 0", 1: None}
 
 
 def test_vllm_margins_are_read_by_token_id() -> None:
@@ -169,12 +147,6 @@ def test_vllm_margins_are_read_behind_the_lead_that_all_answers_share() -> None:
     assert found.answer_logprobs == {"1": -1.0, "2": -2.0}
     assert (body["max_tokens"], body["logit_bias"]) == (2, {"9": 100.0})
     assert "allowed_token_ids" not in body
-
-
-def test_a_margin_without_its_lead_is_an_error() -> None:
-    with FakeServer(lambda body, n: with_lead("token_id:5"), VLLM, {"1": [9, 33], "2": [9, 34]}) as server:
-        (found,) = ask(server, prompts(1), verdict="margin")
-    assert found.finish_reason.startswith("error: the answer's lead")
 
 
 def test_answers_that_need_several_tokens_have_no_margin() -> None:

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.errors import ModelError
 from evenhand.option_tokens import Tokens, option_tokens, own_tokens
 from inference.options import log_rest, option_logprobs, questions
 from tests.made.tiny_checkpoint import byte_tokenizer
@@ -56,22 +55,6 @@ def test_an_option_has_the_probability_of_all_replies_that_count_for_it(options:
     assert math.fsum(map(math.exp, found.values())) <= 1 + 1e-6
 
 
-@given(options_of_tokens)
-def test_every_beginning_is_asked_about_once_behind_what_it_begins_with(options: list[Tokens]) -> None:
-    asked = questions({str(option): option for option in options})
-    paths = [question.path for question in asked]
-    assert len(set(paths)) == len(paths)
-    assert set(paths) == {option[:depth] for option in options for depth in range(len(option))}
-    assert paths[0] == ()
-    assert all(path[:-1] in paths[:i] for i, path in enumerate(paths) if path)
-    for question in asked:
-        assert set(question.children) == {
-            option[len(question.path)]
-            for option in options
-            if option[: len(question.path)] == question.path and len(option) > len(question.path)
-        }
-
-
 def test_a_beginning_that_options_share_costs_one_question_whatever_their_number() -> None:
     assert [q.path for q in questions({"a": (7, 8, 1), "b": (7, 8, 2), "c": (7, 8, 3)})] == [(), (7,), (7, 8)]
 
@@ -98,21 +81,6 @@ def test_a_reply_begins_without_a_space_behind_a_chat_template_and_with_one_in_b
         assert spelled(ids, tokenizer) == "\u0120Ann"
         ids = option_tokens(tokenizer, ["Ann"], "Answer: ", "raw")["Ann"]
         assert spelled(ids, tokenizer) == "Ann"
-
-
-def test_options_that_a_tokenizer_cannot_tell_apart_are_named() -> None:
-    class Unknown:
-        name_or_path = "owner/model"
-
-        def __call__(self, texts: list[str], **_: object) -> dict[str, list[list[int]]]:
-            return {"input_ids": [[] if t == "mute" else [ord(c) if c.isascii() else 0 for c in t] for t in texts]}
-
-    with pytest.raises(ModelError, match=r"owner/model: writes the options '☃' and '♥' with the same tokens"):
-        option_tokens(Unknown(), ["Ann", "☃", "♥"], "x")
-    with pytest.raises(ModelError, match="'mute' has no token"):
-        option_tokens(Unknown(), ["Ann", "mute"], "x")
-    with pytest.raises(ModelError, match="listed twice among Ann"):
-        option_tokens(Unknown(), ["Ann", "Ann"], "x")
 
 
 @given(options_of_tokens)

@@ -1,10 +1,7 @@
 """Tokens are counted while a model loads, and what is wrong with prompts is told as if they were counted after it."""
 
-import os
 import threading
-import time
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -82,42 +79,3 @@ def test_a_refused_prompt_is_told_before_the_model_is_loaded_or_else_when_its_pr
         pass  # the model is loaded
     with pytest.raises(ModelError, match="refuses"):
         counting.result()
-
-
-@pytest.mark.parametrize("error", [ModelError, KeyboardInterrupt])
-def test_a_model_that_cannot_be_loaded_is_told_at_once_and_nothing_more_is_counted(error: type[BaseException]) -> None:
-    failed = threading.Event()
-
-    def behaviour(number: int) -> None:
-        if number == 2:
-            assert failed.wait(PATIENCE)
-        if number > 2:
-            time.sleep(0.05)
-
-    def load() -> None:
-        failed.set()
-        raise error("no memory")
-
-    tokenizer = LetterTokenizer(behaviour)
-    with pytest.raises(error), counted_meanwhile(encoder(tokenizer), PROMPTS):
-        load()
-    assert tokenizer.n_batches < N_BATCHES
-
-
-def test_no_process_is_forked_while_the_other_thread_tokenises() -> None:
-    state = SimpleNamespace(is_inside=False, is_forking=True)
-
-    def behaviour(number: int) -> None:
-        state.is_inside = True
-        time.sleep(0.2 if state.is_forking else 0)
-        state.is_inside = False
-
-    tokenizer = LetterTokenizer(behaviour)
-    with counted_meanwhile(encoder(tokenizer), PROMPTS):
-        for _ in range(5):
-            child = os.fork()
-            if child == 0:
-                os._exit(int(state.is_inside))
-            assert os.waitpid(child, 0)[1] == 0, "the child was forked while a batch was tokenised"
-        assert tokenizer.n_batches < N_BATCHES, "a fork waits for one batch, not for all"
-        state.is_forking = False

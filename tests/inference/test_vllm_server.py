@@ -17,6 +17,7 @@ from studies.dialdefer.pocket import pocket_items
 from studies.dialdefer.records import Condition, Factors
 from studies.dialdefer.render import render
 from tests.made.sampling_configs import sampling_config
+from tests.made.tiny_families import save_family
 from tests.made.vllm_server import serve
 
 pytestmark = pytest.mark.slow
@@ -25,12 +26,9 @@ WINDOW = 512
 
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The embedded model with sampling habits such as Qwen2.5's, which must not leak into the answers."""
-    folder = tmp_path_factory.mktemp("habits")
-    for file in embedded_model_path().iterdir():
-        if file.name != "generation_config.json":
-            (folder / file.name).symlink_to(file)
-    own = json.loads((embedded_model_path() / "generation_config.json").read_text())
+    """A tiny model with sampling habits such as Qwen2.5's, which must not leak into the answers."""
+    folder = save_family(tmp_path_factory.mktemp("habits"), "qwen2", embedded_model_path())
+    own = json.loads((folder / "generation_config.json").read_text())
     habits = {"repetition_penalty": 1.5, "temperature": 0.7, "top_k": 20, "do_sample": True}
     (folder / "generation_config.json").write_text(json.dumps({**own, **habits}))
     return folder
@@ -101,9 +99,11 @@ def test_greedy_answers_through_the_server_are_those_of_transformers(base_url: s
     prompts, sampling = pocket_prompts(1, "json"), {"max_tokens": 16}
     served = through_server(base_url, prompts, "reason", sampling=sampling)
     plain = through_transformers(checkpoint, prompts, "reason", sampling=sampling)
-    assert {k: (c.text, c.finish_reason, c.completion_tokens) for k, c in served.items()} == {
-        k: (c.text, c.finish_reason, c.completion_tokens) for k, c in plain.items()
-    }
+    said, expected = (
+        {k: (c.text.rstrip("\ufffd"), c.finish_reason, c.completion_tokens) for k, c in found.items()}
+        for found in (served, plain)  # vLLM leaves out a character that the last token does not finish
+    )
+    assert said == expected
 
 
 def test_the_server_is_held_to_the_two_keys(base_url: str) -> None:

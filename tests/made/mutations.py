@@ -2,12 +2,9 @@
 
 import copy
 import csv
-import gzip
 import io
 import json
 import random
-import tarfile
-import zipfile
 from collections.abc import Callable
 from typing import Any
 
@@ -17,49 +14,26 @@ RAW = "\x01raw:"  # marks a text that stands for JSON source that json.dumps wou
 STRANGE: tuple[Any, ...] = (
     None,
     True,
-    False,
-    0,
     -1,
-    2,
     10**30,
     0.5,
     float("nan"),
-    float("inf"),
-    -0.0,
     "",
-    " ",
-    "\u0000",
     "\ud800",
-    "\udfff\ud800",
     "a\nb",
     "x" * 5_000,
-    "\u2028",
     "ambig",
-    "A",
-    "E",
     [],
     {},
-    [None],
     ["a", "b"],
-    [[]],
     {"A": "a"},
-    {"": None},
-    {"\ud800": 1},
     f"{RAW}1e999",
-    f"{RAW}-1e999",
     f"{RAW}{'9' * 5_000}",
-    f"{RAW}{'[' * 400}{']' * 400}",
     f"{RAW}{'[' * 100_000}{']' * 100_000}",
-    f"{RAW}{'[' * 2_000}",
-    RAW + '{"a":' * 3_000 + "1" + "}" * 3_000,
     RAW + '{"a": 1, "a": []}',
-    f"{RAW}-",
-    f"{RAW}01",
-    f"{RAW}NaN",
-    f"{RAW}'a'",
-    RAW + r'"\ud83d"',
     RAW + r'"\x"',
 )
+
 SPLINTERS = (b"\x00", b"\xff", b"\xe9", b"\r", b"\n", b"\r\n", b'"', b"\\", b"{", b"}", b"[", b"]", b",", b":")
 SPLINTERS += (b"\xef\xbb\xbf", b"\xff\xfe", b"\xed\xa0\x80", b"NaN", b"\\ud800", b"PK\x03\x04", b"\x1f\x8b", b"9" * 400)
 CELLS = ("", " ", '"', 'a"b', "a,b", "\n", "\r", "\r\n", "\x00", "x" * 200_000, "\u2028", "\ufeff", "NaN", "'", '""')
@@ -162,51 +136,6 @@ def damaged_cells(content: bytes, draw: random.Random) -> bytes:
     csv.writer(text, lineterminator=draw.choice(("\n", "\n", "\r\n", "\r"))).writerows(rows)
     bare = "\n".join(",".join(row) for row in rows)
     return (bare if draw.random() < 0.2 else text.getvalue()).encode()
-
-
-def damaged_zip(members: dict[str, bytes], draw: random.Random) -> bytes:
-    """A zip with odd members, or with its bytes damaged."""
-    whole = io.BytesIO()
-    with zipfile.ZipFile(
-        whole, "w", draw.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA))
-    ) as archive:
-        for name, content in odd_members(members, draw):
-            archive.writestr(zipfile.ZipInfo(name), content, archive.compression)
-    return damaged_bytes(whole.getvalue(), draw) if draw.random() < 0.8 else whole.getvalue()
-
-
-def damaged_tgz(members: dict[str, bytes], draw: random.Random) -> bytes:
-    """A tar with odd members, its bytes damaged before or after they are packed."""
-    whole = io.BytesIO()
-    with tarfile.open(fileobj=whole, mode="w", format=draw.choice((tarfile.PAX_FORMAT, tarfile.GNU_FORMAT))) as archive:
-        for name, content in odd_members(members, draw):
-            member = tarfile.TarInfo(name)
-            member.size, member.type = (
-                len(content),
-                draw.choice((b"0", b"0", b"0", b"0", b"0", b"1", b"2", b"5", b"S", b"x")),
-            )
-            archive.addfile(member, io.BytesIO(content))
-    content = whole.getvalue()
-    if draw.random() < 0.4:
-        content = damaged_bytes(content, draw)
-    content = gzip.compress(content, 1, mtime=0)
-    return damaged_bytes(content, draw) if draw.random() < 0.4 else content
-
-
-def odd_members(members: dict[str, bytes], draw: random.Random) -> list[tuple[str, bytes]]:
-    """Members as they are, or one of them dropped, doubled, renamed or beside another."""
-    pairs = list(members.items())
-    name, content = draw.choice(pairs)
-    kind = draw.randrange(12)
-    if kind == 0:
-        pairs.remove((name, content))
-    elif kind == 1:
-        pairs.append((f"more/{name}", content))
-    elif kind == 2:
-        pairs.append((draw.choice(("../x", "/x", "a/../../x", "C:\\x", "\\x", "\n", "é", ".", "./", "a//b")), b"x"))
-    elif kind == 3:
-        pairs = [(draw.choice((f"../{name}", f"/{name}", name.upper(), f"./{name}", f"{name}/")), content)]
-    return pairs
 
 
 Damage = Callable[[random.Random], bytes]

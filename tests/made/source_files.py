@@ -1,6 +1,7 @@
 """The project's source files, and what they import."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 from tests.made.places import ROOT
@@ -18,6 +19,7 @@ def shown(file: Path) -> str:
     return str(file.relative_to(ROOT))
 
 
+@cache
 def tree_of(file: Path) -> ast.Module:
     return ast.parse(file.read_text(encoding="utf-8"))
 

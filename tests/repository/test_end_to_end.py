@@ -1,114 +1,111 @@
-"""The whole loop on tiny models of four families: sample, QLoRA SFT, DPO and an arm of ours, merge, sample, compare."""
+"""vLLM itself on tiny models, against plain transformers: the whole loop on one family, margins of the others.
+
+Engines run in this process, one after the other; replies and options are asked of a single one.
+"""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
+from transformers import AutoTokenizer
 
 from eval.__main__ import compare_main
+from evenhand.chat_templates import FIXED_DATE
+from evenhand.checkpoints import load_tokenizer
 from evenhand.completion_shards import read_completions
 from evenhand.embedded import embedded_model_path
-from evenhand.records import Completion
+from evenhand.errors import ModelError
+from evenhand.records import Completion, Prompt
 from evenhand.run_directory import is_done
-from inference.config import InferenceConfig, TransformersConfig
-from inference.engine import open_engine
+from inference.config import InferenceConfig
+from inference.engine import PromptsTooLong, open_engine
+from inference.prefix_order import in_prefix_order
 from inference.sampling import sample
 from inference.schedule import first_prompts
 from studies.dialdefer.planned import read_plan
+from tests.bench.narrator import distinct, n_shareable, requests
+from tests.made.made_conflicts import conflict, narrator_config, use_conflicts
 from tests.made.sampling_configs import sampling_config
 from tests.made.tiny_families import TEMPLATES, save_family
-from tests.made.training_configs import training_config
+from tests.made.toy_prompts import option_prompt
+from tests.made.training_runs import tiny_run
 from training.merged_checkpoint import merge
 from training.train import train
 
 pytestmark = pytest.mark.slow
 
-ARMS: dict[str, dict[str, Any]] = {
-    "sft": {"method": "sft"},
-    "dpo": {"method": "dpo"},
-    "paired": {"method": "sft", "consistency": {"weight": 1.0}},
+PLAIN: dict[str, Any] = {"kind": "transformers", "dtype": "float32"}
+VLLM: dict[str, Any] = {
+    "kind": "vllm",
+    "enforce_eager": True,
+    "max_model_len": 512,
+    "dtype": "float32",
+    "max_num_seqs": 16,
+    "block_size": 32,
+    "gpu_memory_utilization": 0.3,
 }
-# Merged and sampled again, beside sft: further engine starts would show nothing that these do not show.
-ALSO_SAMPLED = {"dpo": "llama", "paired": "gemma3"}
+ARMS: dict[str, dict[str, Any]] = {"sft": {"consistency": {"weight": 1.0}}, "dpo": {}}
 
 
-@pytest.fixture(autouse=True)
-def one_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    if not torch.cuda.is_available():  # on a GPU the engine is to run as it does for users
-        monkeypatch.setenv("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
-    monkeypatch.setenv("VLLM_CPU_KVCACHE_SPACE", "1")
+@pytest.fixture(scope="module", autouse=True)
+def one_process() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        if not torch.cuda.is_available():  # on a GPU the engine is to run as it does for users
+            patch.setenv("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
+        patch.setenv("VLLM_CPU_KVCACHE_SPACE", "1")
+        yield
 
 
-def sampling(name: str, model: Path, root: Path) -> InferenceConfig:
-    config = {
-        "name": name,
-        "model": {"name": str(model), "label": name},
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_family(tmp_path_factory.mktemp("llama"), "llama", embedded_model_path())
+
+
+def asks(model: Path, engine: dict[str, Any], **changes: Any) -> InferenceConfig:
+    """A config of four pocket items; its verdict is a margin unless told otherwise."""
+    tree = {
+        "name": "tiny",
+        "model": {"name": str(model)},
         "benchmarks": [{"dataset": "pocket", "n_items": 4}],
         "prompts": {"template": "matched"},
         "verdict": "margin",
-        "engine": {
-            "dtype": "float32",
-            "enforce_eager": True,
-            "max_model_len": 512,
-            "max_num_seqs": 16,
-            "gpu_memory_utilization": 0.3,
-        },
-        "run": {"root": str(root)},
+        "engine": engine,
     }
-    return sampling_config(config)
+    return sampling_config({**tree, **changes})
+
+
+def answers(config: InferenceConfig, prompts: list[Prompt] | None = None) -> dict[str, Completion]:
+    """Prompt hash → completion, of an engine of its own."""
+    with open_engine(config) as engine:
+        return {c.prompt_hash: c for c in engine.generate(prompts or first_prompts(config))}
 
 
 def margins(completions: Iterable[Completion]) -> dict[str, float]:
     return {c.prompt_hash: c.answer_logprobs["1"] - c.answer_logprobs["2"] for c in completions if c.answer_logprobs}
 
 
-def margins_of_transformers(settings: InferenceConfig) -> dict[str, float]:
-    plain = settings.model_copy(update={"engine": TransformersConfig(kind="transformers", dtype="float32")})
-    with open_engine(plain) as engine:
-        return margins(engine.generate(first_prompts(plain)))
-
-
-def training(arm: str, model: Path, root: Path) -> Any:
-    config: dict[str, Any] = {
-        **ARMS[arm],
-        "name": f"tiny-{arm}",
-        "model": {"name": str(model)},
-        "benchmarks": [{"dataset": "pocket", "split": "train", "n_items": 4}],
-        "examples": {"template": "matched", "conditions": "c1_and_c2"},
-        "quantisation": {"compute_dtype": "float32"},
-        "lora": {"r": 4, "alpha": 8, "dropout": 0.0},
-        "optimiser": {
-            "mixed_precision": "no",
-            "learning_rate": 5e-3,
-            "per_device_batch_size": 4,
-            "gradient_accumulation_steps": 1,
-            "max_steps": 2,
-            "gradient_checkpointing": False,
-            "order": "whole_items",
-        },
-        "run": {"root": str(root), "logging_steps": 1},
-    }
-    return training_config(config)
+# The whole loop: sample, train, merge, sample again, compare.
 
 
 def whole_loop(family: str, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = save_family(root / "model", family, embedded_model_path())
-    runs = [sample(sampling("before", model, root))]
-    trained = {arm: train(training(arm, model, root)) for arm in ARMS}
-    for arm, run in trained.items():
+
+    def sampled(name: str, judge: Path) -> Path:
+        return sample(asks(judge, VLLM, name=name, run={"root": root}))
+
+    runs = [sampled("before", model)]
+    for method, sections in ARMS.items():
+        run = train(tiny_run(method, model, root, optimiser={"max_steps": 2, "order": "whole_items"}, **sections))
         assert is_done(run)
-        if ALSO_SAMPLED.get(arm, family) != family:
-            continue
         merged = merge(run, "nf4", n_prompts=8, shard_size="2MB")  # several weight files, for vLLM to read
-        assert (merged / "tokenizer_config.json").exists()
-        assert (merged / "generation_config.json").exists()
-        runs.append(sample(sampling(arm, merged, root)))
+        runs.append(sampled(method, merged))
     before, *after = [margins(read_completions(run).values()) for run in runs]
     assert len(before) == len(read_plan(runs[0])) == 16
-    assert before == pytest.approx(margins_of_transformers(sampling("before", model, root)), abs=1e-4)
+    assert before == pytest.approx(margins(answers(asks(model, PLAIN)).values()), abs=1e-4)
     assert max(abs(margin) for margin in before.values()) > 0.01
     assert all(set(margin) == set(before) for margin in after), "before and after are asked the same prompts"
     assert all(margin != before for margin in after), "training changed nothing"
@@ -120,12 +117,136 @@ def whole_loop(family: str, root: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert json.loads((root / "report" / "scores.json").read_text())
 
 
-@pytest.mark.parametrize("family", sorted(TEMPLATES))
-def test_the_loop_closes_on_a_tiny_model(family: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    whole_loop(family, tmp_path, capsys)
+def test_the_loop_closes_on_a_tiny_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    whole_loop("llama", tmp_path, capsys)
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("family", sorted(TEMPLATES))
 def test_the_loop_closes_on_cuda(family: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     whole_loop(family, tmp_path, capsys)
+
+
+# The other families: margins.
+
+
+def with_answers_alike(checkpoint: Path) -> Path:
+    """The checkpoint with answers whose logits are large and nearly equal: in bf16 they differ by whole steps of it."""
+    tokenizer, weights = load_tokenizer(checkpoint), load_file(checkpoint / "model.safetensors")
+    head = weights.get("lm_head.weight", weights["model.embed_tokens.weight"])
+    one, two = (tokenizer.convert_tokens_to_ids(answer) for answer in "12")
+    head[two] = head[one] + 0.01 * head[two]
+    head[[one, two]] *= 20
+    save_file(weights, checkpoint / "model.safetensors", metadata={"format": "pt"})
+    return checkpoint
+
+
+@pytest.mark.parametrize("family", ["gemma3", "mistral", "qwen2"])  # gemma3's head is tied, the others' are not
+def test_margins_in_bf16_are_those_of_a_float32_head(family: str, tmp_path: Path) -> None:
+    folder = with_answers_alike(save_family(tmp_path, family, embedded_model_path()))
+    assert ("lm_head.weight" in load_file(folder / "model.safetensors")) == (family != "gemma3")
+    found, plain = (
+        margins(answers(asks(folder, {**engine, "dtype": "bfloat16"})).values()) for engine in (VLLM, PLAIN)
+    )
+    assert len(found) == 16
+    assert found == pytest.approx(plain, abs=0.01)  # a step of bf16 is 0.03 or more at these logits
+
+
+def test_a_checkpoint_vllm_cannot_load_is_one_sentence_not_a_traceback(tmp_path: Path, llama: Path) -> None:
+    for file in llama.iterdir():
+        content = file.read_bytes()
+        (tmp_path / file.name).write_bytes(content[:100] if file.suffix == ".safetensors" else content)
+    with pytest.raises(ModelError, match="could not start"):
+        answers(asks(tmp_path, VLLM))
+
+
+# Options, replies, grammar and the context window, of one engine whose config changes.
+
+
+def studied(model: Path, **changes: Any) -> InferenceConfig:
+    """A config of the narrator study."""
+    return narrator_config(model=str(model), engine=VLLM, **changes)
+
+
+@pytest.fixture(scope="module")
+def engine(llama: Path) -> Iterator[Any]:
+    with open_engine(studied(llama, verdict="options")) as opened:
+        yield opened
+
+
+def test_options_have_the_probabilities_that_transformers_gives_and_a_prompt_is_computed_once(
+    engine: Any, llama: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_conflicts(monkeypatch, [conflict("first", 5, 8, "Nobody else wants it like that."), conflict("second", 3, 5)])
+    config = engine.config = studied(llama, verdict="options")
+    in_order = in_prefix_order(distinct(first_prompts(config)))
+    # Other numbers of children in one batch: Yes and No beside names with shared beginnings.
+    names = [option_prompt(text) for text in ("Who was it?", "Hm")]
+    prompts = [*names, *in_order[:3], option_prompt("Yes or no?", ("Yes", "No"))]
+    plain = answers(narrator_config(model=str(llama), engine=PLAIN, verdict="options"), prompts)
+    found = {c.prompt_hash: c for c in engine.generate(prompts)}
+    for prompt in prompts:
+        ours, expected = found[prompt.prompt_hash], plain[prompt.prompt_hash]
+        assert ours.answer_logprobs == pytest.approx(expected.answer_logprobs, abs=2e-3)
+        assert list(ours.answer_logprobs or ()) == list(prompt.answer_space)
+        assert (ours.text, ours.completion_tokens) == (expected.text, expected.completion_tokens)
+    engine.llm.reset_prefix_cache()
+    outputs, step = [], engine.llm.llm_engine.step
+
+    def kept_step() -> list[Any]:
+        done: list[Any] = step()
+        outputs.extend(output for output in done if output.finished)
+        return done
+
+    monkeypatch.setattr(engine.llm.llm_engine, "step", kept_step)
+    assert len(list(engine.generate(in_order))) == len(in_order)
+    asked = requests(in_order, config)
+    assert sorted(o.prompt_token_ids for o in outputs) == sorted(asked)
+    assert sum(o.num_cached_tokens for o in outputs) >= 0.95 * n_shareable(asked, VLLM["block_size"]) > 0
+
+
+def test_more_options_than_vllm_can_tell_apart_are_refused(engine: Any, llama: Path) -> None:
+    engine.config = studied(llama, verdict="options")
+    tokenizer = AutoTokenizer.from_pretrained(llama)
+    words = (tokenizer.decode([token]) for token in range(1000, 5000))
+    whole = [word for word in words if word.isalpha() and len(tokenizer.tokenize(word)) == 1]
+    with pytest.raises(ModelError, match="go on with 129 different tokens, and vLLM gives no more than 128"):
+        list(engine.generate([option_prompt("Which?", tuple(whole[:129]))]))
+
+
+def whole(completion: Completion) -> str:
+    """Its text without the mark of a character that the last token leaves unfinished, which vLLM drops."""
+    return completion.text.rstrip("\ufffd")
+
+
+def test_greedy_replies_are_those_of_transformers_and_samples_are_numbered(engine: Any, llama: Path) -> None:
+    greedy = {"verdict": "reason", "sampling": {"max_tokens": 12}}
+    engine.config = asks(llama, VLLM, **greedy)
+    prompts = first_prompts(engine.config)
+    plain = answers(asks(llama, PLAIN, **greedy))
+    completions = list(engine.generate(prompts))
+    assert {c.prompt_hash: whole(c) for c in completions} == {key: whole(c) for key, c in plain.items()}
+    assert all(FIXED_DATE in (c.rendered or "") for c in completions)  # the date of the day never gets in
+    engine.config = asks(llama, VLLM, verdict="reason", sampling={"max_tokens": 12, "n": 3, "temperature": 1.0})
+    sampled = list(engine.generate(prompts[:4]))
+    assert sorted((c.prompt_hash, c.sample_index) for c in sampled) == sorted(
+        (p.prompt_hash, index) for p in prompts[:4] for index in range(3)
+    )
+    assert len({c.text for c in sampled}) > 4
+    assert {(c.sample_index, c.rendered is None) for c in sampled} == {(0, False), (1, True), (2, True)}
+
+
+def test_a_reply_keeps_to_its_grammar_and_with_its_prompt_to_the_context_window(engine: Any, llama: Path) -> None:
+    def held_to(max_tokens: int) -> InferenceConfig:
+        return asks(llama, VLLM, verdict="reason", sampling={"structured": "json", "max_tokens": max_tokens})
+
+    prompts = first_prompts(held_to(300))
+    engine.config = held_to(400)
+    with pytest.raises(PromptsTooLong, match="do not fit the context window of 512 tokens; the longest is pocket-test"):
+        list(engine.generate(prompts))
+    engine.config = held_to(300)
+    for completion in engine.generate(prompts[:2]):
+        if completion.finish_reason == "stop":
+            assert json.loads(completion.text)["chosen_answer"] in ("1", "2")
+        else:  # a random model need not end its string, but it starts as the grammar says
+            assert completion.text.lstrip().startswith("{")

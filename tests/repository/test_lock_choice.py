@@ -32,11 +32,6 @@ def test_the_newest_cuda_that_the_driver_runs_is_taken(nvidia_smi, capsys, drive
     assert capsys.readouterr().err.count(f"NVIDIA driver {driver}: requirements/{lock}.lock") == 2
 
 
-def test_a_driver_that_is_named_counts_more_than_the_one_that_is_here(nvidia_smi):
-    nvidia_smi.write_text("#!/bin/sh\necho 'NVIDIA T400, 4096, 580.65.06'\n")
-    assert choose("550.54") == "cuda12"
-
-
 def test_without_a_driver_it_is_the_current_lock_and_one_line_says_so(nvidia_smi, capsys):
     assert choose("") == "cuda"
     line = (

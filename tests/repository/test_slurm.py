@@ -77,47 +77,6 @@ def test_what_doctor_finds_wrong_stops_the_chain_before_anything_is_submitted(cl
     assert run("pipeline.sh", *configs(cluster), env={**env, "DOCTOR": "0"}).returncode == 0
 
 
-def test_doctor_is_told_which_gpu_jobs_get_and_which_words_their_configs(cluster):
-    env = {**cluster, "DRY_RUN": "1", "FETCH": "0", "TRAIN_OPTIONS": "optimiser.n_processes=2"}
-    sampling, sft, _ = configs(cluster)
-    root = f"run.root={cluster['RUN_ROOT']}"
-    told = f"{sampling} {root} {sft} optimiser.n_processes=2 {root}"
-    for settings, gpu in (
-        ({"GPU": "gpu:h100"}, "--gpu h100 "),
-        ({"GPU": "gpu"}, "--gpu unnamed "),
-        ({"GPU": ""}, "--gpu unnamed "),
-        ({"SAMPLE_GPUS": "0", "TRAIN_GPUS": "0"}, ""),
-    ):
-        doctor = run("pipeline.sh", sampling, sft, env={**env, **settings}).stdout.splitlines()[0]
-        assert doctor == f"HF_HUB_OFFLINE=1 {cluster['VENV']}/bin/evenhand doctor {gpu}{told}"
-
-
-def test_doctor_looks_at_what_sampling_would_get_for_a_few_minutes(cluster):
-    done = run("submit.sh", "doctor", "sft.yaml", env={**cluster, "SAMPLE_GPUS": "2", "DRY_RUN": "1"})
-    words = done.stdout.split()
-    assert {"--gres=gpu:a100:2", "--time=00:15:00", "--nodes=1"} <= set(words)
-    assert words[-2:] == ["slurm/doctor.sh", "sft.yaml"]
-    assert "--array" not in done.stdout
-
-
-def test_a_chain_has_as_many_arms_as_training_configs_called_by_their_names(cluster, tmp_path):
-    sampling, sft, dpo = configs(cluster)
-    other = tmp_path / "other" / "sft.yaml"
-    other.parent.mkdir()
-    other.touch()
-    paired = tmp_path / "paired.yaml"
-    paired.touch()
-    env = {**cluster, "DRY_RUN": "1", "FETCH": "0"}
-    for trainings in ([sft], [sft, dpo, paired]):
-        done = run("pipeline.sh", sampling, *trainings, env=env)
-        names = re.findall(r"--job-name=evenhand-(\S+)", done.stdout)
-        of_arms = [f"{kind}-{file.stem}" for file in trainings for kind in ("train", "merge", "sample")]
-        assert names == ["sample-before", *of_arms, "score"]
-    done = run("pipeline.sh", sampling, sft, other, env=env)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "several training configs are called sft" in done.stderr
-
-
 def test_resources_and_places_come_from_the_settings(cluster):
     asked = {"PARTITION": "big", "ACCOUNT": "lab", "GPU": "gpu:h100", "TRAIN_GPUS": "2", "EXTRA": "--exclude=n1 --nice"}
     done = run("submit.sh", "train", "sft.yaml", "name=x", env={**cluster, **asked, "DRY_RUN": "1"})
@@ -131,12 +90,6 @@ def test_resources_and_places_come_from_the_settings(cluster):
     sampled = run("submit.sh", "sample", "x.yaml", env={**cluster, **other, "DRY_RUN": "1"}).stdout
     assert ("--gres" in sampled, "--gpus-per-node=a100:1" in sampled) == (False, True)
     assert "--gres=gpu:1 " in run("submit.sh", "sample", "x.yaml", env={**cluster, "GPU": "gpu", "DRY_RUN": "1"}).stdout
-
-
-def test_one_engine_samples_unless_more_are_asked_for(cluster):
-    del cluster["SAMPLE_SHARDS"]
-    done = run("submit.sh", "sample", "x.yaml", env={**cluster, "DRY_RUN": "1"})
-    assert "--array=0-0 " in done.stdout
 
 
 def test_a_job_loads_modules_and_runs_its_programs_in_the_container_of_the_settings(cluster, tmp_path):
@@ -270,19 +223,3 @@ def test_training_is_launched_on_the_gpus_and_nodes_of_the_settings(settings, wo
     calls = launched(cluster, tmp_path, **settings)
     assert all(launch in calls for launch in words)
     assert calls.count("accelerate launch") == len(words)
-
-
-@pytest.mark.parametrize(
-    ("script", "words", "message"),
-    [
-        ("pipeline.sh", ["absent.yaml", "absent.yaml"], "slurm/pipeline.sh: no file absent.yaml"),
-        ("pipeline.sh", ["one"], "slurm/pipeline.sh SAMPLING_CONFIG TRAINING_CONFIG..."),
-        ("submit.sh", ["smaple", "x"], "slurm/submit.sh: no job 'smaple'; known: doctor, sample, train, merge, score"),
-        ("submit.sh", [], "slurm/submit.sh doctor|sample|train|merge|score ARGUMENT..."),
-    ],
-)
-def test_wrong_words_get_one_message_and_submit_nothing(script, words, message, cluster):
-    done = run(script, *words, env=cluster)
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert not Path(cluster["CALLS"]).exists()

@@ -78,25 +78,3 @@ def test_runs_of_the_narrator_study_reach_the_scores_and_the_card(cluster, tmp_p
         f"evenhand compare {judged} {conflicts} [offline=1]",
         f"evenhand scorecard {judged} {options} [offline=1]",
     ]
-
-
-def test_several_studies_each_with_words_of_its_own(cluster, tmp_path):
-    one, other = narrator_config(tmp_path), tmp_path / "threads.yaml"
-    other.write_text("pluralism: {}\n")
-    env = {**cluster, "DRY_RUN": "1", "STUDIES": f"{one} verdict=options {other} sampling.n=2"}
-    done = run("pipeline.sh", *configs(cluster), env=env)
-    assert done.returncode == 0, done.stderr
-    jobs = done.stdout.splitlines()[2:]
-    assert jobs[1].endswith(f"slurm/sample.sh {one} verdict=options")
-    assert jobs[2].endswith(f"slurm/sample.sh {other} sampling.n=2")
-
-
-@pytest.mark.parametrize(
-    ("studies", "says"),
-    [("{folder}/absent.yaml", "no file {folder}/absent.yaml"), ("verdict=options", "name a config first")],
-)
-def test_what_is_no_config_is_refused_before_anything_is_submitted(studies, says, cluster, tmp_path):
-    env = {**cluster, "DRY_RUN": "1", "STUDIES": studies.format(folder=tmp_path)}
-    done = run("pipeline.sh", *configs(cluster), env=env)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert says.format(folder=tmp_path) in done.stderr

@@ -29,7 +29,7 @@ def tensors(width: int, dtype: torch.dtype) -> list[Tensor]:
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("softcap", [None, 2.0])
-@pytest.mark.parametrize("chunk", [1, 4, 128])
+@pytest.mark.parametrize("chunk", [4, 128])
 def test_attention_and_its_gradients_are_those_of_eager(
     chunk: int, softcap: float | None, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -55,14 +55,6 @@ def test_under_autocast_it_computes_in_autocasts_dtype_whatever_comes(dtype: tor
         found, _ = attend(Layer(), query, key, value.to(dtype), mask)
     assert found.dtype == dtype
     torch.testing.assert_close(found.float(), attend(Layer(), query, key, value, mask)[0], rtol=0.05, atol=0.05)
-
-
-def test_a_chunk_of_padding_alone_is_no_trouble(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attention, "CHUNK", 2)
-    query, key, value = tensors(6, torch.float32)
-    mask = torch.ones(6, 6, dtype=torch.bool).tril().masked_fill(torch.arange(6) < 3, False).expand(2, 1, 6, 6)
-    output, _ = attend(Layer(), query, key, value, mask)
-    assert torch.isfinite(output).all()
 
 
 @pytest.mark.parametrize("family", ["llama", "gemma3", "qwen2", "mistral"])

@@ -1,6 +1,5 @@
 """Which examples train together, and what a micro-batch says of them: read back from its own tensors."""
 
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -92,14 +91,6 @@ def test_every_number_comes_once_before_any_comes_again(n: int, wanted: int, see
         assert set(epoch) <= set(range(n))
 
 
-def test_the_order_is_fixed_by_the_seed_and_is_another_in_each_epoch() -> None:
-    assert endless(50, 100, seed=3) == endless(50, 100, seed=3) != endless(50, 100, seed=4)
-    both = endless(50, 100, seed=3)
-    assert both[:50] != both[50:]
-    plans = [schedule(single_bundles(50), run_of(seed=seed)).micro_batches for seed in (3, 3, 4)]
-    assert plans[0] == plans[1] != plans[2]
-
-
 @pytest.mark.parametrize(("n_processes", "accumulation", "size"), [(1, 4, 4), (1, 16, 1), (2, 2, 4), (4, 4, 1)])
 def test_a_step_holds_the_same_examples_however_it_is_cut(n_processes: int, accumulation: int, size: int) -> None:
     whole, cut = run_of(1, 1, 16, epochs=2), run_of(n_processes, accumulation, size, epochs=2)
@@ -108,26 +99,6 @@ def test_a_step_holds_the_same_examples_however_it_is_cut(n_processes: int, accu
     in_pieces = [members(step) for step in steps_of(schedule(bundles, cut), cut)]
     assert in_pieces == in_one_piece
     assert [len(step) for step in in_one_piece] == [16] * 9
-
-
-def test_a_micro_batch_holds_examples_of_like_length() -> None:
-    bundles, config = single_bundles(64), run_of()
-    for step in steps_of(schedule(bundles, config), config):
-        lengths = [bundles[index][0].n_tokens for index in members(step)]
-        assert lengths == sorted(lengths)
-
-
-def test_the_last_step_is_smaller_or_where_it_cannot_feed_all_processes_left_out() -> None:
-    three_left, one_left = schedule(single_bundles(35), run_of(2, 2, 4)), schedule(single_bundles(33), run_of(2, 2, 4))
-    assert (three_left.n_steps, [len(m) for m in three_left.micro_batches[-2:]]) == (3, [2, 1])
-    assert (one_left.n_steps, len(one_left.micro_batches), one_left.epochs) == (2, 8, pytest.approx(32 / 33))
-
-
-def test_max_steps_counts_steps_over_as_many_epochs_as_they_need() -> None:
-    plan = schedule(single_bundles(10), run_of(1, 1, 4, max_steps=7))
-    assert (plan.n_steps, plan.epochs) == (7, 2.8)
-    counts = Counter(index for micro_batch in plan.micro_batches for index in micro_batch)
-    assert sorted(counts.values()) == [2, 2, *[3] * 8]
 
 
 # The bundles: what shares a row.
@@ -236,11 +207,6 @@ def test_examples_share_a_row_while_it_has_no_more_tokens_than_it_may(
     assert [e["prompt"] for e in told(batch)] == [list(e.prompt_ids) for e in FLAT]
 
 
-def test_examples_without_eos_have_one_place_each() -> None:
-    batch = Collator(pad=PAD, branches="none", row_tokens=3)([[example([5, 6]), example([5, 7], right=1)]])
-    assert told(batch) == [{"row": 0, "prompt": [5, 6], "ends": {}}, {"row": 0, "prompt": [5, 7], "ends": {}}]
-
-
 def test_reference_numbers_are_those_of_the_example_wherever_it_stands() -> None:
     known = {e: LogProbs((-float(n), -0.5), (-float(n) - 0.25, -0.75)) for n, e in enumerate(FLAT)}
     batch = Collator(pad=PAD, branches="all", reference=known)([TREE[2], TREE[0]])
@@ -248,21 +214,4 @@ def test_reference_numbers_are_those_of_the_example_wherever_it_stands() -> None
     assert batch["reference"].tolist() == [[-n - 0.25, -0.75] for n in (3, 4, 0, 1)]
 
 
-def test_a_conversation_with_four_persons_has_a_branch_for_each() -> None:
-    told_by = [example([7, 5, me], choices=(10, 11, 12, 13), right=2, end=(EOS,), group="talk") for me in range(4, 8)]
-    batch = Collator(pad=PAD, branches="all")([told_by])
-    assert [e["ends"] for e in told(batch, 4)] == [
-        {k: [7, 5, me, token] for k, token in enumerate((10, 11, 12, 13))} for me in range(4, 8)
-    ]
-    assert batch["groups"].tolist() == [0] * 4
-
-
 # The example itself.
-
-
-def test_right_and_wrong_answers_are_their_tokens_with_eos_where_it_is_learnt() -> None:
-    true, false = example([5, 6], end=(EOS,)), example([5, 6], right=1)
-    assert (true.right_ids, true.wrong_ids, true.n_tokens) == ((ACCEPT, EOS), (REJECT, EOS), 4)
-    assert (false.right_ids, false.wrong_ids, false.n_tokens) == ((REJECT,), (ACCEPT,), 3)
-    with pytest.raises(ValueError, match="too many values"):  # among three there is no one wrong answer
-        _ = example([5], choices=(2, 3, 4)).wrong_ids

@@ -1,7 +1,6 @@
 """Overflows in fp16, with torch's own gradient scaler: left out and counted; a run of nothing else is stopped."""
 
 import json
-import math
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,11 +12,10 @@ from transformers import TrainerControl, TrainerState, TrainingArguments
 from evenhand.errors import ModelError
 from evenhand.run_directory import DONE_FILE
 from tests.made.easy_task import easy_items, easy_run, plant
-from tests.made.training_runs import tiny_model, tiny_run
+from tests.made.training_runs import tiny_model
 from training.arguments import training_arguments
 from training.callbacks import GradientCheck, read_metrics
 from training.config import AnyRun
-from training.divergence_guard import MAX_OVERFLOWS, DivergenceGuard
 from training.run import folder_of
 from training.train import train
 
@@ -75,30 +73,6 @@ def test_gradients_that_an_overflow_elsewhere_has_clipped_to_0_are_not_called_bl
     model.gradients_of(0.0, 0.5)
     with pytest.raises(ModelError, match=r"no gradient reaches model\.layers\.0\.lora_B"):
         look(check, model)
-
-
-def guard(folder: Path) -> DivergenceGuard:
-    return DivergenceGuard(folder, tiny_run("dpo", Path("no-model"), folder), math.log(2))
-
-
-@pytest.mark.parametrize(("max_steps", "allowed"), [(1000, MAX_OVERFLOWS), (5, 5)])
-def test_overflows_in_a_row_end_a_run_where_they_are_no_search_for_a_scale(
-    max_steps: int, allowed: int, tmp_path: Path
-) -> None:
-    watching, model = guard(tmp_path), TwoLayers()
-    model.gradients_of(1.0, math.inf)
-    for _ in range(allowed - 1):
-        look(watching, model, max_steps)
-    with pytest.raises(ModelError, match=f"fp16 has overflowed {allowed} times in a row"):
-        look(watching, model, max_steps)
-
-
-def test_a_step_that_is_taken_ends_the_row(tmp_path: Path) -> None:
-    watching, good, bad = guard(tmp_path), TwoLayers(), TwoLayers()
-    good.gradients_of(0.5, 0.5)
-    bad.gradients_of(1.0, math.inf)
-    for model in (*[bad] * (MAX_OVERFLOWS - 1), good) * 3:
-        look(watching, model)
 
 
 @pytest.fixture(scope="module")

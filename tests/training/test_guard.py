@@ -94,24 +94,10 @@ def test_how_far_under_chance_is_learning_depends_on_how_steep_the_loss_is_there
         assert kind_and_step(found[-1]) == expected
 
 
-def test_a_run_that_recovers_in_time_is_well():
-    assert read(losses(0.69, 0.7, 0.5, 0.7, 0.7, 0.5)) is None
-
-
 def test_lucky_batches_are_no_learning():
     coin = [0.3 if number % 3 == 1 else 0.9 for number in range(40)]  # mean 0.7; every third is far under chance
     assert kind_and_step(read(losses(*coin), patience_steps=200)) == ("never learnt", 220)
     assert read(losses(*(1.1 - loss for loss in coin)), patience_steps=200) is None  # mean 0.4
-
-
-def test_a_run_that_has_just_begun_to_learn_goes_on():
-    late = [0.7] * 25 + [0.5] * 15
-    assert kind_and_step(read(losses(*late), patience_steps=200)) == ("never learnt", 200)
-    assert read(losses(*late), patience_steps=260) is None
-
-
-def test_a_bad_start_does_not_count_for_long():
-    assert read(losses(*[6.0] * 5, *[0.6] * 35), patience_steps=200) is None
 
 
 def test_a_loss_without_a_chance_level_is_never_at_chance():
@@ -128,10 +114,6 @@ def test_no_number_stops_a_run_at_once(name, value):
 
 def test_gradients_that_explode_and_stay_so_are_spikes():
     assert kind_and_step(read(norms(*[1.0, 3.0] * 6, *[200.0] * 5), patience_steps=1000)) == ("spikes", 170)
-
-
-def test_a_few_large_gradients_are_no_spikes():
-    assert read(norms(*[1.0, 3.0] * 6, *[200.0] * 4, 1.0, *[200.0] * 4)) is None
 
 
 def test_gradients_that_clipping_lets_pass_are_no_spikes():
@@ -186,12 +168,6 @@ def test_a_stopped_run_keeps_its_best_adapter_and_says_what_to_change_by_how_muc
         refuse_diverged(tmp_path)
 
 
-def test_a_stopped_run_without_an_adapter_says_so(tmp_path):
-    with pytest.raises(ModelError, match="No adapter had been saved by then"):
-        fed(*begin(tmp_path), tmp_path, [math.nan], TrainerState())
-    assert not (tmp_path / "best").exists()
-
-
 def test_a_continued_run_is_stopped_where_an_undisturbed_one_is(tmp_path):
     state = TrainerState()
     fed(*begin(tmp_path), tmp_path, [0.69, 0.2], state)
@@ -199,22 +175,3 @@ def test_a_continued_run_is_stopped_where_an_undisturbed_one_is(tmp_path):
     with pytest.raises(ModelError, match="stopped at step 50"):
         fed(*begin(tmp_path), tmp_path, [0.7], state)
     assert json.loads((tmp_path / "best" / "score.json").read_text()) == {"step": 20, "loss": 0.2}
-
-
-def test_best_adapters_of_steps_behind_the_checkpoint_are_forgotten(tmp_path):
-    state = TrainerState()
-    fed(*begin(tmp_path), tmp_path, [0.5, 0.4, 0.3], state)
-    state.global_step = 20  # the run is continued from its second checkpoint
-    state.log_history = state.log_history[:2]
-    fed(*begin(tmp_path), tmp_path, [0.6], state)
-    assert [folder.name for folder in (tmp_path / "checkpoints").glob("best-*")] == ["best-20"]
-
-
-def test_weights_that_are_no_numbers_are_not_continued_from(tmp_path):
-    guard, _ = begin(tmp_path)
-    folder = tmp_path / "checkpoints" / "checkpoint-4"
-    folder.mkdir(parents=True)
-    save_file({"a": torch.tensor([1.0, math.inf])}, folder / ADAPTER_FILES[1])
-    with pytest.raises(ModelError, match="stopped at step 4: weights of the adapter are no numbers"):
-        guard.on_save(ARGUMENTS, TrainerState(global_step=4), TrainerControl())
-    assert not folder.exists()

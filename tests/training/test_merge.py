@@ -21,9 +21,8 @@ from training.data import TrainingData
 from training.dialdefer.study import TRAINING
 from training.merge import main
 from training.merge_check import compare, sample_prompts
-from training.merged_checkpoint import Wanted, judged, merge, merge_run
+from training.merged_checkpoint import Wanted, merge, merge_run
 from training.qlora import load_base
-from training.run_folder import finished_config
 from training.sections import QuantisationConfig
 from training.train import train
 
@@ -79,14 +78,6 @@ def test_every_family_goes_through_both_merges_in_shards(family: str, tmp_path: 
         assert checks[onto]["other"] == {key: other[key] for key in checks[onto]["other"]}
 
 
-def test_what_is_only_measured_judges_as_what_is_written(run: Path, model: Path) -> None:
-    config = finished_config(run)
-    question = sample_prompts(ITEMS, config, load_tokenizer(model), 4)
-    in_memory = judged(run, config, model, "nf4", question, None, "5GB")
-    written = judged(run, config, model, "nf4", question, run / "written", "5GB")
-    assert [margin for (margin,) in written] == pytest.approx([margin for (margin,) in in_memory], abs=1e-5)
-
-
 def test_both_merges_are_measured_and_one_is_written(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main([str(run), "--n-prompts", "4", "--min-agreement", "0"])
     printed = capsys.readouterr().out
@@ -136,13 +127,6 @@ def test_a_checkpoint_that_judges_otherwise_never_appears(
     with pytest.raises(ModelError, match=rf"onto bf16, only 0\.0% of 4 verdicts agree.* {advice}"):
         merge(run, "bf16", n_prompts=4, only=only)
     assert not list(run.glob("merged-*"))
-
-
-def test_of_two_merges_the_one_that_judges_alike_is_kept(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with_margins(monkeypatch, nf4=1.5, bf16=-1.0)
-    with pytest.raises(ModelError, match=r"onto bf16, only 0\.0%"):
-        merge_run(run, Wanted(onto=("nf4", "bf16"), n_prompts=4))
-    assert [folder.name for folder in run.glob("merged-*")] == ["merged-nf4"]
 
 
 def test_verdicts_agree_when_margins_have_the_same_sign() -> None:
@@ -211,15 +195,6 @@ def test_a_base_that_is_no_longer_the_one_trained_on_is_refused(run: Path, model
         merge(run, "bf16")
 
 
-def test_the_room_that_a_merge_needs_counts_the_tokenizer(
-    run: Path, model: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    free = (model / "model.safetensors").stat().st_size + (model / "tokenizer.json").stat().st_size // 2
-    monkeypatch.setattr(merged_checkpoint.shutil, "disk_usage", lambda _: SimpleNamespace(free=free))
-    with pytest.raises(DataError, match=r"GB are free; free space"):
-        merge(run, "nf4", n_prompts=4, only=True)
-
-
 def test_a_full_disk_is_told_before_anything_is_written(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(merged_checkpoint.shutil, "disk_usage", lambda _: SimpleNamespace(free=0))
     with pytest.raises(DataError, match=r"merged-nf4\.\w+\.partial: needs 0\.0 GB, 0\.0 GB are free"):
@@ -227,36 +202,10 @@ def test_a_full_disk_is_told_before_anything_is_written(run: Path, monkeypatch: 
     assert not list(run.glob("merged-*"))
 
 
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (["--public"], "--public goes with --push-to-hub"),
-        (["--scores-of", "x"], "--scores-of goes with --scores"),
-        (["--onto", "both", "--push-to-hub", "a/b"], "uploads one checkpoint; name it"),
-        (["--push-to-hub", "a/b"], "a/b: not pushed, for HF_HUB_OFFLINE is set"),
-    ],
-)
-def test_words_that_do_not_go_together_are_refused_before_the_merge(words: list[str], says: str, run: Path) -> None:
-    with pytest.raises(ConfigError, match=says):
-        main([str(run), *words])
-    assert not list(run.glob("merged-*"))
-
-
-@pytest.mark.parametrize("words", [["--shard-size", "5 gigabytes"], ["--min-agreement", "95"], ["--n-prompts", "0"]])
-def test_numbers_out_of_range_are_refused(words: list[str], run: Path) -> None:
-    with pytest.raises(SystemExit):
-        main([str(run), *words])
-
-
 def test_an_unfinished_run_is_refused(run: Path) -> None:
     (run / DONE_FILE).unlink()
     with pytest.raises(DataError, match="not finished; continue it with `evenhand train"):
         merge(run, "bf16")
-
-
-def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="is no training run"):
-        merge(tmp_path, "bf16")
 
 
 def gemma_that_sees(folder: Path) -> Path:
@@ -276,10 +225,9 @@ def gemma_that_sees(folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("method", ["sft", "dpo"])
-def test_of_a_model_that_sees_only_the_language_half_is_trained(method: str, tmp_path: Path) -> None:
+def test_of_a_model_that_sees_only_the_language_half_is_trained(tmp_path: Path) -> None:
     folder = gemma_that_sees(tmp_path / "model")
-    run = train(tiny_run(method, folder, tmp_path, optimiser={"max_steps": 2}))
+    run = train(tiny_run("dpo", folder, tmp_path, optimiser={"max_steps": 2}))
     names = list(load_file(run / "adapter" / "adapter_model.safetensors"))
     assert len(names) == 2 * 7 * 2
     assert not [name for name in names if "vision" in name]

@@ -10,7 +10,7 @@ from safetensors.torch import load_file
 from evenhand.errors import ModelError
 from tests.made.training_runs import tiny_model
 from training import merged_weights
-from training.merged_checkpoint import adapted, save
+from training.merged_checkpoint import adapted
 from training.merged_weights import merge_adapter, round_to_bf16
 from training.qlora import load_base
 from training.run import ADAPTER_DIR
@@ -70,11 +70,6 @@ def test_updates_finer_than_bf16_survive_on_average() -> None:
     assert kept(round_to_bf16(base + update, torch.Generator().manual_seed(0))) == pytest.approx(1, abs=0.1)
 
 
-def test_weights_on_the_bf16_grid_stay_as_they_are() -> None:
-    weights = torch.randn(4, 999).bfloat16()
-    assert torch.equal(round_to_bf16(weights.float(), torch.Generator().manual_seed(0)), weights)
-
-
 def test_onto_nf4_the_base_is_the_one_that_was_trained_with(run: Path, model: Path) -> None:
     nf4, base = QuantisationConfig(kind="nf4"), load_base(model, BF16_BASE).state_dict()[PROJECTION]
     merged = merge_adapter(adapted(run, model, nf4)).state_dict()
@@ -96,26 +91,6 @@ def test_no_more_than_a_layer_is_ever_in_fp32(run: Path, model: Path, monkeypatc
     monkeypatch.setattr(merged_weights, "round_to_bf16", spy)
     merge_adapter(wrapped)
     assert held == [{torch.bfloat16}] * 14  # two layers of seven projections
-
-
-def test_the_same_seed_gives_the_same_weights_and_another_one_others(run: Path, model: Path) -> None:
-    one, same, other = (merge_adapter(adapted(run, model, BF16_BASE), seed).state_dict() for seed in (0, 0, 1))
-    assert all(torch.equal(one[name], same[name]) for name in one)
-    assert not torch.equal(one[PROJECTION], other[PROJECTION])
-    assert torch.allclose(one[PROJECTION].float(), other[PROJECTION].float(), rtol=2**-6)
-
-
-def test_shards_load_as_the_whole_does(run: Path, model: Path, tmp_path: Path) -> None:
-    merged = merge_adapter(adapted(run, model, BF16_BASE))
-    folders = {"5GB": tmp_path / "whole", "100KB": tmp_path / "shards"}
-    for shard_size, folder in folders.items():
-        save(merged, model, folder, shard_size)
-    one, many = (load_base(folder, BF16_BASE).state_dict() for folder in folders.values())
-    n_whole, n_shards = (len(list(folder.glob("*.safetensors"))) for folder in folders.values())
-    assert n_whole == 1
-    assert n_shards >= 3
-    assert one.keys() == many.keys()
-    assert all(torch.equal(one[name], many[name]) for name in one)
 
 
 def test_an_adapter_that_diverged_is_refused_by_the_layers_name(run: Path, model: Path) -> None:

@@ -10,7 +10,6 @@ import torch
 
 from evenhand.checkpoints import load_tokenizer
 from evenhand.embedded import embedded_model_path
-from evenhand.errors import DataError
 from evenhand.records import Prompt
 from inference.encoding import Encoder
 from studies.narrator.pocket import pocket_conflicts
@@ -161,12 +160,6 @@ def test_a_prompt_too_long_takes_its_group_along_where_the_loss_compares_prompts
     assert len(kept) + len(excluded) == len(everything)
     assert {e.reason for e in excluded if e.prompt_tokens > limit} == {TOO_LONG}
     assert {e.reason for e in excluded if e.prompt_tokens <= limit} == ({OF_GROUP} if compares else set())
-
-
-def test_when_nothing_is_left_the_reasons_are_counted() -> None:
-    config = run_of(narrator={"tasks": ["blame"], "visibilities": ["visible"], "option_orders": ["published"]})
-    with pytest.raises(DataError, match=r"all 3 prompts are left out \(another .*: 2; one token .*: 1\)"):
-        make_narrator_examples([conflict("a", 2)], config, byte_tokenizer())
 
 
 # The divergence of made judges: what the consistency term sees of them.

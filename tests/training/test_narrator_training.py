@@ -25,10 +25,8 @@ from tests.made.places import CONFIGS
 from tests.made.training_runs import tiny_run
 from training.callbacks import read_metrics
 from training.config import AnyRun, load_training_config
-from training.memory import training_advice
 from training.merge import main as merge_main
 from training.model_card import card_text, read_facts
-from training.narrator.examples import make_narrator_examples
 from training.train import train
 
 POCKET = "pocket-conflicts"
@@ -188,31 +186,4 @@ def test_a_card_tells_whom_the_judge_names_and_how_to_ask_it(chat_format: str, t
     assert found["tokenizer"].decode(found["ids"]).rstrip().endswith("Answer:" if chat_format == "raw" else "assistant")
 
 
-def test_a_card_says_where_labels_are_a_proxy(tmp_path: Path) -> None:
-    with_labels = card_of(tmp_path / "sft", method="sft", visibilities=["visible", "hidden"])
-    assert "who attacks later: a proxy" in with_labels
-    assert "was trained to write a speaker's name" in with_labels
-    without = card_of(tmp_path / "own", tasks=["detection"], visibilities=["visible", "hidden"])
-    assert "a proxy" not in without
-    assert "trained on the first token of a name" in without
-    assert "Of detection it saw conversations with an attack alone." in without
-
-
 # Memory.
-
-
-def test_memory_advice_counts_the_groups_that_a_shorter_limit_takes_along() -> None:
-    config = run_of(consistency={"weight": 1.0}, narrator={"tasks": ["blame"], "visibilities": ["visible"]})
-    # Where the long name is Me the prompt is short, and its group's others are over the limit.
-    names = {"Ann": "Cleopatra of the Seven Long Rivers and the Nine Green Hills", "Anna": "Dov"}
-    conversations = [quarrel(0, 2), replace(conflict("long", 2, n_turns=16, words="No."), names=names)]
-    examples, _ = make_narrator_examples(conversations, config, load_tokenizer(embedded_model_path()))
-    advice = training_advice(config, examples)
-    (limit,) = (step for step in advice if step.startswith("examples.max_prompt_length="))
-    number = int(limit.removeprefix("examples.max_prompt_length=").split()[0])
-    shorter = config.model_copy(update={"examples": config.examples.model_copy(update={"max_prompt_length": number})})
-    left, _ = make_narrator_examples(conversations, shorter, load_tokenizer(embedded_model_path()))
-    n_longer = sum(len(example.prompt_ids) > number for example in examples)
-    assert n_longer < len(examples) - len(left), "no group is left out for another's sake"
-    assert f"leaves out {len(examples) - len(left)} of {len(examples)} examples" in limit
-    assert any(step.startswith("optimiser.order=whole_groups") for step in advice)

@@ -9,7 +9,6 @@ import yaml
 
 from evenhand.config import to_yaml
 from evenhand.errors import ConfigError, DataError
-from studies.fetch import fetch
 from studies.narrator.pocket import pocket_conflicts
 from studies.narrator.records import Conversation
 from studies.narrator.splits import refuse_shared_pages
@@ -52,8 +51,6 @@ def changed(tmp_path: Path, **keys: Any) -> list[str]:
             {"narrator": {"corpus": {"dataset": POCKET}}},
             "narrator.corpus: pocket-conflicts: split 'test' must not be trained on",
         ),
-        ({"narrator": {"corpus": {**CORPUS, "split": "all"}}}, "split 'all' must not be trained on"),
-        ({"narrator": {"corpus": CORPUS, "task": ["blame"]}}, "narrator.task: unknown key. Did you mean 'tasks'?"),
         ({"examples": {}}, "not where a reply ends: set examples.loss_on_eos=false"),
         ({"narrator": {"corpus": CORPUS}}, "of detection every label is Yes, which a judge learns without reading"),
         *(
@@ -100,11 +97,6 @@ def test_the_arms_on_conversations_differ_by_what_they_are_named_for() -> None:
     )
     assert {key for key in paired if paired[key] != sft[key]} == {"name", "consistency"}
     assert {key for key in own if own[key] != sft.get(key)} == {"name", "method", "target"}
-
-
-def test_a_narrator_config_can_be_fetched(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    fetch(PAIRED)
-    assert "narrator: 32 conversations of pocket-conflicts, 516 prompts" in capsys.readouterr().out
 
 
 # Leaks and the dev split.

@@ -11,7 +11,7 @@ from evenhand.errors import ModelError
 from tests.made.made_examples import example
 from tests.made.training_runs import tiny_model, tiny_run
 from training import train as module
-from training.memory import smaller_batch, told_when_out_of_memory, training_advice
+from training.memory import told_when_out_of_memory, training_advice
 from training.train import train
 
 ON_CPU = "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to ..."
@@ -85,27 +85,3 @@ def test_every_way_of_being_out_of_memory_is_known(error: Exception) -> None:
     config = tiny_run("sft", Path("no-model"), Path("runs"))
     with pytest.raises(ModelError, match="out of memory while the model was loaded"), told_when_out_of_memory(config):
         raise error
-
-
-def test_other_errors_pass_as_they_are() -> None:
-    config = tiny_run("sft", Path("no-model"), Path("runs"))
-    with pytest.raises(RuntimeError, match="shapes differ"), told_when_out_of_memory(config):
-        raise RuntimeError("shapes differ")
-
-
-@pytest.mark.parametrize(
-    ("size", "n_accumulated", "order", "cut"),
-    [
-        (4, 4, "random", (2, 8)),
-        (16, 1, "whole_items", (8, 2)),
-        (12, 1, "whole_items", (4, 3)),  # half of it would hold one and a half items
-        (4, 4, "whole_items", None),
-        (3, 1, "random", (1, 3)),
-        (1, 16, "random", None),
-    ],
-)
-def test_a_smaller_micro_batch_keeps_the_effective_batch_and_whole_items(
-    size: int, n_accumulated: int, order: str, cut: tuple[int, int] | None
-) -> None:
-    optimiser = {"per_device_batch_size": size, "gradient_accumulation_steps": n_accumulated, "order": order}
-    assert smaller_batch(tiny_run("sft", Path("no-model"), Path("runs"), optimiser=optimiser)) == cut

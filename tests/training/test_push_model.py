@@ -76,19 +76,3 @@ def test_a_merge_that_judges_otherwise_is_refused(merged: Path, hub: FakeHub) ->
     with pytest.raises(ConfigError, match=r"only 98\.4% of its verdicts agree with base \+ adapter \(99% asked for\)"):
         push(merged, hub, min_agreement=0.99)
     assert hub.asked == []
-
-
-def test_without_token_or_network_it_says_so(merged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ConfigError, match="HF_HUB_OFFLINE is set; unset it"):
-        push_to_hub(merged, REPO, private=True, min_agreement=0.95)
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
-    monkeypatch.setattr("huggingface_hub.get_token", lambda: None)
-    with pytest.raises(ConfigError, match="set HF_TOKEN to it"):
-        push_to_hub(merged, REPO, private=True, min_agreement=0.95)
-
-
-def test_what_the_hub_refuses_is_told(merged: Path, hub: FakeHub) -> None:
-    hub.refusals = {f"/api/models/{REPO}/commit/main": 403}
-    with pytest.raises(ConfigError, match=f"the token may not write to {REPO}"):
-        push(merged, hub)
-    assert hub.uploaded == {}

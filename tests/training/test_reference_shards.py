@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from evenhand.errors import DataError
 from evenhand.run_directory import DONE_FILE
 from tests.made.training_runs import tiny_model, tiny_run
 from training import reference
@@ -40,23 +39,3 @@ def test_a_kill_behind_the_last_reference_shard_blocked_every_run_on_that_base(
     assert len(written) == 1
     done = json.loads((train(config) / DONE_FILE).read_text())
     assert done["reference_seconds"] >= 0
-
-
-@pytest.mark.parametrize(
-    ("damage", "says"),
-    [
-        (lambda text: "", "holds 0 of 32 examples; delete it, and the same command asks the base again"),
-        (lambda text: text[: text.index("\n") + 1], "holds 1 of 32 examples"),
-        (lambda text: text[:-9], "is damaged .*delete it, and the same command asks the base again"),
-        (lambda text: '{"verdicts": 1}\n' * 32, "is damaged"),
-    ],
-    ids=["empty", "short", "cut off", "of something else"],
-)
-def test_a_damaged_reference_shard_is_named_with_the_way_out(
-    damage: Any, says: str, model: Path, tmp_path: Path
-) -> None:
-    train(tiny_run("dpo", model, tmp_path))
-    (shard,) = tmp_path.glob("reference/*/*.jsonl")
-    shard.write_text(damage(shard.read_text()))
-    with pytest.raises(DataError, match=says):
-        train(tiny_run("dpo", model, tmp_path, beta=0.2))

@@ -12,17 +12,13 @@ from safetensors.torch import load_file
 from transformers import TrainerState
 
 from evenhand import float32_head
-from evenhand.checkpoints import load_tokenizer
 from evenhand.errors import ConfigError, DataError, ModelError
 from evenhand.float32_head import by_copy
 from evenhand.run_directory import DONE_FILE
-from studies.dialdefer.datasets import load_items
 from tests.made.places import CONFIGS
 from tests.made.training_runs import tiny_model, tiny_run
-from training import reference
 from training.__main__ import main
 from training.callbacks import GradientCheck, read_metrics
-from training.dialdefer.examples import make_examples
 from training.qlora import load_base, lora_config, refuse_blocked_gradients, set_adapter_dtype, trainable
 from training.run import ADAPTER_FILES, open_training
 from training.sections import LoraSettings, QuantisationConfig
@@ -108,18 +104,6 @@ def test_an_interrupted_run_continues_to_the_same_adapter(
     assert [record["step"] for record in metrics_of(path)] == [1, 2, 3, 4]
 
 
-def test_a_continued_dpo_run_does_not_ask_the_reference_again(
-    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    config = tiny_run("dpo", model, tmp_path, run={"save_steps": 2})
-    with monkeypatch.context() as patch:
-        killed_at(3, patch)
-        with pytest.raises(KeyboardInterrupt):
-            train(config)
-    monkeypatch.setattr(reference, "ask", lambda *_: pytest.fail("asked again"))
-    assert (train(config) / DONE_FILE).exists()
-
-
 def test_a_second_process_that_starts_the_same_run_is_told_who_trains_it(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -131,29 +115,6 @@ def test_a_second_process_that_starts_the_same_run_is_told_who_trains_it(
             train(config)
         assert half_written.exists(), "the second one deleted what the first was writing"
     assert len(metrics_of(train(config))) == 4
-
-
-def test_a_finished_run_is_left_as_it_is(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run = train(tiny_run("sft", model, tmp_path))
-    before = {
-        file: file.stat().st_mtime_ns for file in run.rglob("*") if file.is_file() and "excluded" not in file.name
-    }
-    assert train(tiny_run("sft", model, tmp_path)) == run
-    assert "complete already" in capsys.readouterr().out
-    assert before == {file: file.stat().st_mtime_ns for file in before}
-
-
-def test_over_long_prompts_are_counted_and_listed(model: Path, tmp_path: Path) -> None:
-    tokenizer = load_tokenizer(model)
-    config = tiny_run("sft", model, tmp_path, optimiser={"max_steps": 1})
-    examples, _ = make_examples(load_items(config.study.benchmarks), config, tokenizer)
-    lengths = [len(example.prompt_ids) for example in examples]
-    limit = sorted(lengths)[20]
-    run = train(tiny_run("sft", model, tmp_path, optimiser={"max_steps": 1}, examples={"max_prompt_length": limit}))
-    listed = [json.loads(line) for line in (run / "excluded.jsonl").read_text().splitlines()]
-    done = json.loads((run / DONE_FILE).read_text())
-    assert [record["prompt_tokens"] for record in listed] == [length for length in lengths if length > limit] != []
-    assert (done["n_excluded"], done["n_examples"]) == (len(listed), 32 - len(listed))
 
 
 @pytest.mark.parametrize("precompute", [True, False])
@@ -249,11 +210,6 @@ def test_fp16_is_refused_on_cpu(model: Path, tmp_path: Path) -> None:
         pytest.skip("fp16 is fine on a GPU")
     with pytest.raises(ConfigError, match="fp16 needs a GPU"):
         train(tiny_run("sft", model, tmp_path, optimiser={"mixed_precision": "fp16"}))
-
-
-def test_a_tracker_that_is_not_there_is_named(model: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"run\.report_to: tracker 'wandbb' is not installed or unknown"):
-        train(tiny_run("sft", model, tmp_path, run={"report_to": ["wandbb"]}))
 
 
 def test_the_command_line_trains_what_its_config_says(

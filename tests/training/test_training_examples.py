@@ -6,7 +6,7 @@ import pytest
 
 from evenhand.checkpoints import load_tokenizer
 from evenhand.embedded import embedded_model_path
-from evenhand.errors import DataError, ModelError
+from evenhand.errors import ModelError
 from inference.encoding import Encoder
 from studies.dialdefer.pocket import pocket_items
 from studies.dialdefer.records import Condition
@@ -68,32 +68,12 @@ def test_the_loss_is_on_the_verdict_and_eos_and_on_nothing_else(tokenizer: Any) 
         assert row["input_ids"][:-2] == list(example.prompt_ids)
 
 
-def test_without_loss_on_eos_only_the_verdict_is_learnt(tokenizer: Any) -> None:
-    for example in make_examples(ITEMS, config(loss_on_eos=False), tokenizer)[0]:
-        assert [label for label in sft_row(example)["labels"] if label != IGNORED] == [
-            sft_row(example)["input_ids"][-1]
-        ]
-
-
 def test_a_pair_differs_in_the_verdict_alone(tokenizer: Any) -> None:
     for example in make_examples(ITEMS, config(), tokenizer)[0]:
         row = dpo_row(example)
         decoded = [tokenizer.decode(row[key]) for key in ("chosen_ids", "rejected_ids")]
         expected = ["1<|im_end|>", "2<|im_end|>"]
         assert decoded == (expected if example.condition.claim_is_true else expected[::-1])
-
-
-def test_c2_only_makes_two_examples_an_item_and_both_framings_make_four(tokenizer: Any) -> None:
-    only_c2, _ = make_examples(ITEMS, config(conditions="c2_only"), tokenizer)
-    both, _ = make_examples(ITEMS, config(), tokenizer)
-    assert (len(only_c2), len(both)) == (2 * len(ITEMS), 4 * len(ITEMS))
-    assert {e.condition for e in only_c2} == {Condition.C2_CORRECT, Condition.C2_INCORRECT}
-    assert [e for e in both if e.condition.is_dialogue] == only_c2
-
-
-def test_right_verdicts_are_half_ones_and_half_twos(tokenizer: Any) -> None:
-    examples, _ = make_examples(ITEMS, config(), tokenizer)
-    assert 2 * sum(e.right_ids[0] == tokenizer.encode("1")[0] for e in examples) == len(examples)
 
 
 def test_a_prompt_over_the_limit_is_left_out_whole_and_listed(tokenizer: Any) -> None:
@@ -106,11 +86,6 @@ def test_a_prompt_over_the_limit_is_left_out_whole_and_listed(tokenizer: Any) ->
     assert [(e.item_id, e.condition, e.prompt_tokens) for e in excluded] == [
         (e.item_id, e.condition, len(e.prompt_ids)) for e in everything if len(e.prompt_ids) > limit
     ]
-
-
-def test_when_every_prompt_is_too_long_the_fix_is_named(tokenizer: Any) -> None:
-    with pytest.raises(DataError, match=r"all 24 prompts are longer than examples\.max_prompt_length = 10"):
-        make_examples(ITEMS, config(max_prompt_length=10), tokenizer)
 
 
 def test_items_are_shuffled_but_their_conditions_stay_together(tokenizer: Any) -> None:
@@ -128,13 +103,6 @@ def test_padding_that_is_eos_is_refused_where_eos_is_learnt() -> None:
     tokenizer.pad_token = tokenizer.eos_token
     with pytest.raises(ModelError, match="EOS cannot be learnt"):
         make_examples(ITEMS, config(), tokenizer)
-
-
-def test_a_tokenizer_without_padding_gets_one_that_is_not_eos() -> None:
-    tokenizer = byte_tokenizer()
-    assert tokenizer.pad_token is None
-    set_padding(tokenizer)
-    assert tokenizer.pad_token == "<s>"
 
 
 def test_a_word_start_mark_belongs_to_the_prompt_and_bears_no_loss() -> None:

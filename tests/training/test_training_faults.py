@@ -21,8 +21,7 @@ from evenhand.errors import ModelError
 from evenhand.run_directory import DONE_FILE
 from studies.dialdefer.datasets import DatasetSpec, load_items
 from tests.made.easy_task import easy_items, easy_run, plant
-from tests.made.tiny_checkpoint import save_checkpoint
-from tests.made.training_runs import tiny_model, tiny_run
+from tests.made.training_runs import tiny_model
 from training.__main__ import main
 from training.callbacks import read_metrics
 from training.config import AnyRun
@@ -143,11 +142,3 @@ def test_a_test_item_among_the_training_items_is_named(
     assert command(config, tmp_path) == 2
     assert f"training item 'new-1' asks the same question as the test item '{stolen.item_id}'" in said(capsys)
     assert not folder_of(config).exists()
-
-
-def test_a_tokenizer_that_splits_a_verdict_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    split = save_checkpoint(tmp_path / "split", digits="byte")
-    assert command(tiny_run("sft", split, tmp_path), tmp_path) == 2
-    message = said(capsys)
-    assert "answer '1' takes 2 tokens of its own" in message
-    assert "Take a model whose tokenizer has a token for each digit" in message

@@ -61,8 +61,7 @@ def step(method: str, model: Path, folder: Path, size: int, parts: int, order: s
     return tiny_run(method, model, folder, optimiser=cut, benchmarks=data, **sections)
 
 
-@pytest.mark.parametrize("attention", ["eager", "sdpa"])
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(("family", "attention"), [*((family, "sdpa") for family in FAMILIES), (FAMILIES[4], "eager")])
 def test_one_row_for_the_prompts_of_an_item_is_as_rows_of_their_own(
     family: str, attention: str, models: dict[str, Path], tmp_path: Path
 ) -> None:
@@ -130,7 +129,7 @@ def test_how_a_step_is_cut_changes_nothing(method: str, models: dict[str, Path],
     examples = examples_for(whole, models["llama"])
     assert len(examples) == 16
     expected = ours(whole, judge, examples, tmp_path)
-    for size, parts, order in [(4, 4, "random"), (2, 8, "random"), (4, 4, "whole_items"), (8, 2, "whole_items")]:
+    for size, parts, order in [(2, 8, "random"), (8, 2, "whole_items")]:
         cut = step(method, models["llama"], tmp_path, size, parts, order, **without_reference(method))
         assert_equal(ours(cut, judge, examples, tmp_path), expected)
 

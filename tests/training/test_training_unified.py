@@ -1,4 +1,4 @@
-"""SFT and DPO on a built train split, which a config names in one line."""
+"""DPO on a built train split, which a config names in one line."""
 
 import json
 from pathlib import Path
@@ -13,11 +13,10 @@ from training.train import train
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("method", ["sft", "dpo"])
-def test_a_built_train_split_is_trained_on_with_one_config_line(method: str, tmp_path: Path) -> None:
+def test_a_built_train_split_is_trained_on_with_one_config_line(tmp_path: Path) -> None:
     root = build_small(tmp_path, "socialiqa", "halueval", "advisorqa")
     line = DatasetSpec.model_validate({"dataset": "unified", "split": "train", "root": root, "n_items": 8})
-    config = tiny_run(method, tiny_model(tmp_path / "model"), tmp_path / "runs")
+    config = tiny_run("dpo", tiny_model(tmp_path / "model"), tmp_path / "runs")
     section = config.study.model_copy(update={"benchmarks": (line,)})
     run = train(config.model_copy(update={"dialdefer": section}))
     done = json.loads((run / "DONE.json").read_text())

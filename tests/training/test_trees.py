@@ -1,18 +1,14 @@
 """Rows in which prompts share what they begin with: every path reads as its sequence does alone."""
 
-import random
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
-import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from transformers.masking_utils import sliding_window_causal_mask_function
 
-from training import trees
-from training.trees import Tree, allowed_of, attention_argument, common, padded_rows, tree_of
+from training.trees import Tree, allowed_of, attention_argument, padded_rows, tree_of
 
 PAD = 99
 # Few different tokens, so that sequences often begin alike, repeat each other or end inside one another.
@@ -61,13 +57,6 @@ def seen_in(tree: Tree, width: int) -> torch.Tensor:
         for end, column in enumerate(path):
             seen[column, path[: end + 1]] = True
     return seen
-
-
-@given(SEQUENCES)
-def test_a_row_branches_unless_one_sequence_holds_all_others(sequences: list[list[int]]) -> None:
-    longest = max(sequences, key=len)
-    assert tree_of(sequences).branches == any(s != longest[: len(s)] for s in sequences)
-    assert not tree_of([longest]).branches
 
 
 @given(st.lists(SEQUENCES, min_size=1, max_size=4))
@@ -131,34 +120,4 @@ def test_a_model_of_both_kinds_gets_a_mask_for_each_also_where_its_text_model_sa
         assert torch.equal(masks["sliding_attention"], expected(WINDOW))
 
 
-@pytest.mark.parametrize(("attention", "lowest"), [("eager", torch.finfo(torch.float32).min), ("sdpa", -torch.inf)])
-def test_eager_and_fused_attention_get_numbers_to_add(attention: str, lowest: float) -> None:
-    found = mask_for(_attn_implementation=attention, sliding_window=WINDOW)
-    assert found.dtype == torch.float32
-    assert torch.equal(found == 0, expected(WINDOW))
-    assert set(found.unique().tolist()) == {0.0, lowest}
-    assert all(stride % 8 == 0 for stride in found.stride()[:-1]), "the fused kernel would copy it in every layer"
-
-
 # The work: as many steps as tokens, whatever their number.
-
-
-@pytest.mark.parametrize("n_sequences", [10, 100, 1000])
-def test_a_tree_is_laid_out_in_time_by_its_tokens(n_sequences: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """10^3, 10^4 and 10^5 tokens: each is compared at most once, and nothing is as large as tokens x tokens."""
-    compared = []
-
-    def counting(one: np.ndarray, other: np.ndarray) -> int:
-        compared.append(min(len(one), len(other)))
-        return common(one, other)
-
-    monkeypatch.setattr(trees, "common", counting)
-    draw = random.Random(n_sequences)
-    sequences = [[1, 2, 3, *(draw.randrange(50) for _ in range(97))] for _ in range(n_sequences)]
-    tree = tree_of(sequences)
-    n_tokens = 100 * n_sequences
-    assert sum(compared) <= n_tokens
-    assert len(compared) == n_sequences
-    assert 0.9 * n_tokens < len(tree.tokens) < n_tokens
-    assert sum(array.size for array in (tree.tokens, tree.depths, tree.reach, *tree.paths)) <= 4 * n_tokens
-    assert max(tensor.numel() for tensor in padded_rows([tree], PAD).values()) == len(tree.tokens)

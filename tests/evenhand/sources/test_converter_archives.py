@@ -1,8 +1,6 @@
 """Bad archives of publishers: one error that names file and member; nothing is unpacked, nothing outside is read."""
 
 import re
-import tarfile
-import tracemalloc
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -11,11 +9,9 @@ import pytest
 
 from evenhand.errors import DataError
 from evenhand.sources.archives import tar_member, zip_member
-from evenhand.sources.json_array import LONGEST
 from studies.dialdefer.unified import gpqa, harp, socialiqa
 from tests.made import unified_rows as rows_of
 from tests.made.bad_input import refusal
-from tests.made.locked_zip import write_locked_zip
 from tests.made.unified_files import csv_text, json_lines, write_tgz, write_zip
 
 
@@ -56,43 +52,7 @@ def test_a_truncated_archive_is_refused_wherever_it_ends(dataset, share, tmp_pat
     assert message.endswith("fetch it again")
 
 
-@pytest.mark.parametrize("dataset", PACKED)
-def test_one_changed_byte_in_an_archive_is_noticed(dataset, tmp_path):
-    path = PACKED[dataset](tmp_path)
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 0x55
-    path.write_bytes(content)
-    assert refusal(dataset, tmp_path).startswith(path.name)
-
-
-def test_a_zip_with_another_password_is_refused(tmp_path):
-    write_locked_zip(
-        tmp_path / gpqa.ARCHIVE, f"dataset/{gpqa.FILE}", csv_text(list(rows_of.gpqa_rows(4))).encode(), b"another"
-    )
-    assert "dataset.zip: cannot be unpacked (Bad password for file" in f"{refusal('gpqa', tmp_path)}"
-
-
-def test_a_locked_zip_where_an_open_one_is_expected_is_refused(tmp_path):
-    write_locked_zip(tmp_path / harp.ARCHIVE, harp.FILE, json_lines(list(rows_of.harp_rows(4))).encode(), b"secret")
-    assert "cannot be unpacked" in refusal("harp", tmp_path)
-
-
-def test_a_zip_whose_names_are_no_text_is_refused(tmp_path):
-    write_zip(tmp_path / harp.ARCHIVE, {"é_mcq.jsonl": "x"})
-    path = tmp_path / harp.ARCHIVE
-    path.write_bytes(path.read_bytes().replace("é".encode(), b"\xff\xff"))
-    assert refusal("harp", tmp_path).startswith("HARP_mcq.jsonl.zip: is no whole zip ('utf-8' codec can't decode")
-
-
-@pytest.mark.parametrize("n_bytes", [2**40, 2**62, 2**70, -(2**70)])
-def test_a_member_of_an_impossible_size_is_refused(n_bytes, tmp_path):
-    member = tarfile.TarInfo(socialiqa.FILE)
-    member.size = n_bytes
-    (tmp_path / socialiqa.ARCHIVE).write_bytes(member.tobuf(tarfile.GNU_FORMAT) + b"x" * 2_000)
-    assert refusal("socialiqa", tmp_path).startswith(f"{socialiqa.ARCHIVE}: is no whole archive (")
-
-
-OUTSIDE = ["../x", "/x", "a/../../x", "..\\x", "C:/x", "C:\\x", "\\\\host\\x"]
+OUTSIDE = ["../x", "/x", "..\\x", "C:\\x"]
 
 
 @pytest.mark.parametrize("name", OUTSIDE)
@@ -105,16 +65,6 @@ def test_an_archive_with_a_path_outside_its_folder_is_not_read_at_all(name, tmp_
             next(lines)
 
 
-@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE, tarfile.DIRTYPE])
-def test_a_member_that_is_no_plain_file_is_refused(kind, tmp_path):
-    member = tarfile.TarInfo(socialiqa.FILE)
-    member.type, member.linkname = kind, "/etc/hostname"
-    with tarfile.open(tmp_path / socialiqa.ARCHIVE, "w:gz") as archive:
-        archive.addfile(member)
-    message = refusal("socialiqa", tmp_path)
-    assert message.startswith(f"{socialiqa.ARCHIVE}: member '{socialiqa.FILE}' is no plain file")
-
-
 @pytest.mark.parametrize("names", [[], ["other.txt"], ["a_mcq.jsonl", "b/b_mcq.jsonl"]])
 def test_an_archive_without_the_one_wanted_member_says_what_is_inside(names, tmp_path):
     with zipfile.ZipFile(tmp_path / harp.ARCHIVE, "w") as archive:
@@ -124,16 +74,3 @@ def test_an_archive_without_the_one_wanted_member_says_what_is_inside(names, tmp
     inside = ", ".join(f"'{name}'" for name in names) or "nothing"
     expected = f"holds {n_like} files like *_mcq.jsonl, expected 1 (inside: {inside})"
     assert expected in refusal("harp", tmp_path)
-
-
-def test_four_kilobytes_that_unpack_to_one_line_of_gigabytes_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / harp.ARCHIVE
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, archive.open(harp.INSIDE, "w") as member:
-        for _ in range(40):
-            member.write(bytes(2**20))
-    tracemalloc.start()
-    message = refusal("harp", tmp_path)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert re.fullmatch(rf"{harp.ARCHIVE}!.*: holds a line of more than 16 MiB; .*fetch it again", message)
-    assert peak < 2.5 * LONGEST

@@ -108,15 +108,6 @@ def test_a_continued_fetch_stays_at_the_revision_it_began_with(server: Publisher
     assert len(server.requests("big.bin")) == len(server.requests(COMMIT)) == 1  # the file and the listing
 
 
-def test_a_file_more_in_the_catalogue_is_fetched_at_the_recorded_revision(
-    server: PublishersServer, tmp_path: Path
-) -> None:
-    bring(server, tmp_path, Origin(place=BOTH.place, files=("data/big.bin",)))
-    server.commit = NEWER
-    assert [file.revision for file in bring(server, tmp_path)] == [COMMIT, COMMIT]
-    assert len(server.requests("big.bin")) == 1
-
-
 @pytest.mark.parametrize("damage", [b"", BIG[:-1] + b"x"])
 def test_a_damaged_file_is_fetched_again_and_no_other(damage: bytes, server: PublishersServer, tmp_path: Path) -> None:
     fetched = bring(server, tmp_path)
@@ -146,12 +137,6 @@ def test_a_folder_of_another_place_or_revision_is_refused(
     bring(server, tmp_path, Origin(place=BOTH.place, files=BOTH.files, revision=COMMIT[:7]))
 
 
-def test_a_pin_that_the_catalogue_gained_is_held_against_what_is_here(server: PublishersServer, tmp_path: Path) -> None:
-    bring(server, tmp_path)
-    with pytest.raises(DataError, match=r"big\.bin: has the SHA-256 .*, expected (00){32}"):
-        bring(server, tmp_path, Origin(place=BOTH.place, files=BOTH.files, sha256={"big.bin": "00" * 32}))
-
-
 def test_a_file_that_somebody_put_there_is_overwritten_never_and_taken_when_its_checksum_is_pinned(
     server: PublishersServer, tmp_path: Path
 ) -> None:
@@ -164,45 +149,6 @@ def test_a_file_that_somebody_put_there_is_overwritten_never_and_taken_when_its_
     assert server.requests("small.jsonl") == []
 
 
-def test_a_damaged_record_is_named(server: PublishersServer, tmp_path: Path) -> None:
-    for text in ("", "[]", "{}", '{"files": [{"name": 3}]}'):
-        (tmp_path / "sources.json").write_text(text)
-        with pytest.raises(DataError, match=r"sources\.json: is damaged"):
-            bring(server, tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("listed", "says"),
-    [
-        (("test/a.json", "train/A.json"), "'test/a.json' and 'train/A.json' would both be"),
-        (("x/..",), "has a name that cannot be kept"),
-        (("x/.lock",), "has a name that cannot be kept"),
-        (("x/sources.json",), "has a name that cannot be kept"),
-        (("x/a\\b.json",), "has a name that cannot be kept"),
-    ],
-)
-def test_names_that_do_not_fit_into_one_folder_are_refused(listed: tuple[str, ...], says: str, tmp_path: Path) -> None:
-    with PublishersServer(dict.fromkeys(listed, b"")) as server, pytest.raises(DataError, match=says):
-        bring(server, tmp_path, Origin(place="hf:mbkim/AdvisorQA", files=("*",)))
-
-
-@pytest.mark.parametrize(
-    ("place", "files", "says"),
-    [("gitlab:a/b", ("x",), "is none of github:"), ("https://example.org/", ("*.json",), "cannot be listed")],
-)
-def test_an_origin_that_cannot_be_asked_is_refused(
-    place: str, files: tuple[str, ...], says: str, tmp_path: Path
-) -> None:
-    with pytest.raises(DataError, match=says):
-        fetch(Origin(place=place, files=files), tmp_path, name="x", wait=[].append)
-
-
-def test_a_folder_that_cannot_be_made_is_named(server: PublishersServer, tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(DataError, match=r"file/bbq: cannot be written"):
-        bring(server, tmp_path / "file" / "bbq")
-
-
 def test_a_file_system_without_locks_is_told_and_used(
     server: PublishersServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -212,15 +158,3 @@ def test_a_file_system_without_locks_is_told_and_used(
     monkeypatch.setattr(fcntl, "flock", unsupported)
     bring(server, tmp_path)
     assert "cannot be locked here (No locks available); let no other process" in capsys.readouterr().err
-
-
-def test_without_a_terminal_there_is_one_line_a_file(
-    server: PublishersServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    bring(server, tmp_path)
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.splitlines() == [
-        "bbq: big.bin, 1,024,000 bytes, SHA-256 recorded",
-        "bbq: small.jsonl, 12 bytes, SHA-256 recorded",
-    ]

@@ -7,7 +7,7 @@ import pytest
 
 from evenhand.errors import DataError
 from evenhand.sources.origin import Origin
-from evenhand.sources.source_record import SourceFile, SourceRecord, sha256_of, source_files, write_record
+from evenhand.sources.source_record import SourceFile, sha256_of, source_files
 from studies.dialdefer.unified.catalogue import DATASETS
 from studies.dialdefer.unified.listing import list_text
 
@@ -42,32 +42,6 @@ def test_a_pinned_checksum_holds_for_files_put_there_by_hand(folder: Path) -> No
     )
     with pytest.raises(DataError, match=message):
         source_files(pinned, folder, name="bbq")
-
-
-def test_a_fetched_folder_named_by_hand_keeps_what_is_known_of_it(folder: Path) -> None:
-    file = SourceFile(
-        name="Age.jsonl",
-        path="data/Age.jsonl",
-        n_bytes=3,
-        sha256=sha256_of(folder / "Age.jsonl"),
-        checksum="recorded",
-        url="https://example.org/Age.jsonl",
-        revision="a1" * 20,
-        fetched="2026-01-01",
-    )
-    record = SourceRecord(
-        name="bbq",
-        place=ORIGIN.place,
-        asked_files=ORIGIN.files,
-        asked_revision=None,
-        revision="a1" * 20,
-        paths=("data/Age.jsonl",),
-        files=(file,),
-    )
-    write_record(folder, record)
-    assert source_files(ORIGIN, folder, name="bbq") == [file]
-    (folder / "Age.jsonl").write_bytes(b"{} \n")
-    assert source_files(ORIGIN, folder, name="bbq")[0].revision is None
 
 
 @pytest.mark.parametrize("inside", [(), (".lock", "sources.json.partial")])

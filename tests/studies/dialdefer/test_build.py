@@ -15,7 +15,7 @@ from studies.dialdefer.datasets import DatasetSpec, load_items
 from studies.dialdefer.item_table import read_items
 from studies.dialdefer.records import Item
 from studies.dialdefer.unified.build import build
-from studies.dialdefer.unified.catalogue import DATASETS, NINE
+from studies.dialdefer.unified.catalogue import NINE
 from studies.dialdefer.unified.command import main, request_from
 from studies.dialdefer.unified.release import digits_of
 from studies.dialdefer.unified.splits import published_ids
@@ -78,11 +78,6 @@ def test_a_build_is_the_same_every_time(small, tmp_path):
     build(request(again, small.parent / "raw", names, n_test=6))
     first, second = (json.loads((root / "manifest.json").read_text())["files"] for root in (small, again))
     assert first == second
-
-
-def test_another_seed_is_another_split(small, tmp_path):
-    build(request(tmp_path / "x", small.parent / "raw", ["bbq"], n_test=6, seed=1))
-    assert ids_of(items_of(tmp_path / "x", "bbq", "test")) != ids_of(items_of(small, "bbq", "test"))
 
 
 def test_train_rows_that_ask_what_a_test_item_asks_are_left_out_and_listed(tmp_path):
@@ -209,15 +204,6 @@ def test_the_test_split_alone_can_later_be_extended_in_place(tmp_path):
         build(replace(request(out, tmp_path / "raw", ["gpqa", "amqa"]), test_only=True))
 
 
-def test_tokenizers_named_later_are_measured_on_the_finished_build(tmp_path):
-    write_raw(tmp_path / "raw", scale=0.02, datasets=["halueval"])
-    wanted = request(tmp_path / "out", tmp_path / "raw", ["halueval"], n_test=9)
-    build(wanted)
-    assert "768" not in (tmp_path / "out" / "quality.md").read_text()
-    build(replace(wanted, tokenizers=("embedded",)))
-    assert "768" in (tmp_path / "out" / "quality.md").read_text()
-
-
 def test_a_build_that_was_killed_is_continued_to_the_same_tables(small, tmp_path):
     out, raw = tmp_path / "killed", small.parent / "raw"
     names = [dataset.name for dataset in NINE]
@@ -250,15 +236,3 @@ def test_words_that_do_not_go_together_are_refused():
             request_from(parser().parse_args(["--out", "x", *words]))
     with pytest.raises(ConfigError, match="say where to build"):
         main([])
-
-
-def test_stats_print_table_8_beside_the_papers_and_explain_every_difference(small, capsys):
-    names = [dataset.name for dataset in NINE]
-    shared = ["--out", str(small), "--raw", str(small.parent / "raw"), "--split", "resample", "--datasets", *names]
-    main([*shared, "--size", *(f"{name}=6" for name in names if name != "truthfulqa"), "--any-revision", "--stats"])
-    printed = capsys.readouterr().out
-    assert "(85,001)" in printed
-    assert "its rows add up to 84,901" in printed
-    assert "bbq: 6 test items where the paper has 300, as asked for" in printed
-    assert f"where the paper had {DATASETS['bbq'].n_total:,}" in printed
-    assert "nine together" in printed

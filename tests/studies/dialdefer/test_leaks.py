@@ -56,11 +56,6 @@ def test_an_item_is_found_by_id_by_text_and_as_a_variant():
     assert held_out.find(replace(reworded, item_id="x")) is None
 
 
-def test_conflicts_without_a_question_are_not_all_the_same():
-    held_out = HeldOut([replace(ITEM, question="")])
-    assert held_out.find(replace(ITEM, item_id="x", question="")) is None
-
-
 def test_a_clean_split_passes(built):
     items = load_items([spec(built)])
     assert len(items) > 20
@@ -78,15 +73,6 @@ def test_a_planted_test_item_stops_the_training_run_and_both_items_are_named(bui
     with pytest.raises(DataError, match=f"'{planted.item_id}' .*'{stolen.item_id}' .1 such"):
         open_training(config).__enter__()
     assert not (tmp_path / "runs").exists()
-
-
-def test_a_planted_item_is_found_when_its_dataset_alone_is_trained_on(built, tmp_path):
-    root = copy_of(built, tmp_path)
-    stolen = next(iter(read_items(root / "data" / "socialiqa" / "test.parquet")))
-    plant(root, [replace(stolen, item_id="new-1")])
-    one = spec(root, "halueval")
-    with pytest.raises(DataError, match="'new-1'"):
-        refuse_leaks(load_items([one]), [one])
 
 
 def test_an_evaluation_only_item_in_a_train_split_stops_the_run_whatever_its_id(built, tmp_path):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evenhand.errors import ConfigError, DataError
+from evenhand.errors import DataError
 from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import DEHUMANIZING_SYSTEM, HONEST_SYSTEM, render
 from studies.dialdefer.templates import TEMPLATES
@@ -28,11 +28,6 @@ def test_paper_template_differs_from_published_only_in_the_marker_that_closes_an
 
 def test_one_token_c2_is_listing_3_without_its_blank_lines() -> None:
     assert text(render(ITEM, Condition.C2_CORRECT, answer_form="one_token")) == golden("listing3_c2_one_token")
-
-
-def test_dpo_prompt_asks_for_exactly_one_token() -> None:
-    prompt = text(render(ITEM, Condition.C2_CORRECT, template="published-dpo", answer_form="one_token"))
-    assert prompt.endswith("Return exactly one token: 1 or 2.")
 
 
 @pytest.mark.parametrize(
@@ -101,14 +96,3 @@ def test_template_version_is_part_of_a_prompts_hash(monkeypatch: pytest.MonkeyPa
     before = render(ITEM, Condition.C1_TRUE).prompt_hash
     monkeypatch.setitem(TEMPLATES, ("published", "json"), replace(TEMPLATES["published", "json"], version=99))
     assert render(ITEM, Condition.C1_TRUE).prompt_hash != before
-
-
-def test_a_template_without_the_asked_form_is_refused_by_name() -> None:
-    with pytest.raises(ConfigError, match="template 'paper' has no one_token form"):
-        render(ITEM, Condition.C1_TRUE, template="paper", answer_form="one_token")
-
-
-def test_labels_may_be_swapped_in_context_and_dialogue() -> None:
-    swapped = text(render(CONFLICT, Condition.C1_TRUE, speakers=("Speaker B", "Speaker A")))
-    assert "[Neutralized Context]: Speaker A forgot a birthday and Speaker B is cross." in swapped
-    assert "[Statement]: Speaker B is overreacting." in swapped

@@ -2,9 +2,8 @@
 
 import pytest
 
-from evenhand.errors import ConfigError
 from evenhand.records import Prompt
-from studies.dialdefer.records import Condition, Factors
+from studies.dialdefer.records import Condition
 from studies.dialdefer.render import render
 from studies.dialdefer.templates import JSON_TAIL, ONE_TOKEN_TAIL, TEMPLATES
 from tests.made.golden_prompts import CONFLICT, ITEM, golden, text
@@ -104,12 +103,3 @@ def test_the_published_answers_in_the_other_order_to_the_byte() -> None:
     swapped = usual.replace("Yes, Bob is correct.", "?").replace("No, Bob is incorrect.", "Yes, Bob is correct.")
     prompt = render(ITEM, C2_CORRECT, speakers=("Ann", "Bob"), answer_order="no_first")
     assert text(prompt) == swapped.replace("?\n<<<END_ANSWER_1>>>", "No, Bob is incorrect.\n<<<END_ANSWER_1>>>")
-
-
-def test_an_unknown_answer_order_is_refused_by_name() -> None:
-    with pytest.raises(ConfigError, match="answer order 'no-first' is unknown; there are: yes_first, no_first"):
-        render(ITEM, C1_TRUE, answer_order="no-first")
-
-
-def test_factors_written_before_answer_orders_read_back_as_yes_first() -> None:
-    assert Factors(template="matched").answer_order == "yes_first"

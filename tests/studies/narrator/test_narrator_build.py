@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from evenhand.errors import ConfigError, DataError
+from evenhand.errors import DataError
 from evenhand.sources.origin import Origin
 from studies import build as build_verb
 from studies.narrator import build as build_module
 from studies.narrator.build import Request, build
-from studies.narrator.command import main
 from studies.narrator.corpora import CorpusSpec, conversation_set_hash, load_conversations
 from studies.narrator.pocket import pocket_conflicts
 from studies.narrator.records import Conversation
@@ -118,31 +117,6 @@ def test_a_dump_without_a_conversation_of_the_study_says_why(tmp_path: Path) -> 
         build(Request(out=tmp_path / "out", raw=raw))
 
 
-DAMAGE: dict[str, Any] = {
-    "no turns": {"turns": []},
-    "one speaker": {"turns": [{"speaker": "S0", "text": "a"}], "names": {"S0": "S0"}},
-    "an empty text": {"turns": [{"speaker": "S0", "text": "a"}, {"speaker": "S1", "text": ""}]},
-    "a name too many": {"names": {"S0": "S0", "S1": "S1", "S2": "S2"}},
-    "one name for two": {"names": {"S0": "Anna", "S1": "Anna"}},
-    "the narrator's label": {"names": {"S0": "me", "S1": "Anna"}},
-    "names a list": {"names": ["S0", "S1"]},
-}
-
-
-@pytest.mark.parametrize("damage", DAMAGE)
-def test_a_line_that_is_no_conversation_is_named(damage: str, raw: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    build(Request(out=out, raw=raw))
-    lines = [json.loads(line) for line in (out / "conversations.jsonl").read_text().splitlines()]
-    lines[2] |= DAMAGE[damage]
-    (out / "conversations.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    manifest = json.loads((out / "manifest.json").read_text())
-    manifest["files"]["conversations.jsonl"] = build_module.sha256_of(out / "conversations.jsonl")
-    (out / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(DataError, match=r"conversations\.jsonl:3: is no conversation of the study"):
-        load(out, "all")
-
-
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PublishersServer]:
     for name in ("HF_HUB_OFFLINE", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
@@ -188,37 +162,6 @@ def test_our_own_conflicts_are_written_as_files(tmp_path: Path, capsys: pytest.C
     assert "Apache-2.0" in card
     with pytest.raises(DataError, match="was built of pocket-conflicts, wanted is cga-wiki"):
         load(tmp_path / "out", "test")
-
-
-def test_the_command_prints_the_facts_beside_the_papers(
-    raw: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    main(["--raw", str(raw), "--out", str(tmp_path / "out"), "--test-share", "0.5"])
-    printed = capsys.readouterr().out.splitlines()
-    assert "conversations in the dump                 60        4,188" in printed
-    assert "conversations of the study                40  not printed" in printed
-    assert "random baseline, mean of 1/n, %         41.7         36.1" in printed
-    assert "left out:     20  calm counterpart" in printed
-    assert "train 20, test 20; no page is in both" in printed
-    card = (tmp_path / "out" / "README.md").read_text()
-    assert "| of them escalating | 40 | 2,094 |" in card
-    assert "No licence was found" in card
-    assert "utterances.jsonl (put there by hand)" in card
-
-
-@pytest.mark.parametrize(
-    ("words", "error"),
-    [
-        (["--pocket", "--raw", "x"], "leave out --raw"),
-        (["--test-share", "30"], "--test-share 30.0: take a share from 0 to 1"),
-        (["--pocket", "--seed", "42"], "are fixed; leave out --seed and --test-share"),
-        (["--pocket", "--test-share", "0"], "are fixed; leave out --seed and --test-share"),
-    ],
-)
-def test_words_that_do_not_go_together_are_refused(words: list[str], error: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=error):
-        main([*words, "--out", str(tmp_path / "out")])
-    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.skipif(not EXAMPLE.exists(), reason=f"the synthetic example is not at {EXAMPLE}")

@@ -8,9 +8,6 @@ import pytest
 from evenhand.config import to_yaml
 from evenhand.errors import ConfigError
 from inference.config import InferenceConfig, load_sampling_config, parse_sampling_config
-from studies.narrator.pocket import pocket_conflicts
-from studies.narrator.prompts import narrator_prompts
-from studies.narrator.records import OPTION_ORDERS
 from tests.made.made_conflicts import narrator_config
 from tests.made.places import CONFIGS
 
@@ -66,16 +63,10 @@ def test_the_override_that_a_config_names_gives_its_exact_variant(name: str) -> 
         ({"dialdefer": POCKET}, "made.yaml: has sections of dialdefer and narrator; a run is of one study"),
         ({"prompts": {"template": "v1"}}, "prompts: unknown key."),
         ({"verdict": "reason"}, "verdict reason is not for `narrator`; set verdict to options or answer"),
-        ({"verdict": "margin"}, "verdict margin is not for `narrator`"),
-        ({"narrator": {"tasks": ["blame", "blame"]}}, "narrator.tasks: lists a name twice: blame, blame"),
-        ({"narrator": {"tasks": []}}, "narrator.tasks: "),
         ({"narrator": {"task": ["blame"]}}, "narrator.task: unknown key. Did you mean 'tasks'?"),
-        ({"narrator": {"visibilities": ["seen"]}}, "narrator.visibilities[0]: "),
         ({"verdict": "options", "sampling": {"n": 2, "temperature": 0.7}}, "one reading is all there is"),
         ({"verdict": "options", "sampling": {"top_p": 0.9}}, "set sampling.top_p to 1"),
-        ({"verdict": "options", "sampling": {"temperature": 0.001}}, "vLLM samples no colder than 0.01"),
         ({"verdict": "options", "sampling": {"temperature": 0}}, "or to 1 for the model's own"),
-        ({"verdict": "options", "sampling": {"structured": "json"}}, "generates no text to structure"),
         ({"verdict": "options", "engine": SERVER}, "a server lists only the most likely tokens"),
         ({"sampling": {"structured": "json"}}, "verdict answer is free text; set sampling.structured"),
         ({"engine": {**SERVER, "json_mode": "json_object"}}, "verdict answer is free text; set engine.json_mode"),
@@ -103,13 +94,3 @@ def test_a_run_asks_one_study_in_a_way_that_fits_it(changes: dict[str, Any], say
     with pytest.raises(ConfigError) as refusal:
         parse_sampling_config({"name": "x", "model": {"name": "m"}, **changes}, "made.yaml")
     assert says in str(refusal.value)
-
-
-def test_the_control_of_option_order_costs_the_share_of_prompts_that_a_config_says() -> None:
-    assert "# A quarter fewer prompts, without" in (FOLDER / "gpt-4.1-mini.yaml").read_text()
-    conversations = pocket_conflicts("test")
-    n_both, n_one = (
-        sum(len({p.prompt_hash for p in narrator_prompts(c, option_orders=orders)}) for c in conversations)
-        for orders in (OPTION_ORDERS, OPTION_ORDERS[:1])
-    )
-    assert n_one / n_both == pytest.approx(0.75, abs=0.02)

@@ -6,11 +6,9 @@ import pytest
 
 from evenhand.errors import DataError
 from inference.schedule import first_prompts
-from studies import fetch
 from studies import show as showing
 from studies.narrator import show
 from tests.made.made_conflicts import conflict, narrator_config, use_conflicts
-from tests.made.places import CONFIGS
 from tests.made.tiny_checkpoint import byte_tokenizer
 
 CONFLICTS = [conflict("first", 3, 5), conflict("second")]
@@ -52,11 +50,6 @@ def test_what_is_not_named_is_shown_in_all_its_ways(capsys: pytest.CaptureFixtur
     assert shown(capsys, "--narrator", "nobody", "--narrator", "Anna").count("=== first") == 3 * 2 * 2
 
 
-def test_the_corpus_may_stand_behind_the_options(capsys: pytest.CaptureFixture[str]) -> None:
-    showing.main(["--task", "blame", "--split", "test", "pocket-conflicts"])
-    assert capsys.readouterr().out.count("=== first") == 2 * (1 + 3)
-
-
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -68,8 +61,3 @@ def test_what_is_not_there_is_named(words: list[str], says: str) -> None:
     with pytest.raises(DataError) as refusal:
         showing.main(["pocket-conflicts", *words])
     assert says in str(refusal.value)
-
-
-def test_fetch_counts_the_studys_conversations(capsys: pytest.CaptureFixture[str]) -> None:
-    fetch.fetch(CONFIGS / "narrator" / "gpt-4.1-mini.yaml")
-    assert "narrator: 2 conversations of made-conflicts, " in capsys.readouterr().out

@@ -3,16 +3,14 @@
 import json
 import re
 import shutil
-from collections.abc import Iterator
 from itertools import permutations
 from pathlib import Path
 
 import pytest
 
-from evenhand.sources.raw_files import csv_records, json_records
 from studies.dialdefer.unified import truthfulqa
 from tests.made.bad_input import PLAIN, TABLES, refusal, refused, rows, source
-from tests.made.unified_files import json_lines, write_raw
+from tests.made.unified_files import write_raw
 
 # A column each converter needs.
 NEEDED = {
@@ -39,12 +37,6 @@ def test_a_renamed_column_is_named_with_file_line_and_the_new_name(dataset, tmp_
         f"{PLAIN[dataset]}:{line}: field '{column}' is absent; is this the right file? did you mean"
     )
     assert f"'{column}s'" in message
-
-
-@pytest.mark.parametrize("dataset", PLAIN)
-def test_a_missing_file_is_named_with_what_to_do(dataset, tmp_path):
-    message = refusal(dataset, tmp_path)
-    assert re.search(r"put the publisher's file there|or put it there|leave only the one", message)
 
 
 def files_of(dataset: str, folder: Path) -> Path:
@@ -79,45 +71,17 @@ def test_a_byte_in_another_encoding_is_named_with_its_line(dataset, tmp_path):
     )
 
 
-@pytest.mark.parametrize("dataset", PLAIN)
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
-def test_a_file_in_utf_16_is_refused_in_its_first_line(dataset, encoding, tmp_path):
-    message = refused(dataset, source(dataset, rows(dataset)).encode(encoding), tmp_path)
-    assert message.startswith(f"{PLAIN[dataset]}:1: ")
-
-
 VALUES: list[tuple[str, str, str, str]] = [
     ("halueval", "question", "null", "field 'question' must be a text, found None"),
-    ("halueval", "question", "7", "field 'question' must be a text, found 7"),
-    ("halueval", "knowledge", '["a"]', "field 'knowledge' must be a text, found list"),
     ("halueval", "question", r'"a\ud800b"', "field 'question' holds half a surrogate pair at character 2"),
-    ("halueval", "question", "9" * 5_000, "is no JSON that can be read (Exceeds the limit"),
-    ("halueval", "extra", "[" * 100_000 + "]" * 100_000, "is no JSON that can be read (maximum recursion depth"),
     ("halueval", "question", '"a', "is no JSON object (Expecting ',' delimiter at column"),
     ("bbq", "label", "3", "field 'label' must be a whole number from 0 to 2, found 3"),
-    ("bbq", "label", "true", "field 'label' must be a whole number from 0 to 2, found True"),
-    ("bbq", "label", "1.0", "field 'label' must be a whole number from 0 to 2, found 1.0"),
     ("bbq", "context_condition", '"ambiguous"', "field 'context_condition' is 'ambiguous'; known: ambig, disambig"),
     ("socialiqa", "label_ix", "-1", "field 'label_ix' must be a whole number from 0 to 2, found -1"),
-    ("socialiqa", "promptDim", '"xwant"', "field 'promptDim' is 'xwant'; known: oEffect"),
-    ("socialiqa", "charmap", "NaN", "field 'charmap' cannot be kept: nan is no plain JSON value"),
-    ("socialiqa", "charmap", "[" * 400 + "]" * 400, "field 'charmap' cannot be kept: list is no plain JSON value"),
-    ("socialiqa", "charmap", r'{"\udfff": 1}', "field 'charmap' cannot be kept: dict is no plain JSON value"),
-    ("amqa", "question_id", '" "', "field 'question_id' must be a name, found ''"),
-    ("amqa", "question_id", "5", "field 'question_id' must be a text, found 5"),
-    ("amqa", "options", '["a"]', "field 'options' must be an object, found list"),
     ("amqa", "options", '{"A": "a", "B": "b", "D": "d"}', "in 'options': field 'C' is absent"),
     ("amqa", "answer_idx", '"E"', "field 'answer_idx' is 'E'; known: A, B, C, D"),
-    ("harp", "level", '"4"', "field 'level' must be a whole number from 1 to 9, found '4'"),
-    ("harp", "number", "1e3", "field 'number' must be a whole number from 0 to 1000, found 1000.0"),
-    ("harp", "choices", '{"A": null}', "in 'choices': field 'A' must be a text, found None"),
     ("advisorqa", "reward", "[1]", "field 'reward' must be a list of 4 numbers, one for each suffix"),
-    ("advisorqa", "reward", "[1, 2, NaN, 3]", "field 'reward[2]' must be a number, found nan"),
-    ("advisorqa", "reward", "[1, 2, 3, 1e999]", "field 'reward[3]' must be a number, found inf"),
-    ("advisorqa", "reward", "[1, 2, 3, true]", "field 'reward[3]' must be a number, found True"),
     ("advisorqa", "sft_index", "4", "field 'sft_index' must be a whole number from 0 to 3, found 4"),
-    ("advisorqa", "suffix", "[]", "field 'sft_index' must be a whole number from 0 to -1"),
-    ("advisorqa", "prefix", "[]", "field 'prefix' is an empty list"),
     ("advisorqa", "label", '"Safe"', "field 'label' is 'Safe'; known: safe, unsafe"),
 ]
 
@@ -128,28 +92,6 @@ def test_a_bad_value_is_named_with_file_line_and_field(dataset, field, value, pr
     records[2] = json.loads(json.dumps(records[2])) | {field: "PUT HERE"}
     message = refused(dataset, source(dataset, records).replace('"PUT HERE"', value), tmp_path)
     assert message.startswith(f"{PLAIN[dataset]}:3: {problem}")
-
-
-@pytest.mark.parametrize("content", ["", "\n\n", "[]", " [ ]\n"])
-@pytest.mark.parametrize("dataset", [name for name in PLAIN if name not in TABLES])
-def test_a_file_without_records_is_refused(dataset, content, tmp_path):
-    assert refused(dataset, content, tmp_path).startswith(f"{PLAIN[dataset]}: holds no record")
-
-
-@pytest.mark.parametrize("dataset", [name for name in PLAIN if name not in TABLES])
-def test_a_blank_line_would_shift_the_ids_and_is_refused_but_at_the_end(dataset, tmp_path):
-    lines = json_lines(rows(dataset)).splitlines()
-    message = refused(dataset, "\n".join([*lines[:2], "", *lines[2:]]), tmp_path)
-    assert message.startswith(f"{PLAIN[dataset]}:3: is blank, so the ids behind it would shift")
-    (tmp_path / PLAIN[dataset]).write_text("\n".join([*lines, "", ""]), encoding="utf-8")
-    assert len(list(json_records(tmp_path / PLAIN[dataset]))) == 4
-
-
-@pytest.mark.parametrize("line", ["7", "null", '["a"]', '"text"'])
-def test_a_line_that_is_no_object_is_refused(line, tmp_path):
-    lines = json_lines(rows("halueval")).splitlines()
-    message = refused("halueval", "\n".join([*lines, line]), tmp_path)
-    assert re.match(r"qa_data\.json:5: is a JSON \w+, not an object", message)
 
 
 TWICE = [
@@ -173,14 +115,9 @@ BAD_TABLES = [
     (TABLE, ": holds no row"),
     (TABLE + "a,b,c,d,e\na,b,c,d\n", "3: row has 4 columns, the header 5, so 'Best Incorrect Answer' is lacking"),
     (TABLE + 'a,"b\nb",c,d,e\na,b,c,d,e,f\n', "4: row has 6 columns, the header 5"),
-    (TABLE.replace("Type", '"an extra\ncolumn",Type') + "x,a,b,c,d\n", "3: row has 5 columns, the header 6"),
-    (TABLE + "a,b,c,d,e\n\na,b,c,d,e\n", "3: row has 0 columns, the header 5, so 'Type' is lacking"),
     (TABLE + "a,b,c,d,e\na,b\0,c,d,e\n", "3: holds the byte NUL"),
     (TABLE + 'a,b,c,d,e\na,"b,c,d,e\na,b,c,d,e\n', "3: is no CSV row (unexpected end of data)"),
-    (TABLE + 'a,b,c,d,e\na,"b"b,c,d,e\n', "3: is no CSV row (',' expected after '\"')"),
-    (TABLE + "a,b,c,d,e\na,b,c\rc,d,e\n", "3: is no CSV row (new-line character seen in unquoted field"),
     (TABLE.replace("\n", ",Question\n") + "a,b,c,d,e,f\n", "1: column 'Question' occurs 2 times"),
-    (TABLE.replace("Type", "type"), "1: field 'Type' is absent; is this the right file? did you mean 'type'?"),
 ]
 
 
@@ -195,18 +132,3 @@ def test_a_cell_may_be_longer_than_csvs_own_limit(tmp_path):
     (tmp_path / truthfulqa.FILE).write_text(f"{TABLE}a,b,{essay},d,e\n", encoding="utf-8")
     (item,) = truthfulqa.convert(tmp_path)
     assert item.question == essay.strip()
-
-
-def test_a_long_table_is_read_line_by_line():
-    taken = 0
-
-    def lines() -> Iterator[bytes]:
-        nonlocal taken
-        yield b"a,b\n"
-        while True:
-            taken += 1
-            yield b"1,2\n"
-
-    records = csv_records(lines(), "endless.csv", ["a"])
-    assert [next(records).index for _ in range(5)] == [0, 1, 2, 3, 4]
-    assert taken <= 6

@@ -1,29 +1,19 @@
 """What the quality report finds and what it leaves alone, on made items and on the publishers' data."""
 
 import json
-import tracemalloc
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from evenhand.chat_templates import encode, render_chat
-from evenhand.errors import DataError
 from studies.dialdefer.published_items import FILES, published_items
-from studies.dialdefer.records import Condition, Item
-from studies.dialdefer.render import render
-from studies.dialdefer.unified import bbq, harp, token_lengths
+from studies.dialdefer.records import Item
+from studies.dialdefer.unified import bbq, harp
 from studies.dialdefer.unified.quality import examine, quality_record, quality_text
 from studies.dialdefer.unified.self_reference import (
     answer_names_verdict,
-    is_bare_verdict,
-    is_unknown,
-    names_options,
-    question_names_verdict,
 )
-from studies.dialdefer.unified.token_lengths import Ruler, load_rulers, quantiles
+from studies.dialdefer.unified.token_lengths import Ruler
 from tests.made.places import SHARED
-from tests.made.tiny_checkpoint import CHAT_TEMPLATE, byte_tokenizer
 
 DATA = SHARED / "data"
 needs_data = pytest.mark.skipif(not DATA.exists(), reason=f"the data is not at {DATA}")
@@ -81,25 +71,11 @@ def test_answers_alike_but_for_case_and_sentence_marks_are_found(right: str, wro
     assert ids("equal_answers", item(right=right, wrong=wrong)) == []
 
 
-@pytest.mark.parametrize(
-    ("right", "wrong"),
-    [("-1", "1"), (".246", "246"), ("1.5", "15"), ("$c+a$", "$c-a$"), ("$n!$", "$n$"), ("(1,2)", "12")],
-)
-def test_marks_that_matter_in_mathematics_make_answers_different(right: str, wrong: str) -> None:
-    assert ids("alike_answers", item(right=right, wrong=wrong)) == []
-
-
 def test_empty_texts_and_outer_space_are_found() -> None:
     items = [item("a", ""), item("b", "B?", right=" "), item("c", "C?", wrong=""), item("d", "D?", wrong="a dog ")]
     assert ids("empty_question", *items) == ["a"]
     assert ids("empty_answer", *items) == ["b", "c"]
     assert ids("outer_space", *items) == ["b", "d"]
-
-
-def test_items_without_a_question_do_not_repeat_each_other_and_aio_is_not_asked_for_one() -> None:
-    found = examine([item("a", "", dataset="aio-context"), item("b", "", dataset="aio-context")]).findings
-    assert found["repeated_question"].ids == []
-    assert (found["empty_question"].ids, found["empty_question"].n_of) == ([], 0)
 
 
 @pytest.mark.parametrize(
@@ -123,47 +99,6 @@ def test_an_answer_that_speaks_of_right_and_wrong_in_the_world_is_no_leak(answer
     assert not answer_names_verdict(answer)
 
 
-def test_a_question_leaks_when_it_points_at_an_answer_and_not_when_it_asks_for_one() -> None:
-    for leaking in (
-        "What is it? The correct answer is B.",
-        "What is it? Answer: a cat",
-        "Is it a cat (correct answer)?",
-    ):
-        assert question_names_verdict(leaking)
-    for asking in (
-        "Which answer is correct?",
-        "What is the correct answer?",
-        "5 points for each correct answer, -2 else",
-    ):
-        assert not question_names_verdict(asking)
-
-
-def test_bare_verdicts_options_and_unknowns_are_told_apart() -> None:
-    assert is_bare_verdict("$\\text{correct}$")
-    assert not is_bare_verdict("correct a wrong")
-    for pointing in ("not all of the above", "$\\text{None of these}$", "both (A) and (B)", "(B) Paris", "Option C"):
-        assert names_options(pointing)
-    for plain in (
-        "None of the actors came",
-        "all of the candy",
-        "E. coli",
-        "both A and D lie",
-        "some of the highest hours",
-        "none of them",
-        f"{'word ' * 20}all of the above",
-    ):
-        assert not names_options(plain)
-    assert is_unknown("Can’t be determined.")
-    assert not is_unknown("Cannot be determined by voting")
-
-
-def test_an_unknown_wrong_answer_is_counted_among_the_items_that_can_be_answered() -> None:
-    items = [item("a", wrong="Unknown"), item("b", "B?"), item("c", "C?", right="Not known", wrong="Unknown")]
-    found = examine(items).findings["unknown_wrong"]
-    assert (found.ids, found.n_items, found.n_of) == (["a"], 1, 2)
-    assert "| 1 of 2 |" in quality_text([examine(items)])
-
-
 class Words:
     """A tokenizer of one token a word, whose chat template adds two."""
 
@@ -185,22 +120,6 @@ def test_the_longest_prompt_is_c2_with_the_longer_answer_and_the_limit_itself_is
     assert examine([short, long], [Ruler(name="words", tokenizer=Words(), limit=n_short)]).token_lengths[0].n_over == 0
 
 
-def test_lengths_are_those_of_the_prompt_that_a_model_gets(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    tokenizer = byte_tokenizer()
-    tokenizer.chat_template = CHAT_TEMPLATE
-    monkeypatch.setattr(token_lengths, "resolve", lambda model, weights: tmp_path / model.name)
-    monkeypatch.setattr(token_lengths, "load_tokenizer", {tmp_path / "tiny": tokenizer}.get)
-    ruler = load_rulers(["tiny"], template="matched", answer_form="json")[0]
-    prompt = render(item(), Condition.C2_CORRECT, template="matched", answer_form="json")
-    assert ruler.lengths([item()]) == [len(encode(tokenizer, render_chat(tokenizer, prompt.messages)))]
-
-
-def test_quantiles_are_lengths_of_items() -> None:
-    assert quantiles([7]) == {"p50": 7, "p90": 7, "p99": 7, "max": 7}
-    assert quantiles([3, 1, 2]) == {"p50": 2, "p90": 3, "p99": 3, "max": 3}
-    assert quantiles(range(100, 0, -1)) == {"p50": 50, "p90": 90, "p99": 99, "max": 100}
-
-
 def test_reports_hold_ids_and_counts_and_no_text() -> None:
     secret = [item("a", "SECRET question?", "SECRET", "SECRET (correct)"), item("b", "SECRET question?", "x", "SECRET")]
     found = [examine(secret, [Ruler(name="words", tokenizer=Words(), limit=1)])]
@@ -208,39 +127,6 @@ def test_reports_hold_ids_and_counts_and_no_text() -> None:
     assert "SECRET" not in record + quality_text(found)
     assert json.loads(record)["datasets"]["made"]["findings"]["answer_names_verdict"]["ids"] == ["a"]
     assert json.loads(record)["datasets"]["made"]["token_lengths"][0]["ids_over"] == ["a", "b"]
-
-
-def test_how_often_the_wrong_answer_is_the_longer_one_is_told_of_answers_of_unequal_length() -> None:
-    items = [item("a"), item("b", wrong="a donkey"), item("c", wrong="a horse"), item("d", right="an elephant")]
-    found = examine(items)
-    assert (found.n_correct_longer, found.n_wrong_longer) == (1, 2)
-    assert quality_text([found]).splitlines()[6].endswith("| 67 % |")
-    assert quality_text([examine([item()])]).splitlines()[6].endswith("| – |")
-
-
-def test_the_text_has_a_row_for_each_dataset_and_a_line_for_each_column() -> None:
-    lines = quality_text([examine([item()]), examine([item(dataset="other", wrong="a cat")])]).splitlines()
-    header, _, *rows = (line.strip("| ").split(" | ") for line in lines if line.startswith("|"))
-    assert [row[:2] for row in rows] == [["made", "1"], ["other", "1"]]
-    assert rows[1][header.index("equal answers")] == "1"
-    assert [line.partition("**:")[0].removeprefix("- **") for line in lines if line.startswith("- ")] == header[2:]
-
-
-def test_no_items_and_items_of_two_datasets_are_refused() -> None:
-    with pytest.raises(DataError, match="items of no dataset"):
-        examine([])
-    with pytest.raises(DataError, match="items of made, other"):
-        examine([item(), item("b", dataset="other")])
-
-
-def test_memory_is_that_of_a_batch_and_of_ids() -> None:
-    stream = (item(str(number), f"Question {number}? {'x' * 10_000}") for number in range(2_000))
-    tracemalloc.start()
-    found = examine(stream)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert found.n_items == 2_000
-    assert peak < 12_000_000  # all texts together are 20 MB, a batch 5
 
 
 @needs_data

@@ -1,0 +1,15 @@
+"""How much is tried of what is drawn by seed: little by default, much with FUZZ=many, as `make test-all` sets it."""
+
+import os
+import random
+from collections.abc import Iterator
+
+IS_MANY = os.environ.get("FUZZ") == "many"
+N_EXAMPLES = 500 if IS_MANY else 25  # of each property that hypothesis draws
+N_DAMAGED = 600 if IS_MANY else 30  # damaged files of each kind
+N_KILLS = int(os.environ.get("KILLS", "40"))  # of each kill campaign, drawn from all places; CI takes fewer
+
+
+def draws(name: str) -> Iterator[random.Random]:
+    """A generator for each damaged file, the same every time."""
+    return (random.Random(f"{name} {number}") for number in range(N_DAMAGED))
