@@ -25,6 +25,7 @@ class Fault:
     cut: int | None = None  # bytes of the body after which the connection ends
     hold: threading.Event | None = None  # waited for before the connection ends
     whole: bool = False  # a Range is ignored
+    shift: int = 0  # bytes by which the range sent lies before the one asked for
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,6 +4,7 @@ import json
 import resource
 import socket
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,11 @@ def test_a_folder_on_the_web_gives_each_file_its_version(server: PublishersServe
     assert [(file.name, file.n_bytes) for file in files] == [("Age.jsonl", len(AGE)), ("SES.jsonl", len(SES))]
     assert len({file.revision for file in files if file.revision}) == 2  # their ETags
     assert json.loads((tmp_path / "sources.json").read_text())["revision"] is None
+
+
+def test_a_path_at_a_full_commit_needs_no_listing(server: PublishersServer, tmp_path: Path) -> None:
+    bring(server, tmp_path, Origin(place="github:nyu-mll/BBQ", files=("data/SES.jsonl",), revision=COMMIT))
+    assert [seen.path for seen in server.seen] == [f"/raw/nyu-mll/BBQ/{COMMIT}/data/SES.jsonl"]
 
 
 def test_a_connection_broken_half_way_is_continued_from_there(server: PublishersServer, tmp_path: Path) -> None:
@@ -151,6 +157,12 @@ def test_a_gated_file_says_what_to_accept_and_which_token_to_set(
     bring(server, tmp_path, origin)  # accepted meanwhile: the same call goes on
 
 
+def test_a_dataset_that_the_hub_does_not_know_is_not_called_gated(server: PublishersServer, tmp_path: Path) -> None:
+    server.faults["/revision/main"] = [Fault(status=401, headers={"X-Error-Code": "RepoNotFound"})]
+    with pytest.raises(DataError, match="is not there"):
+        bring(server, tmp_path, HUB)
+
+
 def test_githubs_limit_for_strangers_is_told_with_the_token_to_set(server: PublishersServer, tmp_path: Path) -> None:
     server.faults["/commits/HEAD"] = [Fault(status=403)]
     with pytest.raises(DataError, match="60 times an hour: wait, or set GITHUB_TOKEN"):
@@ -189,6 +201,13 @@ def test_a_web_page_in_the_place_of_a_file_is_no_file(server: PublishersServer, 
     with pytest.raises(DataError, match="a web page came in its place: a login page"):
         bring(server, tmp_path)
     assert not (tmp_path / "Age.jsonl").exists()
+
+
+@pytest.mark.parametrize("body", [b"<!doctype html>", b"[]", b'{"sha": "main"}'])
+def test_an_api_that_answers_something_else_is_told(body: bytes, server: PublishersServer, tmp_path: Path) -> None:
+    server.faults["/commits/HEAD"] = [Fault(body=body)]
+    with pytest.raises(DataError, match=r"commits/HEAD: .*is a proxy between"):
+        bring(server, tmp_path)
 
 
 def test_offline_says_so_and_names_the_way_out(tmp_path: Path) -> None:
@@ -230,6 +249,22 @@ def test_no_secret_goes_to_another_host_or_into_records_and_errors(server: Publi
     written = [path.read_text() for path in tmp_path.iterdir()]
     assert not any(secret in text for secret in (*TOKENS, "signed-secret") for text in [*written, str(caught.value)])
     assert (tmp_path / "Age.jsonl").read_bytes() == AGE
+
+
+def test_the_password_of_a_mirror_is_not_written_or_shown(server: PublishersServer, tmp_path: Path) -> None:
+    hosts = replace(server.hosts, hub=server.hosts.hub.replace("//", "//user:mirror-secret@"))
+    server.faults["Age.jsonl"] = [Fault(status=403)]
+    with pytest.raises(DataError, match="access is refused") as caught:
+        fetch(HUB, tmp_path, name="bbq", hosts=hosts)
+    fetch(HUB, tmp_path, name="bbq", hosts=hosts)
+    written = [path.read_text() for path in tmp_path.iterdir()]
+    assert not any("mirror-secret" in text for text in [*written, str(caught.value)])
+
+
+def test_githubs_token_goes_to_its_api_only(server: PublishersServer, tmp_path: Path) -> None:
+    bring(server, tmp_path)
+    sent = {seen.path.split("/")[1]: seen.headers.get("Authorization") for seen in server.seen}
+    assert sent == {"github": f"Bearer {TOKENS[1]}", "raw": None}
 
 
 def test_a_pattern_without_match_names_what_is_there(server: PublishersServer, tmp_path: Path) -> None:

@@ -14,9 +14,8 @@ import pytest
 from evenhand.sources.fetching import fetch
 from evenhand.sources.origin import Origin
 from tests.made.places import ROOT
-from tests.made.publishers_server import Fault, PublishersServer
+from tests.made.publishers_server import NEWER, Fault, PublishersServer
 
-NEWER = "1" * 40
 BIG = bytes(range(256)) * 4_000
 SMALL = b'{"line": 0}\n'
 PART = 3_000  # bytes: fewer than a buffer holds, so that they are on disk only if each piece is written at once
