@@ -6,11 +6,12 @@ from evenhand.records import Completion
 from studies.pluraleval.reply_reading import MALFORMED, OK, OUT_OF_RANGE, Read, broken
 
 PARTIAL_RANKING, REPEATED = "partial", "repeated"
+FIRST = re.compile(r"\W*(?:option|opinion|summary|answer)?\W*([12])\b(?!\W*(?:or|and)?\W*[12]\b)", re.IGNORECASE)
 
 
 def choice_in(reply: Completion) -> Read[int | None]:
-    """1 or 2, when a reply begins with it or names only one of them as a number; None otherwise."""
-    first = re.match(r"\W*(?:option|opinion|summary|answer)?\W*([12])\b", reply.text, re.IGNORECASE)
+    """1 or 2, when a reply begins with it, or names only one of them as a number; None otherwise, also for "1 or 2"."""
+    first = FIRST.match(reply.text)
     if first:
         return Read(int(first[1]), OK)
     named = set(re.findall(r"\b[12]\b", reply.text))

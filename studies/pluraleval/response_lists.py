@@ -57,5 +57,5 @@ def rising_numbers(text: str) -> list[tuple[re.Match[str], int]]:
     for match in NUMBER.finditer(text):
         if int(match[1]) == len(found) + 1:
             found.append(match)
-    ends = [match.start() for match in found[1:]] + [len(text)]
+    ends = [*(match.start() for match in found[1:]), len(text)] if found else []
     return list(zip(found, ends, strict=True))

@@ -96,6 +96,7 @@ def stage_run(
     *,
     name: str = "run",
     shards: int = 1,
+    shard_size: int = 256,
     **keys: Any,
 ) -> Path:
     """A run of a stage through an engine, by one process or by several shards one after the other."""
@@ -106,7 +107,7 @@ def stage_run(
         "model": {"name": "scripted"},
         "pluraleval": section,
         "verdict": "answer",
-        "run": {"root": str(root), "shard_size": 4},
+        "run": {"root": str(root), "shard_size": shard_size},
         **keys,
     }
     config = parse_sampling_config(tree, "made.yaml")

@@ -1,6 +1,9 @@
 """Algorithm 1 on scripted judges: small threads whose clusters are computed by hand."""
 
 import json
+import os
+import random
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -166,3 +169,32 @@ def test_batches_order_and_shards_change_nothing(
     hashes = [build(run, tmp_path / run.name)["reference_set_hash"] for run in (whole, other)]
     assert hashes[0] == hashes[1]
     assert len(engine.asked) == len({p.prompt_hash for p in engine.asked}) == len(read_completions(other))
+
+
+def test_a_run_that_is_killed_ten_times_finds_the_same_clusters_and_asks_nothing_twice_that_was_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    section = {"references": {"threads": {"dataset": "pocket-threads"}}}
+    whole = stage_run(tmp_path, monkeypatch, section, AnsweringEngine(perfect), name="one")
+    draws = random.Random(7)
+    for _ in range(10):
+        left = draws.randrange(1, 30)
+
+        def dies(prompt: Prompt) -> str:
+            nonlocal left
+            left -= 1
+            if left < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return perfect(prompt)
+
+        if (child := os.fork()) == 0:
+            stage_run(tmp_path, monkeypatch, section, AnsweringEngine(dies), name="killed", shard_size=4)
+            os._exit(0)
+        assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
+    (path,) = tmp_path.glob("inference/killed-*")
+    written = {hash_ for hash_, _ in read_completions(path)}
+    last = AnsweringEngine(perfect)
+    assert stage_run(tmp_path, monkeypatch, section, last, name="killed", shard_size=4) == path
+    assert not written & {prompt.prompt_hash for prompt in last.asked}
+    hashes = [build(run, tmp_path / f"built-{run.name}")["reference_set_hash"] for run in (whole, path)]
+    assert hashes[0] == hashes[1]

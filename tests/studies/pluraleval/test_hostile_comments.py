@@ -96,6 +96,7 @@ def test_a_comment_of_links_alone_is_not_asked_about(text: str) -> None:
     assert LINK.sub("", text).strip() == ""
 
 
+@pytest.mark.slow
 def test_chat_template_tokens_in_a_comment_end_nobodys_turn() -> None:
     tokenizer = load_tokenizer(resolve(ModelConfig(name="embedded"), weights=False))
     prompts: list[Prompt] = [judged(thread(text))[1][0] for text in ("a1", HOSTILE["chat template"])]
