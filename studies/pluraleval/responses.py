@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterator, Sequence
+from typing import Literal
 
 from pydantic import Field, field_validator
 
@@ -33,7 +34,7 @@ class ResponseSettings(Closed):
     pairings: tuple[Pairing, ...] = ("most_popular",)  # random: appendix A.6
     n_pairs: int = Field(default=1, ge=1)  # of a thread and pairing; fewer where there are no more
     min_gap: int = Field(default=10, ge=1)  # votes between the two of a random pair
-    system: str = Field(default="printed", pattern="^(printed|diverse)$")  # diverse: asks for all views (A.2, ours)
+    system: Literal["printed", "diverse"] = "printed"  # diverse: asks for all views besides (A.2; words of ours)
     generation_tokens: int = Field(default=2048, ge=1)  # longest reply of ten responses
     ranking_tokens: int = Field(default=128, ge=1)  # longest ranking; more for a model that reasons first
     choice_tokens: int = Field(default=16, ge=1)  # longest answer to a pair
