@@ -95,8 +95,10 @@ def entailment(response: str, summary: str) -> Messages:
 
 def clustering_schema(opinions: Sequence[str]) -> str:
     """Prompt 8's reply: arrays of these very strings."""
-    cluster = {"type": "array", "items": {"enum": list(opinions)}, "minItems": 1}
-    return json.dumps({"type": "array", "items": cluster, "minItems": 1, "maxItems": len(opinions)})
+    # Without a longest length, a small model may repeat an opinion until its reply is cut.
+    length = {"minItems": 1, "maxItems": len(opinions)}
+    cluster = {"type": "array", "items": {"enum": list(opinions)}, **length}
+    return json.dumps({"type": "array", "items": cluster, **length})
 
 
 def assignment_schema(n_clusters: int) -> str:

@@ -8,6 +8,7 @@ import pytest
 from evenhand.errors import ConfigError
 from evenhand.records import Completion, Prompt
 from inference.config import parse_sampling_config
+from inference.openai_engine import OpenAIEngine
 from studies.pluraleval.pocket import pocket_references
 from studies.pluraleval.popularity_replies import choice_in, ranking_in
 from studies.pluraleval.records import ReferenceSet
@@ -206,3 +207,13 @@ def test_the_known_reference_sets_are_whole() -> None:
 
 def is_feasible(known: ReferenceSet) -> bool:
     return min(known.stances.count("SUPPORTING"), known.stances.count("AGAINST")) >= 2
+
+
+def test_a_server_is_held_to_schemas_by_both_keys_or_by_none() -> None:
+    section = {"references": {"threads": {"dataset": "pocket-threads"}}}
+    server = {"kind": "openai", "base_url": "http://127.0.0.1:1/v1"}
+    with pytest.raises(ConfigError, match="by `structured: json` and `json_mode: json_schema` together"):
+        OpenAIEngine(config(section, sampling={"structured": "json"}, engine=server))  # type: ignore[arg-type]
+    both = {**server, "json_mode": "json_schema"}
+    assert OpenAIEngine(config(section, sampling={"structured": "json"}, engine=both))  # type: ignore[arg-type]
+    assert OpenAIEngine(config(section, engine=server))  # type: ignore[arg-type]

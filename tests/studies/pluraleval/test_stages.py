@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from eval.__main__ import score_main
+from eval.__main__ import report_main, score_main
 from evenhand.errors import DataError
 from evenhand.records import Prompt
 from studies.pluraleval.build_references import build
@@ -78,6 +78,17 @@ def test_responses_and_judgements_run_over_the_folder_and_name_their_inputs(
     printed = capsys.readouterr().out
     assert "generation    ok                  21   100.0%" in printed
     assert "are not computed yet" in printed
+
+
+def test_score_prints_the_states_of_references_and_compare_is_refused(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (run,) = tmp_path.glob("inference/run-*")
+    score_main([str(run)])
+    assert "extraction    ok                  60    96.8%" in capsys.readouterr().out
+    assert json.loads((run / "scores" / "states.json").read_text())["extraction"]["none"] == 1
+    with pytest.raises(DataError, match="are not computed yet for this study; `evenhand score` prints"):
+        report_main([str(run)])
 
 
 def test_changed_reference_sets_are_noticed(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
