@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar, Self
 
+from evenhand.errors import DataError
 from studies.pluraleval import pocket
 from studies.pluraleval.built_folder import REFERENCES_FILE, THREADS_FILE, built_hash
 from studies.pluraleval.finished_runs import KEY
@@ -38,7 +39,17 @@ class PluralEvalSection(Stages, StudySection):
             raise ValueError("verdict options is for pluraleval.judgements; set verdict to answer")
 
     def units(self, verdict: str) -> Units:
-        """A thread each; see StudySection."""
+        """A thread each, but for those of which nothing is asked; see StudySection."""
+        found = self.threads_to_ask()
+        if not found.units:
+            raise DataError(
+                f"{self.stage}: no thread has what is asked about: a ranking needs two clusters, a pair two with other "
+                "votes, a generation a reference opinion, and a judgement a generation that could be read"
+            )
+        return found
+
+    def threads_to_ask(self) -> Units:
+        """The units of the stage; perhaps none."""
         if self.references is not None:
             threads = load_threads(self.references.threads)
             return Units([reference_unit(one, self.references) for one in threads], thread_set_hash(threads))

@@ -104,3 +104,13 @@ def test_a_stage_is_not_taken_for_another(folder: Path, tmp_path: Path, monkeypa
     judged = {"judgements": {"responses": str(run)}}
     with pytest.raises(DataError, match="is a run of the stage `references`; wanted is one of `responses`"):
         stage_run(tmp_path, monkeypatch, judged, AnsweringEngine(perfect), name="judgements")
+
+
+def test_reference_sets_of_which_nothing_can_be_asked_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    says_nothing = AnsweringEngine(lambda prompt: '{"opinions": []}')
+    build(stage_run(tmp_path, monkeypatch, POCKET, says_nothing), tmp_path / "references")
+    section = {"responses": {"references": {"root": str(tmp_path / "references")}}}
+    with pytest.raises(DataError, match="responses: no thread has what is asked about"):
+        stage_run(tmp_path, monkeypatch, section, AnsweringEngine(ten_responses), name="responses")
