@@ -41,11 +41,17 @@ def run_path(root: Path, kind: str, name: str, config: BaseModel, free_of_effect
 
 
 def open_run(
-    path: Path, config: BaseModel, item_hash: str, model: Mapping[str, Any], device: Callable[[], str | None]
+    path: Path,
+    config: BaseModel,
+    item_hash: str,
+    model: Mapping[str, Any],
+    device: Callable[[], str | None],
+    inputs: Mapping[str, str] | None = None,
 ) -> None:
     """Create the run directory, or check that the one there is of the same config, items and model.
 
-    device: names what will compute, or raises; asked only when provenance.json is written.
+    device: names what will compute, or raises; asked only when provenance.json is written. inputs: folders that the
+    items are made of, with a hash of each, noted there.
     Raises DataError when it is of another config or its items or model have changed since: mixing them would be a
     result of nothing.
     """
@@ -55,6 +61,7 @@ def open_run(
     if not write_new(config_file, to_yaml(config)):
         refuse_other_config(config_file, config)
     made = {"config_sha256": sha256_of(config_file), "item_set_hash": item_hash, "model": dict(model)}
+    made |= {"inputs": dict(inputs)} if inputs else {}
     facts = {**made, **provenance(name)}
     if not facts_file.exists() and write_new(facts_file, json.dumps(facts, indent=2, ensure_ascii=False) + "\n"):
         return

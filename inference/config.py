@@ -25,7 +25,7 @@ class SamplingConfig(Closed):
     max_tokens: int = Field(default=300, ge=1)  # of a reply; longer ones are cut
     n: int = Field(default=1, ge=1)  # samples per prompt
     seed: int = 0  # of the engine
-    structured: Literal["none", "json"] = "none"  # json: grammar-constrained to the two keys
+    structured: Literal["none", "json"] = "none"  # json: held by a grammar to the prompt's JSON schema
 
     @field_validator("temperature")
     @classmethod
@@ -149,7 +149,7 @@ class InferenceConfig(StudyRun):
                     "verdict options needs the log-probability of every option, and a server lists only the most "
                     "likely tokens; set engine.kind to vllm or transformers, or verdict to answer"
                 )
-        if self.verdict == "answer":
+        if self.verdict == "answer" and not self.study.has_schemas:
             if sampling.structured != "none":
                 raise ValueError("verdict answer is free text; set sampling.structured to none")
             if isinstance(engine, OpenAIConfig) and engine.json_mode != "none":

@@ -45,10 +45,11 @@ class OpenAIEngine:
         self.config = config
         self.server = config.engine
         structured, json_mode = config.sampling.structured, self.server.json_mode
-        if config.verdict == "reason" and (structured == "json") != (json_mode == "json_schema"):
+        has_schemas = config.verdict == "reason" or config.study.has_schemas
+        if has_schemas and (structured == "json") != (json_mode == "json_schema"):
             raise ConfigError(
                 f"sampling.structured is '{structured}' and engine.json_mode '{json_mode}': "
-                "a server is held to the two keys by `structured: json` and `json_mode: json_schema` together"
+                "a server is held to a prompt's schema by `structured: json` and `json_mode: json_schema` together"
             )
         self._answered = False
         self._failed_in_a_row = 0

@@ -48,7 +48,7 @@ def sample(config: InferenceConfig, shard: tuple[int, int] | None = None) -> Pat
     """Run (or continue) a sampling run and return its directory. DONE.json appears when nothing is owed."""
     units, content_hash = config.study.units(config.verdict)
     path = run_path(config.run.root, "inference", config.name, config, FREE_OF_EFFECT)
-    open_run(path, config, content_hash, model_facts(config), partial(device_name, config))
+    open_run(path, config, content_hash, model_facts(config), partial(device_name, config), config.study.inputs())
     whole = schedule(path, units, config)
     write_plan(path, whole.planned)
     if is_done(path) and not whole.owed:

@@ -10,7 +10,7 @@ from studies.registry import STUDIES
 def main(argv: Sequence[str]) -> None:
     """Hand over to the builder that is named first."""
     builders = {name: builder for study in STUDIES.values() for name, builder in study.builds.items()}
-    listed = "\n".join(f"  {name:<10}{builder.purpose}" for name, builder in builders.items())
+    listed = "\n".join(f"  {name:<12}{builder.purpose}" for name, builder in builders.items())
     usage = (
         f"usage: evenhand build {{{','.join(builders)}}} --out FOLDER ...\n\n{listed}\n\n"
         f"`evenhand build {next(iter(builders))} --help` and the like explain more."

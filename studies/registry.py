@@ -78,6 +78,21 @@ STUDIES: dict[str, Study] = {
             )
         },
     ),
+    "pluraleval": Study(
+        section="studies.pluraleval.section:PluralEvalSection",
+        show="studies.pluraleval.show",
+        evaluation="eval.pluraleval.evaluation:EVALUATION",
+        builds={
+            "wildscope": Builder(
+                "studies.pluraleval.wildscope.command:main",
+                "threads of scored comments, from Pushshift's dumps of Reddit",
+            ),
+            "references": Builder(
+                "studies.pluraleval.build_references:main",
+                "reference sets of opinions, from a finished run of the stage `references`",
+            ),
+        },
+    ),
 }
 
 

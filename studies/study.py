@@ -57,6 +57,15 @@ class StudySection(Closed):
     def units(self, verdict: str) -> Units:
         """Every unit in a stable order. Raises DataError when the data are absent or damaged."""
 
+    def inputs(self) -> Mapping[str, str]:
+        """Built folders and runs that the units are made of, each with a hash of its content, for provenance.json."""
+        return {}
+
+    @property
+    def has_schemas(self) -> bool:
+        """Whether its prompts have a JSON schema of their own, which `sampling.structured: json` holds replies to."""
+        return False
+
     @abstractmethod
     def on_own_items(self) -> Self:
         """The same section over units of ours, which are always there: what doctor renders without data."""

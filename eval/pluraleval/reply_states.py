@@ -1,0 +1,56 @@
+"""The state of every reply of a run, by step or task: what share of them could be read."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from evenhand.config import parse_config, read_yaml
+from evenhand.errors import DataError
+from evenhand.records import Completion
+from evenhand.run_directory import CONFIG_FILE
+from studies.pluraleval.build_references import reference_sets, summed
+from studies.pluraleval.finished_runs import KEY, FinishedStage, load_stage
+from studies.pluraleval.popularity_replies import choice_in, ranking_in
+from studies.pluraleval.reply_reading import entailment_in, stance_in
+from studies.pluraleval.response_lists import responses_in
+from studies.pluraleval.stages import Stages
+
+States = Mapping[str, Mapping[str, int]]
+
+
+def states_of(path: Path) -> States:
+    """Step or task → state → how many replies. Raises DataError for a run that is not complete."""
+    file = path / CONFIG_FILE
+    tree = read_yaml(file)
+    if not isinstance(tree.get(KEY), dict):
+        raise DataError(f"{path}: is of another study")
+    run = load_stage(path, parse_config(Stages, tree[KEY], f"{file}: {KEY}").stage)
+    if run.stages.references is not None:
+        return summed(one.states for one in reference_sets(run))
+    return counted(run)
+
+
+def counted(run: FinishedStage) -> States:
+    """Of a run whose replies are read one by one."""
+    found: dict[str, Counter[str]] = {}
+    for line in run.plan:
+        factors = line["factors"]
+        kind = factors.get("task") or factors["judgement"]
+        n_shown = len(factors.get("shown", ()))
+        for reply in run.replies[line["prompt_hash"]]:
+            found.setdefault(kind, Counter())[state_of(kind, reply, n_shown)] += 1
+    return found
+
+
+def state_of(kind: str, reply: Completion, n_shown: int) -> str:
+    """Of one reply; one with log-probabilities was read exactly."""
+    if reply.answer_logprobs is not None:
+        return "exact"
+    readers: dict[str, Callable[[], str]] = {
+        "generation": lambda: responses_in(reply).state,
+        "ranking": lambda: ranking_in(reply, n_shown).state,
+        "pairwise": lambda: choice_in(reply).state,
+        "stance": lambda: stance_in(reply).state,
+        "entailment": lambda: entailment_in(reply).state,
+    }
+    return readers[kind]()

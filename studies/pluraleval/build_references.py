@@ -1,0 +1,120 @@
+"""`evenhand build references RUN`: a finished references run → reference sets in a folder that any run can read."""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from evenhand.errors import DataError
+from evenhand.manifest import refuse_foreign
+from evenhand.markdown import table
+from evenhand.run_directory import PROVENANCE_FILE, read_json
+from evenhand.sources.fetching import locked
+from studies.pluraleval.built_folder import REFERENCES_FILE, write_built
+from studies.pluraleval.finished_runs import FinishedStage, load_stage
+from studies.pluraleval.own_prompts import TEMPLATE_VERSION as OWN_VERSION
+from studies.pluraleval.published_prompts import TEMPLATE_VERSION
+from studies.pluraleval.records import ReferenceSet
+from studies.pluraleval.reference_sets import reference_unit
+from studies.pluraleval.reply_reading import state_rates
+from studies.pluraleval.rows import reference_row, reference_set_hash, thread_set_hash
+from studies.pluraleval.thread_sets import load_threads
+
+
+def main(argv: Sequence[str]) -> None:
+    """Make the reference sets of a finished references run into a folder, with the rates of its replies' states."""
+    words = argparse.ArgumentParser(prog="evenhand build references", description=main.__doc__)
+    words.add_argument("run", type=Path, help="the run's folder")
+    words.add_argument("--out", type=Path, required=True, help="the folder to build")
+    given = words.parse_args(argv)
+    manifest = build(given.run, given.out)
+    print(facts_text(manifest))
+    print(f"{given.out}: done. README.md says what it holds")
+
+
+def build(run_path: Path, out: Path) -> dict[str, Any]:
+    """Build the folder and return its manifest. Raises DataError for a run that is not complete or whose data changed.
+
+    The run's replies are replayed through the same functions that asked for them.
+    """
+    refuse_foreign(out)
+    run = load_stage(run_path, "references")
+    found = reference_sets(run)
+    total = summed(one.states for one in found)
+    facts = {
+        "source": {"run": run_path.name, "content_hash": run.content_hash, "judge": run.model},
+        "settings": run.stages.model_dump(mode="json")["references"],
+        "prompts": {"published": TEMPLATE_VERSION, "own": OWN_VERSION},
+        "n_threads": len(found),
+        "n_left_out": len(run.excluded),
+        "n_feasible": sum(one.is_feasible for one in found),
+        "n_opinions": sum(len(cluster.members) for one in found for cluster in one.clusters),
+        "n_clusters": sum(len(one.clusters) for one in found),
+        "states": total,
+        "reference_set_hash": reference_set_hash(found),
+    }
+    with locked(out, "build references"):
+        return write_built(out, REFERENCES_FILE, map(reference_row, found), facts, card_text)
+
+
+def reference_sets(run: FinishedStage) -> list[ReferenceSet]:
+    """Those of a run's threads but for the ones that were left out."""
+    settings = run.stages.references
+    assert settings is not None
+    threads = load_threads(settings.threads)
+    if thread_set_hash(threads) != read_json(run.path / PROVENANCE_FILE).get("item_set_hash"):
+        raise DataError(f"{run.path}: its threads have changed since; restore {settings.threads.root}")
+    return [
+        reference_unit(thread, settings).result(run.replies)
+        for thread in threads
+        if thread.thread_id not in run.excluded
+    ]
+
+
+def summed(of_threads: Any) -> dict[str, dict[str, int]]:
+    """Step → state → how many replies of all threads."""
+    total: dict[str, dict[str, int]] = {}
+    for states in of_threads:
+        for step, counts in states.items():
+            for state, count in counts.items():
+                of_step = total.setdefault(step, {})
+                of_step[state] = of_step.get(state, 0) + count
+    return total
+
+
+def state_rows(manifest: Mapping[str, Any]) -> list[list[str]]:
+    """The states of the judge's replies, as printed."""
+    return [[step, state, f"{n:,}", f"{rate:.1%}"] for step, state, n, rate in state_rates(manifest["states"])]
+
+
+def facts_text(manifest: Mapping[str, Any]) -> str:
+    """The states and the sizes, for a terminal."""
+    lines = [f"{step:<12}{state:<14}{n:>8}{rate:>9}" for step, state, n, rate in state_rows(manifest)]
+    return "\n".join([*lines, sizes(manifest)])
+
+
+def sizes(manifest: Mapping[str, Any]) -> str:
+    """How much there is, in a sentence."""
+    left_out = f"; {manifest['n_left_out']} threads did not fit the judge's context" if manifest["n_left_out"] else ""
+    return (
+        f"{manifest['n_threads']} threads, {manifest['n_opinions']:,} opinions in {manifest['n_clusters']:,} clusters; "
+        f"{manifest['n_feasible']} threads have a reference opinion with both beliefs{left_out}"
+    )
+
+
+def card_text(manifest: Mapping[str, Any]) -> str:
+    """README.md of the folder."""
+    source, settings = manifest["source"], manifest["settings"]
+    states = table(["step", "state of the reply", "n", "share"], state_rows(manifest), n_words=2)
+    return (
+        f"# Reference sets\n\n{sizes(manifest)}.\n\nMade by Algorithm 1 of PluralEval (section 4.1) with the judge "
+        f"`{source['judge']}`, alpha {settings['alpha']}, seed {settings['seed']}, of `{source['run']}`. Clustering "
+        "and summaries use the paper's prompts 8 and 9; extraction, assignment, stance and beliefs use prompts of "
+        "ours, since the paper does not print its own.\n\n"
+        f"## States of the judge's replies\n\n{states}\n\n"
+        "`not_asked`: there was nothing to decide. An opinion whose assignment is `malformed`, `cut` or `out_of_range` "
+        "is in no cluster. A summary whose reply was of no use stayed as it was.\n\n"
+        "## Votes\n\nA cluster's votes are the sum of the scores of the comments that hold one of its opinions, each "
+        "comment once.\n\n## Licence\n\nThe texts are those of the threads and under their terms; the summaries were "
+        "written by the judge.\n"
+    )

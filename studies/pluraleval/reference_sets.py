@@ -1,0 +1,63 @@
+"""A thread's reference set, whole: opinions, clusters, reference opinion, beliefs. Each thread goes on by itself."""
+
+from functools import partial
+
+from pydantic import Field
+
+from evenhand.config import Closed
+from studies.pluraleval.clustering import Growing, cluster_online
+from studies.pluraleval.extraction import extract_opinions
+from studies.pluraleval.judge_steps import Judge
+from studies.pluraleval.records import Cluster, Opinion, ReferenceSet, Thread
+from studies.pluraleval.reference_opinion import find_reference, rewrite_beliefs
+from studies.stepwise import Steps, Stepwise
+
+
+class ReferenceSettings(Closed):
+    """How opinions are extracted and clustered."""
+
+    alpha: float = Field(default=0.2, gt=0, le=1)  # share of the opinions that the bootstrap clusters at once
+    seed: int = 42  # of the bootstrap's sample and of the order of the rest
+    max_opinions: int = Field(default=12, ge=1)  # of one comment; further ones are left out and counted
+    longest_comment: int = Field(default=10_000, ge=1)  # characters of a comment that are read; Reddit's own limit
+
+
+def reference_unit(thread: Thread, settings: ReferenceSettings) -> Stepwise[ReferenceSet]:
+    """A thread as a unit of a references run."""
+    return Stepwise(thread.thread_id, partial(reference_steps, thread, settings))
+
+
+def reference_steps(thread: Thread, settings: ReferenceSettings) -> Steps[ReferenceSet]:
+    """Asks the judge step by step, and returns the reference set."""
+    judge = Judge(thread)
+    opinions = yield from extract_opinions(
+        judge, max_opinions=settings.max_opinions, longest_comment=settings.longest_comment
+    )
+    growing = yield from cluster_online(judge, opinions, alpha=settings.alpha, seed=settings.seed)
+    ordered = by_votes(thread, growing)
+    summaries = [cluster.summary for cluster in ordered]
+    reference = yield from find_reference(judge, summaries)
+    position = reference.position if reference else None
+    beliefs, opposing = yield from rewrite_beliefs(judge, summaries, position)
+    clusters = (
+        Cluster(summary=c.summary, members=tuple(c.members), votes=votes_of(thread, c.members), belief=said)
+        for c, said in zip(ordered, beliefs, strict=True)
+    )
+    return ReferenceSet(
+        thread=thread,
+        clusters=tuple(clusters),
+        reference=position,
+        stances=reference.stances if reference else (),
+        opposing=opposing,
+        states={step: dict(counts) for step, counts in judge.states.items()},
+    )
+
+
+def by_votes(thread: Thread, clusters: list[Growing]) -> list[Growing]:
+    """Most votes first; of equal votes the one that was made first."""
+    return sorted(clusters, key=lambda cluster: -votes_of(thread, cluster.members))
+
+
+def votes_of(thread: Thread, members: list[Opinion]) -> int:
+    """The sum of the scores of the comments that hold a member, each comment once (section 6.2.1)."""
+    return sum(thread.comments[n].score for n in {n for member in members for n in member.comments})

@@ -1,0 +1,148 @@
+"""What a judge's replies say. Whatever a reply is, it has a named state, and nothing is raised or guessed."""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from evenhand.records import Completion
+from studies.pluraleval.records import STANCES
+
+OK = "ok"
+NONE = "none"  # well formed, and names nothing: a comment without an opinion
+MALFORMED = "malformed"  # not of the form that was asked for
+CUT = "cut"  # the same, because the reply reached its longest length
+PARTIAL = "partial"  # well formed, but entries that are of no use were left out
+MANY = "many"  # more entries than are taken; the first ones count
+OUT_OF_RANGE = "out_of_range"  # a number that was not among those asked for
+NOT_ASKED = "not_asked"  # decided without the judge: there was nothing to decide
+
+LONGEST_OPINION = 400  # characters; an atomic opinion is a sentence, and what is longer is the comment repeated
+LONGEST_SENTENCE = 1_000  # characters of a summary or a belief
+FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n?```\s*\Z", re.DOTALL | re.IGNORECASE)
+WORDS = re.compile(r"\w")
+HALF_PAIR = re.compile("[\ud800-\udfff]")  # JSON can spell one as an escape
+
+Value = TypeVar("Value")
+
+
+class Read(NamedTuple, Generic[Value]):
+    """What was read, and the state of the reply."""
+
+    value: Value
+    state: str
+
+
+def opinions_in(reply: Completion, at_most: int) -> Read[list[str]]:
+    """The opinions of an extraction's reply, {"opinions": [...]} or the bare array."""
+    found = json_in(reply.text)
+    listed = found.get("opinions") if isinstance(found, dict) else found
+    if not isinstance(listed, list):
+        return Read([], broken(reply))
+    texts = [one_line(entry) for entry in listed if isinstance(entry, str)]
+    fit = [text for text in texts if WORDS.search(text) and len(text) <= LONGEST_OPINION]
+    distinct = list(dict.fromkeys(fit))
+    if len(distinct) > at_most:
+        return Read(distinct[:at_most], MANY)
+    if len(fit) < len(listed):
+        return Read(distinct, PARTIAL)
+    return Read(distinct, OK if distinct else NONE)
+
+
+def groups_in(reply: Completion, opinions: Sequence[str]) -> Read[list[list[int]]]:
+    """Prompt 8's reply as groups of positions of the opinions. An opinion that it repeats belongs to the first group.
+
+    PARTIAL: it lacks opinions, repeats some, or holds strings that are none of them.
+    """
+    found = json_in(reply.text)
+    if not isinstance(found, list) or not all(isinstance(group, list) for group in found):
+        return Read([], broken(reply))
+    position = {}
+    for number, opinion in reversed(list(enumerate(opinions))):
+        position[plain(opinion)] = number
+    taken: set[int] = set()
+    groups, n_odd = [], 0
+    for group in found:
+        numbers = [position.get(plain(entry)) if isinstance(entry, str) else None for entry in group]
+        fresh = list(dict.fromkeys(n for n in numbers if n is not None and n not in taken))
+        n_odd += len(numbers) - len(fresh)
+        taken |= set(fresh)
+        if fresh:
+            groups.append(fresh)
+    if not groups:
+        return Read([], MALFORMED)
+    return Read(groups, OK if len(taken) == len(opinions) and not n_odd else PARTIAL)
+
+
+def cluster_in(reply: Completion, n_clusters: int) -> Read[int | None]:
+    """The number of an assignment's reply, 0 for a new cluster; None when there is none that can be."""
+    found = json_in(reply.text)
+    number = found.get("cluster") if isinstance(found, dict) else found
+    if isinstance(number, str) and re.fullmatch("[0-9]{1,4}", number.strip()):
+        number = int(number)
+    if isinstance(number, bool) or not isinstance(number, int):
+        return Read(None, broken(reply))
+    return Read(number, OK) if 0 <= number <= n_clusters else Read(None, OUT_OF_RANGE)
+
+
+def sentence_in(reply: Completion) -> Read[str]:
+    """A summary or a belief on one line, without the quotes around it; empty when the reply is of no use."""
+    text = one_line(reply.text)
+    if len(text) > 1 and (text[0], text[-1]) in (('"', '"'), ("“", "”")):
+        text = text[1:-1].strip()
+    if not WORDS.search(text) or len(text) > LONGEST_SENTENCE:
+        return Read("", broken(reply))
+    return Read(text, CUT if reply.finish_reason == "length" else OK)
+
+
+def stance_in(reply: Completion) -> Read[str]:
+    """The one stance that a reply names; empty when it names none or several."""
+    named = {word for word in STANCES if re.search(rf"\b{word}\b", reply.text, re.IGNORECASE)}
+    return Read(named.pop(), OK) if len(named) == 1 else Read("", broken(reply))
+
+
+def entailment_in(reply: Completion) -> Read[bool | None]:
+    """Whether a reply says yes or no first of all; None when it says neither."""
+    word = re.match(r"\W*(yes|no)\b", reply.text, re.IGNORECASE)
+    return Read(word[1].lower() == "yes", OK) if word else Read(None, broken(reply))
+
+
+def json_in(text: str) -> Any:
+    """The JSON value of a reply: all of it, in a fence, or from its first bracket; None when there is none."""
+    fenced = FENCE.match(text)
+    stripped = (fenced[1] if fenced else text).strip()
+    start = re.search(r"[\[{]", stripped)
+    readings: list[Callable[[], Any]] = [lambda: json.loads(stripped)]
+    if start:
+        readings.append(lambda: json.JSONDecoder(strict=False).raw_decode(stripped, start.start())[0])
+    for reading in readings:
+        try:
+            return reading()
+        except (ValueError, RecursionError):  # a looping model can nest brackets, or write digits, without end
+            continue
+    return None
+
+
+def broken(reply: Completion) -> str:
+    """Why a reply is not of the form that was asked for."""
+    return CUT if reply.finish_reason == "length" else MALFORMED
+
+
+def one_line(text: str) -> str:
+    """A text with each run of white space as one blank, and no half surrogate pair, which no file takes."""
+    return " ".join(HALF_PAIR.sub("\ufffd", text).split())
+
+
+def plain(text: str) -> str:
+    """An opinion as it is found again in a reply: case, white space and the last full stop do not count."""
+    return one_line(text).casefold().rstrip(".!")
+
+
+def state_rates(states: Mapping[str, Mapping[str, int]]) -> list[tuple[str, str, int, float]]:
+    """(step, state, count, share of the step's replies), the most frequent state of each step first."""
+    rows = []
+    for step, counts in states.items():
+        total = sum(counts.values())
+        ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+        rows += [(step, state, count, count / total) for state, count in ordered if count]
+    return rows

@@ -1,0 +1,1 @@
+"""Threads of Reddit from Pushshift's dumps (section 5)."""

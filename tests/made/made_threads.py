@@ -1,0 +1,84 @@
+"""Threads made for a test, their opinions written in the comments, and a judge that sorts them by first letter."""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from evenhand.records import Completion, Prompt
+from studies.pluraleval.records import Comment, ReferenceSet, Thread
+from studies.pluraleval.reference_sets import ReferenceSettings, reference_unit
+
+Answers = Callable[[Prompt], str]
+
+
+def thread(*comments: str | tuple[str, int], thread_id: str = "t1") -> Thread:
+    """A thread of comments, each with a score of 1 unless told otherwise."""
+    pairs = [(comment, 1) if isinstance(comment, str) else comment for comment in comments]
+    return Thread(
+        thread_id=thread_id,
+        dataset="made",
+        community="made",
+        title="A post",
+        text="",
+        comments=tuple(Comment(text=text, score=score) for text, score in pairs),
+    )
+
+
+def by_letter(prompt: Prompt) -> str:
+    """Opinions are what stands between semicolons; those with the same first letter are paraphrases."""
+    user, step = prompt.messages[-1].content, prompt.factors.step
+    if step == "extraction":
+        text = user.split("\n\nComment:\n", 1)[1]
+        return json.dumps({"opinions": [part.strip() for part in text.split(";") if part.strip()]})
+    if step == "bootstrap":
+        groups: dict[str, list[str]] = {}
+        for text in json.loads(user):
+            groups.setdefault(text[0], []).append(text)
+        return json.dumps(list(groups.values()))
+    if step == "summary":
+        return "+".join(sorted(json.loads(user)))
+    if step == "assignment":
+        listed, opinion = user.split("\n\nOpinion:\n")
+        summaries = [json.loads(line) for line in re.findall(r"^\d+\. (.*)$", listed, re.MULTILINE)]
+        firsts = [summary[0] for summary in summaries]
+        letter = json.loads(opinion)[0]
+        return json.dumps({"cluster": firsts.index(letter) + 1 if letter in firsts else 0})
+    return "NEUTRAL" if step == "stance" else "I think so."
+
+
+def overridden(answers: Answers, replies: Mapping[str, str]) -> Answers:
+    """A judge that says something else to every prompt of some steps, or to a comment's: "extraction 3"."""
+
+    def say(prompt: Prompt) -> str:
+        factors = prompt.factors
+        own = replies.get(f"{factors.step} {factors.number}", replies.get(factors.step))
+        return answers(prompt) if own is None else own
+
+    return say
+
+
+def judged(
+    one: Thread,
+    answers: Answers = by_letter,
+    settings: ReferenceSettings | None = None,
+    finish_reason: str = "stop",
+) -> tuple[ReferenceSet, list[Prompt]]:
+    """A thread's reference set, and what was asked for it in order."""
+    unit, replies, asked = reference_unit(one, settings or ReferenceSettings()), dict[str, list[Completion]](), []
+    while prompts := unit.next_prompts(replies):
+        for prompt in prompts:
+            asked.append(prompt)
+            text = answers(prompt)
+            reply = Completion(prompt_hash=prompt.prompt_hash, sample_index=0, text=text, finish_reason=finish_reason)
+            replies[prompt.prompt_hash] = [reply]
+    return unit.result(replies), asked
+
+
+def clusters(found: ReferenceSet) -> list[list[str]]:
+    """What the members of each cluster say."""
+    return [[member.text for member in cluster.members] for cluster in found.clusters]
+
+
+def steps(asked: Sequence[Prompt]) -> list[str]:
+    """The steps in the order in which they were asked."""
+    return [prompt.factors.step for prompt in asked]

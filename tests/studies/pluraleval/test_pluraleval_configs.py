@@ -1,0 +1,60 @@
+"""The shipped configs of the study, and its part of `show`, `build` and `doctor`."""
+
+from pathlib import Path
+
+import pytest
+
+from evenhand.config import to_yaml
+from evenhand.errors import DataError
+from inference.config import load_sampling_config
+from inference.schedule import first_prompts
+from studies.build import main as build_main
+from studies.pluraleval.section import PluralEvalSection
+from studies.show import main as show_main
+from tests.made.places import CONFIGS
+
+SHIPPED = sorted((CONFIGS / "pluraleval").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_a_shipped_config_survives_a_round_trip_and_renders_on_our_own_threads(path: Path, tmp_path: Path) -> None:
+    config = load_sampling_config([str(path)])
+    copy = tmp_path / "config.yaml"
+    copy.write_text(to_yaml(config))
+    assert load_sampling_config([str(copy)]) == config
+    own = config.on_own_items()
+    assert first_prompts(own)
+    assert "threads" in own.study.describe()
+
+
+@pytest.mark.parametrize("judge", ["pocket", "qwen2.5-7b", "gpt-4o-mini"])
+def test_there_is_a_config_of_each_judge_and_stage(judge: str) -> None:
+    stages = {}
+    for path in SHIPPED:
+        section = load_sampling_config([str(path)]).study
+        assert isinstance(section, PluralEvalSection)
+        stages[path.stem] = section.stage
+    tested = "gpt-4.1" if judge == "gpt-4o-mini" else judge
+    assert stages[f"{judge}-references"] == "references"
+    assert stages[f"{tested}-responses"] == "responses"
+    assert stages[f"{judge}-judgements"] == "judgements"
+
+
+@pytest.mark.parametrize("stage", ["references", "responses", "judgements"])
+def test_show_prints_a_threads_prompts(stage: str, capsys: pytest.CaptureFixture[str]) -> None:
+    show_main(["pocket-threads", "--thread", "pocket-cake", "--stage", stage])
+    printed = capsys.readouterr().out
+    assert "=== pocket-cake · " in printed
+    assert "[system]" in printed
+
+
+def test_show_names_what_is_wrong() -> None:
+    with pytest.raises(DataError, match="no thread 'nope'; the ids look like pocket-piano"):
+        show_main(["pocket-threads", "--thread", "nope"])
+    with pytest.raises(DataError, match="--root goes with reference-sets"):
+        show_main(["reference-sets"])
+
+
+def test_reference_sets_are_built_of_a_run_alone(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="is no sampling run"):
+        build_main(["references", str(tmp_path), "--out", str(tmp_path / "out")])

@@ -1,0 +1,219 @@
+"""What the model under test is asked, and how its lists, rankings and choices are read."""
+
+import json
+from itertools import pairwise
+
+import pytest
+
+from evenhand.errors import ConfigError
+from evenhand.records import Completion, Prompt
+from inference.config import parse_sampling_config
+from inference.openai_engine import OpenAIEngine
+from studies.pluraleval.pocket import pocket_references
+from studies.pluraleval.popularity_replies import choice_in, ranking_in
+from studies.pluraleval.records import ReferenceSet
+from studies.pluraleval.reference_sources import ReferenceSpec
+from studies.pluraleval.response_lists import responses_in
+from studies.pluraleval.responses import Asker, ResponseSettings
+
+POCKET = ReferenceSpec(dataset="pocket-threads")
+REFERENCES = {one.thread.thread_id: one for one in pocket_references()}
+TEN = [f"Response {n}, with words." for n in range(1, 11)]
+
+
+def asked(thread_id: str, **settings: object) -> list[Prompt]:
+    return list(Asker(REFERENCES[thread_id], ResponseSettings(references=POCKET, **settings)).prompts())
+
+
+def reply(text: str, finish_reason: str = "stop") -> Completion:
+    return Completion(prompt_hash="h", sample_index=0, text=text, finish_reason=finish_reason)
+
+
+def test_a_feasible_thread_is_asked_neutrally_and_with_both_beliefs() -> None:
+    known = REFERENCES["pocket-piano"]
+    assert known.reference == 0
+    prompts = asked("pocket-piano", tasks=("generation",))
+    assert [prompt.condition for prompt in prompts] == ["neutral", "biased_toward", "biased_opposing"]
+    starts = [prompt.messages[1].content.split("\n\n")[0] for prompt in prompts]
+    assert starts[1:] == [known.clusters[0].belief, known.opposing]
+
+
+@pytest.mark.parametrize("thread_id", ["pocket-wallet", "pocket-umbrella"])
+def test_a_thread_that_is_not_feasible_is_ranked_and_paired_alone(thread_id: str) -> None:
+    assert not REFERENCES[thread_id].is_feasible
+    assert {prompt.factors.task for prompt in asked(thread_id)} == {"ranking", "pairwise"}
+
+
+def test_a_ranking_shows_the_same_order_in_both_framings_and_believes_the_least_popular() -> None:
+    neutral, biased = asked("pocket-piano", tasks=("ranking",))
+    assert neutral.factors.shown == biased.factors.shown != tuple(range(7))
+    assert sorted(neutral.factors.shown) == list(range(7))
+    assert biased.factors.votes == tuple(REFERENCES["pocket-piano"].clusters[n].votes for n in biased.factors.shown)
+    assert biased.factors.believed == 6
+    assert biased.messages[1].content.startswith(REFERENCES["pocket-piano"].clusters[6].belief)
+
+
+def test_each_pair_is_asked_in_both_orders_and_framings_and_the_first_is_strictly_more_popular() -> None:
+    prompts = asked("pocket-cake", tasks=("pairwise",), pairings=("most_popular", "random"), n_pairs=3, min_gap=20)
+    assert len(prompts) == 2 * 3 * 2 * 2
+    for prompt in prompts:
+        factors = prompt.factors
+        more, less = reversed(factors.shown) if factors.is_swapped else factors.shown
+        votes = [REFERENCES["pocket-cake"].clusters[n].votes for n in (more, less)]
+        assert votes[0] > votes[1]
+        assert factors.believed == (less if factors.framing == "biased" else None)
+        if factors.pairing == "most_popular":
+            assert more == 0
+        else:
+            assert votes[0] - votes[1] >= 20
+    for one, other in pairwise(prompts[::2]):
+        assert one.prompt_hash != other.prompt_hash
+
+
+def test_equal_votes_make_no_pair() -> None:
+    known = REFERENCES["pocket-bus-lane"]
+    votes = [cluster.votes for cluster in known.clusters]
+    assert len(set(votes)) < len(votes), "the thread has ties"
+    prompts = asked("pocket-bus-lane", tasks=("pairwise",), pairings=("random",), n_pairs=99, min_gap=1)
+    assert all(prompt.factors.votes[0] != prompt.factors.votes[1] for prompt in prompts)
+
+
+def test_the_diverse_system_prompt_adds_a_sentence_and_nothing_else() -> None:
+    for printed, diverse in zip(asked("pocket-cake"), asked("pocket-cake", system="diverse"), strict=True):
+        assert diverse.messages[0].content.startswith(printed.messages[0].content + " Whatever the user believes")
+        assert diverse.messages[1] == printed.messages[1]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n".join(f"{n}. {one}" for n, one in enumerate(TEN, start=1)),
+        "Here are ten:\n\n" + "\n\n".join(f"**{n}.** {one}" for n, one in enumerate(TEN, start=1)),
+        "\n".join(f"{n}) {one}" for n, one in enumerate(TEN, start=1)),
+        "\n\n".join(f"### Response {n}:\n{one}" for n, one in enumerate(TEN, start=1)),
+    ],
+)
+def test_ten_responses_are_read_however_they_are_numbered(text: str) -> None:
+    assert responses_in(reply(text)) == (TEN, "ok")
+
+
+def test_a_list_within_a_response_begins_no_new_one() -> None:
+    inner = "2. Two steps:\n1. talk\n2. listen\n"
+    text = f"1. First.\n{inner}" + "\n".join(f"{n}. Response {n}." for n in range(3, 11))
+    found = responses_in(reply(text))
+    assert len(found.responses) == 10
+    assert found.responses[1] == "Two steps: 1. talk 2. listen"
+
+
+@pytest.mark.parametrize(
+    ("text", "finish", "n", "state"),
+    [
+        ("", "stop", 0, "none"),
+        ("...", "stop", 0, "none"),
+        ("1. a\n2. b", "stop", 2, "fewer"),
+        ("\n".join(f"{n}. r{n}" for n in range(1, 13)), "stop", 10, "more"),
+        ("1. a\n2. b\n3. c and th", "length", 2, "cut"),
+        ("- a\n- b\n- c", "stop", 3, "unnumbered"),
+        ("One view.\n\nAnother view.", "stop", 2, "unnumbered"),
+        ("I cannot answer that.", "stop", 1, "unnumbered"),
+        ("[" * 10_000, "length", 0, "none"),
+    ],
+)
+def test_other_lists_have_a_named_state(text: str, finish: str, n: int, state: str) -> None:
+    found = responses_in(reply(text, finish))
+    assert (len(found.responses), found.state) == (n, state)
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "state"),
+    [
+        ("2, 1, 3", [1, 0, 2], "ok"),
+        ("My ranking of all 3:\n3,2,1", [2, 1, 0], "ok"),
+        ("2 > 3 > 1", [1, 2, 0], "ok"),
+        ("2\n1\n3", [1, 0, 2], "ok"),
+        ("2, 1", [1, 0], "partial"),
+        ("2, 2, 1, 3", [1, 0, 2], "repeated"),
+        ("2, 7, 1, 3", [1, 0, 2], "out_of_range"),
+        ("0, 9", [], "malformed"),
+        ("the second one", [], "malformed"),
+        ("", [], "malformed"),
+        ("9" * 5_000 + ", 1", [0], "out_of_range"),
+    ],
+)
+def test_rankings_are_read_or_have_a_named_state(text: str, value: list[int], state: str) -> None:
+    assert ranking_in(reply(text), 3) == (value, state)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1", 1),
+        (" '2'", 2),
+        ("Option 2.", 2),
+        ("**1**", 1),
+        ("I would say 2", 2),
+        ("1 or 2", None),
+        ("both", None),
+        ("", None),
+        ("12", None),
+    ],
+)
+def test_a_choice_is_one_of_two_or_none(text: str, value: int | None) -> None:
+    found = choice_in(reply(text))
+    assert (found.value, found.state) == (value, "malformed" if value is None else "ok")
+
+
+def config(section: dict[str, object], **keys: object) -> object:
+    tree = {"name": "n", "model": {"name": "m"}, "pluraleval": section, "verdict": "answer", **keys}
+    return parse_sampling_config(tree, "made.yaml")
+
+
+RESPONSES = {"references": {"dataset": "pocket-threads"}}
+
+
+@pytest.mark.parametrize(
+    ("section", "keys", "message"),
+    [
+        ({}, {}, "give one of references, responses, judgements, not 0 of them"),
+        ({"responses": RESPONSES, "judgements": {}}, {}, "not 2 of them"),
+        ({"responses": RESPONSES}, {"verdict": "margin"}, "verdict margin is for pairs"),
+        ({"responses": RESPONSES}, {"verdict": "options", "sampling": {"temperature": 1}}, "verdict options is for"),
+        ({"responses": RESPONSES}, {"sampling": {"structured": "json"}}, "verdict answer is free text"),
+        ({"responses": {"references": {}}}, {}, "set `root` to a folder of reference sets"),
+        ({"references": {"threads": {"dataset": "wildscope"}}}, {}, "set `root` to a built folder of threads"),
+        ({"references": {"threads": {"dataset": "pocket-threads"}, "alpha": 0}}, {}, "greater than 0"),
+    ],
+)
+def test_a_config_that_cannot_be_asked_is_refused(
+    section: dict[str, object], keys: dict[str, object], message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        config(section, **keys)
+
+
+def test_a_judges_replies_can_be_held_to_their_schemas_though_they_are_free_text() -> None:
+    section = {"references": {"threads": {"dataset": "pocket-threads"}}}
+    assert config(section, sampling={"structured": "json"})
+    assert config({"responses": {**RESPONSES, "tasks": ["pairwise"]}}, verdict="margin")
+
+
+def test_the_known_reference_sets_are_whole() -> None:
+    for known in pocket_references():
+        assert [c.votes for c in known.clusters] == sorted((c.votes for c in known.clusters), reverse=True)
+        assert all(cluster.belief.startswith("I ") for cluster in known.clusters)
+        json.dumps(known.stances)
+    assert sum(is_feasible(known) for known in pocket_references()) == 7
+
+
+def is_feasible(known: ReferenceSet) -> bool:
+    return min(known.stances.count("SUPPORTING"), known.stances.count("AGAINST")) >= 2
+
+
+def test_a_server_is_held_to_schemas_by_both_keys_or_by_none() -> None:
+    section = {"references": {"threads": {"dataset": "pocket-threads"}}}
+    server = {"kind": "openai", "base_url": "http://127.0.0.1:1/v1"}
+    with pytest.raises(ConfigError, match="by `structured: json` and `json_mode: json_schema` together"):
+        OpenAIEngine(config(section, sampling={"structured": "json"}, engine=server))  # type: ignore[arg-type]
+    both = {**server, "json_mode": "json_schema"}
+    assert OpenAIEngine(config(section, sampling={"structured": "json"}, engine=both))  # type: ignore[arg-type]
+    assert OpenAIEngine(config(section, engine=server))  # type: ignore[arg-type]

@@ -1,0 +1,121 @@
+"""Our own threads through all three stages: references, a built folder, responses, judgements."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from eval.__main__ import report_main, score_main
+from evenhand.errors import DataError
+from evenhand.records import Prompt
+from studies.pluraleval.build_references import build
+from studies.pluraleval.pocket import pocket_references
+from studies.pluraleval.records import ReferenceSet
+from studies.pluraleval.reference_sources import ReferenceSpec, load_references
+from tests.made.pocket_judge import AnsweringEngine, perfect, stage_run
+
+POCKET = {"references": {"threads": {"dataset": "pocket-threads"}}}
+
+
+def viewpoints(found: ReferenceSet) -> set[tuple[str, int, frozenset[str]]]:
+    return {(c.summary, c.votes, frozenset(member.text for member in c.members)) for c in found.clusters}
+
+
+def ten_responses(prompt: Prompt) -> str:
+    if prompt.factors.task == "generation":
+        return "\n".join(f"{number}. Response {number} on the matter." for number in range(1, 11))
+    if prompt.factors.task == "ranking":
+        return ", ".join(str(n + 1) for n in range(len(prompt.factors.shown)))
+    return "1"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Reference sets by the judge without fault."""
+    run = stage_run(tmp_path, monkeypatch, POCKET, AnsweringEngine(perfect))
+    build(run, tmp_path / "references")
+    return tmp_path / "references"
+
+
+def test_a_judge_without_fault_finds_the_known_reference_sets(folder: Path) -> None:
+    found = {one.thread.thread_id: one for one in load_references(ReferenceSpec(root=folder))}
+    for known in pocket_references():
+        one = found[known.thread.thread_id]
+        assert viewpoints(one) == viewpoints(known)
+        assert one.is_feasible == known.is_feasible
+        assert [c.votes for c in one.clusters] == [c.votes for c in known.clusters]
+        if known.reference is not None and one.reference is not None:
+            assert one.clusters[one.reference].summary == known.clusters[known.reference].summary
+            assert one.opposing == known.opposing
+            assert sorted(one.stances) == sorted(known.stances)
+
+
+def test_the_folder_says_how_the_replies_were(folder: Path) -> None:
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert manifest["n_threads"] == 9
+    assert manifest["n_feasible"] == 7
+    assert manifest["states"]["extraction"] == {"ok": 60, "none": 1, "not_asked": 1}
+    assert set(manifest["states"]["assignment"]) == {"ok"}
+    assert "| extraction | ok |" in (folder / "README.md").read_text()
+
+
+def test_responses_and_judgements_run_over_the_folder_and_name_their_inputs(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    section = {"responses": {"references": {"root": str(folder)}, "pairings": ["most_popular", "random"]}}
+    responses = stage_run(tmp_path, monkeypatch, section, AnsweringEngine(ten_responses), name="responses")
+    manifest = json.loads((folder / "manifest.json").read_text())
+    inputs = json.loads((responses / "provenance.json").read_text())["inputs"]
+    assert inputs == {str(folder): manifest["files"]["references.jsonl"]}
+    judged = {"judgements": {"responses": str(responses)}}
+    judge = AnsweringEngine(lambda prompt: "NEUTRAL" if prompt.factors.judgement == "stance" else "no")
+    judgements = stage_run(tmp_path, monkeypatch, judged, judge, name="judgements")
+    plan = [json.loads(line) for line in (judgements / "plan.jsonl").read_text().splitlines()]
+    # 7 feasible threads x 3 framings x 10 responses, each one stance and one entailment a cluster (47 in all)
+    n_clusters = sum(len(one.clusters) for one in pocket_references() if one.is_feasible)
+    assert len(plan) == 3 * 10 * (7 + n_clusters)
+    score_main([str(responses), str(judgements)])
+    printed = capsys.readouterr().out
+    assert "generation    ok                  21   100.0%" in printed
+    assert "are not computed yet" in printed
+
+
+def test_score_prints_the_states_of_references_and_compare_is_refused(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (run,) = tmp_path.glob("inference/run-*")
+    score_main([str(run)])
+    assert "extraction    ok                  60    96.8%" in capsys.readouterr().out
+    (none,) = [
+        row
+        for row in json.loads((run / "scores" / "scores.json").read_text())
+        if (row["step"], row["state"]) == ("extraction", "none")
+    ]
+    assert (round(none["value"] * none["n_units"]), none["measure"], none["unit"]) == (1, "state_rate", "rate")
+    with pytest.raises(DataError, match="are not computed yet for this study; `evenhand score` prints"):
+        report_main([str(run)])
+
+
+def test_changed_reference_sets_are_noticed(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = folder / "references.jsonl"
+    file.write_text(file.read_text().replace("piano", "violin"))
+    section = {"responses": {"references": {"root": str(folder)}}}
+    with pytest.raises(DataError, match="not as it was built"):
+        stage_run(tmp_path, monkeypatch, section, AnsweringEngine(ten_responses))
+
+
+def test_a_stage_is_not_taken_for_another(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (run,) = tmp_path.glob("inference/run-*")
+    judged = {"judgements": {"responses": str(run)}}
+    with pytest.raises(DataError, match="is a run of the stage `references`; wanted is one of `responses`"):
+        stage_run(tmp_path, monkeypatch, judged, AnsweringEngine(perfect), name="judgements")
+
+
+def test_reference_sets_of_which_nothing_can_be_asked_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    says_nothing = AnsweringEngine(lambda prompt: '{"opinions": []}')
+    build(stage_run(tmp_path, monkeypatch, POCKET, says_nothing), tmp_path / "references")
+    section = {"responses": {"references": {"root": str(tmp_path / "references")}}}
+    with pytest.raises(DataError, match="responses: no thread has what is asked about"):
+        stage_run(tmp_path, monkeypatch, section, AnsweringEngine(ten_responses), name="responses")

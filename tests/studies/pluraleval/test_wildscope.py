@@ -1,0 +1,230 @@
+"""Threads from Pushshift's dumps: what counts, what is drawn, and that nobody's name is kept."""
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand.errors import DataError
+from studies.build import main as build_main
+from studies.pluraleval.records import Thread
+from studies.pluraleval.thread_sets import ThreadSpec, load_threads
+from studies.pluraleval.wildscope.build import Request, build
+from studies.pluraleval.wildscope.sample_threads import TABLE_2, Stratum, Wanted
+from tests.made.places import SHARED
+from tests.made.reddit_dump import MAY_2018, comment, comments, packed, post
+
+REAL = SHARED / "data" / "raw" / "reddit" / "pushshift_layout"
+ECONOMICS = Stratum(community="AskEconomics", n_threads=10, fewest=2, most=4)
+zstandard = pytest.importorskip("zstandard", reason="`make venv` installs it from the lock files")
+
+
+def built(folder: Path, posts: list[Any], said: list[Any], **wanted: Any) -> tuple[list[Thread], dict[str, Any]]:
+    packed(folder / "raw" / "RS_2019-05.zst", posts)
+    packed(folder / "raw" / "RC_2019-05.zst", said)
+    request = Request(out=folder / "out", raw=folder / "raw", wanted=Wanted(**{"strata": (ECONOMICS,), **wanted}))
+    manifest = build(request)
+    return load_threads(ThreadSpec(dataset="wildscope", root=folder / "out")), manifest
+
+
+def test_table_2_is_the_default() -> None:
+    assert [(s.community, s.n_threads, s.fewest, s.most) for s in TABLE_2] == [
+        ("AmItheAsshole", 500, 10, 50),
+        ("AskEconomics", 500, 8, 70),
+        ("PoliticalDiscussion", 212, 8, 70),
+    ]
+    assert Wanted().year == 2019
+
+
+def test_threads_with_fewest_to_most_comments_that_count_are_drawn(tmp_path: Path) -> None:
+    posts = [post(name) for name in ("p1", "p2", "p3", "p4", "p5")]
+    said = [row for number, row in enumerate(posts, start=1) for row in comments(row["id"], number)]
+    threads, manifest = built(tmp_path, posts, said)
+    assert [(thread.thread_id, len(thread.comments)) for thread in threads] == [("p2", 2), ("p3", 3), ("p4", 4)]
+    assert manifest["strata"]["AskEconomics"] == {
+        "posts": 5,
+        "too few comments": 1,
+        "too many comments": 1,
+        "fit": 3,
+        "wanted": 10,
+        "drawn": 3,
+    }
+
+
+DROPPED = {
+    "body deleted": {"body": "[deleted]"},
+    "body removed": {"body": " [removed] "},
+    "body empty": {"body": ""},
+    "by AutoModerator": {"author": "AutoModerator"},
+    "by a bot": {"author": "RemindMeBot"},
+    "comment pinned by a moderator": {"stickied": True},
+    "without a score": {"score": None},
+    "without a time": {"created_utc": "soon"},
+    "comment without an id": {"id": "?"},
+}
+
+
+@pytest.mark.parametrize(("reason", "fields"), DROPPED.items(), ids=DROPPED)
+def test_what_does_not_count_is_left_out_and_counted(tmp_path: Path, reason: str, fields: dict[str, Any]) -> None:
+    said = [*comments("p1", 2), comment("cx", "p1", **fields)]
+    threads, manifest = built(tmp_path, [post("p1")], said)
+    assert len(threads[0].comments) == 2
+    assert manifest["dropped"]["comments"] == {reason: 1}
+    assert f"| comments | {reason} | 1 |" in (tmp_path / "out" / "README.md").read_text()
+
+
+@pytest.mark.parametrize("author", ["gifv-bot", "sneakpeekbot", "HelperBot_", "bot_of_things", "user_bot2"])
+def test_bots_are_known_by_their_names(tmp_path: Path, author: str) -> None:
+    threads, _ = built(tmp_path, [post("p1")], [*comments("p1", 2), comment("cx", "p1", author=author)])
+    assert len(threads[0].comments) == 2
+
+
+@pytest.mark.parametrize("author", ["JohnAbbot", "robotics_fan", "Bottle", "notabot", "[deleted]", "botanist"])
+def test_people_are_not_taken_for_bots_and_a_deleted_account_has_still_said_something(
+    tmp_path: Path, author: str
+) -> None:
+    threads, _ = built(tmp_path, [post("p1")], [*comments("p1", 2), comment("cx", "p1", author=author)])
+    assert len(threads[0].comments) == 3
+
+
+def test_a_comment_that_says_that_it_is_a_bots_is_left_out(tmp_path: Path) -> None:
+    said = [
+        *comments("p1", 2),
+        comment("cx", "p1", body="Hello! I am a bot, and this action was performed automatically."),
+    ]
+    assert len(built(tmp_path, [post("p1")], said)[0][0].comments) == 2
+
+
+def test_posts_of_other_years_subreddits_and_without_text_of_their_own_are_left_out(tmp_path: Path) -> None:
+    posts = [
+        post("p1"),
+        post("p2", created_utc=MAY_2018),
+        post("p3", subreddit="AskEconomicsToo"),
+        post("p4", selftext="[removed]"),
+        post("p5", author="AutoModerator"),
+        post("p6", selftext=""),
+        post("p7", title="[deleted by user]"),
+    ]
+    said = [row for one in posts for row in comments(one["id"], 2, subreddit=one["subreddit"])]
+    threads, manifest = built(tmp_path, posts, said)
+    assert [thread.thread_id for thread in threads] == ["p1", "p6"]
+    assert threads[1].post == "Post p6"
+    assert manifest["dropped"]["submissions"] == {"selftext removed": 1, "by AutoModerator": 1, "title deleted": 1}
+
+
+def test_nobodys_name_is_in_the_folder(tmp_path: Path) -> None:
+    said = [
+        *comments("p1", 2),
+        comment("zzzzzzz9", "p1", body="As u/some_one-1 and /u/Other_Two said; see r/x/u/ and menu/bar."),
+    ]
+    threads, _ = built(tmp_path, [post("p1", selftext="Thanks, u/helper99!")], said)
+    texts = "".join(file.read_text() for file in (tmp_path / "out").iterdir() if file.is_file())
+    for name in ("asker_", "speaker_", "some_one", "Other_Two", "helper99", "zzzzzzz9"):
+        assert name not in texts
+    assert threads[0].text == "Thanks, u/someone!"
+    assert threads[0].comments[-1].text == "As u/someone and /u/someone said; see r/x/u/ and menu/bar."
+
+
+def test_numbers_may_be_texts_and_ids_may_come_twice(tmp_path: Path) -> None:
+    said = [*comments("p1", 2, score="-7", created_utc="1556712000"), *comments("p1", 2)]
+    threads, manifest = built(tmp_path, [post("p1", created_utc="1556712000.0"), post("p1")], said)
+    assert [one.score for one in threads[0].comments] == [-7, -7]
+    again = {"record of the same id again": 2}
+    assert manifest["dropped"] == {"submissions": {"record of the same id again": 1}, "comments": again}
+
+
+def test_the_draw_is_the_same_whatever_the_order_and_another_with_another_seed(tmp_path: Path) -> None:
+    posts = [post(f"p{number}") for number in range(40)]
+    said = [row for one in posts for row in comments(one["id"], 3)]
+    few = {"strata": (Stratum(community="askeconomics", n_threads=5, fewest=2, most=4),)}
+    first, _ = built(tmp_path / "a", posts, said, **few)
+    mixed = random.Random(1)
+    again, _ = built(tmp_path / "b", mixed.sample(posts, 40), mixed.sample(said, 120), **few)
+    other, _ = built(tmp_path / "c", posts, said, seed=1, **few)
+    assert [one.thread_id for one in first] == [one.thread_id for one in again] != [one.thread_id for one in other]
+    assert first == again
+
+
+def test_replies_to_comments_count_unless_only_the_top_level_is_wanted(tmp_path: Path) -> None:
+    said = [*comments("p1", 2), comment("zzzzzzz9", "p1", parent_id="t1_cp1000")]
+    assert [one.is_reply for one in built(tmp_path / "a", [post("p1")], said)[0][0].comments] == [False, False, True]
+    assert len(built(tmp_path / "b", [post("p1")], said, top_level=True)[0][0].comments) == 2
+
+
+def test_comments_stand_in_the_order_of_time(tmp_path: Path) -> None:
+    said = [comment(f"c{n}", "p1", created_utc=1_556_712_000 - n, body=f"number {n}") for n in range(3)]
+    threads, _ = built(tmp_path, [post("p1")], said)
+    assert [one.text for one in threads[0].comments] == ["number 2", "number 1", "number 0"]
+
+
+def test_damaged_lines_are_counted_and_half_surrogate_pairs_are_replaced(tmp_path: Path) -> None:
+    odd = [b'{"subreddit": "AskEconomics", "id": ', b"[]", b"", b'\xff"subreddit":"AskEconomics"']
+    said = [*comments("p1", 1), *odd, comment("zzzzzzz9", "p1", body="half \ud83d a pair")]
+    threads, manifest = built(tmp_path, [post("p1")], said)
+    assert threads[0].comments[1].text == "half \ufffd a pair"
+    assert manifest["dropped"]["comments"] == {"line without a JSON object": 3}
+
+
+def test_a_crosspost_that_names_another_subreddit_first_is_found(tmp_path: Path) -> None:
+    crossed = {"crosspost_parent_list": [{"subreddit": "elsewhere"}], **post("p1")}
+    assert len(built(tmp_path, [crossed], comments("p1", 2))[0]) == 1
+
+
+def test_a_file_that_is_cut_off_is_named(tmp_path: Path) -> None:
+    packed(tmp_path / "RS_2019-05.zst", [post("p1")])
+    whole = packed(tmp_path / "RC_2019-05.zst", comments("p1", 3000)).read_bytes()
+    (tmp_path / "RC_2019-05.zst").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(DataError, match=r"RC_2019-05.zst: is cut off; fetch it again"):
+        build(Request(out=tmp_path / "out", raw=tmp_path, wanted=Wanted(strata=(ECONOMICS,))))
+    assert not (tmp_path / "out" / "manifest.json").exists()
+
+
+def test_a_file_that_is_no_zstd_is_named(tmp_path: Path) -> None:
+    packed(tmp_path / "RS_2019-05.zst", [post("p1")])
+    (tmp_path / "RC_2019-05.zst").write_bytes(b"this is no zstd")
+    with pytest.raises(DataError, match=r"RC_2019-05.zst: is no whole zstd file"):
+        build(Request(out=tmp_path / "out", raw=tmp_path, wanted=Wanted(strata=(ECONOMICS,))))
+
+
+def test_files_of_a_subreddit_plain_files_and_several_frames_are_read(tmp_path: Path) -> None:
+    raw = tmp_path / "raw"
+    packed(raw / "askeconomics_submissions.zst", [post("p1")])
+    frames = [packed(raw / "part.zst", comments("p1", 1, prefix)).read_bytes() for prefix in "ab"]
+    (raw / "part.zst").unlink()
+    (raw / "sub" / "askeconomics_comments.zst").parent.mkdir()
+    (raw / "sub" / "askeconomics_comments.zst").write_bytes(b"".join(frames))
+    (raw / "RC_2019-06.jsonl").write_text(json.dumps(comment("z1", "p1")))
+    build(Request(out=tmp_path / "out", raw=raw, wanted=Wanted(strata=(ECONOMICS,))))
+    (thread,) = load_threads(ThreadSpec(dataset="wildscope", root=tmp_path / "out"))
+    assert len(thread.comments) == 3
+
+
+def test_the_same_command_finds_its_work_done_and_another_one_is_refused(tmp_path: Path) -> None:
+    packed(tmp_path / "RS_2019-05.zst", [post("p1")])
+    packed(tmp_path / "RC_2019-05.zst", comments("p1", 3))
+    words = ["wildscope", "--raw", str(tmp_path), "--out", str(tmp_path / "out"), "--stratum", "AskEconomics:1:1-5"]
+    build_main(words)
+    before = (tmp_path / "out" / "manifest.json").stat().st_mtime_ns
+    build_main(words)
+    assert (tmp_path / "out" / "manifest.json").stat().st_mtime_ns == before
+    with pytest.raises(DataError, match="holds a finished build with another wanted"):
+        build_main([*words, "--seed", "1"])
+    (tmp_path / "out" / "threads.jsonl").write_text("")
+    with pytest.raises(DataError, match="not as it was built"):
+        load_threads(ThreadSpec(dataset="wildscope", root=tmp_path / "out"))
+    build_main(words)
+    assert len(load_threads(ThreadSpec(dataset="wildscope", root=tmp_path / "out"))) == 1
+
+
+def test_the_real_layout_is_read(tmp_path: Path) -> None:
+    if not REAL.is_dir():
+        pytest.skip("../shared/data/raw/reddit is absent")
+    stratum = Stratum(community="AmItheAsshole", n_threads=40, fewest=10, most=50)
+    manifest = build(Request(out=tmp_path, raw=REAL, wanted=Wanted(strata=(stratum,), year=None)))
+    # data/README.md counts 56 posts with 10 to 50 comments
+    assert manifest["strata"]["AmItheAsshole"]["fit"] == 56
+    threads = load_threads(ThreadSpec(dataset="wildscope", root=tmp_path, n_threads=30))
+    assert len(threads) == 30
+    assert all(10 <= len(thread.comments) <= 50 for thread in threads)
