@@ -6,10 +6,12 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, ClassVar, Protocol
 
-from eval.card_arms import CardArm
 from eval.estimates.changes import Change
+from eval.estimates.comparability import Difference
 from eval.estimates.scores import Score
 from eval.report.report_part import StudyPart
+from eval.report.table import Table
+from eval.scorecard.arms import CardArm
 from studies.registry import STUDIES
 
 
@@ -71,19 +73,30 @@ class StudyEval(Protocol):
         """The same of files of verdicts."""
         ...
 
-    def beside(self, arms: Sequence[CardArm], words: Sequence[str], options: argparse.Namespace) -> "Beside":
-        """Its figures for the arms of another study's scorecard; words: NAME=RUN. Raises DataError as `find`."""
+    def made_arms(self, base: CardArm, options: argparse.Namespace) -> Sequence[CardArm]:
+        """Further rows of a scorecard that its options ask for, made of the base's run."""
+        ...
+
+    def card(self, arms: Sequence[CardArm], runs: Mapping[str, Path], options: argparse.Namespace) -> "StudyCard":
+        """Its part of a scorecard of some rows, the base first; runs: row → its run of this study, where it has one.
+
+        Raises DataError as `find`.
+        """
         ...
 
 
-class Beside(Protocol):
-    """A study's columns of a scorecard."""
+class StudyCard(Protocol):
+    """One study's part of a scorecard."""
 
     def fields(self) -> list[dict[str, Any]]:
-        """What each arm's row has beside its other figures."""
+        """What each row has of this study."""
         ...
 
-    def tables(self) -> list[Any]:
+    def changes(self) -> Sequence[Change]:
+        """Of each row from the base."""
+        ...
+
+    def tables(self) -> Sequence[Table]:
         """As tables for files."""
         ...
 
@@ -91,12 +104,12 @@ class Beside(Protocol):
         """As plain text for the console."""
         ...
 
-    def changes(self) -> Sequence[Change]:
-        """Of each arm from the base."""
+    def differences(self) -> Mapping[str, Sequence[Difference]]:
+        """Which run differs from the base's, in what."""
         ...
 
-    def all_differences(self) -> dict[str, Sequence[Any]]:
-        """Which run differs from its base, in what."""
+    def doubts(self) -> Sequence[str]:
+        """What to know of the runs' answers before believing a figure, where the text does not say it."""
         ...
 
 

@@ -30,6 +30,11 @@ VERBS: dict[str, tuple[str, str, str]] = {
     "score": ("eval.__main__", "score_main", "measures with intervals, of sampling runs or of verdicts from anywhere"),
     "compare": ("eval.__main__", "compare_main", "before and after: changes with paired intervals, and a report"),
     "report": ("eval.__main__", "report_main", "report.html of one run or several"),
+    "scorecard": (
+        "eval.scorecard.command",
+        "main",
+        "a base and its arms, one row each: every study's figures, changes, cost",
+    ),
     "demo": (
         "evenhand.demo",
         "main",

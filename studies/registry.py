@@ -42,11 +42,6 @@ STUDIES: dict[str, Study] = {
                 "main",
                 "a threshold per framing: the mitigation without training",
             ),
-            "scorecard": (
-                "eval.dialdefer.scorecard.command",
-                "main",
-                "a base and its arms, one row each: |DDS|, accuracy, r/AIO, cost",
-            ),
         },
         builds={
             "unified": Builder(

@@ -7,7 +7,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from eval.card_arms import CardArm
 from eval.dialdefer.accuracy import DENOMINATORS
 from eval.dialdefer.change_tables import change_tables
 from eval.dialdefer.external.load_verdicts import ExternalVerdicts, load_external, score_external
@@ -18,12 +17,14 @@ from eval.dialdefer.rows import ScoreRow, wide_rows
 from eval.dialdefer.runs import JudgedRun, load_run, say_warnings
 from eval.dialdefer.score_files import wide_view
 from eval.dialdefer.score_text import score_tables
+from eval.dialdefer.scorecard.calibrated import calibrated_arms
+from eval.dialdefer.scorecard.study_card import DialDeferCard, dialdefer_card
 from eval.estimates.changes import Change
 from eval.estimates.comparability import say_differences
 from eval.estimates.observed import drawing_of
 from eval.estimates.scores import Score
 from eval.report.report_part import StudyPart
-from eval.study import Beside
+from eval.scorecard.arms import CardArm
 from evenhand.errors import DataError
 from evenhand.sources.record_fields import shown
 from evenhand.terminal import say
@@ -106,6 +107,8 @@ class DialDeferEval:
             help="dialdefer: how reasoned replies are read: strict guesses nothing; lenient is the published rule "
             "(default: strict)",
         )
+        if verb == "scorecard":
+            add_card_options(parser)
         if verb in ("score", "report"):
             parser.add_argument(
                 "--strict",
@@ -149,9 +152,33 @@ class DialDeferEval:
         files = read_files(options)
         return DialDeferFound(find_external(files, denominator=options.denominator, drawing=drawing_of(options)))
 
-    def beside(self, arms: Sequence[CardArm], words: Sequence[str], options: argparse.Namespace) -> Beside:
-        """Raises DataError: the scorecard is of this study's own runs."""
-        raise DataError(f"--beside {words[0]}: is of the scorecard's own study; name it as an arm")
+    def made_arms(self, base: CardArm, options: argparse.Namespace) -> list[CardArm]:
+        """The base with thresholds of `evenhand calibrate`."""
+        if options.wording and options.calibrated:
+            raise DataError("--calibrated is about the main wording; leave --wording out")
+        return calibrated_arms(options.calibrated, base)
+
+    def card(self, arms: Sequence[CardArm], runs: Mapping[str, Path], options: argparse.Namespace) -> DialDeferCard:
+        """See StudyEval."""
+        return dialdefer_card(arms, runs, options)
+
+
+def add_card_options(parser: argparse.ArgumentParser) -> None:
+    """What a scorecard may be over, and what may be on it."""
+    parser.add_argument(
+        "--calibrated",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="dialdefer: thresholds.json of `evenhand calibrate TRAIN_RUN BASE_RUN`, as a further arm; may be repeated",
+    )
+    parser.add_argument(
+        "--wording",
+        default="",
+        help="dialdefer: the wording to compare where several were sampled, as tables call it: both_orders, v1, ... "
+        "(default: the main one)",
+    )
 
 
 def read_files(options: argparse.Namespace) -> ExternalVerdicts:

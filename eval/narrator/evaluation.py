@@ -1,12 +1,11 @@
 """How runs of the narrator study are scored, compared and reported; see eval.study."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eval.card_arms import CardArm
 from eval.estimates.changes import Change
 from eval.estimates.comparability import say_differences
 from eval.estimates.observed import drawing_of
@@ -19,7 +18,8 @@ from eval.narrator.printed import plain_table
 from eval.narrator.scores import scores_of
 from eval.narrator.sentences import doubts
 from eval.report.report_part import StudyPart
-from eval.study import Beside
+from eval.scorecard.arms import CardArm
+from eval.study import StudyCard
 from evenhand.errors import DataError
 from evenhand.terminal import say
 
@@ -101,14 +101,17 @@ class NarratorEval:
         """Raises DataError, as score_files."""
         raise DataError("verdicts of the narrator study are not read from files")
 
-    def beside(self, arms: Sequence[CardArm], words: Sequence[str], options: argparse.Namespace) -> Beside:
+    def made_arms(self, base: CardArm, options: argparse.Namespace) -> list[CardArm]:
+        """None."""
+        return []
+
+    def card(self, arms: Sequence[CardArm], runs: Mapping[str, Path], options: argparse.Namespace) -> StudyCard:
         """See StudyEval."""
         from eval.narrator.scorecard import narrator_card
-        from eval.narrator.scorecard_printed import BesideCard
+        from eval.narrator.scorecard_printed import NarratorStudyCard
 
-        return BesideCard(
-            narrator_card(arms, words, allow_differences=options.allow_differences, drawing=drawing_of(options))
-        )
+        card = narrator_card(arms, runs, allow_differences=options.allow_differences, drawing=drawing_of(options))
+        return NarratorStudyCard(card)
 
 
 EVALUATION = NarratorEval()

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eval.card_arms import BASE, CardArm, refuse_repeated
 from eval.estimates.changes import Change, adjusted
 from eval.estimates.comparability import Difference, refuse_serious
 from eval.estimates.estimate import Estimate
@@ -14,6 +13,7 @@ from eval.narrator.changes import Key, effect_changes, key_of, levels_of
 from eval.narrator.comparability import narrator_differences, refuse_other_study
 from eval.narrator.judged_runs import NarratorRun, load_narrator_run, read_config
 from eval.narrator.measures import main_order
+from eval.scorecard.arms import BASE, CardArm
 from evenhand.errors import DataError
 from studies.narrator.records import VISIBILITIES, OptionOrder, Task
 
@@ -95,16 +95,13 @@ def in_pp(name: str, found: Estimate | None) -> dict[str, float | None]:
 
 
 def narrator_card(
-    arms: Sequence[CardArm], words: Sequence[str], *, allow_differences: bool, drawing: Drawing
+    arms: Sequence[CardArm], paths: Mapping[str, Path], *, allow_differences: bool, drawing: Drawing
 ) -> NarratorCard:
-    """The study for the arms of a card, of which the first is the base; words: NAME=RUN.
+    """The study for the arms of a card, of which the first is the base; paths: arm → its run of the study.
 
-    Raises DataError for a name that no arm has, no run of the base, a run over another corpus, seed, verdict kind or
-    set of conversations than the base's, and, unless that is allowed, one of another checkpoint than its arm's, or
-    asked in another way than the base's.
+    Raises DataError for a run over another corpus, seed, verdict kind or set of conversations than the base's, and,
+    unless that is allowed, one of another checkpoint than its arm's, or asked in another way than the base's.
     """
-    paths = paths_of(arms, words)
-    refuse_repeated(list(paths.values()))
     runs = {name: load_narrator_run(path, read_config(path), name) for name, path in paths.items()}
     base = runs[BASE]
     counted = {name: [j for j in run.judgments if j.factors.task in TASKS] for name, run in runs.items()}
@@ -131,28 +128,9 @@ def narrator_card(
     return NarratorCard(rows=tuple(rows), differences=found, foreign=tuple(foreign), n_draws=drawing.n_draws)
 
 
-def paths_of(arms: Sequence[CardArm], words: Sequence[str]) -> dict[str, Path]:
-    """Arm → its run of the study, the base's first. Raises DataError for an unknown or repeated name, or no base."""
-    sampled = [arm.name for arm in arms if arm.kind != "calibrated"]  # thresholds of C1 and C2 mean nothing there
-    found: dict[str, Path] = {}
-    for word in words:
-        name = max((name for name in sampled if word.startswith(f"{name}=")), key=len, default=None)
-        if name is None:
-            raise DataError(
-                f"--beside {word}: say it as NAME=RUN with the name of an arm that was sampled; those here: "
-                f"{', '.join(sampled)}"
-            )
-        if name in found:
-            raise DataError(f"--beside: '{name}' is named twice, with {found[name]} and {word[len(name) + 1 :]}")
-        found[name] = Path(word[len(name) + 1 :])
-    if BASE not in found:
-        raise DataError(f"--beside: changes are against the base's run, so name it too: --beside {BASE}=RUN")
-    return {name: found[name] for name in sampled if name in found}
-
-
 def other_checkpoint(arm: CardArm, run: NarratorRun) -> str:
     """That an arm's two runs are of different checkpoints, by the surest that both tell; "" where they are of one."""
-    sides = (arm.run, run)
+    sides = (arm, run)
     facts = [dict(side.provenance.get("model") or {}) for side in sides]
     known = [[str(of[key]) for of in facts if of.get(key)] for key in ("checkpoint_hash", "revision")]
     names = [str(side.config["model"].get("name")) for side in sides]

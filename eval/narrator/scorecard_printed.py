@@ -99,28 +99,32 @@ def slot(results: StudyResults, judge: str) -> list[str]:
     return [f"{judge}: {LEAN_WORDS[way]}."] if way in ("slot", "reversed") else []
 
 
-class BesideCard:
-    """The card by the names that a scorecard of another study asks for; see eval.study.Beside."""
+class NarratorStudyCard:
+    """The card by the names that the machinery asks for; see eval.study.StudyCard."""
 
     def __init__(self, card: NarratorCard) -> None:
         self.card = card
 
     def fields(self) -> list[dict[str, Any]]:
-        """See Beside."""
+        """See StudyCard."""
         return self.card.fields()
 
     def tables(self) -> list[Table]:
-        """See Beside."""
+        """See StudyCard."""
         return narrator_tables(self.card)
 
     def text(self) -> str:
-        """See Beside."""
+        """See StudyCard."""
         return narrator_text(self.card)
 
     def changes(self) -> list[Change]:
-        """See Beside."""
+        """See StudyCard."""
         return [change for row in self.card.rows for change in row.changes.values()]
 
-    def all_differences(self) -> dict[str, Sequence[Difference]]:
-        """See Beside."""
+    def differences(self) -> dict[str, Sequence[Difference]]:
+        """See StudyCard."""
         return {f"the narrator run of {name}": of for name, of in self.card.differences.items() if of}
+
+    def doubts(self) -> list[str]:
+        """None that the text does not say."""
+        return []

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from eval.card_arms import CardArm
 from eval.estimates.estimate import Estimate
 from eval.estimates.observed import Drawing, drawing_of
 from eval.estimates.scores import Score
 from eval.pluraleval.reply_states import states_of
 from eval.sampling_runs import load_finished
-from eval.study import Beside, Found
+from eval.scorecard.arms import CardArm
+from eval.study import Found, StudyCard
 from evenhand.errors import DataError
 from evenhand.terminal import say
 from studies.pluraleval.reply_reading import state_rates
@@ -89,9 +89,13 @@ class PluralEval:
         """Raises DataError, as score_files."""
         self.score_files(options)
 
-    def beside(self, arms: Sequence[CardArm], words: Sequence[str], options: argparse.Namespace) -> Beside:
+    def made_arms(self, base: CardArm, options: argparse.Namespace) -> list[CardArm]:
+        """None."""
+        return []
+
+    def card(self, arms: Sequence[CardArm], runs: Mapping[str, Path], options: argparse.Namespace) -> StudyCard:
         """Raises DataError until there are measures."""
-        raise DataError(f"{words[0] if words else 'pluraleval'}: {NOT_YET}")
+        raise DataError(f"{next(iter(runs.values()))}: {NOT_YET}")
 
 
 NOT_YET = "recall, ranking and pairwise accuracy are not computed yet for this study"

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from eval.dialdefer.scorecard.command import main
+from eval.scorecard.command import main
 from evenhand.records import Prompt
 from studies.dialdefer.records import Condition, Item
 from tests.made.made_runs import Answer, lean, made_items, make_run, say

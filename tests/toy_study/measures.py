@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eval.card_arms import CardArm
 from eval.estimates.changes import Change, Compared, adjusted, change_in, paired
 from eval.estimates.comparability import Difference, differences, refuse_serious, say_differences
 from eval.estimates.estimate import Drawn, estimate
@@ -18,6 +17,7 @@ from eval.report.report_part import StudyPart
 from eval.report.shown_numbers import interval, signed
 from eval.report.table import Table
 from eval.sampling_runs import FinishedRun, load_finished
+from eval.scorecard.arms import CardArm
 from evenhand.errors import DataError
 from evenhand.terminal import say
 
@@ -138,15 +138,18 @@ class ToyEval:
     def find_files(self, options: argparse.Namespace) -> ToyFound:
         raise DataError("fruits are not read from files")
 
-    def beside(self, arms: Sequence[CardArm], words: Sequence[str], options: argparse.Namespace) -> "ToyBeside":
-        runs = {name: load_finished(Path(path)) for name, _, path in (word.partition("=") for word in words)}
-        values = {name: score_of(run, name, drawing_of(options)).estimate.value for name, run in runs.items()}
-        return ToyBeside([(arm.name, values.get(arm.name)) for arm in arms], changes_of(runs, drawing_of(options)))
+    def made_arms(self, base: CardArm, options: argparse.Namespace) -> list[CardArm]:
+        return []
+
+    def card(self, arms: Sequence[CardArm], runs: Mapping[str, Path], options: argparse.Namespace) -> "ToyCard":
+        loaded = {name: load_finished(path) for name, path in runs.items()}
+        values = {name: score_of(run, name, drawing_of(options)).estimate.value for name, run in loaded.items()}
+        return ToyCard([(arm.name, values.get(arm.name)) for arm in arms], changes_of(loaded, drawing_of(options)))
 
 
 @dataclass(frozen=True, slots=True)
-class ToyBeside:
-    """One column of a scorecard; see eval.study.Beside."""
+class ToyCard:
+    """One column of a scorecard; see eval.study.StudyCard."""
 
     rows: Sequence[tuple[str, float | None]]
     changed: Sequence[Change]
@@ -163,8 +166,11 @@ class ToyBeside:
     def changes(self) -> Sequence[Change]:
         return self.changed
 
-    def all_differences(self) -> dict[str, Sequence[Any]]:
+    def differences(self) -> dict[str, Sequence[Difference]]:
         return {}
+
+    def doubts(self) -> list[str]:
+        return []
 
 
 EVALUATION = ToyEval()

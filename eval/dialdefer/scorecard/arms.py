@@ -1,17 +1,14 @@
 """Sampling runs, and thresholds on the base run, → the arms of a scorecard, refused where they are no like for like."""
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
-from eval.card_arms import BASE
 from eval.dialdefer.compare import paired_panels
 from eval.dialdefer.panels import Panel
 from eval.dialdefer.runs import JudgedRun
-from eval.dialdefer.scorecard.cost import MERGED, Cost, cost_of
 from eval.dialdefer.scores import FIXED, OWN
-from eval.judge_names import judge_names
+from eval.scorecard.arms import CardArm
+from eval.scorecard.cost import Cost
 from evenhand.errors import DataError
 
 
@@ -27,7 +24,7 @@ class Arm:
     note: str = ""  # where the arm comes from, if not from a run of its own
 
 
-def base_arm(run: JudgedRun, wording: str) -> Arm:
+def base_arm(of: CardArm, run: JudgedRun, wording: str) -> Arm:
     """The base run as an arm: its C1 is everybody's fixed C1.
 
     Raises DataError when it has no dataset with both framings in the wording.
@@ -36,17 +33,13 @@ def base_arm(run: JudgedRun, wording: str) -> Arm:
     if not panels:
         worded = f"wording '{wording}'" if wording else "its main wording"
         raise DataError(f"{run.name}: no dataset has both C1 and C2 without a prompt mitigation in {worded}")
-    return Arm(name=BASE, kind=BASE, run=run, panels={OWN: panels, FIXED: panels}, cost=Cost())
+    return Arm(name=of.name, kind=of.kind, run=run, panels={OWN: panels, FIXED: panels}, cost=of.cost)
 
 
-def trained_arm(name: str, run: JudgedRun, base: JudgedRun, wording: str) -> Arm:
-    """A checkpoint's sampling run as an arm. Raises DataError when it shares no dataset with the base, or other items.
-
-    Its cost is read from the training run that it comes from.
-    """
-    return Arm(
-        name=name, kind="trained", run=run, panels=arm_panels(name, base, run.panels, wording), cost=cost_of(run)
-    )
+def trained_arm(of: CardArm, run: JudgedRun, base: JudgedRun, wording: str) -> Arm:
+    """A checkpoint's sampling run as an arm. Raises DataError when it shares no dataset with the base, or no items."""
+    panels = arm_panels(of.name, base, run.panels, wording)
+    return Arm(name=of.name, kind=of.kind, run=run, panels=panels, cost=of.cost)
 
 
 def arm_panels(name: str, base: JudgedRun, after: Sequence[Panel], wording: str) -> dict[str, dict[str, Panel]]:
@@ -67,36 +60,6 @@ def panels_of(base: Sequence[Panel], after: Sequence[Panel], wording: str) -> di
         source: {panel.dataset: panel for _, panel in paired_panels(base, after, source).get(group, [])}
         for source in (OWN, FIXED)
     }
-
-
-def split_word(word: str) -> tuple[str, Path]:
-    """(name or "", path) of `RUN` or `NAME=RUN`. A path that exists may hold a "="."""
-    name, equals, path = word.partition("=")
-    return ("", Path(word)) if not equals or Path(word).exists() else (name.strip(), Path(path))
-
-
-def arm_names(given: Sequence[str], runs: Sequence[JudgedRun], taken: Iterable[str] = ()) -> list[str]:
-    """A name for each arm: the given one, else its model's; where models share one, the sampling run's is added.
-
-    taken: names that other arms have. Raises DataError when two arms were given one name, or one is called as the base.
-    """
-    others = [BASE, *taken]
-    said = [name for name in given if name]
-    twice = [name for i, name in enumerate(said) if name in (*others, *said[:i])]
-    if twice:
-        raise DataError(f"two rows would be called '{twice[0]}'; give each NAME=RUN a name of its own")
-    unnamed = [run for name, run in zip(given, runs, strict=True) if not name]
-    own = iter(judge_names([model_name(run) for run in unnamed], [run.name for run in unnamed], taken=[*others, *said]))
-    return [name or next(own) for name in given]
-
-
-def model_name(run: JudgedRun) -> str:
-    """The model's label; else for a merged checkpoint its training run's name without digest; else the model's name."""
-    model = run.config["model"]
-    folder = Path(str(model["name"]))
-    if model.get("label") or folder.name not in MERGED:
-        return run.model
-    return re.sub(r"-[0-9a-f]{8}$", "", folder.parent.name)
 
 
 def as_untreated(panel: Panel) -> Panel:

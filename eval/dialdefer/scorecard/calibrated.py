@@ -1,6 +1,7 @@
 """thresholds.json of `evenhand calibrate`, applied to the base run: the arm that needs no training."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,36 +9,48 @@ from eval.dialdefer.calibration import Calibration, calibrated, untreated_panels
 from eval.dialdefer.judges import judge_of_run
 from eval.dialdefer.runs import JudgedRun
 from eval.dialdefer.scorecard.arms import Arm, arm_panels, as_untreated
-from eval.dialdefer.scorecard.cost import Cost
 from eval.dialdefer.thresholds import Threshold
+from eval.scorecard.arms import CardArm
+from eval.scorecard.cost import Cost
 from evenhand.errors import DataError
 from evenhand.run_directory import read_json
 
+CALIBRATED = "calibrated"  # what such an arm is
 
-def calibrated_arm(name: str, file: Path, base: JudgedRun) -> Arm:
-    """The base run judged with thresholds of its own for C1 and C2, as an arm. Training costs it nothing.
 
-    Raises DataError when the file is no thresholds.json, or was made for another run: that no item was fitted on and is
+def calibrated_arms(files: Sequence[Path], base: CardArm) -> list[CardArm]:
+    """The base run judged with thresholds of its own for C1 and C2, as arms. Training costs them nothing.
+
+    Raises DataError when a file is no thresholds.json, or was made for another run: that no item was fitted on and is
     scored, `evenhand calibrate` has checked for the test run that it was given, and for no other.
     """
-    found = read_json(file)
-    for_run = found.get("test_run")
-    if for_run != base.name:
-        raise DataError(
-            f"{file}: its thresholds were checked against run {for_run}, not {base.name}; make them for this one with "
-            f"`evenhand calibrate TRAIN_RUN {base.path}`"
-        )
-    calibration = calibration_in(found, file)
-    panels = [as_untreated(calibrated(panel, calibration)) for panel in untreated_panels(judge_of_run(base))]
-    return Arm(
-        name=name,
-        kind="calibrated",
-        run=base,
-        panels=arm_panels(name, base, panels, wording=""),
-        cost=Cost(),
-        note=f"thresholds {calibration.c1.threshold_nats:+.3f} nats for C1 and {calibration.c2.threshold_nats:+.3f} "
-        f"for C2, fitted by {calibration.objective} on {calibration.n_items} items of {found.get('train_run')}",
+    arms = []
+    for name, file in calibrated_names(files).items():
+        found = read_json(file)
+        if found.get("test_run") != base.path.name:
+            raise DataError(
+                f"{file}: its thresholds were checked against run {found.get('test_run')}, not {base.path.name}; make "
+                f"them for this one with `evenhand calibrate TRAIN_RUN {base.path}`"
+            )
+        note = note_of(calibration_in(found, file), str(found.get("train_run")))
+        arms.append(replace(base, name=name, kind=CALIBRATED, cost=Cost(), note=note))
+    return arms
+
+
+def note_of(calibration: Calibration, train_run: str) -> str:
+    """Where thresholds come from."""
+    return (
+        f"thresholds {calibration.c1.threshold_nats:+.3f} nats for C1 and {calibration.c2.threshold_nats:+.3f} for C2, "
+        f"fitted by {calibration.objective} on {calibration.n_items} items of {train_run}"
     )
+
+
+def calibrated_arm(of: CardArm, files: Mapping[str, Path], base: JudgedRun) -> Arm:
+    """A calibrated arm with its verdicts; files: name of each → its thresholds."""
+    calibration = calibration_in(read_json(files[of.name]), files[of.name])
+    panels = [as_untreated(calibrated(panel, calibration)) for panel in untreated_panels(judge_of_run(base))]
+    with_c1 = arm_panels(of.name, base, panels, wording="")
+    return Arm(name=of.name, kind=of.kind, run=base, panels=with_c1, cost=of.cost, note=of.note)
 
 
 def calibration_in(found: Mapping[str, Any], file: Path) -> Calibration:

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from eval.card_arms import BASE
 from eval.dialdefer.accuracy import MANY_UNREADABLE, accept_rates, is_saturated
 from eval.dialdefer.change_rows import over_corrected
 from eval.dialdefer.margins import framing_aucs
@@ -19,6 +18,7 @@ from eval.dialdefer.scores import FIXED, OWN
 from eval.estimates.changes import Change
 from eval.estimates.estimate import Estimate
 from eval.estimates.observed import Drawing
+from eval.scorecard.arms import BASE
 
 FIGURES = (
     *("acc", "acc_c2", "mean_abs_dds_own", "mean_abs_dds_fixed", "abs_mean_dds_own", "abs_mean_dds_fixed"),
@@ -93,12 +93,8 @@ class ArmRow:
 
     def as_dict(self) -> dict[str, Any]:
         """The row as JSON has it: `<figure>_pp` with its interval, and `change_<figure>_*` against the base."""
-        cost = self.arm.cost
         over = {source: self.over_corrected(source) for source in (OWN, FIXED)}
         return {
-            "arm": self.name,
-            "kind": self.arm.kind,
-            "run": self.arm.run.name,
             "model": self.arm.run.model,
             "verdict": self.arm.run.reading.mode,
             "parser": self.arm.run.reading.parser,
@@ -113,14 +109,6 @@ class ArmRow:
             "aio_dataset": self.aio,
             **asdict(self.doubts),
             "unparsed_rate": self.doubts.unparsed_rate,
-            "training_run": cost.training_run,
-            "device": cost.device,
-            "n_processes": cost.n_processes,
-            "seconds": cost.seconds,
-            "device_seconds": cost.device_seconds,
-            "n_tokens": cost.n_tokens,
-            "peak_memory_gib": cost.peak_memory_gib,
-            "cost_unknown_because": cost.unknown_because,
         }
 
     def figures(self) -> dict[str, float | None]:

@@ -1,15 +1,11 @@
 """The scorecard in words: what its numbers are, which arm is lowest, and what to be careful about."""
 
-from collections.abc import Mapping, Sequence
-
-from eval.card_arms import BASE
 from eval.dialdefer.averages import average_sentence
 from eval.dialdefer.score_text import DENOMINATOR_WORDS
 from eval.dialdefer.scorecard.card import MAIN, Scorecard, in_the_running, why_not
 from eval.dialdefer.scorecard.rows import ArmRow
 from eval.dialdefer.scores import FIXED, OWN
 from eval.estimates.changes import LEVEL, Change
-from eval.estimates.comparability import Difference
 from eval.report.shown_numbers import interval, number, percent, signed
 
 FEW_ITEMS = 20
@@ -143,16 +139,3 @@ def origin(row: ArmRow) -> str:
         return row.arm.note
     trained = f", trained in {row.arm.cost.training_run}" if row.arm.cost.training_run else ""
     return f"{row.arm.run.model} ({row.arm.run.name}){trained}"
-
-
-def difference_sentences(found: Mapping[str, Sequence[Difference]]) -> list[str]:
-    """In what arms differ from the base beside the model: one sentence a difference, with the arms that have it."""
-    arms: dict[Difference, list[str]] = {}
-    for name, of_arm in found.items():
-        for difference in of_arm:
-            arms.setdefault(difference, []).append(name)
-    return [
-        f"{'Warning' if difference.serious else 'Note'}: {', '.join(names)} differ{'s' * (len(names) == 1)} from the "
-        f"{BASE} in {difference.what}: {difference.base} there, {difference.after} here."
-        for difference, names in arms.items()
-    ]

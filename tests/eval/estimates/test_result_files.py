@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from eval.__main__ import compare_main, report_main, score_main
-from eval.dialdefer.scorecard.command import main as scorecard_main
+from eval.scorecard.command import main as scorecard_main
 from tests.made.narrator_runs import fair, made_conversations, make_narrator_run, protector
 from tests.made.report_runs import bends, pocket_run
 

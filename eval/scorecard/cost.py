@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eval.dialdefer.runs import JudgedRun
 from evenhand.errors import DataError
 from evenhand.run_directory import DONE_FILE, read_json
 
@@ -36,16 +35,29 @@ class Cost:
         """Whether device-seconds are GPU-seconds; None when the device is unknown."""
         return None if self.device is None else not self.device.lower().startswith("cpu")
 
+    def fields(self) -> dict[str, Any]:
+        """As a row of scorecard.json has it."""
+        return {
+            "training_run": self.training_run,
+            "device": self.device,
+            "n_processes": self.n_processes,
+            "seconds": self.seconds,
+            "device_seconds": self.device_seconds,
+            "n_tokens": self.n_tokens,
+            "peak_memory_gib": self.peak_memory_gib,
+            "cost_unknown_because": self.unknown_because,
+        }
 
-def cost_of(run: JudgedRun) -> Cost:
+
+def cost_of(config: Mapping[str, Any], sampling_run: Path) -> Cost:
     """The cost of the checkpoint that a run sampled.
 
     Raises DataError when the training run's DONE.json is damaged or holds a number that is none.
     """
-    checkpoint = Path(str(run.config["model"]["name"])).expanduser()
+    checkpoint = Path(str(config["model"]["name"])).expanduser()
     if checkpoint.name not in MERGED:
         return Cost(unknown_because=f"{checkpoint} is no checkpoint merged in a training run ({' or '.join(MERGED)})")
-    file = done_file(checkpoint.parent, run.path)
+    file = done_file(checkpoint.parent, sampling_run)
     if file is None:
         return Cost(training_run=checkpoint.parent.name, unknown_because=f"{checkpoint.parent / DONE_FILE} is not here")
     facts = read_json(file)

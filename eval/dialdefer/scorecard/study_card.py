@@ -1,0 +1,78 @@
+"""DialDefer's part of a scorecard; see eval.study.StudyCard."""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from eval.dialdefer.findings import refuse_several_readings
+from eval.dialdefer.runs import doubts_of, load_run
+from eval.dialdefer.scorecard.arms import Arm, base_arm, trained_arm
+from eval.dialdefer.scorecard.calibrated import CALIBRATED, calibrated_arm, calibrated_names
+from eval.dialdefer.scorecard.card import Scorecard, make_scorecard
+from eval.dialdefer.scorecard.printed import scorecard_text
+from eval.dialdefer.scorecard.tables import all_tables
+from eval.estimates.changes import Change
+from eval.estimates.comparability import Difference, differences, refuse_serious
+from eval.estimates.observed import drawing_of
+from eval.report.table import Table
+from eval.scorecard.arms import CardArm
+from evenhand.errors import DataError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DialDeferCard:
+    """The card by the names that the machinery asks for."""
+
+    card: Scorecard
+    arms: Sequence[Arm]
+    found: Mapping[str, Sequence[Difference]]
+
+    def fields(self) -> list[dict[str, Any]]:
+        """See StudyCard."""
+        return self.card.as_rows()
+
+    def changes(self) -> list[Change]:
+        """See StudyCard."""
+        return self.card.every_change()
+
+    def tables(self) -> list[Table]:
+        """See StudyCard."""
+        return all_tables(self.card)
+
+    def text(self) -> str:
+        """See StudyCard."""
+        return scorecard_text(self.card)
+
+    def differences(self) -> Mapping[str, Sequence[Difference]]:
+        """See StudyCard."""
+        return self.found
+
+    def doubts(self) -> list[str]:
+        """See StudyCard. Thresholds are on the base's run."""
+        return doubts_of({arm.name: arm.run for arm in self.arms if arm.kind != CALIBRATED})
+
+
+def dialdefer_card(arms: Sequence[CardArm], runs: Mapping[str, Path], options: argparse.Namespace) -> DialDeferCard:
+    """The card of some arms, the base first. Raises DataError where their runs are no like for like."""
+    lacking = [arm.name for arm in arms if arm.name not in runs and arm.kind != CALIBRATED]
+    if lacking:
+        raise DataError(f"{lacking[0]}: has no run of DialDefer; name one for every arm, or leave the arm out")
+    loaded = {name: load_run(path, options.parser) for name, path in runs.items()}
+    refuse_several_readings(list(loaded.values()))
+    base, *others = arms
+    run = loaded[base.name]
+    found = {name: differences(run, other) for name, other in loaded.items() if name != base.name}
+    if not options.allow_differences:
+        refuse_serious(run.name, {f"{name} ({loaded[name].name})": of for name, of in found.items()})
+    files = calibrated_names(options.calibrated)
+    made = [
+        calibrated_arm(arm, files, run)
+        if arm.kind == CALIBRATED
+        else trained_arm(arm, loaded[arm.name], run, options.wording)
+        for arm in others
+    ]
+    every = [base_arm(base, run, options.wording), *made]
+    card = make_scorecard(every, options.against, options.denominator, drawing_of(options))
+    return DialDeferCard(card=card, arms=every, found=found)

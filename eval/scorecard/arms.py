@@ -1,0 +1,104 @@
+"""The rows of a scorecard, as every study sees them."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from eval.judge_names import judge_names
+from eval.sampling_runs import run_config
+from eval.scorecard.cost import MERGED, Cost, cost_of
+from evenhand.checkpoints import ModelConfig
+from evenhand.config import parse_config
+from evenhand.errors import DataError
+from evenhand.run_directory import CONFIG_FILE, PROVENANCE_FILE, read_json
+
+BASE, TRAINED = "base", "trained"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardArm:
+    """A base or an arm: one row."""
+
+    name: str
+    kind: str  # BASE, TRAINED, or what else a study makes an arm of
+    path: Path  # its sampling run, of the base's study
+    config: Mapping[str, Any]
+    provenance: Mapping[str, Any]
+    cost: Cost
+    note: str = ""  # where it comes from, if not from a run of its own
+
+    def fields(self) -> dict[str, Any]:
+        """What its row of scorecard.json has beside the figures of the studies."""
+        return {"arm": self.name, "kind": self.kind, "run": self.path.name, **self.cost.fields()}
+
+
+def sampled_arms(base: Path, words: Sequence[str], taken: Sequence[str] = ()) -> list[CardArm]:
+    """The base's row and those of `RUN` or `NAME=RUN` words.
+
+    taken: names that other arms have. Raises DataError when a run is named twice, two rows would have one name, or a
+    folder is no sampling run.
+    """
+    given = [split_word(word) for word in words]
+    refuse_repeated([base, *(path for _, path in given)])
+    configs = {path: run_config(path) for _, path in given}
+    names = arm_names([name for name, _ in given], list(configs.items()), taken)
+    return [
+        arm_of(BASE, BASE, base, run_config(base)),
+        *(arm_of(name, TRAINED, path, configs[path]) for name, (_, path) in zip(names, given, strict=True)),
+    ]
+
+
+def arm_of(name: str, kind: str, path: Path, config: Mapping[str, Any]) -> CardArm:
+    """The row of a sampling run; the base was not trained here, so it cost nothing."""
+    return CardArm(
+        name=name,
+        kind=kind,
+        path=path,
+        config=config,
+        provenance=read_json(path / PROVENANCE_FILE),
+        cost=Cost() if kind == BASE else cost_of(config, path),
+    )
+
+
+def refuse_repeated(paths: Sequence[Path]) -> None:
+    """Raises DataError when a run is named twice, as base or as arm."""
+    resolved = [path.resolve() for path in paths]
+    for i, path in enumerate(resolved):
+        if path in resolved[:i]:
+            raise DataError(f"{paths[i]}: is named twice; an arm is a run of its own, beside the base and the others")
+
+
+def split_word(word: str) -> tuple[str, Path]:
+    """(name or "", path) of `RUN` or `NAME=RUN`. A path that exists may hold a "="."""
+    name, equals, path = word.partition("=")
+    return ("", Path(word)) if not equals or Path(word).exists() else (name.strip(), Path(path))
+
+
+def arm_names(
+    given: Sequence[str], runs: Sequence[tuple[Path, Mapping[str, Any]]], taken: Sequence[str] = ()
+) -> list[str]:
+    """A name for each arm: the given one, else its model's; where models share one, the sampling run's is added.
+
+    runs: (path, config); taken: names that other arms have. Raises DataError when two arms were given one name, or one
+    is called as the base.
+    """
+    others = [BASE, *taken]
+    said = [name for name in given if name]
+    twice = [name for i, name in enumerate(said) if name in (*others, *said[:i])]
+    if twice:
+        raise DataError(f"two rows would be called '{twice[0]}'; give each NAME=RUN a name of its own")
+    unnamed = [run for name, run in zip(given, runs, strict=True) if not name]
+    models = [model_name(config, path) for path, config in unnamed]
+    own = iter(judge_names(models, [path.name for path, _ in unnamed], taken=[*others, *said]))
+    return [name or next(own) for name in given]
+
+
+def model_name(config: Mapping[str, Any], path: Path) -> str:
+    """The model's label; else for a merged checkpoint its training run's name without digest; else the model's name."""
+    model = dict(config["model"])
+    folder = Path(str(model["name"]))
+    if model.get("label") or folder.name not in MERGED:
+        return parse_config(ModelConfig, model, f"{path / CONFIG_FILE}: model").shown_as
+    return re.sub(r"-[0-9a-f]{8}$", "", folder.parent.name)

@@ -1,0 +1,113 @@
+"""`evenhand scorecard BASE_RUN [NAME=]ARM_RUN...`: a base model and its arms, one row each."""
+
+import argparse
+import textwrap
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from eval.command_options import add_reading_options, add_report_options
+from eval.estimates.comparability import Difference
+from eval.estimates.result_files import write_changes
+from eval.report.console import WIDTH, wrapped
+from eval.report.result_files import write_rows
+from eval.report.table import write_tables
+from eval.run_studies import runs_by_study
+from eval.scorecard.arms import BASE, CardArm, sampled_arms, split_word
+from eval.scorecard.beside import runs_beside
+from eval.study import StudyCard, evaluation_of
+from evenhand.errors import DataError
+from evenhand.terminal import say
+
+
+def main(argv: Sequence[str]) -> None:
+    """`evenhand scorecard`: print the scorecard, write scorecard.json, scorecard.csv and its tables."""
+    options = scorecard_options(argv)
+    arms, cards = load_cards(options)
+    rows = [arm.fields() for arm in arms]
+    for card in cards.values():
+        rows = [{**row, **fields} for row, fields in zip(rows, card.fields(), strict=True)]
+        say(card.text() + "\n")
+    for sentence in difference_sentences(
+        {name: of for card in cards.values() for name, of in card.differences().items()}
+    ):
+        say(wrapped([sentence]))
+    for doubt in (doubt for card in cards.values() for doubt in card.doubts()):
+        say(f"Warning: {doubt}")
+    out = options.out or options.base / "scorecard"
+    files = write_changes(out, "scorecard_changes", {study: card.changes() for study, card in cards.items()})
+    tables = [table for card in cards.values() for table in card.tables()]
+    files += [*write_rows(out, "scorecard", rows), *write_tables(out, tables)]
+    names = ", ".join(sorted({file.stem for file in files} - {"scorecard", "scorecard_changes"}))
+    say(f"\nwritten to {out}: scorecard.json and .csv, scorecard_changes.json and .csv, and as .md, .csv and .tex")
+    say(textwrap.fill(names, WIDTH, initial_indent="  ", subsequent_indent="  "))
+
+
+def load_cards(options: argparse.Namespace) -> tuple[list[CardArm], dict[str, StudyCard]]:
+    """(the rows, the card of each study, the base's own first). Raises DataError where runs are no like for like."""
+    words = [split_word(word) for word in options.arms]
+    (study, *others) = runs_by_study([options.base, *(path for _, path in words)])
+    if others:
+        raise DataError(f"the base and its arms are of two studies, {study} and {others[0]}; use --beside for a second")
+    of_study = evaluation_of(study)
+    (base,) = sampled_arms(options.base, [])
+    made = of_study.made_arms(base, options)
+    sampled = sampled_arms(options.base, options.arms, taken=[arm.name for arm in made])
+    if len(sampled) + len(made) < 2:
+        raise DataError(f"{options.base}: is the only row; name at least one ARM_RUN")
+    arms = [*sampled, *made]
+    beside = runs_beside(options.beside, sampled)
+    if study in beside:
+        word = next(iter(beside[study].values()))
+        raise DataError(f"--beside {word}: is of the scorecard's own study; name it as an arm")
+    runs = {study: {arm.name: arm.path for arm in sampled}, **beside}
+    return arms, {name: evaluation_of(name).card(arms, of, options) for name, of in runs.items()}
+
+
+def difference_sentences(found: Mapping[str, Sequence[Difference]]) -> list[str]:
+    """In what arms differ from the base beside the model: one sentence a difference, with the arms that have it."""
+    arms: dict[Difference, list[str]] = {}
+    for name, of_arm in found.items():
+        for difference in of_arm:
+            arms.setdefault(difference, []).append(name)
+    return [
+        f"{'Warning' if difference.serious else 'Note'}: {', '.join(names)} differ{'s' * (len(names) == 1)} from the "
+        f"{BASE} in {difference.what}: {difference.base} there, {difference.after} here."
+        for difference, names in arms.items()
+    ]
+
+
+def scorecard_options(argv: Sequence[str]) -> argparse.Namespace:
+    """The words of `evenhand scorecard`."""
+    parser = argparse.ArgumentParser(
+        prog="evenhand scorecard",
+        description="One row for a base model and each arm made from it: the figures of each study, such as accuracy "
+        "and |DDS|, and what the training took, with changes against the base paired by unit. Refuses runs that differ "
+        "in more than the model.",
+        epilog="The cost is read from the training run in which the sampled checkpoint lies (merged-bf16, merged-nf4).",
+    )
+    parser.add_argument("base", type=Path, metavar="BASE_RUN", help="the sampling run of the untrained model")
+    parser.add_argument(
+        "arms",
+        nargs="*",
+        metavar="[NAME=]ARM_RUN",
+        help="sampling runs of checkpoints made from it; without NAME= they are called by their label or training run",
+    )
+    parser.add_argument(
+        "--against",
+        action="append",
+        default=[],
+        metavar="ARM",
+        help="also the changes of the other arms against this one; may be repeated",
+    )
+    parser.add_argument(
+        "--beside",
+        action="append",
+        default=[],
+        metavar="NAME=RUN",
+        help="an arm's run of another study, by the name of its row (the base's is `base`): adds that study's figures "
+        "and their changes; once for each arm that has one",
+    )
+    parser.add_argument("--out", type=Path, help="folder for the results (default: BASE_RUN/scorecard)")
+    add_reading_options(parser, "scorecard")
+    add_report_options(parser)
+    return parser.parse_args(argv)
