@@ -34,7 +34,7 @@ class Analyses:
     judges: Sequence[Judge]  # those with the main setting
     grid: DomainGrid | None
     amplifications: Sequence[Amplification]
-    changes: Mapping[str, Sequence[Change]]  # judge → its arms and wordings against its untreated main one
+    changes: Mapping[str, Sequence[Change]]  # judge → its arms and prompt variants against its untreated main one
     labels: Sequence[LabelShift]
     spreads: Sequence[ItemSpread]
     reliability: Mapping[str, Sequence[Reliability]]  # judges with margins
@@ -66,11 +66,13 @@ def analyse(found: Findings) -> Analyses:
 
 
 def changes_of(found: Findings, left_out: list[str]) -> dict[str, Sequence[Change]]:
-    """Judge → its arms and wordings against its untreated main one, for those judges that have any."""
+    """Judge → its arms and prompt variants against its untreated main one, for those judges that have any."""
     changes: dict[str, Sequence[Change]] = {}
     for name, judge in found.judges.items():
         rows = tried(
-            f"{name}: arms and wordings", partial(arm_differences, judge, found.denominator, found.drawing), left_out
+            f"{name}: arms and prompt variants",
+            partial(arm_differences, judge, found.denominator, found.drawing),
+            left_out,
         )
         if rows:
             changes[name] = rows

@@ -1,4 +1,4 @@
-"""Both answer orders of one wording taken together: a judge that likes the first answer likes it in both."""
+"""Both answer orders of one prompt variant taken together: a judge that likes the first answer likes it in both."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,7 +14,7 @@ BOTH_ORDERS = "both_orders"
 
 
 def with_both_orders(panels: Sequence[Panel]) -> list[Panel]:
-    """The panels, and behind them one more for each wording that was asked in both orders.
+    """The panels, and behind them one more for each prompt variant that was asked in both orders.
 
     Raises DataError when the two orders are not over the same items.
     """

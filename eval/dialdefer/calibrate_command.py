@@ -47,7 +47,7 @@ def main(argv: Sequence[str]) -> None:
 def refuse_other_settings(train: JudgedRun, test: JudgedRun) -> None:
     """Raises DataError when the runs differ in what moves a margin: format, precision, templates."""
     found = [d for d in config_differences(train.config, test.config) if d.serious]
-    # Other items are the point, and the main wording alone is fitted and scored (`calibrate` checks that it is one).
+    # Other items are the point, and the main variant alone is fitted and scored (`calibrate` checks that it is one).
     serious = [
         d
         for d in found

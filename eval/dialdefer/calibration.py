@@ -37,21 +37,21 @@ class Calibration:
 def calibrate(train: Judge, test: Judge, objective: str = DEFAULT_OBJECTIVE) -> tuple[Judge, Calibration]:
     """(the test judge with panels of arm `calibrated` added, the thresholds fitted on the train judge).
 
-    Fitted on the train judge's untreated panels, applied to the test judge's, each in its main wording. Fixed C1 is
-    then the test judge's own uncalibrated C1. Raises DataError when the two are of different models or wordings, share
+    Fitted on the train judge's untreated panels, applied to the test judge's, each in its main variant. Fixed C1 is
+    then the test judge's own uncalibrated C1. Raises DataError when the two are of different models or variants, share
     an item or a prompt, or have no margins.
     """
     if train.model != test.model:
         raise DataError(f"thresholds of {train.model} say nothing about {test.model}; sample the same model twice")
     fitted, applied = untreated_panels(train), untreated_panels(test)
     refuse_shared(fitted, applied)
-    refuse_other_wording(fitted, applied)
+    refuse_other_variant(fitted, applied)
     calibration = fit(train.model, fitted, objective)
     return replace(test, panels=(*test.panels, *(calibrated(p, calibration) for p in applied))), calibration
 
 
 def untreated_panels(judge: Judge) -> list[Panel]:
-    """The untreated panels with both framings, each dataset in its main wording. Raises DataError without margins."""
+    """The untreated panels with both framings, each dataset in its main variant. Raises DataError without margins."""
     panels = [p for p in own_panels(judge.panels) if p.factors.arm == "none" and not variant_of(p, judge.panels)]
     if not panels:
         raise DataError(f"{judge.name}: has no untreated arm with both C1 and C2, which thresholds are about")
@@ -75,8 +75,8 @@ def refuse_shared(train: Sequence[Panel], test: Sequence[Panel]) -> None:
         raise DataError(f"{named(same)} a prompt that thresholds are fitted on, under another id; leave them out")
 
 
-def refuse_other_wording(train: Sequence[Panel], test: Sequence[Panel]) -> None:
-    """Raises DataError when test prompts have another wording than those fitted on; r/AIO has its own, and no train."""
+def refuse_other_variant(train: Sequence[Panel], test: Sequence[Panel]) -> None:
+    """Raises DataError when test prompts have another variant than those fitted on; r/AIO has its own, and no train."""
     known = {replace(panel.factors, roles="") for panel in train}
     forms = {panel.factors.answer_form for panel in train}
     for panel in test:

@@ -1,4 +1,4 @@
-"""Changes in DDS within a judge, with paired intervals: speaker labels (DialDefer Figure 7), arms and wordings."""
+"""Changes in DDS within a judge, with paired intervals: speaker labels (DialDefer Figure 7), arms and variants."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ class Bar:
 def before_after_plot(name: str, label: str, rows: Sequence[ChangeRow]) -> Plot:
     """DDS of the base and of a run after it, with own C1 (the one to believe) and with fixed C1; a line a dataset.
 
-    rows: of one arm and wording, with either source of C1.
+    rows: of one arm and prompt variant, with either source of C1.
     """
     own, fixed = ({row.dataset: row for row in worth_showing(rows) if row.c1_source == c1} for c1 in (OWN, FIXED))
     names = list(fixed | own)
@@ -105,19 +105,19 @@ def label_plots(found: Sequence[LabelShift]) -> list[Plot]:
 
 
 def setting_plot(name: str, judge: str, rows: Sequence[Change]) -> Plot | None:
-    """ΔDDS of a judge's arms and wordings against its untreated main one; None when there is none."""
+    """ΔDDS of a judge's arms and prompt variants against its untreated main one; None when there is none."""
     changes = [
         Bar(setting_words(row), row.change.value, row.change.low, row.change.high)
         for row in rows
         if row.change.value is not None
     ]
-    return change_plot(name, f"{judge}: ΔDDS under other arms and wordings", changes) if changes else None
+    return change_plot(name, f"{judge}: ΔDDS under other arms and prompt variants", changes) if changes else None
 
 
 def setting_words(row: Change) -> str:
     """What a line of the figure calls a setting."""
     arm, variant, roles = (str(row.setting[key]) for key in ("arm", "variant", "roles"))
-    # A treated arm is held against the untreated one in the same wording.
+    # A treated arm is held against the untreated one in the same prompt variant.
     parts = [arm_words(arm)] if arm != "none" else [variant] if variant else []
     parts += [f"roles {roles}"] if roles != "2->1" else []
     parts += ["fixed C1"] if row.setting["c1_source"] != OWN else []

@@ -17,7 +17,7 @@ HEADER += ["DDS", "→", "95% interval", "change", "95% interval"]
 
 
 def change_tables(changes: Sequence[Change]) -> str:
-    """A table for each arm, C1 source and wording of one comparison."""
+    """A table for each arm, C1 source and prompt variant of one comparison."""
     groups: dict[tuple[str, ...], list[ChangeRow]] = {}
     for row in change_rows(changes):
         groups.setdefault((row.arm, row.roles, row.variant, row.c1_source), []).append(row)
@@ -31,10 +31,10 @@ def change_table(rows: Sequence[ChangeRow]) -> str:
     of = row["dds"]
     setting = of.setting
     reading = "margins" if setting["verdict"] == "margin" else f"reasoned replies, {setting['parser']} parser"
-    wording = f", wording {row.variant}" if row.variant else ""
+    variant = f", prompt variant {row.variant}" if row.variant else ""
     lines = [
         of.first,
-        f"→ {of.second}; {ARM_WORDS.get(row.arm, row.arm)}, roles {row.roles}{wording}",
+        f"→ {of.second}; {ARM_WORDS.get(row.arm, row.arm)}, roles {row.roles}{variant}",
         C1_WORDS[row.c1_source] + ".",
         f"Verdicts from {reading}; denominator {setting['denominator']}.",
         f"Accuracies in %, DDS and changes in percentage points; intervals pair the items ({of.n_draws:,} draws).",

@@ -65,7 +65,7 @@ def paired_panels(
 ) -> dict[tuple[str, str, str], list[tuple[Panel, Panel]]]:
     """(arm, roles, variant) → pairs of panels with both framings, the after panel with its own or the base's C1.
 
-    named_among: all wordings of the base judge, where `base` is only some of them; a variant's name depends on them.
+    named_among: all variants of the base judge, where `base` is only some of them; a variant's name depends on them.
     """
     theirs = {(p.benchmark, p.dataset, p.factors): p for p in after}
     groups: dict[tuple[str, str, str], list[tuple[Panel, Panel]]] = {}

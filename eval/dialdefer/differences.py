@@ -50,9 +50,9 @@ def judge_differences(judges: Sequence[Judge], denominator: str, drawing: Drawin
 
 
 def arm_differences(judge: Judge, denominator: str, drawing: Drawing) -> list[Change]:
-    """Every arm and wording of a judge against its untreated arm, for own and for fixed C1.
+    """Every arm and prompt variant of a judge against its untreated arm, for own and for fixed C1.
 
-    A treated arm is held against the untreated one in the same wording, another untreated wording against the main one.
+    A treated arm is held against the untreated one in the same variant, another untreated variant against the main one.
     Raises DataError when an arm is not over the same items as the untreated one, naming five and the count.
     """
     untreated = [panel for panel in own_panels(judge.panels) if panel.factors.arm == "none"]
@@ -65,7 +65,7 @@ def arm_differences(judge: Judge, denominator: str, drawing: Drawing) -> list[Ch
             alike = [p for p in untreated if p.roles == roles and variant_of(p, judge.panels) == base_variant]
             bases = {panel.dataset: panel for panel in alike}
             pairs = [(bases[panel.dataset], panel) for panel in panels if panel.dataset in bases]
-            # Reasoned replies in both answer orders are two a prompt; the main wording alone has one.
+            # Reasoned replies in both answer orders are two a prompt; the main prompt variant alone has one.
             pairs = [(a, b) for a, b in pairs if a.replies.shape == b.replies.shape or not in_both_orders(b)]
             if pairs:
                 first = Side(judge.name, "none", roles, base_variant, OWN)
@@ -99,7 +99,7 @@ def differences(
 
 
 def refuse_other_prompts(name: str, a: Panel, b: Panel) -> None:
-    """Raises DataError when two panels of the same wording were asked other texts: their items have changed since.
+    """Raises DataError when two panels of the same variant were asked other texts: their items have changed since.
 
     A panel from a file has no prompts to compare.
     """

@@ -41,7 +41,7 @@ class Cell:
 def grid_of_tests(
     judges: Sequence[Judge], *, setting: Setting = MAIN, denominator: str = "published", method: str = "bh"
 ) -> list[Cell]:
-    """A cell for each judge and dataset in a setting (arm, roles, wording), with own C1; one family of tests.
+    """A cell for each judge and dataset in a setting (arm, roles, prompt variant), with own C1; one family of tests.
 
     DDS is over the chosen denominator; the tests leave pairs with an unreadable side out, which neither accepts nor
     rejects. Averages are no further tests and not in the family. Raises DataError for an unknown method, or a

@@ -154,8 +154,8 @@ class DialDeferEval:
 
     def made_arms(self, base: CardArm, options: argparse.Namespace) -> list[CardArm]:
         """The base with thresholds of `evenhand calibrate`."""
-        if options.wording and options.calibrated:
-            raise DataError("--calibrated is about the main wording; leave --wording out")
+        if options.variant and options.calibrated:
+            raise DataError("--calibrated is about the main prompt variant; leave --variant out")
         return calibrated_arms(options.calibrated, base)
 
     def card(self, arms: Sequence[CardArm], runs: Mapping[str, Path], options: argparse.Namespace) -> DialDeferCard:
@@ -174,9 +174,9 @@ def add_card_options(parser: argparse.ArgumentParser) -> None:
         help="dialdefer: thresholds.json of `evenhand calibrate TRAIN_RUN BASE_RUN`, as a further arm; may be repeated",
     )
     parser.add_argument(
-        "--wording",
+        "--variant",
         default="",
-        help="dialdefer: the wording to compare where several were sampled, as tables call it: both_orders, v1, ... "
+        help="dialdefer: the variant to compare where several were sampled, as tables call it: both_orders, v1, ... "
         "(default: the main one)",
     )
 

@@ -63,7 +63,7 @@ def draw(found: Findings, analyses: Analyses, heat: HeatMap) -> Figures:
 
 
 def before_after_figures(found: Findings) -> list[Plot]:
-    """DDS before and after for each run after the base, in the first arm and wording that both have."""
+    """DDS before and after for each run after the base, in the first arm and prompt variant that both have."""
     plots = []
     for i, (label, of) in enumerate(found.changes.items()):
         rows = change_rows(of)
@@ -93,7 +93,7 @@ def dds_figures(mains: Mapping[str, ScoreGroup], analyses: Analyses) -> list[Plo
 
 
 def change_figures(analyses: Analyses) -> list[Plot]:
-    """Arms and wordings of each judge, and Figure 7."""
+    """Arms and prompt variants of each judge, and Figure 7."""
     relabelled = {(shift.judge, f"{shift.speaker1}/{shift.speaker2}") for shift in analyses.labels}
     plots = []
     for i, (judge, rows) in enumerate(analyses.changes.items()):

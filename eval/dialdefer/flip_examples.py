@@ -73,7 +73,7 @@ def telling_flips(runs: Mapping[str, JudgedRun]) -> list[Flip]:
 
 
 def whole_panels(run: JudgedRun) -> list[Panel]:
-    """The main wording's panels with both framings."""
+    """The main prompt variant's panels with both framings."""
     return [p for p in main_panels(run.panels) if p.has_c1 and p.has_c2]
 
 

@@ -1,6 +1,6 @@
 """DDS under other speaker labels against the usual ones: what DialDefer's Figure 7 draws (§5.2).
 
-wording_tables.label_table has the same figures as a table; here each shift has an interval, paired by item.
+variant_tables.label_table has the same figures as a table; here each shift has an interval, paired by item.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,13 +22,13 @@ class LabelShift:
     dataset: str
     speaker1: str
     speaker2: str  # who is judged in the Q/A datasets
-    dds: Change  # from the main wording's labels ("Speaker 1", "Speaker 2") to these
+    dds: Change  # from the main prompt variant's labels ("Speaker 1", "Speaker 2") to these
 
 
 def label_shifts(judges: Sequence[Judge], *, denominator: str = "published", drawing: Drawing) -> list[LabelShift]:
     """A record for each judge, dataset and pair of labels beside the main ones, untreated, in the main roles.
 
-    Where only C2 was asked under other labels, C1 is the main wording's: a Q/A statement names no speaker. Raises
+    Where only C2 was asked under other labels, C1 is the main variant's: a Q/A statement names no speaker. Raises
     DataError when labels were tried over other items than the base.
     """
     return [

@@ -43,7 +43,7 @@ def headline(found: Findings) -> list[str]:
 
 
 def arm_sentences(found: Findings) -> list[str]:
-    """One sentence for each other arm in the main wording and roles."""
+    """One sentence for each other arm in the main prompt variant and roles."""
     main = next(group for group in found.groups if group.is_main)
     arms: dict[str, dict[str, ScoreGroup]] = {}
     for group in found.groups:
@@ -55,7 +55,7 @@ def arm_sentences(found: Findings) -> list[str]:
 
 
 def sentence_of_change(label: str, rows: list[ChangeRow]) -> str:
-    """How one run changed from the base, in the first arm and wording that both have."""
+    """How one run changed from the base, in the first arm and prompt variant that both have."""
     first = rows[0].arm, rows[0].roles, rows[0].variant
     same = [row for row in rows if (row.arm, row.roles, row.variant) == first]
     own = [row for row in same if row.c1_source == OWN]

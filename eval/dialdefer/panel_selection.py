@@ -11,7 +11,7 @@ from evenhand.errors import DataError
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """An arm, for r/AIO who judges whom, and a wording ("" is each dataset's main one). By default the paper's main."""
+    """An arm, for r/AIO who judges whom, and a variant ("" is each dataset's main one). By default the paper's main."""
 
     arm: str = "none"
     roles: str = "2->1"

@@ -1,4 +1,4 @@
-"""What the wording does to DDS: paraphrases (DialDefer Table 15) and speaker labels (Figure 7)."""
+"""What the prompt variant does to DDS: paraphrases (DialDefer Table 15) and speaker labels (Figure 7)."""
 
 import statistics
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from eval.report.table import Cell, Table
 PARAPHRASES = ("v1", "v2", "v3")  # templates of appendix D
 DDS_COLUMNS: tuple[tuple[str, str], ...] = (("DDS", "+.1f"), ("95% low", "+.1f"), ("95% high", "+.1f"))
 PARAPHRASE_COLUMNS: tuple[tuple[str, str], ...] = (
-    *(("model", ""), ("dataset", ""), ("wording", ""), ("items", "d"), ("C1", ".1f"), ("C2", ".1f")),
+    *(("model", ""), ("dataset", ""), ("prompt variant", ""), ("items", "d"), ("C1", ".1f"), ("C2", ".1f")),
     *(*DDS_COLUMNS, ("± std", ".1f")),
 )
 LABEL_COLUMNS: tuple[tuple[str, str], ...] = (
@@ -22,7 +22,7 @@ LABEL_COLUMNS: tuple[tuple[str, str], ...] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
-    """Mean and standard deviation of a score over wordings, in percentage points; ddof 1, so None under two of them."""
+    """Mean and standard deviation of a score over variants, in percentage points; ddof 1, so None under two of them."""
 
     n: int
     mean_pp: float | None
@@ -39,10 +39,10 @@ def spread(values_pp: Sequence[float | None]) -> Spread:
 
 
 def paraphrase_table(rows: Sequence[ScoreRow], paraphrases: Sequence[str] = PARAPHRASES) -> Table:
-    """DDS of each judge under its main wording and under each paraphrase of it, then the paraphrases' mean ± std.
+    """DDS of each judge under its main variant and under each paraphrase of it, then the paraphrases' mean ± std.
 
     rows: as scores.score_panels gives them, of one reading and one denominator. A dataset or average takes part
-    when it was asked in a paraphrase over the same datasets. DialDefer Table 15; the main wording is its v0.
+    when it was asked in a paraphrase over the same datasets. DialDefer Table 15; the main prompt variant is its v0.
     """
     lines: list[tuple[Cell, ...]] = []
     shown: list[ScoreRow] = []
@@ -58,18 +58,18 @@ def paraphrase_table(rows: Sequence[ScoreRow], paraphrases: Sequence[str] = PARA
         columns=tuple(name for name, _ in PARAPHRASE_COLUMNS),
         rows=tuple(lines),
         formats=tuple(form for _, form in PARAPHRASE_COLUMNS),
-        note=f"Mean and sample standard deviation are over the paraphrases, without the main wording. {note_of(shown)}",
+        note=f"Mean and sample standard deviation are over the paraphrases, without the main variant. {note_of(shown)}",
     )
 
 
 def is_paraphrase(main: ScoreRow, row: ScoreRow) -> str:
-    """The template of a row that differs from the main wording in nothing else; "" when it does."""
+    """The template of a row that differs from the main prompt variant in nothing else; "" when it does."""
     same = (row.answer_form, row.answer_order, row.speaker1, row.speaker2)
     return row.template if same == (main.answer_form, main.answer_order, main.speaker1, main.speaker2) else ""
 
 
 def paraphrase_cells(judge: str, row: ScoreRow) -> tuple[Cell, ...]:
-    """A wording's cells in the order of PARAPHRASE_COLUMNS."""
+    """A prompt variant's cells in the order of PARAPHRASE_COLUMNS."""
     return (
         *(judge, row.dataset, row.template, row.n_items, row.acc_c1, row.acc_c2),
         *(row.dds_pp, row.dds_ci_low_pp, row.dds_ci_high_pp, None),
@@ -102,7 +102,7 @@ def label_table(rows: Sequence[ScoreRow]) -> Table:
 
 
 def is_relabelled(main: ScoreRow, row: ScoreRow) -> bool:
-    """Whether a row differs from the main wording in the speakers' labels and in nothing else."""
+    """Whether a row differs from the main prompt variant in the speakers' labels and in nothing else."""
     same = (row.template, row.answer_form, row.answer_order) == (main.template, main.answer_form, main.answer_order)
     return same and (row.speaker1, row.speaker2) != (main.speaker1, main.speaker2)
 
@@ -119,9 +119,9 @@ def label_cells(judge: str, main: ScoreRow, row: ScoreRow, exchanged: ScoreRow |
 def beside_main(
     rows: Sequence[ScoreRow], takes_part: Callable[[ScoreRow, ScoreRow], bool]
 ) -> list[tuple[str, ScoreRow, list[ScoreRow]]]:
-    """(judge, main row, the rows in other wordings that take part beside it) for each dataset and average with any.
+    """(judge, main row, the rows in other variants that take part beside it) for each dataset and average with any.
 
-    A single dataset's average is left out, and so is a wording that was asked over other datasets than the main one.
+    A single dataset's average is left out, and so is a variant that was asked over other datasets than the main one.
     """
     found = []
     judges = by_judge(rows)

@@ -1,4 +1,4 @@
-"""When a dataset was asked in several wordings (template, speaker labels, answer order), each is a table of its own."""
+"""When a dataset was asked in several variants (template, speaker labels, answer order), each is a table of its own."""
 
 from collections.abc import Sequence
 
@@ -8,11 +8,11 @@ from studies.dialdefer.render import own_labels
 
 
 def variant_of(panel: Panel, panels: Sequence[Panel]) -> str:
-    """What names a panel's wording among its judge's panels: "" for the main one, else such as "v1" or "A/B, no_first".
+    """What names a panel's variant among its judge's panels: "" for the main one, else such as "v1" or "A/B, no_first".
 
-    The main wording is that of the dataset's first panel: a plan asks it first. Only what differs from it is named, so
+    The main variant is that of the dataset's first panel: a plan asks it first. Only what differs from it is named, so
     datasets that differ by nature (r/AIO has its own template and labels) still make one table, and one average,
-    whichever of them was asked in other wordings as well.
+    whichever of them was asked in other prompt variants as well.
     """
     f, main = panel.factors, next(p.factors for p in panels if p.dataset == panel.dataset)
     words = []
@@ -30,13 +30,13 @@ def variant_of(panel: Panel, panels: Sequence[Panel]) -> str:
 
 
 def main_labels(dataset: str, arm: str, main: Factors) -> tuple[str, str]:
-    """The labels of an arm in the main wording: its own (one renames the speakers), unless others were asked for."""
+    """The labels of an arm in the main variant: its own (one renames the speakers), unless others were asked for."""
     labels = main.speaker1, main.speaker2
     return own_labels(dataset, arm) if labels == own_labels(dataset, main.arm) else labels
 
 
 def main_panels(panels: Sequence[Panel]) -> list[Panel]:
-    """Each dataset's panels in the main wording and the main roles (those of its first panel), one for each arm."""
+    """Each dataset's panels in the main variant and the main roles (those of its first panel), one for each arm."""
     roles: dict[str, str] = {}
     for panel in panels:
         roles.setdefault(panel.dataset, panel.roles)

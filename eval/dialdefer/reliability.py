@@ -109,6 +109,6 @@ def reliability_table(found: Mapping[str, Sequence[Reliability]]) -> Table:
             for b in f.bins
         ),
         formats=("", "", ".1f", ".1f", "d", ".3f", ".3f", ".3f", ".3f"),
-        note="Untreated main wording, datasets pooled. P(accept) = P(yes) / (P(yes) + P(no)). Intervals are Wilson's. "
+        note="Untreated main variant, datasets pooled. P(accept) = P(yes) / (P(yes) + P(no)). Intervals are Wilson's. "
         f"Expected calibration error: {'; '.join(errors) or 'unknown'}.",
     )

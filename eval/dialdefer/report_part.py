@@ -27,7 +27,9 @@ RATIOS = (
     "DDS over the benchmarks (ring) and on r/AIO's conversations (arrow's head), with the ratio of their magnitudes "
     "where the benchmarks' interval excludes 0."
 )
-SETTINGS = "Change in DDS against the untreated main wording over the same items; own C1 unless a line says otherwise."
+SETTINGS = (
+    "Change in DDS against the untreated main prompt variant over the same items; own C1 unless a line says otherwise."
+)
 ITEMS = (
     "An item has two claims, so its own DDS is -200 to 200 pp. Most items do not move; DDS is the balance of those "
     "that do, to the right of 0 less those to the left."
@@ -78,7 +80,7 @@ def sections_of(found: Findings, heat: HeatMap, figures: Figures, inline: Mappin
         ("dds", "Dialogic Deference Score", noted(SCORES, [*heat_map, *shown(figures.dds)])),
         ("shifts", "Accuracy shifts", noted(ARROWS, [*shown(figures.overview), *shown(figures.shifts)])),
         ("amplification", "From benchmarks to natural conversations", noted(RATIOS, shown(figures.amplification))),
-        ("settings", "Arms, wordings and speaker labels", noted(SETTINGS, shown(figures.changes))),
+        ("settings", "Arms, prompt variants and speaker labels", noted(SETTINGS, shown(figures.changes))),
         ("items", "Item by item", noted(ITEMS, shown(figures.items))),
         ("margins", "Margins", margins),
         ("flips", "Flips side by side", flip_section(found)),

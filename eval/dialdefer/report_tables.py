@@ -56,7 +56,7 @@ def score_tables(found: Findings, analyses: Analyses) -> list[Table]:
     return [domain_table(found.rows), summary_table(found.rows), *grid, amplification_table(found.rows)]
 
 
-def wording_tables(found: Findings, _: Analyses) -> list[Table]:
+def variant_tables(found: Findings, _: Analyses) -> list[Table]:
     """Tables 21 to 23, 5, 15 and Figure 7's numbers: arms, paraphrases, labels."""
     if not main_rows(found.rows):
         return []
@@ -66,7 +66,7 @@ def wording_tables(found: Findings, _: Analyses) -> list[Table]:
 
 
 def difference_tables(found: Findings, analyses: Analyses) -> list[Table]:
-    """Arms and wordings against the main one; judges against each other in the main setting, where they are few."""
+    """Arms and variants against the main one; judges against each other in the main setting, where they are few."""
     rows = [row for of_judge in analyses.changes.values() for row in of_judge]
     judges = [main_only(judge) for judge in analyses.judges]
     between = judge_differences(judges, found.denominator, found.drawing) if 1 < len(judges) <= MOST_PAIRED else []
@@ -75,7 +75,7 @@ def difference_tables(found: Findings, analyses: Analyses) -> list[Table]:
         difference_table(dds_first(between), "judge_differences"),
     )
     return [
-        replace(arms, title="Arms and wordings against the untreated main one, over the same items"),
+        replace(arms, title="Arms and prompt variants against the untreated main one, over the same items"),
         replace(pairs, title="Judges against each other, over the same items, second minus first"),
     ]
 
@@ -86,7 +86,7 @@ def dds_first(rows: Sequence[Change]) -> list[Change]:
 
 
 def main_only(judge: Judge) -> Judge:
-    """The judge with its untreated panels in the main wording."""
+    """The judge with its untreated panels in the main prompt variant."""
     return Judge(name=judge.name, model=judge.model, panels=tuple(untreated_panels(judge.panels)), labels=judge.labels)
 
 
@@ -183,7 +183,7 @@ def margin_tables(_: Findings, analyses: Analyses) -> list[Table]:
 
 TABLES: Mapping[str, Callable[[Findings, Analyses], Sequence[Table]]] = {
     "scores": score_tables,
-    "arms and wordings": wording_tables,
+    "arms and prompt variants": variant_tables,
     "differences": difference_tables,
     "items": item_tables,
     "consistency of judges": consistency_tables,

@@ -174,7 +174,7 @@ def share(noise_rate: float | None, flip_rate: float | None) -> float | None:
 
 def noise_table(rows: Sequence[NoiseRow], name: str = "noise_floor") -> Table:
     """The rows as a table."""
-    columns = ("judge", "arm", "wording", "dataset", "prompts", "left out")
+    columns = ("judge", "arm", "prompt variant", "dataset", "prompts", "left out")
     rates = ("re-run flip rate", "95% low", "95% high", "flip rate")
     words = [(r.judge, r.arm, r.variant, r.dataset, r.n_prompts, r.n_left_out) for r in rows]
     values = [(r.rerun_flip_rate, r.ci_low_rate, r.ci_high_rate, r.flip_rate, r.noise_share) for r in rows]

@@ -25,7 +25,7 @@ class Reversal:
 
 
 def reversals(judges: Sequence[Judge], *, denominator: str = "published", drawing: Drawing) -> list[Reversal]:
-    """A record for each judge and dataset that was asked in both directions, untreated and in the main wording.
+    """A record for each judge and dataset that was asked in both directions, untreated and in the main prompt variant.
 
     Raises DataError when the two directions are over different items.
     """

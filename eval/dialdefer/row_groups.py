@@ -32,7 +32,7 @@ def by_judge(rows: Sequence[ScoreRow]) -> dict[str, list[ScoreRow]]:
 
 
 def main_rows(rows: Sequence[ScoreRow]) -> list[ScoreRow]:
-    """The rows of one judge that its main results are: untreated, own C1, main wording, Speaker 2 judged (2->1).
+    """The rows of one judge that its main results are: untreated, own C1, main prompt variant, Speaker 2 judged (2->1).
 
     A judge that was asked under treated arms only has none.
     """

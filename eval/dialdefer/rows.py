@@ -20,7 +20,7 @@ class ScoreRow:
     arm: str
     roles: str
     c1_source: str  # "own", or "fixed": C1 of the untreated arm
-    variant: str  # "" for the first wording of an arm, else what differs from it
+    variant: str  # "" for the first prompt variant of an arm, else what differs from it
     dataset: str
     verdict: str
     parser: str | None

@@ -1,4 +1,4 @@
-"""Score rows → groups: one judge under one arm, roles, wording and source of C1, over its datasets and averages."""
+"""Score rows → groups: one judge under one arm, roles, variant and source of C1, over its datasets and averages."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class ScoreGroup:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """Arm, roles and wording."""
+        """Arm, roles and prompt variant."""
         return self.rows[0].arm, self.rows[0].roles, self.rows[0].variant
 
     @property
@@ -36,7 +36,7 @@ class ScoreGroup:
 
     @property
     def setting(self) -> str:
-        """Arm, wording and roles in words, as far as they are not the usual ones; "no mitigation" for the usual."""
+        """Arm, variant and roles in words, as far as they are not the usual ones; "no mitigation" for the usual."""
         arm, roles, variant = self.key
         # r/AIO's opposite direction asks for no other datasets, so its roles are all that tells it apart.
         words = [arm_words(arm)] if arm != "none" or not (variant or roles != MAIN_ROLES) else []
@@ -83,6 +83,6 @@ def main_groups(groups: Sequence[ScoreGroup]) -> Mapping[str, ScoreGroup]:
 
 
 def untreated_panels(panels: Sequence[Panel]) -> list[Panel]:
-    """Panels of arm `none` in the main wording with both framings, or of all arms when that arm was not asked."""
+    """Panels of arm `none` in the main variant with both framings, or of all arms when that arm was not asked."""
     whole = [panel for panel in main_panels(panels) if panel.has_c1 and panel.has_c2]
     return [panel for panel in whole if panel.factors.arm == "none"] or whole

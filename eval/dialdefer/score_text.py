@@ -23,7 +23,7 @@ C1_WORDS = {
 
 
 def score_tables(rows: Sequence[ScoreRow]) -> str:
-    """All tables of a run, one for each arm, C1 source, wording and denominator.
+    """All tables of a run, one for each arm, C1 source, prompt variant and denominator.
 
     A table over answered replies is left out when every reply has a verdict: it would repeat the one before.
     """
@@ -53,10 +53,10 @@ def caption(rows: Sequence[ScoreRow]) -> list[str]:
     row = rows[0]
     reading = "margin (log P(1) - log P(2))" if row.verdict == "margin" else reading_words(row)
     counted = DENOMINATOR_WORDS[row.verdict, row.denominator]
-    wording = f", wording {row.variant}" if row.variant else ""
+    variant = f", prompt variant {row.variant}" if row.variant else ""
     samples = f", {row.n_samples} samples a prompt (accuracy is their mean)" if row.n_samples > 1 else ""
     return [
-        f"{row.model}, {ARM_WORDS.get(row.arm, row.arm)}, roles {row.roles}{wording} ({row.run})",
+        f"{row.model}, {ARM_WORDS.get(row.arm, row.arm)}, roles {row.roles}{variant} ({row.run})",
         f"verdict: {reading}; denominator: {row.denominator} ({counted}); {C1_WORDS[row.c1_source]}{samples}.",
         f"Accuracies in %, Δ and DDS in percentage points; intervals: {row.n_draws:,} bootstrap draws over items.",
     ]

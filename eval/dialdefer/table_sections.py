@@ -16,7 +16,7 @@ MOST_OPEN_GROUPS = 4  # judges whose scores are shown unfolded
 
 
 def score_section(found: Findings) -> list[str]:
-    """The table of each judge, own C1; prompted arms and other wordings folded away after it."""
+    """The table of each judge, own C1; prompted arms and other prompt variants folded away after it."""
     parts = [element("p", score_caption(found), "note")]
     mains = [group for group in found.groups if group.is_main]
     shown = [part for group in mains[:MOST_OPEN_GROUPS] for part in score_table(group)]
@@ -25,7 +25,7 @@ def score_section(found: Findings) -> list[str]:
     averages = {(r.dataset, r.datasets): r for group in mains for r in group.rows if len(r.datasets) > 1}
     parts += [element("p", average_sentence(r.dataset, list(r.datasets)), "note") for r in averages.values()]
     treated = [part for group in found.groups if not group.is_main for part in score_table(group)]
-    return [*parts, unfolding("Arms and other wordings", treated)] if treated else parts
+    return [*parts, unfolding("Arms and other prompt variants", treated)] if treated else parts
 
 
 def score_table(group: ScoreGroup) -> list[str]:
@@ -69,7 +69,7 @@ def change_section(found: Findings, figures: Sequence[str]) -> list[str]:
             place.extend(change_table(label, group))
     if any(row.over_corrected for rows in rows_of.values() for row in rows):
         parts.append(element("p", "†: over-corrected, DDS was positive before and is negative after.", "note"))
-    folded = {"With fixed C1, as published tables are scored": fixed, "Arms and other wordings": treated}
+    folded = {"With fixed C1, as published tables are scored": fixed, "Arms and other prompt variants": treated}
     return [*parts, *(unfolding(words, shown) for words, shown in folded.items() if shown)]
 
 

@@ -14,7 +14,7 @@ from evenhand.errors import DataError
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Arm:
-    """One row of a scorecard: a judge's untreated prompts in one wording, with both sources of C1."""
+    """One row of a scorecard: a judge's untreated prompts in one prompt variant, with both sources of C1."""
 
     name: str
     kind: str  # "base", "trained", or "calibrated": thresholds on the base run
@@ -24,28 +24,28 @@ class Arm:
     note: str = ""  # where the arm comes from, if not from a run of its own
 
 
-def base_arm(of: CardArm, run: JudgedRun, wording: str) -> Arm:
+def base_arm(of: CardArm, run: JudgedRun, variant: str) -> Arm:
     """The base run as an arm: its C1 is everybody's fixed C1.
 
-    Raises DataError when it has no dataset with both framings in the wording.
+    Raises DataError when it has no dataset with both framings in the prompt variant.
     """
-    panels = panels_of(run.panels, run.panels, wording)[OWN]
+    panels = panels_of(run.panels, run.panels, variant)[OWN]
     if not panels:
-        worded = f"wording '{wording}'" if wording else "its main wording"
+        worded = f"prompt variant '{variant}'" if variant else "its main prompt variant"
         raise DataError(f"{run.name}: no dataset has both C1 and C2 without a prompt mitigation in {worded}")
     return Arm(name=of.name, kind=of.kind, run=run, panels={OWN: panels, FIXED: panels}, cost=of.cost)
 
 
-def trained_arm(of: CardArm, run: JudgedRun, base: JudgedRun, wording: str) -> Arm:
+def trained_arm(of: CardArm, run: JudgedRun, base: JudgedRun, variant: str) -> Arm:
     """A checkpoint's sampling run as an arm. Raises DataError when it shares no dataset with the base, or no items."""
-    panels = arm_panels(of.name, base, run.panels, wording)
+    panels = arm_panels(of.name, base, run.panels, variant)
     return Arm(name=of.name, kind=of.kind, run=run, panels=panels, cost=of.cost)
 
 
-def arm_panels(name: str, base: JudgedRun, after: Sequence[Panel], wording: str) -> dict[str, dict[str, Panel]]:
+def arm_panels(name: str, base: JudgedRun, after: Sequence[Panel], variant: str) -> dict[str, dict[str, Panel]]:
     """An arm's panels with each source of C1. Raises DataError when there are none, or items differ."""
     try:
-        panels = panels_of(base.panels, after, wording)
+        panels = panels_of(base.panels, after, variant)
     except DataError as error:
         raise DataError(f"{name} against {base.name}: {error}") from None
     if not panels[FIXED]:
@@ -53,9 +53,9 @@ def arm_panels(name: str, base: JudgedRun, after: Sequence[Panel], wording: str)
     return panels
 
 
-def panels_of(base: Sequence[Panel], after: Sequence[Panel], wording: str) -> dict[str, dict[str, Panel]]:
+def panels_of(base: Sequence[Panel], after: Sequence[Panel], variant: str) -> dict[str, dict[str, Panel]]:
     """Source of C1 → dataset → panel of the after judge, for what both were asked without a prompt mitigation."""
-    group = ("none", "2->1", wording)
+    group = ("none", "2->1", variant)
     return {
         source: {panel.dataset: panel for _, panel in paired_panels(base, after, source).get(group, [])}
         for source in (OWN, FIXED)

@@ -70,9 +70,9 @@ def dialdefer_card(arms: Sequence[CardArm], runs: Mapping[str, Path], options: a
     made = [
         calibrated_arm(arm, files, run)
         if arm.kind == CALIBRATED
-        else trained_arm(arm, loaded[arm.name], run, options.wording)
+        else trained_arm(arm, loaded[arm.name], run, options.variant)
         for arm in others
     ]
-    every = [base_arm(base, run, options.wording), *made]
+    every = [base_arm(base, run, options.variant), *made]
     card = make_scorecard(every, options.against, options.denominator, drawing_of(options))
     return DialDeferCard(card=card, arms=every, found=found)

@@ -118,7 +118,7 @@ def test_r_aio_has_its_own_template_and_no_train_split_and_is_calibrated_all_the
     assert [(p.dataset, p.factors.arm) for p in judge.panels][2:] == [("bbq", ARM), ("aio", ARM)]
 
 
-def test_only_the_main_wording_is_fitted_and_calibrated() -> None:
+def test_only_the_main_variant_is_fitted_and_calibrated() -> None:
     train, test = pair()
     other = margin_panel(deferent(300, 4) + 50, ids=test.item_ids, template="v1")
     judge, calibration = calibrate(made_judge(train, pair(template="v1")[0]), made_judge(test, other))

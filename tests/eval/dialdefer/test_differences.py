@@ -121,7 +121,7 @@ def test_an_arm_that_renames_the_speakers_is_held_against_the_main_labels_and_ot
     ]
 
 
-def test_an_arm_in_a_wording_that_was_not_asked_untreated_has_no_partner() -> None:
+def test_an_arm_in_a_variant_that_was_not_asked_untreated_has_no_partner() -> None:
     rows = arm_differences(
         made_judge(made_panel([RIGHT]), made_panel([RIGHT], arm="honest", template="v1")), "published", DRAWING
     )

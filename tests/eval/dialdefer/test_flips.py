@@ -224,7 +224,7 @@ def judge_with(*panels: tuple[list[list[int]], Factors]) -> Judge:
     return Judge(name="j", model="j", panels=made, labels={})
 
 
-def test_a_setting_picks_the_arm_and_the_main_wording() -> None:
+def test_a_setting_picks_the_arm_and_the_main_variant() -> None:
     main, user = Factors(), Factors(speaker1="LLM", speaker2="User")
     judge = judge_with(([RIGHT], main), ([DEFERENCE], user), ([SKEPTICISM], Factors(arm="honest")))
     assert setting_panels(judge)["truthfulqa"].factors == main

@@ -95,7 +95,7 @@ def test_a_condition_without_a_countable_reply_has_no_contributions() -> None:
         contributions(made_panel([[A, R, U, R]] * 3), "answered")
 
 
-def test_a_pilot_gives_the_spread_of_each_dataset_in_the_first_wording() -> None:
+def test_a_pilot_gives_the_spread_of_each_dataset_in_the_first_variant() -> None:
     first, other = made_panel([[A, R, A, A], [A, R, A, R]]), made_panel([[A, R, A, R]] * 2, template="v1")
     assert observed_sds(made_judge(first, other)) == {"bbq": pytest.approx(np.sqrt(0.5))}
 

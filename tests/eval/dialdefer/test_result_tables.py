@@ -35,7 +35,7 @@ def test_an_average_over_a_single_dataset_is_not_repeated() -> None:
     assert [row[1] for row in domain_table(rows_of(panels_with({"bbq": FAIR}))).rows] == ["bbq"]
 
 
-def test_the_main_tables_take_untreated_rows_in_the_main_wording_and_roles_only() -> None:
+def test_the_main_tables_take_untreated_rows_in_the_main_variant_and_roles_only() -> None:
     panels = panels_with({"bbq": DEFERS, "aio": [100, 200, 150, 150]})
     panels += panels_with({"bbq": DOUBTS}, template="v1") + panels_with({"bbq": DOUBTS}, "honest")
     panels += panels_with({"aio": [200, 100, 100, 200]}, roles="1->2")
@@ -113,7 +113,7 @@ def test_a_mitigation_shows_fixed_and_own_c1_side_by_side() -> None:
     assert [honest["C2"], honest["change"]] == pytest.approx([65, 0])
 
 
-def test_a_mitigation_is_shown_in_the_main_wording_and_roles() -> None:
+def test_a_mitigation_is_shown_in_the_main_variant_and_roles() -> None:
     panels = panels_with({"bbq": DEFERS, "aio": [140] * 4})
     panels += panels_with({"bbq": FAIR, "aio": [140, 140, 140, 168]}, "honest")
     panels += panels_with({"bbq": DOUBTS}, "honest", template="v1")
@@ -190,7 +190,7 @@ def test_paraphrases_are_compared_where_they_were_asked_and_averages_over_the_sa
     assert [(row[1], row[2]) for row in table.rows] == [
         *(("bbq", "published"), ("bbq", "v1"), ("bbq", "mean of v1")),
         *(("harp", "published"), ("harp", "v1"), ("harp", "mean of v1")),
-    ], "bench_avg is over three datasets in the main wording and over two in v1; matched is no paraphrase"
+    ], "bench_avg is over three datasets in the main prompt variant and over two in v1; matched is no paraphrase"
 
 
 def test_other_labels_are_no_paraphrase_and_other_templates_no_labels() -> None:

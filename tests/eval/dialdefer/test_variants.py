@@ -1,4 +1,4 @@
-"""One arm asked in several wordings: the first is the main one, each other is named by what differs."""
+"""One arm asked in several prompt variants: the first is the main one, each other is named by what differs."""
 
 from dataclasses import replace
 
@@ -43,19 +43,19 @@ def made_panel(dataset: str, factors: Factors) -> Panel:
         ({"template": "v3", "speaker1": "A", "speaker2": "B"}, "v3, A/B"),
     ],
 )
-def test_a_wording_is_named_by_what_differs_from_the_one_asked_first(changes: dict[str, str], name: str) -> None:
+def test_a_variant_is_named_by_what_differs_from_the_one_asked_first(changes: dict[str, str], name: str) -> None:
     main = made_panel("truthfulqa", Factors())
     other = made_panel("truthfulqa", replace(Factors(), **changes))
     assert variant_of(other, [main, other]) == name
     assert variant_of(main, [main, other]) == ""
 
 
-def test_an_arm_that_renames_the_speakers_is_in_the_main_wording() -> None:
+def test_an_arm_that_renames_the_speakers_is_in_the_main_variant() -> None:
     main = made_panel("truthfulqa", Factors())
     agents = Factors(arm="dehumanizing", speaker1="AI Agent 1", speaker2="AI Agent 2")
     agreed = made_panel("truthfulqa", replace(agents, template="v1"))
     assert variant_of(made_panel("truthfulqa", agents), [main]) == ""
-    assert variant_of(agreed, [main, agreed]) == "v1", "also when the arm has no panel in the main wording"
+    assert variant_of(agreed, [main, agreed]) == "v1", "also when the arm has no panel in the main prompt variant"
     assert variant_of(made_panel("truthfulqa", replace(agents, speaker1="A", speaker2="B")), [main]) == "A/B"
 
 
@@ -77,7 +77,7 @@ def test_main_panels_are_one_for_each_dataset_and_arm() -> None:
     assert main_panels(panels) == [panels[0], panels[1], panels[3]]
 
 
-def test_the_first_wording_of_a_dataset_stays_in_the_average_over_datasets_asked_in_one_wording_only() -> None:
+def test_the_first_variant_of_a_dataset_stays_in_the_average_over_datasets_asked_in_one_variant_only() -> None:
     panels = [
         made_panel("truthfulqa", Factors()),
         made_panel("bbq", Factors()),

@@ -166,10 +166,10 @@ def test_one_item_shows_nothing_however_far_it_moves(tmp_path: Path, capsys: pyt
     assert "few items (bbq 1)" in printed
 
 
-def test_another_wording_is_chosen_by_its_name() -> None:
+def test_another_variant_is_chosen_by_its_name() -> None:
     replies = {order: [[k, 1, 1, 2]] * 2 for k, order in ((1, "yes_first"), (2, "no_first"))}
     panels = [made_panel(of_order, answer_order=order) for order, of_order in replies.items()]
-    for wording, order in (("", "yes_first"), ("no_first", "no_first")):
-        found = panels_of(panels, panels, wording)
+    for variant, order in (("", "yes_first"), ("no_first", "no_first")):
+        found = panels_of(panels, panels, variant)
         assert found["own"]["bbq"].factors.answer_order == found["fixed"]["bbq"].factors.answer_order == order
     assert panels_of(panels, panels, "v1") == {"own": {}, "fixed": {}}
