@@ -3,8 +3,7 @@
 import argparse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from pkgutil import resolve_name
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NoReturn, Protocol
 
 from eval.estimates.changes import Change
 from eval.estimates.comparability import Difference
@@ -12,7 +11,8 @@ from eval.estimates.scores import Score
 from eval.report.report_part import StudyPart
 from eval.report.table import Table
 from eval.scorecard.arms import CardArm
-from studies.registry import STUDIES
+from evenhand.errors import DataError
+from studies.registry import STUDIES, load_part
 
 
 class Scored(Protocol):
@@ -85,6 +85,28 @@ class StudyEval(Protocol):
         ...
 
 
+class RunsOnly:
+    """The base of an evaluation that reads no files of verdicts, and makes no further rows of a scorecard's base."""
+
+    reads_files: ClassVar[bool] = False
+    columns_help: ClassVar[str] = ""
+
+    def add_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
+        """None."""
+
+    def score_files(self, options: argparse.Namespace) -> NoReturn:
+        """Raises DataError."""
+        raise DataError(f"{options.sources[0]}: verdicts of this study are not read from files")
+
+    def find_files(self, options: argparse.Namespace) -> NoReturn:
+        """Raises DataError."""
+        self.score_files(options)
+
+    def made_arms(self, base: CardArm, options: argparse.Namespace) -> list[CardArm]:
+        """None."""
+        return []
+
+
 class StudyCard(Protocol):
     """One study's part of a scorecard."""
 
@@ -115,7 +137,7 @@ class StudyCard(Protocol):
 
 def evaluation_of(study: str) -> StudyEval:
     """A study's part of eval."""
-    found: StudyEval = resolve_name(STUDIES[study].evaluation)
+    found: StudyEval = load_part(study, STUDIES[study].evaluation)
     return found
 
 

@@ -15,7 +15,7 @@ from typing import Any
 class Message:
     """One chat turn, before any chat template."""
 
-    role: str  # "system" or "user"
+    role: str  # "system", "user" or "assistant"
     content: str
 
 

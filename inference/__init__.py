@@ -1,8 +1,6 @@
 """How it is answered: Prompt → Completion.
 
-A study hands over prompts and nothing else; what its factors mean is not known here. DialDefer's are made from a
-config's `benchmarks` and `prompts` (plan.py). Another study is a config section that is a studies.study.Study, and a
-field for it in InferenceConfig, named in InferenceConfig.study. For that it gets:
+A study hands over prompts and nothing else; what its factors mean is not known here (docs/new-study.md). It gets:
 
 - a run directory (sampling.py): plan.jsonl with every prompt's factors and answer space, completions, DONE.json last;
 - prompts asked in the order of their texts, and each item's in one shard, so that shared beginnings are computed once;

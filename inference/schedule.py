@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from evenhand.errors import DataError
 from evenhand.records import Completion, Prompt
 from inference.config import InferenceConfig, SamplingConfig
 from inference.drawing import n_samples
@@ -49,7 +50,10 @@ class Schedule:
         self.fresh: list[Prompt] = []  # planned and not handed out
         self.progress = [Progress(unit, is_left_out=unit.unit_id in left_out) for unit in units]
         ids = Counter(one.unit.unit_id for one in self.progress)
-        assert max(ids.values(), default=1) == 1, f"several units are called {ids.most_common(1)[0][0]}"
+        if len(ids) < len(self.progress):
+            raise DataError(
+                f"several units are called '{ids.most_common(1)[0][0]}'; a unit_id must be unique in the run"
+            )
         self.keeps_replies = not all(isinstance(one.unit, OneRound) for one in self.progress)
         for completion in answered:
             self.remember(completion)
@@ -118,7 +122,11 @@ class Schedule:
             prompts = one.unit.next_prompts(one.replies)
             one.is_over = not prompts
             news = any(prompt.prompt_hash not in one.replies for prompt in prompts)
-            assert news or one.is_over, f"{one.unit.unit_id} asks again what was answered"
+            if not (news or one.is_over):
+                raise DataError(
+                    f"unit '{one.unit.unit_id}' asks again what was answered; next_prompts must return nothing when "
+                    "it is finished"
+                )
             for prompt in prompts:
                 self.plan(prompt, one)
 

@@ -93,8 +93,18 @@ STUDIES: dict[str, Study] = {
 
 def section_class(key: str) -> type[StudySection]:
     """The config section of a study."""
-    found: type[StudySection] = resolve_name(STUDIES[key].section)
+    found: type[StudySection] = load_part(key, STUDIES[key].section)
     return found
+
+
+def load_part(key: str, where: str) -> Any:
+    """What a study's line names as module:name. Raises ConfigError, naming the study, where that cannot be loaded."""
+    try:
+        return resolve_name(where)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigError(
+            f"studies/registry.py: study '{key}' names {where}, which cannot be loaded: {error}"
+        ) from error
 
 
 def with_section(base: type[Run], study: str) -> type[Run]:

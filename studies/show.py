@@ -17,7 +17,7 @@ def main(argv: Sequence[str]) -> None:
         names[found[0]].main(argv)
         return
     listed = "\n".join(
-        f"  {key:<10}{', '.join(sorted(resolve_name(study.show).names()))}" for key, study in STUDIES.items()
+        f"  {key:<12}{', '.join(sorted(resolve_name(study.show).names()))}" for key, study in STUDIES.items()
     )
     usage = (
         f"usage: evenhand show NAME [options]\n\nThe prompts of one item as a model will read them.\n\n{listed}\n\n"

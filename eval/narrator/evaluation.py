@@ -19,7 +19,7 @@ from eval.narrator.scores import scores_of
 from eval.narrator.sentences import doubts
 from eval.report.report_part import StudyPart
 from eval.scorecard.arms import CardArm
-from eval.study import StudyCard
+from eval.study import RunsOnly, StudyCard
 from evenhand.errors import DataError
 from evenhand.terminal import say
 
@@ -65,14 +65,8 @@ class NarratorFound:
         return narrator_part(self.found, is_alone=is_alone)
 
 
-class NarratorEval:
+class NarratorEval(RunsOnly):
     """Runs of conversations with each speaker called Me."""
-
-    reads_files = False
-    columns_help = ""
-
-    def add_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
-        """None: `evenhand narrator` has them."""
 
     def score(self, path: Path, options: argparse.Namespace) -> NarratorFound:
         """Each run by itself; `evenhand narrator` also pools. Raises DataError for options of another study."""
@@ -83,10 +77,6 @@ class NarratorEval:
             )
         return self.find([path], options, is_before_after=False)
 
-    def score_files(self, options: argparse.Namespace) -> NarratorFound:
-        """Raises DataError: verdicts of this study are not read from files."""
-        raise DataError("verdicts of the narrator study are not read from files")
-
     def find(self, paths: Sequence[Path], options: argparse.Namespace, *, is_before_after: bool) -> NarratorFound:
         """See StudyEval."""
         found = find_narrator(
@@ -96,14 +86,6 @@ class NarratorEval:
             is_before_after=is_before_after,
         )
         return NarratorFound(found)
-
-    def find_files(self, options: argparse.Namespace) -> NarratorFound:
-        """Raises DataError, as score_files."""
-        raise DataError("verdicts of the narrator study are not read from files")
-
-    def made_arms(self, base: CardArm, options: argparse.Namespace) -> list[CardArm]:
-        """None."""
-        return []
 
     def card(self, arms: Sequence[CardArm], runs: Mapping[str, Path], options: argparse.Namespace) -> StudyCard:
         """See StudyEval."""

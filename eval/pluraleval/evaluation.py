@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from eval.estimates.estimate import Estimate
 from eval.estimates.observed import Drawing, drawing_of
@@ -12,7 +12,7 @@ from eval.estimates.scores import Score
 from eval.pluraleval.reply_states import states_of
 from eval.sampling_runs import load_finished
 from eval.scorecard.arms import CardArm
-from eval.study import Found, StudyCard
+from eval.study import Found, RunsOnly, StudyCard
 from evenhand.errors import DataError
 from evenhand.terminal import say
 from studies.pluraleval.reply_reading import state_rates
@@ -57,14 +57,8 @@ class ReplyStates:
         return {}
 
 
-class PluralEval:
+class PluralEval(RunsOnly):
     """Runs of references, responses or judgements."""
-
-    reads_files = False
-    columns_help = ""
-
-    def add_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
-        """None yet."""
 
     def score(self, path: Path, options: argparse.Namespace) -> ReplyStates:
         """How many replies of each step are in which state."""
@@ -77,21 +71,9 @@ class PluralEval:
             drawing=drawing_of(options),
         )
 
-    def score_files(self, options: argparse.Namespace) -> NoReturn:
-        """Raises DataError: verdicts of this study are not read from files."""
-        raise DataError("verdicts of the PluralEval study are not read from files")
-
     def find(self, paths: Sequence[Path], options: argparse.Namespace, *, is_before_after: bool) -> Found:
         """Raises DataError until there are measures."""
         raise DataError(f"{paths[0]}: {NOT_YET}; `evenhand score` prints the states of its replies")
-
-    def find_files(self, options: argparse.Namespace) -> NoReturn:
-        """Raises DataError, as score_files."""
-        self.score_files(options)
-
-    def made_arms(self, base: CardArm, options: argparse.Namespace) -> list[CardArm]:
-        """None."""
-        return []
 
     def card(self, arms: Sequence[CardArm], runs: Mapping[str, Path], options: argparse.Namespace) -> StudyCard:
         """Raises DataError until there are measures."""

@@ -18,7 +18,7 @@ from eval.report.shown_numbers import interval, signed
 from eval.report.table import Table
 from eval.sampling_runs import FinishedRun, load_finished
 from eval.scorecard.arms import CardArm
-from evenhand.errors import DataError
+from eval.study import RunsOnly
 from evenhand.terminal import say
 
 TAKEN_BACK = Measure(name="taken_back", unit="%", statistic=lambda means: 100 * means[..., 0])
@@ -107,20 +107,11 @@ class ToyFound:
         )
 
 
-class ToyEval:
+class ToyEval(RunsOnly):
     """See eval.study.StudyEval."""
-
-    reads_files = False
-    columns_help = ""
-
-    def add_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
-        pass
 
     def score(self, path: Path, options: argparse.Namespace) -> ToyFound:
         return self.find([path], options, is_before_after=False)
-
-    def score_files(self, options: argparse.Namespace) -> ToyFound:
-        raise DataError("fruits are not read from files")
 
     def find(self, paths: Sequence[Path], options: argparse.Namespace, *, is_before_after: bool) -> ToyFound:
         loaded = [load_finished(path) for path in paths]
@@ -134,12 +125,6 @@ class ToyEval:
             changed=changes_of(runs, drawing) if is_before_after else [],
             differences=found,
         )
-
-    def find_files(self, options: argparse.Namespace) -> ToyFound:
-        raise DataError("fruits are not read from files")
-
-    def made_arms(self, base: CardArm, options: argparse.Namespace) -> list[CardArm]:
-        return []
 
     def card(self, arms: Sequence[CardArm], runs: Mapping[str, Path], options: argparse.Namespace) -> "ToyCard":
         loaded = {name: load_finished(path) for name, path in runs.items()}

@@ -9,7 +9,7 @@ rounded  the paper computes on with figures that are already rounded
 nulls    Gemma's 75.7 % on C1_False of r/AIO are 212 items, its DDS all follow from 210: unreadable replies, counted in
          two ways
 
-Tables 14 and 15 are in test_paper_wordings.py, the abstract's figures in test_paper_text.py.
+Tables 14 and 15 are in test_paper_variants.py, the abstract's figures in test_paper_text.py.
 """
 
 from functools import cache

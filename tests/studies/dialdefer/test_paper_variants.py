@@ -28,10 +28,10 @@ def test_table_15_is_reproduced_from_the_dds_of_each_paraphrase(row: dict[str, s
     panels = panels_with({"truthfulqa": counts_of_table_20(row["model"])["truthfulqa"]})
     for name in ("v1", "v2", "v3"):
         panels += panels_with({"truthfulqa": [300, 500, 300 + round(float(row[name]) * 7.9), 500]}, template=name)
-    by_wording = lines(paraphrase_table(scores_of(row["model"], panels)), "wording")
-    mean = by_wording.pop(("mean of v1, v2, v3",))
-    ours = dict(zip(("v0", "v1", "v2", "v3"), (line["DDS"] for line in by_wording.values()), strict=True))
-    assert list(by_wording) == [("published",), ("v1",), ("v2",), ("v3",)]
+    by_variant = lines(paraphrase_table(scores_of(row["model"], panels)), "prompt variant")
+    mean = by_variant.pop(("mean of v1, v2, v3",))
+    ours = dict(zip(("v0", "v1", "v2", "v3"), (line["DDS"] for line in by_variant.values()), strict=True))
+    assert list(by_variant) == [("published",), ("v1",), ("v2",), ("v3",)]
     for column, value in (ours | {"mean": mean["DDS"], "std": mean["± std"]}).items():
         is_exception = ("15", row["model"], column) in EXCEPTIONS
         assert agrees(value, row[column]) != is_exception, f"{column}: {value}"
