@@ -36,7 +36,7 @@ class Record:
         return self.values[name]
 
     def text(self, name: str) -> str:
-        """A text without outer whitespace. It may be empty: the quality report counts that."""
+        """A text without outer whitespace. It may be empty."""
         return self.raw_text(name).strip()
 
     def raw_text(self, name: str) -> str:

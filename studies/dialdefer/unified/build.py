@@ -1,4 +1,4 @@
-"""`evenhand build unified`: publishers' files → tables of test and train items, a manifest, a card and two reports."""
+"""`evenhand build unified`: publishers' files → tables of test and train items, a manifest and a card."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -8,13 +8,12 @@ from typing import Any
 
 from evenhand.errors import DataError
 from evenhand.jsonl import write_json, write_whole
-from evenhand.manifest import FORMAT, MANIFEST_FILE, file_facts, read_manifest, refuse_foreign, table_path
+from evenhand.manifest import FORMAT, MANIFEST_FILE, file_facts, read_manifest, refuse_foreign
 from evenhand.provenance import code_state
 from evenhand.sources.fetching import fetch, locked, source_files
 from evenhand.sources.origin import Origin
 from evenhand.sources.publishers import Hosts
 from evenhand.sources.source_record import SourceFile
-from studies.dialdefer.item_table import read_items
 from studies.dialdefer.unified.assemble import (
     Assembled,
     Split,
@@ -26,10 +25,8 @@ from studies.dialdefer.unified.assemble import (
 from studies.dialdefer.unified.catalogue import DATASETS
 from studies.dialdefer.unified.dataset_card import card_text
 from studies.dialdefer.unified.pool import CONVERTER_VERSION, build_pool
-from studies.dialdefer.unified.quality import examine, quality_record, quality_text
 from studies.dialdefer.unified.release import FOLDER as RELEASE_FOLDER
 from studies.dialdefer.unified.release import RELEASE
-from studies.dialdefer.unified.token_lengths import Ruler, load_rulers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +39,6 @@ class Request:
     split: Split
     test_only: bool = False  # the authors' released test items and nothing else
     hosts: Hosts | None = None  # where to download from; None: the publishers' own
-    tokenizers: tuple[str, ...] = ()  # whose counts of over-long items the quality report shows
 
     @property
     def recorded(self) -> dict[str, Any]:
@@ -61,21 +57,16 @@ def build(request: Request) -> dict[str, Any]:
     Raises DataError for whatever is wrong with a publisher's file, a leak, or a folder that holds another build or
     somebody's files. A second process waits for the first.
     """
-    rulers = load_rulers(request.tokenizers)  # before the long work: a name may be mistyped
     refuse_foreign(request.out)
     with locked(request.out, "build unified"):
         sources = gather(request)
         manifest = finished(request, sources)
         if manifest is None:
-            manifest = build_anew(request, sources, rulers)
-        elif rulers:
-            write_quality(request.out, manifest["contents"], rulers)
+            manifest = build_anew(request, sources)
     return manifest
 
 
-def build_anew(
-    request: Request, sources: Mapping[str, Sequence[SourceFile]], rulers: Sequence[Ruler]
-) -> dict[str, Any]:
+def build_anew(request: Request, sources: Mapping[str, Sequence[SourceFile]]) -> dict[str, Any]:
     """Everything behind the publishers' files. A finished build is given up only when all that can fail has passed."""
     parts = assemble(request, sources)
     (request.out / MANIFEST_FILE).unlink(missing_ok=True)
@@ -84,7 +75,6 @@ def build_anew(
         name: described(part, sources[RELEASE_FOLDER if request.test_only else part.dataset.raw_name])
         for name, part in parts.items()
     }
-    write_quality(request.out, contents, rulers)
     manifest = {
         "format": FORMAT,
         "benchmark": "unified",
@@ -185,17 +175,6 @@ def assemble(request: Request, sources: Mapping[str, Sequence[SourceFile]]) -> d
         pool = build_pool(dataset, raw / dataset.raw_name, pool_table(request.out, name), checksums)
         parts[name] = choose_test(pool, request.split, release, parts)
     return parts
-
-
-def write_quality(out: Path, contents: Mapping[str, Any], rulers: Sequence[Ruler]) -> None:
-    """quality.json and quality.md: what the pools (or test items alone) are like. Nothing is dropped for it."""
-    tables = [
-        table_path(out, name, "test") if found["n_pool"] is None else pool_table(out, name)
-        for name, found in contents.items()
-    ]
-    found = [examine(read_items(table), rulers) for table in tables]
-    write_json(out / "quality.json", quality_record(found))
-    write_whole(out / "quality.md", quality_text(found))
 
 
 def pool_table(out: Path, name: str) -> Path:

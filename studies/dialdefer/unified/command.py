@@ -49,13 +49,13 @@ def main(argv: Sequence[str]) -> None:
         print(f"{name:<14} train {found['n_train']:>7,}   test {found['n_test']:>5,} (from the {found['test_from']})")
     for note in notes_on(manifest):
         print(note)
-    print(f"{words.out}: done. quality.md says what the items are like; --stats compares with the paper's Table 8")
+    print(f"{words.out}: done. README.md says what it holds; --stats compares with the paper's Table 8")
 
 
 def what_to_build(words: argparse.Namespace) -> str:
     """The options among the words that say what to build, by name."""
     silent = parser().parse_args([])
-    names = ("raw", "datasets", "split", "seed", "size", "test_only", "tokenizer", "any_revision")
+    names = ("raw", "datasets", "split", "seed", "size", "test_only", "any_revision")
     said = [name for name in names if getattr(words, name) != getattr(silent, name)]
     return ", ".join(f"--{name.replace('_', '-')}" for name in said)
 
@@ -86,9 +86,6 @@ def parser() -> argparse.ArgumentParser:
         action="store_true",
         help="take files whose checksum is not the one this version was made with",
     )
-    words.add_argument(
-        "--tokenizer", action="append", default=[], help="count over-long items for this model; may be repeated"
-    )
     words.add_argument("--list", action="store_true", help="show sources, licences and citations; fetch nothing")
     words.add_argument("--stats", action="store_true", help="print Table 8 as built, beside the paper's")
     words.add_argument("--push-to-hub", metavar="OWNER/NAME", help="upload the built folder --out as a private dataset")
@@ -117,5 +114,4 @@ def request_from(words: argparse.Namespace) -> Request:
         datasets=names,
         split=split,
         test_only=words.test_only,
-        tokenizers=tuple(words.tokenizer),
     )

@@ -39,8 +39,7 @@ PAPER_DIFFERS = {
 LIMITS = (
     "Every test item is public: a model may have met it in training.",
     "One wrong answer to each question is claimed. Another choice of it would be another test.",
-    "quality.md counts repeated questions, equal answers, answers that point at options nobody sees, and the like. "
-    "Nothing is dropped for them.",
+    "Items are as their publishers give them: some questions repeat, some answers point at options that nobody sees.",
 )
 LIMITS_OF = {
     "advisorqa": "AdvisorQA holds advice by anonymous people, some of it unsafe; it is not endorsed by being here.",

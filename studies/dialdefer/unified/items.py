@@ -23,7 +23,7 @@ def unified_item(
 ) -> Item:
     """An item whose incorrect answer is the `chosen` of the wrong ones; it is empty where the source has none.
 
-    An empty text is counted by the quality report and left out of training; it is not made up here.
+    An empty text is left out of training; it is not made up here.
     """
     return Item(
         item_id=item_id,

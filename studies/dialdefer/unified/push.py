@@ -11,7 +11,7 @@ from evenhand.sources.source_record import sha256_of
 from studies.dialdefer.unified.catalogue import DATASETS
 
 # Beside the tables that the manifest names. pool/ and raw/ are the publishers' to give.
-PAPERS = ("README.md", MANIFEST_FILE, "quality.json", "quality.md", "dropped.jsonl")
+PAPERS = ("README.md", MANIFEST_FILE, "dropped.jsonl")
 REPO_TYPE = "dataset"
 
 

@@ -73,8 +73,8 @@ def test_a_folder_without_a_finished_build_is_refused(open_build: Path, tmp_path
     with pytest.raises(ConfigError, match=r"holds no finished build \(no manifest\.json\)"):
         push_to_hub(tmp_path, REPO, private=True)
     copy_build(open_build, tmp_path)
-    (tmp_path / "quality.md").unlink()
-    with pytest.raises(ConfigError, match=r"lacks quality\.md; remove manifest\.json"):
+    (tmp_path / "dropped.jsonl").unlink()
+    with pytest.raises(ConfigError, match=r"lacks dropped\.jsonl; remove manifest\.json"):
         push_to_hub(tmp_path, REPO, private=True)
 
 
