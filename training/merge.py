@@ -21,30 +21,20 @@ and asked as it lies on the disk. Models are asked as they were trained: twice t
 examples:
   evenhand merge runs/training/qwen-sft-3f9a12c0                             onto the bf16 base
   evenhand merge runs/training/qwen-sft-3f9a12c0 --onto nf4 --scores runs/report     scores into the card
-  evenhand merge runs/training/qwen-sft-3f9a12c0 --onto nf4 --push-to-hub me/qwen-fair
 """
 
 
 def main(argv: Sequence[str]) -> None:
     """Merge a training run's adapter into a bf16 checkpoint with tokenizer and card, checked against base + adapter."""
     words = options(argv)
-    if words.public and not words.push_to_hub:
-        raise ConfigError("--public goes with --push-to-hub")
-    if words.push_to_hub and words.onto == "both":
-        raise ConfigError("--push-to-hub uploads one checkpoint; name it with --onto bf16 or --onto nf4")
     if words.scores_of and not words.scores:
         raise ConfigError("--scores-of goes with --scores")
     finished_config(words.run)
-    if words.push_to_hub:
-        from evenhand.hub_upload import hub_api
-
-        hub_api(words.push_to_hub)  # refuses what would fail after the merge
     from training.card_scores import scores_text
 
     scores = scores_text(words.scores, words.run.resolve().name, words.scores_of) if words.scores else None
     from training.merged_checkpoint import Wanted, merge_run  # takes seconds to import; a wrong word is told before
     from training.model_card import CARD_FILE, write_card
-    from training.push_model import push_to_hub
 
     wanted = Wanted(
         onto=ONTO[words.onto],
@@ -57,10 +47,6 @@ def main(argv: Sequence[str]) -> None:
     for folder in folders.values():
         if scores or not (folder / CARD_FILE).exists():
             write_card(words.run, folder, scores)
-    if words.push_to_hub:
-        (folder,) = folders.values()
-        private = not words.public
-        print(push_to_hub(folder, words.push_to_hub, private=private, min_agreement=words.min_agreement))
     for folder in folders.values():  # last, where scripts look for it
         print(folder)
 
@@ -101,8 +87,6 @@ def options(argv: Sequence[str]) -> argparse.Namespace:
         "`evenhand scorecard` wrote",
     )
     parser.add_argument("--scores-of", metavar="NAME", help="which model of --scores this is, where it holds several")
-    parser.add_argument("--push-to-hub", metavar="OWNER/NAME", help="upload the checkpoint as a private model")
-    parser.add_argument("--public", action="store_true", help="with --push-to-hub: for everybody to see")
     return parser.parse_args(argv)
 
 

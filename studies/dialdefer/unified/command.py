@@ -10,7 +10,6 @@ from studies.dialdefer.unified.assemble import Split
 from studies.dialdefer.unified.build import Request, build
 from studies.dialdefer.unified.catalogue import DATASETS, DEFAULT
 from studies.dialdefer.unified.listing import list_text
-from studies.dialdefer.unified.push import push_to_hub
 from studies.dialdefer.unified.splits import SEED, sizes_from
 from studies.dialdefer.unified.table8 import notes_on, table8_text
 
@@ -31,14 +30,7 @@ def main(argv: Sequence[str]) -> None:
         return
     if words.out is None or words.out == Path():
         raise ConfigError("say where to build: --out data/unified (--list shows what would be fetched)")
-    if words.public and not words.push_to_hub:
-        raise ConfigError("--public goes with --push-to-hub")
-    if words.push_to_hub:
-        if said := what_to_build(words):
-            raise ConfigError(f"--push-to-hub uploads the folder as it is built; leave out {said}")
-        print(push_to_hub(words.out, words.push_to_hub, private=not words.public))
-        return
-    if words.stats and is_built(words.out) and not what_to_build(words):
+    if words.stats and is_built(words.out) and not says_what_to_build(words):
         print(table8_text(read_manifest(words.out)))
         return
     manifest = build(request_from(words))
@@ -52,12 +44,9 @@ def main(argv: Sequence[str]) -> None:
     print(f"{words.out}: done. README.md says what it holds; --stats compares with the paper's Table 8")
 
 
-def what_to_build(words: argparse.Namespace) -> str:
-    """The options among the words that say what to build, by name."""
-    silent = parser().parse_args([])
-    names = ("raw", "datasets", "split", "seed", "size", "test_only", "any_revision")
-    said = [name for name in names if getattr(words, name) != getattr(silent, name)]
-    return ", ".join(f"--{name.replace('_', '-')}" for name in said)
+def says_what_to_build(words: argparse.Namespace) -> bool:
+    """Whether an option beside --out and --stats is given."""
+    return vars(words) != vars(parser().parse_args(["--out", str(words.out), "--stats"]))
 
 
 def parser() -> argparse.ArgumentParser:
@@ -88,8 +77,6 @@ def parser() -> argparse.ArgumentParser:
     )
     words.add_argument("--list", action="store_true", help="show sources, licences and citations; fetch nothing")
     words.add_argument("--stats", action="store_true", help="print Table 8 as built, beside the paper's")
-    words.add_argument("--push-to-hub", metavar="OWNER/NAME", help="upload the built folder --out as a private dataset")
-    words.add_argument("--public", action="store_true", help="with --push-to-hub: for everybody to see")
     return words
 
 

@@ -13,8 +13,7 @@ class Licence:
     """What the publisher permits."""
 
     name: str
-    # Why `--push-to-hub` refuses the dataset; empty where copies may be passed on.
-    not_passed_on: str = ""
+    not_passed_on: str = ""  # why copies may not be passed on; empty where they may
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
