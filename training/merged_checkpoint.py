@@ -2,14 +2,14 @@
 
 An adapter trained on NF4 weights can be merged onto those (dequantised) or onto the bf16 base: both are defensible and
 they differ. Either way the merged checkpoint must give the verdicts of the model that was trained: NF4 base + adapter.
-So both merges are measured, whichever is written; the other one is made in memory and thrown away.
+So what was written is loaded again and asked.
 """
 
 import gc
 import shutil
 import uuid
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from peft import PeftModel
 from evenhand.checkpoints import load_tokenizer
 from evenhand.errors import ConfigError, DataError, ModelError
 from evenhand.jsonl import sync_folder, write_json
-from evenhand.lease import Lease, held
+from evenhand.lease import held
 from evenhand.run_directory import DONE_FILE, is_done, read_json
 from training.config import TrainingConfig
 from training.data import load_data
@@ -40,138 +40,92 @@ LICENCE_NAMES = ("LICENSE", "LICENCE", "NOTICE", "USE_POLICY")
 NOT_COPIED = ("config.json", "model.safetensors.index.json", "params.json", DONE_FILE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What is to be merged, and how it is checked."""
+def merge(run: Path, onto: str, n_prompts: int = 64, min_agreement: float = 0.95, *, shard_size: str = "5GB") -> Path:
+    """The folder of a run's checkpoint merged onto "bf16" or "nf4", made and checked where it is not there yet.
 
-    onto: tuple[str, ...]  # of "bf16" and "nf4": the checkpoints to write
-    n_prompts: int = 64
-    min_agreement: float = 0.95  # share of verdicts that must agree
-    shard_size: str = "5GB"  # of a weight file, at most
-    only: bool = False  # measure what is written alone
-
-
-def merge(
-    run: Path,
-    onto: str,
-    n_prompts: int = 64,
-    min_agreement: float = 0.95,
-    *,
-    shard_size: str = "5GB",
-    only: bool = False,
-) -> Path:
-    """The folder of one merged checkpoint of a run; see merge_run."""
-    wanted = Wanted(onto=(onto,), n_prompts=n_prompts, min_agreement=min_agreement, shard_size=shard_size, only=only)
-    return merge_run(run, wanted)[onto]
-
-
-def merge_run(run: Path, wanted: Wanted) -> dict[str, Path]:
-    """The folders of a run's merged checkpoints, made and checked where they are not there yet.
-
+    n_prompts: how many verdicts are compared. min_agreement: share of them that must agree. shard_size: of a weight
+    file, at most.
     Raises DataError for a run that is not finished or whose base has changed, or that another process is merging;
-    ConfigError for a merge onto NF4 weights
-    that never were, ModelError when fewer than min_agreement of the verdicts agree; then that checkpoint does not
-    appear.
+    ConfigError for a merge onto NF4 weights that never were; ModelError when fewer than min_agreement of the verdicts
+    agree, and then the checkpoint does not appear.
     """
     config = finished_config(run)
-    if NF4 in wanted.onto and config.quantisation.kind != NF4:
+    if onto == NF4 and config.quantisation.kind != NF4:
         raise ConfigError(f"{run}: was trained on bf16 weights, there are no NF4 ones to merge onto; take --onto bf16")
+    target = run / f"merged-{onto}"
     with held(run / LEASE_FILE, "merged") as lease:
         for left_over in run.glob("merged-*.partial"):  # of merges that were killed
             shutil.rmtree(left_over)
-        return merged_folders(run, config, wanted, lease)
-
-
-def merged_folders(run: Path, config: TrainingConfig, wanted: Wanted, lease: Lease) -> dict[str, Path]:
-    """merge_run, while no other process merges this run."""
-    folders = {onto: run / f"merged-{onto}" for onto in wanted.onto}
-    owed = [onto for onto, folder in folders.items() if not is_done(folder)]
-    for folder in (folders[onto] for onto in folders if onto not in owed):
-        print(f"{folder}: merged and checked already")
-        checks = checks_of(read_json(folder / DONE_FILE))
-        for check in checks:
+        if is_done(target):
+            print(f"{target}: merged and checked already")
+            check = check_of(read_json(target / DONE_FILE))
             print(told(run, check))
-        if checks[0].agreement_rate < wanted.min_agreement:
-            raise ModelError(
-                f"{folder}: was accepted with another --min-agreement than {wanted.min_agreement:g}; delete it to "
-                "merge anew, or ask for less"
-            )
-    if owed:
-        merge_owed(run, config, owed, wanted, lease)
-    return folders
+            refuse_disagreement(run, check, min_agreement)
+            return target
+        partial = run / f"merged-{onto}.{uuid.uuid4().hex}.partial"
+        try:
+            facts = merge_anew(run, config, onto, partial, n_prompts, min_agreement, shard_size)
+            lease.refuse_if_lost()
+            write_json(partial / DONE_FILE, facts)
+            write_card(run, partial)
+            if target.exists():  # no whole checkpoint
+                shutil.rmtree(target)
+            partial.rename(target)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+        sync_folder(run)
+    return target
 
 
-def merge_owed(run: Path, config: TrainingConfig, owed: Sequence[str], wanted: Wanted, lease: Lease) -> None:
-    """Measure every merge there is (with `only`, those owed), and keep those owed that judge as what was trained."""
+def merge_anew(
+    run: Path,
+    config: TrainingConfig,
+    onto: str,
+    partial: Path,
+    n_prompts: int,
+    min_agreement: float,
+    shard_size: str,
+) -> dict[str, Any]:
+    """Write a checkpoint to `partial` and ask it as it lies there; the content of its DONE.json."""
     base = trained_base(run, config)
     data = load_data(config)
-    question = sample_prompts(data, config, load_tokenizer(base), wanted.n_prompts)
+    question = sample_prompts(data, config, load_tokenizer(base), n_prompts)
     print(f"{run.name}: judging {len(question.prompts)} prompts with base + adapter as trained", flush=True)
     expected = margins(adapted(run, base, config.quantisation), question)
     release()
-    known = (NF4, BF16) if config.quantisation.kind == NF4 else (BF16,)
-    checks: dict[str, MergeCheck] = {}
-    partials = {onto: run / f"merged-{onto}.{uuid.uuid4().hex}.partial" for onto in owed}
-    for onto in known if not wanted.only else owed:
-        print(f"{run.name}: merging onto {onto}, then judging the same prompts with what was merged", flush=True)
-        merged = judged(run, config, base, onto, question, partials.get(onto), wanted.shard_size)
-        checks[onto] = compare(merged, expected, onto)
-        print(told(run, checks[onto]), flush=True)
-    facts = {**training_data(run, data), "min_agreement": wanted.min_agreement, "rounding_seed": ROUNDING_SEED}
-    for onto, partial in partials.items():
-        if checks[onto].agreement_rate >= wanted.min_agreement:
-            lease.refuse_if_lost()
-            finish_merge(run, onto, partial, checks, facts)
-        else:
-            shutil.rmtree(partial)
-    refuse_disagreement(run, owed, checks, wanted.min_agreement)
+    print(f"{run.name}: merging onto {onto}, then judging the same prompts with what was merged", flush=True)
+    check = compare(judged(run, config, base, onto, question, partial, shard_size), expected, onto)
+    print(told(run, check), flush=True)
+    refuse_disagreement(run, check, min_agreement)
+    return {
+        "run": run.name,
+        **asdict(check),
+        **training_data(run, data),
+        "min_agreement": min_agreement,
+        "rounding_seed": ROUNDING_SEED,
+    }
 
 
-def finish_merge(
-    run: Path, onto: str, partial: Path, checks: Mapping[str, MergeCheck], facts: Mapping[str, Any]
-) -> None:
-    """Card and DONE.json into the folder, which then takes its name. What has that name now is no whole checkpoint."""
-    target = run / f"merged-{onto}"
-    other = [asdict(check) for kind, check in checks.items() if kind != onto]
-    done = {"run": run.name, **asdict(checks[onto]), "other": other[0] if other else None, **facts}
-    write_json(partial / DONE_FILE, done)
-    write_card(run, partial)
-    if target.exists():
-        shutil.rmtree(target)
-    partial.rename(target)
-    sync_folder(run)
-
-
-def refuse_disagreement(run: Path, owed: Sequence[str], checks: Mapping[str, MergeCheck], min_agreement: float) -> None:
-    """Raises ModelError for the first merge that judges otherwise than what was trained, with what else to try."""
-    failed = [onto for onto in owed if checks[onto].agreement_rate < min_agreement]
-    if not failed:
-        return
-    other = NF4 if failed[0] == BF16 else BF16
-    if other not in checks:
-        way_out = f"Try `--onto {other}`"
-    elif checks[other].agreement_rate >= min_agreement:
-        way_out = f"Onto {other} {checks[other].agreement_rate:.1%} do: merge `--onto {other}` instead"
-    else:
-        way_out = f"Nor do they onto {other}. Train longer (margins near 0 flip easily), or lower --min-agreement"
-    raise ModelError(
-        f"{run}: merged onto {failed[0]}, only {checks[failed[0]].agreement_rate:.1%} of "
-        f"{checks[failed[0]].n_prompts} verdicts agree with base + adapter ({min_agreement:.0%} asked for). {way_out}"
-    )
+def refuse_disagreement(run: Path, check: MergeCheck, min_agreement: float) -> None:
+    """Raises ModelError when a merge judges otherwise than what was trained, with what else to try."""
+    if check.agreement_rate < min_agreement:
+        other = NF4 if check.onto == BF16 else BF16
+        raise ModelError(
+            f"{run}: merged onto {check.onto}, only {check.agreement_rate:.1%} of {check.n_prompts} verdicts agree "
+            f"with base + adapter ({min_agreement:.0%} asked for). Try `--onto {other}`; train longer (margins near 0 "
+            "flip easily), or lower --min-agreement"
+        )
 
 
 def judged(
-    run: Path, config: TrainingConfig, base: Path, onto: str, question: Question, target: Path | None, shard_size: str
+    run: Path, config: TrainingConfig, base: Path, onto: str, question: Question, target: Path, shard_size: str
 ) -> list[LogOdds]:
-    """What a merge says: of the checkpoint as it was written to `target`, or with None of the model in memory."""
+    """What a merge says, of the checkpoint as it was written to `target`."""
     model = merge_adapter(adapted(run, base, to_merge(config.quantisation, onto)))
-    if target is not None:
-        save(model, base, target, shard_size)
-        del model
-        release()
-        model = load_base(target, config.quantisation.model_copy(update={"kind": "none"}))
-    elif config.quantisation.compute_dtype == "float32":
-        model = model.float()  # as load_base would hold it
+    save(model, base, target, shard_size)
+    del model
+    release()
+    model = load_base(target, config.quantisation.model_copy(update={"kind": "none"}))
     found = margins(model, question)
     del model
     release()
@@ -222,11 +176,9 @@ def is_copied(file: Path) -> bool:
     return is_text or file.name.startswith(LICENCE_NAMES)
 
 
-def checks_of(done: Mapping[str, Any]) -> list[MergeCheck]:
-    """The figures in a merged checkpoint's DONE.json, its own first."""
-    names = MergeCheck.__dataclass_fields__
-    found = [done, done.get("other")]
-    return [MergeCheck(**{name: record[name] for name in names}) for record in found if record]
+def check_of(done: Mapping[str, Any]) -> MergeCheck:
+    """The figures in a merged checkpoint's DONE.json."""
+    return MergeCheck(**{name: done[name] for name in MergeCheck.__dataclass_fields__})
 
 
 def told(run: Path, check: MergeCheck) -> str:

@@ -41,9 +41,9 @@ class Facts:
     merged: Mapping[str, Any]  # the merged checkpoint's DONE.json
 
 
-def write_card(run: Path, merged: Path, scores: str | None = None) -> None:
-    """Write a merged checkpoint's README.md. scores: a section's text; None says that nothing was measured yet."""
-    write_whole(merged / CARD_FILE, card_text(read_facts(run, merged), load_tokenizer(merged), scores))
+def write_card(run: Path, merged: Path) -> None:
+    """Write a merged checkpoint's README.md."""
+    write_whole(merged / CARD_FILE, card_text(read_facts(run, merged), load_tokenizer(merged)))
 
 
 def read_facts(run: Path, merged: Path) -> Facts:
@@ -57,7 +57,7 @@ def read_facts(run: Path, merged: Path) -> Facts:
     )
 
 
-def card_text(facts: Facts, tokenizer: Any, scores: str | None = None) -> str:
+def card_text(facts: Facts, tokenizer: Any) -> str:
     """The card: front matter as the Hub reads it, and what a user must know."""
     config, merged, part = facts.config, facts.merged, facts.config.training.card
     chosen = {key: value for key, value in config.model_dump(mode="json").items() if key not in NOT_SHOWN}
@@ -77,10 +77,8 @@ def card_text(facts: Facts, tokenizer: Any, scores: str | None = None) -> str:
         base=base_words(facts),
         wheel=WHEEL if config.model.name == EMBEDDED_NAME else None,
         objective=" ".join((type(config).__doc__ or "").split()) + part.objective_note(config),
-        scores=scores or part.not_measured,
         settings=list(flat(chosen)),
         reached=reached_words(facts.trained),
-        checks=checks_of(facts),
     )
     return f"{card.content}\n"
 
@@ -133,13 +131,3 @@ def flat(settings: Mapping[str, Any], before: str = "") -> Iterable[tuple[str, s
             yield from flat(value, f"{before}{key}.")
         elif value is not None:
             yield f"{before}{key}", ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def checks_of(facts: Facts) -> list[tuple[str, Mapping[str, Any] | None]]:
-    """(each merge that there can be, its check against what was trained), None where it was not measured."""
-    measured = {check["onto"]: check for check in (facts.merged, facts.merged["other"]) if check}
-    return [
-        (words + " (this checkpoint)" * (kind == facts.merged["onto"]), measured.get(kind))
-        for kind, words in MERGES.items()
-        if kind in ("bf16", facts.config.quantisation.kind)  # NF4 where it was trained on NF4
-    ]

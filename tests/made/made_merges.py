@@ -10,7 +10,6 @@ from evenhand.embedded import embedded_model_path
 from tests.made.training_runs import tiny_run
 
 CHECK = {"n_prompts": 64, "agreement_rate": 0.984375, "mean_margin_drift": 0.0312, "max_margin_drift": 0.25}
-OTHER = {"n_prompts": 64, "agreement_rate": 0.9375, "mean_margin_drift": 0.1, "max_margin_drift": 0.5}
 PROVENANCE = {
     "item_set_hash": "0123456789abcdef",
     "model": {"name": "embedded", "checkpoint_hash": "fedcba9876543210"},
@@ -47,8 +46,7 @@ def made_merge(
         {"item_id": f"bbq-{i}", "dataset": "bbq", "condition": "c2_correct", "prompt_tokens": 999} for i in (1, 2)
     ]
     (run / "excluded.jsonl").write_text("".join(json.dumps(line) + "\n" for line in left_out))
-    other = {"onto": "bf16" if onto == "nf4" else "nf4", **OTHER}
-    done = {"run": run.name, "onto": onto, **CHECK, "other": other, "items": items, "n_published_test": 0}
+    done = {"run": run.name, "onto": onto, **CHECK, "items": items, "n_published_test": 0}
     (folder / "DONE.json").write_text(json.dumps({**done, "min_agreement": 0.95, "rounding_seed": 0, **(merged or {})}))
     for name in ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja", "config.json"):
         shutil.copyfile(embedded_model_path() / name, folder / name)

@@ -1,4 +1,4 @@
-"""Merging a run: both merges measured, the base's own tokenizer, and no checkpoint that judges otherwise."""
+"""Merging a run: each merge measured, the base's own tokenizer, and no checkpoint that judges otherwise."""
 
 import json
 import shutil
@@ -21,7 +21,7 @@ from training.data import TrainingData
 from training.dialdefer.study import TRAINING
 from training.merge import main
 from training.merge_check import compare, sample_prompts
-from training.merged_checkpoint import Wanted, merge, merge_run
+from training.merged_checkpoint import merge
 from training.qlora import load_base
 from training.sections import QuantisationConfig
 from training.train import train
@@ -59,11 +59,11 @@ def facts_of(folder: Path) -> dict[str, Any]:
 def test_every_family_goes_through_both_merges_in_shards(family: str, tmp_path: Path) -> None:
     model = tiny_model(tmp_path / "model", family)
     run = train(tiny_run("dpo" if family == "llama" else "sft", model, tmp_path, optimiser={"max_steps": 2}))
-    merged = merge_run(run, Wanted(onto=("nf4", "bf16"), n_prompts=16, min_agreement=0.5, shard_size="2MB"))
+    merged = {onto: merge(run, onto, n_prompts=16, min_agreement=0.5, shard_size="2MB") for onto in ("nf4", "bf16")}
     checks = {onto: facts_of(folder) for onto, folder in merged.items()}
     assert checks["nf4"]["agreement_rate"] >= 0.9
     assert checks["nf4"]["mean_margin_drift"] < 0.05 < checks["bf16"]["mean_margin_drift"]
-    for onto, folder in merged.items():
+    for folder in merged.values():
         check_folder(folder)
         for name in ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja"):
             assert (folder / name).read_bytes() == (model / name).read_bytes()
@@ -74,19 +74,16 @@ def test_every_family_goes_through_both_merges_in_shards(family: str, tmp_path: 
         assert len(shards) >= 2
         assert {tensor.dtype for tensor in weights_of(folder).values()} == {torch.bfloat16}
         assert set(weights_of(folder)) == set(weights_of(model)), "no weight is new, none is lost, tied ones stay tied"
-        other = checks["bf16" if onto == "nf4" else "nf4"]
-        assert checks[onto]["other"] == {key: other[key] for key in checks[onto]["other"]}
 
 
-def test_both_merges_are_measured_and_one_is_written(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_merge_is_measured_written_and_found_again(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main([str(run), "--n-prompts", "4", "--min-agreement", "0"])
     printed = capsys.readouterr().out
-    for onto in ("bf16", "nf4"):
-        assert f"merged onto {onto}: " in printed
+    assert "merged onto bf16: " in printed
     assert printed.splitlines()[-1] == str(run / "merged-bf16")
     assert [folder.name for folder in run.glob("merged-*")] == ["merged-bf16"]
     done = facts_of(run / "merged-bf16")
-    assert (done["run"], done["onto"], done["n_prompts"], done["other"]["onto"]) == (run.name, "bf16", 4, "nf4")
+    assert (done["run"], done["onto"], done["n_prompts"]) == (run.name, "bf16", 4)
     assert (done["items"], done["n_published_test"], done["min_agreement"]) == ({"pocket": 8}, 0, 0)
     before = (run / "merged-bf16" / "model.safetensors").stat().st_mtime_ns
     main([str(run), "--n-prompts", "4", "--min-agreement", "0"])
@@ -97,36 +94,34 @@ def test_both_merges_are_measured_and_one_is_written(run: Path, capsys: pytest.C
     assert (run / "merged-bf16" / "model.safetensors").stat().st_mtime_ns == before
 
 
-def with_margins(monkeypatch: pytest.MonkeyPatch, nf4: float, bf16: float) -> None:
-    """Merges that give these margins to every prompt, where base + adapter gives 1.0. No model is loaded."""
+def with_margins(monkeypatch: pytest.MonkeyPatch, margin: float) -> None:
+    """A merge that gives this margin to every prompt, where base + adapter gives 1.0. No model is loaded."""
 
     def made(
-        run: Path, config: Any, base: Path, onto: str, question: Any, target: Path | None, size: str
+        run: Path, config: Any, base: Path, onto: str, question: Any, target: Path, size: str
     ) -> list[tuple[float, ...]]:
-        if target is not None:
-            shutil.copytree(base, target)
-        return [({"nf4": nf4, "bf16": bf16}[onto],)] * len(question.prompts)
+        shutil.copytree(base, target)
+        return [(margin,)] * len(question.prompts)
 
     monkeypatch.setattr(merged_checkpoint, "adapted", lambda *_: None)
     monkeypatch.setattr(merged_checkpoint, "margins", lambda _, question: [(1.0,)] * len(question.prompts))
     monkeypatch.setattr(merged_checkpoint, "judged", made)
 
 
-@pytest.mark.parametrize(
-    ("nf4", "only", "advice"),
-    [
-        (1.0, False, r"Onto nf4 100\.0% do: merge `--onto nf4` instead"),
-        (-1.0, False, "Nor do they onto nf4. Train longer"),
-        (1.0, True, "Try `--onto nf4`"),
-    ],
-)
-def test_a_checkpoint_that_judges_otherwise_never_appears(
-    nf4: float, only: bool, advice: str, run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with_margins(monkeypatch, nf4=nf4, bf16=-1.0)
-    with pytest.raises(ModelError, match=rf"onto bf16, only 0\.0% of 4 verdicts agree.* {advice}"):
-        merge(run, "bf16", n_prompts=4, only=only)
+def test_a_checkpoint_that_judges_otherwise_never_appears(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_margins(monkeypatch, -1.0)
+    with pytest.raises(ModelError, match=r"onto bf16, only 0\.0% of 4 verdicts agree.*Try `--onto nf4`"):
+        merge(run, "bf16", n_prompts=4)
     assert not list(run.glob("merged-*"))
+
+
+def test_a_checkpoint_accepted_with_less_agreement_is_not_taken_for_more(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_margins(monkeypatch, -1.0)
+    merge(run, "bf16", n_prompts=4, min_agreement=0)
+    with pytest.raises(ModelError, match=r"onto bf16, only 0\.0%"):
+        merge(run, "bf16", n_prompts=4)
 
 
 def test_verdicts_agree_when_margins_have_the_same_sign() -> None:
@@ -148,7 +143,7 @@ def test_what_a_killed_merge_left_is_made_anew(run: Path) -> None:
     rest = run / "merged-bf16.partial"
     rest.mkdir()
     (rest / "rubbish.json").write_text("{")
-    merged = merge(run, "bf16", n_prompts=4, min_agreement=0, only=True)
+    merged = merge(run, "bf16", n_prompts=4, min_agreement=0)
     assert not rest.exists()
     assert not (merged / "rubbish.json").exists()
 
@@ -159,14 +154,14 @@ def test_two_merges_at_once_left_a_folder_without_weights(run: Path, monkeypatch
     def during(*words: Any) -> Any:
         monkeypatch.setattr(merged_checkpoint, "judged", first)
         with pytest.raises(DataError, match=r"is being merged by process \d+ on \S+ since"):
-            merge(run, "nf4", n_prompts=4, min_agreement=0, only=True)
+            merge(run, "nf4", n_prompts=4, min_agreement=0)
         return first(*words)
 
     monkeypatch.setattr(merged_checkpoint, "judged", during)
-    merged = merge(run, "nf4", n_prompts=4, min_agreement=0, only=True)
+    merged = merge(run, "nf4", n_prompts=4, min_agreement=0)
     assert weights_of(merged)
     assert [path.name for path in run.glob("merg*")] == ["merged-nf4"]
-    assert merge(run, "nf4", n_prompts=4, min_agreement=0, only=True) == merged
+    assert merge(run, "nf4", n_prompts=4, min_agreement=0) == merged
 
 
 def test_margins_that_are_no_numbers_are_refused(run: Path, model: Path) -> None:
@@ -183,7 +178,7 @@ def test_a_run_without_quantisation_has_one_merge(model: Path, tmp_path: Path) -
     with pytest.raises(ConfigError, match="there are no NF4 ones to merge onto; take --onto bf16"):
         merge(run, "nf4")
     done = facts_of(merge(run, "bf16", n_prompts=8))
-    assert (done["agreement_rate"], done["other"]) == (1, None)
+    assert done["agreement_rate"] == 1
     assert done["mean_margin_drift"] < 0.05
 
 
@@ -198,7 +193,7 @@ def test_a_base_that_is_no_longer_the_one_trained_on_is_refused(run: Path, model
 def test_a_full_disk_is_told_before_anything_is_written(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(merged_checkpoint.shutil, "disk_usage", lambda _: SimpleNamespace(free=0))
     with pytest.raises(DataError, match=r"merged-nf4\.\w+\.partial: needs 0\.0 GB, 0\.0 GB are free"):
-        merge(run, "nf4", n_prompts=4, only=True)
+        merge(run, "nf4", n_prompts=4)
     assert not list(run.glob("merged-*"))
 
 

@@ -1,6 +1,5 @@
 """A merged checkpoint's card: what the run's files say, how to ask it, and nothing of this machine or any benchmark."""
 
-import json
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -8,16 +7,11 @@ from typing import Any
 import pytest
 import yaml
 
-from eval.estimates.changes import Change
-from eval.estimates.estimate import Estimate
 from evenhand.checkpoints import load_tokenizer
 from evenhand.embedded import embedded_model_path
-from evenhand.errors import DataError
 from studies.dialdefer.unified.catalogue import DATASETS
 from tests.made.made_merges import made_merge
-from tests.made.scorecard_runs import BASE, DPO, SFT, run, scored
 from tests.made.training_runs import tiny_model, tiny_run
-from training.card_scores import scores_text
 from training.config import METHODS
 from training.data import TrainingData
 from training.dialdefer.model_card_part import EXAMPLE
@@ -102,16 +96,14 @@ def test_data_settings_and_merge_are_those_of_the_files(tmp_path: Path) -> None:
     assert "**amqa**: licence not stated, so take this model for research use" in data
     assert "| `optimiser.learning_rate` | 0.005 |" in card
     assert "Reached: examples 1,234, excluded 2, steps 99, seconds 12.5." in card
-    assert "| onto the base's bf16 weights, as published | 93.8% | 0.100 | 0.500 |" in card
-    assert "those that it was trained on (this checkpoint) | 98.4% | 0.031 | 0.250 |" in card
+    assert "those that it was trained on | 98.4% | 0.031 | 0.250 |" in card
     assert "commit `c0ffee`, with changes that were not committed" in card
 
 
 def test_what_is_not_known_is_said_to_be_so(tmp_path: Path) -> None:
-    card = card_of(tmp_path, items=None, merged={"other": None})
+    card = card_of(tmp_path, items=None)
     assert "How they spread over datasets is not known: the data has changed since." in card
-    assert "| onto the base's bf16 weights, as published | not measured |" in card
-    assert "Not measured yet." in section(card, "Scores before and after")
+    assert "Not measured when" in section(card, "Scores before and after")
     assert "datasets" not in front(card)
 
 
@@ -124,70 +116,6 @@ def test_limits_name_what_was_held_out_and_what_was_seen(tmp_path: Path) -> None
     assert "It was trained on generated passages alone" in section(pocket, "Limits")
     assert "BBQ" not in pocket
     assert "evenhand sample configs/inference/pocket.yaml" in pocket
-
-
-CHANGE: dict[str, Any] = {"study": "dialdefer", "first": "Base (before-1)", "second": "Tuned (after-1)"}
-CHANGE |= {"arm": "none", "c1_source": "own", "dataset": "bbq", "datasets": ["bbq"], "measure": "dds", "unit": "pp"}
-CHANGE |= {"n_units": 300, "n_errors": 0, "before": 12.0, "before_low": 10.0, "before_high": 14.0, "after": -1.0}
-CHANGE |= {"after_low": -3.0, "after_high": 1.5, "change": -13.0, "change_low": -15.0, "change_high": -11.0}
-CHANGE |= {"p": 0.01, "p_holm": 0.01, "n_draws": 10_000, "seed": 1}
-
-
-def compare_file(folder: Path, *rows: dict[str, Any]) -> Path:
-    folder.mkdir(exist_ok=True)
-    (folder / "compare.json").write_text(json.dumps([{**CHANGE, **row} for row in rows]))
-    return folder
-
-
-def test_scores_show_what_was_asked_and_every_measure(tmp_path: Path) -> None:
-    folder = compare_file(tmp_path, {}, {"c1_source": "fixed", "after": -40.0, "after_low": None})
-    text = scores_text(folder, "made-run")
-    assert "| asked | over | measure | units | before | after | change |" in text
-    before, change = "+12.0 [+10.0, +14.0]", "−13.0 [−15.0, −11.0]"
-    assert f"| c1_source own | bbq | dds, pp | 300 | {before} | −1.0 [−3.0, +1.5] | {change} |" in text
-    assert f"| c1_source fixed | bbq | dds, pp | 300 | {before} | −40.0 | {change} |" in text
-    averaged = compare_file(tmp_path / "b", {}, {"dataset": "bench_avg", "datasets": ["bbq", "amqa"]})
-    assert "| bbq |" not in scores_text(averaged, "made-run"), "averages say enough"
-
-
-def test_a_card_reads_what_compare_writes() -> None:
-    of = Estimate(value=1.0, low=None, high=None, n_units=1)
-    sides: dict[str, Any] = {"before": of, "after": of, "change": of, "p": None, "p_holm": None}
-    keys: dict[str, Any] = {key: CHANGE[key] for key in ("first", "second", "dataset", "measure", "unit", "n_errors")}
-    change = Change(**keys, **sides, setting={"arm": "none", "c1_source": "own"}, datasets=(), n_draws=1, seed=1)
-    assert {"study", *change.as_dict()} == CHANGE.keys()
-
-
-def test_of_several_models_one_must_be_named(tmp_path: Path) -> None:
-    folder = compare_file(tmp_path, {}, {"second": "Other (after-2)"})
-    with pytest.raises(DataError, match=r"0 of its models are called after .*--scores-of NAME.*Other \(after-2\)"):
-        scores_text(folder, "made-run")
-    with pytest.raises(DataError, match="0 of its models are called 'third'"):
-        scores_text(folder, "made-run", "third")
-    assert "After: Other (after-2)" in scores_text(folder, "made-run", "Other")
-
-
-def test_a_scorecards_changes_are_read_by_the_arms_name(tmp_path: Path) -> None:
-    scored(run(tmp_path, "before", BASE), run(tmp_path, "sft", SFT), f"dpo={run(tmp_path, 'dpo', DPO)}")
-    text = scores_text(tmp_path / "out", "made-run", "dpo")
-    assert "Before: base. After: dpo." in text
-    assert "mean_abs_dds_own, pp | 20 | 40.0 [" in text or "mean_abs_dds_own, pp | 20 | +40.0 [" in text
-
-
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [
-        (None, r"has neither compare\.json nor scorecard_changes\.json"),
-        ("{", "is no JSON"),
-        ("[]", "holds no changes"),
-        ('[{"dds_pp": 1}]', "holds no changes"),
-    ],
-)
-def test_what_holds_no_scores_is_refused(content: str | None, says: str, tmp_path: Path) -> None:
-    if content is not None:
-        (tmp_path / "compare.json").write_text(content)
-    with pytest.raises(DataError, match=says):
-        scores_text(tmp_path, "made-run")
 
 
 def blocks(card: str, language: str = "python") -> list[str]:
@@ -203,13 +131,9 @@ def test_the_code_in_the_card_asks_what_training_asked(family: str, form: str, t
 
     model = tiny_model(tmp_path / "model", family)
     run = train(tiny_run("sft", model, tmp_path, examples={"format": form}, optimiser={"max_steps": 1}))
-    scores = compare_file(tmp_path / "scores", {})
-    main([str(run), "--only", "--n-prompts", "2", "--min-agreement", "0"])
+    main([str(run), "--n-prompts", "2", "--min-agreement", "0"])
     merged = run / "merged-bf16"
-    assert "Not measured yet" in (merged / CARD_FILE).read_text()
-    main([str(run), "--scores", str(scores)])
     card = (merged / CARD_FILE).read_text()
-    assert "−1.0 [−3.0, +1.5]" in section(card, "Scores before and after")
     encode, transformers, vllm = blocks(card)
     found: dict[str, Any] = {}
     exec(encode.replace('"PLACE"', repr(str(merged))), found)

@@ -19,8 +19,8 @@ PURPOSE = (
     "claim is a bare statement (C1) or a speaker's turn (C2)."
 )
 NOT_MEASURED = (
-    "Not measured yet. `evenhand compare BASE_RUN AFTER_RUN` measures, then `evenhand merge RUN --scores` with the "
-    "folder that it wrote puts the table here."
+    "Not measured when this card was written. `evenhand compare BASE_RUN AFTER_RUN --out FOLDER` measures; put the "
+    "table of its report here."
 )
 ALWAYS = (
     "It was trained to answer with one token. It may no longer give reasons, or write JSON, where the base did.",
