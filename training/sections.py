@@ -79,7 +79,7 @@ class DevConfig(Closed):
 
     n_items: int = Field(
         ge=1
-    )  # families of units (rewordings of an item, a page's conversations), drawn over all datasets alike
+    )  # families of units (items with one question, a page's conversations), drawn over all datasets alike
     every_steps: int = Field(ge=1)  # optimiser steps between two evaluations: sparse, they cost a forward pass each
     patience: int | None = Field(default=None, ge=1)  # stop after this many evaluations without a better one
     select: Literal["best", "last"] = "best"  # which adapter the run ends with

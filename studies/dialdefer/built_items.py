@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from evenhand.errors import ConfigError, DataError
-from evenhand.jsonl import read_jsonl
 from evenhand.manifest import read_manifest, table_path
 from evenhand.sources.source_record import sha256_of
 from studies.dialdefer.item_table import read_items
@@ -64,7 +63,5 @@ def shuffled(items: Iterable[Item]) -> Iterator[Item]:
 
 
 def held_out_of(root: Path) -> HeldOut:
-    """The test items of a built folder, as they lie there, with the items that were dropped for asking the same."""
-    held_out = HeldOut(whole_split(root, "test"))
-    held_out.hold_dropped(record for _, record in read_jsonl(root / DROPPED_FILE))
-    return held_out
+    """The test items of a built folder, as they lie there."""
+    return HeldOut(whole_split(root, "test"))

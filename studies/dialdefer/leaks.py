@@ -1,6 +1,6 @@
 """Test items must not be trained on, under their own id or under another: checked for every split and training run."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from evenhand.errors import DataError
@@ -8,7 +8,6 @@ from evenhand.same_text import normalised
 from studies.dialdefer.records import Item
 
 ID, TEXT = "id", "text"
-VARIANT_OF = "variant_of"  # the key of Item.meta that names the item of which this one is a rewording
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +28,6 @@ class HeldOut:
         self.by_text: dict[str, str] = {}
         for item in items:
             self.add(item.item_id, normalised(item.question))
-            self.ids.add(family(item))
 
     def add(self, item_id: str, text: str) -> None:
         """Hold out one more item; `text` is normalised already, empty for r/AIO, which asks no question."""
@@ -37,15 +35,10 @@ class HeldOut:
         if text:
             self.by_text.setdefault(text, item_id)
 
-    def hold_dropped(self, rows: Iterable[Mapping[str, object]]) -> None:
-        """Hold out what rows of dropped.jsonl name as asking what a test item asks, so that variants go with them."""
-        self.ids.update(str(row.get("item_id")) for row in rows if row.get("reason") == f"same {TEXT}")
-
     def find(self, item: Item) -> Leak | None:
         """The test item that a training item gives away, if any; ids are looked at first."""
-        for known in (item.item_id, family(item)):
-            if known in self.ids:
-                return Leak(train_id=item.item_id, test_id=known, reason=ID)
+        if item.item_id in self.ids:
+            return Leak(train_id=item.item_id, test_id=item.item_id, reason=ID)
         same = self.by_text.get(normalised(item.question))
         return Leak(train_id=item.item_id, test_id=same, reason=TEXT) if same else None
 
@@ -59,8 +52,3 @@ class HeldOut:
                 f"{where}: training item '{first.train_id}' {same} '{first.test_id}' ({len(leaks)} such in all): what "
                 "is measured after training would be memory. Build the split anew with `evenhand build unified`"
             )
-
-
-def family(item: Item) -> str:
-    """The id of the item itself, or of the one that it is a variant of."""
-    return str(item.meta.get(VARIANT_OF, item.item_id))

@@ -30,7 +30,7 @@ def request(out: Path, raw: Path, names: Sequence[str], *, n_test: int | None = 
 
 def drawn(name: str) -> bool:
     """Whether a dataset's test split is drawn from its pool."""
-    return not DATASETS[name].follows and not DATASETS[name].evaluation_only
+    return not DATASETS[name].evaluation_only
 
 
 def write_release(folder: Path, dataset: str, items: Sequence[Item]) -> None:

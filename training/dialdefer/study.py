@@ -1,6 +1,6 @@
 """Training on DialDefer's items: a study's part of training, see training.study."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evenhand.same_text import normalised
@@ -12,7 +12,6 @@ from studies.dialdefer.datasets import (
     published_among,
     refuse_leaks,
 )
-from studies.dialdefer.leaks import family
 from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.section import DialDeferSection, PromptConfig
 from training.config import TrainingConfig
@@ -77,9 +76,8 @@ class DialDeferTraining:
         refuse_leaks(units, section.benchmarks)
 
     def families(self, units: Sequence[Item]) -> list[str]:
-        """Rewordings of one item, and items that ask the same question, are one family."""
-        found = families_of(units)
-        return [found[unit.item_id] for unit in units]
+        """Items that ask the same question are one family, as leaks are looked for."""
+        return [normalised(unit.question) or unit.item_id for unit in units]
 
     def facts(self, units: Sequence[Item]) -> Mapping[str, Any]:
         """n_published_test: how many are of the published test split, which a split of one's own may train on."""
@@ -109,26 +107,6 @@ class DialDeferTraining:
         from training.dialdefer.model_card_part import CARD
 
         return CARD
-
-
-def families_of(items: Iterable[Item]) -> dict[str, str]:
-    """item_id → its family: rewordings of one item, and items that ask the same question, as leaks are looked for."""
-    found: dict[str, str] = {}
-    of_text: dict[str, str] = {}
-    joined: dict[str, str] = {}  # a family → an earlier one that asks the same
-
-    def first(name: str) -> str:
-        while name in joined:
-            name = joined[name]
-        return name
-
-    for item in items:
-        found[item.item_id] = name = family(item)
-        if text := normalised(item.question):
-            one, other = first(of_text.setdefault(text, name)), first(name)
-            if one != other:
-                joined[other] = one
-    return {item_id: first(name) for item_id, name in found.items()}
 
 
 TRAINING = DialDeferTraining()

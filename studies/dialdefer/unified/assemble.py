@@ -12,7 +12,7 @@ from evenhand.manifest import table_path
 from evenhand.sources.source_record import SourceFile
 from studies.dialdefer.built_items import DROPPED_FILE
 from studies.dialdefer.item_table import read_items, write_items
-from studies.dialdefer.leaks import VARIANT_OF, HeldOut
+from studies.dialdefer.leaks import HeldOut
 from studies.dialdefer.published_items import FILES
 from studies.dialdefer.records import Item
 from studies.dialdefer.unified.dataset import Dataset
@@ -45,22 +45,16 @@ class Assembled:
     dropped: list[dict[str, str]] = field(default_factory=list)  # item_id, reason and, for a leak, the test item
 
 
-def choose_test(pool: Pool, split: Split, release: Path | None, others: Mapping[str, Assembled]) -> Assembled:
+def choose_test(pool: Pool, split: Split, release: Path | None) -> Assembled:
     """The test items of one dataset.
 
     release: the authors' released records, which are the standard for the published split where they are at hand.
-    others: what is assembled already, for a dataset of variants that is split as another one is.
     """
     dataset = pool.dataset
     test_from = "release" if dataset.origin is RELEASE else "publisher"
     held: list[Item] = []
     differing: dict[str, list[str]] = {}
-    if dataset.follows:
-        if dataset.follows not in others:
-            raise DataError(f"{dataset.name} is split as {dataset.follows} is: build both (--datasets)")
-        bases = {item.item_id for item in others[dataset.follows].test}
-        test = [item for item in pool.items() if item.meta[VARIANT_OF] in bases]
-    elif split.kind == "resample":
+    if split.kind == "resample":
         try:
             test = pool.chosen(
                 pool.index if dataset.evaluation_only else resample(pool.index, split.sizes[dataset.name], split.seed)
@@ -120,7 +114,6 @@ def train_items(pool: Pool, part: Assembled, held_out: HeldOut) -> Iterator[Item
         empty = [name for name in needed if not getattr(item, name).strip()]
         if leak:
             part.dropped.append({"item_id": item.item_id, "reason": f"same {leak.reason}", "test_item": leak.test_id})
-            held_out.hold_dropped(part.dropped[-1:])
         elif empty:
             part.dropped.append({"item_id": item.item_id, "reason": f"empty {empty[0]}"})
         else:
@@ -130,7 +123,6 @@ def train_items(pool: Pool, part: Assembled, held_out: HeldOut) -> Iterator[Item
 def refuse_leaks(folder: Path, parts: Mapping[str, Assembled]) -> None:
     """Raises DataError when a finished split, as it lies on disk, trains on what it tests."""
     held_out = HeldOut(item for name in parts for item in read_items(table_path(folder, name, "test")))
-    held_out.hold_dropped(row for part in parts.values() for row in part.dropped)
     for name in parts:
         train = table_path(folder, name, "train")
         if train.exists():

@@ -173,7 +173,7 @@ def assemble(request: Request, sources: Mapping[str, Sequence[SourceFile]]) -> d
             continue
         checksums = {file.name: file.sha256 for file in sources[dataset.raw_name]}
         pool = build_pool(dataset, raw / dataset.raw_name, pool_table(request.out, name), checksums)
-        parts[name] = choose_test(pool, request.split, release, parts)
+        parts[name] = choose_test(pool, request.split, release)
     return parts
 
 

@@ -26,5 +26,4 @@ NINE = (
     socialiqa.DATASET,
 )
 DEFAULT = (*NINE, release.AIO_CONTEXT)  # what is built unless datasets are named
-OPTIONAL = (amqa.VARIANTS,)
-DATASETS: dict[str, Dataset] = {dataset.name: dataset for dataset in (*DEFAULT, *OPTIONAL)}
+DATASETS: dict[str, Dataset] = {dataset.name: dataset for dataset in DEFAULT}

@@ -90,7 +90,7 @@ def request_from(words: argparse.Namespace) -> Request:
         raise ConfigError("--test-only takes the authors' released test items; it does not go with --split resample")
     chosen = words.datasets or [dataset.name for dataset in DEFAULT]
     names = tuple(name for name in DATASETS if name in chosen)
-    drawn = [name for name in names if not DATASETS[name].follows and not DATASETS[name].evaluation_only]
+    drawn = [name for name in names if not DATASETS[name].evaluation_only]
     sizes = {name: DATASETS[name].n_test for name in drawn}
     if words.split == "resample":
         sizes = sizes_from(words.size, sizes)

@@ -29,7 +29,6 @@ class Dataset:
     n_test: int  # Table 8; equal to n_total when the whole dataset is for evaluation
     stratum: str | None = None  # the key of Item.meta by which the test split is balanced; None: drawn from the whole
     folder: str = ""  # under the raw folder, where it is not the dataset's name
-    follows: str | None = None  # the dataset whose items these are variants of (meta "variant_of"), split as it is
 
     @property
     def raw_name(self) -> str:

@@ -30,7 +30,7 @@ PAPER_DIFFERS = {
     "truthfulqa": "the paper says 38 categories and all other options as wrong answers; the data has 37, and one fixed "
     "wrong answer to each question",
     "advisorqa": "the paper's 1,000 questions are one file of a set of about 10,350",
-    "amqa": "its patient-group variants are only named in `meta`; with texts they are `amqa-variants`, a dataset apart",
+    "amqa": "its patient-group variants are only named in `meta`",
     "bbq": "the paper says nine dimensions; the data has eleven files, two of them intersectional",
     "plausibleqa": "three wrong candidates are kept, of up to ten",
     "aio-context": "the released dialogues are redacted, so this is the neutralised context alone: another experiment "

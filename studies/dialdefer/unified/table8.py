@@ -4,14 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from studies.dialdefer.unified.catalogue import DATASETS, NINE
-from studies.dialdefer.unified.dataset import Dataset
 
 PAPER_TRAIN_TOTAL = 85_001  # as printed in Table 8 and §3.2; the printed rows add up to 84,901
 KNOWN_DIFFERENCES = {
     "truthfulqa": ": a damaged apostrophe in the released answer",
     "harp": ": the first wrong choice is asked, and the releases of November 2024 and January 2025 order them anew",
 }
-NOT_THERE = (None, None, None)
 COLUMNS = {"total": 8, "train": 8, "test": 7}  # name → width
 
 
@@ -22,7 +20,7 @@ def table8_text(manifest: Mapping[str, Any]) -> str:
     lines, notes = [f"{'dataset':<14}{heads}  strata of the test split"], notes_on(manifest)
     for name, found in contents.items():
         dataset = DATASETS[name]
-        paper = (dataset.n_total, dataset.n_total - dataset.n_test, dataset.n_test) if in_paper(dataset) else NOT_THERE
+        paper = (dataset.n_total, dataset.n_total - dataset.n_test, dataset.n_test)
         lines.append(f"{row(name, built(found), paper)}  {strata_text(found['strata'])}".rstrip())
     if all(dataset.name in contents for dataset in NINE):
         columns = zip(*(built(contents[dataset.name]) for dataset in NINE), strict=True)
@@ -39,20 +37,15 @@ def notes_on(manifest: Mapping[str, Any]) -> list[str]:
     return [f"{name}: {note}" for name, found in manifest["contents"].items() for note in explain(name, found)]
 
 
-def in_paper(dataset: Dataset) -> bool:
-    """Whether Table 8 has a row for a dataset; AMQA's variants are not in it."""
-    return not dataset.follows
-
-
 def built(found: Mapping[str, Any]) -> tuple[int | None, int | None, int]:
     """Pool, train and test of a manifest's entry; None for what was not built."""
     return found["n_pool"], None if found["n_pool"] is None else found["n_train"], found["n_test"]
 
 
-def row(name: str, counts: Sequence[int | None], paper: Sequence[int | None]) -> str:
-    """One line; a number that was not built, or is not in the paper, is a dash."""
+def row(name: str, counts: Sequence[int | None], paper: Sequence[int]) -> str:
+    """One line; a number that was not built is a dash."""
     cells = "".join(
-        f"{'-' if own is None else format(own, ','):>{width}} {'-' if printed is None else f'({printed:,})':>9}"
+        f"{'-' if own is None else format(own, ','):>{width}} {f'({printed:,})':>9}"
         for own, printed, width in zip(counts, paper, COLUMNS.values(), strict=True)
     )
     return f"{name:<14}{cells}"
@@ -68,9 +61,9 @@ def explain(name: str, found: Mapping[str, Any]) -> list[str]:
     dataset, notes, dropped = DATASETS[name], [], found["n_dropped"]
     if found["n_pool"] is None:
         notes.append("only the released test items were built")
-    elif in_paper(dataset) and found["n_pool"] != dataset.n_total:
+    elif found["n_pool"] != dataset.n_total:
         notes.append(f"the publisher's files hold {found['n_pool']:,} items where the paper had {dataset.n_total:,}")
-    if in_paper(dataset) and found["n_test"] != dataset.n_test:
+    if found["n_test"] != dataset.n_test:
         notes.append(f"{found['n_test']:,} test items where the paper has {dataset.n_test:,}, as asked for")
     if dropped:
         reasons = ", ".join(f"{count} for {reason}" for reason, count in sorted(dropped.items()))

@@ -142,18 +142,6 @@ def test_files_whose_published_ids_ask_something_else_are_refused(tmp_path, from
         build(replace(wanted, split=replace(wanted.split, any_revision=False)))
 
 
-def test_variants_go_where_the_question_goes_that_they_vary(tmp_path):
-    write_raw(tmp_path / "raw", scale=0.1, datasets=["amqa"])
-    build(request(tmp_path / "out", tmp_path / "raw", ["amqa", "amqa-variants"], n_test=9))
-    held = set(ids_of(items_of(tmp_path / "out", "amqa", "test")))
-    variants = {split: items_of(tmp_path / "out", "amqa-variants", split) for split in ("test", "train")}
-    assert len(variants["test"]) == 6 * 9
-    assert {item.meta["variant_of"] for item in variants["test"]} == held
-    assert not {item.meta["variant_of"] for item in variants["train"]} & held
-    with pytest.raises(DataError, match="split as amqa is: build both"):
-        build(request(tmp_path / "alone", tmp_path / "raw", ["amqa-variants"], n_test=9))
-
-
 def test_what_was_converted_before_an_error_is_not_converted_again(tmp_path):
     write_raw(tmp_path / "raw", scale=0.02, datasets=["halueval", "socialiqa"])
     archive = tmp_path / "raw" / "socialiqa" / "socialIQa_v1.4_withDims.tgz"

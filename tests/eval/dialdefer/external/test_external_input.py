@@ -13,8 +13,7 @@ from studies.dialdefer.records import Condition
 from tests.made.made_verdicts import C1_FALSE, C1_TRUE, C2_CORRECT, C2_INCORRECT, Row, verdict_rows, write
 
 KNOWN_DATASETS = (
-    "advisorqa, aio, aio-context, amqa, amqa-variants, bbq, gpqa, halueval, harp, plausibleqa, pocket, socialiqa, "
-    "truthfulqa"
+    "advisorqa, aio, aio-context, amqa, bbq, gpqa, halueval, harp, plausibleqa, pocket, socialiqa, truthfulqa"
 )
 
 

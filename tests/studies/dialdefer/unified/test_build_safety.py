@@ -16,7 +16,6 @@ from studies.dialdefer.leaks import HeldOut
 from studies.dialdefer.published_items import FILES, published_items, records_at, to_item
 from studies.dialdefer.unified import assemble, bbq
 from studies.dialdefer.unified.build import build
-from studies.dialdefer.unified.splits import resample
 from tests.made.built_folder import build_small, request
 from tests.made.places import SHARED
 from tests.made.publishers_server import COMMIT, Fault, PublishersServer
@@ -45,24 +44,6 @@ def test_a_leak_in_the_tables_that_a_build_has_written_fails_it(tmp_path, monkey
     with pytest.raises(DataError, match=r"train\.parquet: training item 'halueval-qa-\d+' is the test item"):
         build(request(tmp_path / "out", tmp_path / "raw", ["halueval"], n_test=9))
     assert not (tmp_path / "out" / "manifest.json").exists()
-
-
-def test_variants_of_a_question_that_was_dropped_go_with_it(tmp_path):
-    write_raw(tmp_path / "raw", scale=0.1, datasets=["amqa"])
-    file = tmp_path / "raw" / "amqa" / "AMQA_Dataset.jsonl"
-    rows = [json.loads(line) for line in file.read_text().splitlines()]
-    rows.append({**rows[0], "question_id": "7777"})
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    ids = dict.fromkeys(f"amqa-{row['question_id']}" for row in rows)
-    seed = next(k for k in range(1000) if "amqa-0" in (drawn := resample(ids, 9, k)) and "amqa-7777" not in drawn)
-    out = tmp_path / "out"
-    build(request(out, tmp_path / "raw", ["amqa", "amqa-variants"], n_test=9, seed=seed))
-    in_train = {item.meta["variant_of"] for item in read_items(out / "data" / "amqa-variants" / "train.parquet")}
-    assert in_train
-    assert "amqa-7777" not in in_train
-    dropped = [json.loads(line) for line in (out / "dropped.jsonl").read_text().splitlines()]
-    assert {"item_id": "amqa-7777", "reason": "same text", "test_item": "amqa-0"} in dropped
-    assert sum(row["item_id"].startswith("amqa-7777-") for row in dropped) == 6
 
 
 @pytest.mark.parametrize(

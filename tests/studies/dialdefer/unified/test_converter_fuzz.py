@@ -24,7 +24,6 @@ PLAUSIBLE = list(rows_of.plausibleqa_rows(N_ROWS))
 RECORDS = {
     "advisorqa": ("test.jsonl", list(rows_of.advisorqa_rows(N_ROWS))),
     "amqa": (amqa.FILE, AMQA),
-    "amqa-variants": (amqa.FILE, AMQA),
     "bbq": ("Age.jsonl", BBQ),
     "halueval": (halueval.FILE, list(rows_of.halueval_rows(N_ROWS))),
     "harp": (harp.FILE, list(rows_of.harp_rows(N_ROWS))),

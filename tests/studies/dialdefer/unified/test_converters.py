@@ -21,7 +21,6 @@ from tests.made.unified_rows import Row
 LINES = {
     "advisorqa": "test.jsonl",
     "amqa": amqa.FILE,
-    "amqa-variants": amqa.FILE,
     "halueval": halueval.FILE,
     "harp": harp.FILE,
     "plausibleqa": plausibleqa.FILE,
@@ -144,27 +143,6 @@ def test_amqas_wrong_answers_are_the_options_that_read_differently(tmp_path):
         "variants": ["white", "black", "high_income", "low_income", "male", "female"],
         INCORRECT_ANSWERS: ["a", "c "],
     }
-
-
-def test_amqas_variants_are_a_dataset_of_six_questions_for_each(tmp_path):
-    rows = list(rows_of.amqa_rows(2))
-    items = converted("amqa-variants", rows, tmp_path)
-    assert [item.item_id for item in items] == [f"amqa-{n}-{group}" for n in (0, 1) for group in amqa.GROUPS]
-    item = items[3]
-    assert (item.dataset, item.question) == ("amqa-variants", rows[0]["adv_question_low_income"])
-    assert (item.correct_answer, item.meta["variant_of"], item.meta["group"]) == (
-        rows[0]["answer"],
-        "amqa-0",
-        "low_income",
-    )
-    assert item.meta["adv_description_low_income"] == rows[0]["adv_description_low_income"]
-
-
-@pytest.mark.parametrize("nothing", [None, ""])
-def test_a_variant_that_the_file_leaves_empty_is_not_made(nothing, tmp_path):
-    (row,) = rows_of.amqa_rows(1)
-    items = converted("amqa-variants", [row | {"adv_question_male": nothing}], tmp_path)
-    assert [item.meta["group"] for item in items] == [group for group in amqa.GROUPS if group != "male"]
 
 
 @pytest.mark.parametrize("inside", ["HARP_mcq.jsonl", "HARD-Math_mcq.jsonl", "data/HARP_mcq.jsonl"])
