@@ -1,6 +1,10 @@
-"""Tables and lists in Markdown, for cards and reports on data."""
+"""Tables, lists and whole cards in Markdown."""
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], *, n_words: int) -> str:
@@ -12,3 +16,11 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], *, n_words: int)
 def bullets(sentences: Iterable[str]) -> str:
     """A Markdown list."""
     return "\n".join(f"- {sentence}" for sentence in sentences)
+
+
+def filled(template: Path, **facts: Any) -> str:
+    """A card's template of jinja2 with its facts filled in. A fact that it names and does not get is an error."""
+    environment = Environment(
+        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined
+    )
+    return environment.from_string(template.read_text(encoding="utf-8")).render(**facts)

@@ -48,10 +48,6 @@ STUDIES: dict[str, Study] = {
                 "studies.dialdefer.unified.command:main",
                 "nine QA datasets and r/AIO's contexts, from their publishers' files or the authors' release",
             ),
-            "pocket": Builder(
-                "studies.dialdefer.build_pocket:main",
-                "our own generated items, as files (configs need none: they name the dataset `pocket`)",
-            ),
         },
     ),
     "narrator": Study(
@@ -69,7 +65,7 @@ STUDIES: dict[str, Study] = {
         builds={
             "narrator": Builder(
                 "studies.narrator.command:main",
-                "Wikipedia conflicts, from ConvoKit's dump; --pocket: our own conflicts, as files",
+                "Wikipedia conflicts, from ConvoKit's dump",
             )
         },
     ),

@@ -1,4 +1,4 @@
-"""`evenhand build narrator`: a ConvoKit dump, or our own conflicts → conversations.jsonl, a card and a manifest."""
+"""`evenhand build narrator`: a ConvoKit dump → conversations.jsonl, a card and a manifest."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -13,7 +13,6 @@ from evenhand.provenance import code_state
 from evenhand.sources.fetching import fetch, locked
 from evenhand.sources.origin import Origin
 from evenhand.sources.source_record import RECORDED, SourceFile, sha256_of
-from studies.narrator import pocket
 from studies.narrator.built_corpus import (
     CONVERSATIONS_FILE,
     FORMAT,
@@ -43,7 +42,6 @@ class Request:
 
     out: Path
     raw: Path | None = None  # a dump that the user has; None downloads ConvoKit's zip into OUT/raw
-    pocket: bool = False  # our own conflicts, of no dump
     seed: int = SEED  # of the split into train and test
     test_share: float = TEST_SHARE
     origin: Origin = CONVOKIT
@@ -51,8 +49,6 @@ class Request:
     @property
     def recorded(self) -> dict[str, Any]:
         """What the manifest keeps, so that the same command finds its work done and another one does not mix in."""
-        if self.pocket:
-            return {"dataset": pocket.DATASET, "converter": pocket.SCHEMA_VERSION, "split": None}
         split = {"seed": self.seed, "test_share": self.test_share}
         return {"dataset": DATASET, "converter": CONVERTER_VERSION, "split": split}
 
@@ -64,7 +60,7 @@ def build(request: Request) -> dict[str, Any]:
     """
     refuse_foreign(request.out)
     with locked(request.out, "build narrator"):
-        files, sources = (None, []) if request.pocket else gather(request)
+        files, sources = gather(request)
         if (manifest := finished(request, sources)) is not None:
             return manifest
         conversations, found = made(request, files)
@@ -133,11 +129,8 @@ def finished(request: Request, sources: Sequence[SourceFile]) -> dict[str, Any] 
     return manifest if whole and (request.out / "README.md").is_file() else None
 
 
-def made(request: Request, files: DumpFiles | None) -> tuple[list[Conversation], Mapping[str, Any]]:
+def made(request: Request, files: DumpFiles) -> tuple[list[Conversation], Mapping[str, Any]]:
     """The conversations, each with its split, and what the manifest tells of them."""
-    if files is None:
-        conversations = [one for name in SPLITS for one in pocket.pocket_conflicts(name)]
-        return conversations, {"counts": {}, "dropped": {}, "facts": asdict(facts_of(conversations))}
     dump = read_dump(files)
     kept, dropped = subset(dump)
     if not kept:

@@ -5,7 +5,7 @@ Every discussion of the dump is in it, or is counted under the reason why not.
 
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from studies.narrator.convokit import ESCALATES, Discussion, Dump
@@ -81,20 +81,19 @@ REASONS: dict[str, Callable[[Discussion], bool]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """Section 3.1's figures; None where there is nothing to count, or the paper does not print it."""
+    """Section 3.1's figures."""
 
-    n_conversations: int | None  # in the dump
-    n_escalating: int | None  # of them, those said to hold an attack
-    n_subset: int | None
-    fewest_speakers: int | None
-    most_speakers: int | None
-    mean_speakers: float | None
-    median_speakers: float | None
-    sd_speakers: float | None  # of the population
-    baseline: float | None  # percent: the mean of 1/n
+    n_conversations: int  # in the dump
+    n_escalating: int  # of them, those said to hold an attack
+    n_subset: int | None  # which the paper does not print
+    fewest_speakers: int
+    most_speakers: int
+    mean_speakers: float
+    median_speakers: float
+    sd_speakers: float  # of the population
+    baseline: float  # percent: how often a guess among the speakers finds the attacker, the mean of 1/n
 
 
-# Section 3.1 prints no size of the subset.
 PAPER = Facts(
     n_conversations=4_188,
     n_escalating=2_094,
@@ -108,23 +107,17 @@ PAPER = Facts(
 )
 
 
-def facts_of(conversations: Sequence[Conversation], discussions: Sequence[Discussion] | None = None) -> Facts:
-    """The figures of the conversations at hand, and of the dump they are from when there is one."""
+def facts_of(conversations: Sequence[Conversation], discussions: Sequence[Discussion]) -> Facts:
+    """The figures of the conversations at hand, of which there are some, and of the dump they are from."""
     sizes = [len(conversation.speakers) for conversation in conversations]
     return Facts(
-        n_conversations=None if discussions is None else len(discussions),
-        n_escalating=None if discussions is None else sum(bool(d.meta.get(ESCALATES)) for d in discussions),
+        n_conversations=len(discussions),
+        n_escalating=sum(bool(d.meta.get(ESCALATES)) for d in discussions),
         n_subset=len(sizes),
-        fewest_speakers=min(sizes, default=None),
-        most_speakers=max(sizes, default=None),
-        mean_speakers=statistics.fmean(sizes) if sizes else None,
-        median_speakers=float(statistics.median(sizes)) if sizes else None,
-        sd_speakers=statistics.pstdev(sizes) if sizes else None,
-        baseline=random_baseline(sizes),
+        fewest_speakers=min(sizes),
+        most_speakers=max(sizes),
+        mean_speakers=statistics.fmean(sizes),
+        median_speakers=float(statistics.median(sizes)),
+        sd_speakers=statistics.pstdev(sizes),
+        baseline=100 * statistics.fmean(1 / size for size in sizes),
     )
-
-
-def random_baseline(sizes: Iterable[int]) -> float | None:
-    """How often a guess among the speakers finds the attacker, in percent: the mean of 1/n over conversations."""
-    chances = [1 / size for size in sizes]
-    return 100 * statistics.fmean(chances) if chances else None

@@ -84,13 +84,6 @@ def test_show_of_an_unknown_item_names_some_that_exist(evenhand: Evenhand) -> No
     assert "no item 'pocket-9' in pocket; its ids look like pocket-test-0" in done.stderr
 
 
-def test_build_pocket_writes_both_splits_and_a_manifest(tmp_path: Path, evenhand: Evenhand) -> None:
-    done = evenhand("build", "pocket", "--out", str(tmp_path))
-    assert done.returncode == 0, done.stderr
-    assert {p.name for p in tmp_path.iterdir()} == {"train.jsonl", "test.jsonl", "manifest.json"}
-    assert len((tmp_path / "train.jsonl").read_text().splitlines()) >= 4000
-
-
 def test_fetch_names_where_the_model_lies_and_counts_the_items(evenhand: Evenhand) -> None:
     done = evenhand("fetch", "configs/inference/pocket.yaml")
     assert done.returncode == 0, done.stderr

@@ -1,6 +1,5 @@
 """`evenhand build narrator`: from a dump to a folder that configs read, whatever happens in between."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,11 +8,10 @@ import pytest
 
 from evenhand.errors import DataError
 from evenhand.sources.origin import Origin
-from studies import build as build_verb
 from studies.narrator import build as build_module
 from studies.narrator.build import Request, build
+from studies.narrator.command import main
 from studies.narrator.corpora import CorpusSpec, conversation_set_hash, load_conversations
-from studies.narrator.pocket import pocket_conflicts
 from studies.narrator.records import Conversation
 from tests.made.convokit_dump import facts, talk, write_dump, zipped
 from tests.made.made_dump import made_dump
@@ -65,8 +63,6 @@ def test_a_finished_build_is_left_alone_a_changed_one_repaired_and_another_refus
     assert (out / "conversations.jsonl").read_text() == lines
     with pytest.raises(DataError, match="holds a finished build with another split; choose another --out"):
         build(Request(out=out, raw=raw, seed=7))
-    with pytest.raises(DataError, match="another dataset and split and sources"):
-        build(Request(out=out, pocket=True))
     made_dump(raw, 21)
     with pytest.raises(DataError, match="finished build with another sources"):
         build(Request(out=out, raw=raw))
@@ -146,22 +142,20 @@ def test_the_zip_is_downloaded_after_a_break_and_recorded(server: PublishersServ
     assert len(load(out, "all")) == 40
 
 
-def test_our_own_conflicts_are_written_as_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    build_verb.main(["narrator", "--pocket", "--out", str(tmp_path / "out")])
-    lines = (tmp_path / "out" / "conversations.jsonl").read_text().splitlines()
-    assert len(lines) == 600
-    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
-    assert manifest["conversation_set_hash"] == conversation_set_hash(
-        pocket_conflicts("train") + pocket_conflicts("test")
-    )
-    printed = capsys.readouterr().out
-    assert "random baseline, mean of 1/n, %         36.1         36.1" in printed
-    assert "dump" not in printed
-    assert "train 480, test 120; no page is in both" in printed
+def test_the_command_prints_the_facts_beside_the_papers(
+    raw: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["--raw", str(raw), "--out", str(tmp_path / "out"), "--test-share", "0.5"])
+    printed = capsys.readouterr().out.splitlines()
+    assert "conversations in the dump                 60        4,188" in printed
+    assert "conversations of the study                40  not printed" in printed
+    assert "random baseline, mean of 1/n, %         41.7         36.1" in printed
+    assert "left out:     20  calm counterpart" in printed
+    assert "train 20, test 20; no page is in both" in printed
     card = (tmp_path / "out" / "README.md").read_text()
-    assert "Apache-2.0" in card
-    with pytest.raises(DataError, match="was built of pocket-conflicts, wanted is cga-wiki"):
-        load(tmp_path / "out", "test")
+    assert "| of them escalating | 40 | 2,094 |" in card
+    assert "No licence was found" in card
+    assert "utterances.jsonl (put there by hand)" in card
 
 
 @pytest.mark.skipif(not EXAMPLE.exists(), reason=f"the synthetic example is not at {EXAMPLE}")
