@@ -9,9 +9,9 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from evenhand.errors import DataError
-from evenhand.sources.json_array import LONGEST
 from evenhand.sources.record_fields import shown
 
+LONGEST = 1 << 24  # bytes of a line
 AGAIN = "the file is damaged or not the publisher's: fetch it again"
 # What the standard library raises over damaged bytes, beside its own BadZipFile and TarError.
 DAMAGE = (zlib.error, lzma.LZMAError, EOFError, OSError, ValueError)

@@ -1,9 +1,11 @@
 """Publishers' files, read one record at a time: JSON lines, JSON arrays, CSV.
 
-Whatever is wrong with a file becomes one DataError that names file and line; memory stays that of one record.
+Whatever is wrong with a file becomes one DataError that names file and line; memory stays that of one
+record, but for JSON arrays.
 """
 
 import csv
+import json
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +14,6 @@ from typing import IO
 from evenhand.errors import DataError
 from evenhand.jsonl import parse_lines
 from evenhand.sources.archives import AGAIN, reason
-from evenhand.sources.json_array import ArrayError, array_objects
 from evenhand.sources.record_fields import Record, shown
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -47,14 +48,16 @@ def line_records(file: Iterable[bytes], name: str) -> Iterator[Record]:
 
 
 def array_records(file: IO[bytes], name: str) -> Iterator[Record]:
-    """The objects of one JSON array, without holding the array."""
-    index = -1
+    """The objects of one JSON array, which is read as a whole: PlausibleQA's is the only one."""
     try:
-        for index, values in enumerate(array_objects(file)):
-            yield Record(values, f"{name}: element {index + 1}", index)
-    except ArrayError as error:
-        raise DataError(f"{name}: element {index + 2}: is no JSON object ({reason(error)}); {AGAIN}") from None
-    if index < 0:
+        values = json.loads(file.read().decode())
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{name}: is no JSON that can be read ({reason(error)}); {AGAIN}") from None
+    for index, value in enumerate(values):
+        if not isinstance(value, dict):
+            raise DataError(f"{name}: element {index + 1}: is no JSON object, but {shown(value)}; {AGAIN}")
+        yield Record(value, f"{name}: element {index + 1}", index)
+    if not values:
         raise DataError(f"{name}: holds no record; {AGAIN}")
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from evenhand.errors import DataError
 from evenhand.jsonl import parse_lines
 from evenhand.sources.archives import AGAIN, lines_of
-from evenhand.sources.raw_files import BYTE_ORDER_MARK, array_records, decoded
+from evenhand.sources.raw_files import decoded
 from evenhand.sources.record_fields import Record, shown
 from studies.narrator.dump_files import CONVERSATIONS, SPEAKERS, UTTERANCES, DumpFiles
 from studies.narrator.utterances import (
@@ -70,8 +70,10 @@ def read_dump(files: DumpFiles) -> Dump:
         if speaker is not None and name is not None:
             names[speaker] = name
     if not n_annotated:
-        where = files.where(str(files.member(UTTERANCES)))
-        raise DataError(f"{where}: no utterance has the field '{ATTACK}'; is this Conversations Gone Awry (Wikipedia)?")
+        raise DataError(
+            f"{files.where(UTTERANCES)}: no utterance has the field '{ATTACK}'; is this Conversations Gone Awry "
+            "(Wikipedia)?"
+        )
     keys = dict.fromkeys([*metas, *comments])
     everyone = [comment for found in comments.values() for comment in found]
     return Dump(
@@ -99,19 +101,11 @@ def counted(ids: Mapping[str, str], n_headers: int, comments: Sequence[Comment])
 
 
 def utterance_records(files: DumpFiles) -> Iterator[Record]:
-    """The utterances one at a time, of JSON lines or of one JSON array."""
-    name = files.member(UTTERANCES)
-    assert name is not None  # find_dump looked
-    where = files.where(name)
-    with files.open(name) as file:
-        head = file.read(64)
-    with files.open(name) as file:
-        if head.removeprefix(BYTE_ORDER_MARK).lstrip().startswith(b"["):
-            file.read(len(BYTE_ORDER_MARK) if head.startswith(BYTE_ORDER_MARK) else 0)
-            yield from array_records(file, where)
-        else:
-            for number, values in parse_lines(decoded(lines_of(file, where), where), where):
-                yield Record(values, f"{where}:{number}", number - 1)
+    """The utterances one at a time."""
+    where = files.where(UTTERANCES)
+    with files.open(UTTERANCES) as file:
+        for number, values in parse_lines(decoded(lines_of(file, where), where), where):
+            yield Record(values, f"{where}:{number}", number - 1)
 
 
 def in_time(comments: Sequence[Comment]) -> tuple[Comment, ...]:
@@ -135,7 +129,7 @@ def in_time(comments: Sequence[Comment]) -> tuple[Comment, ...]:
 
 def kept_meta(value: object, key: str, files: DumpFiles) -> dict[str, Any]:
     """A conversation's meta, from {"meta": {...}, "vectors": []} or bare; META_FIELDS of it, ESCALATES as a bool."""
-    where = f"{files.where(CONVERSATIONS[0])}: conversation {shown(key)}"
+    where = f"{files.where(CONVERSATIONS)}: conversation {shown(key)}"
     meta = value.get("meta", value) if isinstance(value, dict) else value
     if not isinstance(meta, dict):
         raise DataError(f"{where}: is {shown(meta)}, expected an object; {AGAIN}")
@@ -153,6 +147,7 @@ def name_in(value: object, key: str, files: DumpFiles) -> str:
     if name is None:
         return key
     if not isinstance(name, str):
-        where = files.where(str(files.member(SPEAKERS)))
-        raise DataError(f"{where}: speaker {shown(key)}: has the name {shown(name)}, expected a text; {AGAIN}")
+        raise DataError(
+            f"{files.where(SPEAKERS)}: speaker {shown(key)}: has the name {shown(name)}, expected a text; {AGAIN}"
+        )
     return name

@@ -58,13 +58,13 @@ def write_dump(
     bare: bool = False,
     speakers: Mapping[str, Any] | None = None,
 ) -> Path:
-    """The files of a dump: old takes the old field and file names, bare leaves the objects around meta away."""
+    """The files of a dump: old takes the old field names, bare leaves the objects around meta away."""
     folder.mkdir(parents=True, exist_ok=True)
     renamed = ({OLD.get(name, name) if old else name: value for name, value in row.items()} for row in rows)
     (folder / "utterances.jsonl").write_text("".join(json.dumps(row) + "\n" for row in renamed))
     wrapped = {key: meta if bare else {"meta": meta, "vectors": []} for key, meta in metas.items()}
     (folder / "conversations.json").write_text(json.dumps(wrapped))
-    (folder / ("users.json" if old else "speakers.json")).write_text(json.dumps(speakers or {}))
+    (folder / "speakers.json").write_text(json.dumps(speakers or {}))
     for name in ("corpus.json", "index.json"):
         (folder / name).write_text("{}")
     return folder

@@ -46,18 +46,9 @@ def old(folder: Path) -> Path:
     return write_dump(folder, *SMALL, old=True, bare=True)
 
 
-def as_array(folder: Path) -> Path:
-    write_dump(folder, *SMALL)
-    lines = (folder / "utterances.jsonl").read_text().splitlines()
-    (folder / "utterances.jsonl").unlink()
-    (folder / "utterances.json").write_text(f"\ufeff[{','.join(lines)}]")
-    return folder
-
-
 LAYOUTS: dict[str, Callable[[Path], Path]] = {
     "folder": small,
     "old names, bare meta": old,
-    "one JSON array": as_array,
     "under a top folder": lambda folder: small(folder / "awry").parent,
     "zip": lambda folder: zipped(small(folder), folder.parent / "awry.zip"),
     "zip with a top folder": lambda folder: zipped(old(folder), folder.parent / "awry.zip", "awry-corpus/"),
@@ -176,13 +167,10 @@ def test_a_damaged_zip_is_named(tmp_path: Path) -> None:
 def test_other_places_say_what_is_wanted(tmp_path: Path) -> None:
     assert "is not there; give a folder with utterances.jsonl" in refused(tmp_path / "nowhere")
     (tmp_path / "empty").mkdir()
-    assert "holds 0 ConvoKit dumps, expected 1 (nothing)" in refused(tmp_path / "empty")
+    assert "holds 0 ConvoKit dumps, expected 1" in refused(tmp_path / "empty")
     write_dump(tmp_path / "two" / "a", *SMALL)
     write_dump(tmp_path / "two" / "b", *SMALL)
     assert "holds 2 ConvoKit dumps, expected 1" in refused(tmp_path / "two")
-    (tmp_path / "2018").mkdir()
-    (tmp_path / "2018" / "paired_conversations.json").write_text("[]")
-    assert "is the release of June 2018 with 1,270 conversations" in refused(tmp_path / "2018")
     rows = talk("q.1.2", ("Ann", "No."), ("Ben", "Yes."))
     for row in rows:
         del row["meta"]["comment_has_personal_attack"]
