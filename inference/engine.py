@@ -46,8 +46,7 @@ class Engine(Protocol):
         prompt was rendered to stands with sample 0 alone.
 
         A reply that could not be had is a Completion whose finish_reason begins with "error". What would fail for every
-        prompt raises ModelError. Prompts over the context window raise PromptsTooLong: of `prompts` before anything is
-        computed by an engine that tokenises here; else after the others have been yielded.
+        prompt raises ModelError. Prompts over the context window raise PromptsTooLong, after the others were yielded.
         """
         ...
 
@@ -66,8 +65,8 @@ def device_name(config: InferenceConfig) -> str | None:
 def open_engine(config: InferenceConfig, prompts: Sequence[Prompt] = ()) -> Engine:
     """The engine a config asks for; imported only then, since each brings heavy libraries.
 
-    prompts: what it is going to be asked, as far as that is known: an engine that tokenises here counts their tokens
-    while it loads the model.
+    prompts: what it is going to be asked, as far as that is known: an engine that tokenises here tries the first ones
+    before it loads the model.
     """
     match config.engine.kind:
         case "vllm":

@@ -4,9 +4,10 @@ from collections import deque
 from collections.abc import Sequence
 
 from evenhand.records import Prompt
+from inference.config import InferenceConfig
+from inference.drawing import drawn_as
 from inference.encoding import BATCH, Encoded, Encoder
 from inference.engine import Further, PromptsTooLong
-from inference.token_counts import answer_room
 
 
 class Supply:
@@ -37,9 +38,15 @@ class Supply:
     def refuse_too_long(self) -> None:
         """Raises PromptsTooLong when a prompt was passed over."""
         if self.too_long:
-            worst = next(iter(self.too_long))
+            first = next(iter(self.too_long))
             raise PromptsTooLong(
                 f"{len(self.too_long)} prompts do not fit the context window of {self.window} tokens, the first of "
-                f"them of {worst.item_id} ({worst.condition}). Raise engine.max_model_len if the model allows it",
+                f"them of {first.item_id} ({first.condition}): {self.too_long[first]}. The others are answered. Raise "
+                "engine.max_model_len if the model allows it, lower sampling.max_tokens, or leave the dataset out",
                 self.too_long,
             )
+
+
+def answer_room(prompt: Prompt, config: InferenceConfig) -> int:
+    """Tokens of the context window that a prompt's answer may take beside what is counted with the prompt."""
+    return {"margin": 1, "options": 0}.get(config.verdict, drawn_as(prompt, config.sampling).max_tokens)

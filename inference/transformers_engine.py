@@ -21,7 +21,6 @@ from inference.encoding import Encoded, Encoder
 from inference.engine import Further, nothing_further
 from inference.readings import Node, Readings, nodes
 from inference.supply import Supply
-from inference.token_counts import counted_meanwhile, fitting_counts
 
 # What one forward pass takes: a prompt, or a prompt with a path of its options' trie.
 Asked = Encoded | Node
@@ -50,8 +49,10 @@ class TransformersEngine:
         self.tokenizer = load_tokenizer(folder)
         is_margin = self.config.verdict == "margin"
         self.answers = answer_tokens(self.tokenizer) if is_margin else AnswerTokens((), {})
-        with counted_meanwhile(self.encoder, self.expected) as self.counting:
-            self.model = load_model(folder, dtype=self.dtype).to(self.device).eval()
+        next(
+            self.encoder.encode(self.expected), None
+        )  # a chat template that refuses prompts says so before a model is loaded
+        self.model = load_model(folder, dtype=self.dtype).to(self.device).eval()
         self.stop_ids = stop_ids(self.model, self.tokenizer)
         # The checkpoint's own generation config goes: `generate` would take repetition_penalty or top_k from it.
         self.model.generation_config = generation_config(self.config.sampling, self.stop_ids)
@@ -72,9 +73,8 @@ class TransformersEngine:
     def generate(self, prompts: Sequence[Prompt], further: Further = nothing_further) -> Iterator[Completion]:
         """Yield completions a batch at a time, of `prompts` the longest first; see Engine."""
         window = self.model.config.get_text_config().max_position_embeddings
-        counts = fitting_counts(self.encoder, prompts, window, self.counting.result())
         # Like lengths together: little padding.
-        longest_first = sorted(prompts, key=lambda prompt: counts[prompt], reverse=True)
+        longest_first = sorted(prompts, key=lambda p: sum(len(message.content) for message in p.messages), reverse=True)
         supply, readings = Supply(self.encoder, longest_first, further, window), Readings()
         waiting = deque[Asked]()
         while batch := self.next_batch(waiting, supply):

@@ -21,7 +21,6 @@ from inference.encoding import Encoded, Encoder
 from inference.engine import Further, nothing_further
 from inference.readings import Node, Readings, nodes
 from inference.supply import Supply
-from inference.token_counts import counted_meanwhile, fitting_counts
 
 # Requests held by the engine at once: enough to keep any batch full, few enough that a million prompts fit in memory.
 IN_FLIGHT = 4096
@@ -69,8 +68,10 @@ class VllmEngine:
             "(VLLM_LOGGING_LEVEL=INFO shows its log)",
             file=sys.stderr,
         )
-        with counted_meanwhile(self.encoder, prompts) as self.counting:
-            self.llm = start(folder, self.settings, config.sampling.seed, **options)
+        next(
+            self.encoder.encode(prompts), None
+        )  # a chat template that refuses prompts says so before a model is loaded
+        self.llm = start(folder, self.settings, config.sampling.seed, **options)
 
     def __enter__(self) -> Self:
         return self
@@ -90,7 +91,6 @@ class VllmEngine:
         from vllm.v1.engine.exceptions import EngineDeadError
 
         window = self.llm.model_config.max_model_len
-        fitting_counts(self.encoder, prompts, window, self.counting.result())
         supply, running = Supply(self.encoder, prompts, further, window), dict[str, Request]()
         make = partial(self.node_requests, Readings()) if self.config.verdict == "options" else self.requests
         try:

@@ -242,7 +242,7 @@ def test_a_reply_keeps_to_its_grammar_and_with_its_prompt_to_the_context_window(
 
     prompts = first_prompts(held_to(300))
     engine.config = held_to(400)
-    with pytest.raises(PromptsTooLong, match="do not fit the context window of 512 tokens; the longest is pocket-test"):
+    with pytest.raises(PromptsTooLong, match=r"do not fit the context window of 512 tokens, the first .*pocket-test"):
         list(engine.generate(prompts))
     engine.config = held_to(300)
     for completion in engine.generate(prompts[:2]):
