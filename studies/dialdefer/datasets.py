@@ -3,8 +3,6 @@
 A new dataset is one file and one line: in unified/catalogue.py if it belongs to the Unified Benchmark, else in SOURCES.
 """
 
-import hashlib
-import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import islice
@@ -16,7 +14,6 @@ from pydantic import Field, field_validator, model_validator
 from evenhand.config import Closed, did_you_mean
 from evenhand.errors import ConfigError, DataError
 from evenhand.manifest import LOCK_FILE, is_built, read_manifest, refuse_changed_tables
-from evenhand.records import digest
 from studies.dialdefer import aio, pocket
 from studies.dialdefer import published_items as published
 from studies.dialdefer.built_items import built_items, held_out_of, whole_split
@@ -24,6 +21,7 @@ from studies.dialdefer.leaks import HeldOut
 from studies.dialdefer.records import Item
 from studies.dialdefer.unified.catalogue import DATASETS
 from studies.dialdefer.unified.splits import published_ids
+from studies.unit_sets import drawn, refuse_repeats, set_hash
 
 
 class DatasetSpec(Closed):
@@ -125,21 +123,15 @@ def load_items(specs: Sequence[DatasetSpec]) -> list[Item]:
     """The items of all specs in order. Raises DataError for an empty dataset, fewer than n_items, or a repeated id."""
     items: list[Item] = []
     for spec in specs:
-        found = list(islice(SOURCES[spec.dataset](spec), spec.n_items if spec.draw_seed is None else None))
+        n, seed = spec.n_items, spec.draw_seed
+        found = list(islice(SOURCES[spec.dataset](spec), n if seed is None else None))
         if not found:
             raise DataError(f"{spec.dataset} ({spec.split}): no items; is {spec.root} the right folder?")
-        if spec.n_items is not None and len(found) < spec.n_items:
-            raise DataError(f"{spec.dataset} ({spec.split}): n_items is {spec.n_items}, but there are {len(found)}")
-        items += found if spec.draw_seed is None else drawn(found, spec)
-    refuse_repeats(items)
+        if n is not None and len(found) < n:
+            raise DataError(f"{spec.dataset} ({spec.split}): n_items is {n}, but there are {len(found)}")
+        items += found if n is None or seed is None else drawn(found, n, f"{spec.dataset} {seed}")
+    refuse_repeats((item.item_id for item in items), " and ".join(spec.dataset for spec in specs))
     return items
-
-
-def drawn(items: Sequence[Item], spec: DatasetSpec) -> list[Item]:
-    """n_items of a dataset's items, drawn without replacement by draw_seed, in the split's own order."""
-    assert spec.n_items is not None
-    chosen = random.Random(f"{spec.dataset} {spec.draw_seed}").sample(range(len(items)), spec.n_items)
-    return [items[index] for index in sorted(chosen)]
 
 
 def refuse_leaks(items: Sequence[Item], specs: Sequence[DatasetSpec]) -> None:
@@ -170,18 +162,6 @@ def published_among(items: Iterable[Item]) -> int:
     return sum(item.item_id in published for item in items)
 
 
-def refuse_repeats(items: Iterable[Item]) -> None:
-    """Raises DataError when two items share an id: their completions could not be told apart."""
-    seen: set[str] = set()
-    for item in items:
-        if item.item_id in seen:
-            raise DataError(f"{item.dataset}: item id '{item.item_id}' occurs twice; is a dataset listed twice?")
-        seen.add(item.item_id)
-
-
 def item_set_hash(items: Iterable[Item]) -> str:
-    """16 hex digits over every item's content, so that a run notices when its data has changed under it."""
-    total = hashlib.sha256()
-    for item in items:
-        total.update(digest({**asdict(item), "meta": dict(item.meta)}).encode())
-    return total.hexdigest()[:16]
+    """The hash of some items; see unit_sets."""
+    return set_hash({**asdict(item), "meta": dict(item.meta)} for item in items)

@@ -8,17 +8,15 @@ from typing import Any
 
 from evenhand.errors import DataError
 from evenhand.jsonl import write_json, write_jsonl, write_whole
-from evenhand.manifest import MANIFEST_FILE, refuse_foreign
+from evenhand.manifest import FORMAT, MANIFEST_FILE, read_manifest, refuse_foreign
 from evenhand.provenance import code_state
 from evenhand.sources.fetching import fetch, locked
 from evenhand.sources.origin import Origin
 from evenhand.sources.source_record import RECORDED, SourceFile, sha256_of
 from studies.narrator.built_corpus import (
     CONVERSATIONS_FILE,
-    FORMAT,
     SPLITS,
     read_conversations,
-    read_corpus_manifest,
     row_of,
 )
 from studies.narrator.card import card_text
@@ -114,7 +112,7 @@ def finished(request: Request, sources: Sequence[SourceFile]) -> dict[str, Any] 
     path = request.out / MANIFEST_FILE
     if not path.exists():
         return None
-    manifest = read_corpus_manifest(request.out)
+    manifest = read_manifest(request.out, BENCHMARK)
     now = sorted(source.sha256 for source in sources)
     then = sorted(source["sha256"] for source in manifest.get("sources", []))
     asked = request.recorded
@@ -145,7 +143,7 @@ def made(request: Request, files: DumpFiles) -> tuple[list[Conversation], Mappin
 
 
 def check_written(path: Path) -> None:
-    """Read a written corpus back. Raises DataError for a line that is no conversation, or a page on both sides."""
+    """Read a written corpus back. Raises DataError for a page on both sides."""
     there = list(read_conversations(path))
     refuse_shared_pages(*(of_split(there, name) for name in SPLITS))
 

@@ -1,8 +1,6 @@
 """Which corpora of conflicts there are, and how a config asks for one. A new one is a file and a line in CORPORA."""
 
-import hashlib
-import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Literal, Self
 
@@ -10,10 +8,10 @@ from pydantic import Field, field_validator, model_validator
 
 from evenhand.config import Closed, did_you_mean
 from evenhand.errors import ConfigError, DataError
-from evenhand.records import digest
 from studies.narrator import dump_files, pocket
 from studies.narrator.built_corpus import built_conversations, row_of
 from studies.narrator.records import Conversation
+from studies.unit_sets import drawn, refuse_repeats, set_hash
 
 
 class CorpusSpec(Closed):
@@ -79,8 +77,10 @@ def load_conversations(spec: CorpusSpec) -> list[Conversation]:
     n_wanted = spec.n_conversations
     if n_wanted is not None and len(found) < n_wanted:
         raise DataError(f"{spec.dataset} ({spec.split}): n_conversations is {n_wanted}, but there are {len(found)}")
-    refuse_repeated_conversations(found)
-    return found[:n_wanted] if spec.draw_seed is None else drawn_conversations(found, spec)
+    refuse_repeats((one.conversation_id for one in found), spec.dataset)
+    if n_wanted is None or spec.draw_seed is None:
+        return found[:n_wanted]
+    return drawn(found, n_wanted, f"{spec.dataset} {spec.draw_seed}")
 
 
 def held_out_conversations(spec: CorpusSpec) -> list[Conversation]:
@@ -89,29 +89,6 @@ def held_out_conversations(spec: CorpusSpec) -> list[Conversation]:
     return CORPORA[spec.dataset](test)
 
 
-def drawn_conversations(conversations: Sequence[Conversation], spec: CorpusSpec) -> list[Conversation]:
-    """n_conversations of them, drawn without replacement by draw_seed, in the corpus's own order."""
-    assert spec.n_conversations is not None
-    rng = random.Random(f"{spec.dataset} {spec.draw_seed}")
-    chosen = rng.sample(range(len(conversations)), spec.n_conversations)
-    return [conversations[index] for index in sorted(chosen)]
-
-
-def refuse_repeated_conversations(conversations: Iterable[Conversation]) -> None:
-    """Raises DataError when two conversations share an id: their answers could not be told apart."""
-    seen: set[str] = set()
-    for conversation in conversations:
-        if conversation.conversation_id in seen:
-            raise DataError(
-                f"{conversation.dataset}: conversation id '{conversation.conversation_id}' occurs twice; "
-                "build the corpus anew"
-            )
-        seen.add(conversation.conversation_id)
-
-
 def conversation_set_hash(conversations: Iterable[Conversation]) -> str:
-    """16 hex digits over every conversation's content, so that a run notices when its data has changed under it."""
-    total = hashlib.sha256()
-    for conversation in conversations:
-        total.update(digest(row_of(conversation)).encode())
-    return total.hexdigest()[:16]
+    """The hash of some conversations; see unit_sets."""
+    return set_hash(map(row_of, conversations))

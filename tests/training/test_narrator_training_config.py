@@ -114,7 +114,7 @@ def test_pockets_train_conversations_share_nothing_with_its_test_conversations()
     [
         (of_page(conflict("b"), "Talk:Oak/Archive 3"), r"'a' and test conversation 'b' share a page"),
         (replace(conflict("a"), conversation_id="b"), r"'a' and test conversation 'b' share a page or their text"),
-        (of_page(conflict("a", words="Other words."), "Talk:Elm"), r"conversation id 'a' occurs twice"),
+        (of_page(conflict("a", words="Other words."), "Talk:Elm"), r"the id 'a' occurs twice"),
     ],
     ids=["page", "text", "id"],
 )

@@ -7,11 +7,11 @@ from studies.narrator.corpora import (
     conversation_set_hash,
     held_out_conversations,
     load_conversations,
-    refuse_repeated_conversations,
 )
 from studies.narrator.records import Conversation
 from studies.narrator.section import NarratorSection
 from studies.narrator.splits import groups_of_pages, refuse_shared_pages
+from studies.unit_sets import refuse_repeats
 from training.config import TrainingConfig
 from training.examples import Example, Excluded
 from training.study import CardPart
@@ -74,7 +74,7 @@ class NarratorTraining:
         """Raises DataError for a conversation of a test page; see StudyTraining."""
         test = held_out_conversations(section.corpus)
         refuse_shared_pages(units, test)
-        refuse_repeated_conversations([*units, *test])
+        refuse_repeats((one.conversation_id for one in [*units, *test]), section.corpus.dataset)
 
     def families(self, units: Sequence[Conversation]) -> list[str]:
         """A page, and what shares its text, is one family."""

@@ -80,7 +80,7 @@ def test_items_are_drawn_over_the_whole_split_by_their_seed_alone() -> None:
         ((json.dumps({**RECORD, "question": None}),), r":1: field 'question' must be a text, found None"),
         ((json.dumps({"id": "x", **ANSWERS}),), r":1: field 'question' is absent"),
         ((json.dumps({**RECORD, "chosen_incorrect_answer": "nope"}),), r"field 'chosen_incorrect_answer' is none of"),
-        ((json.dumps(RECORD), json.dumps(RECORD)), "item id 't-0' occurs twice"),
+        ((json.dumps(RECORD), json.dumps(RECORD)), "the id 't-0' occurs twice"),
     ],
 )
 def test_a_bad_line_is_named_with_file_line_and_field(tmp_path: Path, lines: tuple[str, ...], says: str) -> None:

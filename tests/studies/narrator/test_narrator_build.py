@@ -83,7 +83,7 @@ def test_a_build_that_was_cut_off_is_no_build_and_starts_over(
         patch.setattr(build_module, step, killed)
         with pytest.raises(KeyboardInterrupt):
             build(Request(out=out, raw=raw))
-    with pytest.raises(DataError, match="holds no finished build of the narrator study"):
+    with pytest.raises(DataError, match="holds no finished build; make one with `evenhand build narrator`"):
         load(out, "all")
     build(Request(out=out, raw=raw))
     assert len(load(out, "all")) == 40
@@ -97,9 +97,9 @@ def test_folders_of_others_are_refused_and_stay_as_they_are(raw: Path, tmp_path:
     assert (tmp_path / "mine" / "README.md").read_text() == "mine"
     (tmp_path / "unified").mkdir()
     (tmp_path / "unified" / "manifest.json").write_text('{"benchmark": "unified", "format": 1}')
-    with pytest.raises(DataError, match=r"manifest\.json: is not of the narrator study"):
+    with pytest.raises(DataError, match=r"manifest\.json: is not of `evenhand build narrator`"):
         build(Request(out=tmp_path / "unified", raw=raw))
-    with pytest.raises(DataError, match="is not of the narrator study"):
+    with pytest.raises(DataError, match="is not of `evenhand build narrator`"):
         load(tmp_path / "unified", "test")
 
 
