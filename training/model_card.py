@@ -12,7 +12,7 @@ from typing import Any
 
 from huggingface_hub import ModelCard, ModelCardData
 
-from evenhand.checkpoints import ModelConfig, load_tokenizer
+from evenhand.checkpoints import ModelConfig
 from evenhand.embedded import EMBEDDED_NAME, WHEEL
 from evenhand.jsonl import read_jsonl, write_whole
 from evenhand.run_directory import DONE_FILE, PROVENANCE_FILE, read_json
@@ -43,7 +43,7 @@ class Facts:
 
 def write_card(run: Path, merged: Path) -> None:
     """Write a merged checkpoint's README.md."""
-    write_whole(merged / CARD_FILE, card_text(read_facts(run, merged), load_tokenizer(merged)))
+    write_whole(merged / CARD_FILE, card_text(read_facts(run, merged)))
 
 
 def read_facts(run: Path, merged: Path) -> Facts:
@@ -57,7 +57,7 @@ def read_facts(run: Path, merged: Path) -> Facts:
     )
 
 
-def card_text(facts: Facts, tokenizer: Any) -> str:
+def card_text(facts: Facts) -> str:
     """The card: front matter as the Hub reads it, and what a user must know."""
     config, merged, part = facts.config, facts.merged, facts.config.training.card
     chosen = {key: value for key, value in config.model_dump(mode="json").items() if key not in NOT_SHOWN}
@@ -65,7 +65,6 @@ def card_text(facts: Facts, tokenizer: Any) -> str:
         front_matter(facts),
         template_str=TEMPLATE.read_text(encoding="utf-8"),
         config=config,
-        tokenizer=tokenizer,
         part=part,
         called=config.training.called,
         provenance=facts.provenance,

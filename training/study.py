@@ -24,7 +24,7 @@ class CardPart(Protocol):
         """What has to be added to what a method says of itself."""
         ...
 
-    def usage_text(self, config: "TrainingConfig", tokenizer: Any) -> str:
+    def usage_text(self, config: "TrainingConfig") -> str:
         """The section "Use"."""
         ...
 

@@ -1,36 +1,22 @@
 """A merged checkpoint's card: what the run's files say, how to ask it, and nothing of this machine or any benchmark."""
 
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from evenhand.checkpoints import load_tokenizer
-from evenhand.embedded import embedded_model_path
 from studies.dialdefer.unified.catalogue import DATASETS
 from tests.made.made_merges import made_merge
-from tests.made.training_runs import tiny_model, tiny_run
 from training.config import METHODS
-from training.data import TrainingData
-from training.dialdefer.model_card_part import EXAMPLE
-from training.dialdefer.study import TRAINING
-from training.merge import main
-from training.model_card import CARD_FILE, card_text, read_facts
-from training.train import train
+from training.model_card import card_text, read_facts
 
 UNIFIED = [{"dataset": "unified", "split": "train", "root": "/srv/somebody/data"}]
 
 
-@cache
-def tokenizer() -> Any:
-    return load_tokenizer(embedded_model_path())
-
-
 def card_of(root: Path, **facts: Any) -> str:
     made = made_merge(root, **{"items": {"bbq": 300, "gpqa": 20, "amqa": 40}, "benchmarks": UNIFIED, **facts})
-    return card_text(read_facts(*made), tokenizer())
+    return card_text(read_facts(*made))
 
 
 def front(card: str) -> dict[str, Any]:
@@ -116,38 +102,4 @@ def test_limits_name_what_was_held_out_and_what_was_seen(tmp_path: Path) -> None
     assert "It was trained on generated passages alone" in section(pocket, "Limits")
     assert "BBQ" not in pocket
     assert "evenhand sample configs/inference/pocket.yaml" in pocket
-
-
-def blocks(card: str, language: str = "python") -> list[str]:
-    return [part.partition("\n```")[0] for part in card.split(f"```{language}\n")[1:]]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("family", "form"), [("llama", "chat"), ("mistral", "raw")])
-def test_the_code_in_the_card_asks_what_training_asked(family: str, form: str, tmp_path: Path) -> None:
-    from training.merge_check import margins, sample_prompts
-    from training.qlora import load_base
-    from training.sections import QuantisationConfig
-
-    model = tiny_model(tmp_path / "model", family)
-    run = train(tiny_run("sft", model, tmp_path, examples={"format": form}, optimiser={"max_steps": 1}))
-    main([str(run), "--n-prompts", "2", "--min-agreement", "0"])
-    merged = run / "merged-bf16"
-    card = (merged / CARD_FILE).read_text()
-    encode, transformers, vllm = blocks(card)
-    found: dict[str, Any] = {}
-    exec(encode.replace('"PLACE"', repr(str(merged))), found)
-    exec(transformers, found)
-    question = sample_prompts(TrainingData(study=TRAINING, units=[EXAMPLE]), run_config(run), load_tokenizer(model), 4)
-    assert tuple(found["ids"]) in question.prompts
-    expected = dict(
-        zip(question.prompts, margins(load_base(merged, QuantisationConfig(kind="none")), question), strict=True)
-    )
-    assert (found["margin"],) == pytest.approx(expected[tuple(found["ids"])], abs=0.05)
-    compile(vllm, "card", "exec")
-
-
-def run_config(run: Path) -> Any:
-    from training.run_folder import finished_config
-
-    return finished_config(run)
+    assert "Which planet is nearest to the Sun?" in section(pocket, "Use")

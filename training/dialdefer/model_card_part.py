@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from evenhand.chat_templates import answer_tokens
 from evenhand.markdown import bullets
 from studies.dialdefer.datasets import EVALUATION_ONLY
 from studies.dialdefer.records import Condition, Item
@@ -12,7 +11,6 @@ from studies.dialdefer.render import render
 from studies.dialdefer.unified.catalogue import DATASETS
 from training.config import OwnC1Run, TrainingConfig
 from training.dialdefer.examples import section_of
-from training.judge_usage import TRANSFORMERS_MODEL, encoding_lines, fenced
 
 PURPOSE = (
     "A judge: it says whether a claim is correct. It was trained so that its verdict should not depend on whether the "
@@ -47,37 +45,17 @@ EXAMPLE = Item(
     correct_answer="Mercury",
     incorrect_answer="Venus",
 )
-ANSWERS = 'YES, NO = {accept}, {reject}  # the tokens of "1" and "2"'
-TRANSFORMERS = f"""{TRANSFORMERS_MODEL}
-margin = float(logits[YES] - logits[NO])  # above 0: the judge accepts the claim
-print("accepted" if margin > 0 else "rejected", margin)"""
-VLLM = """from vllm import LLM, SamplingParams
-
-if __name__ == "__main__":  # vLLM starts processes of its own
-    judge = LLM(PLACE, dtype="bfloat16")
-    one_token = SamplingParams(temperature=0, max_tokens=1, logprob_token_ids=[YES, NO])
-    found = judge.generate({"prompt_token_ids": ids}, one_token)[0].outputs[0].logprobs[0]
-    margin = found[YES].logprob - found[NO].logprob  # above 0: the judge accepts the claim
-    print("accepted" if margin > 0 else "rejected", margin)"""
 
 
-def usage_text(config: TrainingConfig, tokenizer: Any) -> str:
-    """The section "Use" of a card: an example prompt in C2, encoding, both engines, and `evenhand sample`."""
-    answers = answer_tokens(tokenizer)
-    tokens = ANSWERS.format(accept=answers.ids["1"], reject=answers.ids["2"])
-    encoding = encoding_lines(config, tokenizer, example_prompt(config), answers.lead, tokens)
-    parts = [
-        "It answers with one token, `1` or `2`. Ask it with the words that it was trained on; in others it was not "
-        "measured. The difference of the two log-probabilities is its margin.",
-        fenced(encoding),
-        "With transformers:",
-        fenced(TRANSFORMERS),
-        "With vLLM:",
-        fenced(VLLM),
-        "With Evenhand, which asks all four conditions of every item and scores them:",
-        fenced(sampling_line(config), "sh"),
-    ]
-    return "\n\n".join(parts)
+def usage_text(config: TrainingConfig) -> str:
+    """The section "Use" of a card: an example prompt in C2, how to read the answer, and `evenhand sample`."""
+    return (
+        "It answers with one token, `1` or `2`; the difference of their log-probabilities is its margin. Ask it with "
+        "the words that it was trained on; in others it was not measured:\n\n"
+        f"```text\n{example_prompt(config)}\n```\n\n"
+        "Evenhand asks all four conditions of every item and scores them:\n\n"
+        f"```sh\n{sampling_line(config)}\n```"
+    )
 
 
 def example_prompt(config: TrainingConfig) -> str:

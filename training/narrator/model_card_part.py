@@ -4,13 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from evenhand.markdown import bullets
-from evenhand.option_tokens import encode_options, own_tokens
 from studies.narrator import dump_files, pocket
 from studies.narrator.prompts import narrator_prompt
 from studies.narrator.records import Conversation, Turn
 from studies.narrator.section import NarratorSection
 from training.config import OwnC1Run, TrainingConfig
-from training.judge_usage import TRANSFORMERS_MODEL, encoding_lines, fenced
 
 TAG = "narrator-perspective"
 PURPOSE = (
@@ -54,15 +52,6 @@ EXAMPLE = Conversation(
     ),
     names={"Bo": "Bo", "Kim": "Kim"},
 )
-OPTIONS = "OPTIONS = {options}  # the tokens that tell the options apart"
-READ = """print(max(OPTIONS, key=lambda name: float(logits[OPTIONS[name]])))"""
-VLLM = """from vllm import LLM, SamplingParams
-
-if __name__ == "__main__":  # vLLM starts processes of its own
-    judge = LLM(PLACE, dtype="bfloat16")
-    one_token = SamplingParams(temperature=0, max_tokens=1, logprob_token_ids=list(OPTIONS.values()))
-    found = judge.generate({"prompt_token_ids": ids}, one_token)[0].outputs[0].logprobs[0]
-    print(max(OPTIONS, key=lambda name: found[OPTIONS[name]].logprob))"""
 
 
 def section_of(config: TrainingConfig) -> NarratorSection:
@@ -76,15 +65,11 @@ def objective_note(config: TrainingConfig) -> str:
     return NEUTRAL if isinstance(config, OwnC1Run) else ""
 
 
-def usage_text(config: TrainingConfig, tokenizer: Any) -> str:
-    """The section "Use": an example prompt with a narrator, encoding, both engines, and `evenhand sample`."""
+def usage_text(config: TrainingConfig) -> str:
+    """The section "Use": an example prompt with a narrator, how to read the answer, and `evenhand sample`."""
     spec = section_of(config)
     prompt = narrator_prompt(EXAMPLE, spec.tasks[0], spec.visibilities[0], "Kim", spec.option_orders[0], ("Bo", "Kim"))
     (message,) = prompt.messages
-    text = message.content if config.examples.format == "raw" else ""
-    answers = own_tokens(encode_options(tokenizer, prompt.answer_space, text, config.examples.format))
-    assert answers is not None, "the options begin with letters of their own"
-    asked = encoding_lines(config, tokenizer, message.content, answers.lead, OPTIONS.format(options=answers.ids))
     pocket_only = spec.corpus.dataset == pocket.DATASET
     sampled = "configs/narrator/pocket-exact.yaml" if pocket_only else "CONFIG"
     line = f"evenhand sample {sampled} name=after model.name=PLACE"
@@ -92,18 +77,13 @@ def usage_text(config: TrainingConfig, tokenizer: Any) -> str:
         line += " format=raw"
     if not pocket_only:
         line = f"# CONFIG: the base model's own of configs/narrator, with verdict=options sampling.n=1\n{line}"
-    parts = [
-        "It answers with an option's first own token. Ask it with the words that it was trained on; in others it was "
-        "not measured. The options behind `Options:` are the speakers' names, Me for the narrator.",
-        fenced(asked),
-        "With transformers:",
-        fenced(f"{TRANSFORMERS_MODEL}\n{READ}"),
-        "With vLLM:",
-        fenced(VLLM),
-        "With Evenhand, which asks with each speaker as Me and measures what that changes:",
-        fenced(line, "sh"),
-    ]
-    return "\n\n".join(parts)
+    return (
+        "It answers with an option's first own token. The options behind `Options:` are the speakers' names, Me for "
+        "the narrator. Ask it with the words that it was trained on; in others it was not measured:\n\n"
+        f"```text\n{message.content}\n```\n\n"
+        "Evenhand asks with each speaker as Me and measures what that changes:\n\n"
+        f"```sh\n{line}\n```"
+    )
 
 
 def data_words(config: TrainingConfig) -> str:
