@@ -19,7 +19,7 @@ from training.batches import Bundle, Collator, Schedule, bundles_of, packing_of,
 from training.callbacks import GradientCheck, MarkComplete, MetricsFile, ProgressBar
 from training.chance_accuracy import luck_of, objective_for
 from training.config import AnyRun, DPORun, SFTRun
-from training.disk import bytes_of_checkpoint, told_when_full, warn_of_little_room
+from training.disk import told_when_full
 from training.divergence_guard import DivergenceGuard, refuse_diverged
 from training.memory import told_when_out_of_memory
 from training.objectives import Branches, Objective, objective_of
@@ -52,7 +52,7 @@ def train(config: AnyRun) -> Path:
     refuse_diverged(folder_of(config))
     if not is_done(folder_of(config)):
         torch_device()  # raises before data and models are loaded
-    with told_when_full(config), open_training(config) as run, told_when_out_of_memory(config, run.examples):
+    with told_when_full(config), open_training(config) as run, told_when_out_of_memory("training"):
         if run.is_done:
             if processes().is_main_process:
                 drop_checkpoints(run.path)  # a kill may have come between DONE.json and this
@@ -73,9 +73,6 @@ def train(config: AnyRun) -> Path:
 def train_verdicts(config: AnyRun, run: OpenRun) -> None:
     """Train with VerdictTrainer: every method, one forward pass a micro-batch."""
     model = model_with_adapter(config, run)
-    checkpoint_bytes = bytes_of_checkpoint(config, count_trainable(model), run.base)
-    if processes().is_main_process:
-        warn_of_little_room(config, checkpoint_bytes)
     reference = asked_before(config, run, model)
     objective = objective_for(config, run.examples, reference)
     bundles = bundles_of(run.examples, config.optimiser.order)
@@ -105,20 +102,19 @@ def train_verdicts(config: AnyRun, run: OpenRun) -> None:
         selection.trainer = trainer
     trainer.remove_callback(ProgressCallback)
     trainer.add_callback(ProgressBar())
-    with told_when_full(config, checkpoint_bytes):
-        trainer.train(resume_from_checkpoint=agreed(last_checkpoint(run.path)))
-        best = best_of(run) if config.dev else None
-        facts = {
-            "method": config.method,
-            "n_trainable": count_trainable(trainer.model),
-            "epochs": round(plan.epochs, 4),
-            "computed_per_needed_token": round(packing.padded, 4),
-            "saved_by_shared_beginnings": round(packing.saved, 4),
-            **cost(plan, bundles, trainer.state.global_step, metrics.seconds, reference),
-            **trainer.skipped(),
-            **chosen(config, selection, best),
-        }
-        close_training(run, trainer, facts, best=best.folder if best and facts["selected"] == "best" else None)
+    trainer.train(resume_from_checkpoint=agreed(last_checkpoint(run.path)))
+    best = best_of(run) if config.dev else None
+    facts = {
+        "method": config.method,
+        "n_trainable": count_trainable(trainer.model),
+        "epochs": round(plan.epochs, 4),
+        "computed_per_needed_token": round(packing.padded, 4),
+        "saved_by_shared_beginnings": round(packing.saved, 4),
+        **cost(plan, bundles, trainer.state.global_step, metrics.seconds, reference),
+        **trainer.skipped(),
+        **chosen(config, selection, best),
+    }
+    close_training(run, trainer, facts, best=best.folder if best and facts["selected"] == "best" else None)
 
 
 def collator_for(config: AnyRun, branches: Branches, reference: Reference | None, pad: int) -> Collator:
@@ -142,7 +138,7 @@ def model_with_adapter(config: AnyRun, run: OpenRun) -> Any:
     if not on_gpu():
         use_onednn()
     set_seed(config.optimiser.seed)  # the adapter's first weights are drawn here
-    with told_when_out_of_memory(config):
+    with told_when_out_of_memory("the model is loaded"):
         base = load_base(run.base, config.quantisation, storage=storage_dtype(config))
     model = get_peft_model(base, lora_config(config.lora, base))
     set_adapter_dtype(model, config.lora)

@@ -20,7 +20,7 @@ from evenhand.run_directory import DONE_FILE
 from tests.made.training_runs import tiny_model, tiny_run
 from training import reference
 from training.callbacks import MetricsFile, read_metrics
-from training.disk import NoRoomError, free_bytes, shown, told_when_full, warn_of_little_room
+from training.disk import NoRoomError, told_when_full
 from training.run import folder_of
 from training.train import train
 
@@ -70,19 +70,9 @@ WRITERS: dict[str, Callable[[Path], None]] = {
 @pytest.mark.parametrize("what", WRITERS)
 def test_every_writer_that_runs_out_of_room_is_told(what: str, small_disk: Path) -> None:
     config = tiny_run("sft", Path("no-model"), small_disk)
-    told = rf"{what}: cannot be written, the disk or quota is full\. .* are free at .*takes about 5 MiB"
-    with pytest.raises(NoRoomError, match=told), told_when_full(config, checkpoint_bytes=5 * 2**20):
+    told = rf"{what}: cannot be written, the disk or quota is full"
+    with pytest.raises(NoRoomError, match=told), told_when_full(config):
         WRITERS[what](small_disk / "file")
-
-
-def test_little_room_is_warned_of_before_training(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    config = tiny_run("sft", Path("no-model"), tmp_path, run={"keep_checkpoints": 3})
-    free = free_bytes(tmp_path)
-    warn_of_little_room(config, free // 5)
-    assert capsys.readouterr().err == ""
-    warn_of_little_room(config, free)
-    said = capsys.readouterr().err
-    assert f"run.keep_checkpoints=3 needs about {shown(4 * free)} more (4 checkpoints of {shown(free)}" in said
 
 
 @pytest.mark.slow
@@ -95,7 +85,7 @@ def test_a_run_whose_disk_fills_up_keeps_its_checkpoints_and_continues_with_room
     config = tiny_run("sft", model, small_disk, run={"save_steps": 1})
     with pytest.raises(NoRoomError) as caught:
         train(config)
-    for part in ("needs 3 of them while one is saved", "Everything up to checkpoint-2 is kept", "run.root=<there>"):
+    for part in ("Everything up to checkpoint-2 is kept", "run.root=<there>"):
         assert part in str(caught.value)
     assert {folder.name for folder in (folder_of(config) / "checkpoints").iterdir()} >= {"checkpoint-1", "checkpoint-2"}
     assert not (folder_of(config) / "checkpoints" / "checkpoint-3").exists(), "half a checkpoint takes room"
