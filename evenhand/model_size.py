@@ -1,13 +1,15 @@
-"""config.json → what a causal language model takes: parameters, bytes, floating-point operations. Nothing is imported.
+"""config.json → what a causal language model takes: parameters, bytes, floating-point operations.
 
-It counts the text model alone: Gemma-3's image encoder (0.4 of 12.2 billion parameters) takes no part in judging text.
+No library of models is imported. It counts the text model alone: Gemma-3's image encoder (0.4 of 12.2 billion parameters) takes no part in judging text.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from evenhand.errors import ModelError
+from evenhand.shipped_yaml import shipped_yaml
 
 ITEM_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
@@ -155,51 +157,7 @@ class ModelSize:
 
 
 # What the config.json of each model in configs/ says, so that sizes are known before anything has been fetched.
-PUBLISHED: dict[str, dict[str, Any]] = {
-    "Qwen/Qwen2.5-7B-Instruct": {
-        "model_type": "qwen2",
-        "hidden_size": 3584,
-        "intermediate_size": 18944,
-        "num_hidden_layers": 28,
-        "num_attention_heads": 28,
-        "num_key_value_heads": 4,
-        "vocab_size": 152_064,
-        "use_sliding_window": False,
-        "max_position_embeddings": 32_768,
-    },
-    "meta-llama/Llama-3.1-8B-Instruct": {
-        "model_type": "llama",
-        "hidden_size": 4096,
-        "intermediate_size": 14336,
-        "num_hidden_layers": 32,
-        "num_attention_heads": 32,
-        "num_key_value_heads": 8,
-        "vocab_size": 128_256,
-        "max_position_embeddings": 131_072,
-    },
-    "mistralai/Mistral-7B-Instruct-v0.3": {
-        "model_type": "mistral",
-        "hidden_size": 4096,
-        "intermediate_size": 14336,
-        "num_hidden_layers": 32,
-        "num_attention_heads": 32,
-        "num_key_value_heads": 8,
-        "vocab_size": 32_768,
-        "max_position_embeddings": 32_768,
-    },
-    "google/gemma-3-12b-it": {
-        "model_type": "gemma3",
-        "text_config": {
-            "model_type": "gemma3_text",
-            "hidden_size": 3840,
-            "intermediate_size": 15360,
-            "num_hidden_layers": 48,
-            "num_attention_heads": 16,
-            "num_key_value_heads": 8,
-            "sliding_window": 1024,
-        },
-    },
-}
+PUBLISHED: dict[str, dict[str, Any]] = shipped_yaml(Path(__file__).with_name("model_sizes.yaml"))
 
 
 def model_size(config: Mapping[str, Any]) -> ModelSize:
