@@ -1,6 +1,7 @@
 """config.json → what a causal language model takes: parameters, bytes, floating-point operations.
 
-No library of models is imported. It counts the text model alone: Gemma-3's image encoder (0.4 of 12.2 billion parameters) takes no part in judging text.
+No library of models is imported. It counts the text model alone: Gemma-3's image encoder (0.4 of 12.2 billion
+parameters) takes no part in judging text.
 """
 
 from collections.abc import Mapping, Sequence

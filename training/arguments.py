@@ -1,4 +1,4 @@
-"""A run's config → the arguments that TRL's SFTConfig and DPOConfig have in common."""
+"""A run's config → transformers' training arguments."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +17,6 @@ from training.sharding import sharding
 def training_arguments(config: TrainingConfig, path: Path) -> TrainingArguments:
     """The arguments of VerdictTrainer, whose schedule of batches is one pass over a list that holds every epoch."""
     shared = shared_arguments(config, path)
-    del shared["max_length"], shared["train_sampling_strategy"]
     evaluation = {"eval_strategy": "steps", "eval_steps": config.dev.every_steps} if config.dev else {}
     if sharding() == "zero3":  # computes in bf16 by itself (training.sharding.prepare_sharding)
         shared["bf16"] = False
@@ -29,7 +28,7 @@ def training_arguments(config: TrainingConfig, path: Path) -> TrainingArguments:
 
 
 def shared_arguments(config: TrainingConfig, path: Path) -> dict[str, Any]:
-    """Keyword arguments for SFTConfig and DPOConfig. Raises ConfigError for fp16 on CPU: torch has none."""
+    """Keyword arguments of every trainer, ours or TRL's. Raises ConfigError for fp16 on CPU: torch has none."""
     refuse_absent_trackers(config.run.report_to)
     is_gpu = on_gpu()
     wanted = config.optimiser
@@ -48,12 +47,10 @@ def shared_arguments(config: TrainingConfig, path: Path) -> dict[str, Any]:
         "gradient_accumulation_steps": wanted.gradient_accumulation_steps,
         "num_train_epochs": wanted.epochs,
         "max_steps": wanted.max_steps or -1,
-        "train_sampling_strategy": "sequential" if wanted.order == "whole_items" else "random",
         "bf16": wanted.mixed_precision == "bf16",
         "fp16": wanted.mixed_precision == "fp16",
         "gradient_checkpointing": wanted.gradient_checkpointing,
         "seed": wanted.seed,
-        "max_length": None,  # nothing is cut: over-long prompts were left out and listed
         "use_cpu": not is_gpu,
         "dataloader_pin_memory": is_gpu,
         "eval_strategy": "no",  # an evaluation every 100 steps cost a published run a fifth of its time

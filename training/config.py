@@ -32,9 +32,6 @@ class TrainingConfig(StudyRun):
     has_labels: ClassVar[bool] = True  # whether the loss knows which answer is right
 
     name: str = Field(pattern=r"^[A-Za-z0-9._-]+$")  # of the run directory, before the digest: letters, digits, ._-
-    # verdict is ours: one forward pass, answer positions only, the same mathematics. trl is TRL's own SFTTrainer and
-    # DPOTrainer as they come, to check ours against and to time it by.
-    trainer: Literal["verdict", "trl"] = "verdict"
     model: ModelConfig
     examples: ExamplesConfig = ExamplesConfig()
     consistency: ConsistencyConfig | None = None
@@ -87,16 +84,6 @@ class TrainingConfig(StudyRun):
             raise ValueError("the loss compares prompts of one item with each other: set optimiser.order=whole_items")
         return self
 
-    @model_validator(mode="after")
-    def stock_trl_can_do_it(self) -> Self:
-        if self.trainer == "trl":
-            for key in ("consistency", "dev"):
-                if getattr(self, key) is not None:
-                    raise ValueError(f"trainer: trl has no {key}; take it out, or set trainer=verdict")
-            if self.quantisation.hold != "nf4":
-                raise ValueError("trainer: trl is TRL as it comes; set quantisation.hold=nf4, or trainer=verdict")
-        return self
-
 
 class SFTRun(TrainingConfig):
     """Supervised fine-tuning on one-token verdicts (DialDefer K.2, Tables 34 and 35)."""
@@ -124,14 +111,12 @@ class IPORun(ReferencedRun):
     """Identity preference optimisation (Azar et al. 2024): the margin is drawn to 1 / (2 beta), not to infinity."""
 
     method: Literal["ipo"]
-    trainer: Literal["verdict"] = "verdict"
 
 
 class KTORun(ReferencedRun):
     """Prospect-theoretic preferences (after Ethayarajh et al. 2024), on pairs: each answer against the drift."""
 
     method: Literal["kto"]
-    trainer: Literal["verdict"] = "verdict"
 
 
 class SimPORun(TrainingConfig):
@@ -140,7 +125,6 @@ class SimPORun(TrainingConfig):
     prefers_one_of_two: ClassVar[bool] = True
 
     method: Literal["simpo"]
-    trainer: Literal["verdict"] = "verdict"
     beta: float = Field(default=2.0, gt=0)  # scales the difference of log-probabilities
     gamma: float = Field(default=1.0, ge=0)  # the margin, in units of beta x log-probability
 
@@ -153,7 +137,6 @@ class OwnC1Run(TrainingConfig):
     has_labels: ClassVar[bool] = False
 
     method: Literal["own_c1"]
-    trainer: Literal["verdict"] = "verdict"
     target: Literal["soft", "hard"] = "soft"  # soft: the base's probabilities; hard: its verdict alone
 
     @property

@@ -40,9 +40,7 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
         else:
             step = found if data else None
             checks.append(told_examples(found, config, is_real=bool(data)))
-    if config.trainer == "trl":
-        checks.append(unknown("estimates", "are for `trainer: verdict`; TRL's own trainer takes more time and memory"))
-    elif others:
+    if others:
         checks.append(
             unknown("estimates", f"are for adapters on the blocks' projections, and not on {', '.join(others)}")
         )

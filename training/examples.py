@@ -3,14 +3,11 @@
 Prompt and answer are tokenised apart, so that no token can straddle them, and a prompt too long is left out whole.
 """
 
-import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from evenhand.errors import ModelError
-
-IGNORED = -100  # the label that puts no loss on a position
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,12 +33,6 @@ class Example:
     def right_ids(self) -> tuple[int, ...]:
         """The right answer as far as it is learnt, and EOS if that is."""
         return (self.choices[self.right], *self.rest, *self.end)
-
-    @property
-    def wrong_ids(self) -> tuple[int, ...]:
-        """The wrong one of two answers, and EOS if it is learnt."""
-        (wrong,) = (token for index, token in enumerate(self.choices) if index != self.right)
-        return (wrong, *self.end)
 
     @property
     def n_tokens(self) -> int:
@@ -108,27 +99,3 @@ def together(examples: Sequence[Example], key: Callable[[Example], str]) -> list
     for example in examples:
         found.setdefault(key(example), []).append(example)
     return list(found.values())
-
-
-def shuffled_by_item(examples: Sequence[Example], seed: int) -> list[Example]:
-    """The examples with the items shuffled and each item's conditions kept together."""
-    groups = by_item(examples)
-    random.Random(seed).shuffle(groups)
-    return [example for group in groups for example in group]
-
-
-def sft_row(example: Example) -> dict[str, list[int]]:
-    """What TRL's SFTTrainer takes: token ids, and labels that are IGNORED but for the answer."""
-    return {
-        "input_ids": [*example.prompt_ids, *example.right_ids],
-        "labels": [IGNORED] * len(example.prompt_ids) + list(example.right_ids),
-    }
-
-
-def dpo_row(example: Example) -> dict[str, list[int]]:
-    """What TRL's DPOTrainer makes of a pair: prompt, chosen and rejected tokens."""
-    return {
-        "prompt_ids": list(example.prompt_ids),
-        "chosen_ids": list(example.right_ids),
-        "rejected_ids": list(example.wrong_ids),
-    }

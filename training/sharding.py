@@ -37,8 +37,6 @@ def refuse_wrong_sharding(config: TrainingConfig) -> None:
     asked = sharding()
     if asked == "none":
         return
-    if config.trainer == "trl":
-        raise ConfigError("trainer: trl runs in one process or under DDP (configs/accelerate/ddp.yaml), not sharded")
     if config.optimiser.mixed_precision == "fp16":
         raise ConfigError("optimiser.mixed_precision: fp16 is for one GPU or DDP; sharded, write bf16")
     if asked == "fsdp":

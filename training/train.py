@@ -1,4 +1,4 @@
-"""A config → a trained adapter, by whichever method and trainer the config names."""
+"""A config → a trained adapter, by whichever method the config names."""
 
 import resource
 import sys
@@ -18,7 +18,7 @@ from training.arguments import training_arguments
 from training.batches import Bundle, Collator, Schedule, bundles_of, packing_of, schedule
 from training.callbacks import GradientCheck, MarkComplete, MetricsFile, ProgressBar
 from training.chance_accuracy import luck_of, objective_for
-from training.config import AnyRun, DPORun, SFTRun
+from training.config import AnyRun
 from training.disk import told_when_full
 from training.divergence_guard import DivergenceGuard, refuse_diverged
 from training.memory import told_when_out_of_memory
@@ -39,7 +39,6 @@ from training.run import (
 )
 from training.selection import Best, BestByLoss, Selection, best_kept
 from training.sharding import prepare_sharding, refuse_wrong_sharding, storage_dtype
-from training.stock import train_dpo, train_sft
 from training.trainer import VerdictTrainer
 
 
@@ -61,12 +60,7 @@ def train(config: AnyRun) -> Path:
         if processes().is_main_process:
             where = torch_device_name()
             print(f"loading {config.model.name} on {where}; that takes minutes for a large model", file=sys.stderr)
-        if config.trainer == "verdict":
-            train_verdicts(config, run)
-        elif isinstance(config, SFTRun):
-            train_sft(config, run)
-        elif isinstance(config, DPORun):
-            train_dpo(config, run)
+        train_verdicts(config, run)
     return run.path
 
 

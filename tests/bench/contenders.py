@@ -33,7 +33,6 @@ def config(method: str, trainer: str, **changes: Any) -> Tree:
     bf16 = has_bf16()
     tree: Tree = {
         "method": method,
-        "trainer": trainer,
         "name": "bench",
         "model": {"name": "embedded"},
         "benchmarks": [{"dataset": "pocket", "split": "train", "n_items": SIZE * PARTS // 2}],

@@ -103,9 +103,9 @@ def in_float32(root: str, needed: Needed) -> None:
 def against_trl(root: str, n_tokens: float, needed: Needed) -> float:
     """Ours and TRL's, SFT and DPO; seconds of an optimiser's part."""
     found = {
-        "TRL SFT": Contender(config("sft", "trl"), root),
+        "TRL SFT": Contender(config("sft", "trl"), root, ("trl",)),
         "ours SFT": Contender(config("sft", "verdict"), root),
-        "TRL DPO": Contender(config("dpo", "trl"), root),
+        "TRL DPO": Contender(config("dpo", "trl"), root, ("trl",)),
         "ours DPO": Contender(config("dpo", "verdict"), root),
     }
     matmul = needed.matmul("bfloat16" if has_bf16() else "float32", root)
@@ -178,7 +178,7 @@ def main() -> None:
         others = {
             "a row for each answer": (config("dpo", "verdict"), ("one row",)),
             "the reference asked in every step": (config("dpo", "verdict", precompute_reference=False), ()),
-            "TRL with its reference precomputed": (config("dpo", "trl", precompute_reference=True), ()),
+            "TRL with its reference precomputed": (config("dpo", "trl", precompute_reference=True), ("trl",)),
         }
         over_ours("dpo", others, root, optimiser)
     print(f"training bench: {(time.perf_counter() - began) / 60:.0f} min", flush=True)

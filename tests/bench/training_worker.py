@@ -23,10 +23,10 @@ from transformers import TrainerCallback
 from tests.bench.contenders import PARTS
 from tests.bench.matmul import now
 from tests.bench.operations import COLLATION, StepProfile
+from tests.made.stock_trl import TokenisedDPOTrainer, train_with_trl
 from tests.made.training_configs import training_config
 from training import batches, forward, train, trainer
 from training.batches import Bundle, Collator
-from training.stock import TokenisedDPOTrainer
 from training.trees import padded_rows, tree_of
 
 
@@ -112,6 +112,7 @@ def a_row_for_each_answer(self: Collator, bundles: Sequence[Bundle]) -> dict[str
 
 
 collate = Collator.__call__
+ALL = "trl"  # of the tricks
 TRICKS: dict[str, tuple[Any, str, Any]] = {
     "head": (forward, "scoring_at", all_logits),
     "dropout": (trainer, "quicken_dropout", lambda model: None),
@@ -132,13 +133,14 @@ def timed(reference: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def main(config: dict[str, Any], without: Sequence[str]) -> None:
-    """Train by a config, without some of the tricks that it has no key for."""
+    """Train by a config, without some of the tricks that it has no key for; without all of them is TRL's trainer."""
     transformers.trainer.DEFAULT_CALLBACKS.append(Gate)
     train.reference_of = timed(train.reference_of)
     TokenisedDPOTrainer._precompute_ref_logps = timed(TokenisedDPOTrainer._precompute_ref_logps)
     for name in without:
-        patch.object(*TRICKS[name]).start()
-    train.train(training_config(config))
+        if name != ALL:
+            patch.object(*TRICKS[name]).start()
+    (train_with_trl if ALL in without else train.train)(training_config(config))
 
 
 if __name__ == "__main__":

@@ -57,10 +57,6 @@ def changed(tmp_path: Path, **keys: Any) -> list[str]:
             ({"method": method, "consistency": None}, "prefers one of two answers, and conversations have a speaker")
             for method in ("dpo", "ipo", "kto", "simpo")
         ),
-        (
-            {"consistency": None, "trainer": "trl", "quantisation": {}},
-            "trainer: trl is for two answers; set trainer=verdict",
-        ),
         ({"optimiser": {"learning_rate": 1e-3}}, "set optimiser.order=whole_items"),
         ({"method": "own_c1", "optimiser": {"learning_rate": 1e-3}}, "set optimiser.order=whole_items"),
         (

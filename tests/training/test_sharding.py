@@ -72,15 +72,12 @@ def test_settings_of_fsdp_that_would_train_wrongly_are_refused(
 
 
 @pytest.mark.parametrize("kind", FILES)
-def test_fp16_and_trl_are_refused_where_weights_are_sharded(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    fp16, trl = config(optimiser={"mixed_precision": "fp16"}), config(trainer="trl")
+def test_fp16_is_refused_where_weights_are_sharded(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    fp16 = config(optimiser={"mixed_precision": "fp16"})
     refuse_wrong_sharding(fp16)
-    refuse_wrong_sharding(trl)
     launch_with(monkeypatch, ROOT / FILES[kind])
     with pytest.raises(ConfigError, match=r"mixed_precision: fp16 .* sharded, write bf16"):
         refuse_wrong_sharding(fp16)
-    with pytest.raises(ConfigError, match=r"trainer: trl runs in one process or under DDP"):
-        refuse_wrong_sharding(trl)
 
 
 def trainer_of(kind: DistributedType, **state: Any) -> Any:

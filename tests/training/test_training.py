@@ -16,6 +16,7 @@ from evenhand.errors import ConfigError, DataError, ModelError
 from evenhand.float32_head import by_copy
 from evenhand.run_directory import DONE_FILE
 from tests.made.places import CONFIGS
+from tests.made.stock_trl import train_with_trl
 from tests.made.training_runs import tiny_model, tiny_run
 from training.__main__ import main
 from training.callbacks import GradientCheck, read_metrics
@@ -185,7 +186,7 @@ def test_the_head_sees_the_answers_positions_alone(
 
 @pytest.mark.parametrize("method", ["sft", "dpo"])
 def test_stock_trl_trains_the_same_config(method: str, model: Path, tmp_path: Path) -> None:
-    done = json.loads((train(tiny_run(method, model, tmp_path, trainer="trl")) / DONE_FILE).read_text())
+    done = json.loads((train_with_trl(tiny_run(method, model, tmp_path)) / DONE_FILE).read_text())
     assert (done["trainer"], done["method"], done["n_steps"]) == ("trl", method, 4)
 
 

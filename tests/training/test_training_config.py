@@ -70,7 +70,7 @@ def test_dpo_configs_have_the_settings_of_tables_36_and_37(family: str) -> None:
 
 def assert_published_path(run: AnyRun) -> None:
     """Nothing of ours that changes a number: examples shuffled one by one, one loss, the last step's adapter."""
-    assert (run.trainer, run.optimiser.order, run.consistency, run.dev) == ("verdict", "random", None, None)
+    assert (run.optimiser.order, run.consistency, run.dev) == ("random", None, None)
     assert (run.examples.format, run.model.revision) == ("chat", None)
 
 
@@ -169,23 +169,6 @@ def test_a_loss_that_compares_framings_needs_both_in_one_micro_batch(
         return
     with pytest.raises(ConfigError, match=says):
         load_training_config([str(file)])
-
-
-@pytest.mark.parametrize(
-    ("keys", "says"),
-    [
-        ({"consistency": {"weight": 1.0}}, "trl has no consistency"),
-        ({"dev": {"n_items": 9, "every_steps": 9}}, "trl has no dev"),
-        ({"quantisation": {"hold": "dequantised"}}, r"set quantisation\.hold=nf4"),
-    ],
-    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
-)
-def test_stock_trl_is_refused_what_it_cannot_do(keys: dict[str, Any], says: str, tmp_path: Path) -> None:
-    held = {"quantisation": {"hold": "nf4"}, **keys}
-    with pytest.raises(ConfigError, match=rf"{says}.*set trainer=verdict|{says}, or trainer=verdict"):
-        load_training_config([str(changed(tmp_path, trainer="trl", **held))])
-    stock = changed(tmp_path, trainer="trl", quantisation={"hold": "nf4"})
-    assert load_training_config([str(stock)]).trainer == "trl"
 
 
 def test_where_results_go_and_when_it_is_stopped_is_no_part_of_the_run_but_a_number_is() -> None:

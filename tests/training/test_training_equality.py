@@ -13,13 +13,12 @@ from trl.experimental.cpo import CPOConfig, CPOTrainer
 
 from evenhand.checkpoints import load_tokenizer
 from tests.made.one_batch import Outcome, adapted, as_trained, assert_equal, byte_model, examples_for, ours, outcome
+from tests.made.stock_trl import TokenisedDPOTrainer, dpo_row, sft_row, stock_arguments, train_with_trl, wrong_ids
 from tests.made.training_runs import tiny_run
-from training.arguments import shared_arguments
 from training.config import AnyRun
-from training.examples import Example, dpo_row, sft_row
+from training.examples import Example
 from training.qlora import load_base, lora_config
 from training.reference import reference_of
-from training.stock import TokenisedDPOTrainer
 from training.train import train
 
 pytestmark = pytest.mark.slow
@@ -48,7 +47,7 @@ def sft_of_trl(config: AnyRun, model: Path, examples: Sequence[Example], folder:
     base = load_base(model, config.quantisation, attention="eager")
     return SFTTrainer(
         model=base,
-        args=SFTConfig(**shared_arguments(config, folder)),
+        args=SFTConfig(**stock_arguments(config, folder)),
         train_dataset=Dataset.from_list([sft_row(example) for example in examples]),
         processing_class=load_tokenizer(model),
         peft_config=lora_config(config.lora, base),
@@ -61,7 +60,7 @@ def dpo_of_trl(
     base = load_base(model, config.quantisation, attention="eager")
     return TokenisedDPOTrainer(
         model=base,
-        args=DPOConfig(**shared_arguments(config, folder), beta=getattr(config, "beta", 0.1), **arguments),
+        args=DPOConfig(**stock_arguments(config, folder), beta=getattr(config, "beta", 0.1), **arguments),
         train_dataset=Dataset.from_list([dpo_row(example) for example in examples]),
         processing_class=load_tokenizer(model),
         peft_config=lora_config(config.lora, base),
@@ -100,7 +99,7 @@ def test_simpo_is_that_of_trl(model: Path, tmp_path: Path) -> None:
     config = step_of_8("simpo", model, tmp_path, examples={"loss_on_eos": False}, quantisation=unquantised)
     examples = examples_for(config, model)
     base = load_base(model, config.quantisation)
-    arguments = shared_arguments(config, tmp_path) | {"train_sampling_strategy": "random", "max_length": 1024}
+    arguments = stock_arguments(config, tmp_path) | {"train_sampling_strategy": "random", "max_length": 1024}
     trainer = CPOTrainer(
         model=base,
         args=CPOConfig(**arguments, loss_type="simpo", beta=2.0, simpo_gamma=1.0, cpo_alpha=0.0),
@@ -117,7 +116,7 @@ def test_simpo_is_that_of_trl(model: Path, tmp_path: Path) -> None:
 def cpo_row(example: Example) -> dict[str, list[int]]:
     """What TRL's CPOTrainer makes of a pair."""
     row = {"prompt_input_ids": list(example.prompt_ids)}
-    for name, answer in (("chosen", example.right_ids), ("rejected", example.wrong_ids)):
+    for name, answer in (("chosen", example.right_ids), ("rejected", wrong_ids(example))):
         ids = [*example.prompt_ids, *answer]
         row[f"{name}_input_ids"] = ids
         row[f"{name}_attention_mask"] = [1] * len(ids)
@@ -144,12 +143,12 @@ def test_kto_is_its_formula_over_rows_of_their_own(model: Path, tmp_path: Path) 
         rewards, drifts = [], []
         for example in examples:
             with torch.no_grad(), judge.disable_adapter():
-                base = [log_p(example, answer) for answer in (example.right_ids, example.wrong_ids)]
+                base = [log_p(example, answer) for answer in (example.right_ids, wrong_ids(example))]
                 of_base = token_logs(example.prompt_ids)[-1, list(example.choices)].log_softmax(-1)
             with torch.no_grad():
                 of_judge = token_logs(example.prompt_ids)[-1, list(example.choices)].log_softmax(-1)
             drifts.append((of_judge.exp() * (of_judge - of_base)).sum())
-            asked = zip((example.right_ids, example.wrong_ids), base, strict=True)
+            asked = zip((example.right_ids, wrong_ids(example)), base, strict=True)
             rewards.append([log_p(example, answer) - reference for answer, reference in asked])
         z = torch.stack(drifts).mean()
         sides = [(torch.sigmoid(0.1 * (right - z)), torch.sigmoid(0.1 * (z - wrong))) for right, wrong in rewards]
@@ -167,14 +166,14 @@ def test_a_whole_run_ends_with_the_weights_of_trl(
     Adam divides a gradient by its own size, so that a weight of small gradients shows their rounding: 2e-4 was seen.
     """
     monkeypatch.setattr("training.batches.endless", lambda n, wanted, seed: list(range(wanted)))
-    monkeypatch.setattr("training.stock.shuffled_by_item", lambda examples, seed: examples)
+    monkeypatch.setattr("tests.made.stock_trl.shuffled_by_item", lambda examples, seed: examples)
     sections: dict[str, Any] = {
         "optimiser": {"order": "whole_items", "gradient_accumulation_steps": 2},
         "quantisation": {"kind": "none"},
     }
     adapters = []
-    for trainer in ("verdict", "trl"):
-        run = train(tiny_run(method, model, tmp_path / trainer, trainer=trainer, **sections))
+    for name, trained in {"ours": train, "trl": train_with_trl}.items():
+        run = trained(tiny_run(method, model, tmp_path / name, **sections))
         adapters.append(load_file(run / "adapter" / "adapter_model.safetensors"))
     found, expected = adapters
     assert found.keys() == expected.keys()

@@ -12,11 +12,12 @@ from studies.dialdefer.pocket import pocket_items
 from studies.dialdefer.records import Condition
 from studies.dialdefer.render import render
 from tests.made.sampling_configs import sampling_config
+from tests.made.stock_trl import IGNORED, dpo_row, sft_row, shuffled_by_item
 from tests.made.tiny_checkpoint import byte_tokenizer
 from tests.made.training_configs import training_config
 from training.config import SFTRun
 from training.dialdefer.examples import make_examples
-from training.examples import IGNORED, dpo_row, set_padding, sft_row, shuffled_by_item
+from training.examples import set_padding
 
 ITEMS = list(pocket_items("train"))[:6]
 

@@ -47,8 +47,6 @@ class NarratorTraining:
                 "narrator.tasks: of detection every label is Yes, which a judge learns without reading; set "
                 "narrator.tasks=[identification, blame], or take method own_c1, which needs no labels"
             )
-        if config.trainer == "trl":
-            raise ValueError("trainer: trl is for two answers; set trainer=verdict")
 
     def n_prompts(self, section: NarratorSection) -> int:
         """Raises ValueError: conversations have unequally many."""

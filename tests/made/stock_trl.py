@@ -5,6 +5,7 @@ and answer as one text, where they could merge, and casts the adapters of a quan
 learn. DPO starts from the base, as the paper's; the same model with its adapter off is its reference.
 """
 
+import random
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -19,11 +20,59 @@ from training.arguments import shared_arguments
 from training.callbacks import GradientCheck, MarkComplete, MetricsFile, ProgressBar
 from training.config import DPORun, SFTRun
 from training.divergence_guard import DivergenceGuard
-from training.examples import IGNORED, Example, dpo_row, sft_row, shuffled_by_item
+from training.examples import Example, by_item
 from training.objectives import objective_of
 from training.qlora import count_trainable, load_base, lora_config, set_adapter_dtype
-from training.run import CHECKPOINTS_DIR, OpenRun, close_training, last_checkpoint, main_process_first
+from training.run import CHECKPOINTS_DIR, OpenRun, close_training, last_checkpoint, main_process_first, open_training
 from training.selection import BestByLoss
+
+IGNORED = -100  # the label that puts no loss on a position
+
+
+def train_with_trl(config: SFTRun | DPORun) -> Path:
+    """Train a run with TRL's trainer for its method, and return its directory."""
+    with open_training(config) as run:
+        if isinstance(config, SFTRun):
+            train_sft(config, run)
+        else:
+            train_dpo(config, run)
+    return run.path
+
+
+def stock_arguments(config: SFTRun | DPORun, path: Path) -> dict[str, Any]:
+    """Keyword arguments for SFTConfig and DPOConfig."""
+    order = "sequential" if config.optimiser.order == "whole_items" else "random"
+    # Nothing is cut: over-long prompts were left out and listed.
+    return {**shared_arguments(config, path), "max_length": None, "train_sampling_strategy": order}
+
+
+def wrong_ids(example: Example) -> list[int]:
+    """The wrong one of two answers, and EOS if it is learnt."""
+    return [example.choices[1 - example.right], *example.end]
+
+
+def shuffled_by_item(examples: Sequence[Example], seed: int) -> list[Example]:
+    """The examples with the items shuffled and each item's conditions kept together."""
+    groups = by_item(examples)
+    random.Random(seed).shuffle(groups)
+    return [example for group in groups for example in group]
+
+
+def sft_row(example: Example) -> dict[str, list[int]]:
+    """What TRL's SFTTrainer takes: token ids, and labels that are IGNORED but for the answer."""
+    return {
+        "input_ids": [*example.prompt_ids, *example.right_ids],
+        "labels": [IGNORED] * len(example.prompt_ids) + list(example.right_ids),
+    }
+
+
+def dpo_row(example: Example) -> dict[str, list[int]]:
+    """What TRL's DPOTrainer makes of a pair: prompt, chosen and rejected tokens."""
+    return {
+        "prompt_ids": list(example.prompt_ids),
+        "chosen_ids": list(example.right_ids),
+        "rejected_ids": wrong_ids(example),
+    }
 
 
 class TokenisedDPOTrainer(DPOTrainer):
@@ -40,7 +89,7 @@ def train_sft(config: SFTRun, run: OpenRun) -> None:
     examples = in_order(config, run)
     trainer = SFTTrainer(
         model=model,
-        args=SFTConfig(**shared_arguments(config, run.path)),
+        args=SFTConfig(**stock_arguments(config, run.path)),
         train_dataset=Dataset.from_list([sft_row(example) for example in examples]),
         processing_class=run.tokenizer,
         peft_config=lora_config(config.lora, model),
@@ -58,7 +107,7 @@ def train_dpo(config: DPORun, run: OpenRun) -> None:
     trainer = TokenisedDPOTrainer(
         model=model,  # the base, not the SFT model
         args=DPOConfig(
-            **shared_arguments(config, run.path),
+            **stock_arguments(config, run.path),
             beta=config.beta,
             precompute_ref_log_probs=config.precompute_reference,
             disable_dropout=False,  # TRL would otherwise switch off the adapter's dropout too
@@ -121,7 +170,7 @@ def check_pairs(rows: Iterable[Mapping[str, Sequence[int]]], examples: Sequence[
     for row, example in zip(rows, examples, strict=True):
         assert tuple(row["prompt_ids"]) == example.prompt_ids, example.item_id
         assert tuple(row["chosen_ids"]) == example.right_ids, example.item_id
-        assert tuple(row["rejected_ids"]) == example.wrong_ids, example.item_id
+        assert list(row["rejected_ids"]) == wrong_ids(example), example.item_id
 
 
 def check_loss_mask(rows: Iterable[Mapping[str, Sequence[int]]], examples: Sequence[Example]) -> None:
