@@ -49,9 +49,8 @@ class TransformersEngine:
         self.tokenizer = load_tokenizer(folder)
         is_margin = self.config.verdict == "margin"
         self.answers = answer_tokens(self.tokenizer) if is_margin else AnswerTokens((), {})
-        next(
-            self.encoder.encode(self.expected), None
-        )  # a chat template that refuses prompts says so before a model is loaded
+        # A chat template that refuses prompts says so before a model is loaded.
+        next(self.encoder.encode(self.expected), None)
         self.model = load_model(folder, dtype=self.dtype).to(self.device).eval()
         self.stop_ids = stop_ids(self.model, self.tokenizer)
         # The checkpoint's own generation config goes: `generate` would take repetition_penalty or top_k from it.

@@ -68,9 +68,8 @@ class VllmEngine:
             "(VLLM_LOGGING_LEVEL=INFO shows its log)",
             file=sys.stderr,
         )
-        next(
-            self.encoder.encode(prompts), None
-        )  # a chat template that refuses prompts says so before a model is loaded
+        # A chat template that refuses prompts says so before a model is loaded.
+        next(self.encoder.encode(prompts), None)
         self.llm = start(folder, self.settings, config.sampling.seed, **options)
 
     def __enter__(self) -> Self:

@@ -22,7 +22,7 @@ def training_arguments(config: TrainingConfig, path: Path) -> TrainingArguments:
         shared["bf16"] = False
     own = {"num_train_epochs": 1, "max_steps": -1, "remove_unused_columns": False, "label_names": ["right"]}
     arguments = TrainingArguments(**{**shared, **own, **evaluation})
-    if arguments.n_gpu > 1:  # transformers would cut a micro-batch's rows over all GPUs it sees, each its own process
+    if arguments.n_gpu > 1:  # transformers would cut a microbatch's rows over all GPUs it sees, each its own process
         arguments._n_gpu = 1
     return arguments
 

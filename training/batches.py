@@ -1,7 +1,7 @@
 """Which examples train together, in which order: decided before training, so that a continued run goes the same way.
 
 An optimiser step takes `per_device_batch_size x gradient_accumulation_steps x n_processes` examples; of conversations,
-which have unequally many, as many bundles. Which those are is fixed by the seed; how a step is cut into micro-batches
+which have unequally many, as many bundles. Which those are is fixed by the seed; how a step is cut into microbatches
 changes no loss (but KTO's, by its drift), so its examples are sorted by length first.
 """
 
@@ -22,8 +22,8 @@ from training.objectives import NEVER, Branches
 from training.packing import Packing, packed
 from training.trees import Tree, padded_rows, tree_of
 
-Bundle = list[Example]  # examples that share a micro-batch
-N_LOOKED_AT = 200  # micro-batches, for what a run's rows take
+Bundle = list[Example]  # examples that share a microbatch
+N_LOOKED_AT = 200  # microbatches, for what a run's rows take
 Row = tuple[list[int], Tree]  # the numbers of some examples, and their sequences as one row
 
 
@@ -43,16 +43,16 @@ def bundles_of(examples: Sequence[Example], order: str) -> list[Bundle]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
-    """Every micro-batch of a run, as indices of bundles. Process p of n takes micro-batches p, p + n, p + 2n, ..."""
+    """Every microbatch of a run, as indices of bundles. Process p of n takes microbatches p, p + n, p + 2n, ..."""
 
-    micro_batches: list[list[int]]
+    microbatches: list[list[int]]
     n_steps: int
     epochs: float
-    n_bundles: int  # of a full micro-batch
+    n_bundles: int  # of a full microbatch
 
 
 def schedule(bundles: Sequence[Bundle], config: TrainingConfig) -> Schedule:
-    """The micro-batches of a run. Epochs follow each other without a short batch in between.
+    """The microbatches of a run. Epochs follow each other without a short batch in between.
 
     A last step too small to give every process a bundle is left out. Raises ConfigError when no step is left.
     """
@@ -78,11 +78,11 @@ def schedule(bundles: Sequence[Bundle], config: TrainingConfig) -> Schedule:
             f"optimiser.epochs: {optimiser.epochs} epochs of {len(bundles)} bundles make no step that gives each of "
             f"{optimiser.n_processes} processes one; raise optimiser.epochs, or take more data"
         )
-    return Schedule(micro_batches=cut, n_steps=n_steps, epochs=n_taken / len(bundles), n_bundles=n_bundles)
+    return Schedule(microbatches=cut, n_steps=n_steps, epochs=n_taken / len(bundles), n_bundles=n_bundles)
 
 
 def parts(step: Sequence[int], n_parts: int) -> list[list[int]]:
-    """A step cut into n micro-batches of equal size, or else with one more in the first ones.
+    """A step cut into n microbatches of equal size, or else with one more in the first ones.
 
     Those hold the shortest examples: processes that share a last, smaller step can have to take two bundles at once
     where the batch size is one, and that must not be what the memory does not hold.
@@ -106,10 +106,10 @@ def endless(n: int, wanted: int, seed: int) -> list[int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collator:
-    """Bundles → one micro-batch: its rows, and where in the rows the answers of its E examples stand.
+    """Bundles → one microbatch: its rows, and where in the rows the answers of its E examples stand.
 
     Its examples share rows, and compute what they begin with once, as long as a row has at most `row_tokens` tokens.
-    Examples may have unequally many answers: K is the largest number of the micro-batch.
+    Examples may have unequally many answers: K is the largest number of the microbatch.
     """
 
     pad: int
@@ -189,7 +189,7 @@ class Collator:
         return [(numbers, tree_of([s for number in numbers for s in sequences[number]])) for numbers in shared]
 
     def packing(self, bundles: Sequence[Bundle]) -> Packing:
-        """What the rows of a micro-batch take."""
+        """What the rows of a microbatch take."""
         return Packing.of([tree for _, tree in self.rows([example for bundle in bundles for example in bundle])])
 
     def sequences(self, example: Example) -> list[tuple[int, ...]]:
@@ -209,8 +209,8 @@ class Collator:
 
 
 def packing_of(plan: Schedule, bundles: Sequence[Bundle], collator: Collator) -> Packing:
-    """What the rows of a run take, by some of its micro-batches, which lie evenly over it."""
-    some = plan.micro_batches[:: max(1, len(plan.micro_batches) // N_LOOKED_AT)]
+    """What the rows of a run take, by some of its microbatches, which lie evenly over it."""
+    some = plan.microbatches[:: max(1, len(plan.microbatches) // N_LOOKED_AT)]
     return reduce(Packing.__add__, (collator.packing([bundles[index] for index in batch]) for batch in some))
 
 

@@ -49,12 +49,12 @@ class TrainingConfig(StudyRun):
 
     @property
     def needs_whole_groups(self) -> bool:
-        """Whether the loss compares prompts with each other, which then must lie in one micro-batch."""
+        """Whether the loss compares prompts with each other, which then must lie in one microbatch."""
         return self.consistency is not None
 
     @property
     def bundle_size(self) -> int:
-        """What the examples that share a micro-batch count as in `optimiser.per_device_batch_size`.
+        """What the examples that share a microbatch count as in `optimiser.per_device_batch_size`.
 
         A unit's prompts, where all units have equally many; else each bundle counts as one.
         """

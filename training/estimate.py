@@ -1,4 +1,4 @@
-"""`evenhand doctor` on a training config: examples, memory of its largest micro-batch, and time."""
+"""`evenhand doctor` on a training config: examples, memory of its largest microbatch, and time."""
 
 from collections.abc import Sequence
 
@@ -88,7 +88,7 @@ def told_examples(step: StepSize, config: AnyRun, *, is_real: bool) -> Check:
 
 
 def memory_check(config: AnyRun, size: ModelSize, step: StepSize | None, speed: Speed) -> Check:
-    """What the largest micro-batch takes, against the device's memory; before one is known, the most it can take."""
+    """What the largest microbatch takes, against the device's memory; before one is known, the most it can take."""
     subject = f"memory, {speed.name}"
     batch = step.largest if step else largest_possible(config)
     parts = memory_parts(config, size, batch, speed)
@@ -118,7 +118,7 @@ def memory_check(config: AnyRun, size: ModelSize, step: StepSize | None, speed: 
 
 
 def memory_parts(config: AnyRun, size: ModelSize, batch: MicroBatch | None, speed: Speed) -> dict[str, float]:
-    """GiB of training with such micro-batches, by what takes them."""
+    """GiB of training with such microbatches, by what takes them."""
     held, dtype, lora = config.quantisation, computing_dtype(config), config.lora
     base = "float32" if held.compute_dtype == "float32" else "bfloat16"
     is_nf4 = held.kind == "nf4" and held.hold == "nf4"

@@ -1,4 +1,4 @@
-"""One forward pass of a judge over a micro-batch → the log-probabilities of its answers.
+"""One forward pass of a judge over a microbatch → the log-probabilities of its answers.
 
 Only the positions before an answer go through the head: it is as large as a third of the embedded model, and a prompt
 of 200 tokens needs it at one or two of them.
@@ -37,7 +37,7 @@ def computing_dtype(model: Any, device: str) -> torch.dtype:
 
 
 def answers_of(model: Any, batch: dict[str, Tensor], unwrapped: Any | None = None) -> Answers:
-    """What a model says of a micro-batch made by batches.Collator, with gradient where gradients are on.
+    """What a model says of a microbatch made by batches.Collator, with gradient where gradients are on.
 
     model: as wrapped for training. unwrapped: the causal language model inside it, if it is wrapped.
     """

@@ -140,8 +140,8 @@ def kto(answers: Answers, beta: float) -> Tensor:
 
     r is the answer's log-probability over the reference's (Ethayarajh et al. 2024, eq. 8). z, how far the policy has
     drifted, is there estimated from mismatched pairs; with two answers of one token it is computed: the mean over the
-    micro-batch of KL(policy || reference) on the verdict, no gradient through it. Of all losses here it is the one
-    that changes, a little, with how a step is cut into micro-batches.
+    microbatch of KL(policy || reference) on the verdict, no gradient through it. Of all losses here it is the one
+    that changes, a little, with how a step is cut into microbatches.
     """
     assert answers.reference_verdicts is not None
     drift = kl(answers.verdicts.log_softmax(-1), answers.reference_verdicts.log_softmax(-1)).mean().detach()

@@ -1,4 +1,4 @@
-"""Which examples of a micro-batch share a row: in as few rows as their tokens fill, of nearly equal width.
+"""Which examples of a microbatch share a row: in as few rows as their tokens fill, of nearly equal width.
 
 Rows are padded to the widest, so what is computed is their number times its width. Examples stay in the order of their
 tree, where those that begin alike are neighbours, and the order is cut: what a cut tears apart is computed twice. A

@@ -1,6 +1,6 @@
-"""The next micro-batches are made while the present one is computed.
+"""The next microbatches are made while the present one is computed.
 
-By a thread, not by the worker processes of a DataLoader: a micro-batch takes it one or two milliseconds, and in the
+By a thread, not by the worker processes of a DataLoader: a microbatch takes it one or two milliseconds, and in the
 copy to the GPU it leaves the interpreter to others. A process would be a copy of all examples, forked from one that
 holds CUDA, or on a Mac started anew with everything pickled, and would outlive a killed run for some seconds.
 """
@@ -19,7 +19,7 @@ NOTHING = object()  # stands behind the last one
 
 def made_ahead(source: Iterator[Made], n: int) -> Iterator[Made]:
     """What a source yields, in its order; while one is in use, the next n are made. An error comes in its turn."""
-    thread = ThreadPoolExecutor(1, "micro-batches", same_gpu())
+    thread = ThreadPoolExecutor(1, "microbatches", same_gpu())
     try:
         waiting: deque[Future[Made | object]] = deque(thread.submit(next, source, NOTHING) for _ in range(n))
         while True:

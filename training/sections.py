@@ -51,18 +51,18 @@ class OptimiserConfig(Closed):
     # Prompts. Where units have unequally many (conversations), it counts what `order` keeps together: units, groups or
     # (random) prompts. A step's loss is the mean over its prompts all the same.
     per_device_batch_size: int = Field(default=4, ge=1)
-    gradient_accumulation_steps: int = Field(default=4, ge=1)  # micro-batches of an optimiser step
+    gradient_accumulation_steps: int = Field(default=4, ge=1)  # microbatches of an optimiser step
     n_processes: int = Field(default=1, ge=1)  # GPUs that train together; the three multiply to the effective batch
     epochs: float = Field(default=1.0, gt=0)  # passes over the data
     max_steps: int | None = Field(default=None, ge=1)  # optimiser steps; null goes by epochs
-    # whole_items keeps an item's conditions together in a micro-batch, shuffled item by item: what two prompts share
+    # whole_items keeps an item's conditions together in a microbatch, shuffled item by item: what two prompts share
     # cancels in the gradient, what tells true from false stays, and the tokens they begin with are computed once.
     # whole_groups keeps only the prompts together that should agree, in a conversation one of each narrator: less
     # memory, but what a unit's groups share is computed anew.
     order: Literal["random", "whole_items", "whole_groups"] = "random"
     mixed_precision: Literal["bf16", "fp16", "no"] = "bf16"  # of the trainer; no is float32
     gradient_checkpointing: bool = True  # less memory, slower; changes no number
-    # A micro-batch's prompts share a row, and what they begin with is computed once, while it has at most this many
+    # A microbatch's prompts share a row, and what they begin with is computed once, while it has at most this many
     # tokens; 0: a row for each prompt. Changes no loss, but rows that share a token share what dropout does to it.
     row_tokens: int = Field(default=2048, ge=0)
     seed: int = 0  # of the order of the examples, the adapter's start and dropout

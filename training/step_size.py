@@ -27,7 +27,7 @@ class MicroBatch:
 
 
 def largest_possible(config: AnyRun, n_prompts: int | None = None) -> MicroBatch | None:
-    """A micro-batch of nothing but the longest prompts a run takes; None of units that have any number.
+    """A microbatch of nothing but the longest prompts a run takes; None of units that have any number.
 
     n_prompts: how many; as many as the config says unless told.
     """
@@ -46,7 +46,7 @@ class StepSize:
     n_examples: int  # of an epoch
     excluded_share: float  # of the prompts
     n_steps: int  # of the run
-    n_micro: int  # micro-batches of a step, of one process
+    n_micro: int  # microbatches of a step, of one process
     mean_tokens: float  # of an example by itself
     tokens_a_step: float  # that one process computes, padding with them
     computed_share: float  # of the examples' tokens by themselves
@@ -74,10 +74,10 @@ def step_size(data: TrainingData, config: AnyRun, tokenizer: Any) -> StepSize:
     plan = schedule(bundles, config.model_copy(update={"optimiser": optimiser.model_copy(update=ONE_EPOCH)}))
     objective = objective_of(config)
     collator = Collator(pad=tokenizer.pad_token_id, branches=objective.branches, row_tokens=optimiser.row_tokens)
-    batches = [collator([bundles[index] for index in numbers]) for numbers in plan.micro_batches]
-    found = [micro_batch(batch) for batch in batches]
+    batches = [collator([bundles[index] for index in numbers]) for numbers in plan.microbatches]
+    found = [microbatch(batch) for batch in batches]
     longest = max(bundles, key=lambda bundle: sum(example.n_tokens for example in bundle))
-    alone = sum(e.n_tokens for numbers in plan.micro_batches for index in numbers for e in bundles[index])
+    alone = sum(e.n_tokens for numbers in plan.microbatches for index in numbers for e in bundles[index])
     computed = sum(one.rows * one.width for one in found)
     asks = objective.needs_reference and getattr(config, "precompute_reference", True)
     n_examples = len(examples) / len(drawn) * len(data)
@@ -91,7 +91,7 @@ def step_size(data: TrainingData, config: AnyRun, tokenizer: Any) -> StepSize:
         computed_share=computed / alone,
         scored_a_step=sum(one.n_scored for one in found) / plan.n_steps / optimiser.n_processes,
         largest=max(found, key=lambda one: one.rows * one.width),
-        largest_alone=micro_batch(collator([longest])),
+        largest_alone=microbatch(collator([longest])),
         reference_tokens=reference_share(examples, collator) * n_examples if asks else 0.0,
     )
 
@@ -99,7 +99,7 @@ def step_size(data: TrainingData, config: AnyRun, tokenizer: Any) -> StepSize:
 ONE_EPOCH = {"epochs": 1.0, "max_steps": None}
 
 
-def micro_batch(batch: Any) -> MicroBatch:
+def microbatch(batch: Any) -> MicroBatch:
     """The size of what batches.Collator has made."""
     rows, width = batch["input_ids"].shape
     ends = int((batch["ends_at"][..., 0] >= 0).sum()) if "ends_at" in batch else 0

@@ -65,7 +65,7 @@ def train(config: AnyRun) -> Path:
 
 
 def train_verdicts(config: AnyRun, run: OpenRun) -> None:
-    """Train with VerdictTrainer: every method, one forward pass a micro-batch."""
+    """Train with VerdictTrainer: every method, one forward pass a microbatch."""
     model = model_with_adapter(config, run)
     reference = asked_before(config, run, model)
     objective = objective_for(config, run.examples, reference)
@@ -112,7 +112,7 @@ def train_verdicts(config: AnyRun, run: OpenRun) -> None:
 
 
 def collator_for(config: AnyRun, branches: Branches, reference: Reference | None, pad: int) -> Collator:
-    """What lays a run's micro-batches out."""
+    """What lays a run's microbatches out."""
     return Collator(
         pad=pad,
         branches=branches,
@@ -122,7 +122,7 @@ def collator_for(config: AnyRun, branches: Branches, reference: Reference | None
 
 
 def told_of_rows(packing: Packing) -> str:
-    """How well a run's micro-batches fill their rows."""
+    """How well a run's microbatches fill their rows."""
     saved = f"shared beginnings save {packing.saved:.0%} of all"
     return f"rows: {packing.padded:.2f} tokens computed for each needed one; {saved}"
 
@@ -159,7 +159,7 @@ def items_of(plan: Schedule, bundles: Sequence[Bundle], config: AnyRun) -> Calla
     n_micro = config.optimiser.gradient_accumulation_steps * config.optimiser.n_processes
 
     def items(step: int) -> list[str]:
-        batches = plan.micro_batches[(step - 1) * n_micro : step * n_micro]
+        batches = plan.microbatches[(step - 1) * n_micro : step * n_micro]
         return list(dict.fromkeys(e.item_id for batch in batches for index in batch for e in bundles[index]))
 
     return items
@@ -172,7 +172,7 @@ def cost(
     and answers, shared beginnings counted for each.
     """
     share = n_steps / plan.n_steps  # below 1 for a run stopped early
-    n_tokens = sum(e.n_tokens for batch in plan.micro_batches for index in batch for e in bundles[index])
+    n_tokens = sum(e.n_tokens for batch in plan.microbatches for index in batch for e in bundles[index])
     is_gpu = on_gpu()
     peak = torch.cuda.max_memory_allocated() if is_gpu else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return {

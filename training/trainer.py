@@ -1,4 +1,4 @@
-"""transformers' Trainer for verdicts: our batches, our losses, one forward pass a micro-batch."""
+"""transformers' Trainer for verdicts: our batches, our losses, one forward pass a microbatch."""
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
@@ -22,9 +22,9 @@ from training.run import agreed
 
 
 class VerdictTrainer(Trainer):
-    """Trains on a fixed schedule of micro-batches. The loss is the mean over an optimiser step's examples.
+    """Trains on a fixed schedule of microbatches. The loss is the mean over an optimiser step's examples.
 
-    That mean is taken over all micro-batches and processes of the step, so that how the step is cut changes nothing.
+    That mean is taken over all microbatches and processes of the step, so that how the step is cut changes nothing.
     """
 
     def __init__(
@@ -49,17 +49,17 @@ class VerdictTrainer(Trainer):
         self.objective = objective
         self.loss_is_scaled_for_ga = True  # compute_loss divides by the whole step's examples
         self.sums: dict[str, list[Tensor]] = defaultdict(list)  # of what is logged beside the loss
-        self.source: Iterator[dict[str, Tensor]] | None = None  # of micro-batches, and what comes of it
+        self.source: Iterator[dict[str, Tensor]] | None = None  # of microbatches, and what comes of it
         self.coming: Iterator[dict[str, Tensor]] = iter(())
-        self.to_come: deque[list[int]] = deque()  # the step's micro-batches, as indices of bundles
+        self.to_come: deque[list[int]] = deque()  # the step's microbatches, as indices of bundles
         self.fitting = Fitting()
         self.learns_rests = any(example.rest for bundle in bundles for example in bundle)
 
     def get_train_dataloader(self) -> DataLoader[Bundle]:
-        """The schedule's micro-batches; accelerate deals them out to the processes in turn."""
+        """The schedule's microbatches; accelerate deals them out to the processes in turn."""
         loader: DataLoader[Bundle] = DataLoader(
             self.train_dataset,
-            batch_sampler=self.plan.micro_batches,
+            batch_sampler=self.plan.microbatches,
             collate_fn=self.data_collator,
             pin_memory=self.args.dataloader_pin_memory,
         )
@@ -68,20 +68,20 @@ class VerdictTrainer(Trainer):
     def get_batch_samples(
         self, epoch_iterator: Iterator[dict[str, Tensor]], num_batches: int, device: torch.device
     ) -> tuple[list[dict[str, Tensor]], Tensor]:
-        """The micro-batches of one optimiser step, and how many examples they hold over all processes."""
+        """The microbatches of one optimiser step, and how many examples they hold over all processes."""
         if epoch_iterator is not self.source:
             n_ahead = self.args.gradient_accumulation_steps  # those of the next step
             self.source, self.coming = epoch_iterator, made_ahead(epoch_iterator, n_ahead)
         batches = [batch for _, batch in zip(range(num_batches), self.coming, strict=False)]
         first = self.state.global_step * self.args.gradient_accumulation_steps
-        self.to_come = deque(self.plan.micro_batches[first : first + len(batches)])
+        self.to_come = deque(self.plan.microbatches[first : first + len(batches)])
         n_examples = torch.tensor(sum(len(batch["right"]) for batch in batches), device=device)
         return batches, self.accelerator.gather(n_examples).sum()
 
     def training_step(
         self, model: Any, inputs: dict[str, Tensor], num_items_in_batch: Tensor | int | None = None
     ) -> Tensor:
-        """Forward and backward pass of a micro-batch; of one that memory does not hold, bundle by bundle if need be.
+        """Forward and backward pass of a microbatch; of one that memory does not hold, bundle by bundle if need be.
 
         Only where one process trains: several count the gathers and sums of each other's passes, some of which a failed
         pass has begun.
@@ -90,7 +90,7 @@ class VerdictTrainer(Trainer):
         if self.accelerator.distributed_type != DistributedType.NO:
             return compute(model, inputs, num_items_in_batch)
         bundles = [self.train_dataset[index] for index in self.to_come.popleft()]
-        assert sum(map(len, bundles)) == len(inputs["right"]), "not the micro-batch that the plan has here"
+        assert sum(map(len, bundles)) == len(inputs["right"]), "not the microbatch that the plan has here"
         n_noted = len(self.sums.get("accuracy", ()))
         weights = [weight for weight in model.parameters() if weight.requires_grad]
         before = set_aside(weights)
@@ -115,7 +115,7 @@ class VerdictTrainer(Trainer):
         return_outputs: bool = False,
         num_items_in_batch: Tensor | int | None = None,
     ) -> Any:
-        """The micro-batch's share of the step's mean loss, times the processes that gradients are averaged over."""
+        """The microbatch's share of the step's mean loss, times the processes that gradients are averaged over."""
         answers = self.answers(model, self.with_reference(model, inputs))
         losses = self.objective.total(answers)
         n_examples = len(losses) if num_items_in_batch is None else num_items_in_batch
@@ -123,7 +123,7 @@ class VerdictTrainer(Trainer):
         return losses.sum() / n_examples * self.accelerator.num_processes
 
     def with_reference(self, model: Any, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        """The micro-batch with the base's log-probabilities, asked for now where they were not computed before."""
+        """The microbatch with the base's log-probabilities, asked for now where they were not computed before."""
         if not self.objective.needs_reference or "reference" in batch:
             return batch
         inner = self.unwrapped(model)
@@ -134,7 +134,7 @@ class VerdictTrainer(Trainer):
         return {**batch, "reference": base.totals, "reference_verdicts": base.verdicts}
 
     def answers(self, model: Any, batch: dict[str, Tensor]) -> Answers:
-        """What the model says of a micro-batch, its masks in the dtype that it computes in."""
+        """What the model says of a microbatch, its masks in the dtype that it computes in."""
         with self.accelerator.autocast():
             return answers_of(model, batch, self.unwrapped(model))
 

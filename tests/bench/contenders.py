@@ -106,7 +106,7 @@ class Worker:
 
 
 class Contender(Worker):
-    """A training run, which takes a micro-batch at a time."""
+    """A training run, which takes a microbatch at a time."""
 
     def __init__(self, tree: Tree, root: str, without: Sequence[str] = ()) -> None:
         tree = {**tree, "run": {"root": tempfile.mkdtemp(dir=root)}}

@@ -1,7 +1,7 @@
 """This machine's speed in multiplying matrices of a model's shapes: what nothing that computes the model can exceed.
 
 A worker that takes turns with what is compared with it. Its work is a pass over the weights of every block's linear
-layers, a matrix of each, times a micro-batch of activations; backward: and the gradient of those activations as well.
+layers, a matrix of each, times a microbatch of activations; backward: and the gradient of those activations as well.
 No matrix is met twice in a pass, so that they come from where the model's own come.
 """
 

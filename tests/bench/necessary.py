@@ -1,4 +1,4 @@
-"""Floating-point operations that a micro-batch or a set of prompts needs, whoever computes them.
+"""Floating-point operations that a microbatch or a set of prompts needs, whoever computes them.
 
 Counted are tokens that must be computed: what prompts begin with alike once, no padding, and the head only where an
 answer is read. Of a step with a frozen base and adapters of rank r, for each token
@@ -42,13 +42,13 @@ def tree_tokens(sequences: Sequence[Sequence[int]], n_scored: int) -> Tokens:
 
 
 def training_tokens(run: AnyRun) -> Tokens:
-    """Of a micro-batch of a run's first step, in the mean. Examples of two processes are not shared."""
+    """Of a microbatch of a run's first step, in the mean. Examples of two processes are not shared."""
     tokenizer = load_tokenizer(resolve(run.model, weights=False))
     bundles = bundles_of(make_examples(load_items(run.study.benchmarks), run, tokenizer)[0], run.optimiser.order)
     collator = Collator(pad=0, branches=objective_of(run).branches)
     found = []
-    for micro_batch in schedule(bundles, run).micro_batches[: run.optimiser.gradient_accumulation_steps]:
-        examples = [example for index in micro_batch for example in bundles[index]]
+    for microbatch in schedule(bundles, run).microbatches[: run.optimiser.gradient_accumulation_steps]:
+        examples = [example for index in microbatch for example in bundles[index]]
         n_scored = sum(1 + len(collator.scored(example)) for example in examples)
         sequences = [sequence for example in examples for sequence in collator.sequences(example)]
         found.append(tree_tokens(sequences, n_scored))

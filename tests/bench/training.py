@@ -1,8 +1,8 @@
 """Training at the paper's batch and lengths: ours against TRL as it comes, SFT and DPO, and what each trick brings.
 
 The embedded model, steps of 16 prompts in 4 x 4 (DialDefer, Tables 35 and 37), dialogues of about 200 tokens. All train
-on the same 16 examples, a micro-batch at a time, in turn with each other. Each is a process of its own, which keeps its
-memory: four of them take 16 GiB. A step is four times the median micro-batch and the optimiser's part.
+on the same 16 examples, a microbatch at a time, in turn with each other. Each is a process of its own, which keeps its
+memory: four of them take 16 GiB. A step is four times the median microbatch and the optimiser's part.
 
 Each is also measured by this machine's speed in multiplying matrices (tests.bench.matmul), which takes turns with them:
 the share of it that is reached, counting only operations that a step needs (tests.bench.necessary), TRL's the same as
@@ -41,7 +41,7 @@ Other = tuple[Tree, tuple[str, ...]]  # a run's config, and tricks to do without
 
 @dataclass(frozen=True, slots=True)
 class Needed:
-    """What a micro-batch of each method needs."""
+    """What a microbatch of each method needs."""
 
     size: ModelSize
     tokens: Mapping[str, Tokens]  # of a method
@@ -172,7 +172,7 @@ def main() -> None:
             "all positions through the head": (config("sft", "verdict"), ("head",)),
             "torch's dropout": (config("sft", "verdict"), ("dropout",)),
             "a row for each prompt": (config("sft", "verdict", optimiser={"row_tokens": 0}), ()),
-            "an item's prompts in one micro-batch (order: whole_items, another order of examples)": (together, ()),
+            "an item's prompts in one microbatch (order: whole_items, another order of examples)": (together, ()),
         }
         over_ours("sft", others, root, optimiser)
         others = {

@@ -1,6 +1,6 @@
-"""A training run that takes its next micro-batch when it is told to: the contenders of tests.bench.training.
+"""A training run that takes its next microbatch when it is told to: the contenders of tests.bench.training.
 
-Each is a process of its own, so that its peak memory is its own. It reads a line for each micro-batch and answers with
+Each is a process of its own, so that its peak memory is its own. It reads a line for each microbatch and answers with
 the seconds that it took; where the optimiser's step came behind it, with the seconds of that as well. Behind the line
 "profile" and a whole step it says where the step's time went.
 """
@@ -31,12 +31,12 @@ from training.trees import padded_rows, tree_of
 
 
 class Gate(TrainerCallback):
-    """Waits before each micro-batch until it is told to go on, and says how long the one before took."""
+    """Waits before each microbatch until it is told to go on, and says how long the one before took."""
 
     def __init__(self) -> None:
         self.began = self.stepped = 0.0
         self.profile: StepProfile | None = None
-        self.profiled: list[float] = []  # seconds of the micro-batches since it began
+        self.profiled: list[float] = []  # seconds of the microbatches since it began
 
     def on_train_begin(self, *_: Any, model: Any, **__: Any) -> None:
         self.model = model
@@ -52,10 +52,10 @@ class Gate(TrainerCallback):
     def on_step_end(self, *_: Any, **__: Any) -> None:
         self.tell(self.stepped - self.began, now() - self.stepped)
 
-    def tell(self, micro_batch: float, optimiser: float) -> None:
-        print("TOOK", micro_batch, optimiser, flush=True)
+    def tell(self, microbatch: float, optimiser: float) -> None:
+        print("TOOK", microbatch, optimiser, flush=True)
         if self.profile:
-            self.profiled.append(micro_batch + optimiser)
+            self.profiled.append(microbatch + optimiser)
             if len(self.profiled) == PARTS:
                 print("SPENT", json.dumps(self.profile.shares(sum(self.profiled))), flush=True)
                 self.profile = None

@@ -159,7 +159,7 @@ def test_a_step_takes_its_products_at_the_stated_share_and_checkpointing_a_forwa
     assert training.step_seconds(again, QWEN, STEP, A100) / seconds == pytest.approx(1.5, abs=0.03)
 
 
-def test_memory_is_weights_adapter_and_what_the_largest_micro_batch_keeps() -> None:
+def test_memory_is_weights_adapter_and_what_the_largest_microbatch_keeps() -> None:
     name = str(CONFIGS / "training" / "qwen2.5-7b-sft.yaml")
     config = load_training_config([name, *BIG, "optimiser.gradient_checkpointing=false"])
     parts = training.memory_parts(config, QWEN, STEP.largest, A100)

@@ -69,8 +69,8 @@ def test_what_is_counted_of_a_step_is_what_ours_computes() -> None:
     tokenizer = load_tokenizer(resolve(run.model, weights=False))
     bundles = bundles_of(make_examples(load_items(run.study.benchmarks), run, tokenizer)[0], run.optimiser.order)
     collate = Collator(pad=0, branches=objective_of(run).branches, row_tokens=run.optimiser.row_tokens)
-    step = schedule(bundles, run).micro_batches[:PARTS]
-    batches = [collate([bundles[index] for index in micro_batch]) for micro_batch in step]
+    step = schedule(bundles, run).microbatches[:PARTS]
+    batches = [collate([bundles[index] for index in microbatch]) for microbatch in step]
     counted = training_tokens(run)
     assert counted.n == fmean(batch["input_ids"].numel() for batch in batches)  # one row each, without padding
     assert counted.n_scored == SIZE * 3

@@ -1,4 +1,4 @@
-"""Prompts with unequally many answers in one micro-batch: what pads them is seen by no loss, gradient or measure."""
+"""Prompts with unequally many answers in one microbatch: what pads them is seen by no loss, gradient or measure."""
 
 import math
 from collections.abc import Sequence
@@ -62,7 +62,7 @@ def run_of(method: str = "sft", **sections: Any) -> AnyRun:
 
 
 @pytest.mark.parametrize("row_tokens", [0, 9, 2048])
-def test_a_micro_batch_says_which_answers_a_prompt_does_not_have(row_tokens: int) -> None:
+def test_a_microbatch_says_which_answers_a_prompt_does_not_have(row_tokens: int) -> None:
     known = {e: LogProbs(tuple(-1.0 - k for k in range(len(e.choices))), (-2.0,) * len(e.choices)) for e in ALL}
     batch = Collator(pad=PAD, branches="none", row_tokens=row_tokens, reference=known)(TALKS)
     for number, example in enumerate(ALL):
@@ -163,7 +163,7 @@ def test_chance_is_the_loss_of_a_judge_without_a_clue_and_slope_what_a_nat_of_th
     assert luck_of(ALL) == pytest.approx((3 / 2 + 5 / 4 + 4 / 3) / 12)
 
 
-# The model: a micro-batch of three conversations is each of them alone.
+# The model: a microbatch of three conversations is each of them alone.
 
 
 @pytest.fixture(scope="module")
@@ -173,7 +173,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("method", "row_tokens"), [("sft", 2048), ("sft", 0), ("own_c1", 9)])
-def test_a_micro_batch_of_unequal_groups_has_the_loss_and_gradients_of_each_alone(
+def test_a_microbatch_of_unequal_groups_has_the_loss_and_gradients_of_each_alone(
     method: str, row_tokens: int, model: Path
 ) -> None:
     config = run_of(method, quantisation={"kind": "none"}, optimiser={"row_tokens": 9})
@@ -250,9 +250,9 @@ def test_a_step_takes_as_many_bundles_whatever_their_size_and_however_it_is_deal
         assert plan.n_bundles == size
         assert (plan.epochs, plan.n_steps) == (2, 2 * n_bundles // 6)
         n_micro = n_processes * accumulation
-        cut = [plan.micro_batches[start : start + n_micro] for start in range(0, len(plan.micro_batches), n_micro)]
-        assert {len(micro_batch) for step in cut for micro_batch in step} == {size}
-        steps.append([sorted(index for micro_batch in step for index in micro_batch) for step in cut])
+        cut = [plan.microbatches[start : start + n_micro] for start in range(0, len(plan.microbatches), n_micro)]
+        assert {len(microbatch) for step in cut for microbatch in step} == {size}
+        steps.append([sorted(index for microbatch in step for index in microbatch) for step in cut])
     assert all(found == steps[0] for found in steps), "the global batch is the same"
     if order != "random":
         of_group = {id(e): number for number, bundle in enumerate(bundles) for e in bundle}

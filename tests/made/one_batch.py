@@ -77,7 +77,7 @@ def outcome(model: Any, losses: Callable[[], Sequence[Tensor]]) -> Outcome:
 
 
 def ours(config: AnyRun, model: Any, examples: Sequence[Example], folder: Path, reference: Any = None) -> Outcome:
-    """What VerdictTrainer makes of the first optimiser step, over all of its micro-batches."""
+    """What VerdictTrainer makes of the first optimiser step, over all of its microbatches."""
     trainer = verdict_trainer(config, model, examples, folder, reference)
 
     def losses() -> Any:

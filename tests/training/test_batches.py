@@ -1,4 +1,4 @@
-"""Which examples train together, and what a micro-batch says of them: read back from its own tensors."""
+"""Which examples train together, and what a microbatch says of them: read back from its own tensors."""
 
 from pathlib import Path
 from typing import Any
@@ -33,14 +33,14 @@ def single_bundles(n: int) -> list[Bundle]:
 
 
 def steps_of(plan: Schedule, config: AnyRun) -> list[list[list[int]]]:
-    """The micro-batches of each optimiser step."""
+    """The microbatches of each optimiser step."""
     n_micro = config.optimiser.gradient_accumulation_steps * config.optimiser.n_processes
-    cut = plan.micro_batches
+    cut = plan.microbatches
     return [cut[start : start + n_micro] for start in range(0, len(cut), n_micro)]
 
 
 def members(step: list[list[int]]) -> list[int]:
-    return [index for micro_batch in step for index in micro_batch]
+    return [index for microbatch in step for index in microbatch]
 
 
 # The schedule: example → step → process.
@@ -69,10 +69,10 @@ def test_epochs_follow_each_other_and_only_a_last_step_too_small_is_left_out(
     assert sum(len(members(step)) for step in steps) == wanted - dropped
     assert plan.n_steps == len(steps)
     assert plan.epochs == pytest.approx((wanted - dropped) / n)
-    assert len(plan.micro_batches) % n_processes == 0, "each process has as many as the others"
+    assert len(plan.microbatches) % n_processes == 0, "each process has as many as the others"
     for step in steps:
-        sizes = [len(micro_batch) for micro_batch in step]
-        assert sizes == sorted(sizes, reverse=True), "of unequal micro-batches the larger hold the shorter examples"
+        sizes = [len(microbatch) for microbatch in step]
+        assert sizes == sorted(sizes, reverse=True), "of unequal microbatches the larger hold the shorter examples"
         assert sizes[0] - sizes[-1] <= 1
         assert 0 < sizes[-1] <= sizes[0] <= max(size, 2 if step is steps[-1] else 1)
     order = endless(n, wanted, config.optimiser.seed)
@@ -119,7 +119,7 @@ def test_whole_items_stay_together_and_count_as_their_examples() -> None:
     assert [{e.item_id for e in bundle} for bundle in bundles] == [{f"item-{number}"} for number in range(10)]
     assert [len(bundle) for bundle in bundles] == [4] * 10
     plan = schedule(bundles, run_of(1, 2, 8, order="whole_items"))
-    assert [len(micro_batch) for micro_batch in plan.micro_batches] == [2, 2, 2, 2, 1, 1], "two items make 8 examples"
+    assert [len(microbatch) for microbatch in plan.microbatches] == [2, 2, 2, 2, 1, 1], "two items make 8 examples"
     assert bundles_of(examples, "random") == [[e] for e in examples]
 
 

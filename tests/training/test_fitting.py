@@ -1,4 +1,4 @@
-"""A micro-batch that memory does not hold is cut, not lost: the gradients are those of the whole."""
+"""A microbatch that memory does not hold is cut, not lost: the gradients are those of the whole."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -77,7 +77,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Full:
-    """Of the micro-batches with more than four prompts, only the first fits: the next finds its gradients there."""
+    """Of the microbatches with more than four prompts, only the first fits: the next finds its gradients there."""
 
     def __init__(self) -> None:
         self.n_seen = 0
@@ -89,7 +89,7 @@ class Full:
 
 
 def fails_forward(patch: pytest.MonkeyPatch) -> list[bool]:
-    """The forward pass of a micro-batch fails."""
+    """The forward pass of a microbatch fails."""
     compute, failed, full = trainer.answers_of, [], Full()
 
     def computed(model: Any, batch: dict[str, Tensor], inner: Any) -> Any:
@@ -103,7 +103,7 @@ def fails_forward(patch: pytest.MonkeyPatch) -> list[bool]:
 
 
 def fails_backward(patch: pytest.MonkeyPatch) -> list[bool]:
-    """The backward pass of a micro-batch fails before the first layer, when the last has got its gradients."""
+    """The backward pass of a microbatch fails before the first layer, when the last has got its gradients."""
     compute, failed, full = trainer.answers_of, [], Full()
 
     def computed(model: Any, batch: dict[str, Tensor], inner: Any) -> Any:
@@ -131,7 +131,7 @@ def fails_backward(patch: pytest.MonkeyPatch) -> list[bool]:
 @pytest.mark.parametrize(
     ("method", "plant"), [("sft", fails_forward), ("dpo", fails_backward), ("paired", fails_backward)]
 )
-def test_a_run_whose_micro_batches_do_not_fit_goes_the_way_of_one_whose_do(
+def test_a_run_whose_microbatches_do_not_fit_goes_the_way_of_one_whose_do(
     method: str,
     plant: Callable[[pytest.MonkeyPatch], list[bool]],
     model: Path,

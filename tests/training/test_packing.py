@@ -1,4 +1,4 @@
-"""Examples of a micro-batch in rows: few, of nearly equal width, with what begins alike side by side."""
+"""Examples of a microbatch in rows: few, of nearly equal width, with what begins alike side by side."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""The next micro-batches are made beside the computing of the present one: shown by each waiting for the other."""
+"""The next microbatches are made beside the computing of the present one: shown by each waiting for the other."""
 
 from collections.abc import Iterator
 from threading import Event
@@ -27,7 +27,7 @@ def test_while_one_is_in_use_the_next_n_are_made_and_no_more() -> None:
     assert found == list(range(6))
 
 
-def test_an_error_comes_when_its_micro_batch_would() -> None:
+def test_an_error_comes_when_its_microbatch_would() -> None:
     def source() -> Iterator[int]:
         yield 0
         yield 1

@@ -112,7 +112,7 @@ def test_pocket_configs_compute_in_float32_since_few_laptops_have_bf16(file: Pat
     assert (run.quantisation.kind, run.quantisation.compute_dtype, run.quantisation.hold) == (
         "nf4", "float32", "dequantised",
     )  # fmt: skip
-    # A conversation's prompts share a micro-batch: ten times an item's tokens.
+    # A conversation's prompts share a microbatch: ten times an item's tokens.
     assert (run.optimiser.mixed_precision, run.optimiser.gradient_checkpointing) == (
         "no",
         not run.training.has_equal_units,
@@ -159,7 +159,7 @@ def test_an_unknown_method_names_the_known_ones_and_the_nearest(given: str, mean
     ],
     ids=["C2 alone", "random order", "whole items of both framings"],
 )
-def test_a_loss_that_compares_framings_needs_both_in_one_micro_batch(
+def test_a_loss_that_compares_framings_needs_both_in_one_microbatch(
     keys: dict[str, Any], prompts: dict[str, Any], optimiser: dict[str, Any], says: str | None, tmp_path: Path
 ) -> None:
     asked = {"benchmarks": TRAIN, "prompts": prompts}

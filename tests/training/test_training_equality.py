@@ -125,7 +125,7 @@ def cpo_row(example: Example) -> dict[str, list[int]]:
 
 
 def test_kto_is_its_formula_over_rows_of_their_own(model: Path, tmp_path: Path) -> None:
-    whole = {**STEP, "per_device_batch_size": 8, "gradient_accumulation_steps": 1}  # the drift is a micro-batch's
+    whole = {**STEP, "per_device_batch_size": 8, "gradient_accumulation_steps": 1}  # the drift is a microbatch's
     sections = {"precompute_reference": False}
     config = step_of_8("kto", model, tmp_path, optimiser=whole, **sections)
     examples = examples_for(config, model)
@@ -161,7 +161,7 @@ def test_kto_is_its_formula_over_rows_of_their_own(model: Path, tmp_path: Path) 
 def test_a_whole_run_ends_with_the_weights_of_trl(
     method: str, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Four steps of two micro-batches, with examples in the same order, on a base whose adapters TRL does not round.
+    """Four steps of two microbatches, with examples in the same order, on a base whose adapters TRL does not round.
 
     Adam divides a gradient by its own size, so that a weight of small gradients shows their rounding: 2e-4 was seen.
     """

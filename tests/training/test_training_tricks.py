@@ -54,7 +54,7 @@ def with_window(mistral: Path, folder: Path) -> Path:
 
 
 def step(method: str, model: Path, folder: Path, size: int, parts: int, order: str, **sections: Any) -> AnyRun:
-    """A run whose only step takes all examples: those of so many whole items, in micro-batches of one size."""
+    """A run whose only step takes all examples: those of so many whole items, in microbatches of one size."""
     data = [{"dataset": "pocket", "split": "train", "n_items": size * parts // 4}]
     cut = {"per_device_batch_size": size, "gradient_accumulation_steps": parts, "max_steps": 1, "order": order}
     sections = {"quantisation": {"kind": "none", "compute_dtype": "float32"}, **sections}
