@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 
 from evenhand.run_directory import DONE_FILE
 from studies.dialdefer.datasets import DatasetSpec, load_items
-from studies.dialdefer.leaks import VARIANT_OF, HeldOut
+from studies.dialdefer.leaks import HeldOut
 from tests.made.easy_task import easy_items, easy_run, plant
 from tests.made.training_configs import training_config
 from tests.made.training_runs import tiny_model
@@ -63,18 +63,12 @@ def dev_losses(run: Path) -> dict[int, float]:
 def test_dev_items_are_never_trained_on_under_any_name():
     items = load_items([DatasetSpec(dataset="pocket", split="train", n_items=40)])
     again = [replace(item, item_id=f"again-{item.item_id}") for item in items[:20]]
-    reworded = [
-        replace(
-            item, item_id=f"{item.item_id}-male", question=f"Well, {item.question}", meta={VARIANT_OF: item.item_id}
-        )
-        for item in items[10:30]
-    ]
-    data = TrainingData(study=TRAINING, units=[*items, *reworded, *again])
+    data = TrainingData(study=TRAINING, units=[*items, *again])
     kept, held = (side.units for side in without_dev(data, DevConfig(n_items=15, every_steps=1)))
-    assert len(kept) + len(held) == 80
+    assert len(kept) + len(held) == 60
     assert not [item for item in kept if HeldOut(held).find(item)]
     assert not [item for item in held if HeldOut(kept).find(item)]
-    assert len({item.item_id.removeprefix("again-").removesuffix("-male") for item in held}) == 15
+    assert len({item.item_id.removeprefix("again-") for item in held}) == 15
 
 
 def run_of(model: Path, root: Path, **dev: Any) -> Any:
