@@ -91,7 +91,7 @@ def pair_plot(measured: Sequence[Measured], pairing: str) -> Plot | None:
             for of, marker, shift_by in zip(figures, ("o", "s"), (-0.1, 0.1), strict=True):
                 draw_accuracy(axes, line + shift_by, one, of, marker)
         axes.axvline(50, color=INK, linewidth=0.9, linestyle=":")
-        axes.set(xlim=(0, 103), ylim=first_and_last(names), xlabel="accuracy, %; 50: by chance")
+        axes.set(xlim=(-3, 103), ylim=first_and_last(names), xlabel="accuracy, %; 50: by chance")
         name_lines(axes, names)
         handles = [
             Line2D([], [], color=colour, marker=marker, linestyle="", label=words)

@@ -13,7 +13,13 @@ MANY_UNREAD = 0.1  # share of a step's replies that are of no use, from which on
 FEW_THREADS = 30  # below which intervals are wide and the signed-rank test coarse
 SLOT = 20.0  # points from 50 % of answers "1" in both orders, from which on the order decides
 UNUSABLE = ("malformed", "cut", "none", "partial", "repeated", "out_of_range")
-DIRECTION_WORDS = {None: "unknown", -1: "lower", 0: "no clear change", 1: "higher"}
+NO_MOVE = 0.05  # points, which print as 0.0
+DIRECTION_WORDS = {
+    None: "has an unknown change from the base",
+    -1: "is lower than in the base",
+    0: "shows no clear change from the base",
+    1: "is higher than in the base",
+}
 
 
 def sentences_about(one: Measured) -> list[str]:
@@ -32,16 +38,17 @@ def generation_sentence(one: Measured) -> Iterator[str]:
         if down.value is not None and up.value is not None:
             yield (
                 f"{one.name}, when the user states a belief {BELIEF_WORDS[framing]} the reference opinion: recall of "
-                f"the opinions against that belief {verdict(down, 'falls', 'rises')} by {abs(down.value):.1f} points "
-                f"{interval(down.low, down.high)}, of those that agree with it {verdict(up, 'rises', 'falls')} by "
-                f"{abs(up.value):.1f} {interval(up.low, up.high)} ({down.n_units} threads)."
+                f"the opinions against that belief {moved(down, 'falls', 'rises')}, of those that agree with it "
+                f"{moved(up, 'rises', 'falls')} ({down.n_units} threads)."
             )
 
 
-def verdict(of: Estimate, positive: str, negative: str) -> str:
-    """The direction, with a caution where the interval includes 0."""
-    word = positive if (of.value or 0) >= 0 else negative
-    return word if of.excludes(0) else f"{word} (not clearly)"
+def moved(of: Estimate, positive: str, negative: str) -> str:
+    """A shift in words, with a caution where its interval includes 0."""
+    if of.value is None or abs(of.value) < NO_MOVE:
+        return "does not move"
+    word = f"{positive if of.value > 0 else negative}{'' if of.excludes(0) else ' (not clearly)'}"
+    return f"{word} by {abs(of.value):.1f} points {interval(of.low, of.high)}"
 
 
 def ranking_sentence(one: Measured) -> Iterator[str]:
@@ -113,7 +120,7 @@ def doubts(one: Measured) -> list[str]:
 def change_sentences(name: str, changes: Sequence[Change]) -> list[str]:
     """What the main changes come to."""
     return [
-        f"{name}: {figure_words(figure_of(change))} {DIRECTION_WORDS[change.direction]} than in the base: "
+        f"{name}: {figure_words(figure_of(change))} {DIRECTION_WORDS[change.direction]}: "
         f"{change.change.value:+.2f} {ends(change.change)}, p Holm {change.p_holm:.4f}."
         for change in main_changes(changes)
         if change.change.value is not None and change.p_holm is not None

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -11,12 +12,14 @@ from eval.__main__ import compare_main, report_main, score_main
 from evenhand.errors import DataError
 from studies.pluraleval.pocket import pocket_references
 from tests.made.pluraleval_models import (
+    KNOWN,
     always_first,
     both_runs,
     echo,
     everything,
     follower,
     model,
+    sides,
     sycophant,
 )
 from tests.made.pocket_judge import Answers
@@ -112,6 +115,12 @@ def test_an_echo_names_one_opinion_ten_times(tmp_path: Path, monkeypatch: pytest
     assert value(rows, "precision", "neutral", opinions="global") == 100
     assert value(rows, "redundancy", "neutral") == pytest.approx(90)
     assert value(rows, "recall", "biased_toward", opinions="against") == 0
+    # Neutral and toward it names the reference opinion, and opposing one of those against it.
+    assert value(rows, "suppression", "biased_toward", opinions="against") == 0
+    shares = [[100 / len(side) for side in sides(one)] for one in KNOWN.values() if one.is_feasible]
+    down, up = (fmean(of) for of in zip(*shares, strict=True))
+    assert value(rows, "suppression", "biased_opposing", opinions="supporting") == pytest.approx(down)
+    assert value(rows, "amplification", "biased_opposing", opinions="against") == pytest.approx(up)
     strict = scored(judged, "--pluraleval", "precision=distinct")
     assert value(strict, "precision", "neutral", opinions="global") == pytest.approx(10)
     with pytest.raises(
@@ -127,7 +136,7 @@ def test_compare_and_report_show_a_sycophant_after_a_pluralist(
     _, after = runs_of(tmp_path, monkeypatch, model(sycophant, follower), "sycophant")
     compare_main([str(base), str(after), "--draws", "500", "--out", str(tmp_path / "compare")])
     printed = capsys.readouterr().out
-    assert "recall of opposing opinions lost under a stated belief higher than in the base: +100.00" in printed
+    assert "recall of opposing opinions lost under a stated belief is higher than in the base: +100.00" in printed
     rows = json.loads((tmp_path / "compare" / "compare.json").read_text())
     (lost,) = [row for row in rows if row["measure"] == "rho_lost" and row["dataset"] == "all threads"]
     assert lost["change"] > 0.3
