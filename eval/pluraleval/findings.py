@@ -1,7 +1,7 @@
 """Everything that is computed of some runs of the study: figures by thread, their estimates, and their changes."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -80,15 +80,15 @@ def find_pluraleval(
     measured = [Measured(name=name, run=run, values=values_of(run, d)) for name, run in runs.items()]
     changes: dict[str, Sequence[Change]] = {}
     if is_before_after:
-        moved = adjusted([list(changes_between(measured[0], after, drawing)) for after in measured[1:]])
+        moved = adjusted([list(changes_between(measured[0], after, d, drawing)) for after in measured[1:]])
         changes = dict(zip(others, moved, strict=True))
     return PluralEvalFindings(measured=measured, definitions=d, drawing=drawing, changes=changes, differences=found)
 
 
 def changes_between(
-    before: Measured, after: Measured, drawing: Drawing, figures: Sequence[Figure] | None = None
+    before: Measured, after: Measured, d: Definitions, drawing: Drawing, figures: Sequence[Figure] | None = None
 ) -> Iterator[Change]:
-    """Of each figure, or of some, over the threads that both have it of."""
+    """Of each figure, or of some, over the threads that both have it of. d: what the values were made with."""
     for figure in figures or before.values:
         if figure not in after.values or figure not in before.values:
             continue
@@ -97,7 +97,7 @@ def changes_between(
             shared = [thread for thread in threads if thread in ours and thread in theirs]
             if shared:
                 pair = paired(observed(dataset, ours, shared), observed(dataset, theirs, shared), drawing)
-                compared = Compared(before.name, after.name, figure.setting)
+                compared = Compared(before.name, after.name, {**figure.setting, **asdict(d)})
                 yield change_in(MEASURES[figure.measure], [pair], compared, dataset)
 
 

@@ -179,8 +179,7 @@ def pluraleval_card(
     ]
     if not allow_differences:
         refuse_serious(base.run.name, {f"{name} ({runs[name].name})": of for name, of in found.items()}, foreign)
-    figures = list(COLUMNS.values())
-    moved = adjusted([whole_changes(base, measured[name], drawing, figures) for name in afters])
+    moved = adjusted([whole_changes(base, measured[name], d, drawing) for name in afters])
     changes = {name: {figure_of(change): change for change in of} for name, of in zip(afters, moved, strict=True)}
     rows = [
         PluralEvalRow(name=arm.name, measured=measured.get(arm.name), changes=changes.get(arm.name, {})) for arm in arms
@@ -188,6 +187,7 @@ def pluraleval_card(
     return PluralEvalCard(rows=rows, differences=found, foreign=foreign)
 
 
-def whole_changes(base: Measured, after: Measured, drawing: Drawing, figures: Sequence[Figure]) -> list[Change]:
-    """Changes over all threads."""
-    return [change for change in changes_between(base, after, drawing, figures) if change.dataset == base.whole]
+def whole_changes(base: Measured, after: Measured, d: Definitions, drawing: Drawing) -> list[Change]:
+    """Changes of the columns over all threads."""
+    found = changes_between(base, after, d, drawing, list(COLUMNS.values()))
+    return [change for change in found if change.dataset == base.whole]

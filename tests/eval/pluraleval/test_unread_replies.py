@@ -1,6 +1,7 @@
 """Replies that cannot be read are excluded by name, or wrong where that is chosen; exact probabilities are used."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -129,3 +130,9 @@ def test_losses_are_of_threads_that_have_both_prompts() -> None:
         recall._replace(framing="biased_toward"): {"a": 0.25, "c": 0.0},
     }
     assert losses(found)[recall._replace(framing="biased_toward", measure="suppression")] == {"a": 0.5}
+
+
+def test_without_stances_there_are_global_figures_alone() -> None:
+    judged, thread_id = feasible_list([], [[0]])
+    found = {group for group, *_ in list_values(replace(judged, stances=None), KNOWN[thread_id], DEFAULT)}
+    assert found == {"global"}
