@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from eval.card_arms import BASE, CardArm, other_checkpoint, paths_of, refuse_repeated
 from eval.estimates.changes import Change, adjusted
 from eval.estimates.comparability import Difference, refuse_serious
 from eval.estimates.estimate import Estimate
@@ -14,9 +14,11 @@ from eval.pluraleval.definitions import Definitions
 from eval.pluraleval.findings import Measured, changes_between, figure_of
 from eval.pluraleval.measured_runs import load_run
 from eval.pluraleval.observe import BIASED, Figure, values_of
+from eval.pluraleval.sentences import doubts
 from eval.report.console import block, short, wrapped
 from eval.report.shown_numbers import p_value
 from eval.report.table import Cell, Table
+from eval.scorecard.arms import BASE, CardArm, other_checkpoint
 from evenhand.errors import DataError
 
 COLUMNS = {
@@ -53,18 +55,18 @@ class PluralEvalRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluralEvalCard:
-    """The study for every arm of a card, the base first; see eval.study.Beside."""
+    """The study for every arm of a card, the base first; see eval.study.StudyCard."""
 
     rows: Sequence[PluralEvalRow]
-    differences: Mapping[str, Sequence[Difference]]
+    of_arms: Mapping[str, Sequence[Difference]]  # arm → in what its run differs from the base's
     foreign: Sequence[str]  # which arms' runs are of another checkpoint than the arm, in words
 
     def fields(self) -> list[dict[str, Any]]:
-        """See Beside."""
+        """See StudyCard."""
         return [{**run_field(row), **fields_of(row)} for row in self.rows]
 
     def tables(self) -> list[Table]:
-        """See Beside."""
+        """See StudyCard."""
         return [self.table()]
 
     def table(self) -> Table:
@@ -80,7 +82,7 @@ class PluralEvalCard:
         )
 
     def text(self) -> str:
-        """See Beside."""
+        """See StudyCard."""
         lines = [
             ["arm", *COLUMN_WORDS.values()],
             *([short(row.name), *map(words_of, levels(row))] for row in self.rows),
@@ -102,12 +104,16 @@ class PluralEvalCard:
         )
 
     def changes(self) -> list[Change]:
-        """See Beside."""
+        """See StudyCard."""
         return [change for row in self.rows for change in row.changes.values()]
 
-    def all_differences(self) -> dict[str, Sequence[Any]]:
-        """See Beside."""
-        return {f"{name} (PluralEval)": found for name, found in self.differences.items()}
+    def differences(self) -> Mapping[str, Sequence[Difference]]:
+        """See StudyCard."""
+        return self.of_arms
+
+    def doubts(self) -> list[str]:
+        """See StudyCard."""
+        return [doubt for row in self.rows if row.measured is not None for doubt in doubts(row.measured)]
 
 
 def run_field(row: PluralEvalRow) -> dict[str, Any]:
@@ -154,15 +160,13 @@ def cells(row: PluralEvalRow) -> tuple[Cell, ...]:
 
 
 def pluraleval_card(
-    arms: Sequence[CardArm], words: Sequence[str], d: Definitions, *, allow_differences: bool, drawing: Drawing
+    arms: Sequence[CardArm], paths: Mapping[str, Path], d: Definitions, *, allow_differences: bool, drawing: Drawing
 ) -> PluralEvalCard:
-    """The study for the arms of a card, of which the first is the base; words: NAME=RUN.
+    """The study for the arms of a card, of which the first is the base; paths: arm → its run of the study.
 
-    Raises DataError for a name that no arm has, no run of the base, a run without any of the figures, and, unless that
-    is allowed, one of another checkpoint than its arm's, or asked or judged in another way than the base's.
+    Raises DataError for a base's run without any of the figures, and, unless that is allowed, a run of another
+    checkpoint than its arm's, or asked or judged in another way than the base's.
     """
-    paths = paths_of(arms, words)
-    refuse_repeated(list(paths.values()))
     runs = {name: load_run(path) for name, path in paths.items()}
     measured = {name: Measured(name=name, run=run, values=values_of(run, d)) for name, run in runs.items()}
     base = measured[BASE]
@@ -174,6 +178,7 @@ def pluraleval_card(
         said
         for arm in arms
         if arm.name in runs
+        and paths[arm.name] != arm.path  # else the arm is the judgements run, and its checkpoint the judge
         and (responses := runs[arm.name].responses) is not None
         and (said := other_checkpoint(arm, responses, "responses run"))
     ]
@@ -184,7 +189,7 @@ def pluraleval_card(
     rows = [
         PluralEvalRow(name=arm.name, measured=measured.get(arm.name), changes=changes.get(arm.name, {})) for arm in arms
     ]
-    return PluralEvalCard(rows=rows, differences=found, foreign=foreign)
+    return PluralEvalCard(rows=rows, of_arms=found, foreign=foreign)
 
 
 def whole_changes(base: Measured, after: Measured, d: Definitions, drawing: Drawing) -> list[Change]:

@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from eval.__main__ import compare_main, score_main
-from eval.dialdefer.scorecard.command import main as scorecard_main
+from eval.scorecard.command import main as scorecard_main
 from evenhand.errors import DataError
 from evenhand.records import Prompt
 from tests.made.made_runs import made_items, make_run, say
