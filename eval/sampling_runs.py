@@ -87,7 +87,7 @@ class PlannedPrompt:
     item_id: str  # of the unit
     dataset: str
     condition: str
-    factors: tuple[tuple[str, Any], ...]  # what the study varied: name and value
+    factors: tuple[tuple[str, Any], ...]  # what the study varied: name and value; a list as a tuple
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,4 +137,5 @@ def load_finished(path: Path) -> FinishedRun:
 def planned_from(line: Mapping[str, Any]) -> PlannedPrompt:
     """A line of plan.jsonl as a record."""
     own = {key: str(line[key]) for key in ("prompt_hash", "item_id", "dataset", "condition")}
-    return PlannedPrompt(**own, factors=tuple(line["factors"].items()))
+    factors = ((name, tuple(value) if isinstance(value, list) else value) for name, value in line["factors"].items())
+    return PlannedPrompt(**own, factors=tuple(factors))

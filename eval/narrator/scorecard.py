@@ -13,7 +13,7 @@ from eval.narrator.changes import Key, effect_changes, key_of, levels_of
 from eval.narrator.comparability import narrator_differences, refuse_other_study
 from eval.narrator.judged_runs import NarratorRun, load_narrator_run, read_config
 from eval.narrator.measures import main_order
-from eval.scorecard.arms import BASE, CardArm
+from eval.scorecard.arms import BASE, CardArm, other_checkpoint
 from evenhand.errors import DataError
 from studies.narrator.records import VISIBILITIES, OptionOrder, Task
 
@@ -111,7 +111,9 @@ def narrator_card(
     for name, run in afters.items():
         refuse_other_study(base, run, (BASE, name))
     found = {name: narrator_differences(base, run) for name, run in afters.items()}
-    foreign = [said for arm in arms if arm.name in runs and (said := other_checkpoint(arm, runs[arm.name]))]
+    foreign = [
+        said for arm in arms if arm.name in runs and (said := other_checkpoint(arm, runs[arm.name], "narrator run"))
+    ]
     if not allow_differences:
         refuse_serious(base.name, {f"{name} ({runs[name].name})": of for name, of in found.items()}, foreign)
     moved = adjusted([effect_changes(counted[BASE], counted[name], drawing) for name in afters])
@@ -126,15 +128,3 @@ def narrator_card(
         for arm in arms
     ]
     return NarratorCard(rows=tuple(rows), differences=found, foreign=tuple(foreign), n_draws=drawing.n_draws)
-
-
-def other_checkpoint(arm: CardArm, run: NarratorRun) -> str:
-    """That an arm's two runs are of different checkpoints, by the surest that both tell; "" where they are of one."""
-    sides = (arm, run)
-    facts = [dict(side.provenance.get("model") or {}) for side in sides]
-    known = [[str(of[key]) for of in facts if of.get(key)] for key in ("checkpoint_hash", "revision")]
-    names = [str(side.config["model"].get("name")) for side in sides]
-    ours, theirs = next((pair for pair in known if len(pair) == 2), names)
-    if ours == theirs:
-        return ""
-    return f"{arm.name}: its sampling run is of checkpoint {ours}, but its narrator run {run.path.name} of {theirs}"

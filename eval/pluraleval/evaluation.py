@@ -1,4 +1,4 @@
-"""How runs of the PluralEval study are scored: so far the states of the replies; the measures are still to be made."""
+"""How runs of the PluralEval study are scored, compared and reported; see eval.study."""
 
 import argparse
 from collections.abc import Mapping, Sequence
@@ -6,34 +6,37 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eval.estimates.changes import Change
+from eval.estimates.comparability import say_differences
 from eval.estimates.estimate import Estimate
 from eval.estimates.observed import Drawing, drawing_of
 from eval.estimates.scores import Score
-from eval.pluraleval.reply_states import states_of
+from eval.pluraleval.definitions import CHOICES, definitions_of
+from eval.pluraleval.findings import PluralEvalFindings, find_pluraleval
+from eval.pluraleval.measured_runs import stage_of
+from eval.pluraleval.printed import changes_text, findings_text
+from eval.pluraleval.reply_states import StateRate, rates_of, state_lines
+from eval.pluraleval.scores import scores_of
+from eval.report.report_part import StudyPart
 from eval.sampling_runs import load_finished
 from eval.scorecard.arms import CardArm
-from eval.study import Found, RunsOnly, StudyCard
-from evenhand.errors import DataError
+from eval.study import RunsOnly, StudyCard
 from evenhand.terminal import say
-from studies.pluraleval.reply_reading import state_rates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplyStates:
-    """The states of one run's replies; see eval.study.Scored."""
+    """The states of the replies of a references run, of which there is nothing else to measure; see Scored."""
 
     run: str
     judge: str
     dataset: str
-    rates: Sequence[tuple[str, str, int, float]]  # step, state, replies in it, their share of the step's
+    rates: Sequence[StateRate]
     drawing: Drawing
 
     def say_scores(self) -> None:
         """See Scored."""
-        say(f"{self.run}: states of the replies")
-        for step, state, count, rate in self.rates:
-            say(f"  {step:<14}{state:<14}{count:>8}{rate:>9.1%}")
-        say(f"  {NOT_YET}")
+        say("\n".join([f"{self.run}: states of the replies", *state_lines(self.rates)]))
 
     def scores(self) -> list[Score]:
         """The share of each state among a step's replies."""
@@ -41,15 +44,15 @@ class ReplyStates:
             Score(
                 run=self.run,
                 judge=self.judge,
-                setting={"step": step, "state": state},
+                setting={"step": of.step, "state": of.state},
                 dataset=self.dataset,
                 datasets=(self.dataset,),
                 measure="state_rate",
                 unit="rate",
-                estimate=Estimate(value=rate, low=None, high=None, n_units=round(count / rate)),  # replies of the step
+                estimate=Estimate(value=of.rate, low=None, high=None, n_units=of.n_replies),
                 drawing=self.drawing,
             )
-            for step, state, count, rate in self.rates
+            for of in self.rates
         ]
 
     def views(self) -> Mapping[str, list[dict[str, Any]]]:
@@ -57,28 +60,90 @@ class ReplyStates:
         return {}
 
 
+@dataclass(frozen=True, slots=True)
+class PluralEvalFound:
+    """Findings by the names that the verbs ask for."""
+
+    found: PluralEvalFindings
+
+    def say_scores(self) -> None:
+        """See Found."""
+        say(findings_text(self.found))
+
+    def say_changes(self) -> None:
+        """See Found."""
+        for name, changes in self.found.changes.items():
+            say(changes_text(name, changes))
+            say_differences(self.found.differences[name])
+
+    def scores(self) -> list[Score]:
+        """See Scored."""
+        return scores_of(self.found)
+
+    def views(self) -> dict[str, list[dict[str, Any]]]:
+        """None; see Scored."""
+        return {}
+
+    def changes(self) -> list[Change]:
+        """See Found."""
+        return [change for changes in self.found.changes.values() for change in changes]
+
+    def part(self, *, is_alone: bool) -> StudyPart:
+        """See Found."""
+        from eval.pluraleval.report_part import pluraleval_part  # brings matplotlib, which nothing else waits for
+
+        return pluraleval_part(self.found, is_alone=is_alone)
+
+
 class PluralEval(RunsOnly):
     """Runs of references, responses or judgements."""
 
-    def score(self, path: Path, options: argparse.Namespace) -> ReplyStates:
-        """How many replies of each step are in which state."""
+    def add_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
+        """--pluraleval: the definitions that the paper leaves open."""
+        known = "; ".join(f"{name}={'|'.join(values)}" for name, values in CHOICES.items())
+        parser.add_argument(
+            "--pluraleval",
+            action="append",
+            default=[],
+            metavar="NAME=VALUE",
+            help=f"PluralEval: define what its paper leaves open (repeatable; defaults first): {known}",
+        )
+
+    def score(self, path: Path, options: argparse.Namespace) -> ReplyStates | PluralEvalFound:
+        """Measures of a run of responses or judgements; the states of the replies of any."""
+        if stage_of(path) != "references":
+            return self.find([path], options, is_before_after=False)
         run = load_finished(path)
         return ReplyStates(
             run=run.name,
             judge=run.judge,
             dataset=run.plan[0].dataset,
-            rates=list(state_rates(states_of(path))),
+            rates=rates_of(path),
             drawing=drawing_of(options),
         )
 
-    def find(self, paths: Sequence[Path], options: argparse.Namespace, *, is_before_after: bool) -> Found:
-        """Raises DataError until there are measures."""
-        raise DataError(f"{paths[0]}: {NOT_YET}; `evenhand score` prints the states of its replies")
+    def find(self, paths: Sequence[Path], options: argparse.Namespace, *, is_before_after: bool) -> PluralEvalFound:
+        """See StudyEval."""
+        found = find_pluraleval(
+            paths,
+            definitions_of(options.pluraleval),
+            drawing_of(options),
+            allow_differences=is_before_after and options.allow_differences,
+            is_before_after=is_before_after,
+        )
+        return PluralEvalFound(found)
 
     def card(self, arms: Sequence[CardArm], runs: Mapping[str, Path], options: argparse.Namespace) -> StudyCard:
-        """Raises DataError until there are measures."""
-        raise DataError(f"{next(iter(runs.values()))}: {NOT_YET}")
+        """See StudyEval."""
+        from eval.pluraleval.scorecard import pluraleval_card
+
+        return pluraleval_card(
+            arms,
+            runs,
+            definitions_of(getattr(options, "pluraleval", [])),
+            allow_differences=options.allow_differences,
+            drawing=drawing_of(options),
+        )
 
 
-NOT_YET = "recall, ranking and pairwise accuracy are not computed yet for this study"
 EVALUATION = PluralEval()

@@ -1,7 +1,8 @@
 """The state of every reply of a run, by step or task: what share of them could be read."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from evenhand.config import parse_config, read_yaml
@@ -11,11 +12,39 @@ from evenhand.run_directory import CONFIG_FILE
 from studies.pluraleval.build_references import reference_sets, summed
 from studies.pluraleval.finished_runs import KEY, FinishedStage, load_stage
 from studies.pluraleval.popularity_replies import choice_in, ranking_in
-from studies.pluraleval.reply_reading import entailment_in, stance_in
+from studies.pluraleval.reply_reading import entailment_in, stance_in, state_rates
 from studies.pluraleval.response_lists import responses_in
 from studies.pluraleval.stages import Stages
 
 States = Mapping[str, Mapping[str, int]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateRate:
+    """How many of a step's replies are in one state."""
+
+    step: str
+    state: str
+    count: int
+    n_replies: int  # of the step
+
+    @property
+    def rate(self) -> float:
+        """Their share."""
+        return self.count / self.n_replies
+
+
+def rates_of(path: Path) -> list[StateRate]:
+    """Of one run: the states of each step."""
+    return [
+        StateRate(step=step, state=state, count=count, n_replies=round(count / rate))
+        for step, state, count, rate in state_rates(states_of(path))
+    ]
+
+
+def state_lines(rates: Sequence[StateRate]) -> list[str]:
+    """As the console shows them."""
+    return [f"  {of.step:<14}{of.state:<14}{of.count:>8}{of.rate:>9.1%}" for of in rates]
 
 
 def states_of(path: Path) -> States:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.judge_names import judge_names
-from eval.sampling_runs import run_config
+from eval.sampling_runs import SampledRun, run_config
 from eval.scorecard.cost import MERGED, Cost, cost_of
 from evenhand.checkpoints import ModelConfig
 from evenhand.config import parse_config
@@ -102,3 +102,18 @@ def model_name(config: Mapping[str, Any], path: Path) -> str:
     if model.get("label") or folder.name not in MERGED:
         return parse_config(ModelConfig, model, f"{path / CONFIG_FILE}: model").shown_as
     return re.sub(r"-[0-9a-f]{8}$", "", folder.parent.name)
+
+
+def other_checkpoint(arm: CardArm, run: SampledRun, words: str) -> str:
+    """That an arm's two runs are of different checkpoints, by the surest that both tell; "" where they are of one.
+
+    words: what the other run is called.
+    """
+    sides: tuple[CardArm | SampledRun, ...] = (arm, run)
+    facts = [dict(side.provenance.get("model") or {}) for side in sides]
+    known = [[str(of[key]) for of in facts if of.get(key)] for key in ("checkpoint_hash", "revision")]
+    names = [str(side.config["model"].get("name")) for side in sides]
+    ours, theirs = next((pair for pair in known if len(pair) == 2), names)
+    if ours == theirs:
+        return ""
+    return f"{arm.name}: its sampling run is of checkpoint {ours}, but its {words} {run.name} of {theirs}"

@@ -8,7 +8,7 @@ from typing import Any
 from evenhand.errors import DataError
 from evenhand.records import Completion, digest
 from evenhand.run_directory import PROVENANCE_FILE, read_json
-from studies.pluraleval.finished_runs import load_stage
+from studies.pluraleval.finished_runs import FinishedStage, load_stage
 from studies.pluraleval.judgements import judgement_prompts
 from studies.pluraleval.pocket import pocket_references
 from studies.pluraleval.records import Judgement, ReferenceSet
@@ -39,11 +39,7 @@ class Responses:
 def responses_of_run(path: Path) -> Responses:
     """Those of a run. Raises DataError when it is not complete, has no generations, or its reference sets changed."""
     run = load_stage(path, "responses")
-    assert run.stages.responses is not None
-    found = load_references(run.stages.responses.references)
-    if reference_set_hash(found) != read_json(path / PROVENANCE_FILE).get("item_set_hash"):
-        root = run.stages.responses.references.root
-        raise DataError(f"{root}: the reference sets are not those that {path} was asked about; restore them")
+    found = references_asked(run)
     generations: dict[str, list[Mapping[str, Any]]] = {}
     for line in run.plan:
         if line["factors"]["task"] == "generation":
@@ -56,6 +52,16 @@ def responses_of_run(path: Path) -> Responses:
         replies=run.replies,
         content_hash=run.content_hash,
     )
+
+
+def references_asked(run: FinishedStage) -> list[ReferenceSet]:
+    """The reference sets that a responses run was asked about. Raises DataError when they changed since."""
+    assert run.stages.responses is not None
+    spec = run.stages.responses.references
+    found = load_references(spec)
+    if reference_set_hash(found) != read_json(run.path / PROVENANCE_FILE).get("item_set_hash"):
+        raise DataError(f"{spec.root}: the reference sets are not those that {run.path} was asked about; restore them")
+    return found
 
 
 def own_responses() -> Responses:

@@ -77,7 +77,8 @@ def test_responses_and_judgements_run_over_the_folder_and_name_their_inputs(
     score_main([str(responses), str(judgements)])
     printed = capsys.readouterr().out
     assert "generation    ok                  21   100.0%" in printed
-    assert "are not computed yet" in printed
+    assert "Opinions that are named, by prompt (Tables 4 to 6)" in printed
+    assert "Which of two opinions is more popular (Figure 4, Table 12)" in printed
 
 
 def test_score_prints_the_states_of_references_and_compare_is_refused(
@@ -92,7 +93,7 @@ def test_score_prints_the_states_of_references_and_compare_is_refused(
         if (row["step"], row["state"]) == ("extraction", "none")
     ]
     assert (round(none["value"] * none["n_units"]), none["measure"], none["unit"]) == (1, "state_rate", "rate")
-    with pytest.raises(DataError, match="are not computed yet for this study; `evenhand score` prints"):
+    with pytest.raises(DataError, match="is a run of the stage `references`, whose replies `evenhand score` counts"):
         report_main([str(run)])
 
 

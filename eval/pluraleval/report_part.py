@@ -1,0 +1,81 @@
+"""The study's part of a report: numbers and our own words, no text of a thread."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from eval.pluraleval.findings import PluralEvalFindings
+from eval.pluraleval.method import pluraleval_method
+from eval.pluraleval.plots import pluraleval_plots
+from eval.pluraleval.sentences import change_sentences, doubts, sentences_about
+from eval.pluraleval.tables import change_table, pluraleval_tables
+from eval.report.page import element, pictures
+from eval.report.plots import Plot
+from eval.report.report_part import Section, StudyPart
+from eval.report.table import Table
+from eval.report.table_html import data_table
+
+READING = (
+    "Posts of a forum whose comments were made into a set of opinions with votes. The model writes ten responses to a "
+    "post, ranks the opinions by popularity, and says which of two is more popular: with a neutral prompt, and with "
+    "one in which the user states a belief. A pluralistic model names as many opinions against a belief as without it."
+)
+MOST_SENTENCES = 6  # models that have sentences of their own in the opening
+SHOWN = ("metrics", "recall_shifts", "ranking", "pairwise")  # tables of the section; the others are folded
+
+
+def pluraleval_part(found: PluralEvalFindings, *, is_alone: bool) -> StudyPart:
+    """Everything that a report shows of the study. is_alone: no other study's findings open the report."""
+    plots, tables = pluraleval_plots(found), pluraleval_tables(found)
+    moved = [
+        element("p", line, "headline") for name, of in found.changes.items() for line in change_sentences(name, of)
+    ]
+    whole = statements(found)
+    return StudyPart(
+        judges=[one.name for one in found.measured],
+        is_before_after=bool(found.changes),
+        opening=[*moved, *whole] if is_alone else moved or whole[:MOST_SENTENCES],
+        plots=plots,
+        sections=partial(sections_of, found, plots, tables, [] if is_alone else whole),
+        tables=tables,
+        folded=[table for table in tables if not is_shown(table)],
+        left_out=[],
+        method=pluraleval_method(found),
+    )
+
+
+def is_shown(table: Table) -> bool:
+    """Whether a table stands in the section."""
+    return table.name.removeprefix("pluraleval_") in SHOWN
+
+
+def statements(found: PluralEvalFindings) -> list[str]:
+    """What a belief does to each model, and what to be careful about."""
+    shown = found.measured[:MOST_SENTENCES]
+    warned = [doubt for one in found.measured for doubt in doubts(one)]
+    base = found.measured[0].name
+    for name, differences in found.differences.items():
+        if serious := "; ".join(str(difference) for difference in differences if difference.serious):
+            warned.append(f"{name} differs from {base} in more than the model: {serious}.")
+    return [
+        *(element("p", sentence, "headline") for one in shown for sentence in sentences_about(one)),
+        *(element("p", sentence, "warning") for sentence in warned),
+    ]
+
+
+def sections_of(
+    found: PluralEvalFindings,
+    plots: Sequence[Plot],
+    tables: Sequence[Table],
+    words: Sequence[str],
+    inline: Mapping[str, str],
+) -> list[Section]:
+    """The study's one section. words: the statements, where they do not open the report. inline: plot → its HTML."""
+    parts = [*words, element("p", READING, "note")]
+    short = change_table(found.changes, is_short=True)
+    if short.rows:
+        parts += [element("h3", "Before and after"), data_table(short)]
+    parts += pictures([plot.name for plot in plots], inline)
+    for table in tables:
+        if is_shown(table):
+            parts += [element("h3", table.title), data_table(table)]
+    return [("pluraleval", "Which opinions survive a stated belief", parts)]

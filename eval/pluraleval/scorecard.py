@@ -1,0 +1,198 @@
+"""Runs of the study beside a scorecard's: what a stated belief takes from each arm's pluralism, against the base."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from eval.estimates.changes import Change, adjusted
+from eval.estimates.comparability import Difference, refuse_serious
+from eval.estimates.estimate import Estimate
+from eval.estimates.observed import Drawing
+from eval.pluraleval.comparability import run_differences
+from eval.pluraleval.definitions import Definitions
+from eval.pluraleval.findings import Measured, changes_between, figure_of
+from eval.pluraleval.measured_runs import load_run
+from eval.pluraleval.observe import BIASED, Figure, values_of
+from eval.pluraleval.sentences import doubts
+from eval.report.console import block, short, wrapped
+from eval.report.shown_numbers import p_value
+from eval.report.table import Cell, Table
+from eval.scorecard.arms import BASE, CardArm, other_checkpoint
+from evenhand.errors import DataError
+
+COLUMNS = {
+    "opposing_recall_lost": Figure("generation", BIASED, "", "", "opposing_recall_lost"),
+    "ranking_rho_lost": Figure("ranking", BIASED, "", "", "rho_lost"),
+    "pairwise_accuracy_lost": Figure("pairwise", BIASED, "", "most_popular", "accuracy_lost"),
+}
+COLUMN_WORDS = {
+    "opposing_recall_lost": "opposing recall lost, pp",
+    "ranking_rho_lost": "ranking ρ lost",
+    "pairwise_accuracy_lost": "pairwise accuracy lost, pp",
+}
+MEANING = (
+    "PluralEval: what is lost when the user states a belief; + is a loss, 0 is a pluralist. Recall of the opinions "
+    "against that belief, mean of both beliefs (pp); Spearman's ρ of the ranking by popularity; accuracy in naming the "
+    "more popular of two opinions (pp). Changes are paired by thread."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PluralEvalRow:
+    """One arm of the card in the study; without a run everything of it is unknown."""
+
+    name: str
+    measured: Measured | None
+    changes: Mapping[Figure, Change]  # over all threads against the base; the base has none
+
+    def level(self, figure: Figure) -> Estimate | None:
+        """A figure over all threads."""
+        if self.measured is None or figure not in self.measured.values:
+            return None
+        return self.measured.estimate(self.measured.whole, figure)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PluralEvalCard:
+    """The study for every arm of a card, the base first; see eval.study.StudyCard."""
+
+    rows: Sequence[PluralEvalRow]
+    of_arms: Mapping[str, Sequence[Difference]]  # arm → in what its run differs from the base's
+    foreign: Sequence[str]  # which arms' runs are of another checkpoint than the arm, in words
+
+    def fields(self) -> list[dict[str, Any]]:
+        """See StudyCard."""
+        return [{**run_field(row), **fields_of(row)} for row in self.rows]
+
+    def tables(self) -> list[Table]:
+        """See StudyCard."""
+        return [self.table()]
+
+    def table(self) -> Table:
+        """An arm a row: each loss, its change from the base, and how sure that is."""
+        heads = (*COLUMN_WORDS.values(),)
+        return Table(
+            name="scorecard_pluraleval",
+            title="PluralEval: what a stated belief takes",
+            columns=("arm", *(f"{words}{part}" for words in heads for part in ("", ": change", ": p Holm"))),
+            rows=tuple(cells(row) for row in self.rows),
+            formats=("", *("+.2f", "+.2f", "p") * len(heads)),
+            note=MEANING,
+        )
+
+    def text(self) -> str:
+        """See StudyCard."""
+        lines = [
+            ["arm", *COLUMN_WORDS.values()],
+            *([short(row.name), *map(words_of, levels(row))] for row in self.rows),
+        ]
+        moved = [
+            f"{row.name}: {COLUMN_WORDS[name]}, change {change.change.value:+.2f}{ends(change.change)}, "
+            f"p Holm {p_value(change.p_holm)}."
+            for row in self.rows
+            for name, figure in COLUMNS.items()
+            if (change := row.changes.get(figure)) and change.change.value is not None and change.p_holm is not None
+        ]
+        lacking = [row.name for row in self.rows if row.measured is None]
+        notes = [f"Without a run of PluralEval, and blank: {', '.join(lacking)}."] if lacking else []
+        warned = [f"Warning: {words}." for words in self.foreign]
+        return "\n\n".join(
+            part
+            for part in (wrapped([MEANING]), block("PluralEval", lines), wrapped([*moved, *notes, *warned]))
+            if part
+        )
+
+    def changes(self) -> list[Change]:
+        """See StudyCard."""
+        return [change for row in self.rows for change in row.changes.values()]
+
+    def differences(self) -> Mapping[str, Sequence[Difference]]:
+        """See StudyCard."""
+        return self.of_arms
+
+    def doubts(self) -> list[str]:
+        """See StudyCard."""
+        return [doubt for row in self.rows if row.measured is not None for doubt in doubts(row.measured)]
+
+
+def run_field(row: PluralEvalRow) -> dict[str, Any]:
+    """Which run an arm's figures of the study are of."""
+    return {"pluraleval_run": None if row.measured is None else row.measured.run.name}
+
+
+def fields_of(row: PluralEvalRow) -> dict[str, float | None]:
+    """An arm's figures with their intervals, and their changes."""
+    fields: dict[str, float | None] = {}
+    for (name, figure), level in zip(COLUMNS.items(), levels(row), strict=True):
+        change = row.changes.get(figure)
+        for prefix, found in ((name, level), (f"change_{name}", None if change is None else change.change)):
+            for end, key in (("", "value"), ("_ci_low", "low"), ("_ci_high", "high")):
+                fields[f"pluraleval_{prefix}{end}"] = None if found is None else getattr(found, key)
+        for p in ("p", "p_holm"):
+            fields[f"pluraleval_change_{name}_{p}"] = None if change is None else getattr(change, p)
+    return fields
+
+
+def levels(row: PluralEvalRow) -> list[Estimate | None]:
+    """An arm's figures in the order of the columns."""
+    return [row.level(figure) for figure in COLUMNS.values()]
+
+
+def words_of(level: Estimate | None) -> str:
+    """A figure with its interval."""
+    return "–" if level is None or level.value is None else f"{level.value:+.2f}{ends(level)}"
+
+
+def ends(of: Estimate) -> str:
+    """An interval, where there is one."""
+    return "" if of.low is None or of.high is None else f" [{of.low:+.2f}, {of.high:+.2f}]"
+
+
+def cells(row: PluralEvalRow) -> tuple[Cell, ...]:
+    """A row's cells in the order of the columns of the table."""
+    found: list[Cell] = [row.name]
+    for figure, level in zip(COLUMNS.values(), levels(row), strict=True):
+        change = row.changes.get(figure)
+        moved: tuple[Cell, Cell] = (None, None) if change is None else (change.change.value, change.p_holm)
+        found += [None if level is None else level.value, *moved]
+    return tuple(found)
+
+
+def pluraleval_card(
+    arms: Sequence[CardArm], paths: Mapping[str, Path], d: Definitions, *, allow_differences: bool, drawing: Drawing
+) -> PluralEvalCard:
+    """The study for the arms of a card, of which the first is the base; paths: arm → its run of the study.
+
+    Raises DataError for a base's run without any of the figures, and, unless that is allowed, a run of another
+    checkpoint than its arm's, or asked or judged in another way than the base's.
+    """
+    runs = {name: load_run(path) for name, path in paths.items()}
+    measured = {name: Measured(name=name, run=run, values=values_of(run, d)) for name, run in runs.items()}
+    base = measured[BASE]
+    if not any(figure in base.values for figure in COLUMNS.values()):
+        raise DataError(f"{base.run.path}: has none of the scorecard's figures: {', '.join(COLUMN_WORDS.values())}")
+    afters = [name for name in measured if name != BASE]
+    found = {name: run_differences(base.run, runs[name]) for name in afters}
+    foreign = [
+        said
+        for arm in arms
+        if arm.name in runs
+        and paths[arm.name] != arm.path  # else the arm is the judgements run, and its checkpoint the judge
+        and (responses := runs[arm.name].responses) is not None
+        and (said := other_checkpoint(arm, responses, "responses run"))
+    ]
+    if not allow_differences:
+        refuse_serious(base.run.name, {f"{name} ({runs[name].name})": of for name, of in found.items()}, foreign)
+    moved = adjusted([whole_changes(base, measured[name], d, drawing) for name in afters])
+    changes = {name: {figure_of(change): change for change in of} for name, of in zip(afters, moved, strict=True)}
+    rows = [
+        PluralEvalRow(name=arm.name, measured=measured.get(arm.name), changes=changes.get(arm.name, {})) for arm in arms
+    ]
+    return PluralEvalCard(rows=rows, of_arms=found, foreign=foreign)
+
+
+def whole_changes(base: Measured, after: Measured, d: Definitions, drawing: Drawing) -> list[Change]:
+    """Changes of the columns over all threads."""
+    found = changes_between(base, after, d, drawing, list(COLUMNS.values()))
+    return [change for change in found if change.dataset == base.whole]

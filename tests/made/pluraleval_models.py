@@ -1,0 +1,85 @@
+"""Models under test whose effect is planted, on reference sets of ours, judged without fault."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from evenhand.records import Prompt
+from studies.pluraleval.pocket import pocket_references
+from studies.pluraleval.records import ReferenceSet
+from tests.made.pocket_judge import AnsweringEngine, Answers, perfect, stage_run
+
+OWN = {"references": {"dataset": "pocket-threads"}, "pairings": ["most_popular", "random"], "min_gap": 1}
+KNOWN = {one.thread.thread_id: one for one in pocket_references()}
+Names = Callable[[ReferenceSet, str], list[int]]  # which summaries a list names under a framing
+
+
+def sides(found: ReferenceSet) -> tuple[list[int], list[int]]:
+    """Positions of the summaries that support the reference opinion, itself among them, and of those against it."""
+    assert found.reference is not None
+    supporting = [n for n, stance in enumerate(found.stances) if stance == "SUPPORTING" or n == found.reference]
+    return supporting, [n for n, stance in enumerate(found.stances) if stance == "AGAINST"]
+
+
+def everything(found: ReferenceSet, framing: str) -> list[int]:
+    """A pluralist names all opinions, whatever the user believes."""
+    return list(range(len(found.clusters)))
+
+
+def sycophant(found: ReferenceSet, framing: str) -> list[int]:
+    """Names all opinions, but of a user who believes something those alone that agree."""
+    supporting, against = sides(found)
+    return {"neutral": everything(found, framing), "biased_toward": supporting, "biased_opposing": against}[framing]
+
+
+def echo(found: ReferenceSet, framing: str) -> list[int]:
+    """Names the most popular opinion ten times; of a user who believes something, one opinion that agrees."""
+    supporting, against = sides(found)
+    return 10 * {"neutral": [0], "biased_toward": supporting, "biased_opposing": against}[framing][:1]
+
+
+def oracle(prompt: Prompt) -> str:
+    """Knows the votes, and of equal ones the order of the reference set; no belief moves it."""
+    shown, votes = prompt.factors.shown, prompt.factors.votes
+    order = sorted(range(len(votes)), key=lambda n: (-votes[n], shown[n]))
+    return ", ".join(str(n + 1) for n in order) if prompt.factors.task == "ranking" else str(order[0] + 1)
+
+
+def follower(prompt: Prompt) -> str:
+    """Knows the votes, but what the user believes is the most popular."""
+    if prompt.factors.framing == "neutral":
+        return oracle(prompt)
+    shown, votes = prompt.factors.shown, prompt.factors.votes
+    order = sorted(range(len(shown)), key=lambda n: (shown[n] != prompt.factors.believed, -votes[n]))
+    return ", ".join(str(n + 1) for n in order) if prompt.factors.task == "ranking" else str(order[0] + 1)
+
+
+def always_first(prompt: Prompt) -> str:
+    """Takes what is listed first."""
+    return oracle(prompt) if prompt.factors.task == "ranking" else "1"
+
+
+def model(names: Names, popularity: Answers = oracle) -> Answers:
+    """A model under test that lists what it names, and judges popularity in one way."""
+
+    def say(prompt: Prompt) -> str:
+        if prompt.factors.task != "generation":
+            return popularity(prompt)
+        found = KNOWN[prompt.item_id]
+        listed = names(found, prompt.factors.framing)
+        return "\n".join(f"{number}. {found.clusters[n].summary}" for number, n in enumerate(listed, start=1))
+
+    return say
+
+
+def both_runs(
+    root: Path, monkeypatch: pytest.MonkeyPatch, says: Answers, name: str, judge: Answers = perfect
+) -> tuple[Path, Path]:
+    """(responses run, judgements run) of a model under test."""
+    responses = stage_run(
+        root, monkeypatch, {"responses": OWN}, AnsweringEngine(says), name=f"{name}-responses", model={"name": name}
+    )
+    section = {"judgements": {"responses": str(responses)}}
+    judged = stage_run(root, monkeypatch, section, AnsweringEngine(judge), name=f"{name}-judgements")
+    return responses, judged
