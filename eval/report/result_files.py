@@ -1,10 +1,9 @@
 """Rows → scores.json and CSV side by side."""
 
 import csv
-import io
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,7 +23,7 @@ def write_rows(folder: Path, stem: str, rows: Sequence[Mapping[str, Any]]) -> li
     write_whole(json_file, "[\n" + ",\n".join(lines) + "\n]\n")
     names = list(dict.fromkeys(name for row in rows for name in row))
     cells = [names, *([words(row.get(name)) for name in names] for row in rows)]
-    write_whole(csv_file, "".join(map(csv_line, cells)))
+    write_whole(csv_file, str(CsvText(cells)))
     return [json_file, csv_file]
 
 
@@ -33,11 +32,19 @@ def words(value: Any) -> Any:
     return " ".join(value) if isinstance(value, tuple | list) else value
 
 
-def csv_line(cells: Sequence[Any]) -> str:
-    """A line of CSV. Only a line terminator with both characters makes Python quote a text that holds either."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\r\n").writerow(map(inert, cells))
-    return text.getvalue().removesuffix("\r\n") + "\n"
+class CsvText:
+    """CSV as a text. Only a line terminator with both characters makes Python quote a text that holds either."""
+
+    def __init__(self, lines: Iterable[Sequence[Any]]) -> None:
+        self.lines: list[str] = []
+        csv.writer(self, lineterminator="\r\n").writerows(map(inert, cells) for cells in lines)
+
+    def write(self, line: str) -> None:
+        """Take one line, as csv.writer hands it over."""
+        self.lines.append(line.removesuffix("\r\n") + "\n")
+
+    def __str__(self) -> str:
+        return "".join(self.lines)
 
 
 def inert(cell: Cell) -> Cell | str:

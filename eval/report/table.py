@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from eval.report.result_files import csv_line
+from eval.report.result_files import CsvText
 from evenhand.errors import DataError
 from evenhand.jsonl import write_whole
 
@@ -107,7 +107,7 @@ def markdown(text: str) -> str:
 
 def to_csv(table: Table) -> str:
     """CSV with a line of column names; numbers in full precision, what is unknown empty, yes and no for booleans."""
-    return "".join(csv_line([csv_cell(cell) for cell in cells]) for cells in (table.columns, *table.rows))
+    return str(CsvText([csv_cell(cell) for cell in cells] for cells in (table.columns, *table.rows)))
 
 
 def csv_cell(cell: Cell) -> Cell:
