@@ -10,13 +10,22 @@ from dataclasses import asdict, dataclass, replace
 from types import UnionType
 from typing import Any
 
+from evenhand.errors import DataError
+
+ROLES = ("system", "user", "assistant")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
     """One chat turn, before any chat template."""
 
-    role: str  # "system", "user" or "assistant"
+    role: str  # one of ROLES
     content: str
+
+    def __post_init__(self) -> None:
+        """Raises DataError for another role: a chat template may pass it over without a word."""
+        if self.role not in ROLES:
+            raise DataError(f"a message has the role '{self.role}'; roles are {', '.join(ROLES)}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ import pytest
 
 from evenhand.chat_templates import FIXED_DATE, answer_tokens, encode, render_chat
 from evenhand.checkpoints import ModelConfig, resolve
-from evenhand.errors import ModelError
+from evenhand.errors import DataError, ModelError
 from evenhand.records import Message
 from tests.made.tiny_checkpoint import byte_tokenizer
 from tests.made.tiny_families import GEMMA, GEMMA_2, LLAMA, MISTRAL, QWEN
@@ -84,3 +84,8 @@ def test_a_hub_model_that_is_not_cached_is_refused_offline_with_what_to_run(monk
 def test_a_template_that_fails_in_any_way_is_told(template: str, says: str) -> None:
     with pytest.raises(ModelError, match=rf"its chat template refuses the prompt \({says}"):
         render(template, SYSTEM, USER)
+
+
+def test_a_role_that_templates_may_pass_over_is_refused() -> None:
+    with pytest.raises(DataError, match="has the role 'model'; roles are system, user, assistant"):
+        Message(role="model", content="Paris.")
