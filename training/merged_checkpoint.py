@@ -34,17 +34,17 @@ from training.sections import QuantisationConfig
 
 BF16, NF4 = "bf16", "nf4"
 LEASE_FILE = "merging.lease"
+SHARD_SIZE = "5GB"  # of a weight file, at most
 TEXT_SUFFIXES = (".json", ".jinja", ".model", ".txt")
 LICENCE_NAMES = ("LICENSE", "LICENCE", "NOTICE", "USE_POLICY")
 # Written by the merge; or, beside config.json, taken by vLLM for a checkpoint in Mistral's own layout.
 NOT_COPIED = ("config.json", "model.safetensors.index.json", "params.json", DONE_FILE)
 
 
-def merge(run: Path, onto: str, n_prompts: int = 64, min_agreement: float = 0.95, *, shard_size: str = "5GB") -> Path:
+def merge(run: Path, onto: str, n_prompts: int = 64, min_agreement: float = 0.95) -> Path:
     """The folder of a run's checkpoint merged onto "bf16" or "nf4", made and checked where it is not there yet.
 
-    n_prompts: how many verdicts are compared. min_agreement: share of them that must agree. shard_size: of a weight
-    file, at most.
+    n_prompts: how many verdicts are compared. min_agreement: share of them that must agree.
     Raises DataError for a run that is not finished or whose base has changed, or that another process is merging;
     ConfigError for a merge onto NF4 weights that never were; ModelError when fewer than min_agreement of the verdicts
     agree, and then the checkpoint does not appear.
@@ -64,7 +64,7 @@ def merge(run: Path, onto: str, n_prompts: int = 64, min_agreement: float = 0.95
             return target
         partial = run / f"merged-{onto}.{uuid.uuid4().hex}.partial"
         try:
-            facts = merge_anew(run, config, onto, partial, n_prompts, min_agreement, shard_size)
+            facts = merge_anew(run, config, onto, partial, n_prompts, min_agreement)
             lease.refuse_if_lost()
             write_json(partial / DONE_FILE, facts)
             write_card(run, partial)
@@ -78,13 +78,7 @@ def merge(run: Path, onto: str, n_prompts: int = 64, min_agreement: float = 0.95
 
 
 def merge_anew(
-    run: Path,
-    config: TrainingConfig,
-    onto: str,
-    partial: Path,
-    n_prompts: int,
-    min_agreement: float,
-    shard_size: str,
+    run: Path, config: TrainingConfig, onto: str, partial: Path, n_prompts: int, min_agreement: float
 ) -> dict[str, Any]:
     """Write a checkpoint to `partial` and ask it as it lies there; the content of its DONE.json."""
     base = trained_base(run, config)
@@ -94,7 +88,7 @@ def merge_anew(
     expected = margins(adapted(run, base, config.quantisation), question)
     release()
     print(f"{run.name}: merging onto {onto}, then judging the same prompts with what was merged", flush=True)
-    check = compare(judged(run, config, base, onto, question, partial, shard_size), expected, onto)
+    check = compare(judged(run, config, base, onto, question, partial), expected, onto)
     print(told(run, check), flush=True)
     refuse_disagreement(run, check, min_agreement)
     return {
@@ -117,12 +111,10 @@ def refuse_disagreement(run: Path, check: MergeCheck, min_agreement: float) -> N
         )
 
 
-def judged(
-    run: Path, config: TrainingConfig, base: Path, onto: str, question: Question, target: Path, shard_size: str
-) -> list[LogOdds]:
+def judged(run: Path, config: TrainingConfig, base: Path, onto: str, question: Question, target: Path) -> list[LogOdds]:
     """What a merge says, of the checkpoint as it was written to `target`."""
     model = merge_adapter(adapted(run, base, to_merge(config.quantisation, onto)))
-    save(model, base, target, shard_size)
+    save(model, base, target)
     del model
     release()
     model = load_base(target, config.quantisation.model_copy(update={"kind": "none"}))
@@ -151,7 +143,7 @@ def release() -> None:
         torch.cuda.empty_cache()
 
 
-def save(model: Any, base: Path, target: Path, shard_size: str) -> None:
+def save(model: Any, base: Path, target: Path) -> None:
     """Weights and config from the model, everything else byte for byte from the base's folder.
 
     Raises DataError when the disk has no room.
@@ -163,7 +155,7 @@ def save(model: Any, base: Path, target: Path, shard_size: str) -> None:
         raise DataError(
             f"{target}: needs {needed / 1e9:.1f} GB, {free / 1e9:.1f} GB are free; free space, then merge again"
         )
-    model.save_pretrained(target, max_shard_size=shard_size)
+    model.save_pretrained(target, max_shard_size=SHARD_SIZE)
     for file in copied:
         shutil.copyfile(file, target / file.name)
     for file in target.iterdir():

@@ -26,11 +26,6 @@ def test_building_the_unified_benchmark(tmp_path: Path) -> None:
         campaign.run(N_KILLS, campaign.refuse_differences)
 
 
-def test_building_our_own_items(tmp_path: Path) -> None:
-    with Campaign(Command(entry="studies.build:main", words=["pocket", "--out", "built"]), tmp_path) as campaign:
-        campaign.run(N_KILLS, campaign.refuse_differences)
-
-
 def test_building_the_narrator_study(tmp_path: Path) -> None:
     dump = made_dump(tmp_path / "dump")
     words = ["narrator", "--raw", str(dump), "--out", "built"]

@@ -53,8 +53,9 @@ def test_merging(model: Path, tmp_path: Path) -> None:
     (run,) = trained.glob("runs/training/*")
     command = Command(
         entry="training.merge:main",
-        words=["run", "--shard-size", "3MB", "--n-prompts", "8", "--only"],
+        words=["run", "--n-prompts", "8"],
         prepare=partial(copied, run),
+        settings={"training.merged_checkpoint.SHARD_SIZE": "3MB"},
     )
     with Campaign(command, tmp_path) as campaign:
         assert len(list((campaign.calm / "run" / "merged-bf16").glob("*.safetensors"))) > 1

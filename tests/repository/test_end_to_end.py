@@ -57,6 +57,7 @@ def one_process() -> Iterator[None]:
         if not torch.cuda.is_available():  # on a GPU the engine is to run as it does for users
             patch.setenv("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
         patch.setenv("VLLM_CPU_KVCACHE_SPACE", "1")
+        patch.setattr("training.merged_checkpoint.SHARD_SIZE", "2MB")  # several weight files, for vLLM to read
         yield
 
 
@@ -101,7 +102,7 @@ def whole_loop(family: str, root: Path, capsys: pytest.CaptureFixture[str]) -> N
     for method, sections in ARMS.items():
         run = train(tiny_run(method, model, root, optimiser={"max_steps": 2, "order": "whole_items"}, **sections))
         assert is_done(run)
-        merged = merge(run, "nf4", n_prompts=8, shard_size="2MB")  # several weight files, for vLLM to read
+        merged = merge(run, "nf4", n_prompts=8)
         runs.append(sampled(method, merged))
     before, *after = [margins(read_completions(run).values()) for run in runs]
     assert len(before) == len(read_plan(runs[0])) == 16

@@ -56,10 +56,13 @@ def facts_of(folder: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("family", sorted(TEMPLATES))
-def test_every_family_goes_through_both_merges_in_shards(family: str, tmp_path: Path) -> None:
+def test_every_family_goes_through_both_merges_in_shards(
+    family: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(merged_checkpoint, "SHARD_SIZE", "2MB")
     model = tiny_model(tmp_path / "model", family)
     run = train(tiny_run("dpo" if family == "llama" else "sft", model, tmp_path, optimiser={"max_steps": 2}))
-    merged = {onto: merge(run, onto, n_prompts=16, min_agreement=0.5, shard_size="2MB") for onto in ("nf4", "bf16")}
+    merged = {onto: merge(run, onto, n_prompts=16, min_agreement=0.5) for onto in ("nf4", "bf16")}
     checks = {onto: facts_of(folder) for onto, folder in merged.items()}
     assert checks["nf4"]["agreement_rate"] >= 0.9
     assert checks["nf4"]["mean_margin_drift"] < 0.05 < checks["bf16"]["mean_margin_drift"]
@@ -97,9 +100,7 @@ def test_a_merge_is_measured_written_and_found_again(run: Path, capsys: pytest.C
 def with_margins(monkeypatch: pytest.MonkeyPatch, margin: float) -> None:
     """A merge that gives this margin to every prompt, where base + adapter gives 1.0. No model is loaded."""
 
-    def made(
-        run: Path, config: Any, base: Path, onto: str, question: Any, target: Path, size: str
-    ) -> list[tuple[float, ...]]:
+    def made(run: Path, config: Any, base: Path, onto: str, question: Any, target: Path) -> list[tuple[float, ...]]:
         shutil.copytree(base, target)
         return [(margin,)] * len(question.prompts)
 
