@@ -1,11 +1,10 @@
 """What training knows of a study: units to load, to hold out and to make examples of. The registry names each."""
 
 from collections.abc import Mapping, Sequence
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Protocol
 
 from evenhand.errors import ConfigError
-from studies.registry import STUDIES
+from studies.registry import STUDIES, load_part
 from studies.study import StudySection
 
 if TYPE_CHECKING:
@@ -107,5 +106,5 @@ def training_of(section: StudySection) -> StudyTraining:
     if not where:
         able = ", ".join(key for key, study in STUDIES.items() if study.training)
         raise ConfigError(f"nothing can be trained on `{section.key}`; take one of {able}")
-    found: StudyTraining = resolve_name(where)
+    found: StudyTraining = load_part(section.key, where)
     return found

@@ -10,7 +10,7 @@ from eval.dialdefer.margins import framing_aucs
 from eval.dialdefer.observe import DDS, SCORED, SOFT_DDS, observed, soft_observed
 from eval.dialdefer.panels import ABSENT, ERROR, TIE, UNREADABLE, Panel, without_errors
 from eval.dialdefer.parsing import PARSERS
-from eval.estimates.estimate import Drawn, Estimate, estimate, level
+from eval.estimates.estimate import Drawn, Estimate, estimate, without_interval
 from eval.estimates.mcnemar import mcnemar_p
 from eval.estimates.observed import Drawing
 
@@ -65,7 +65,7 @@ def estimates_over(parts: Sequence[Measured], is_parsed: bool) -> Iterator[Named
     whether replies were read by a parser.
     """
     for measure in SCORED:
-        yield measure.name, measure.unit, level(measure, [part.verdicts.observed for part in parts])
+        yield measure.name, measure.unit, without_interval(measure, [part.verdicts.observed for part in parts])
     yield DDS.name, DDS.unit, estimate(DDS, [part.verdicts for part in parts])
     n_items = sum(part.n_items for part in parts)
     for name, unit, value in [*tests(parts), *counts(parts, n_items), *unread(parts, is_parsed), *rates(parts)]:

@@ -168,12 +168,12 @@ def by_draws(measure: Measure, parts: Sequence[Paired]) -> tuple[Estimate, Estim
     n_units = sum(part.n_units for part in parts)
     values = measure.over([measure.statistic(part.means) for part in parts])
     draws = measure.over([measure.statistic(part.draws) for part in parts])
-    levels = [level(measure, float(values[side]), draws[:, side], n_units) for side in (0, 1)]
+    levels = [side_estimate(measure, float(values[side]), draws[:, side], n_units) for side in (0, 1)]
     rise = float(values[1] - values[0])
     return levels[0], levels[1], estimate_of(rise, ends_of(measure, rise, draws[:, 1] - draws[:, 0]), n_units)
 
 
-def level(measure: Measure, value: float, draws: FloatArray, n_units: int) -> Estimate:
+def side_estimate(measure: Measure, value: float, draws: FloatArray, n_units: int) -> Estimate:
     """One side's value. A pivotal interval of what noise has raised may lie wholly below it, and below 0: it is cut."""
     ends = ends_of(measure, value, draws)
     if measure.is_folded and ends is not None:

@@ -80,8 +80,8 @@ class Drawn:
         return rng_for(self.drawing.seed, self.observed.dataset)
 
 
-def level(measure: Measure, parts: Sequence[Observed]) -> Estimate:
-    """A measure over some datasets, a part each, without its interval, which takes time to draw."""
+def without_interval(measure: Measure, parts: Sequence[Observed]) -> Estimate:
+    """A measure over some datasets, a part each. Its interval, which takes time to draw, is left out."""
     value = measure.over([measure.statistic(part.means) for part in parts])
     return estimate_of(float(value), None, sum(len(part.units) for part in parts))
 

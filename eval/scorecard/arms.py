@@ -34,18 +34,23 @@ class CardArm:
         return {"arm": self.name, "kind": self.kind, "run": self.path.name, **self.cost.fields()}
 
 
-def sampled_arms(base: Path, words: Sequence[str], taken: Sequence[str] = ()) -> list[CardArm]:
+def base_arm(path: Path) -> CardArm:
+    """The base's row. Raises DataError when the folder is no sampling run."""
+    return arm_of(BASE, BASE, path, run_config(path))
+
+
+def sampled_arms(base: CardArm, words: Sequence[str], taken: Sequence[str]) -> list[CardArm]:
     """The base's row and those of `RUN` or `NAME=RUN` words.
 
     taken: names that other arms have. Raises DataError when a run is named twice, two rows would have one name, or a
     folder is no sampling run.
     """
     given = [split_word(word) for word in words]
-    refuse_repeated([base, *(path for _, path in given)])
+    refuse_repeated([base.path, *(path for _, path in given)])
     configs = {path: run_config(path) for _, path in given}
     names = arm_names([name for name, _ in given], list(configs.items()), taken)
     return [
-        arm_of(BASE, BASE, base, run_config(base)),
+        base,
         *(arm_of(name, TRAINED, path, configs[path]) for name, (_, path) in zip(names, given, strict=True)),
     ]
 

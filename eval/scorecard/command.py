@@ -12,7 +12,7 @@ from eval.report.console import WIDTH, wrapped
 from eval.report.result_files import write_rows
 from eval.report.table import write_tables
 from eval.run_studies import runs_by_study
-from eval.scorecard.arms import BASE, CardArm, sampled_arms, split_word
+from eval.scorecard.arms import BASE, CardArm, base_arm, sampled_arms, split_word
 from eval.scorecard.beside import runs_beside
 from eval.study import StudyCard, evaluation_of
 from evenhand.errors import DataError
@@ -49,9 +49,9 @@ def load_cards(options: argparse.Namespace) -> tuple[list[CardArm], dict[str, St
     if others:
         raise DataError(f"the base and its arms are of two studies, {study} and {others[0]}; use --beside for a second")
     of_study = evaluation_of(study)
-    (base,) = sampled_arms(options.base, [])
+    base = base_arm(options.base)
     made = of_study.made_arms(base, options)
-    sampled = sampled_arms(options.base, options.arms, taken=[arm.name for arm in made])
+    sampled = sampled_arms(base, options.arms, taken=[arm.name for arm in made])
     if len(sampled) + len(made) < 2:
         raise DataError(f"{options.base}: is the only row; name at least one ARM_RUN")
     arms = [*sampled, *made]
