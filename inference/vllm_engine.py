@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 
 from evenhand.chat_templates import AnswerTokens, answer_tokens
 from evenhand.checkpoints import load_tokenizer, resolve
-from evenhand.device import vllm_device_name
+from evenhand.device import visible_gpus, vllm_device_name
 from evenhand.errors import ConfigError, ModelError
 from evenhand.machine import vllm_reads_tokens
 from evenhand.records import Completion, Prompt
@@ -212,6 +212,8 @@ def start(folder: Path, settings: VllmConfig, seed: int, **options: Any) -> Any:
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", str(settings.cpu_kv_cache_gib))
     if len(os.sched_getaffinity(0)) <= FEW_CPUS:  # vLLM sets one aside, which of two is half
         os.environ.setdefault("VLLM_CPU_NUM_OF_RESERVED_CPU", "0")
+    if not visible_gpus():  # one step over long prompts takes a busy laptop longer than vLLM's 5 minutes
+        os.environ.setdefault("VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS", "3600")
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
     os.environ.setdefault("VLLM_USE_FLASHINFER_SAMPLER", "0")  # is compiled with nvcc at start; few nodes have it
     os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")  # what a user judges is nobody else's business
