@@ -75,6 +75,7 @@ def test_every_writer_that_runs_out_of_room_is_told(what: str, small_disk: Path)
         WRITERS[what](small_disk / "file")
 
 
+@pytest.mark.campaign
 @pytest.mark.slow
 def test_a_run_whose_disk_fills_up_keeps_its_checkpoints_and_continues_with_room(
     small_disk: Path, tmp_path: Path

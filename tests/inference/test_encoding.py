@@ -113,6 +113,7 @@ class ScriptedCore:
         return [SimpleNamespace(request_id=id_, finished=True, outputs=[sample]) for id_ in done]
 
 
+@pytest.mark.campaign
 @pytest.mark.slow
 def test_the_vllm_engine_holds_no_more_of_a_long_run_than_of_a_short_one_and_is_never_short_of_prompts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

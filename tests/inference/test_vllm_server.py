@@ -20,7 +20,7 @@ from tests.made.sampling_configs import sampling_config
 from tests.made.tiny_families import save_family
 from tests.made.vllm_server import serve
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.campaign, pytest.mark.slow]
 WINDOW = 512
 
 

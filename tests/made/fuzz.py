@@ -3,11 +3,19 @@
 import os
 import random
 from collections.abc import Iterator
+from typing import Any
+
+import pytest
 
 IS_MANY = os.environ.get("FUZZ") == "many"
 N_EXAMPLES = 500 if IS_MANY else 25  # of each property that hypothesis draws
 N_DAMAGED = 600 if IS_MANY else 30  # damaged files of each kind
 N_KILLS = int(os.environ.get("KILLS", "40"))  # of each kill campaign, drawn from all places; CI takes fewer
+
+
+def more_families(*names: str) -> list[Any]:
+    """Families of models that only `make test-all` takes, as parameters of a test that takes long for each."""
+    return [pytest.param(name, marks=pytest.mark.campaign) for name in names]
 
 
 def draws(name: str) -> Iterator[random.Random]:

@@ -28,6 +28,7 @@ from inference.sampling import sample
 from inference.schedule import first_prompts
 from studies.dialdefer.planned import read_plan
 from tests.bench.narrator import distinct, n_shareable, requests
+from tests.made.fuzz import more_families
 from tests.made.made_conflicts import conflict, narrator_config, use_conflicts
 from tests.made.sampling_configs import sampling_config
 from tests.made.tiny_families import TEMPLATES, save_family
@@ -142,7 +143,8 @@ def with_answers_alike(checkpoint: Path) -> Path:
     return checkpoint
 
 
-@pytest.mark.parametrize("family", ["gemma3", "mistral", "qwen2"])  # gemma3's head is tied, the others' are not
+# gemma3's head is tied, the others' are not
+@pytest.mark.parametrize("family", ["gemma3", *more_families("mistral", "qwen2")])
 def test_margins_in_bf16_are_those_of_a_float32_head(family: str, tmp_path: Path) -> None:
     folder = with_answers_alike(save_family(tmp_path, family, embedded_model_path()))
     assert ("lm_head.weight" in load_file(folder / "model.safetensors")) == (family != "gemma3")

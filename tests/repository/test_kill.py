@@ -45,6 +45,7 @@ def n_shards(root: Path) -> int:
     return len(list(root.glob("inference/*/completions/*.jsonl")))
 
 
+@pytest.mark.campaign
 @pytest.mark.slow
 def test_a_run_killed_at_random_moments_equals_an_undisturbed_one(tmp_path: Path) -> None:
     checkpoint = save_checkpoint(tmp_path / "tiny", window=2048)

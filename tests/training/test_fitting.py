@@ -129,7 +129,12 @@ def fails_backward(patch: pytest.MonkeyPatch) -> list[bool]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("method", "plant"), [("sft", fails_forward), ("dpo", fails_backward), ("paired", fails_backward)]
+    ("method", "plant"),
+    [
+        ("sft", fails_forward),
+        pytest.param("dpo", fails_backward, marks=pytest.mark.campaign),
+        ("paired", fails_backward),
+    ],
 )
 def test_a_run_whose_microbatches_do_not_fit_goes_the_way_of_one_whose_do(
     method: str,

@@ -95,6 +95,7 @@ SHIPPED = (
 )
 
 
+@pytest.mark.campaign
 @pytest.mark.slow
 def test_a_run_on_conversations_learns_is_merged_and_then_names_attackers_in_the_study(
     model: Path, tmp_path: Path, planted: None, capsys: pytest.CaptureFixture[str]

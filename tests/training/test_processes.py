@@ -32,7 +32,7 @@ NEEDS_DEEPSPEED = pytest.mark.skipif(
 # DPO asks its reference of sharded weights as well, so SFT on them shows little more.
 METHODS_AND_KINDS = [
     ("sft", "ddp"),
-    ("dpo", "ddp"),
+    pytest.param("dpo", "ddp", marks=pytest.mark.campaign),
     ("dpo", "fsdp"),
     pytest.param("sft", "fsdp", marks=pytest.mark.campaign),
     pytest.param("sft", "zero3", marks=NEEDS_DEEPSPEED),
@@ -175,6 +175,7 @@ def test_both_processes_ask_for_the_reference(trained: Any) -> None:
         assert (alone / name).read_bytes() == (together / name).read_bytes()
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("kind", ["fsdp", pytest.param("zero3", marks=NEEDS_DEEPSPEED)])
 def test_a_killed_run_of_sharded_weights_continues_to_the_same_adapter(
     kind: str, trained: Any, model: Path, tmp_path: Path

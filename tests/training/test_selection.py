@@ -119,6 +119,7 @@ def test_the_run_ends_with_the_weights_of_the_best_evaluation(undisturbed: Any) 
     assert not same(seen[4], seen[6])
 
 
+@pytest.mark.campaign
 @pytest.mark.slow
 def test_evaluations_do_not_change_what_is_trained(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -141,6 +142,7 @@ class Killed(BaseException):
     """A stand-in for a kill, which no handler catches."""
 
 
+@pytest.mark.campaign
 @pytest.mark.slow
 def test_a_run_killed_before_it_stops_and_before_it_closes_selects_and_stops_as_an_undisturbed_one(
     undisturbed: Any, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

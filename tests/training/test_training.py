@@ -16,7 +16,6 @@ from evenhand.errors import ConfigError, DataError, ModelError
 from evenhand.float32_head import by_copy
 from evenhand.run_directory import DONE_FILE
 from tests.made.places import CONFIGS
-from tests.made.stock_trl import train_with_trl
 from tests.made.training_runs import tiny_model, tiny_run
 from training.__main__ import main
 from training.callbacks import GradientCheck, read_metrics
@@ -182,12 +181,6 @@ def test_the_head_sees_the_answers_positions_alone(
     monkeypatch.setattr(float32_head, "by_copy", count)
     train(tiny_run(method, model, tmp_path, optimiser={"max_steps": 2}))
     assert scored[-2:] == [n_scored] * 2, "four examples: a verdict, and EOS behind the right answer or behind both"
-
-
-@pytest.mark.parametrize("method", ["sft", "dpo"])
-def test_stock_trl_trains_the_same_config(method: str, model: Path, tmp_path: Path) -> None:
-    done = json.loads((train_with_trl(tiny_run(method, model, tmp_path)) / DONE_FILE).read_text())
-    assert (done["trainer"], done["method"], done["n_steps"]) == ("trl", method, 4)
 
 
 def test_a_loss_that_is_no_number_stops_the_run(model: Path, tmp_path: Path) -> None:

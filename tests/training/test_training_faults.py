@@ -72,12 +72,14 @@ def test_the_task_is_learnt_where_nothing_is_planted(model: Path, tmp_path: Path
 
 
 @pytest.mark.slow
+@pytest.mark.campaign
 def test_a_hundredfold_learning_rate_is_named(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = easy_run(model, tmp_path, guard=GUARD, optimiser={"learning_rate": 100 * LEARNING_RATE})
     stopped(config, rf"{CHANCE}.*Lower optimiser\.learning_rate from 1 to 0\.1", monkeypatch)
 
 
 @pytest.mark.slow
+@pytest.mark.campaign
 def test_shuffled_labels_are_named(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def shuffled(*arguments: Any) -> tuple[list[Example], Any]:
         examples, excluded = make_examples(*arguments)

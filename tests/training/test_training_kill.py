@@ -14,6 +14,7 @@ from safetensors.torch import load_file
 
 from evenhand.config import to_yaml
 from evenhand.run_directory import DONE_FILE
+from tests.made.kill_campaign import OF_THE_MOMENT
 from tests.made.training_runs import tiny_model, tiny_run
 from training.callbacks import read_metrics
 from training.run import folder_of
@@ -65,6 +66,7 @@ def adapter_of(run: Path) -> dict[str, torch.Tensor]:
     return dict(load_file(run / "adapter" / "adapter_model.safetensors"))
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("case", CASES)
 def test_a_run_killed_three_times_equals_an_undisturbed_one(case: str, model: Path, tmp_path: Path) -> None:
     sections = {"lora": {"r": 4, "dropout": 0.1}, "optimiser": {"max_steps": 12}, **CASES[case]}
@@ -102,7 +104,7 @@ def test_a_run_killed_three_times_equals_an_undisturbed_one(case: str, model: Pa
 def facts_of(run: Path) -> dict[str, Any]:
     """DONE.json but for what depends on the clock and the machine."""
     done = json.loads((run / DONE_FILE).read_text())
-    return {key: value for key, value in done.items() if key not in ("seconds", "peak_memory_gib")}
+    return {key: value for key, value in done.items() if key not in OF_THE_MOMENT}
 
 
 def steps_of(run: Path) -> list[tuple[int, float]]:

@@ -125,6 +125,7 @@ def test_a_run_without_margins_or_aio_has_a_shorter_report(tmp_path: Path) -> No
     assert not list((tmp_path / "out" / "plots").glob("reliability*"))
 
 
+@pytest.mark.campaign
 @pytest.mark.slow
 def test_twelve_judges_fit_into_three_mebibytes(tmp_path: Path) -> None:
     items = [item for dataset in ("bbq", "harp", "amqa", "truthfulqa") for item in made_items(dataset, 12)]

@@ -192,6 +192,7 @@ def test_the_test_split_alone_can_later_be_extended_in_place(tmp_path):
         build(replace(request(out, tmp_path / "raw", ["gpqa", "amqa"]), test_only=True))
 
 
+@pytest.mark.campaign
 def test_a_build_that_was_killed_is_continued_to_the_same_tables(small, tmp_path):
     out, raw = tmp_path / "killed", small.parent / "raw"
     names = [dataset.name for dataset in NINE]
