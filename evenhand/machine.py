@@ -7,6 +7,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+CPU_INFO = Path("/proc/cpuinfo")
 SMI = ("nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader,nounits")
 
 
@@ -55,9 +56,19 @@ def glibc() -> str | None:
 
 def cpu_model() -> str:
     """The processor's name as the system gives it."""
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        for line in info.read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
+    return cpu_fact("model name") or platform.processor() or platform.machine()
+
+
+def lacks_bf16() -> bool:
+    """Whether the processor is known to have no instructions for bf16, which then takes several times as long."""
+    flags = cpu_fact("flags").split()
+    return bool(flags) and not {"avx512_bf16", "amx_bf16"} & set(flags)
+
+
+def cpu_fact(name: str) -> str:
+    """What Linux says of the first processor; "" where it says nothing."""
+    if CPU_INFO.exists():
+        for line in CPU_INFO.read_text(encoding="utf-8").splitlines():
+            if line.startswith(name):
                 return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
+    return ""

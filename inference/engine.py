@@ -1,11 +1,13 @@
 """The small interface of every engine, and the one place that knows which there are."""
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Protocol, Self
 
-from evenhand.device import torch_device_name, vllm_device_name
+from evenhand.device import torch_device_name, visible_gpus, vllm_device_name
 from evenhand.errors import ModelError
+from evenhand.machine import lacks_bf16
 from evenhand.records import Completion, Prompt
 from inference.config import InferenceConfig
 
@@ -68,6 +70,11 @@ def open_engine(config: InferenceConfig, prompts: Sequence[Prompt] = ()) -> Engi
     prompts: what it is going to be asked, as far as that is known: an engine that tokenises here tries the first ones
     before it loads the model.
     """
+    if getattr(config.engine, "dtype", None) == "bfloat16" and not visible_gpus() and lacks_bf16():
+        print(
+            "Warning: this processor computes bfloat16 some five times slower than float32; set engine.dtype=float32",
+            file=sys.stderr,
+        )
     match config.engine.kind:
         case "vllm":
             from inference.vllm_engine import VllmEngine

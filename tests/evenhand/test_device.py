@@ -236,6 +236,20 @@ def test_provenance_names_what_computes_and_not_what_is_plugged_in(
     assert torch_device_name() == "NVIDIA A100"
 
 
+@pytest.mark.parametrize(("flags", "warns"), [("fma avx2", True), ("avx2 avx512_bf16", False), ("amx_bf16", False)])
+def test_bf16_on_a_processor_without_it_is_warned_of(
+    flags: str, warns: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    info = tmp_path / "cpuinfo"
+    info.write_text(f"model name\t: Made\nflags\t\t: {flags}\n")
+    monkeypatch.setattr(machine, "CPU_INFO", info)
+    monkeypatch.setattr("inference.engine.visible_gpus", tuple)
+    monkeypatch.setattr("inference.transformers_engine.TransformersEngine", lambda *_: None)
+    for dtype in ("bfloat16", "float32"):
+        open_engine(made_config(tmp_path / dtype, kind="transformers", dtype=dtype))
+    assert capsys.readouterr().err.count("set engine.dtype=float32") == warns
+
+
 def test_a_run_that_was_begun_is_opened_again_without_asking_for_its_device(tmp_path: Path) -> None:
     """Its results are read on nodes without a GPU; the engine asks for itself when something is owed."""
     config = made_config(tmp_path, kind="transformers")
