@@ -80,19 +80,14 @@ class Closed(BaseModel):
 C = TypeVar("C", bound=BaseModel)
 
 
-def load_config(schema: type[C], words: Sequence[str]) -> C:
-    """The config read from words[0] (a YAML file) with the later words ("a.b=value", "list[0].key=value") applied.
+def config_tree(words: Sequence[str]) -> dict[str, Any]:
+    """What words[0] (a YAML file) holds, with the later words ("a.b=value", "list[0].key=value") applied.
 
-    Values are read as YAML, so `sampling.n=10` is a number and `model.revision=null` is none.
-    Raises ConfigError that names file, key, value and the fix.
+    Values are read as YAML, so `sampling.n=10` is a number and `model.revision=null` is none. No schema has looked at
+    it. Raises ConfigError that names file, key, value and the fix.
     """
     if not words:
         raise ConfigError("no config file given; say which one, for example configs/inference/pocket.yaml")
-    return parse_config(schema, config_tree(words), str(Path(words[0])))
-
-
-def config_tree(words: Sequence[str]) -> dict[str, Any]:
-    """What words[0] (a YAML file) holds, with the later words applied, before any schema has looked at it."""
     tree = read_yaml(Path(words[0]))
     keys = [word.partition("=")[0] for word in words[1:]]
     for key, word in zip(keys, words[1:], strict=True):
@@ -226,5 +221,5 @@ def models_in(annotation: Any) -> list[type[BaseModel]]:
 
 
 def to_yaml(config: BaseModel) -> str:
-    """The resolved config as YAML that `load_config` reads back to an equal config."""
+    """The resolved config as YAML that reads back to an equal config."""
     return str(yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True))

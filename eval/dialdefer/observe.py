@@ -7,7 +7,7 @@ import numpy as np
 from eval.dialdefer.accuracy import credit
 from eval.dialdefer.dds import C1_FALSE, C1_TRUE, C2_CORRECT, C2_INCORRECT, dds_pp, deltas_pp
 from eval.dialdefer.margins import soft_credit
-from eval.dialdefer.panels import ERROR, Panel, refuse_unequal_items, without_errors
+from eval.dialdefer.panels import ERROR, Panel, refuse_unequal_items
 from eval.estimates.changes import Paired
 from eval.estimates.observed import Drawing, Measure, Observed, OverDatasets
 from eval.estimates.resampling import FloatArray
@@ -93,9 +93,3 @@ def answered_by_both(first: Panel, second: Panel) -> tuple[Panel, Panel]:
         raise DataError(f"{first.dataset}, arm {first.factors.arm}: the engine failed on every item; sample it again")
     kept = np.flatnonzero(~lost)
     return first.at(kept), second.at(kept)
-
-
-def without_lost(panel: Panel, denominator: str) -> tuple[Panel, Observed]:
-    """(a panel without the items that its engine failed on, what is observed of it)."""
-    answered, n_errors = without_errors(panel)
-    return answered, observed(answered, denominator, n_errors)
