@@ -1,9 +1,9 @@
 """PluralEval: reference sets of many threads at once against one thread after the other, and the prefix cache's share.
 
-A scripted judge answers, so that both ways do the same work and no thread ends early. The stub engine takes STEP_S for
-a batch of up to ROOM prompts, whatever is in it. vLLM computes N_TOKENS tokens of a reply to each prompt with the
-embedded model, and the scripted judge's reply takes their place. Its summaries change with each new member, which is
-the worst case for the prefix cache.
+A scripted judge answers, so that both ways do the same work and no thread ends early. The stub engine takes one of
+BATCH_S for a batch of up to ROOM prompts, whatever is in it. vLLM computes N_TOKENS tokens of a reply to each prompt
+with the embedded model, and the scripted judge's reply takes their place. Its summaries change with each new member,
+which is the worst case for the prefix cache.
 """
 
 import json
@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stderr
 from dataclasses import replace
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from statistics import fmean
@@ -34,7 +35,7 @@ from tests.made.places import CONFIGS
 FOLDER = CONFIGS / "pluraleval"
 N_THREADS = 64
 ROOM = 64  # prompts in a batch of the stub
-STEP_S = 0.005  # the stub's time for a batch
+BATCH_S = (0.005, 0.04)  # the stub's times for a batch: one step of an engine; the eight of a reply of as many tokens
 SPEEDUP_GOAL = 5
 N_TIMED = 6  # threads through vLLM, of at most LONGEST_TIMED comments
 LONGEST_TIMED = 5
@@ -86,9 +87,10 @@ def judge(prompt: Prompt) -> str:
 
 
 class Stub:
-    """An engine with room for ROOM prompts that takes STEP_S for all of them."""
+    """An engine with room for ROOM prompts that takes so many seconds for all of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, batch_s: float) -> None:
+        self.batch_s = batch_s
         self.asked: list[Prompt] = []
         self.n_batches = 0
 
@@ -99,7 +101,7 @@ class Stub:
             batch = [waiting.popleft() for _ in range(min(ROOM, len(waiting)))]
             if not batch:
                 return
-            time.sleep(STEP_S)
+            time.sleep(self.batch_s)
             self.n_batches += 1
             self.asked += batch
             for prompt in batch:
@@ -165,11 +167,13 @@ def side_by_side(
 
 
 def stub(settings: InferenceConfig) -> None:
-    """The stub engine's ratio, and what a prefix cache would serve of the order in which it was asked."""
-    words = f"reference sets, stub of {1000 * STEP_S:.0f} ms a batch of {ROOM}"
-    engine, seconds = side_by_side(Stub, made_threads(N_THREADS), settings, words)
-    n_prompts, ours = len(engine.asked), seconds - engine.n_batches * STEP_S
-    print(f"  at once: {engine.n_batches} batches of {n_prompts:,} prompts; {ours:.1f} s are ours")
+    """The stub engine's ratios, and what a prefix cache would serve of the order in which it was asked."""
+    threads = made_threads(N_THREADS)
+    for batch_s in BATCH_S:
+        words = f"reference sets, stub of {1000 * batch_s:.0f} ms a batch of {ROOM}"
+        engine, seconds = side_by_side(partial(Stub, batch_s), threads, settings, words)
+        n_prompts, ours = len(engine.asked), seconds - engine.n_batches * batch_s
+        print(f"  at once: {engine.n_batches} batches of {n_prompts:,} prompts; {ours:.1f} s are ours", flush=True)
     ordered, unordered = requests(engine.asked, settings), requests(shuffled(engine.asked), settings)
     for block in BLOCKS:
         report(ordered, unordered, block)
