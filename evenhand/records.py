@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from types import UnionType
 from typing import Any
 
@@ -41,7 +42,7 @@ class Drawing:
 AS_THE_RUN = Drawing()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # without slots, so that the hash is kept: a run asks for it several times
 class Prompt:
     """One question about one unit of a study, as the model will read it, before the chat template."""
 
@@ -54,7 +55,7 @@ class Prompt:
     answer_space: tuple[str, ...] = ("1", "2")
     drawing: Drawing = AS_THE_RUN
 
-    @property
+    @cached_property
     def prompt_hash(self) -> str:
         """16 hex digits of what the model is asked: messages, answer space, template version, and its own drawing.
 

@@ -57,14 +57,21 @@ def sample(config: InferenceConfig, shard: tuple[int, int] | None = None) -> Pat
     if is_done(path):  # a shard was lost or deleted since, and with it what later prompts may rest on
         reopen(path)
         rewrite_plan(path, whole.planned)
-    mine = schedule(path, take_shard(units, shard), config) if shard else whole
+    own = take_shard(units, shard)
+    mine = schedule(path, own, config) if shard else whole
     missing = in_prefix_order(mine.due())
     n_texts = len({prompt.prompt_hash for prompt in whole.planned})
     planned = f"{len(whole.planned)} prompts planned, {n_texts} different ones"
     say(f"{path}: {planned}, {len(missing)} owed by this process", sys.stderr)
+    asked: set[str] = set()
     if missing:
         with open_engine(config, missing) as engine:
-            ask(engine, missing, mine, path, config)
+            while missing:
+                ask(engine, missing, mine, path, config)
+                asked |= mine.asked
+                # Where two processes asked one prompt, the other's reply may count: a unit here then goes another way.
+                mine = schedule(path, own, config)
+                missing = in_prefix_order([prompt for prompt in mine.due() if prompt.prompt_hash not in asked])
     for doubt in answer_doubts(read_completions(path).values(), config.verdict):
         say(f"{path}: warning: {doubt}", sys.stderr)
     if n_twice := answers_beyond_one(path):
@@ -74,7 +81,7 @@ def sample(config: InferenceConfig, shard: tuple[int, int] | None = None) -> Pat
             "--shard i/n",
             sys.stderr,
         )
-    settle(path, units, mine.asked, config)
+    settle(path, units, asked, config)
     return path
 
 
@@ -166,7 +173,8 @@ def settle(path: Path, units: Sequence[Unit], asked: Collection[str], config: In
             f"{path}: {len(unanswered)} of {len(asked)} prompts got no reply, the last reason: {reasons[-1]}. "
             "The others are kept; the same command asks for these again"
         )
-    say(f"{path}: {len(missing)} prompts still owed by other shards", sys.stderr)
+    left = f"{path}: {len(missing)} prompts still owed by other shards"
+    say(f"{left}; once none of them runs, the command without --shard asks for what is left", sys.stderr)
 
 
 def model_facts(config: InferenceConfig) -> dict[str, object]:

@@ -3,7 +3,6 @@
 Resuming is replaying: the same pure functions over the completions on disk give what is owed.
 """
 
-from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -12,6 +11,7 @@ from evenhand.records import Completion, Prompt
 from inference.config import InferenceConfig, SamplingConfig
 from inference.drawing import n_samples
 from studies.study import OneRound, Unit
+from studies.unit_sets import refuse_repeats
 
 
 @dataclass
@@ -49,11 +49,7 @@ class Schedule:
         self.waiting: dict[str, list[Progress]] = {}  # hash → the units that wait for it
         self.fresh: list[Prompt] = []  # planned and not handed out
         self.progress = [Progress(unit, is_left_out=unit.unit_id in left_out) for unit in units]
-        ids = Counter(one.unit.unit_id for one in self.progress)
-        if len(ids) < len(self.progress):
-            raise DataError(
-                f"several units are called '{ids.most_common(1)[0][0]}'; a unit_id must be unique in the run"
-            )
+        refuse_repeats((one.unit.unit_id for one in self.progress), "units of this run")
         self.keeps_replies = not all(isinstance(one.unit, OneRound) for one in self.progress)
         for completion in answered:
             self.remember(completion)

@@ -9,7 +9,8 @@ The second part asks vLLM, and prints beside the time of the exact way what vLLM
 import random
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from evenhand.checkpoints import load_tokenizer, resolve
@@ -142,6 +143,16 @@ def timed_order(engine: Any, prompts: Sequence[Prompt], words: str, best: int | 
 
     best: the tokens that a cache could serve; None where a request has several samples, of which vLLM tells one's.
     """
+    with counted_cache(engine) as served:
+        started = time.perf_counter()
+        list(engine.generate(prompts))
+        seconds = time.perf_counter() - started
+    told(f"{words}, {sum(served) / best:.3f} of the best shared" if best else words, seconds)
+
+
+@contextmanager
+def counted_cache(engine: Any) -> Iterator[list[int]]:
+    """Empties vLLM's prefix cache; the list then grows by the tokens that it served of each finished request."""
     served: list[int] = []
     step = engine.llm.llm_engine.step
 
@@ -152,11 +163,10 @@ def timed_order(engine: Any, prompts: Sequence[Prompt], words: str, best: int | 
 
     engine.llm.reset_prefix_cache()
     engine.llm.llm_engine.step = counted
-    started = time.perf_counter()
-    list(engine.generate(prompts))
-    seconds = time.perf_counter() - started
-    engine.llm.llm_engine.step = step
-    told(f"{words}, {sum(served) / best:.3f} of the best shared" if best else words, seconds)
+    try:
+        yield served
+    finally:
+        engine.llm.llm_engine.step = step
 
 
 def one_by_one(engine: Any, prompts: Sequence[Prompt], config: InferenceConfig) -> None:

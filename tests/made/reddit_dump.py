@@ -33,7 +33,12 @@ def packed(path: Path, rows: Iterable[Mapping[str, Any] | bytes]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     compressor = zstandard.ZstdCompressor(level=1, write_content_size=False).compressobj()
     frame = bytearray(compressor.compress(b"".join(line + b"\n" for line in lines)) + compressor.flush())
-    assert not frame[4] & 0x20, "not in one segment, so the next byte describes the window"
-    frame[5] = (31 - 10) << 3  # to compress with such a window would take 2 GiB of memory
+    large_window(frame)
     path.write_bytes(frame)
     return path
+
+
+def large_window(frame: bytearray) -> None:
+    """Make a zstd frame ask for a window of 2 GiB. To compress with such a window would take 2 GiB of memory."""
+    assert not frame[4] & 0x20, "not in one segment, so the next byte describes the window"
+    frame[5] = (31 - 10) << 3
