@@ -3,81 +3,60 @@
 from collections.abc import Sequence
 
 from eval.annotation.label_files import Labels
-from eval.estimates.estimate import Estimate
+from eval.annotation.tasks import Task
 from eval.estimates.scores import Score
 from eval.report.console import block
-from eval.report.shown_numbers import p_value
+from eval.report.shown_numbers import number, p_value
 
-HEADER = ["", "", "95 % interval", "units"]
+DIGITS = {"%": 1, "ratio": 2, "count": 0}
 
 
 def agreement_text(all_labels: Sequence[Labels], scores: Sequence[Score]) -> str:
-    """Tables of each person against the judge, or of each person's preference, and of people among each other."""
-    return "\n\n".join([*(part for labels in all_labels for part in one_person(labels, scores)), *people(scores)])
+    """A table a task: a column for each person against the judge, and for each two people; a row a figure."""
+    tasks = {labels.draw.task.name: labels.draw.task for labels in all_labels}
+    return "\n\n".join(
+        table_of(task, [labels for labels in all_labels if labels.draw.task is task], scores) for task in tasks.values()
+    )
 
 
-def figures_of(scores: Sequence[Score], annotator: str, against: str) -> dict[str, Estimate]:
-    """The figures of one person against the judge or another person, by measure; counts are left out."""
-    return {
-        score.measure: score.estimate
-        for score in scores
-        if (score.setting["annotator"], score.setting["against"]) == (annotator, against) and score.measure != "n"
-    }
-
-
-def one_person(labels: Labels, scores: Sequence[Score]) -> list[str]:
-    """One person's labels."""
-    task = labels.draw.task
-    of = figures_of(scores, labels.annotator, "" if task.is_comparison else "judge")
-    labelled = f"{len(labels.answers)} of {len(labels.draw.items)} items labelled"
-    title = f"{task.name} of {' and '.join(task.runs)}: {labels.annotator}, {labelled}; judge: {task.judge}"
-    names = {
-        "preferred": f"prefers {task.runs[0]} (of no ties)",
-        "leniency": f"leniency: judge {task.answers[0]}, {labels.annotator} {task.answers[1]}",
-        "strictness": f"strictness: judge {task.answers[1]}, {labels.annotator} {task.answers[0]}",
-        **NAMES,
-    }
-    found = [block(title, [HEADER, *(line(names[name], one) for name, one in of.items())])]
-    counts = {
-        (score.setting["judge_says"], score.setting["person_says"]): score.estimate.value or 0
-        for score in scores
-        if score.measure == "n" and score.setting["annotator"] == labels.annotator
-    }
-    if counts:
-        lines = [[judge, *(f"{counts[judge, said]:.0f}" for said in task.answers)] for judge in task.answers]
-        found.append(block(f"judge (rows) and {labels.annotator} (columns)", [["", *task.answers], *lines]))
-    return found
-
-
-NAMES = {
-    "agreement": "agreement",
-    "kappa": "Cohen's κ",
-    "agreement_in_run": "agreement at the run's shares of answers",
-    "mcnemar_p": "McNemar p of leniency against strictness",
-    "sign_test_p": "sign test p",
-    "ties": "ties",
-}
-
-
-def people(scores: Sequence[Score]) -> list[str]:
-    """Two people each."""
-    pairs = dict.fromkeys((str(s.setting["annotator"]), str(s.setting["against"])) for s in scores)
-    return [
-        block(
-            f"{one} and {other}, over the items that both labelled",
-            [HEADER, *(line(NAMES[name], of) for name, of in figures_of(scores, one, other).items())],
-        )
-        for one, other in pairs
-        if other not in ("", "judge")
+def table_of(task: Task, people: Sequence[Labels], scores: Sequence[Score]) -> str:
+    """One task's table."""
+    cells, columns = dict[str, dict[str, str]](), dict[str, None]()
+    for score in (score for score in scores if score.setting["what"] == task.name):
+        person, against = (str(score.setting[name]) for name in ("annotator", "against"))
+        column = person if against in ("", "judge") else f"{person} and {against}"
+        columns[column] = None
+        cells.setdefault(row_name(score, task), {})[column] = cell(score)
+    labelled = [f"{len(labels.answers)} of {len(labels.draw.items)}" for labels in people]
+    judge = "" if task.is_comparison else f", judge: {task.judge}"
+    lines = [
+        ["", *columns],
+        ["items labelled", *labelled, *[""] * (len(columns) - len(labelled))],
+        *([name, *(of.get(column, "") for column in columns)] for name, of in cells.items()),
     ]
+    return block(f"{task.name} of {' and '.join(task.runs)}{judge}; % with 95 % intervals", lines)
 
 
-def line(name: str, of: Estimate) -> list[str]:
-    """A figure."""
-    if of.value is None:
-        return [name, "–", "–", str(of.n_units)]
-    if name.startswith(("McNemar", "sign")):
-        return [name, p_value(of.value), "", str(of.n_units)]
-    form = ".2f" if "κ" in name else ".1f"
-    ends = "–" if of.low is None or of.high is None else f"[{of.low:{form}}, {of.high:{form}}]"
-    return [name, f"{of.value:{form}}", ends, str(of.n_units)]
+def row_name(score: Score, task: Task) -> str:
+    """What a figure is called."""
+    both = "judge {}, person {}"
+    return {
+        "n": "n: " + both.format(score.setting.get("judge_says"), score.setting.get("person_says")),
+        "agreement_in_run": "agreement at the run's shares of answers",
+        "kappa": "Cohen's κ",
+        "leniency": f"leniency: {both.format(*task.answers)}",
+        "strictness": f"strictness: {both.format(*task.answers[::-1])}",
+        "mcnemar_p": "McNemar's p of these two",
+        "preferred": f"prefers {task.runs[0]} (without ties)",
+        "sign_test_p": "sign test's p",
+    }.get(score.measure, score.measure)
+
+
+def cell(score: Score) -> str:
+    """A figure with its interval, if it has one."""
+    of = score.estimate
+    if score.unit == "p":
+        return p_value(of.value or 0)
+    digits = DIGITS[score.unit]
+    ends = "" if of.low is None else f" [{number(of.low, digits)}, {number(of.high, digits)}]"
+    return number(of.value, digits) + ends

@@ -42,10 +42,10 @@ def read_labels(paths: Sequence[Path], tasks: Sequence[Task]) -> list[Labels]:
     files = {path: parse_config(LabelFile, read_json(path), str(path)) for path in paths}
     if len(files) < len(paths):
         raise DataError(f"{', '.join(map(str, paths))}: a file is named twice; name each once")
-    names = [file.annotator.strip() or path.stem for path, file in files.items()]
+    names = [(file.what, file.annotator.strip() or path.stem) for path, file in files.items()]
     return [
         Labels(
-            annotator=name if names.count(name) == 1 else str(path),
+            annotator=name[1] if names.count(name) == 1 else str(path),
             draw=draw_of(file, tasks, path),
             answers=file.labels,
         )
@@ -60,8 +60,8 @@ def draw_of(file: LabelFile, tasks: Sequence[Task], path: Path) -> Draw:
     draw = None if task is None else drawn(task, file.n, file.seed)
     if draw is None or draw.digest != file.digest:
         raise DataError(
-            f"{path}: holds labels of '{file.what}' made from {' and '.join(file.runs)}; {runs} is another run or has "
-            "changed since. Score them with the run that the page was made from, as it was then"
+            f"{path}: holds labels of '{file.what}' made from {' and '.join(file.runs)}. They do not go with {runs}: "
+            "that is another run, or has changed since. Score them with what the page was made from, as it was then"
         )
     known = {item.item_id for item in draw.items}
     for item_id, answer in file.labels.items():

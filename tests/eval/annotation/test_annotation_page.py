@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 from eval.annotation.page import page_data, page_html
 from eval.annotation.tasks import Item
@@ -19,8 +20,7 @@ def test_hostile_texts_are_data_and_come_back_as_they_are():
 
 
 def test_the_question_of_a_study_is_escaped_in_the_page():
-    made = task([item(0, "yes")])
-    page = page_html(whole(made.__class__(**{**{k: getattr(made, k) for k in made.__slots__}, "question": "<b>&?"})))
+    page = page_html(whole(replace(task([item(0, "yes")]), question="<b>&?")))
     assert "<h1>&lt;b&gt;&amp;?</h1>" in page
 
 

@@ -1,6 +1,7 @@
 """Labels count with the run, the questions and the draw that they were made from, and with no other."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,9 @@ def test_people_are_told_apart(tmp_path: Path):
         for n, name in enumerate(["Anna", "Ben", "Anna"])
     ]
     assert [one.annotator for one in read_labels(files, [MADE])] == [str(files[0]), "Ben", str(files[2])]
+    other = replace(MADE, name="other")
+    files[2] = label_file(files[2], whole(other), lambda one: "yes", annotator="Anna")
+    assert [one.annotator for one in read_labels(files, [MADE, other])] == ["Anna", "Ben", "Anna"]
     with pytest.raises(DataError, match="named twice"):
         read_labels([files[0], files[0]], [MADE])
 
@@ -43,7 +47,7 @@ def test_people_are_told_apart(tmp_path: Path):
 )
 def test_labels_of_another_run_are_refused(tmp_path: Path, other: Any):
     file = label_file(tmp_path / "a.json", whole(MADE), lambda one: "yes")
-    with pytest.raises(DataError, match=r"a\.json: holds labels of 'made' made from made-run; .* is another run"):
+    with pytest.raises(DataError, match=r"a\.json: holds labels of 'made' made from made-run. They do not go"):
         read_labels([file], [other])
 
 
