@@ -21,9 +21,13 @@ class Browser:
     def __init__(self, folder: Path) -> None:
         assert CHROMIUM
         self.downloads = folder / "downloads"
-        self.to_browser, self.from_browser = os.pipe(), os.pipe()
+        (read, self_write), (self_read, write) = os.pipe(), os.pipe()
         self.process = subprocess.Popen(
             [
+                "bash",  # the browser reads from its descriptor 3 and writes to 4
+                "-c",
+                f'exec "$@" 3<&{read} 4>&{write}',
+                "bash",
                 CHROMIUM,
                 "--headless=new",
                 "--no-sandbox",
@@ -34,20 +38,13 @@ class Browser:
                 f"--user-data-dir={folder / 'profile'}",
                 "about:blank",
             ],
-            preexec_fn=self.place_pipes,
-            close_fds=False,
+            pass_fds=(read, write),
             stderr=subprocess.DEVNULL,
         )
-        os.close(self.to_browser[0])
-        os.close(self.from_browser[1])
-        self.writer, self.reader = os.fdopen(self.to_browser[1], "wb"), os.fdopen(self.from_browser[0], "rb")
+        os.close(read)
+        os.close(write)
+        self.writer, self.reader = os.fdopen(self_write, "wb"), os.fdopen(self_read, "rb")
         self.n_sent, self.session = 0, ""
-
-    def place_pipes(self) -> None:
-        """The browser reads from its descriptor 3 and writes to 4."""
-        read, write = os.dup(self.to_browser[0]), os.dup(self.from_browser[1])
-        os.dup2(read, 3)
-        os.dup2(write, 4)
 
     def __enter__(self) -> Self:
         (page,) = (one for one in self.ask("Target.getTargets")["targetInfos"] if one["type"] == "page")

@@ -44,6 +44,7 @@ def test_ten_pairs_are_labelled_with_keys_over_a_reload_exported_and_scored(
         if number == 5:  # a slip, taken back
             browser.press("y")
             browser.press("u")
+            assert browser.value(COUNT) == "item 6 of 10 · 5 labelled"
         browser.press("y" if response == opinion and not is_refused else "n")
         if number == 6:
             browser.reload()

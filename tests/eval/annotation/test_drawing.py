@@ -1,6 +1,7 @@
 """Which items people are asked about."""
 
 from collections import Counter
+from dataclasses import replace
 
 from eval.annotation.tasks import drawn
 from tests.made.made_annotation import comparison, item, task
@@ -37,10 +38,13 @@ def test_the_order_does_not_tell_the_judges_answers():
 
 
 def test_the_digest_changes_with_a_text_and_with_an_answer_of_the_judge():
-    made = [item(n, "yes") for n in range(4)]
-    was = drawn(task(made), 4, 0).digest
-    assert drawn(task([*made[:3], item(9, "yes")]), 4, 0).digest != was
-    assert drawn(task([*made[:3], item(3, "no")]), 4, 0).digest != was
+    answers = ["yes", "yes", "no", "no"]
+    made = [item(n, answer) for n, answer in enumerate(answers)]
+    was = drawn(task(made), 4, 0)
+    assert drawn(task([*made[:3], item(9, "no")]), 4, 0).digest != was.digest
+    swapped = replace(was, items=[replace(one, judge=answer) for one, answer in zip(was.items, answers, strict=True)])
+    assert {one.judge for one in was.items[:2]} == {"yes", "no"}, "otherwise nothing is swapped"
+    assert swapped.digest != was.digest
 
 
 def test_which_run_of_a_comparison_stands_on_the_left_is_drawn():
