@@ -8,17 +8,16 @@ import numpy as np
 
 from eval.annotation.label_files import Labels
 from eval.annotation.tasks import Item, Task
-from eval.estimates.estimate import Estimate, clustered, ends_of, estimate_of
+from eval.estimates.estimate import Estimate, clustered, estimate_of
 from eval.estimates.mcnemar import mcnemar_p
 from eval.estimates.observed import Drawing, Measure, added_up
-from eval.estimates.resampling import N_DRAWS, SEED, FloatArray, resampled_sums, rng_for
+from eval.estimates.resampling import N_DRAWS, SEED, FloatArray, percentile_interval, resampled_sums, rng_for
 from eval.estimates.scores import Score
 
 DRAWING = Drawing(n_draws=N_DRAWS, seed=SEED)
 SHARE = Measure(
     name="share", unit="%", statistic=lambda means: 100 * means[..., 0], interval="cluster_t", is_share=True
 )
-KAPPA = Measure(name="kappa", unit="ratio", statistic=lambda tables: kappa(tables))
 Pair = tuple[str, str, str]  # unit, what the one says, what the other says
 DATASET = "labelled items"
 
@@ -38,9 +37,9 @@ def kappa_of(pairs: Sequence[Pair], answers: Sequence[str]) -> Estimate:
     tables = np.zeros((len(units), len(answers), len(answers)))
     for unit, first, second in pairs:
         tables[units.index(unit), place[first], place[second]] += 1
-    sums = resampled_sums(tables.reshape(len(units), -1), DRAWING.n_draws, rng_for(DRAWING.seed, KAPPA.name))
+    sums = resampled_sums(tables.reshape(len(units), -1), DRAWING.n_draws, rng_for(DRAWING.seed, "kappa"))
     value = float(kappa(tables.sum(axis=0)))
-    return estimate_of(value, ends_of(KAPPA, value, kappa(sums.reshape(-1, *tables.shape[1:]))), len(units))
+    return estimate_of(value, percentile_interval(kappa(sums.reshape(-1, *tables.shape[1:]))), len(units))
 
 
 def share_of(rows: Sequence[tuple[str, bool, float]]) -> Estimate:

@@ -10,8 +10,7 @@ from pathlib import Path
 from eval.annotation.tasks import SIDES, Item, Task
 from eval.pluraleval.judged_responses import MATCH, confidence_of, stance_of
 from eval.pluraleval.measured_runs import load_run, stage_of
-from evenhand.checkpoints import ModelConfig
-from evenhand.config import parse_config, read_yaml
+from evenhand.config import read_yaml
 from evenhand.errors import DataError
 from evenhand.manifest import MANIFEST_FILE
 from evenhand.run_directory import CONFIG_FILE
@@ -167,8 +166,7 @@ def references_in(path: Path) -> tuple[str, list[ReferenceSet]]:
         judge = read_built_manifest(path, REFERENCES_FILE)["source"]["judge"]
         return judge, list(read_built(path, REFERENCES_FILE, reference_of))
     run = load_stage(path, "references")
-    model = parse_config(ModelConfig, dict(read_yaml(path / CONFIG_FILE)["model"]), f"{path / CONFIG_FILE}: model")
-    return model.shown_as, reference_sets(run)
+    return run.model, reference_sets(run)
 
 
 ANNOTATION = PluralEvalAnnotation()
