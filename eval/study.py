@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn, Protocol
 
+from eval.annotation.tasks import Task
 from eval.estimates.changes import Change
 from eval.estimates.comparability import Difference
 from eval.estimates.scores import Score
@@ -133,6 +134,38 @@ class StudyCard(Protocol):
     def doubts(self) -> Sequence[str]:
         """What to know of the runs' answers before believing a figure, where the text does not say it."""
         ...
+
+
+class StudyAnnotation(Protocol):
+    """What people can be asked about a study's runs, so that its judge can be held against them."""
+
+    def reads(self, path: Path) -> bool:
+        """Whether a folder is of this study."""
+        ...
+
+    def tasks(self, paths: Sequence[Path]) -> Sequence[Task]:
+        """Of one run, or of two side by side.
+
+        Raises DataError for a run that is not complete, or whose stage has no judge.
+        """
+        ...
+
+
+def annotation_of(study: str) -> StudyAnnotation:
+    """A study's questions to people."""
+    found: StudyAnnotation = load_part(study, STUDIES[study].annotation)
+    return found
+
+
+def annotated_study(paths: Sequence[Path]) -> str:
+    """The study that folders are of, whose runs people can label. Raises DataError where there is none."""
+    studies = [study for study, parts in STUDIES.items() if parts.annotation]
+    for path in paths:
+        studies = [study for study in studies if annotation_of(study).reads(path)]
+        if not studies:
+            known = ", ".join(study for study, parts in STUDIES.items() if parts.annotation)
+            raise DataError(f"{path}: holds nothing for people to label; name a run or built folder of: {known}")
+    return studies[0]
 
 
 def evaluation_of(study: str) -> StudyEval:

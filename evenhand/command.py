@@ -35,6 +35,11 @@ VERBS: dict[str, tuple[str, str, str]] = {
         "main",
         "a base and its arms, one row each: every study's figures, changes, cost",
     ),
+    "annotate": (
+        "eval.annotation.command",
+        "main",
+        "a page on which people label what a judge said; and how well it agrees with them",
+    ),
     "demo": (
         "evenhand.demo",
         "main",

@@ -26,6 +26,7 @@ class Study(NamedTuple):
     show: str  # the module of its part of `evenhand show`, with names() and main(argv)
     evaluation: str  # its part of eval: an eval.study.StudyEval
     training: str = ""  # its part of training: a training.study.StudyTraining; "" where nothing can be trained on it
+    annotation: str = ""  # what people can label of its runs: an eval.study.StudyAnnotation; "" where nothing is
     builds: Mapping[str, Builder] = {}
     verbs: Mapping[str, tuple[str, str, str]] = {}  # of `evenhand`: its own; module, function, purpose
 
@@ -73,6 +74,7 @@ STUDIES: dict[str, Study] = {
         section="studies.pluraleval.section:PluralEvalSection",
         show="studies.pluraleval.show",
         evaluation="eval.pluraleval.evaluation:EVALUATION",
+        annotation="eval.pluraleval.annotation:ANNOTATION",
         builds={
             "wildscope": Builder(
                 "studies.pluraleval.wildscope.command:main",

@@ -1,0 +1,1 @@
+"""Labels by people: a page to make them, and how well a judge agrees with them."""

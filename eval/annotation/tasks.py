@@ -1,0 +1,100 @@
+"""What people are asked about a run, and which of its items are drawn for them."""
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+
+from evenhand.records import digest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """One question to a person."""
+
+    unit: str  # what intervals are over
+    texts: tuple[tuple[str, str], ...]  # heading and text, as the page shows them
+    judge: str  # the judge's answer; in a comparison the side that the first run stands on. Never on the page
+
+    @property
+    def item_id(self) -> str:
+        """16 hex digits of what the page shows."""
+        return digest([self.unit, self.texts], 16)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One kind of question about a run, or about two runs side by side.
+
+    A task with two answers has a direction of error: the judge is lenient where it gives the first one and people the
+    second. The answers to a comparison are left, right and tie; the last two texts of its items are the two sides, the
+    first run's on the left.
+    """
+
+    name: str
+    question: str
+    guide: str  # when to give which answer
+    answers: tuple[str, ...]  # a key of the page is the first letter of one
+    items: Sequence[Item]  # to draw from
+    in_run: Mapping[str, int]  # answer → how often the judge gave it in the whole run; empty in a comparison
+    runs: tuple[str, ...]  # names of the run directories
+    judge: str  # what tables call it
+    is_comparison: bool = False
+
+    def __post_init__(self) -> None:
+        assert len({answer[0].lower() for answer in self.answers} - {"u", "e"}) == len(self.answers)
+
+
+SIDES = ("left", "right", "tie")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draw:
+    """The items of a task that a page shows, in its order."""
+
+    task: Task
+    n: int
+    seed: int
+    items: Sequence[Item]
+
+    @property
+    def digest(self) -> str:
+        """16 hex digits that change with the questions, their order, and the judge's answers."""
+        task = self.task
+        asked = [task.name, task.question, task.guide, task.answers, dict(task.in_run)]
+        return digest([*asked, [(item.item_id, item.judge) for item in self.items]], 16)
+
+
+def drawn(task: Task, n: int, seed: int) -> Draw:
+    """At most n items: the judge's answers in equal numbers as far as there are, and one of each unit in turn."""
+    draws = random.Random(f"{seed} {task.name}")
+    distinct = {(item.unit, item.texts): item for item in task.items}.values()
+    of_answers = [[item for item in distinct if item.judge == answer] for answer in task.answers]
+    chosen = in_turn(in_turn(by_unit(shuffled(items, draws))) for items in of_answers)[:n]
+    if task.is_comparison:
+        chosen = [with_sides_swapped(item) if draws.random() < 0.5 else item for item in chosen]
+    return Draw(task=task, n=n, seed=seed, items=shuffled(chosen, draws))
+
+
+def with_sides_swapped(item: Item) -> Item:
+    """The same comparison with the first run on the right."""
+    *others, (left, first), (right, second) = item.texts
+    return replace(item, texts=(*others, (left, second), (right, first)), judge=SIDES[1])
+
+
+def shuffled(items: Iterable[Item], draws: random.Random) -> list[Item]:
+    """In random order."""
+    return sorted(items, key=lambda _: draws.random())  # random() alone never changes in Python
+
+
+def by_unit(items: Iterable[Item]) -> list[list[Item]]:
+    """The items of each unit."""
+    found: dict[str, list[Item]] = {}
+    for item in items:
+        found.setdefault(item.unit, []).append(item)
+    return list(found.values())
+
+
+def in_turn(lists: Iterable[Sequence[Item]]) -> list[Item]:
+    """The first of each list, then the second of each, until all are there."""
+    return [item for turn in zip_longest(*lists) for item in turn if item is not None]
