@@ -11,7 +11,7 @@ from studies.pluraleval.records import BENCHMARK, STANCES, ReferenceFactors, Ste
 from studies.study import Replies
 
 PUBLISHED: tuple[Step, ...] = ("bootstrap", "summary")  # prompts 8 and 9
-TOKENS: Mapping[Step, int] = {  # a reply's longest length; of bootstrap see clustering.py
+TOKENS: Mapping[Step, int] = {  # a reply's longest length; of bootstrap and proposal see clustering.reply_room
     "extraction": 512,
     "summary": 96,
     "assignment": 16,
