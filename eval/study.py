@@ -74,6 +74,10 @@ class StudyEval(Protocol):
         """The same of files of verdicts."""
         ...
 
+    def tested_run(self, path: Path) -> Path:
+        """The sampling run of the model under test: the run itself, unless it is a judge's about another run."""
+        ...
+
     def made_arms(self, base: CardArm, options: argparse.Namespace) -> Sequence[CardArm]:
         """Further rows of a scorecard that its options ask for, made of the base's run."""
         ...
@@ -102,6 +106,10 @@ class RunsOnly:
     def find_files(self, options: argparse.Namespace) -> NoReturn:
         """Raises DataError."""
         self.score_files(options)
+
+    def tested_run(self, path: Path) -> Path:
+        """The run itself."""
+        return path
 
     def made_arms(self, base: CardArm, options: argparse.Namespace) -> list[CardArm]:
         """None."""

@@ -102,16 +102,17 @@ def load_tokenizer_alone(folder: Path) -> Any:
     return load_tokenizer(folder)
 
 
-def load_model(folder: Path, **arguments: Any) -> Any:
+def load_model(folder: Path, *, headless: bool = False, **arguments: Any) -> Any:
     """The model of a checkpoint folder by transformers, which is given the arguments.
 
+    headless: it gives hidden states, and not the next token.
     Raises ModelError when config.json or weights are damaged, do not match, or are not all there: transformers makes up
     random ones in their place. Out of memory stays the RuntimeError or MemoryError that it is.
     """
-    from transformers import AutoModelForCausalLM
+    from transformers import AutoModel, AutoModelForCausalLM
 
     try:
-        loaded: Any = AutoModelForCausalLM.from_pretrained(
+        loaded: Any = (AutoModel if headless else AutoModelForCausalLM).from_pretrained(
             folder, output_loading_info=True, ignore_mismatched_sizes=True, trust_remote_code=False, **arguments
         )
     except (RuntimeError, MemoryError):

@@ -152,6 +152,10 @@ class DialDeferEval:
         files = read_files(options)
         return DialDeferFound(find_external(files, denominator=options.denominator, drawing=drawing_of(options)))
 
+    def tested_run(self, path: Path) -> Path:
+        """The run itself."""
+        return path
+
     def made_arms(self, base: CardArm, options: argparse.Namespace) -> list[CardArm]:
         """The base with thresholds of `evenhand calibrate`."""
         if options.variant and options.calibrated:

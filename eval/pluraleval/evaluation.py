@@ -13,7 +13,7 @@ from eval.estimates.observed import Drawing, drawing_of
 from eval.estimates.scores import Score
 from eval.pluraleval.definitions import CHOICES, definitions_of
 from eval.pluraleval.findings import PluralEvalFindings, find_pluraleval
-from eval.pluraleval.measured_runs import stage_of
+from eval.pluraleval.measured_runs import responses_path, stage_of
 from eval.pluraleval.printed import changes_text, findings_text
 from eval.pluraleval.reply_states import StateRate, rates_of, state_lines
 from eval.pluraleval.scores import scores_of
@@ -132,6 +132,10 @@ class PluralEval(RunsOnly):
             is_before_after=is_before_after,
         )
         return PluralEvalFound(found)
+
+    def tested_run(self, path: Path) -> Path:
+        """Of a judgements run the responses run; the judge's own run where the responses are made up."""
+        return path if stage_of(path) != "judgements" else responses_path(load_finished(path)) or path
 
     def card(self, arms: Sequence[CardArm], runs: Mapping[str, Path], options: argparse.Namespace) -> StudyCard:
         """See StudyEval."""

@@ -178,7 +178,6 @@ def pluraleval_card(
         said
         for arm in arms
         if arm.name in runs
-        and paths[arm.name] != arm.path  # else the arm is the judgements run, and its checkpoint the judge
         and (responses := runs[arm.name].responses) is not None
         and (said := other_checkpoint(arm, responses, "responses run"))
     ]

@@ -1,7 +1,7 @@
 """The rows of a scorecard, as every study sees them."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,8 +23,8 @@ class CardArm:
 
     name: str
     kind: str  # BASE, TRAINED, or what else a study makes an arm of
-    path: Path  # its sampling run, of the base's study
-    config: Mapping[str, Any]
+    path: Path  # the run that was named, of the base's study
+    config: Mapping[str, Any]  # of the sampling run of its model, which may be another one
     provenance: Mapping[str, Any]
     cost: Cost
     note: str = ""  # where it comes from, if not from a run of its own
@@ -34,36 +34,40 @@ class CardArm:
         return {"arm": self.name, "kind": self.kind, "run": self.path.name, **self.cost.fields()}
 
 
-def base_arm(path: Path) -> CardArm:
-    """The base's row. Raises DataError when the folder is no sampling run."""
-    return arm_of(BASE, BASE, path, run_config(path))
+def base_arm(path: Path, tested: Callable[[Path], Path]) -> CardArm:
+    """The base's row; tested: see sampled_arms. Raises DataError when the folder is no sampling run."""
+    return arm_of(BASE, BASE, path, tested(path))
 
 
-def sampled_arms(base: CardArm, words: Sequence[str], taken: Sequence[str]) -> list[CardArm]:
+def sampled_arms(
+    base: CardArm, words: Sequence[str], tested: Callable[[Path], Path], taken: Sequence[str]
+) -> list[CardArm]:
     """The base's row and those of `RUN` or `NAME=RUN` words.
 
-    taken: names that other arms have. Raises DataError when a run is named twice, two rows would have one name, or a
-    folder is no sampling run.
+    tested: run → the sampling run of the model under test; see StudyEval.tested_run. taken: names that other arms have.
+    Raises DataError when a run is named twice, two rows would have one name, or a folder is no sampling run.
     """
     given = [split_word(word) for word in words]
     refuse_repeated([base.path, *(path for _, path in given)])
-    configs = {path: run_config(path) for _, path in given}
+    sampled = {path: tested(path) for _, path in given}
+    configs = {path: run_config(sampled[path]) for _, path in given}
     names = arm_names([name for name, _ in given], list(configs.items()), taken)
     return [
         base,
-        *(arm_of(name, TRAINED, path, configs[path]) for name, (_, path) in zip(names, given, strict=True)),
+        *(arm_of(name, TRAINED, path, sampled[path]) for name, (_, path) in zip(names, given, strict=True)),
     ]
 
 
-def arm_of(name: str, kind: str, path: Path, config: Mapping[str, Any]) -> CardArm:
-    """The row of a sampling run; the base was not trained here, so it cost nothing."""
+def arm_of(name: str, kind: str, path: Path, sampled: Path) -> CardArm:
+    """The row of a run, and of the sampling run of its model; the base was not trained here, so it cost nothing."""
+    config = run_config(sampled)
     return CardArm(
         name=name,
         kind=kind,
         path=path,
         config=config,
-        provenance=read_json(path / PROVENANCE_FILE),
-        cost=Cost() if kind == BASE else cost_of(config, path),
+        provenance=read_json(sampled / PROVENANCE_FILE),
+        cost=Cost() if kind == BASE else cost_of(config, sampled),
     )
 
 

@@ -49,9 +49,9 @@ def load_cards(options: argparse.Namespace) -> tuple[list[CardArm], dict[str, St
     if others:
         raise DataError(f"the base and its arms are of two studies, {study} and {others[0]}; use --beside for a second")
     of_study = evaluation_of(study)
-    base = base_arm(options.base)
+    base = base_arm(options.base, of_study.tested_run)
     made = of_study.made_arms(base, options)
-    sampled = sampled_arms(base, options.arms, taken=[arm.name for arm in made])
+    sampled = sampled_arms(base, options.arms, of_study.tested_run, taken=[arm.name for arm in made])
     if len(sampled) + len(made) < 2:
         raise DataError(f"{options.base}: is the only row; name at least one ARM_RUN")
     arms = [*sampled, *made]

@@ -11,6 +11,8 @@ from evenhand.markdown import table
 from evenhand.run_directory import PROVENANCE_FILE, read_json
 from evenhand.sources.fetching import locked
 from studies.pluraleval.built_folder import REFERENCES_FILE, write_built
+from studies.pluraleval.clustering_methods import ClusteringSettings
+from studies.pluraleval.embedding_clusters import embedding_input
 from studies.pluraleval.finished_runs import FinishedStage, load_stage
 from studies.pluraleval.own_prompts import TEMPLATE_VERSION as OWN_VERSION
 from studies.pluraleval.published_prompts import TEMPLATE_VERSION
@@ -61,9 +63,12 @@ def reference_sets(run: FinishedStage) -> list[ReferenceSet]:
     """Those of a run's threads but for the ones that were left out."""
     settings = run.stages.references
     assert settings is not None
-    threads = load_threads(settings.threads)
-    if thread_set_hash(threads) != read_json(run.path / PROVENANCE_FILE).get("item_set_hash"):
+    threads, provenance = load_threads(settings.threads), read_json(run.path / PROVENANCE_FILE)
+    if thread_set_hash(threads) != provenance.get("item_set_hash"):
         raise DataError(f"{run.path}: its threads have changed since; restore {settings.threads.root}")
+    for name, hash_ in embedding_input(settings.clustering.embedding).items():
+        if provenance.get("inputs", {}).get(name) != hash_:
+            raise DataError(f"{run.path}: the checkpoint {name} of its embeddings has changed since; restore it")
     return [
         reference_unit(thread, settings).result(run.replies)
         for thread in threads
@@ -102,15 +107,30 @@ def sizes(manifest: Mapping[str, Any]) -> str:
     )
 
 
+def clustering_words(settings: Mapping[str, Any]) -> str:
+    """How the opinions were clustered, in sentences."""
+    chosen = ClusteringSettings.model_validate(settings["clustering"])
+    alpha, seed = settings["alpha"], settings["seed"]
+    parameters = ", ".join(f"{name} {value}" for name, value in chosen.parameters.items())
+    return {
+        "algorithm_1": f"Opinions were clustered by Algorithm 1 of PluralEval (section 4.1), alpha {alpha}, "
+        f"seed {seed}: the bootstrap with the paper's prompt 8, assignments with a prompt of ours.",
+        "one_pass": f"Opinions were clustered in one pass, in the manner of GoalEx ({parameters}, seed {seed}): "
+        "clusters were proposed, then each opinion was assigned to one, with prompts of ours. An opinion that fits no "
+        "proposed cluster is a cluster of its own.",
+        "embeddings": f"Opinions were clustered by embeddings with scikit-learn ({parameters}). What is noise to "
+        "HDBSCAN is a cluster of its own.",
+    }[chosen.method]
+
+
 def card_text(manifest: Mapping[str, Any]) -> str:
     """README.md of the folder."""
     source, settings = manifest["source"], manifest["settings"]
     states = table(["step", "state of the reply", "n", "share"], state_rows(manifest), n_words=2)
     return (
-        f"# Reference sets\n\n{sizes(manifest)}.\n\nMade by Algorithm 1 of PluralEval (section 4.1) with the judge "
-        f"`{source['judge']}`, alpha {settings['alpha']}, seed {settings['seed']}, of `{source['run']}`. Clustering "
-        "and summaries use the paper's prompts 8 and 9; extraction, assignment, stance and beliefs use prompts of "
-        "ours, since the paper does not print its own.\n\n"
+        f"# Reference sets\n\n{sizes(manifest)}.\n\nMade of `{source['run']}` with the judge `{source['judge']}`. "
+        f"{clustering_words(settings)} The summaries use the paper's prompt 9. Extraction, stance and beliefs use "
+        "prompts of ours, since the paper does not print its own.\n\n"
         f"## States of the judge's replies\n\n{states}\n\n"
         "`not_asked`: there was nothing to decide. An opinion whose assignment is `malformed`, `cut` or `out_of_range` "
         "is in no cluster. A summary whose reply was of no use stayed as it was.\n\n"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from evenhand.records import Prompt
 from studies.pluraleval.judge_steps import Judge, reply_to
 from studies.pluraleval.own_prompts import assignment, assignment_schema, clustering_schema
 from studies.pluraleval.published_prompts import clustering, snippets, summarization
@@ -64,10 +65,8 @@ def bootstrap(judge: Judge, opinions: Sequence[Opinion]) -> Steps[list[Growing]]
             judge.count("bootstrap", NOT_ASKED)
     else:
         texts = [opinion.text for opinion in opinions]
-        # The reply repeats the opinions; two characters a token is more than they take.
-        room = 128 + len(snippets(texts)) // 2
         schema = clustering_schema(texts)
-        prompt = judge.prompt("bootstrap", 0, clustering(texts), schema=schema, max_tokens=room)
+        prompt = judge.prompt("bootstrap", 0, clustering(texts), schema=schema, max_tokens=reply_room(texts))
         replies = yield [prompt]
         groups, state = groups_in(reply_to(prompt, replies), texts)
         judge.count("bootstrap", state)
@@ -82,8 +81,7 @@ def assign(judge: Judge, opinion: Opinion, number: int, clusters: list[Growing])
         chosen: int | None = 0
         judge.count("assignment", NOT_ASKED)
     else:
-        messages = assignment([cluster.summary for cluster in clusters], opinion.text)
-        prompt = judge.prompt("assignment", number, messages, schema=assignment_schema(len(clusters)))
+        prompt = assignment_prompt(judge, [cluster.summary for cluster in clusters], opinion, number)
         replies = yield [prompt]
         chosen, state = cluster_in(reply_to(prompt, replies), len(clusters))
         judge.count("assignment", state)
@@ -94,6 +92,17 @@ def assign(judge: Judge, opinion: Opinion, number: int, clusters: list[Growing])
         chosen = len(clusters)
     clusters[chosen - 1].members.append(opinion)
     return chosen - 1
+
+
+def assignment_prompt(judge: Judge, summaries: Sequence[str], opinion: Opinion, number: int) -> Prompt:
+    """Which cluster opinion number `number` belongs to."""
+    messages = assignment(summaries, opinion.text)
+    return judge.prompt("assignment", number, messages, schema=assignment_schema(len(summaries)))
+
+
+def reply_room(texts: Sequence[str]) -> int:
+    """The longest reply, in tokens, that repeats opinions: two characters a token is more than they take."""
+    return 128 + len(snippets(texts)) // 2
 
 
 def refresh(judge: Judge, clusters: Sequence[Growing], changed: Sequence[int]) -> Steps[None]:

@@ -6,7 +6,7 @@ import re
 from studies.pluraleval.judge_steps import Judge, reply_to
 from studies.pluraleval.own_prompts import EXTRACTION_SCHEMA, extraction
 from studies.pluraleval.records import Opinion
-from studies.pluraleval.reply_reading import NOT_ASKED, opinions_in
+from studies.pluraleval.reply_reading import NOT_ASKED, strings_in
 from studies.stepwise import Steps
 
 LINK = re.compile(r"(?:https?://|www\.)\S+", re.IGNORECASE)
@@ -30,7 +30,7 @@ def extract_opinions(judge: Judge, *, max_opinions: int, longest_comment: int) -
     replies = yield list(asked.values())
     holders: dict[str, list[int]] = {}
     for number, prompt in asked.items():
-        texts, state = opinions_in(reply_to(prompt, replies), max_opinions)
+        texts, state = strings_in(reply_to(prompt, replies), "opinions", max_opinions)
         judge.count("extraction", state)
         for text in texts:
             holders.setdefault(text, []).append(number)

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from evenhand.records import Completion, Drawing, Prompt
 from studies.pluraleval.own_prompts import TEMPLATE_VERSION as OWN_VERSION
 from studies.pluraleval.published_prompts import TEMPLATE_VERSION, Messages
-from studies.pluraleval.records import BENCHMARK, STANCES, ReferenceFactors, Step, Thread
+from studies.pluraleval.records import STANCES, ReferenceFactors, Step, Thread, prompt_about
 from studies.study import Replies
 
 PUBLISHED: tuple[Step, ...] = ("bootstrap", "summary")  # prompts 8 and 9
-TOKENS: Mapping[Step, int] = {  # a reply's longest length; of bootstrap see clustering.py
+TOKENS: Mapping[Step, int] = {  # a reply's longest length; of bootstrap and proposal see clustering.reply_room
     "extraction": 512,
     "summary": 96,
     "assignment": 16,
@@ -33,16 +33,8 @@ class Judge:
         """A prompt of a step. number: see ReferenceFactors."""
         version = TEMPLATE_VERSION if step in PUBLISHED else OWN_VERSION
         drawing = Drawing(temperature=0.0, n=1, max_tokens=max_tokens or TOKENS[step], json_schema=schema)
-        return Prompt(
-            item_id=self.thread.thread_id,
-            benchmark=BENCHMARK,
-            dataset=self.thread.dataset,
-            condition=step,
-            factors=ReferenceFactors(step=step, number=number, template_version=version),
-            messages=messages,
-            answer_space=STANCES if step == "stance" else (),
-            drawing=drawing,
-        )
+        factors = ReferenceFactors(step=step, number=number, template_version=version)
+        return prompt_about(self.thread, step, factors, messages, drawing, STANCES if step == "stance" else ())
 
     def count(self, step: Step, state: str) -> None:
         """Note the state of a reply."""

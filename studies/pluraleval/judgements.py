@@ -11,7 +11,7 @@ from evenhand.config import Closed
 from evenhand.records import Completion, Drawing, Prompt
 from studies.pluraleval.own_prompts import TEMPLATE_VERSION, entailment, stance
 from studies.pluraleval.published_prompts import Messages
-from studies.pluraleval.records import BENCHMARK, STANCES, Judgement, JudgementFactors, ReferenceSet
+from studies.pluraleval.records import STANCES, Judgement, JudgementFactors, ReferenceSet, prompt_about
 from studies.pluraleval.response_lists import responses_in
 
 YES_NO = ("yes", "no")
@@ -72,13 +72,5 @@ def judged(
             cluster=cluster,
             template_version=TEMPLATE_VERSION,
         )
-        yield Prompt(
-            item_id=found.thread.thread_id,
-            benchmark=BENCHMARK,
-            dataset=found.thread.dataset,
-            condition=judgement,
-            factors=factors,
-            messages=messages,
-            answer_space=options,
-            drawing=Drawing(n=1, max_tokens=8, json_schema=schema),
-        )
+        drawing = Drawing(n=1, max_tokens=8, json_schema=schema)
+        yield prompt_about(found.thread, judgement, factors, messages, drawing, options)

@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from evenhand.records import Drawing, Message, Prompt
+
 BENCHMARK = "wildscope"
 
-Step = Literal["extraction", "bootstrap", "summary", "assignment", "stance", "belief"]
+Step = Literal["extraction", "bootstrap", "proposal", "summary", "assignment", "stance", "belief"]
 Task = Literal["generation", "ranking", "pairwise"]
 Framing = Literal["neutral", "biased", "biased_toward", "biased_opposing"]
 Pairing = Literal["most_popular", "random"]
@@ -113,3 +115,27 @@ class JudgementFactors:
     number: int  # of the response in its list, from 0
     cluster: int  # position in the reference set of the summary that it is held against
     template_version: int
+
+
+Factors = ReferenceFactors | ResponseFactors | JudgementFactors
+
+
+def prompt_about(
+    thread: Thread,
+    condition: str,
+    factors: Factors,
+    messages: tuple[Message, ...],
+    drawing: Drawing,
+    answer_space: tuple[str, ...] = (),
+) -> Prompt:
+    """A prompt of any stage. condition: its step, framing or judgement."""
+    return Prompt(
+        item_id=thread.thread_id,
+        benchmark=BENCHMARK,
+        dataset=thread.dataset,
+        condition=condition,
+        factors=factors,
+        messages=messages,
+        answer_space=answer_space,
+        drawing=drawing,
+    )

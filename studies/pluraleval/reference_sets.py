@@ -5,7 +5,8 @@ from functools import partial
 from pydantic import Field
 
 from evenhand.config import Closed
-from studies.pluraleval.clustering import Growing, cluster_online
+from studies.pluraleval.clustering import Growing
+from studies.pluraleval.clustering_methods import ClusteringSettings, cluster_opinions
 from studies.pluraleval.extraction import extract_opinions
 from studies.pluraleval.judge_steps import Judge
 from studies.pluraleval.records import Cluster, Opinion, ReferenceSet, Thread
@@ -16,8 +17,9 @@ from studies.stepwise import Steps, Stepwise
 class ReferenceSettings(Closed):
     """How opinions are extracted and clustered."""
 
-    alpha: float = Field(default=0.2, gt=0, le=1)  # share of the opinions that the bootstrap clusters at once
-    seed: int = 42  # of the bootstrap's sample and of the order of the rest
+    clustering: ClusteringSettings = ClusteringSettings()  # another method than Algorithm 1, for comparison
+    alpha: float = Field(default=0.2, gt=0, le=1)  # of algorithm_1: share of the opinions that the bootstrap clusters
+    seed: int = 42  # of the bootstrap's sample and the order of the rest, and of the sample that one_pass proposes from
     max_opinions: int = Field(default=12, ge=1)  # of one comment; further ones are left out and counted
     longest_comment: int = Field(default=10_000, ge=1)  # characters of a comment that are read; Reddit's own limit
 
@@ -33,7 +35,9 @@ def reference_steps(thread: Thread, settings: ReferenceSettings) -> Steps[Refere
     opinions = yield from extract_opinions(
         judge, max_opinions=settings.max_opinions, longest_comment=settings.longest_comment
     )
-    growing = yield from cluster_online(judge, opinions, alpha=settings.alpha, seed=settings.seed)
+    growing = yield from cluster_opinions(
+        judge, opinions, settings.clustering, alpha=settings.alpha, seed=settings.seed
+    )
     ordered = by_votes(thread, growing)
     summaries = [cluster.summary for cluster in ordered]
     reference = yield from find_reference(judge, summaries)

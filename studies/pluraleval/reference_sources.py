@@ -1,31 +1,23 @@
 """Which reference sets a config names: those known of our own threads, or those of a built folder."""
 
 from pathlib import Path
-from typing import Literal, Self
+from typing import ClassVar, Literal
 
-from pydantic import model_validator
-
-from evenhand.config import Closed
 from evenhand.errors import DataError
 from studies.pluraleval.built_folder import REFERENCES_FILE, read_built
-from studies.pluraleval.pocket import DATASET as POCKET
 from studies.pluraleval.pocket import pocket_references
 from studies.pluraleval.records import ReferenceSet
 from studies.pluraleval.rows import reference_of
+from studies.pluraleval.thread_sets import OwnOrBuilt
 
 
-class ReferenceSpec(Closed):
+class ReferenceSpec(OwnOrBuilt):
     """Reference sets as a config names them."""
 
     dataset: Literal["pocket-threads", "built"] = "built"  # pocket-threads: those known of our own threads
     root: Path | None = None  # what `evenhand build references` made; null for `pocket-threads`
 
-    @model_validator(mode="after")
-    def has_its_folder(self) -> Self:
-        if (self.root is None) != (self.dataset == POCKET):
-            wants = "reads no folder; leave out `root`" if self.root else "set `root` to a folder of reference sets"
-            raise ValueError(f"{self.dataset}: {wants}")
-        return self
+    folder: ClassVar[str] = "a folder of reference sets"
 
 
 def load_references(spec: ReferenceSpec) -> list[ReferenceSet]:

@@ -33,10 +33,10 @@ class Read(NamedTuple, Generic[Value]):
     state: str
 
 
-def opinions_in(reply: Completion, at_most: int) -> Read[list[str]]:
-    """The opinions of an extraction's reply, {"opinions": [...]} or the bare array."""
+def strings_in(reply: Completion, key: str, at_most: int) -> Read[list[str]]:
+    """The sentences of a reply {key: [...]}, or of the bare array: opinions, or descriptions of clusters."""
     found = json_in(reply.text)
-    listed = found.get("opinions") if isinstance(found, dict) else found
+    listed = found.get(key) if isinstance(found, dict) else found
     if not isinstance(listed, list):
         return Read([], broken(reply))
     texts = [one_line(entry) for entry in listed if isinstance(entry, str)]

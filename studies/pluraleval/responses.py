@@ -11,13 +11,13 @@ from evenhand.records import Drawing, Message, Prompt
 from studies.pluraleval import published_prompts as published
 from studies.pluraleval.own_prompts import SURFACES_VIEWS
 from studies.pluraleval.records import (
-    BENCHMARK,
     TASKS,
     Framing,
     Pairing,
     ReferenceSet,
     ResponseFactors,
     Task,
+    prompt_about,
 )
 from studies.pluraleval.reference_sources import ReferenceSpec
 
@@ -167,13 +167,5 @@ class Asker:
             system=self.settings.system,
             template_version=published.TEMPLATE_VERSION,
         )
-        return Prompt(
-            item_id=self.thread.thread_id,
-            benchmark=BENCHMARK,
-            dataset=self.thread.dataset,
-            condition=framing,
-            factors=factors,
-            messages=messages,
-            answer_space=CHOICES if task == "pairwise" else (),
-            drawing=Drawing(max_tokens=max_tokens),
-        )
+        options = CHOICES if task == "pairwise" else ()
+        return prompt_about(self.thread, framing, factors, messages, Drawing(max_tokens=max_tokens), options)

@@ -6,6 +6,7 @@ from typing import ClassVar, Self
 from evenhand.errors import DataError
 from studies.pluraleval import pocket
 from studies.pluraleval.built_folder import REFERENCES_FILE, THREADS_FILE, built_hash
+from studies.pluraleval.embedding_clusters import embedding_input
 from studies.pluraleval.finished_runs import KEY
 from studies.pluraleval.judged_runs import own_responses, responses_of_run
 from studies.pluraleval.reference_sets import reference_unit
@@ -63,9 +64,11 @@ class PluralEvalSection(Stages, StudySection):
         return judged.units(self.judgements.judgements)
 
     def inputs(self) -> Mapping[str, str]:
-        """The built folder or run that it reads; see StudySection."""
-        if self.references is not None and (root := self.references.threads.root):
-            return {str(root): built_hash(root, THREADS_FILE)}
+        """The built folder or run that it reads, and a checkpoint that makes embeddings; see StudySection."""
+        if self.references is not None:
+            root = self.references.threads.root
+            threads = {str(root): built_hash(root, THREADS_FILE)} if root else {}
+            return {**threads, **embedding_input(self.references.clustering.embedding)}
         if self.responses is not None and (root := self.responses.references.root):
             return {str(root): built_hash(root, REFERENCES_FILE)}
         if self.judgements is not None and (path := self.judgements.responses):

@@ -2,7 +2,7 @@
 
 import random
 from pathlib import Path
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -17,7 +17,23 @@ from studies.pluraleval.rows import thread_of
 WILDSCOPE = "wildscope"
 
 
-class ThreadSpec(Closed):
+class OwnOrBuilt(Closed):
+    """Data as a config names them: ours, or those of a built folder."""
+
+    dataset: str
+    root: Path | None = None
+
+    folder: ClassVar[str]  # what `root` is to be
+
+    @model_validator(mode="after")
+    def has_its_folder(self) -> Self:
+        if (self.root is None) != (self.dataset == POCKET):
+            wants = "reads no folder; leave out `root`" if self.root else f"set `root` to {self.folder}"
+            raise ValueError(f"{self.dataset}: {wants}")
+        return self
+
+
+class ThreadSpec(OwnOrBuilt):
     """Threads as a config names them."""
 
     dataset: Literal["pocket-threads", "wildscope"]
@@ -26,12 +42,7 @@ class ThreadSpec(Closed):
     n_threads: int | None = Field(default=None, ge=1)  # so many, drawn by draw_seed; null is all
     draw_seed: int = 42
 
-    @model_validator(mode="after")
-    def has_its_folder(self) -> Self:
-        if (self.root is None) != (self.dataset == POCKET):
-            wants = "reads no folder; leave out `root`" if self.root else "set `root` to a built folder of threads"
-            raise ValueError(f"{self.dataset}: {wants}")
-        return self
+    folder: ClassVar[str] = "a built folder of threads"
 
 
 def load_threads(spec: ThreadSpec) -> list[Thread]:

@@ -35,6 +35,8 @@ def by_letter(prompt: Prompt) -> str:
         for text in json.loads(user):
             groups.setdefault(text[0], []).append(text)
         return json.dumps(list(groups.values()))
+    if step == "proposal":
+        return json.dumps({"clusters": list(dict.fromkeys(text[0] for text in json.loads(user)))})
     if step == "summary":
         return "+".join(sorted(json.loads(user)))
     if step == "assignment":

@@ -63,6 +63,9 @@ def perfect(prompt: Prompt) -> str:
         for text in json.loads(user):
             groups.setdefault(key_of(known, text), []).append(text)
         return json.dumps(list(groups.values()))
+    if kind == "proposal":
+        keys = dict.fromkeys(key_of(known, text) for text in json.loads(user))
+        return json.dumps({"clusters": [known.opinions[key].summary for key in keys]})
     if kind == "summary":
         return known.opinions[key_of(known, json.loads(user)[0])].summary
     if kind == "assignment":

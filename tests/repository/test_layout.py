@@ -133,7 +133,7 @@ def test_training_libraries_are_imported_under_training_only():
 
 
 def test_everything_but_engines_and_training_loads_nothing_heavy_before_it_is_needed():
-    heavy = {"torch", "transformers", "vllm", "datasets"}
+    heavy = {"torch", "transformers", "vllm", "datasets", "sklearn"}
     files = [file for file in SOURCES if file.relative_to(ROOT).parts[0] in ("evenhand", "studies", "eval")]
     at_top = {shown(f): {m.partition(".")[0] for node in tree_of(f).body for m in modules_of(node)} for f in files}
     assert {file: names & heavy for file, names in at_top.items() if names & heavy} == {}

@@ -13,7 +13,7 @@ from tests.made.places import ROOT
 from tests.made.source_files import PACKAGES, SOURCES, TESTS, top_names
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-DISTRIBUTIONS = {"yaml": "pyyaml"}  # where the import has another name
+DISTRIBUTIONS = {"sklearn": "scikit-learn", "yaml": "pyyaml"}  # where the import has another name
 PROVEN = {
     "accelerate": "1.15.0",
     "bitsandbytes": "0.50.2",

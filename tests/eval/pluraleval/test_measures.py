@@ -7,6 +7,7 @@ import random
 import numpy as np
 import pytest
 from scipy.stats import kendalltau, spearmanr, wilcoxon
+from sklearn.metrics import ndcg_score
 
 from eval.pluraleval.definitions import Definitions
 from eval.pluraleval.ranking_measures import ranked
@@ -69,7 +70,6 @@ def test_ndcg_is_the_mean_over_all_orders_of_equal_scores() -> None:
 
 
 def test_ndcg_is_that_of_scikit_learn() -> None:
-    ndcg_score = pytest.importorskip("sklearn.metrics").ndcg_score
     draws = np.random.default_rng(0)
     for _ in range(100):
         n = int(draws.integers(2, 15))

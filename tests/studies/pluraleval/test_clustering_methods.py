@@ -1,0 +1,214 @@
+"""Clusters by embeddings and in one pass, beside Algorithm 1: by hand, in any batch, and through a built folder."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand.errors import ConfigError, DataError, ModelError
+from inference.config import parse_sampling_config
+from studies.pluraleval.build_references import build
+from studies.pluraleval.clustering import random_order
+from studies.pluraleval.clustering_methods import ClusteringSettings
+from studies.pluraleval.embedding_clusters import mean_pooled
+from studies.pluraleval.own_prompts import TEMPLATE_VERSION
+from studies.pluraleval.pocket import pocket_references
+from studies.pluraleval.records import Cluster
+from studies.pluraleval.reference_sets import ReferenceSettings
+from studies.pluraleval.reference_sources import ReferenceSpec, load_references
+from tests.made.made_threads import by_letter, clusters, judged, overridden, steps, thread
+from tests.made.pocket_judge import AnsweringEngine, perfect, stage_run
+from tests.made.tiny_checkpoint import save_checkpoint
+
+ONE_PASS = {"method": "one_pass", "proposal_size": 100}
+AVERAGE = {"method": "embeddings", "embedding": "tfidf", "algorithm": "agglomerative", "distance_threshold": 0.5}
+HDBSCAN = {"method": "embeddings", "embedding": "tfidf", "algorithm": "hdbscan", "min_cluster_size": 2}
+
+
+def by(clustering: Mapping[str, Any], **keys: Any) -> ReferenceSettings:
+    return ReferenceSettings(clustering=ClusteringSettings.model_validate(clustering), **keys)
+
+
+def section(clustering: Mapping[str, Any]) -> dict[str, Any]:
+    return {"references": {"threads": {"dataset": "pocket-threads"}, "clustering": dict(clustering)}}
+
+
+def groups(found: Any) -> set[frozenset[str]]:
+    return {frozenset(members) for members in clusters(found)}
+
+
+def test_one_pass_proposes_from_all_opinions_then_assigns_all_at_once_then_summarises_each_cluster_once() -> None:
+    found, asked = judged(thread("a1", "b1", "a2", "c1", "b2"), settings=by(ONE_PASS))
+    assert clusters(found) == [["a1", "a2"], ["b1", "b2"], ["c1"]]
+    assert [cluster.summary for cluster in found.clusters] == ["a1+a2", "b1+b2", "c1"]
+    assert steps(asked)[5:14] == ["proposal", *["assignment"] * 5, *["summary"] * 3]
+    assert json.loads(asked[5].messages[1].content) == ["a1", "b1", "a2", "c1", "b2"]
+    assert asked[5].factors.template_version == TEMPLATE_VERSION
+    assert asked[6].messages[1].content == 'Clusters:\n1. "a"\n2. "b"\n3. "c"\n\nOpinion:\n"a1"'
+    assert found.states["proposal"] == {"ok": 1}
+
+
+def test_one_pass_proposes_from_a_seeded_sample_and_what_fits_nothing_proposed_is_a_cluster_of_its_own() -> None:
+    texts = ["a1", "b1", "a2", "c1", "c2"]
+    found, asked = judged(thread(*texts), settings=by({**ONE_PASS, "proposal_size": 2}, seed=13))
+    drawn = sorted(random_order("t1", 5, 13)[:2])
+    assert drawn == [0, 1]
+    assert json.loads(asked[5].messages[1].content) == ["a1", "b1"]
+    assert clusters(found) == [["a1", "a2"], ["b1"], ["c1"], ["c2"]]
+
+
+@pytest.mark.parametrize(
+    ("reply", "state"),
+    [("?", "malformed"), ('{"clusters": []}', "none"), ('{"clusters": ["' + "x" * 500 + '"]}', "partial")],
+)
+def test_without_a_proposal_of_use_every_opinion_is_a_cluster(reply: str, state: str) -> None:
+    found, asked = judged(thread("a1", "b1", "a2"), overridden(by_letter, {"proposal": reply}), by(ONE_PASS))
+    assert clusters(found) == [["a1"], ["b1"], ["a2"]]
+    assert found.states["proposal"] == {state: 1}
+    assert "assignment" not in steps(asked)
+
+
+def test_one_pass_has_names_for_what_it_did_not_ask_or_could_not_read() -> None:
+    alone, _ = judged(thread("a1"), settings=by(ONE_PASS))
+    assert (clusters(alone), alone.states["proposal"]) == ([["a1"]], {"not_asked": 1})
+    none, _ = judged(thread(""), settings=by(ONE_PASS))
+    assert (clusters(none), none.states) == ([], {"extraction": {"not_asked": 1}})
+    replies = {"assignment 1": '{"cluster": 9}'}
+    lost, _ = judged(thread("a1", "b1", "a2"), overridden(by_letter, replies), by(ONE_PASS))
+    assert clusters(lost) == [["a1", "a2"]]
+    assert lost.states["assignment"] == {"ok": 2, "out_of_range": 1}
+
+
+LOUD = ("the piano is too loud at night", "the piano is very loud at night", "the piano is loud late at night")
+BUY = ("the father should buy a keyboard", "the father should rent a keyboard", "the father should buy her a keyboard")
+OTHER = "the walls of that house were built badly"
+
+
+@pytest.mark.parametrize("clustering", [AVERAGE, HDBSCAN], ids=["agglomerative", "hdbscan"])
+def test_opinions_in_like_words_are_one_cluster_and_what_is_like_none_is_one_of_its_own(
+    clustering: dict[str, Any],
+) -> None:
+    found, asked = judged(thread(*LOUD, *BUY, OTHER), settings=by(clustering))
+    assert groups(found) == {frozenset(LOUD), frozenset(BUY), frozenset([OTHER])}
+    assert not {"bootstrap", "proposal", "assignment"} & {*steps(asked)}
+    assert steps(asked).count("summary") == 3
+    mixed, _ = judged(
+        thread(OTHER, *(t for pair in zip(BUY, LOUD, strict=True) for t in pair)), settings=by(clustering)
+    )
+    assert groups(mixed) == groups(found)
+
+
+@pytest.mark.parametrize(("threshold", "n_clusters"), [(0.19, 3), (0.20, 2), (0.69, 2), (0.70, 1)])
+def test_average_linkage_merges_up_to_the_distance_threshold(threshold: float, n_clusters: int) -> None:
+    """By hand: the idf of xx is 1, of yy i = ln(4/3) + 1 = 1.288, of zz ln(4/2) + 1 = 1.693.
+
+    The cosine of the first two is (2 + 2i²) / (√(4 + i²) √(1 + 4i²)) = 0.809, theirs with the third 0.428 and 0.184,
+    on average 0.306: distances 0.191 and 0.694.
+    """
+    opinions = thread("xx xx yy", "xx yy yy", "xx zz")
+    found, _ = judged(opinions, settings=by({**AVERAGE, "distance_threshold": threshold}))
+    assert len(found.clusters) == n_clusters
+
+
+def test_fewer_opinions_than_the_smallest_cluster_are_noise_and_each_of_it_is_a_cluster() -> None:
+    settings = by({**HDBSCAN, "min_cluster_size": 4})
+    for texts in (LOUD, (*LOUD, *BUY)):
+        found, _ = judged(thread(*texts), settings=settings)
+        assert clusters(found) == [[text] for text in texts]
+
+
+def test_one_opinion_none_and_single_letters_need_no_neighbour() -> None:
+    for texts in (("",), ("a1",), ("a", "b")):
+        found, _ = judged(thread(*texts), settings=by(AVERAGE))
+        assert clusters(found) == [[text] for text in texts if text]
+
+
+def test_a_checkpoint_makes_embeddings_one_text_at_a_time(tmp_path: Path) -> None:
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    name = str(save_checkpoint(tmp_path / "tiny"))
+    text = "Nobody owes an apology here"
+    tokens = AutoTokenizer.from_pretrained(name)(text, return_tensors="pt")
+    with torch.inference_mode():
+        mean = AutoModel.from_pretrained(name, dtype="float32")(**tokens).last_hidden_state[0].mean(dim=0)
+    assert mean_pooled(text, name) == pytest.approx((mean / mean.norm()).numpy(), abs=1e-6)
+    twice = (text, OTHER, text + "!")
+    settings = by({**AVERAGE, "embedding": name, "distance_threshold": 1e-2})
+    assert groups(judged(thread(*twice), settings=settings)[0]) == {frozenset(twice[0:3:2]), frozenset(twice[1:2])}
+
+
+def viewpoints(found: tuple[Cluster, ...]) -> set[tuple[str, int, frozenset[str]]]:
+    return {(c.summary, c.votes, frozenset(member.text for member in c.members)) for c in found}
+
+
+@pytest.mark.parametrize(
+    ("clustering", "says"),
+    [
+        ({}, "clustered by Algorithm 1 of PluralEval (section 4.1), alpha 0.2, seed 42"),
+        (ONE_PASS, "clustered in one pass, in the manner of GoalEx (proposal_size 100, seed 42)"),
+        (AVERAGE, "(embedding tfidf, algorithm agglomerative, distance_threshold 0.5)"),
+        (HDBSCAN, "(embedding tfidf, algorithm hdbscan, min_cluster_size 2)"),
+    ],
+    ids=["algorithm_1", "one_pass", "agglomerative", "hdbscan"],
+)
+def test_each_method_makes_reference_sets_in_any_batch_and_its_card_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clustering: dict[str, Any], says: str
+) -> None:
+    whole = stage_run(tmp_path, monkeypatch, section(clustering), AnsweringEngine(perfect), name="one")
+    engine = AnsweringEngine(perfect, room=3, seed=2)
+    other = stage_run(tmp_path, monkeypatch, section(clustering), engine, name="other", shards=4)
+    built = [build(run, tmp_path / f"built-{n}") for n, run in enumerate((whole, other))]
+    assert built[0]["reference_set_hash"] == built[1]["reference_set_hash"]
+    assert says in (tmp_path / "built-0" / "README.md").read_text()
+    found = load_references(ReferenceSpec(root=tmp_path / "built-0"))
+    known = pocket_references()
+    for one, right in zip(found, known, strict=True):
+        assert {m.text for c in one.clusters for m in c.members} == {m.text for c in right.clusters for m in c.members}
+        if clustering in ({}, ONE_PASS):
+            assert viewpoints(one.clusters) == viewpoints(right.clusters)
+            assert one.is_feasible == right.is_feasible
+
+
+def test_a_run_names_the_checkpoint_of_its_embeddings_and_notices_when_it_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = save_checkpoint(tmp_path / "tiny", window=2048)
+    clustering = {**AVERAGE, "embedding": str(folder)}
+    run = stage_run(tmp_path, monkeypatch, section(clustering), AnsweringEngine(perfect))
+    assert list(json.loads((run / "provenance.json").read_text())["inputs"]) == [str(folder)]
+    assert build(run, tmp_path / "built")["n_threads"] == 9
+    (folder / "added.json").write_text("{}")
+    with pytest.raises(DataError, match=r"the checkpoint .* of its embeddings has changed since"):
+        build(run, tmp_path / "again")
+
+
+@pytest.mark.parametrize(
+    ("clustering", "message"),
+    [
+        ({"embedding": "tfidf"}, "clustering: embedding is not for method algorithm_1; leave it out"),
+        ({"method": "embeddings"}, "clustering: method embeddings: set embedding and algorithm"),
+        ({"method": "embeddings", "embedding": "tfidf", "algorithm": "hdbscan"}, "set min_cluster_size"),
+        ({**AVERAGE, "min_cluster_size": 5}, "min_cluster_size is not for agglomerative; leave it out"),
+        ({"method": "one_pass"}, "clustering: method one_pass: set proposal_size"),
+        ({"method": "onepass"}, "clustering.method: cannot be 'onepass'. Did you mean 'one_pass'?"),
+        ({**AVERAGE, "algorithm": "dbscan"}, "clustering.algorithm: cannot be 'dbscan'. Did you mean 'hdbscan'?"),
+        ({**AVERAGE, "distance_threshold": 0}, "clustering.distance_threshold: Input should be greater than 0"),
+    ],
+)
+def test_a_clustering_that_cannot_be_made_is_refused(clustering: dict[str, Any], message: str) -> None:
+    tree = {"name": "n", "model": {"name": "m"}, "pluraleval": section(clustering), "verdict": "answer"}
+    with pytest.raises(ConfigError) as caught:
+        parse_sampling_config(tree, "made.yaml")
+    assert message in str(caught.value)
+
+
+def test_an_embedding_that_is_nowhere_is_refused_before_anything_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = AnsweringEngine(perfect)
+    with pytest.raises(ModelError, match=r"clustering\.embedding: model 'tf-idf': no such folder; .*; or write tfidf"):
+        stage_run(tmp_path, monkeypatch, section({**AVERAGE, "embedding": "tf-idf"}), engine)
+    assert engine.asked == []
