@@ -3,7 +3,7 @@
 import re
 
 from evenhand.records import Completion
-from studies.pluraleval.reply_reading import MALFORMED, OK, OUT_OF_RANGE, Read, broken
+from studies.pluraleval.reply_reading import MALFORMED, OK, OUT_OF_RANGE, Read, broken, said
 
 PARTIAL_RANKING, REPEATED = "partial", "repeated"
 FIRST = re.compile(r"\W*(?:option|opinion|summary|answer)?\W*([12])\b(?!\W*(?:or|and)?\W*[12]\b)", re.IGNORECASE)
@@ -11,10 +11,10 @@ FIRST = re.compile(r"\W*(?:option|opinion|summary|answer)?\W*([12])\b(?!\W*(?:or
 
 def choice_in(reply: Completion) -> Read[int | None]:
     """1 or 2, when a reply begins with it, or names only one of them as a number; None otherwise, also for "1 or 2"."""
-    first = FIRST.match(reply.text)
+    first = FIRST.match(said(reply))
     if first:
         return Read(int(first[1]), OK)
-    named = set(re.findall(r"\b[12]\b", reply.text))
+    named = set(re.findall(r"\b[12]\b", said(reply)))
     return Read(int(named.pop()), OK) if len(named) == 1 else Read(None, broken(reply))
 
 
@@ -25,11 +25,11 @@ def ranking_in(reply: Completion, n_shown: int) -> Read[list[int]]:
     numbers, one a line. PARTIAL: not all of them; REPEATED: some twice (the first counts); OUT_OF_RANGE: a number that
     was not shown. The value then holds what is left, and whether that counts is for the measure to say.
     """
-    lists = re.findall(r"\d+(?:[ \t]*[,>][ \t]*\d+)+", reply.text)
+    lists = re.findall(r"\d+(?:[ \t]*[,>][ \t]*\d+)+", said(reply))
     if lists:
         numbers = [int(number) for number in re.findall(r"\d{1,6}", lists[-1])]
     else:
-        lines = [line.strip() for line in reply.text.strip().splitlines() if line.strip()]
+        lines = [line.strip() for line in said(reply).strip().splitlines() if line.strip()]
         alone = [re.fullmatch(r"(\d{1,4})[.,)]?", line) for line in lines]
         if not lines or not all(alone):
             return Read([], broken(reply))

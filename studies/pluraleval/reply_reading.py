@@ -35,7 +35,7 @@ class Read(NamedTuple, Generic[Value]):
 
 def strings_in(reply: Completion, key: str, at_most: int) -> Read[list[str]]:
     """The sentences of a reply {key: [...]}, or of the bare array: opinions, or descriptions of clusters."""
-    found = json_in(reply.text)
+    found = json_in(said(reply))
     listed = found.get(key) if isinstance(found, dict) else found
     if not isinstance(listed, list):
         return Read([], broken(reply))
@@ -54,7 +54,7 @@ def groups_in(reply: Completion, opinions: Sequence[str]) -> Read[list[list[int]
 
     PARTIAL: it lacks opinions, repeats some, or holds strings that are none of them.
     """
-    found = json_in(reply.text)
+    found = json_in(said(reply))
     if not isinstance(found, list) or not all(isinstance(group, list) for group in found):
         return Read([], broken(reply))
     position = {}
@@ -76,7 +76,7 @@ def groups_in(reply: Completion, opinions: Sequence[str]) -> Read[list[list[int]
 
 def cluster_in(reply: Completion, n_clusters: int) -> Read[int | None]:
     """The number of an assignment's reply, 0 for a new cluster; None when there is none that can be."""
-    found = json_in(reply.text)
+    found = json_in(said(reply))
     number = found.get("cluster") if isinstance(found, dict) else found
     if isinstance(number, str) and re.fullmatch("[0-9]{1,4}", number.strip()):
         number = int(number)
@@ -87,7 +87,7 @@ def cluster_in(reply: Completion, n_clusters: int) -> Read[int | None]:
 
 def sentence_in(reply: Completion) -> Read[str]:
     """A summary or a belief on one line, without the quotes around it; empty when the reply is of no use."""
-    text = one_line(reply.text)
+    text = one_line(said(reply))
     if len(text) > 1 and (text[0], text[-1]) in (('"', '"'), ("“", "”")):
         text = text[1:-1].strip()
     if not WORDS.search(text) or len(text) > LONGEST_SENTENCE:
@@ -97,13 +97,13 @@ def sentence_in(reply: Completion) -> Read[str]:
 
 def stance_in(reply: Completion) -> Read[str]:
     """The one stance that a reply names; empty when it names none or several."""
-    named = {word for word in STANCES if re.search(rf"\b{word}\b", reply.text, re.IGNORECASE)}
+    named = {word for word in STANCES if re.search(rf"\b{word}\b", said(reply), re.IGNORECASE)}
     return Read(named.pop(), OK) if len(named) == 1 else Read("", broken(reply))
 
 
 def entailment_in(reply: Completion) -> Read[bool | None]:
     """Whether a reply says yes or no first of all; None when it says neither."""
-    word = re.match(r"\W*(yes|no)\b", reply.text, re.IGNORECASE)
+    word = re.match(r"\W*(yes|no)\b", said(reply), re.IGNORECASE)
     return Read(word[1].lower() == "yes", OK) if word else Read(None, broken(reply))
 
 
@@ -121,6 +121,17 @@ def json_in(text: str) -> Any:
         except (ValueError, RecursionError):  # a looping model can nest brackets, or write digits, without end
             continue
     return None
+
+
+def said(reply: Completion) -> str:
+    """A reply without the thinking before it (appendix A.3); nothing where the thinking does not end.
+
+    Some chat templates open the thinking in the prompt, so that only its end is in the reply.
+    """
+    _, ended, after = reply.text.rpartition("</think>")
+    if ended:
+        return after
+    return "" if after.lstrip().startswith("<think>") else after
 
 
 def broken(reply: Completion) -> str:

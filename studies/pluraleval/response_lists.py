@@ -4,7 +4,7 @@ import re
 from typing import NamedTuple
 
 from evenhand.records import Completion
-from studies.pluraleval.reply_reading import CUT, NONE, OK, one_line
+from studies.pluraleval.reply_reading import CUT, NONE, OK, one_line, said
 
 N_RESPONSES = 10
 FEWER, MORE, UNNUMBERED = "fewer", "more", "unnumbered"
@@ -29,7 +29,7 @@ def responses_in(reply: Completion) -> Listed:
     line, does not begin a new one. Without them, bullets or paragraphs are the responses (UNNUMBERED). A response that
     the reply's end cuts off is left out when it is the eleventh or there are others before it.
     """
-    text = reply.text.strip()
+    text = said(reply).strip()
     starts = rising_numbers(text)
     pieces = [text[match.end() : end] for match, end in starts]
     is_numbered = len(pieces) > 1

@@ -171,6 +171,22 @@ def config(section: dict[str, object], **keys: object) -> object:
 RESPONSES = {"references": {"dataset": "pocket-threads"}}
 
 
+@pytest.mark.parametrize("opening", ["<think>\n", ""])  # some templates open the thinking in the prompt
+def test_thinking_before_a_reply_is_not_read(opening: str) -> None:
+    thought = f"{opening}1. They want ten, or 3, 1, 2.\n2. No.\n</think>\n\n"
+    ten = "\n".join(f"{n}. {one}" for n, one in enumerate(TEN, start=1))
+    assert responses_in(reply(thought + ten)) == (TEN, "ok")
+    assert ranking_in(reply(f"{thought}2, 1, 3"), 3) == ([1, 0, 2], "ok")
+    assert choice_in(reply(f"{thought}2")) == (2, "ok")
+
+
+def test_thinking_that_does_not_end_is_no_reply() -> None:
+    thought = reply("<think>\n1. The first is 2, 1, 3", finish_reason="length")
+    assert responses_in(thought) == ([], "none")
+    assert ranking_in(thought, 3) == ([], "cut")
+    assert choice_in(thought) == (None, "cut")
+
+
 @pytest.mark.parametrize(
     ("section", "keys", "message"),
     [
