@@ -13,7 +13,7 @@ from evenhand.records import Prompt
 from inference.config import InferenceConfig, OpenAIConfig, TransformersConfig, VllmConfig, load_sampling_config
 from inference.engine_memory import dtype_of, engine_check, memory_check
 from inference.run_size import RunSize, run_size
-from inference.schedule import first_prompts
+from inference.schedule import Schedule, first_prompts
 
 # Seconds until the first prompt: vLLM on a GPU compiles and captures its graphs, on a CPU it starts eagerly.
 STARTUP_GPU, STARTUP_CPU, STARTUP_PLAIN = 120.0, 30.0, 15.0
@@ -52,11 +52,15 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
 def planned(config: InferenceConfig) -> tuple[list[Prompt], Check]:
     """Every prompt of a run, none where the data are not there."""
     try:
-        prompts = first_prompts(config)
+        schedule = Schedule(config.study.units(config.verdict).units, config.sampling)
     except EvenhandError as error:
         return [], wrong("data", str(error))
+    prompts = schedule.planned
     datasets = list(dict.fromkeys(prompt.dataset for prompt in prompts))
-    return prompts, ok("data", f"{', '.join(datasets)}: {len(prompts):,} prompts", n_prompts=len(prompts))
+    told = f"{', '.join(datasets)}: {len(prompts):,} prompts"
+    if schedule.keeps_replies:
+        told += " at first, and more that depend on the replies: no estimate here holds those"
+    return prompts, ok("data", told, n_prompts=len(prompts))
 
 
 def told_prompts(work: RunSize, is_real: bool) -> Check:
@@ -107,7 +111,7 @@ def time_check(config: InferenceConfig, size: ModelSize, work: RunSize | None, s
     total = startup + prefill + decode
     told = f"{shown_seconds(total)}: start {shown_seconds(startup)}, prompts {shown_seconds(prefill)}"
     if work.n_generated:
-        told += f", replies {shown_seconds(decode)} if each takes all {config.sampling.max_tokens} tokens"
+        told += f", replies {shown_seconds(decode)} if each takes its longest length"
     shares, rate = speed.shares, speed.bytes_a_second or 0
     told += f"; assumed: {shares.prefill} of {speed.peak}"
     if work.n_generated:
@@ -131,7 +135,7 @@ def seconds(config: InferenceConfig, size: ModelSize, work: RunSize, speed: Spee
     dtype = dtype_of(engine)
     at_once = (engine.max_num_seqs if isinstance(engine, VllmConfig) else engine.batch_size) or SEQUENCES
     batch = max(1.0, min(at_once, work.n_prompts * config.sampling.n))
-    context = work.mean_tokens + config.sampling.max_tokens / 2
+    context = work.mean_tokens + work.n_generated / (work.n_prompts * config.sampling.n) / 2
     read = size.weight_bytes(dtype) + batch * size.kv_bytes(context, dtype)
     step = max(read / bandwidth, size.forward_flops(batch, context, batch) / flops) / speed.shares.decode
     return startup, prefill, work.n_generated / batch * step

@@ -12,11 +12,13 @@ from evenhand.chat_templates import answer_tokens, encode, render_chat
 from evenhand.option_tokens import option_tokens
 from evenhand.records import Prompt
 from inference.config import InferenceConfig, VllmConfig
+from inference.drawing import drawn_as
 from inference.options import questions
 from inference.prefix_order import in_prefix_order
 
 N_COUNTED = 200  # prompts whose tokens are counted, and as many of the longest texts
 N_NEIGHBOURS = 25  # of them that follow each other in the order in which they are asked, for what they share
+WRITTEN = ("reason", "answer")  # verdicts of replies that are written out
 BLOCK = 16  # tokens that vLLM keeps or computes again as a whole, where the config does not say
 
 
@@ -36,8 +38,8 @@ def run_size(prompts: Sequence[Prompt], config: InferenceConfig, tokenizer: Any)
     """The tokens of a run. Raises ModelError where the chat template or an answer's tokens will not do."""
     distinct = in_prefix_order(list({prompt.prompt_hash: prompt for prompt in prompts}.values()))
     count = Counter(config, tokenizer)
-    drawn = runs_of(len(distinct))
-    counted = [count(distinct[index]) for index in drawn]
+    indices = runs_of(len(distinct))
+    counted = [count(distinct[index]) for index in indices]
     by_text = sorted(distinct, key=lambda prompt: -sum(len(message.content) for message in prompt.messages))
     longest = max(c.needed for c in [*counted, *map(count, by_text[:N_COUNTED])])
     n, engine = len(distinct), config.engine
@@ -48,20 +50,20 @@ def run_size(prompts: Sequence[Prompt], config: InferenceConfig, tokenizer: Any)
         block = engine.block_size or BLOCK
         neighbours = [
             (one.tokens, other.tokens)
-            for (at, one), (then, other) in pairwise(zip(drawn, counted, strict=True))
+            for (at, one), (then, other) in pairwise(zip(indices, counted, strict=True))
             if then == at + 1
         ]
         kept = [len(commonprefix(pair)) // block * block for pair in neighbours] or [0]
         # A prompt's last block is computed again for each further node of its options.
         n_computed = n * (mean - fmean(kept) + (mean_nodes - 1) * block / 2)
-    answer = config.sampling.max_tokens if config.verdict in ("reason", "answer") else 0
+    drawn = [drawn_as(prompt, config.sampling) for prompt in distinct] if config.verdict in WRITTEN else []
     return RunSize(
         n_prompts=n,
         mean_tokens=mean,
         longest=longest,
         n_computed=n_computed,
         n_requests=n * mean_nodes,
-        n_generated=n * config.sampling.n * answer,
+        n_generated=sum(one.n * one.max_tokens for one in drawn),
     )
 
 
@@ -95,6 +97,7 @@ class Counter:
         text = render_chat(self.tokenizer, prompt.messages, config.format, config.model.chat_template_args)
         tokens = [*encode(self.tokenizer, text, config.format), *self.lead]
         if config.verdict != "options":
-            return Counted(tokens, len(tokens) + (1 if config.verdict == "margin" else config.sampling.max_tokens), 1)
+            answer = drawn_as(prompt, config.sampling).max_tokens if config.verdict in WRITTEN else 1
+            return Counted(tokens, len(tokens) + answer, 1)
         options = option_tokens(self.tokenizer, prompt.answer_space, text, config.format)
         return Counted(tokens, len(tokens) + max(map(len, options.values())), len(questions(options)))

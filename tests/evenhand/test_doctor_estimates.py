@@ -54,6 +54,15 @@ def test_a_small_run_is_counted_whole_as_the_engine_will_read_it() -> None:
     assert found.n_computed == pytest.approx(computed, rel=0.02)
 
 
+def test_of_a_run_that_grows_the_first_round_is_estimated_by_each_prompts_own_length_and_it_is_said() -> None:
+    config = sampled("pluraleval/pocket-references.yaml")
+    prompts, check = sampling.planned(config)
+    found = run_size(prompts, config, tokenizer())
+    assert found.n_generated == 512 * found.n_prompts, "the longest reply of an extraction, not of the run"
+    assert f"{len(prompts):,} prompts at first, and more that depend on the replies" in check.says
+    assert "at first" not in sampling.planned(sampled("pluraleval/pocket-responses.yaml"))[1].says
+
+
 def margins(n_prompts: int) -> RunSize:
     return RunSize(
         n_prompts=n_prompts,
