@@ -73,6 +73,7 @@ STUDIES: dict[str, Study] = {
         section="studies.pluraleval.section:PluralEvalSection",
         show="studies.pluraleval.show",
         evaluation="eval.pluraleval.evaluation:EVALUATION",
+        training="training.pluraleval.study:TRAINING",
         builds={
             "wildscope": Builder(
                 "studies.pluraleval.wildscope.command:main",
