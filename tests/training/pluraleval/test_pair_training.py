@@ -1,5 +1,6 @@
 """Training on pairs: what a config may ask, a run from start to merge, and what its card says."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +105,10 @@ def test_a_tiny_model_trains_two_steps_on_pairs(
         "run.logging_steps=1",
         "dev={n_items: 1, every_steps: 1}",
     ]
-    command.main(["train", str(SHIPPED), *words])
+    monkeypatch.setattr(sys, "argv", ["evenhand", "train", str(SHIPPED), *words])
+    with pytest.raises(SystemExit) as end:
+        command.main()
+    assert end.value.code == 0
     run = Path(capsys.readouterr().out.splitlines()[-1])
     done = read_json(run / "DONE.json")
     data = load_data(load_training_config([str(SHIPPED)]))
