@@ -75,6 +75,7 @@ STUDIES: dict[str, Study] = {
         show="studies.pluraleval.show",
         evaluation="eval.pluraleval.evaluation:EVALUATION",
         annotation="eval.pluraleval.annotation:ANNOTATION",
+        training="training.pluraleval.study:TRAINING",
         builds={
             "wildscope": Builder(
                 "studies.pluraleval.wildscope.command:main",

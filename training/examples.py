@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from evenhand.chat_templates import AnswerTokens, answer_tokens
 from evenhand.errors import ModelError
 
 
@@ -59,6 +60,18 @@ def anchored(examples: Sequence[Example]) -> list[Example]:
     """The examples whose group's anchor is among them: the others have nothing to be compared with."""
     groups = {example.group for example in examples if example.is_anchor}
     return [example for example in examples if example.group in groups]
+
+
+def verdict_tokens(tokenizer: Any, verdicts: Sequence[str]) -> AnswerTokens:
+    """The tokens of one-digit verdicts. Raises ModelError when one has no token of its own: that alone is trained."""
+    try:
+        return answer_tokens(tokenizer, verdicts)
+    except ModelError as error:
+        problem = str(error).partition(";")[0]
+        raise ModelError(
+            f"{problem}, and what is trained is the verdict's one token. Take a model whose tokenizer has a token for "
+            "each digit"
+        ) from None
 
 
 def end_of_answer(tokenizer: Any) -> tuple[int, ...]:

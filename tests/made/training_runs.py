@@ -15,8 +15,8 @@ def tiny_model(folder: Path, family: str = "llama") -> Path:
 
 
 def tiny_run(method: str, model: Path, root: Path, **sections: Any) -> AnyRun:
-    """A run of four steps of four examples, or with a section `narrator` of four conversations; sections override or
-    add keys of a config section, or a key of the config itself."""
+    """A run of four steps of four examples, with a section `narrator` of four conversations, with `pluraleval` of its
+    pairs; sections override or add keys of a config section, or a key of the config itself."""
     config: dict[str, Any] = {
         "method": method,
         "name": f"tiny-{method}",
@@ -43,6 +43,8 @@ def tiny_run(method: str, model: Path, root: Path, **sections: Any) -> AnyRun:
         config["narrator"] = {"corpus": corpus, "tasks": ["identification", "blame"]}
         config["examples"] = {"loss_on_eos": False}
         config["optimiser"]["order"] = "whole_items"
+    if "pluraleval" in sections:
+        del config["benchmarks"], config["examples"]
     for section, keys in sections.items():
         config[section] = {**config.get(section, {}), **keys} if isinstance(keys, dict) else keys
     return training_config(config)

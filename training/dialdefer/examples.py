@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from evenhand.chat_templates import AnswerTokens, answer_tokens, encode, render_chat
-from evenhand.errors import DataError, ModelError
+from evenhand.chat_templates import AnswerTokens, encode, render_chat
+from evenhand.errors import DataError
 from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import render
 from studies.dialdefer.section import DialDeferSection
 from training.config import TrainingConfig
-from training.examples import Example, Excluded, end_of_answer
+from training.examples import Example, Excluded, end_of_answer, verdict_tokens
 
 ACCEPT, REJECT = "1", "2"
 
@@ -27,7 +27,7 @@ def make_examples(
 
     Raises ModelError when a verdict takes more than one token or EOS serves as padding, DataError when nothing is left.
     """
-    answers = verdict_tokens(tokenizer)
+    answers = verdict_tokens(tokenizer, (ACCEPT, REJECT))
     end = end_of_answer(tokenizer) if config.examples.loss_on_eos else ()
     examples, excluded = [], []
     for item, condition, prompt_ids in encoded_prompts(items, config, tokenizer, answers):
@@ -54,18 +54,6 @@ def make_examples(
             f"{config.examples.max_prompt_length} tokens; raise it or take other data"
         )
     return examples, excluded
-
-
-def verdict_tokens(tokenizer: Any) -> AnswerTokens:
-    """The verdicts' tokens. Raises ModelError when one has no token of its own: that alone is trained."""
-    try:
-        return answer_tokens(tokenizer, (ACCEPT, REJECT))
-    except ModelError as error:
-        problem = str(error).partition(";")[0]
-        raise ModelError(
-            f"{problem}, and what is trained is the verdict's one token. Take a model whose tokenizer has a token for "
-            "each digit"
-        ) from None
 
 
 def encoded_prompts(

@@ -1,0 +1,1 @@
+"""Training on PluralEval's pairs: which of two opinions has more votes, whatever the user believes."""
