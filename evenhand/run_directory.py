@@ -151,14 +151,15 @@ def agree(one: Sequence[object], other: Sequence[object]) -> bool:
 
 
 def planned_line(prompt: Prompt) -> dict[str, Any]:
-    """A prompt's line in the plan."""
+    """A prompt's line in the plan, as it is read back: with lists in the place of tuples."""
+    factors = asdict(prompt.factors)
     return {
         "prompt_hash": prompt.prompt_hash,
         "item_id": prompt.item_id,
         "benchmark": prompt.benchmark,
         "dataset": prompt.dataset,
         "condition": str(prompt.condition),
-        "factors": asdict(prompt.factors),
+        "factors": {name: list(value) if isinstance(value, tuple) else value for name, value in factors.items()},
         "answer_space": list(prompt.answer_space),
     }
 

@@ -81,6 +81,21 @@ def test_responses_and_judgements_run_over_the_folder_and_name_their_inputs(
     assert "Which of two opinions is more popular (Figure 4, Table 12)" in printed
 
 
+@pytest.mark.parametrize("kind", ["responses", "judgements"])
+def test_a_run_over_several_processes_is_taken_up_again(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sections = {"responses": {"references": {"dataset": "pocket-threads"}}, "judgements": {"responses": None}}
+    replies = {"responses": ten_responses, "judgements": lambda _: "no"}
+    first = AnsweringEngine(replies[kind])
+    stage_run(tmp_path, monkeypatch, {kind: sections[kind]}, first, name=kind, shards=2)
+    assert first.asked
+    again = AnsweringEngine(replies[kind])
+    path = stage_run(tmp_path, monkeypatch, {kind: sections[kind]}, again, name=kind)
+    assert (path / "DONE.json").exists()
+    assert not again.asked
+
+
 def test_score_prints_the_states_of_references_and_compare_is_refused(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
