@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eval.estimates.result_files import write_scores
+from eval.narrator.all_tables import narrator_tables
 from eval.narrator.definitions import DEFAULT, Definitions
 from eval.narrator.judged_runs import load_narrator_runs
 from eval.narrator.printed import WIDTH, study_text
 from eval.narrator.scores import scores_of
 from eval.narrator.sentences import headline
 from eval.narrator.study import StudyResults, study
-from eval.narrator.tables import narrator_tables
 from eval.report.table import write_tables
 from evenhand.terminal import say
 from studies.narrator.records import BENCHMARK
@@ -27,6 +27,7 @@ def main(argv: Sequence[str]) -> None:
         ties=options.ties,
         weights=options.weights,
         clusters=options.clusters,
+        detection=options.detection,
         detected_by=options.detected_by,
         fewest_conversations=options.fewest,
     )
@@ -79,6 +80,10 @@ def add_definitions(parser: argparse.ArgumentParser) -> None:
         "ties": (("excluded", "wrong"), "what a tie or no answer is to corruption and flips"),
         "weights": (("conversations", "samples"), "what counts one in pooled means"),
         "clusters": (("conversation_model", "conversation"), "what standard errors are robust to"),
+        "detection": (
+            ("reply", "share", "majority"),
+            "what Table 4 conditions on: any reply, the share of replies, or the one answer",
+        ),
         "detected_by": (("narrator", "perspective"), "whose detection Table 4 conditions on"),
     }
     for name, (words, purpose) in choices.items():

@@ -41,6 +41,7 @@ class Judgment:
     begun: tuple[float, ...]  # of the replies, that begin with each option; as shares where they are exact
     states: tuple[float, ...]  # of the completions, in the order of STATES; they add up to 1
     n_replies: int  # samples that the engine gave a reply to; 1 for exact probabilities, 0 where it failed
+    is_exact: bool = False  # shares are probabilities
 
     @property
     def dataset(self) -> str:
@@ -188,6 +189,7 @@ def load_narrator_run(path: Path, config: Mapping[str, Any], judge: str) -> Narr
                 begun=begun,
                 states=states,
                 n_replies=n_replies,
+                is_exact=is_exact,
             )
         )
     return NarratorRun(

@@ -46,12 +46,17 @@ def definition_words(d: Definitions) -> str:
     shares = "replies that name an option" if d.denominator == "answered" else "all replies"
     one = "the option that most replies name" if d.majority == "most" else "right with more than half of the replies"
     ties = "left out of corruption and flips" if d.ties == "excluded" else "wrong in corruption and flips"
+    detection = {
+        "reply": "detection replies (any Yes, any No; in both rows where they are mixed)",
+        "share": "share of Yes and No in the detection",
+        "majority": "one answer to the detection",
+    }[d.detection]
     counted = "every conversation × model counts once" if d.weights == "conversations" else "every reply counts once"
     return (
         f"What the paper leaves open is decided thus: shares are of the {shares}; a prompt's one answer is {one}; a "
         f"tie, or no answer, is {ties}; in means over models {counted}; non-attacker variants are averaged within a "
-        f"conversation for M and count one by one for FAR; Table 4 goes by the detection of the same {d.detected_by}; "
-        f"sizes with fewer than {d.fewest_conversations} conversations leave Figure 3."
+        f"conversation for M and count one by one for FAR; Table 4 goes by the {detection} of the same "
+        f"{d.detected_by}; sizes with fewer than {d.fewest_conversations} conversations leave Figure 3."
     )
 
 

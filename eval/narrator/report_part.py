@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+from eval.narrator.all_tables import narrator_tables
 from eval.narrator.change_tables import change_sentence, narrator_change_table
 from eval.narrator.findings import NarratorFindings
 from eval.narrator.method import narrator_method
@@ -10,7 +11,6 @@ from eval.narrator.plots import narrator_plots
 from eval.narrator.printed import judge_table, reply_table
 from eval.narrator.sentences import doubts, notes, sentence_about, short_sentence
 from eval.narrator.study import StudyResults
-from eval.narrator.tables import narrator_tables
 from eval.report.page import element, pictures, unfolding
 from eval.report.plots import Plot
 from eval.report.report_part import Section, StudyPart

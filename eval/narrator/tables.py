@@ -1,13 +1,12 @@
 """Tables 2, 3 and 4 of the narrator paper, and the numbers behind them, as files."""
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 
 from eval.estimates.estimate import Estimate
 from eval.narrator.agreement import Match
 from eval.narrator.measures import Effect, find_effect, main_order
-from eval.narrator.observe import PERSPECTIVES
 from eval.narrator.study import StudyResults
 from eval.report.table import Cell, Table
 from studies.narrator.records import TASKS, VISIBILITIES, OptionOrder, Task, Visibility
@@ -26,21 +25,6 @@ INTERVAL_NOTE = (
     "model; Δ and PR in percentage points, paired within clusters. Non-attacker variants are "
     "averaged within a conversation."
 )
-
-
-def narrator_tables(found: StudyResults) -> list[Table]:
-    """Every table of the study that has a row."""
-    tables = [
-        *(replace(table_2(found, judge), name=f"narrator_table2{nth(i)}") for i, judge in enumerate(found.shown)),
-        table_3(found),
-        *(replace(table_4(found, judge), name=f"narrator_table4{nth(i)}") for i, judge in enumerate(found.shown)),
-        effect_table(found),
-        flip_table(found),
-        size_table(found),
-        state_table(found),
-        agreement_table(found),
-    ]
-    return [table for table in tables if table.rows]
 
 
 def nth(place: int) -> str:
@@ -99,45 +83,6 @@ def table_3(found: StudyResults) -> Table:
 def cell_of(effect: Effect | None, name: str) -> str | None:
     """An estimate of an effect as Table 3 prints it."""
     return plus_minus(getattr(effect, name, None), "+.1f" if name.startswith("delta") else ".1f")
-
-
-def table_4(found: StudyResults, judge: str) -> Table:
-    """Blame and identification conditioned on detection, of one judge."""
-    order = first_order(found)
-    cells = {
-        (row.perspective, row.is_detected, row.task, row.visibility): row
-        for row in found.conditioned
-        if row.judge == judge and row.option_order == order
-    }
-    asked = {key[2:] for key in cells}
-    sides = [(task, side) for task in tasks_of(found) for side in reversed(visibilities_of(found))]
-    columns = [column for column in sides if column in asked]
-    rows = [
-        (
-            PERSPECTIVE_WORDS[perspective],
-            "yes" if side else "no",
-            *(plus_minus(cells[perspective, side, task, of].m) for task, of in columns),
-            *(cells[perspective, side, task, of].n_prompts for task, of in columns),
-        )
-        for perspective in PERSPECTIVES
-        for side in (True, False)
-        if columns
-    ]
-    undecided = max((row.n_undecided for row in cells.values()), default=0)
-    whose = "narrator" if found.definitions.detected_by == "narrator" else "perspective"
-    return Table(
-        name="narrator_table4",
-        title=f"Blame and identification by detection outcome: {judge}",
-        columns=(
-            *("perspective", "attack detected"),
-            *(f"{TASK_WORDS[task]} {side}" for task, side in columns),
-            *(f"prompts: {task} {side}" for task, side in columns),
-        ),
-        rows=tuple(rows),
-        note=f"{INTERVAL_NOTE} Detected: most detection answers under the same {whose} and visibility are Yes. Prompts "
-        f"whose detection is tied or unanswered are in neither row (at most {undecided} of a perspective). Options: "
-        f"{ORDER_WORDS[order]}.",
-    )
 
 
 def effect_table(found: StudyResults) -> Table:

@@ -17,7 +17,8 @@ from eval.narrator.printed import judge_table
 from eval.narrator.sentences import headline
 from eval.narrator.states import state_rates
 from eval.narrator.study import POOLED, study
-from eval.narrator.tables import M_WORDS, TASK_WORDS, plus_minus, table_2, table_3, table_4
+from eval.narrator.table_4 import table_4
+from eval.narrator.tables import M_WORDS, TASK_WORDS, plus_minus, table_2, table_3
 from evenhand.command import every_verb
 from evenhand.completion_shards import every_completion
 from evenhand.errors import DataError
@@ -133,10 +134,12 @@ def test_tables_3_and_4_have_the_cells_of_the_published_ones(loaded):
     assert [row[:2] for row in four.rows[:2]] == [("Neutral", "yes"), ("Neutral", "no")]
     assert four.columns[2:4] == ("Blame attribution hidden", "Blame attribution visible")
     n_prompts = [sum(row[6] for row in four.rows if row[0] == words) for words in ("Neutral", "Non-attacker")]
-    undecided = {c.perspective: c.n_undecided for c in found.conditioned if is_blame_hidden(c) and c.judge == POOLED}
+    rows = {c.perspective: c for c in found.conditioned if is_blame_hidden(c) and c.judge == POOLED}
     n_variants = 12 * 1 + 11 * 2
-    assert n_prompts[0] + undecided["neutral"] == 2 * 23
-    assert n_prompts[1] + undecided["non_attacker"] == 2 * n_variants
+    for n, perspective, n_asked in zip(n_prompts, ("neutral", "non_attacker"), (2 * 23, 2 * n_variants), strict=True):
+        assert n - rows[perspective].n_mixed + rows[perspective].n_undecided == n_asked
+    assert rows["neutral"].n_mixed > 0
+    assert f"at most {max(row.n_mixed for row in found.conditioned)} of a perspective" in four.note
 
 
 def is_blame_hidden(row: Conditioned) -> bool:

@@ -11,7 +11,6 @@ What does not follow is listed here with both numbers. Found on the way:
   widths of the per-model intervals in Table 3 ask for anyway.
 """
 
-import csv
 import math
 from collections.abc import Mapping, Sequence
 from statistics import fmean
@@ -22,7 +21,7 @@ from eval.narrator.judged_runs import Judgment
 from eval.narrator.measures import Effect, effects, find_effect
 from studies.narrator.prompts import ME, NO, YES
 from studies.narrator.records import NarratorFactors
-from tests.made.places import GOLDEN
+from tests.made.paper_figures import golden
 
 TASKS = ("blame", "identification", "detection")
 PERSPECTIVES = ("neutral", "attacker", "non_attacker")
@@ -30,11 +29,6 @@ QWEN, GPT, LLAMA, MISTRAL = MODELS = ("Qwen2.5-7B", "gpt-4.1-mini", "Llama-3.1-8
 SAMPLES = {QWEN: 10, GPT: 1, LLAMA: 10, MISTRAL: 10}
 N_CONVERSATIONS = 2094  # escalating conversations of CGA-WIKI, from which the paper keeps nearly all
 ROUNDED = 0.1  # a mean of rounded figures, rounded: 0.05 each
-
-
-def golden(name: str) -> list[dict[str, str]]:
-    with (GOLDEN / name).open(encoding="utf-8") as file:
-        return list(csv.DictReader(line for line in file if not line.startswith("#")))
 
 
 TABLE_2 = {(row["visibility"], row["row"]): row for row in golden("narrator_table2.csv")}
