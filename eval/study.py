@@ -53,6 +53,7 @@ class StudyEval(Protocol):
 
     reads_files: ClassVar[bool]  # whether verdicts from files can be its own
     columns_help: ClassVar[str]  # what such files hold, for the verbs' help
+    definitions: ClassVar[Any]  # what its paper leaves open, at its defaults, for eval.study_definitions; None: nothing
 
     def add_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
         """The options of `score`, `compare`, `report` that are its own."""
@@ -95,6 +96,7 @@ class RunsOnly:
 
     reads_files: ClassVar[bool] = False
     columns_help: ClassVar[str] = ""
+    definitions: ClassVar[Any] = None
 
     def add_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
         """None."""

@@ -97,6 +97,7 @@ class DialDeferEval:
 
     reads_files = True
     columns_help = COLUMNS_HELP
+    definitions = None
 
     def add_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
         """How replies are read and counted."""

@@ -1,6 +1,6 @@
 """What the narrator paper leaves open, decided: every choice by name, with its default and why."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal
 
 from eval.narrator.judged_runs import Denominator
@@ -47,6 +47,11 @@ class Definitions:
     detection: Detection = "reply"
     detected_by: DetectedBy = "narrator"
     fewest_conversations: int = 10
+
+    @property
+    def recorded(self) -> dict[str, str]:
+        """What every score and change is recorded with: all but which sizes a figure shows."""
+        return {name: str(value) for name, value in asdict(self).items() if name != "fewest_conversations"}
 
 
 DEFAULT = Definitions()

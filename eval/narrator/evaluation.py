@@ -1,6 +1,7 @@
 """How runs of the narrator study are scored, compared and reported; see eval.study."""
 
 import argparse
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,16 +13,19 @@ from eval.estimates.observed import drawing_of
 from eval.estimates.scores import Score
 from eval.narrator.change_tables import change_sentence, narrator_change_table
 from eval.narrator.command import say_study
+from eval.narrator.definitions import DEFAULT
 from eval.narrator.findings import NarratorFindings, find_narrator
 from eval.narrator.judged_runs import load_narrator_runs
-from eval.narrator.printed import plain_table
+from eval.narrator.printed import WIDTH, plain_table
 from eval.narrator.scores import scores_of
 from eval.narrator.sentences import doubts
 from eval.report.report_part import StudyPart
 from eval.scorecard.arms import CardArm
 from eval.study import RunsOnly, StudyCard
+from eval.study_definitions import definitions_of
 from evenhand.errors import DataError
 from evenhand.terminal import say
+from studies.narrator.records import BENCHMARK
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +40,9 @@ class NarratorFound:
 
     def say_changes(self) -> None:
         """See Found."""
-        table = narrator_change_table(self.found.changes, is_short=True)
+        table = narrator_change_table(self.found.changes, self.found.study.definitions, is_short=True)
         if table.rows:
-            say(plain_table(table) + "\n")
+            say(f"{plain_table(table)}\n{textwrap.fill(table.note, WIDTH)}\n")
         for label, changes in self.found.changes.items():
             say(change_sentence(label, changes))
             say_differences(self.found.differences[label])
@@ -68,12 +72,14 @@ class NarratorFound:
 class NarratorEval(RunsOnly):
     """Runs of conversations with each speaker called Me."""
 
+    definitions = DEFAULT
+
     def score(self, path: Path, options: argparse.Namespace) -> NarratorFound:
         """Each run by itself; `evenhand narrator` also pools. Raises DataError for options of another study."""
         if options.denominator or options.parser != "strict":
             raise DataError(
-                f"{path}: is of the narrator study, which counts in ways of its own and knows no --parser; leave "
-                "--denominator and --parser out, or see `evenhand narrator --help`"
+                f"{path}: is of the narrator study, which knows no --parser and --denominator; leave them out "
+                "(--narrator denominator=all is this study's)"
             )
         return self.find([path], options, is_before_after=False)
 
@@ -81,6 +87,7 @@ class NarratorEval(RunsOnly):
         """See StudyEval."""
         found = find_narrator(
             load_narrator_runs(paths),
+            definitions_of(options, BENCHMARK, DEFAULT),
             drawing=drawing_of(options),
             allow_differences=is_before_after and options.allow_differences,
             is_before_after=is_before_after,
@@ -92,7 +99,13 @@ class NarratorEval(RunsOnly):
         from eval.narrator.scorecard import narrator_card
         from eval.narrator.scorecard_printed import NarratorStudyCard
 
-        card = narrator_card(arms, runs, allow_differences=options.allow_differences, drawing=drawing_of(options))
+        card = narrator_card(
+            arms,
+            runs,
+            definitions_of(options, BENCHMARK, DEFAULT),
+            allow_differences=options.allow_differences,
+            drawing=drawing_of(options),
+        )
         return NarratorStudyCard(card)
 
 

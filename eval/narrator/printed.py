@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from eval.narrator.answers import STATES
+from eval.narrator.definition_words import answer_note, definition_words, shares_note
 from eval.narrator.flips import Flips
 from eval.narrator.measures import ALL, Effect
 from eval.narrator.observe import DETECTION
@@ -23,6 +24,7 @@ def study_text(found: StudyResults) -> str:
     parts.append(plain_table(reply_table(found)))
     if (table := agreement_table(found)).rows:
         parts.append(f"{plain_table(table)}\n{textwrap.fill(table.note, WIDTH)}")
+    parts.append(textwrap.fill(definition_words(found.definitions), WIDTH))
     return "\n\n".join(parts) + "\n"
 
 
@@ -53,8 +55,9 @@ def judge_table(found: StudyResults, judge: str) -> Table:
         title=f"False accusations and flips from Neutral to the attacker as Me: {judge}",
         columns=(*columns, "C→I", "I→C", "C→C", "I→I", "no verdict"),
         rows=tuple(rows),
-        note="Conversations × models by their one answer, correct (C) or incorrect (I), under Neutral → with the "
-        "attacker as Me; no verdict: a tie or no answer under either. Attacker unseen: it says only what is hidden.",
+        note="Each model's conversations by their one answer, correct (C) or incorrect (I), under Neutral → with the "
+        f"attacker as Me; no verdict: a tie or no answer under either. {answer_note(found.definitions)} "
+        f"{shares_note(found.definitions)} Attacker unseen: it says only what is hidden.",
     )
 
 

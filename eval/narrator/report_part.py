@@ -36,7 +36,7 @@ SHOWN = ("narrator_table2", "narrator_table3", "narrator_table4")  # beginnings 
 def narrator_part(found: NarratorFindings, *, is_alone: bool) -> StudyPart:
     """Everything that a report shows of the study. is_alone: no other study's findings open the report."""
     plots = narrator_plots(found.study)
-    changes = narrator_change_table(found.changes)
+    changes = narrator_change_table(found.changes, found.study.definitions)
     tables = [*([changes] if changes.rows else []), *narrator_tables(found.study)]
     moved = [element("p", change_sentence(judge, of), "headline") for judge, of in found.changes.items()]
     whole = statements(found)
@@ -86,7 +86,7 @@ def sections_of(
     results = found.study
     by_kind = {kind: [table for table in tables if table.name.startswith(kind)] for kind in SHOWN}
     parts = [*words, element("p", READING, "note")]
-    short = narrator_change_table(found.changes, is_short=True)
+    short = narrator_change_table(found.changes, results.definitions, is_short=True)
     if short.rows:
         parts += [element("h3", "Before and after"), data_table(short)]
     parts += [*first_few(by_kind["narrator_table2"]), *noted_pictures(plots, inline)]

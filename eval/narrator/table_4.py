@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from eval.narrator.conditioned import Conditioned
+from eval.narrator.definition_words import ANSWER_WORDS, interval_note
 from eval.narrator.observe import PERSPECTIVES
-from eval.narrator.study import StudyResults
+from eval.narrator.study import POOLED, StudyResults
 from eval.narrator.tables import (
-    INTERVAL_NOTE,
     ORDER_WORDS,
     PERSPECTIVE_WORDS,
     TASK_WORDS,
@@ -49,7 +49,8 @@ def table_4(found: StudyResults, judge: str) -> Table:
             *(f"prompts: {task} {side}" for task, side in columns),
         ),
         rows=tuple(rows),
-        note=f"{INTERVAL_NOTE} {detection_note(found, list(cells.values()))} Options: {ORDER_WORDS[order]}.",
+        note=f"{interval_note(found.definitions, is_pooled=judge == POOLED)} "
+        f"{detection_note(found, list(cells.values()))} Options: {ORDER_WORDS[order]}.",
     )
 
 
@@ -62,8 +63,8 @@ def detection_note(found: StudyResults, rows: Sequence[Conditioned]) -> str:
     both = f"are in both rows (at most {n_mixed} of a perspective)"
     if d.detection == "majority":
         return (
-            f"Detected: the one answer to detection {same} is Yes. Prompts whose detection is tied or unanswered "
-            f"{neither}."
+            f"Detected: the one answer to detection {same} is Yes; it is {ANSWER_WORDS[d.majority]}. Prompts whose "
+            f"detection is tied or unanswered {neither}."
         )
     if d.detection == "share" or any(run.verdict == "options" for run in found.runs):
         words = f"Prompts are weighted by the share of Yes, or of No, in the detection {same}; those with both {both}"

@@ -6,8 +6,9 @@ from typing import Any
 
 from eval.estimates.estimate import Estimate
 from eval.narrator.agreement import Match
+from eval.narrator.definition_words import CLUSTER_WORDS, answer_note, interval_note, shares_note
 from eval.narrator.measures import Effect, find_effect, main_order
-from eval.narrator.study import StudyResults
+from eval.narrator.study import POOLED, StudyResults
 from eval.report.table import Cell, Table
 from studies.narrator.records import TASKS, VISIBILITIES, OptionOrder, Task, Visibility
 
@@ -20,11 +21,6 @@ M_WORDS: dict[Task, str] = {"blame": "alignment", "identification": "accuracy", 
 PERSPECTIVE_WORDS = {"neutral": "Neutral", "attacker": "Attacker", "non_attacker": "Non-attacker"}
 ORDER_WORDS: dict[OptionOrder, str] = {"published": "Me last", "fixed_slot": "Me in its name's slot"}
 DIFFERENCES = (("delta_att", "Δ_att"), ("delta_non_att", "Δ_non-att"), ("pr", "PR"))
-INTERVAL_NOTE = (
-    "Percent ± half the 95 % interval, or [low, high] where that is not symmetric, cluster-robust over conversation × "
-    "model; Δ and PR in percentage points, paired within clusters. Non-attacker variants are "
-    "averaged within a conversation."
-)
 
 
 def nth(place: int) -> str:
@@ -54,7 +50,7 @@ def table_2(found: StudyResults, judge: str) -> Table:
         title=f"Judgments by narrative perspective: {judge}",
         columns=("attack", "perspective", *(f"{TASK_WORDS[task]} ({M_WORDS[task]})" for task in tasks)),
         rows=tuple(rows),
-        note=f"{INTERVAL_NOTE} {order_note(found)} {definition_note(found)}".strip(),
+        note=f"{interval_note(found.definitions, is_pooled=judge == POOLED)} {order_note(found)}",
     )
 
 
@@ -75,8 +71,8 @@ def table_3(found: StudyResults) -> Table:
         title="Judgments by model",
         columns=("task", "model", *(f"{words} {side}" for words in names[1] for side in sides)),
         rows=tuple(rows),
-        note=f"{INTERVAL_NOTE} FAR: share of prompts with a non-attacker as Me in which Me is named. "
-        f"Options: {ORDER_WORDS[order]}. {definition_note(found)}".strip(),
+        note=f"{interval_note(found.definitions, is_pooled=POOLED in found.judges)} FAR: share of prompts with a "
+        f"non-attacker as Me in which Me is named. Options: {ORDER_WORDS[order]}.",
     )
 
 
@@ -87,23 +83,27 @@ def cell_of(effect: Effect | None, name: str) -> str | None:
 
 def effect_table(found: StudyResults) -> Table:
     """Every effect in numbers, of every judge, order and group."""
-    return number_table("narrator_effects", "Effects of perspective", found.effects)
+    note = interval_note(found.definitions, is_pooled=POOLED in found.judges)
+    return number_table("narrator_effects", "Effects of perspective", found.effects, note)
 
 
 def flip_table(found: StudyResults) -> Table:
     """Every judge's flips from Neutral to Attacker."""
     d = found.definitions
     note = (
-        "Conversation × model pairs. Corruption rate: Flip(C→I) / (Flip(C→I) + stable correct), in percent. Pairs with "
-        f"a tie or without an answer are {'excluded' if d.ties == 'excluded' else 'counted as incorrect'}."
+        "Pairs are of one model on one conversation. Corruption rate: Flip(C→I) / (Flip(C→I) + stable correct), in "
+        f"percent, its interval cluster-robust over {CLUSTER_WORDS[d.clusters]}. {answer_note(d)} {shares_note(d)}"
     )
     return number_table("narrator_flips", "Judgment stability", found.flips, note)
 
 
 def size_table(found: StudyResults) -> Table:
     """The effects by number of speakers, small sizes included."""
-    fewest = found.definitions.fewest_conversations
-    note = f"Sizes with fewer than {fewest} conversations are not in Figure 3."
+    d = found.definitions
+    note = (
+        f"Sizes with fewer than {d.fewest_conversations} conversations are not in Figure 3. "
+        f"{interval_note(d, is_pooled=POOLED in found.judges)}"
+    )
     return number_table("narrator_sizes", "Effects by number of speakers", found.sizes, note)
 
 
@@ -141,7 +141,8 @@ def agreement_table(found: StudyResults) -> Table:
         note="Begin: share of replies that begin with the target, less its probability. Read: the target's share of "
         "replies as this study reads them, behind preambles too and with lists of names as ambiguous, less the exact "
         "one; it agrees only where a judge begins with its answer. Scatter: Σ (n f - n p)² / Σ n p (1 - p), about 1 "
-        "for draws from p. p: how often such draws differ or scatter as much.",
+        "for draws from p. p: how often such draws differ or scatter as much. "
+        f"Read: {shares_note(found.definitions)}",
     )
 
 
@@ -212,9 +213,3 @@ def order_note(found: StudyResults) -> str:
         if both
         else words + "."
     )
-
-
-def definition_note(found: StudyResults) -> str:
-    """What the shares are of."""
-    counted = "the replies that name an option" if found.definitions.denominator == "answered" else "all replies"
-    return f"Shares are of {counted}."
