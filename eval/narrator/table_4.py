@@ -3,14 +3,15 @@
 from collections.abc import Sequence
 
 from eval.narrator.conditioned import Conditioned
-from eval.narrator.definition_words import ANSWER_WORDS, interval_note
+from eval.narrator.definition_words import ANSWER_WORDS
 from eval.narrator.observe import PERSPECTIVES
-from eval.narrator.study import POOLED, StudyResults
+from eval.narrator.study import StudyResults
 from eval.narrator.tables import (
     ORDER_WORDS,
     PERSPECTIVE_WORDS,
     TASK_WORDS,
     first_order,
+    means_note,
     plus_minus,
     tasks_of,
     visibilities_of,
@@ -49,8 +50,7 @@ def table_4(found: StudyResults, judge: str) -> Table:
             *(f"prompts: {task} {side}" for task, side in columns),
         ),
         rows=tuple(rows),
-        note=f"{interval_note(found.definitions, is_pooled=judge == POOLED)} "
-        f"{detection_note(found, list(cells.values()))} Options: {ORDER_WORDS[order]}.",
+        note=f"{means_note(found, judge)} {detection_note(found, list(cells.values()))} Options: {ORDER_WORDS[order]}.",
     )
 
 

@@ -50,7 +50,7 @@ def table_2(found: StudyResults, judge: str) -> Table:
         title=f"Judgments by narrative perspective: {judge}",
         columns=("attack", "perspective", *(f"{TASK_WORDS[task]} ({M_WORDS[task]})" for task in tasks)),
         rows=tuple(rows),
-        note=f"{interval_note(found.definitions, is_pooled=judge == POOLED)} {order_note(found)}",
+        note=f"{means_note(found, judge)} {order_note(found)}",
     )
 
 
@@ -71,7 +71,7 @@ def table_3(found: StudyResults) -> Table:
         title="Judgments by model",
         columns=("task", "model", *(f"{words} {side}" for words in names[1] for side in sides)),
         rows=tuple(rows),
-        note=f"{interval_note(found.definitions, is_pooled=POOLED in found.judges)} FAR: share of prompts with a "
+        note=f"{means_note(found)} FAR: share of prompts with a "
         f"non-attacker as Me in which Me is named. Options: {ORDER_WORDS[order]}.",
     )
 
@@ -83,7 +83,7 @@ def cell_of(effect: Effect | None, name: str) -> str | None:
 
 def effect_table(found: StudyResults) -> Table:
     """Every effect in numbers, of every judge, order and group."""
-    note = interval_note(found.definitions, is_pooled=POOLED in found.judges)
+    note = means_note(found)
     return number_table("narrator_effects", "Effects of perspective", found.effects, note)
 
 
@@ -100,10 +100,7 @@ def flip_table(found: StudyResults) -> Table:
 def size_table(found: StudyResults) -> Table:
     """The effects by number of speakers, small sizes included."""
     d = found.definitions
-    note = (
-        f"Sizes with fewer than {d.fewest_conversations} conversations are not in Figure 3. "
-        f"{interval_note(d, is_pooled=POOLED in found.judges)}"
-    )
+    note = f"Sizes with fewer than {d.fewest_conversations} conversations are not in Figure 3. {means_note(found)}"
     return number_table("narrator_sizes", "Effects by number of speakers", found.sizes, note)
 
 
@@ -202,6 +199,23 @@ def visibilities_of(found: StudyResults) -> list[Visibility]:
 def first_order(found: StudyResults) -> OptionOrder:
     """The option order of the main tables."""
     return main_order(effect.option_order for effect in found.effects)
+
+
+def means_note(found: StudyResults, judge: str = POOLED) -> str:
+    """How the means of a judge, or of all of them, are taken."""
+    if judge != POOLED or POOLED not in found.judges:
+        return interval_note(found.definitions)
+    note = interval_note(found.definitions, is_pooled=True)
+    return f"{note} {pooled_note(found)}" if found.n_lacking else note
+
+
+def pooled_note(found: StudyResults) -> str:
+    """Over how many conversations the runs are pooled, where some were not judged by all of them."""
+    lacking = ", ".join(f"{n:,} of {judge}" for judge, n in found.n_lacking.items())
+    return (
+        f"The rows of {POOLED} are over the {len(found.pooled_over):,} conversations that every run judged, and leave "
+        f"out {lacking}."
+    )
 
 
 def order_note(found: StudyResults) -> str:

@@ -6,6 +6,7 @@ from statistics import fmean
 import pytest
 
 from eval.estimates.observed import Drawing
+from eval.narrator.all_tables import narrator_tables
 from eval.narrator.changes import effect_changes
 from eval.narrator.definitions import Definitions
 from eval.narrator.judged_runs import NarratorRun, load_narrator_runs
@@ -220,6 +221,32 @@ def test_pooling_is_refused_with_a_reason(runs):
     assert "twice" in study([runs["fair", "sampled"], runs["fair", "exact"]]).not_pooled
     assert "exactly" in study([runs["fair", "sampled"], runs["lots", "exact"]]).not_pooled
     assert study([runs["fair", "sampled"], runs["lots", "sampled"]]).not_pooled == ""
+
+
+def test_models_are_pooled_over_the_conversations_that_all_judged(tmp_path):
+    conversations = made_conversations({2: 6, 3: 6})
+    whole, lacking, other = (
+        make_narrator_run(tmp_path, fair, of, name=name, model=f"x/{name}", is_exact=True, tasks=("blame", "detection"))
+        for name, of in (
+            ("whole", conversations),
+            ("lacking", conversations[1:]),
+            ("other", made_conversations({4: 6})),
+        )
+    )
+    found = study(load_narrator_runs([whole, lacking]))
+    assert found.not_pooled == ""
+    pooled = find_effect(found.effects, POOLED, "blame", "visible")
+    assert (pooled.n_conversations, pooled.neutral.n_units) == (11, 22)
+    assert find_effect(found.effects, "whole", "blame", "visible").n_conversations == 12
+    assert found.n_lacking == {"whole": 1}
+    said = "over the 11 conversations that every run judged, and leave out 1 of whole."
+    assert said in " ".join(headline(found))
+    notes = {table.name: table.note for table in narrator_tables(found)}
+    assert all(said in notes[name] for name in ("narrator_table2", "narrator_table3", "narrator_table4"))
+    apart = study(load_narrator_runs([whole, other]))
+    assert apart.not_pooled == "no conversation was judged by all of them"
+    assert apart.shown == ("whole", "other")
+    assert apart.n_lacking == {}
 
 
 def test_a_judge_that_sees_no_attack_is_said_to(tmp_path):

@@ -179,7 +179,8 @@ def test_runs_that_cannot_be_paired_are_refused_with_both_named(runs: dict[str, 
     fewer = make_narrator_run(tmp_path, fair, FEW[1:], name="fewer", model="x/fewer", **BLAME)
     with pytest.raises(DataError, match=r"8 and 7 conversations, of which 7 .*only model has made/2-0.*side-by-side"):
         found_in(runs["protects"], fewer, allow_differences=True)
-    assert "not over the same conversations" in told(found_in(runs["protects"], fewer, is_before_after=False))[0]
+    opening, _ = told(found_in(runs["protects"], fewer, is_before_after=False))
+    assert "all models are over the 7 conversations that every run judged, and leave out 1 of model." in opening
 
 
 def test_runs_that_were_asked_in_another_way_are_refused_unless_that_is_allowed(
