@@ -40,6 +40,20 @@ def narrator_method(found: NarratorFindings) -> list[str]:
     return parts
 
 
+def asked_model(run: NarratorRun) -> dict[str, str]:
+    """What the paper's Table 1 says of a model, and how it answered."""
+    engine = dict(run.config.get("engine", {}))
+    exact = "exact probabilities"
+    return {
+        "checkpoint": str(run.config["model"].get("name")),
+        "access": str(engine.get("base_url") or engine.get("kind") or "not recorded"),
+        "answers": exact if run.verdict == "options" else f"{run.n_samples} a prompt",
+        "temperature": f"{run.temperature:g}",
+        "conversations": f"{len(run.conversations):,}",
+        "left out": f"{len(run.excluded):,}",
+    }
+
+
 def facts(run: NarratorRun) -> dict[str, str]:
     """Name → value of everything that a reader needs to repeat a run."""
     exact = "options: the exact probability of each, from one prefill"

@@ -9,8 +9,9 @@ from eval.narrator.definition_words import answer_note, definition_words, shares
 from eval.narrator.flips import Flips
 from eval.narrator.measures import ALL, Effect
 from eval.narrator.observe import DETECTION
+from eval.narrator.perspective_tables import table_2
 from eval.narrator.study import StudyResults, run_facts
-from eval.narrator.tables import ORDER_WORDS, agreement_table, first_order, plus_minus, table_2, tasks_of
+from eval.narrator.tables import ORDER_WORDS, agreement_table, first_order, plus_minus, tasks_of
 from eval.report.table import Cell, Table, printed
 
 WIDTH = 118  # of sentences

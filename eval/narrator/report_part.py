@@ -30,7 +30,7 @@ FIGURE_WORDS = (
 )
 MOST_SENTENCES = 6  # judges that have a sentence each in the opening
 MOST_OPEN = 3  # judges whose tables are shown unfolded
-SHOWN = ("narrator_table2", "narrator_table3", "narrator_table4")  # beginnings of the names of tables in the section
+SHOWN = tuple(f"narrator_table{n}" for n in (1, 2, 3, 4))  # beginnings of the names of tables in the section
 
 
 def narrator_part(found: NarratorFindings, *, is_alone: bool) -> StudyPart:
@@ -89,7 +89,11 @@ def sections_of(
     short = narrator_change_table(found.changes, results.definitions, is_short=True)
     if short.rows:
         parts += [element("h3", "Before and after"), data_table(short)]
-    parts += [*first_few(by_kind["narrator_table2"]), *noted_pictures(plots, inline)]
+    parts += [
+        *first_few(by_kind["narrator_table1"]),
+        *first_few(by_kind["narrator_table2"]),
+        *noted_pictures(plots, inline),
+    ]
     parts += [*first_few(by_kind["narrator_table3"]), *first_few(by_kind["narrator_table4"])]
     parts += first_few([judge_table(results, judge) for judge in results.shown], has_files=False)
     parts += first_few([reply_table(results)], has_files=False)

@@ -1,4 +1,4 @@
-"""Tables 2, 3 and 4 of the narrator paper, and the numbers behind them, as files."""
+"""The numbers behind the tables of the narrator paper as files, and the words and cells that all tables share."""
 
 from collections.abc import Sequence
 from dataclasses import fields
@@ -7,10 +7,10 @@ from typing import Any
 from eval.estimates.estimate import Estimate
 from eval.narrator.agreement import Match
 from eval.narrator.definition_words import CLUSTER_WORDS, answer_note, interval_note, shares_note
-from eval.narrator.measures import Effect, find_effect, main_order
+from eval.narrator.measures import main_order
 from eval.narrator.study import POOLED, StudyResults
 from eval.report.table import Cell, Table
-from studies.narrator.records import TASKS, VISIBILITIES, OptionOrder, Task, Visibility
+from studies.narrator.records import OPTION_ORDERS, TASKS, VISIBILITIES, OptionOrder, Task, Visibility
 
 TASK_WORDS: dict[Task, str] = {
     "blame": "Blame attribution",
@@ -26,59 +26,6 @@ DIFFERENCES = (("delta_att", "Δ_att"), ("delta_non_att", "Δ_non-att"), ("pr", 
 def nth(place: int) -> str:
     """What the names of files have after those of the first judge: nothing, "-2", "-3" ..."""
     return "" if place == 0 else f"-{place + 1}"
-
-
-def table_2(found: StudyResults, judge: str) -> Table:
-    """M by perspective, Δ and PR of one judge, visible above hidden; beside PR the one with Me in its name's slot."""
-    rows: list[tuple[Cell, ...]] = []
-    tasks = tasks_of(found)
-    for visibility in visibilities_of(found):
-        cells = {task: find_effect(found.effects, judge, task, visibility) for task in tasks}
-        controls = {task: find_effect(found.effects, judge, task, visibility, "fixed_slot") for task in tasks}
-        main = {task: cells[task] or controls[task] for task in tasks}
-        for perspective, words in PERSPECTIVE_WORDS.items():
-            rows.append((visibility, words, *(plus_minus(getattr(main[t], perspective, None)) for t in tasks)))
-        for name, words in DIFFERENCES:
-            rows.append((visibility, words, *(plus_minus(getattr(main[t], name, None), "+.1f") for t in tasks)))
-        if any(cells.values()) and any(controls.values()):
-            slot = (plus_minus(getattr(controls[t], "pr", None), "+.1f") for t in tasks)
-            rows.append((visibility, "PR, Me in its name's slot", *slot))
-        chances = (None if main[t] is None else f"{main[t].chance:.1f}" for t in tasks)  # type: ignore[union-attr]
-        rows.append((visibility, "Random baseline", *chances))
-    return Table(
-        name="narrator_table2",
-        title=f"Judgments by narrative perspective: {judge}",
-        columns=("attack", "perspective", *(f"{TASK_WORDS[task]} ({M_WORDS[task]})" for task in tasks)),
-        rows=tuple(rows),
-        note=f"{means_note(found, judge)} {order_note(found)}",
-    )
-
-
-def table_3(found: StudyResults) -> Table:
-    """M by perspective, FAR and Δ_att of every judge, hidden and visible side by side, as published."""
-    order = first_order(found)
-    names = [(*PERSPECTIVE_WORDS, "far", "delta_att"), (*PERSPECTIVE_WORDS.values(), "FAR", "Δ_att")]
-    sides = tuple(reversed(visibilities_of(found)))
-    rows: list[tuple[Cell, ...]] = []
-    for task in tasks_of(found):
-        for judge in found.judges:
-            of = {side: find_effect(found.effects, judge, task, side, order) for side in sides}
-            if any(of.values()):
-                cells = (cell_of(of[side], name) for name in names[0] for side in sides)
-                rows.append((TASK_WORDS[task], judge, *cells))
-    return Table(
-        name="narrator_table3",
-        title="Judgments by model",
-        columns=("task", "model", *(f"{words} {side}" for words in names[1] for side in sides)),
-        rows=tuple(rows),
-        note=f"{means_note(found)} FAR: share of prompts with a "
-        f"non-attacker as Me in which Me is named. Options: {ORDER_WORDS[order]}.",
-    )
-
-
-def cell_of(effect: Effect | None, name: str) -> str | None:
-    """An estimate of an effect as Table 3 prints it."""
-    return plus_minus(getattr(effect, name, None), "+.1f" if name.startswith("delta") else ".1f")
 
 
 def effect_table(found: StudyResults) -> Table:
@@ -218,12 +165,18 @@ def pooled_note(found: StudyResults) -> str:
     )
 
 
+def orders_of(found: StudyResults) -> list[OptionOrder]:
+    """The option orders that were asked, that of headlines first."""
+    asked = {effect.option_order for effect in found.effects}
+    return [order for order in OPTION_ORDERS if order in asked]
+
+
 def order_note(found: StudyResults) -> str:
-    """Which option order the numbers are of."""
-    words = f"Options: {ORDER_WORDS[first_order(found)]}"
-    both = len({effect.option_order for effect in found.effects}) > 1
+    """Which option order the numbers are of, and which to believe."""
+    orders = orders_of(found)
+    if len(orders) == 1:
+        return f"Options: {ORDER_WORDS[orders[0]]}."
     return (
-        f"{words}; with Me in its name's slot the attacker's place does not depend on who is Me."
-        if both
-        else words + "."
+        f"Options in two orders. Believe '{ORDER_WORDS['fixed_slot']}': with Me last the attacker's place in the list "
+        "moves with who is Me."
     )

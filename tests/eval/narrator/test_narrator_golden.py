@@ -17,8 +17,10 @@ from statistics import fmean
 
 import pytest
 
+from eval.estimates.estimate import Estimate
 from eval.narrator.judged_runs import Judgment
 from eval.narrator.measures import Effect, effects, find_effect
+from eval.narrator.perspective_tables import BEST, marked_column
 from studies.narrator.prompts import ME, NO, YES
 from studies.narrator.records import NarratorFactors
 from tests.made.paper_figures import golden
@@ -203,6 +205,46 @@ def test_replies_without_an_answer_were_dropped_before_the_paper_took_its_means(
     n = {LLAMA: N_CONVERSATIONS, MISTRAL: N_CONVERSATIONS, **few}
     mean = sum(n[m] * float(TABLE_3["identification", m, "hidden"]["attacker"]) for m in MODELS) / sum(n.values())
     assert mean == pytest.approx(40.0, abs=0.05)
+
+
+# What Table 3 prints bold, by task, measure and visibility, where that is not the best of its column.
+BOLD_DEVIATIONS = {
+    **{("detection", perspective, "hidden"): ({LLAMA}, {MISTRAL}) for perspective in PERSPECTIVES},
+    ("identification", "non_attacker", "visible"): ({GPT}, {GPT, LLAMA}),
+}
+BOLD = {
+    ("blame", "non_attacker", "hidden"): {LLAMA},
+    ("blame", "far", "hidden"): {LLAMA},
+    ("blame", "far", "visible"): {LLAMA},
+    **{("blame", p, v): {GPT} for p in ("neutral", "attacker") for v in ("hidden", "visible")},
+    ("blame", "non_attacker", "visible"): {GPT},
+    ("identification", "neutral", "hidden"): {QWEN},
+    ("identification", "non_attacker", "hidden"): {LLAMA},
+    ("identification", "far", "hidden"): {LLAMA},
+    ("identification", "far", "visible"): {LLAMA},
+    **{("identification", p, "visible"): {GPT} for p in ("neutral", "attacker")},
+    ("identification", "attacker", "hidden"): {GPT},
+    ("identification", "non_attacker", "visible"): {GPT, LLAMA},
+    **{("detection", p, v): {MISTRAL} for p in PERSPECTIVES for v in ("hidden", "visible")},
+}
+
+
+def test_the_best_of_table_3_are_those_printed_bold_with_four_deviations():
+    wrong = {}
+    for (task, name, visibility), bold in BOLD.items():
+        of = {
+            model: Estimate(value=value, low=None, high=None, n_units=1)
+            for model, value in printed(task, name, visibility)
+        }
+        cells = dict(zip(of, marked_column(of, name, task), strict=True))
+        found = {model for model, cell in cells.items() if cell.endswith(BEST)}
+        if found != bold:
+            wrong[task, name, visibility] = (found, bold)
+    assert wrong == BOLD_DEVIATIONS
+
+
+def printed(task: str, name: str, visibility: str) -> list[tuple[str, float]]:
+    return [(model, float(TABLE_3[task, model, visibility][name])) for model in MODELS]
 
 
 def test_what_the_text_says_of_the_tables():

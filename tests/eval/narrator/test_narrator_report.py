@@ -83,6 +83,7 @@ def test_a_report_of_the_study_alone_is_whole(alone: Path) -> None:
     assert all(image.startswith("data:image/svg+xml;base64,") for image in images)
     titles = re.findall(r"<h3>(.*?)</h3>", section_of(html))
     assert [title.partition(":")[0] for title in titles] == [
+        "Models",
         "Judgments by narrative perspective",
         "Judgments by model",
         "Blame and identification by detection outcome",
