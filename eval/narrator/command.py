@@ -10,8 +10,10 @@ from eval.narrator.all_tables import narrator_tables
 from eval.narrator.definitions import DEFAULT
 from eval.narrator.judged_runs import load_narrator_runs
 from eval.narrator.printed import WIDTH, study_text
+from eval.narrator.research_questions import answered_questions
 from eval.narrator.scores import scores_of
 from eval.narrator.sentences import headline
+from eval.narrator.sizes import why_absent
 from eval.narrator.study import StudyResults, study
 from eval.report.table import write_tables
 from eval.study_definitions import add_definitions, definitions_of
@@ -35,7 +37,7 @@ def main(argv: Sequence[str]) -> None:
 def say_study(found: StudyResults) -> None:
     """Print the tables, and what they say in sentences."""
     say(study_text(found))
-    for sentence in headline(found):
+    for sentence in (*headline(found), *answered_questions(found), *why_absent(found)):
         say(textwrap.fill(sentence, WIDTH))
 
 

@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from eval.estimates.estimate import Estimate, clustered
-from eval.estimates.observed import Row, added_up
+from eval.estimates.observed import Measure, Row, added_up
 from eval.narrator.definitions import DEFAULT, Definitions
 from eval.narrator.judged_runs import Judgment
 from eval.narrator.observe import DETECTION, PERSPECTIVES, SHARE, by_setting, cluster, prompt_weight
@@ -26,6 +26,9 @@ class Sides(NamedTuple):
 
 
 NEITHER = Sides(0.0, 0.0)
+DELTA = Measure(
+    name="delta", unit="pp", statistic=lambda means: 100 * (means[..., 0] - means[..., 1]), interval="cluster_t"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +42,7 @@ class Conditioned:
     perspective: Perspective
     is_detected: bool
     m: Estimate
+    delta: Estimate | None  # m less the neutral m of the same row, in percentage points; None of neutral
     n_prompts: int
     n_mixed: int  # of these, prompts that are in both rows: some of their detection says Yes, some No
     n_undecided: int  # prompts of this perspective in neither row: their detection is tied, unanswered or was not asked
@@ -52,13 +56,15 @@ def conditioned(judge: str, judgments: Sequence[Judgment], d: Definitions = DEFA
         detections = settings.get(asked._replace(task=DETECTION))
         if asked.task == DETECTION or detections is None:
             continue
-        sides = detected(detections, d)
+        sides, neutral = detected(detections, d), dict[bool, list[Row]]()
         for perspective in PERSPECTIVES:
             prompts = [judgment for judgment in of_setting if judgment.factors.perspective == perspective]
             of_prompts = [sides.get(key_of(judgment, d), NEITHER) for judgment in prompts]
             for is_detected in (True, False):
                 weights = [of.yes if is_detected else of.no for of in of_prompts]
-                rows = side_rows(prompts, weights, d)
+                rows = list(side_rows(prompts, weights, d))
+                neutral.setdefault(is_detected, rows)  # the first perspective is neutral
+                both = added_up(of_setting[0].dataset, [rows, neutral[is_detected]])
                 found.append(
                     Conditioned(
                         judge=judge,
@@ -66,6 +72,7 @@ def conditioned(judge: str, judgments: Sequence[Judgment], d: Definitions = DEFA
                         perspective=perspective,
                         is_detected=is_detected,
                         m=clustered(SHARE, added_up(of_setting[0].dataset, [rows])),
+                        delta=None if perspective == "neutral" else clustered(DELTA, both),
                         n_prompts=sum(weight > 0 for weight in weights),
                         n_mixed=sum(of.yes > 0 and of.no > 0 for of in of_prompts),
                         n_undecided=of_prompts.count(NEITHER),

@@ -61,20 +61,21 @@ def table_2(found: StudyResults, judge: str) -> Table:
         for name, words in DIFFERENCES:
             rows.append((visibility, words, *(plus_minus(getattr(effect, name, None), "+.1f") for effect in of)))
         rows.append((visibility, "Random baseline", *(None if e is None else f"{e.chance:.1f}" for e in of)))
-    heads = [f"{TASK_WORDS[task]} ({M_WORDS[task]}){order_words(found, task, order)}" for task, order in columns]
     return Table(
         name="narrator_table2",
         title=f"Judgments by narrative perspective: {judge}",
-        columns=("attack", "perspective", *heads),
+        columns=("attack", "perspective", *(head(found, *column) for column in columns)),
         rows=tuple(rows),
         note=f"{means_note(found, judge)} {BEST}: the best of its three perspectives, and those that do not differ "
         f"from it by their paired interval. {order_note(found)}",
     )
 
 
-def order_words(found: StudyResults, task: Task, order: OptionOrder) -> str:
-    """What a column's head says of its option order, where there are two."""
-    return "" if task == DETECTION or len(orders_of(found)) == 1 else f", {ORDER_WORDS[order]}"
+def head(found: StudyResults, task: Task, order: OptionOrder) -> str:
+    """What a column of Table 2 is called: with its option order where there are two."""
+    if task == DETECTION or len(orders_of(found)) == 1:
+        return f"{TASK_WORDS[task]} ({M_WORDS[task]})"
+    return f"{task.capitalize()}, {ORDER_WORDS[order]}"
 
 
 def marked_m(effect: Effect | None, perspective: str) -> str | None:

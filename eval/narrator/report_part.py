@@ -9,7 +9,9 @@ from eval.narrator.findings import NarratorFindings
 from eval.narrator.method import narrator_method
 from eval.narrator.plots import narrator_plots
 from eval.narrator.printed import judge_table, reply_table
+from eval.narrator.research_questions import answered_questions
 from eval.narrator.sentences import doubts, notes, sentence_about, short_sentence
+from eval.narrator.sizes import why_absent
 from eval.narrator.study import StudyResults
 from eval.report.page import element, pictures, unfolding
 from eval.report.plots import Plot
@@ -25,8 +27,10 @@ READING = (
 )
 FIGURE_WORDS = (
     "Bars: conversations whose one answer goes wrong (to the left) or right (to the right) when the attacker becomes "
-    "Me; corruption is the share of the right ones that goes wrong. Lines: what a non-attacker's perspective gains "
-    "over Neutral, and FAR, by number of speakers. H: the attack is hidden, V: visible."
+    "Me, in percent and their number; corruption is the share of the right ones that goes wrong. Lines: what a "
+    "non-attacker's perspective gains over Neutral, and FAR, by number of speakers. Dashed: what the judge would gain "
+    "if it answered as under Neutral but struck Me off its options, which needs no evidence. H: the attack is hidden, "
+    "V: visible."
 )
 MOST_SENTENCES = 6  # judges that have a sentence each in the opening
 MOST_OPEN = 3  # judges whose tables are shown unfolded
@@ -48,7 +52,7 @@ def narrator_part(found: NarratorFindings, *, is_alone: bool) -> StudyPart:
         sections=partial(sections_of, found, plots, tables, [] if is_alone else whole),
         tables=tables,
         folded=[table for table in tables if not table.name.startswith(SHOWN)],
-        left_out=[],
+        left_out=why_absent(found.study),
         method=narrator_method(found),
     )
 
@@ -92,6 +96,8 @@ def sections_of(
     parts += [
         *first_few(by_kind["narrator_table1"]),
         *first_few(by_kind["narrator_table2"]),
+        element("h3", "The paper's research questions"),
+        *(element("p", sentence) for sentence in answered_questions(results)),
         *noted_pictures(plots, inline),
     ]
     parts += [*first_few(by_kind["narrator_table3"]), *first_few(by_kind["narrator_table4"])]

@@ -8,12 +8,14 @@ from eval.estimates.estimate import Estimate
 from eval.estimates.observed import Setting
 from eval.estimates.scores import Score
 from eval.narrator.agreement import Agreement
+from eval.narrator.conditioned import DELTA
+from eval.narrator.elimination import ELIMINATOR_GAIN
 from eval.narrator.measures import ALL
 from eval.narrator.observe import MEASURES
 from eval.narrator.study import POOLED, StudyResults
 
 ASKED = ("task", "visibility", "option_order", "group", "n_speakers", "perspective", "is_detected", "against")
-UNITS = {measure.name: measure.unit for measure in MEASURES} | {"mcnemar_p": "p"}
+UNITS = {measure.name: measure.unit for measure in (*MEASURES, ELIMINATOR_GAIN, DELTA)} | {"mcnemar_p": "p"}
 
 
 def scores_of(found: StudyResults) -> list[Score]:

@@ -27,7 +27,7 @@ from evenhand.excluded_units import exclude
 from evenhand.jsonl import read_jsonl, write_jsonl
 from evenhand.records import Prompt
 from studies.narrator.prompts import narrator_prompts
-from studies.narrator.records import OPTION_ORDERS, TASKS
+from studies.narrator.records import OPTION_ORDERS
 from tests.made.made_runs import made_items, make_run, rewrite, say
 from tests.made.narrator_runs import fair, made_conversations, make_narrator_run, protector
 
@@ -116,9 +116,10 @@ def test_one_model_is_written_into_its_run_and_not_pooled(tmp_path, capsys):
 def test_table_2_shows_both_option_orders_side_by_side_and_the_baseline(loaded):
     found = study(loaded[1:])
     table = table_2(found, "Fair_1B")
-    heads = [f"{TASK_WORDS[task]} ({M_WORDS[task]})" for task in reversed(TASKS)]
-    orders = ("Me last", "Me in its name's slot")
-    assert table.columns[2:] == (*(f"{head}, {order}" for head in heads[:2] for order in orders), heads[2])
+    names = [
+        f"{task}, {order}" for task in ("Blame", "Identification") for order in ("Me last", "Me in its name's slot")
+    ]
+    assert table.columns[2:] == (*names, f"{TASK_WORDS['detection']} ({M_WORDS['detection']})")
     visible = [row for row in table.rows if row[0] == "visible"]
     assert [row[1] for row in visible] == [
         *("Neutral", "Attacker", "Non-attacker", "Δ_att", "Δ_non-att", "PR"),

@@ -85,6 +85,7 @@ def test_a_report_of_the_study_alone_is_whole(alone: Path) -> None:
     assert [title.partition(":")[0] for title in titles] == [
         "Models",
         "Judgments by narrative perspective",
+        "The paper&#39;s research questions",
         "Judgments by model",
         "Blame and identification by detection outcome",
         "False accusations and flips from Neutral to the attacker as Me",
