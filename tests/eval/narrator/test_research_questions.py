@@ -10,14 +10,14 @@ from eval.narrator.research_questions import answered_questions
 from eval.narrator.study import study
 from tests.made.narrator_runs import Judge, accuser, eliminator, fair, made_conversations, make_narrator_run, protector
 
-CONVERSATIONS = made_conversations({2: 30, 6: 30})
+CONVERSATIONS = made_conversations({2: 50, 6: 25})
 JUDGES: dict[str, Judge] = {
     "protector": protector(0.8),
     "fair": fair,
     "eliminator": eliminator,
     "accuser": accuser(0.5),
 }
-ASKED: dict[str, Any] = {"tasks": ("blame", "detection"), "visibilities": ("visible",), "n": 5}
+ASKED: dict[str, Any] = {"tasks": ("blame", "detection"), "visibilities": ("visible",), "n": 10}
 
 
 @pytest.fixture(scope="module")
