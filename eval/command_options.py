@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eval.estimates.resampling import N_DRAWS, SEED
-from eval.study import evaluation_of, evaluations, study_of_files
+from eval.study import evaluations
 from eval.study_definitions import add_definitions
 from eval.verdict_file_names import is_verdict_file
 
@@ -33,7 +33,7 @@ def sources_parser(prog: str, description: str, sources: str) -> argparse.Argume
     parser = argparse.ArgumentParser(
         prog=prog,
         description=description,
-        epilog=evaluation_of(study_of_files()).columns_help,
+        epilog="\n\n".join(found.columns_help for found in evaluations().values() if found.files is not None),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("sources", nargs="+", type=Path, metavar="RUN|FILE", help=sources)

@@ -19,11 +19,13 @@ from eval.narrator.judged_runs import load_narrator_runs
 from eval.narrator.printed import WIDTH, plain_table
 from eval.narrator.scores import scores_of
 from eval.narrator.sentences import doubts
+from eval.narrator.verdict_files import COLUMNS_HELP, LAYOUT, load_verdicts
 from eval.report.report_part import StudyPart
 from eval.scorecard.arms import CardArm
-from eval.study import RunsOnly, StudyCard
+from eval.study import StudyCard
 from eval.study_definitions import definitions_of
 from evenhand.errors import DataError
+from evenhand.sources.record_fields import shown
 from evenhand.terminal import say
 from studies.narrator.records import BENCHMARK
 
@@ -69,10 +71,34 @@ class NarratorFound:
         return narrator_part(self.found, is_alone=is_alone)
 
 
-class NarratorEval(RunsOnly):
+class NarratorEval:
     """Runs of conversations with each speaker called Me."""
 
     definitions = DEFAULT
+    files = LAYOUT
+    columns_help = COLUMNS_HELP
+
+    def add_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
+        """--conversations, for files of verdicts."""
+        if verb in ("score", "report"):
+            parser.add_argument(
+                "--conversations",
+                metavar="FOLDER|pocket-conflicts",
+                help="narrator: the corpus of the conversations in files of verdicts, as `evenhand build narrator` "
+                "made it; without it the files say who the attacker is",
+            )
+
+    def score_files(self, options: argparse.Namespace) -> NarratorFound:
+        """Models in files, side by side."""
+        runs, ignored = load_verdicts(options.sources, options.conversations)
+        if ignored:
+            say(f"Note: columns without a meaning here are ignored: {', '.join(map(shown, ignored))}.\n")
+        definitions = definitions_of(options, BENCHMARK, DEFAULT)
+        return NarratorFound(find_narrator(runs, definitions, drawing=drawing_of(options), is_before_after=False))
+
+    def find_files(self, options: argparse.Namespace) -> NarratorFound:
+        """The same."""
+        return self.score_files(options)
 
     def score(self, path: Path, options: argparse.Namespace) -> NarratorFound:
         """Each run by itself; `evenhand narrator` also pools. Raises DataError for options of another study."""
@@ -93,6 +119,14 @@ class NarratorEval(RunsOnly):
             is_before_after=is_before_after,
         )
         return NarratorFound(found)
+
+    def tested_run(self, path: Path) -> Path:
+        """The run itself."""
+        return path
+
+    def made_arms(self, base: CardArm, options: argparse.Namespace) -> list[CardArm]:
+        """None."""
+        return []
 
     def card(self, arms: Sequence[CardArm], runs: Mapping[str, Path], options: argparse.Namespace) -> StudyCard:
         """See StudyEval."""

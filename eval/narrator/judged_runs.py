@@ -104,7 +104,7 @@ class NarratorRun:
     model: str
     verdict: str  # "answer" or "options"
     n_samples: int
-    temperature: float
+    temperature: float | None  # None where it is not known
     config: Mapping[str, Any]  # config.yaml, as the inference package wrote it
     provenance: Mapping[str, Any]
     rendered: Mapping[str, str]  # prompt hash → digest of what the model read; lacks what a server rendered unseen

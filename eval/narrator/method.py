@@ -48,7 +48,7 @@ def asked_model(run: NarratorRun) -> dict[str, str]:
         "checkpoint": str(run.config["model"].get("name")),
         "access": str(engine.get("base_url") or engine.get("kind") or "not recorded"),
         "answers": exact if run.verdict == "options" else f"{run.n_samples} a prompt",
-        "temperature": f"{run.temperature:g}",
+        "temperature": "not recorded" if run.temperature is None else f"{run.temperature:g}",
         "conversations": f"{len(run.conversations):,}",
         "left out": f"{len(run.excluded):,}",
     }

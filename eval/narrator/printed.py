@@ -36,7 +36,8 @@ def run_lines(found: StudyResults) -> str:
         if facts["verdict"] == "options":
             way = "exact probabilities of the options"
         else:
-            way = f"{facts['n_samples']} samples a prompt at temperature {facts['temperature']:g}"
+            warmth = "" if facts["temperature"] is None else f" at temperature {facts['temperature']:g}"
+            way = f"{facts['n_samples']} samples a prompt{warmth}"
         lines.append(f"{facts['judge']} ({facts['run']}): {facts['n_conversations']:,} conversations, {way}")
     return "\n".join(lines)
 
