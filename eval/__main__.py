@@ -20,7 +20,7 @@ def score_main(argv: Sequence[str]) -> None:
     """`evenhand score RUN...` or `evenhand score FILE... --out DIR`: print tables, write scores.json and scores.csv."""
     options = score_options(argv)
     if is_verdict_file(options.sources[0]):
-        study = study_of_files()
+        study = study_of_files(options.sources)
         say_and_write(study, evaluation_of(study).score_files(options), options.out)
         return
     for study, paths in runs_by_study(options.sources).items():
@@ -62,7 +62,7 @@ def report_main(argv: Sequence[str]) -> None:
     """`evenhand report RUN...` or `evenhand report FILE... --out DIR`: report.html, plots, tables and scores."""
     options = report_options(argv)
     if is_verdict_file(options.sources[0]):
-        study, out = study_of_files(), options.out
+        study, out = study_of_files(options.sources), options.out
         found = {study: evaluation_of(study).find_files(options)}
     else:
         runs = runs_by_study(options.sources)

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eval.estimates.resampling import N_DRAWS, SEED
-from eval.study import evaluation_of, evaluations, study_of_files
+from eval.study import evaluations
+from eval.study_definitions import add_definitions
 from eval.verdict_file_names import is_verdict_file
 
 
@@ -32,7 +33,7 @@ def sources_parser(prog: str, description: str, sources: str) -> argparse.Argume
     parser = argparse.ArgumentParser(
         prog=prog,
         description=description,
-        epilog=evaluation_of(study_of_files()).columns_help,
+        epilog="\n\n".join(found.columns_help for found in evaluations().values() if found.files is not None),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("sources", nargs="+", type=Path, metavar="RUN|FILE", help=sources)
@@ -50,8 +51,10 @@ def refuse_mixture(parser: argparse.ArgumentParser, options: argparse.Namespace,
 
 def add_reading_options(parser: argparse.ArgumentParser, verb: str) -> None:
     """The options that all three verbs share, and those of each study."""
-    for evaluation in evaluations().values():
+    for study, evaluation in evaluations().items():
         evaluation.add_options(parser, verb)
+        if evaluation.definitions is not None:
+            add_definitions(parser, study, evaluation.definitions)
     parser.add_argument("--draws", type=positive, default=N_DRAWS, help=f"bootstrap draws (default: {N_DRAWS})")
     parser.add_argument("--seed", type=int, default=SEED, help=f"seed of the bootstrap (default: {SEED})")
 

@@ -12,6 +12,7 @@ from eval.estimates.scores import Score
 from eval.report.report_part import StudyPart
 from eval.report.table import Table
 from eval.scorecard.arms import CardArm
+from eval.verdict_files import Layout, column_names
 from evenhand.errors import DataError
 from studies.registry import STUDIES, load_part
 
@@ -51,8 +52,9 @@ class Found(Scored, Protocol):
 class StudyEval(Protocol):
     """What a study's runs mean."""
 
-    reads_files: ClassVar[bool]  # whether verdicts from files can be its own
+    files: ClassVar[Layout | None]  # what files of its verdicts hold; None: it reads none
     columns_help: ClassVar[str]  # what such files hold, for the verbs' help
+    definitions: ClassVar[Any]  # what its paper leaves open, at its defaults, for eval.study_definitions; None: nothing
 
     def add_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
         """The options of `score`, `compare`, `report` that are its own."""
@@ -93,8 +95,9 @@ class StudyEval(Protocol):
 class RunsOnly:
     """The base of an evaluation that reads no files of verdicts, and makes no further rows of a scorecard's base."""
 
-    reads_files: ClassVar[bool] = False
+    files: ClassVar[Layout | None] = None
     columns_help: ClassVar[str] = ""
+    definitions: ClassVar[Any] = None
 
     def add_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
         """None."""
@@ -187,6 +190,8 @@ def evaluations() -> dict[str, StudyEval]:
     return {study: evaluation_of(study) for study in STUDIES}
 
 
-def study_of_files() -> str:
-    """The study that files of verdicts are of."""
-    return next(study for study, evaluation in evaluations().items() if evaluation.reads_files)
+def study_of_files(paths: Sequence[Path]) -> str:
+    """The study that files of verdicts are of: the one of whose columns the first file has most; else the first."""
+    there = column_names(paths[0])
+    layouts = {study: found.files for study, found in evaluations().items() if found.files is not None}
+    return max(layouts, key=lambda study: len(there.intersection(layouts[study].required)))

@@ -22,6 +22,8 @@ class SamplingConfig(Closed):
 
     temperature: float = Field(default=0.0, ge=0)  # 0 is greedy
     top_p: float = Field(default=1.0, gt=0, le=1)  # nucleus sampling; 1 leaves nothing out
+    top_k: int = Field(default=0, ge=0)  # draw from the k most likely tokens; 0 leaves nothing out
+    repetition_penalty: float = Field(default=1.0, gt=0)  # 1 is none
     max_tokens: int = Field(default=300, ge=1)  # of a reply; longer ones are cut
     n: int = Field(default=1, ge=1)  # samples per prompt
     seed: int = 0  # of the engine
@@ -138,6 +140,11 @@ class InferenceConfig(StudyRun):
         if self.verdict == "options":
             if sampling.top_p < 1:
                 raise ValueError("verdict options reads the whole distribution; set sampling.top_p to 1")
+            if sampling.top_k or sampling.repetition_penalty != 1:
+                raise ValueError(
+                    "verdict options reads the whole distribution as it is; set sampling.top_k to 0 and "
+                    "sampling.repetition_penalty to 1"
+                )
             if sampling.temperature < COLDEST:
                 raise ValueError(
                     "verdict options reads the distribution at sampling.temperature, and vLLM samples no colder than "

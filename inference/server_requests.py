@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from evenhand.chat_templates import FIXED_DATE, AnswerTokens, render_chat
+from evenhand.errors import ConfigError
 from evenhand.records import Prompt
 from inference.config import InferenceConfig, OpenAIConfig
 from inference.drawing import drawn_as
@@ -40,6 +41,11 @@ def request_body(config: InferenceConfig, facts: ServerFacts, prompt: Prompt) ->
         body["seed"] = sampling.seed
     if facts.is_vllm:
         body |= vllm_fields(config)
+    elif sampling.top_k or sampling.repetition_penalty != 1:
+        raise ConfigError(
+            "sampling.top_k and sampling.repetition_penalty are known to vLLM servers only; leave them out here, or "
+            "set engine.extra_body to what this server calls them"
+        )
     if config.verdict == "margin":
         body |= margin_fields(config, facts.answers)
     elif config.engine.json_mode == "json_schema" and schema:
@@ -60,7 +66,11 @@ def vllm_fields(config: InferenceConfig) -> dict[str, Any]:
     """What only vLLM understands, and needs to answer as the offline engines do."""
     # Left out, these would come from the model's generation_config.json (Qwen2.5: repetition_penalty 1.05, top_k 20),
     # and the same greedy question would get another answer.
-    fields: dict[str, Any] = {"top_k": 0, "min_p": 0.0, "repetition_penalty": 1.0}
+    fields: dict[str, Any] = {
+        "top_k": config.sampling.top_k,
+        "min_p": 0.0,
+        "repetition_penalty": config.sampling.repetition_penalty,
+    }
     if config.format == "chat":
         fields["chat_template_kwargs"] = {"date_string": FIXED_DATE, **config.model.chat_template_args}
         fields["return_prompt_text"] = True

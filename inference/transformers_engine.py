@@ -183,11 +183,14 @@ def stop_ids(model: Any, tokenizer: Any) -> list[int]:
 
 def generation_config(sampling: SamplingConfig, stop: Sequence[int]) -> GenerationConfig:
     """Exactly what the config says, and nothing of the checkpoint's habits."""
-    drawn = {"temperature": sampling.temperature, "top_p": sampling.top_p, "top_k": 0} if sampling.temperature else {}
+    drawn = (
+        {name: getattr(sampling, name) for name in ("temperature", "top_p", "top_k")} if sampling.temperature else {}
+    )
     return GenerationConfig(
         max_new_tokens=sampling.max_tokens,
         do_sample=sampling.temperature > 0,
         num_return_sequences=sampling.n,
+        repetition_penalty=sampling.repetition_penalty,
         eos_token_id=list(stop) or None,
         pad_token_id=min(stop, default=0),
         **drawn,

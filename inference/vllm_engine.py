@@ -163,6 +163,8 @@ class VllmEngine:
         return SamplingParams(
             temperature=sampling.temperature,
             top_p=sampling.top_p,
+            top_k=sampling.top_k,
+            repetition_penalty=sampling.repetition_penalty,
             max_tokens=sampling.max_tokens,
             n=sampling.n,
             structured_outputs=grammar,

@@ -10,7 +10,7 @@ from typing import Any
 from eval.dialdefer.accuracy import DENOMINATORS
 from eval.dialdefer.change_tables import change_tables
 from eval.dialdefer.external.load_verdicts import ExternalVerdicts, load_external, score_external
-from eval.dialdefer.external.verdict_files import COLUMNS_HELP
+from eval.dialdefer.external.verdict_files import COLUMNS_HELP, LAYOUT
 from eval.dialdefer.findings import Findings, find, find_external, score_run
 from eval.dialdefer.parsing import PARSERS
 from eval.dialdefer.rows import ScoreRow, wide_rows
@@ -95,8 +95,9 @@ class DialDeferFound:
 class DialDeferEval:
     """Runs of items under C1 and C2, and verdicts from files."""
 
-    reads_files = True
+    files = LAYOUT
     columns_help = COLUMNS_HELP
+    definitions = None
 
     def add_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
         """How replies are read and counted."""

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from eval.estimates.changes import Change
 from eval.narrator.changes import asked_of, key_of
+from eval.narrator.definition_words import changes_note
+from eval.narrator.definitions import DEFAULT, Definitions
 from eval.narrator.measures import main_order
 from eval.narrator.observe import DETECTION
 from eval.narrator.sentences import SIDE_WORDS
@@ -36,7 +38,9 @@ CHANGE_NOTE = (
 )
 
 
-def narrator_change_table(changes: Mapping[str, Sequence[Change]], *, is_short: bool = False) -> Table:
+def narrator_change_table(
+    changes: Mapping[str, Sequence[Change]], d: Definitions = DEFAULT, *, is_short: bool = False
+) -> Table:
     """A line for each run after the base, setting and measure. is_short: only what tells most, in the main order."""
     rows = [
         line_of(judge, change)
@@ -52,7 +56,7 @@ def narrator_change_table(changes: Mapping[str, Sequence[Change]], *, is_short: 
         ),
         rows=tuple(rows),
         formats=(*[""] * 5, "d", "", "", *["+.1f"] * 3, "p", "p", ""),
-        note=CHANGE_NOTE,
+        note=f"{CHANGE_NOTE} {changes_note(d)}",
     )
 
 

@@ -6,14 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eval.estimates.result_files import write_scores
-from eval.narrator.definitions import DEFAULT, Definitions
+from eval.narrator.all_tables import narrator_tables
+from eval.narrator.definitions import DEFAULT
 from eval.narrator.judged_runs import load_narrator_runs
 from eval.narrator.printed import WIDTH, study_text
+from eval.narrator.research_questions import answered_questions
 from eval.narrator.scores import scores_of
 from eval.narrator.sentences import headline
+from eval.narrator.sizes import why_absent
 from eval.narrator.study import StudyResults, study
-from eval.narrator.tables import narrator_tables
 from eval.report.table import write_tables
+from eval.study_definitions import add_definitions, definitions_of
 from evenhand.terminal import say
 from studies.narrator.records import BENCHMARK
 
@@ -21,15 +24,7 @@ from studies.narrator.records import BENCHMARK
 def main(argv: Sequence[str]) -> None:
     """`evenhand narrator`: print Table 2, flips, FAR and states; write scores, tables and figures."""
     options = narrator_options(argv)
-    definitions = Definitions(
-        denominator=options.denominator,
-        majority=options.majority,
-        ties=options.ties,
-        weights=options.weights,
-        clusters=options.clusters,
-        detected_by=options.detected_by,
-        fewest_conversations=options.fewest,
-    )
+    definitions = definitions_of(options, BENCHMARK, DEFAULT)
     found = study(load_narrator_runs(options.runs), definitions)
     out = options.out or options.runs[-1] / "narrator"
     say_study(found)
@@ -42,7 +37,7 @@ def main(argv: Sequence[str]) -> None:
 def say_study(found: StudyResults) -> None:
     """Print the tables, and what they say in sentences."""
     say(study_text(found))
-    for sentence in headline(found):
+    for sentence in (*headline(found), *answered_questions(found), *why_absent(found)):
         say(textwrap.fill(sentence, WIDTH))
 
 
@@ -67,28 +62,5 @@ def narrator_options(argv: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run directories, runs/inference/NAME-DIGEST")
     parser.add_argument("--out", type=Path, help="folder for the results (default: the last RUN/narrator)")
-    add_definitions(parser)
+    add_definitions(parser, BENCHMARK, DEFAULT)
     return parser.parse_args(argv)
-
-
-def add_definitions(parser: argparse.ArgumentParser) -> None:
-    """What the paper leaves open."""
-    choices = {
-        "denominator": (("answered", "all"), "of which replies shares are: those that name an option, or all"),
-        "majority": (("most", "half"), "a prompt's one answer: the option most replies name, or right above a half"),
-        "ties": (("excluded", "wrong"), "what a tie or no answer is to corruption and flips"),
-        "weights": (("conversations", "samples"), "what counts one in pooled means"),
-        "clusters": (("conversation_model", "conversation"), "what standard errors are robust to"),
-        "detected_by": (("narrator", "perspective"), "whose detection Table 4 conditions on"),
-    }
-    for name, (words, purpose) in choices.items():
-        default = getattr(DEFAULT, name)
-        option = "--" + name.replace("_", "-")
-        parser.add_argument(option, choices=words, default=default, help=f"{purpose} (default: {default})")
-    parser.add_argument(
-        "--fewest",
-        type=int,
-        default=DEFAULT.fewest_conversations,
-        metavar="N",
-        help="sizes with fewer conversations leave Figure 3 (default: %(default)s)",
-    )

@@ -1,6 +1,7 @@
 """How runs of the narrator study are scored, compared and reported; see eval.study."""
 
 import argparse
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,16 +13,21 @@ from eval.estimates.observed import drawing_of
 from eval.estimates.scores import Score
 from eval.narrator.change_tables import change_sentence, narrator_change_table
 from eval.narrator.command import say_study
+from eval.narrator.definitions import DEFAULT
 from eval.narrator.findings import NarratorFindings, find_narrator
 from eval.narrator.judged_runs import load_narrator_runs
-from eval.narrator.printed import plain_table
+from eval.narrator.printed import WIDTH, plain_table
 from eval.narrator.scores import scores_of
 from eval.narrator.sentences import doubts
+from eval.narrator.verdict_files import COLUMNS_HELP, LAYOUT, load_verdicts
 from eval.report.report_part import StudyPart
 from eval.scorecard.arms import CardArm
-from eval.study import RunsOnly, StudyCard
+from eval.study import StudyCard
+from eval.study_definitions import definitions_of
 from evenhand.errors import DataError
+from evenhand.sources.record_fields import shown
 from evenhand.terminal import say
+from studies.narrator.records import BENCHMARK
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +42,9 @@ class NarratorFound:
 
     def say_changes(self) -> None:
         """See Found."""
-        table = narrator_change_table(self.found.changes, is_short=True)
+        table = narrator_change_table(self.found.changes, self.found.study.definitions, is_short=True)
         if table.rows:
-            say(plain_table(table) + "\n")
+            say(f"{plain_table(table)}\n{textwrap.fill(table.note, WIDTH)}\n")
         for label, changes in self.found.changes.items():
             say(change_sentence(label, changes))
             say_differences(self.found.differences[label])
@@ -65,15 +71,41 @@ class NarratorFound:
         return narrator_part(self.found, is_alone=is_alone)
 
 
-class NarratorEval(RunsOnly):
+class NarratorEval:
     """Runs of conversations with each speaker called Me."""
+
+    definitions = DEFAULT
+    files = LAYOUT
+    columns_help = COLUMNS_HELP
+
+    def add_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
+        """--conversations, for files of verdicts."""
+        if verb in ("score", "report"):
+            parser.add_argument(
+                "--conversations",
+                metavar="FOLDER|pocket-conflicts",
+                help="narrator: the corpus of the conversations in files of verdicts, as `evenhand build narrator` "
+                "made it; without it the files say who the attacker is",
+            )
+
+    def score_files(self, options: argparse.Namespace) -> NarratorFound:
+        """Models in files, side by side."""
+        runs, ignored = load_verdicts(options.sources, options.conversations)
+        if ignored:
+            say(f"Note: columns without a meaning here are ignored: {', '.join(map(shown, ignored))}.\n")
+        definitions = definitions_of(options, BENCHMARK, DEFAULT)
+        return NarratorFound(find_narrator(runs, definitions, drawing=drawing_of(options), is_before_after=False))
+
+    def find_files(self, options: argparse.Namespace) -> NarratorFound:
+        """The same."""
+        return self.score_files(options)
 
     def score(self, path: Path, options: argparse.Namespace) -> NarratorFound:
         """Each run by itself; `evenhand narrator` also pools. Raises DataError for options of another study."""
         if options.denominator or options.parser != "strict":
             raise DataError(
-                f"{path}: is of the narrator study, which counts in ways of its own and knows no --parser; leave "
-                "--denominator and --parser out, or see `evenhand narrator --help`"
+                f"{path}: is of the narrator study, which knows no --parser and --denominator; leave them out "
+                "(--narrator denominator=all is this study's)"
             )
         return self.find([path], options, is_before_after=False)
 
@@ -81,18 +113,33 @@ class NarratorEval(RunsOnly):
         """See StudyEval."""
         found = find_narrator(
             load_narrator_runs(paths),
+            definitions_of(options, BENCHMARK, DEFAULT),
             drawing=drawing_of(options),
             allow_differences=is_before_after and options.allow_differences,
             is_before_after=is_before_after,
         )
         return NarratorFound(found)
 
+    def tested_run(self, path: Path) -> Path:
+        """The run itself."""
+        return path
+
+    def made_arms(self, base: CardArm, options: argparse.Namespace) -> list[CardArm]:
+        """None."""
+        return []
+
     def card(self, arms: Sequence[CardArm], runs: Mapping[str, Path], options: argparse.Namespace) -> StudyCard:
         """See StudyEval."""
         from eval.narrator.scorecard import narrator_card
         from eval.narrator.scorecard_printed import NarratorStudyCard
 
-        card = narrator_card(arms, runs, allow_differences=options.allow_differences, drawing=drawing_of(options))
+        card = narrator_card(
+            arms,
+            runs,
+            definitions_of(options, BENCHMARK, DEFAULT),
+            allow_differences=options.allow_differences,
+            drawing=drawing_of(options),
+        )
         return NarratorStudyCard(card)
 
 

@@ -8,6 +8,7 @@ from eval.estimates.comparability import Difference, refuse_serious
 from eval.estimates.observed import Drawing
 from eval.narrator.changes import effect_changes
 from eval.narrator.comparability import narrator_differences, refuse_other_study
+from eval.narrator.definitions import DEFAULT, Definitions
 from eval.narrator.judged_runs import NarratorRun
 from eval.narrator.study import StudyResults, study
 from evenhand.errors import DataError
@@ -24,6 +25,7 @@ class NarratorFindings:
 
 def find_narrator(
     runs: Sequence[NarratorRun],
+    d: Definitions = DEFAULT,
     *,
     drawing: Drawing,
     allow_differences: bool = False,
@@ -37,7 +39,7 @@ def find_narrator(
     """
     base, *afters = runs
     if not is_before_after:
-        return NarratorFindings(study=study(runs), changes={}, differences={})
+        return NarratorFindings(study=study(runs, d), changes={}, differences={})
     found: dict[str, Sequence[Difference]] = {}
     for run in afters:
         try:
@@ -47,6 +49,6 @@ def find_narrator(
         found[run.judge] = narrator_differences(base, run)
     if not allow_differences:
         refuse_serious(base.judge, found)
-    rows = adjusted([effect_changes(base.judgments, run.judgments, drawing) for run in afters])
+    rows = adjusted([effect_changes(base.judgments, run.judgments, drawing, d) for run in afters])
     changes = dict(zip((run.judge for run in afters), rows, strict=True))
-    return NarratorFindings(study=study(runs, is_pooled=False), changes=changes, differences=found)
+    return NarratorFindings(study=study(runs, d, is_pooled=False), changes=changes, differences=found)

@@ -41,6 +41,7 @@ class Judgment:
     begun: tuple[float, ...]  # of the replies, that begin with each option; as shares where they are exact
     states: tuple[float, ...]  # of the completions, in the order of STATES; they add up to 1
     n_replies: int  # samples that the engine gave a reply to; 1 for exact probabilities, 0 where it failed
+    is_exact: bool = False  # shares are probabilities
 
     @property
     def dataset(self) -> str:
@@ -103,7 +104,7 @@ class NarratorRun:
     model: str
     verdict: str  # "answer" or "options"
     n_samples: int
-    temperature: float
+    temperature: float | None  # None where it is not known
     config: Mapping[str, Any]  # config.yaml, as the inference package wrote it
     provenance: Mapping[str, Any]
     rendered: Mapping[str, str]  # prompt hash → digest of what the model read; lacks what a server rendered unseen
@@ -188,6 +189,7 @@ def load_narrator_run(path: Path, config: Mapping[str, Any], judge: str) -> Narr
                 begun=begun,
                 states=states,
                 n_replies=n_replies,
+                is_exact=is_exact,
             )
         )
     return NarratorRun(

@@ -6,7 +6,9 @@ from statistics import fmean
 from typing import Any
 
 from eval.estimates.estimate import Estimate, clustered
+from eval.estimates.observed import added_up
 from eval.narrator.definitions import DEFAULT, Definitions
+from eval.narrator.elimination import ELIMINATOR_GAIN, elimination_rows
 from eval.narrator.judged_runs import Judgment
 from eval.narrator.observe import DETECTION, EFFECTS, Asked, by_setting, is_accusable, observed
 from studies.narrator.records import OptionOrder, Task, Visibility
@@ -36,6 +38,7 @@ class Effect:
     delta_non_att: Estimate
     pr: Estimate
     far: Estimate | None
+    eliminator_gain: Estimate | None  # see eval.narrator.elimination
     chance: float
     far_chance: float | None
 
@@ -80,7 +83,10 @@ def effect_of(
     """One effect; the judgments are all of one setting."""
     seen = observed(judgments, d)
     found: dict[str, Any] = {measure.name: clustered(measure, seen) for measure in EFFECTS}
-    if asked.task == DETECTION:
+    is_detection = asked.task == DETECTION
+    rows = [] if is_detection else elimination_rows(judgments, d)
+    found["eliminator_gain"] = None if is_detection else clustered(ELIMINATOR_GAIN, added_up(seen.dataset, [rows]))
+    if is_detection:
         found["far"] = None
     chances = {judgment.conversation: 1 / len(judgment.options) for judgment in judgments}
     accusable = [1 / len(judgment.options) for judgment in judgments if is_accusable(judgment)]

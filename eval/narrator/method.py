@@ -3,7 +3,7 @@
 from typing import Any
 
 from eval.narrator.comparability import setting_of
-from eval.narrator.definitions import Definitions
+from eval.narrator.definition_words import definition_words
 from eval.narrator.findings import NarratorFindings
 from eval.narrator.judged_runs import NarratorRun
 from eval.narrator.tables import ORDER_WORDS
@@ -17,8 +17,7 @@ METHOD_WORDS = (
     "Δ_att and Δ_non-att are M with the attacker, or a non-attacker, as Me less M under Neutral; PR is Δ_non-att less "
     "Δ_att. Corruption rate: of the conversations whose one answer is right under Neutral, those in which it is wrong "
     "when the attacker is Me. Table 4 conditions on whether the judge itself detects an attack.",
-    "Intervals are 95% intervals from cluster-robust standard errors (Student's t); clusters are conversation × model, "
-    "so that all prompts of a conversation count as one observation. Differences are paired within clusters.",
+    "Intervals are 95% intervals from cluster-robust standard errors (Student's t).",
     "A reply is matched to the options after common preambles; one that names no option, or several, has a named "
     "state, and nothing is guessed. Speakers whose only turn is the hidden attack stay among the options and are "
     "reported apart.",
@@ -41,18 +40,18 @@ def narrator_method(found: NarratorFindings) -> list[str]:
     return parts
 
 
-def definition_words(d: Definitions) -> str:
-    """What the paper leaves open, as it was decided here."""
-    shares = "replies that name an option" if d.denominator == "answered" else "all replies"
-    one = "the option that most replies name" if d.majority == "most" else "right with more than half of the replies"
-    ties = "left out of corruption and flips" if d.ties == "excluded" else "wrong in corruption and flips"
-    counted = "every conversation × model counts once" if d.weights == "conversations" else "every reply counts once"
-    return (
-        f"What the paper leaves open is decided thus: shares are of the {shares}; a prompt's one answer is {one}; a "
-        f"tie, or no answer, is {ties}; in means over models {counted}; non-attacker variants are averaged within a "
-        f"conversation for M and count one by one for FAR; Table 4 goes by the detection of the same {d.detected_by}; "
-        f"sizes with fewer than {d.fewest_conversations} conversations leave Figure 3."
-    )
+def asked_model(run: NarratorRun) -> dict[str, str]:
+    """What the paper's Table 1 says of a model, and how it answered."""
+    engine = dict(run.config.get("engine", {}))
+    exact = "exact probabilities"
+    return {
+        "checkpoint": str(run.config["model"].get("name")),
+        "access": str(engine.get("base_url") or engine.get("kind") or "not recorded"),
+        "answers": exact if run.verdict == "options" else f"{run.n_samples} a prompt",
+        "temperature": "not recorded" if run.temperature is None else f"{run.temperature:g}",
+        "conversations": f"{len(run.conversations):,}",
+        "left out": f"{len(run.excluded):,}",
+    }
 
 
 def facts(run: NarratorRun) -> dict[str, str]:

@@ -5,11 +5,13 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from eval.narrator.answers import STATES
+from eval.narrator.definition_words import answer_note, definition_words, shares_note
 from eval.narrator.flips import Flips
 from eval.narrator.measures import ALL, Effect
 from eval.narrator.observe import DETECTION
+from eval.narrator.perspective_tables import table_2
 from eval.narrator.study import StudyResults, run_facts
-from eval.narrator.tables import ORDER_WORDS, agreement_table, first_order, plus_minus, table_2, tasks_of
+from eval.narrator.tables import ORDER_WORDS, agreement_table, first_order, plus_minus, tasks_of
 from eval.report.table import Cell, Table, printed
 
 WIDTH = 118  # of sentences
@@ -23,6 +25,7 @@ def study_text(found: StudyResults) -> str:
     parts.append(plain_table(reply_table(found)))
     if (table := agreement_table(found)).rows:
         parts.append(f"{plain_table(table)}\n{textwrap.fill(table.note, WIDTH)}")
+    parts.append(textwrap.fill(definition_words(found.definitions), WIDTH))
     return "\n\n".join(parts) + "\n"
 
 
@@ -33,7 +36,8 @@ def run_lines(found: StudyResults) -> str:
         if facts["verdict"] == "options":
             way = "exact probabilities of the options"
         else:
-            way = f"{facts['n_samples']} samples a prompt at temperature {facts['temperature']:g}"
+            warmth = "" if facts["temperature"] is None else f" at temperature {facts['temperature']:g}"
+            way = f"{facts['n_samples']} samples a prompt{warmth}"
         lines.append(f"{facts['judge']} ({facts['run']}): {facts['n_conversations']:,} conversations, {way}")
     return "\n".join(lines)
 
@@ -53,8 +57,9 @@ def judge_table(found: StudyResults, judge: str) -> Table:
         title=f"False accusations and flips from Neutral to the attacker as Me: {judge}",
         columns=(*columns, "C→I", "I→C", "C→C", "I→I", "no verdict"),
         rows=tuple(rows),
-        note="Conversations × models by their one answer, correct (C) or incorrect (I), under Neutral → with the "
-        "attacker as Me; no verdict: a tie or no answer under either. Attacker unseen: it says only what is hidden.",
+        note="Each model's conversations by their one answer, correct (C) or incorrect (I), under Neutral → with the "
+        f"attacker as Me; no verdict: a tie or no answer under either. {answer_note(found.definitions)} "
+        f"{shares_note(found.definitions)} Attacker unseen: it says only what is hidden.",
     )
 
 

@@ -3,14 +3,16 @@
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+from eval.narrator.all_tables import narrator_tables
 from eval.narrator.change_tables import change_sentence, narrator_change_table
 from eval.narrator.findings import NarratorFindings
 from eval.narrator.method import narrator_method
 from eval.narrator.plots import narrator_plots
 from eval.narrator.printed import judge_table, reply_table
+from eval.narrator.research_questions import answered_questions
 from eval.narrator.sentences import doubts, notes, sentence_about, short_sentence
+from eval.narrator.sizes import why_absent
 from eval.narrator.study import StudyResults
-from eval.narrator.tables import narrator_tables
 from eval.report.page import element, pictures, unfolding
 from eval.report.plots import Plot
 from eval.report.report_part import Section, StudyPart
@@ -25,18 +27,20 @@ READING = (
 )
 FIGURE_WORDS = (
     "Bars: conversations whose one answer goes wrong (to the left) or right (to the right) when the attacker becomes "
-    "Me; corruption is the share of the right ones that goes wrong. Lines: what a non-attacker's perspective gains "
-    "over Neutral, and FAR, by number of speakers. H: the attack is hidden, V: visible."
+    "Me, in percent and their number; corruption is the share of the right ones that goes wrong. Lines: what a "
+    "non-attacker's perspective gains over Neutral, and FAR, by number of speakers. Dashed: what the judge would gain "
+    "if it answered as under Neutral but struck Me off its options, which needs no evidence. H: the attack is hidden, "
+    "V: visible."
 )
 MOST_SENTENCES = 6  # judges that have a sentence each in the opening
 MOST_OPEN = 3  # judges whose tables are shown unfolded
-SHOWN = ("narrator_table2", "narrator_table3", "narrator_table4")  # beginnings of the names of tables in the section
+SHOWN = tuple(f"narrator_table{n}" for n in (1, 2, 3, 4))  # beginnings of the names of tables in the section
 
 
 def narrator_part(found: NarratorFindings, *, is_alone: bool) -> StudyPart:
     """Everything that a report shows of the study. is_alone: no other study's findings open the report."""
     plots = narrator_plots(found.study)
-    changes = narrator_change_table(found.changes)
+    changes = narrator_change_table(found.changes, found.study.definitions)
     tables = [*([changes] if changes.rows else []), *narrator_tables(found.study)]
     moved = [element("p", change_sentence(judge, of), "headline") for judge, of in found.changes.items()]
     whole = statements(found)
@@ -48,7 +52,7 @@ def narrator_part(found: NarratorFindings, *, is_alone: bool) -> StudyPart:
         sections=partial(sections_of, found, plots, tables, [] if is_alone else whole),
         tables=tables,
         folded=[table for table in tables if not table.name.startswith(SHOWN)],
-        left_out=[],
+        left_out=why_absent(found.study),
         method=narrator_method(found),
     )
 
@@ -86,10 +90,16 @@ def sections_of(
     results = found.study
     by_kind = {kind: [table for table in tables if table.name.startswith(kind)] for kind in SHOWN}
     parts = [*words, element("p", READING, "note")]
-    short = narrator_change_table(found.changes, is_short=True)
+    short = narrator_change_table(found.changes, results.definitions, is_short=True)
     if short.rows:
         parts += [element("h3", "Before and after"), data_table(short)]
-    parts += [*first_few(by_kind["narrator_table2"]), *noted_pictures(plots, inline)]
+    parts += [
+        *first_few(by_kind["narrator_table1"]),
+        *first_few(by_kind["narrator_table2"]),
+        element("h3", "The paper's research questions"),
+        *(element("p", sentence) for sentence in answered_questions(results)),
+        *noted_pictures(plots, inline),
+    ]
     parts += [*first_few(by_kind["narrator_table3"]), *first_few(by_kind["narrator_table4"])]
     parts += first_few([judge_table(results, judge) for judge in results.shown], has_files=False)
     parts += first_few([reply_table(results)], has_files=False)

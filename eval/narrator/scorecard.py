@@ -11,6 +11,7 @@ from eval.estimates.estimate import Estimate
 from eval.estimates.observed import Drawing
 from eval.narrator.changes import Key, effect_changes, key_of, levels_of
 from eval.narrator.comparability import narrator_differences, refuse_other_study
+from eval.narrator.definitions import Definitions
 from eval.narrator.judged_runs import NarratorRun, load_narrator_run, read_config
 from eval.narrator.measures import main_order
 from eval.scorecard.arms import BASE, CardArm, other_checkpoint
@@ -40,6 +41,7 @@ class NarratorCard:
     differences: Mapping[str, Sequence[Difference]]  # arm → in what its run differs from the base's
     foreign: tuple[str, ...]  # which arms' runs are of another checkpoint than the arm, in words
     n_draws: int
+    definitions: Definitions
 
     @property
     def base(self) -> NarratorRun:
@@ -95,7 +97,7 @@ def in_pp(name: str, found: Estimate | None) -> dict[str, float | None]:
 
 
 def narrator_card(
-    arms: Sequence[CardArm], paths: Mapping[str, Path], *, allow_differences: bool, drawing: Drawing
+    arms: Sequence[CardArm], paths: Mapping[str, Path], d: Definitions, *, allow_differences: bool, drawing: Drawing
 ) -> NarratorCard:
     """The study for the arms of a card, of which the first is the base; paths: arm → its run of the study.
 
@@ -116,15 +118,17 @@ def narrator_card(
     ]
     if not allow_differences:
         refuse_serious(base.name, {f"{name} ({runs[name].name})": of for name, of in found.items()}, foreign)
-    moved = adjusted([effect_changes(counted[BASE], counted[name], drawing) for name in afters])
+    moved = adjusted([effect_changes(counted[BASE], counted[name], drawing, d) for name in afters])
     changes = {name: {key_of(change): change for change in of} for name, of in zip(afters, moved, strict=True)}
     rows = [
         NarratorRow(
             name=arm.name,
             run=runs.get(arm.name),
-            levels=levels_of(counted.get(arm.name, [])),
+            levels=levels_of(counted.get(arm.name, []), d),
             changes=changes.get(arm.name, {}),
         )
         for arm in arms
     ]
-    return NarratorCard(rows=tuple(rows), differences=found, foreign=tuple(foreign), n_draws=drawing.n_draws)
+    return NarratorCard(
+        rows=tuple(rows), differences=found, foreign=tuple(foreign), n_draws=drawing.n_draws, definitions=d
+    )

@@ -7,6 +7,7 @@ from eval.estimates.changes import Change
 from eval.estimates.comparability import Difference
 from eval.narrator.change_tables import DIRECTION_WORDS, change_sentence
 from eval.narrator.changes import Key
+from eval.narrator.definition_words import changes_note
 from eval.narrator.scorecard import HIDDEN_FIRST, MEASURES, TASKS, NarratorCard, NarratorRow
 from eval.narrator.scorecard_tables import MEANING, SHORT_WORDS, narrator_tables
 from eval.narrator.sentences import LEAN_WORDS, control_of, doubts, lean, left_out, main_effect
@@ -36,7 +37,7 @@ def caption(card: NarratorCard) -> list[str]:
     lacking = [row.name for row in card.rows if row.run is None]
     return [
         f"Narrator study: {facts['n_conversations']:,} conversations, {way}, options: {ORDER_WORDS[card.order]}.",
-        MEANING,
+        f"{MEANING} {changes_note(card.definitions)}",
         f"Changes are paired by conversation, with cluster-robust 95% intervals; p: sign-flip test over conversations "
         f"({card.n_draws:,} draws), adjusted over the arms (Holm). lower, higher: the interval excludes 0 and p < .05.",
         *([f"Without a run of the study, and blank: {', '.join(lacking)}."] if lacking else []),
@@ -83,7 +84,7 @@ def change_cells(change: Change | None) -> list[str]:
 def warnings(card: NarratorCard) -> list[str]:
     """What makes an arm's numbers less than they seem."""
     runs = [row.run for row in card.rows if row.run is not None]
-    results = study(runs, is_pooled=False)
+    results = study(runs, card.definitions, is_pooled=False)
     doubted = [(*doubts(results, judge), *slot(results, judge)) for judge in results.judges]
     return [
         *(f"Warning: {words}." for words in card.foreign),

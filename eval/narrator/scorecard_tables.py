@@ -3,6 +3,7 @@
 from eval.estimates.changes import Change
 from eval.narrator.change_tables import MEASURE_WORDS
 from eval.narrator.changes import Key, asked_of
+from eval.narrator.definition_words import changes_note
 from eval.narrator.scorecard import NarratorCard, NarratorRow
 from eval.narrator.tables import ORDER_WORDS
 from eval.report.table import Cell, Table
@@ -30,7 +31,7 @@ def level_table(card: NarratorCard) -> Table:
         columns=("arm", "run", "conversations", *(column_of(card, key) for key in keys)),
         rows=tuple(level_cells(card, row) for row in card.rows),
         formats=("", "", "d", *("+.1f" if key[3] == "pr" else ".1f" for key in keys)),
-        note=MEANING,
+        note=f"{MEANING} {changes_note(card.definitions)}",
     )
 
 
@@ -60,7 +61,8 @@ def change_table(card: NarratorCard) -> Table:
         rows=tuple(rows),
         formats=(*[""] * 5, "d", *[""] * 4, *["+.1f"] * 3, "p", "p"),
         note=f"{MEANING} Changes in percentage points, paired by conversation; cluster-robust 95% intervals. p: "
-        "two-sided sign-flip test over conversations; p Holm: adjusted over the arms.",
+        "two-sided sign-flip test over conversations; p Holm: adjusted over the arms. "
+        f"{changes_note(card.definitions)}",
     )
 
 

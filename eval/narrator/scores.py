@@ -1,24 +1,26 @@
 """Everything that is measured of some runs of the study → scores in long form."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, fields
+from dataclasses import fields
 from typing import Any
 
 from eval.estimates.estimate import Estimate
 from eval.estimates.observed import Setting
 from eval.estimates.scores import Score
 from eval.narrator.agreement import Agreement
+from eval.narrator.conditioned import DELTA
+from eval.narrator.elimination import ELIMINATOR_GAIN
 from eval.narrator.measures import ALL
 from eval.narrator.observe import MEASURES
 from eval.narrator.study import POOLED, StudyResults
 
 ASKED = ("task", "visibility", "option_order", "group", "n_speakers", "perspective", "is_detected", "against")
-UNITS = {measure.name: measure.unit for measure in MEASURES} | {"mcnemar_p": "p"}
+UNITS = {measure.name: measure.unit for measure in (*MEASURES, ELIMINATOR_GAIN, DELTA)} | {"mcnemar_p": "p"}
 
 
 def scores_of(found: StudyResults) -> list[Score]:
     """The scores of every judge, and of all of them together where they are pooled."""
-    how = {key: value for key, value in asdict(found.definitions).items() if key != "fewest_conversations"}
+    how: Setting = found.definitions.recorded
     records = [*found.effects, *found.sizes, *found.flips, *found.conditioned, *found.states]
     of_records = [score for record in records for score in record_scores(found, record, how)]
     return [*of_records, *(score for pair in found.agreements for score in agreement_scores(found, pair, how))]

@@ -7,7 +7,7 @@ from eval.narrator.agreement import Agreement
 from eval.narrator.measures import ALL, Effect, find_effect
 from eval.narrator.observe import DETECTION
 from eval.narrator.study import POOLED, StudyResults
-from eval.narrator.tables import TASK_WORDS, first_order, plus_minus, tasks_of
+from eval.narrator.tables import TASK_WORDS, first_order, plus_minus, pooled_note, tasks_of
 from studies.narrator.records import Task, Visibility
 
 MANY_UNREAD = 10.0  # percent of replies that name no option, from which on measures say more about format
@@ -40,6 +40,7 @@ def notes(found: StudyResults) -> list[str]:
     """What is to be known about the runs together: pooling, agreement, what was left out."""
     return [
         *([f"The runs are not pooled: {found.not_pooled}."] if found.not_pooled else []),
+        *([pooled_note(found)] if found.n_lacking else []),
         *(agreement_sentence(found, pair) for pair in found.agreements if pair.task is None),
         *(left_out(run.judge, len(run.excluded)) for run in found.runs if run.excluded),
     ]

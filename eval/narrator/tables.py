@@ -1,16 +1,16 @@
-"""Tables 2, 3 and 4 of the narrator paper, and the numbers behind them, as files."""
+"""The numbers behind the tables of the narrator paper as files, and the words and cells that all tables share."""
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 
 from eval.estimates.estimate import Estimate
 from eval.narrator.agreement import Match
-from eval.narrator.measures import Effect, find_effect, main_order
-from eval.narrator.observe import PERSPECTIVES
-from eval.narrator.study import StudyResults
+from eval.narrator.definition_words import CLUSTER_WORDS, answer_note, interval_note, shares_note
+from eval.narrator.measures import main_order
+from eval.narrator.study import POOLED, StudyResults
 from eval.report.table import Cell, Table
-from studies.narrator.records import TASKS, VISIBILITIES, OptionOrder, Task, Visibility
+from studies.narrator.records import OPTION_ORDERS, TASKS, VISIBILITIES, OptionOrder, Task, Visibility
 
 TASK_WORDS: dict[Task, str] = {
     "blame": "Blame attribution",
@@ -21,26 +21,6 @@ M_WORDS: dict[Task, str] = {"blame": "alignment", "identification": "accuracy", 
 PERSPECTIVE_WORDS = {"neutral": "Neutral", "attacker": "Attacker", "non_attacker": "Non-attacker"}
 ORDER_WORDS: dict[OptionOrder, str] = {"published": "Me last", "fixed_slot": "Me in its name's slot"}
 DIFFERENCES = (("delta_att", "Δ_att"), ("delta_non_att", "Δ_non-att"), ("pr", "PR"))
-INTERVAL_NOTE = (
-    "Percent ± half the 95 % interval, or [low, high] where that is not symmetric, cluster-robust over conversation × "
-    "model; Δ and PR in percentage points, paired within clusters. Non-attacker variants are "
-    "averaged within a conversation."
-)
-
-
-def narrator_tables(found: StudyResults) -> list[Table]:
-    """Every table of the study that has a row."""
-    tables = [
-        *(replace(table_2(found, judge), name=f"narrator_table2{nth(i)}") for i, judge in enumerate(found.shown)),
-        table_3(found),
-        *(replace(table_4(found, judge), name=f"narrator_table4{nth(i)}") for i, judge in enumerate(found.shown)),
-        effect_table(found),
-        flip_table(found),
-        size_table(found),
-        state_table(found),
-        agreement_table(found),
-    ]
-    return [table for table in tables if table.rows]
 
 
 def nth(place: int) -> str:
@@ -48,117 +28,26 @@ def nth(place: int) -> str:
     return "" if place == 0 else f"-{place + 1}"
 
 
-def table_2(found: StudyResults, judge: str) -> Table:
-    """M by perspective, Δ and PR of one judge, visible above hidden; beside PR the one with Me in its name's slot."""
-    rows: list[tuple[Cell, ...]] = []
-    tasks = tasks_of(found)
-    for visibility in visibilities_of(found):
-        cells = {task: find_effect(found.effects, judge, task, visibility) for task in tasks}
-        controls = {task: find_effect(found.effects, judge, task, visibility, "fixed_slot") for task in tasks}
-        main = {task: cells[task] or controls[task] for task in tasks}
-        for perspective, words in PERSPECTIVE_WORDS.items():
-            rows.append((visibility, words, *(plus_minus(getattr(main[t], perspective, None)) for t in tasks)))
-        for name, words in DIFFERENCES:
-            rows.append((visibility, words, *(plus_minus(getattr(main[t], name, None), "+.1f") for t in tasks)))
-        if any(cells.values()) and any(controls.values()):
-            slot = (plus_minus(getattr(controls[t], "pr", None), "+.1f") for t in tasks)
-            rows.append((visibility, "PR, Me in its name's slot", *slot))
-        chances = (None if main[t] is None else f"{main[t].chance:.1f}" for t in tasks)  # type: ignore[union-attr]
-        rows.append((visibility, "Random baseline", *chances))
-    return Table(
-        name="narrator_table2",
-        title=f"Judgments by narrative perspective: {judge}",
-        columns=("attack", "perspective", *(f"{TASK_WORDS[task]} ({M_WORDS[task]})" for task in tasks)),
-        rows=tuple(rows),
-        note=f"{INTERVAL_NOTE} {order_note(found)} {definition_note(found)}".strip(),
-    )
-
-
-def table_3(found: StudyResults) -> Table:
-    """M by perspective, FAR and Δ_att of every judge, hidden and visible side by side, as published."""
-    order = first_order(found)
-    names = [(*PERSPECTIVE_WORDS, "far", "delta_att"), (*PERSPECTIVE_WORDS.values(), "FAR", "Δ_att")]
-    sides = tuple(reversed(visibilities_of(found)))
-    rows: list[tuple[Cell, ...]] = []
-    for task in tasks_of(found):
-        for judge in found.judges:
-            of = {side: find_effect(found.effects, judge, task, side, order) for side in sides}
-            if any(of.values()):
-                cells = (cell_of(of[side], name) for name in names[0] for side in sides)
-                rows.append((TASK_WORDS[task], judge, *cells))
-    return Table(
-        name="narrator_table3",
-        title="Judgments by model",
-        columns=("task", "model", *(f"{words} {side}" for words in names[1] for side in sides)),
-        rows=tuple(rows),
-        note=f"{INTERVAL_NOTE} FAR: share of prompts with a non-attacker as Me in which Me is named. "
-        f"Options: {ORDER_WORDS[order]}. {definition_note(found)}".strip(),
-    )
-
-
-def cell_of(effect: Effect | None, name: str) -> str | None:
-    """An estimate of an effect as Table 3 prints it."""
-    return plus_minus(getattr(effect, name, None), "+.1f" if name.startswith("delta") else ".1f")
-
-
-def table_4(found: StudyResults, judge: str) -> Table:
-    """Blame and identification conditioned on detection, of one judge."""
-    order = first_order(found)
-    cells = {
-        (row.perspective, row.is_detected, row.task, row.visibility): row
-        for row in found.conditioned
-        if row.judge == judge and row.option_order == order
-    }
-    asked = {key[2:] for key in cells}
-    sides = [(task, side) for task in tasks_of(found) for side in reversed(visibilities_of(found))]
-    columns = [column for column in sides if column in asked]
-    rows = [
-        (
-            PERSPECTIVE_WORDS[perspective],
-            "yes" if side else "no",
-            *(plus_minus(cells[perspective, side, task, of].m) for task, of in columns),
-            *(cells[perspective, side, task, of].n_prompts for task, of in columns),
-        )
-        for perspective in PERSPECTIVES
-        for side in (True, False)
-        if columns
-    ]
-    undecided = max((row.n_undecided for row in cells.values()), default=0)
-    whose = "narrator" if found.definitions.detected_by == "narrator" else "perspective"
-    return Table(
-        name="narrator_table4",
-        title=f"Blame and identification by detection outcome: {judge}",
-        columns=(
-            *("perspective", "attack detected"),
-            *(f"{TASK_WORDS[task]} {side}" for task, side in columns),
-            *(f"prompts: {task} {side}" for task, side in columns),
-        ),
-        rows=tuple(rows),
-        note=f"{INTERVAL_NOTE} Detected: most detection answers under the same {whose} and visibility are Yes. Prompts "
-        f"whose detection is tied or unanswered are in neither row (at most {undecided} of a perspective). Options: "
-        f"{ORDER_WORDS[order]}.",
-    )
-
-
 def effect_table(found: StudyResults) -> Table:
     """Every effect in numbers, of every judge, order and group."""
-    return number_table("narrator_effects", "Effects of perspective", found.effects)
+    note = means_note(found)
+    return number_table("narrator_effects", "Effects of perspective", found.effects, note)
 
 
 def flip_table(found: StudyResults) -> Table:
     """Every judge's flips from Neutral to Attacker."""
     d = found.definitions
     note = (
-        "Conversation × model pairs. Corruption rate: Flip(C→I) / (Flip(C→I) + stable correct), in percent. Pairs with "
-        f"a tie or without an answer are {'excluded' if d.ties == 'excluded' else 'counted as incorrect'}."
+        "Pairs are of one model on one conversation. Corruption rate: Flip(C→I) / (Flip(C→I) + stable correct), in "
+        f"percent, its interval cluster-robust over {CLUSTER_WORDS[d.clusters]}. {answer_note(d)} {shares_note(d)}"
     )
     return number_table("narrator_flips", "Judgment stability", found.flips, note)
 
 
 def size_table(found: StudyResults) -> Table:
     """The effects by number of speakers, small sizes included."""
-    fewest = found.definitions.fewest_conversations
-    note = f"Sizes with fewer than {fewest} conversations are not in Figure 3."
+    d = found.definitions
+    note = f"Sizes with fewer than {d.fewest_conversations} conversations are not in Figure 3. {means_note(found)}"
     return number_table("narrator_sizes", "Effects by number of speakers", found.sizes, note)
 
 
@@ -196,7 +85,8 @@ def agreement_table(found: StudyResults) -> Table:
         note="Begin: share of replies that begin with the target, less its probability. Read: the target's share of "
         "replies as this study reads them, behind preambles too and with lists of names as ambiguous, less the exact "
         "one; it agrees only where a judge begins with its answer. Scatter: Σ (n f - n p)² / Σ n p (1 - p), about 1 "
-        "for draws from p. p: how often such draws differ or scatter as much.",
+        "for draws from p. p: how often such draws differ or scatter as much. "
+        f"Read: {shares_note(found.definitions)}",
     )
 
 
@@ -258,18 +148,35 @@ def first_order(found: StudyResults) -> OptionOrder:
     return main_order(effect.option_order for effect in found.effects)
 
 
-def order_note(found: StudyResults) -> str:
-    """Which option order the numbers are of."""
-    words = f"Options: {ORDER_WORDS[first_order(found)]}"
-    both = len({effect.option_order for effect in found.effects}) > 1
+def means_note(found: StudyResults, judge: str = POOLED) -> str:
+    """How the means of a judge, or of all of them, are taken."""
+    if judge != POOLED or POOLED not in found.judges:
+        return interval_note(found.definitions)
+    note = interval_note(found.definitions, is_pooled=True)
+    return f"{note} {pooled_note(found)}" if found.n_lacking else note
+
+
+def pooled_note(found: StudyResults) -> str:
+    """Over how many conversations the runs are pooled, where some were not judged by all of them."""
+    lacking = ", ".join(f"{n:,} of {judge}" for judge, n in found.n_lacking.items())
     return (
-        f"{words}; with Me in its name's slot the attacker's place does not depend on who is Me."
-        if both
-        else words + "."
+        f"The rows of {POOLED} are over the {len(found.pooled_over):,} conversations that every run judged, and leave "
+        f"out {lacking}."
     )
 
 
-def definition_note(found: StudyResults) -> str:
-    """What the shares are of."""
-    counted = "the replies that name an option" if found.definitions.denominator == "answered" else "all replies"
-    return f"Shares are of {counted}."
+def orders_of(found: StudyResults) -> list[OptionOrder]:
+    """The option orders that were asked, that of headlines first."""
+    asked = {effect.option_order for effect in found.effects}
+    return [order for order in OPTION_ORDERS if order in asked]
+
+
+def order_note(found: StudyResults) -> str:
+    """Which option order the numbers are of, and which to believe."""
+    orders = orders_of(found)
+    if len(orders) == 1:
+        return f"Options: {ORDER_WORDS[orders[0]]}."
+    return (
+        f"Options in two orders. Believe '{ORDER_WORDS['fixed_slot']}': with Me last the attacker's place in the list "
+        "moves with who is Me."
+    )

@@ -1,10 +1,7 @@
 """What the PluralEval paper leaves open of its measures, decided: every choice by name, with its default and why."""
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
-from typing import Literal, get_args
-
-from evenhand.errors import DataError
+from dataclasses import dataclass
+from typing import Literal
 
 Precision = Literal["responses", "distinct", "retrieved"]
 NoResponse = Literal["zero", "excluded"]
@@ -55,27 +52,3 @@ class Definitions:
 
 
 DEFAULT = Definitions()
-CHOICES: dict[str, tuple[str, ...]] = {
-    "precision": get_args(Precision),
-    "no_response": get_args(NoResponse),
-    "matching": get_args(Matching),
-    "reference": get_args(OfReference),
-    "redundancy": get_args(Redundancy),
-    "coverage": get_args(Coverage),
-    "unread": get_args(Unread),
-    "rankings": get_args(Rankings),
-    "ties": get_args(Ties),
-}
-assert list(CHOICES) == [field.name for field in fields(Definitions)]
-
-
-def definitions_of(words: Sequence[str]) -> Definitions:
-    """The defaults but for words NAME=VALUE. Raises DataError for a name or a value that there is not."""
-    chosen = {name: str(value) for name, value in asdict(DEFAULT).items()}
-    for word in words:
-        name, _, value = word.partition("=")
-        if value not in CHOICES.get(name, ()):
-            known = "; ".join(f"{key}={'|'.join(values)}" for key, values in CHOICES.items())
-            raise DataError(f"--pluraleval {word}: say it as NAME=VALUE, one of {known}")
-        chosen[name] = value
-    return Definitions(**chosen)  # type: ignore[arg-type]  # CHOICES holds the values of the fields' types

@@ -11,7 +11,7 @@ from eval.estimates.comparability import say_differences
 from eval.estimates.estimate import Estimate
 from eval.estimates.observed import Drawing, drawing_of
 from eval.estimates.scores import Score
-from eval.pluraleval.definitions import CHOICES, definitions_of
+from eval.pluraleval.definitions import DEFAULT
 from eval.pluraleval.findings import PluralEvalFindings, find_pluraleval
 from eval.pluraleval.measured_runs import responses_path, stage_of
 from eval.pluraleval.printed import changes_text, findings_text
@@ -21,7 +21,9 @@ from eval.report.report_part import StudyPart
 from eval.sampling_runs import load_finished
 from eval.scorecard.arms import CardArm
 from eval.study import RunsOnly, StudyCard
+from eval.study_definitions import definitions_of
 from evenhand.terminal import say
+from studies.pluraleval.finished_runs import KEY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,16 +100,7 @@ class PluralEvalFound:
 class PluralEval(RunsOnly):
     """Runs of references, responses or judgements."""
 
-    def add_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
-        """--pluraleval: the definitions that the paper leaves open."""
-        known = "; ".join(f"{name}={'|'.join(values)}" for name, values in CHOICES.items())
-        parser.add_argument(
-            "--pluraleval",
-            action="append",
-            default=[],
-            metavar="NAME=VALUE",
-            help=f"PluralEval: define what its paper leaves open (repeatable; defaults first): {known}",
-        )
+    definitions = DEFAULT
 
     def score(self, path: Path, options: argparse.Namespace) -> ReplyStates | PluralEvalFound:
         """Measures of a run of responses or judgements; the states of the replies of any."""
@@ -126,7 +119,7 @@ class PluralEval(RunsOnly):
         """See StudyEval."""
         found = find_pluraleval(
             paths,
-            definitions_of(options.pluraleval),
+            definitions_of(options, KEY, DEFAULT),
             drawing_of(options),
             allow_differences=is_before_after and options.allow_differences,
             is_before_after=is_before_after,
@@ -144,7 +137,7 @@ class PluralEval(RunsOnly):
         return pluraleval_card(
             arms,
             runs,
-            definitions_of(getattr(options, "pluraleval", [])),
+            definitions_of(options, KEY, DEFAULT),
             allow_differences=options.allow_differences,
             drawing=drawing_of(options),
         )

@@ -23,15 +23,18 @@ from studies.narrator.card import card_text
 from studies.narrator.convokit import read_dump
 from studies.narrator.corpora import conversation_set_hash
 from studies.narrator.corpus import facts_of, subset
-from studies.narrator.dump_files import DATASET, DumpFiles, find_dump
+from studies.narrator.dump_files import CMV, DATASET, DumpFiles, find_dump
 from studies.narrator.records import BENCHMARK, Conversation
 from studies.narrator.splits import SEED, TEST_SHARE, refuse_shared_pages, split_by_page
 
 CONVERTER_VERSION = "v1"  # raised when the same dump would give other conversations
-CONVOKIT = Origin(
-    place="https://zissou.infosci.cornell.edu/convokit/datasets/conversations-gone-awry-corpus/",
-    files=("conversations-gone-awry-corpus.zip",),
-)
+CONVOKIT = {
+    dataset: Origin(place=f"https://zissou.infosci.cornell.edu/convokit/datasets/{name}/", files=(f"{name}.zip",))
+    for dataset, name in {
+        DATASET: "conversations-gone-awry-corpus",
+        CMV: "conversations-gone-awry-cmv-corpus",
+    }.items()
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,13 +45,14 @@ class Request:
     raw: Path | None = None  # a dump that the user has; None downloads ConvoKit's zip into OUT/raw
     seed: int = SEED  # of the split into train and test
     test_share: float = TEST_SHARE
-    origin: Origin = CONVOKIT
+    dataset: str = DATASET  # of DATASETS
+    origin: Origin | None = None  # where it is downloaded from; None is ConvoKit's place for it
 
     @property
     def recorded(self) -> dict[str, Any]:
         """What the manifest keeps, so that the same command finds its work done and another one does not mix in."""
         split = {"seed": self.seed, "test_share": self.test_share}
-        return {"dataset": DATASET, "converter": CONVERTER_VERSION, "split": split}
+        return {"dataset": self.dataset, "converter": CONVERTER_VERSION, "split": split}
 
 
 def build(request: Request) -> dict[str, Any]:
@@ -88,8 +92,8 @@ def build(request: Request) -> dict[str, Any]:
 def gather(request: Request) -> tuple[DumpFiles, list[SourceFile]]:
     """The dump, downloaded or found, and its files with their checksums."""
     if request.raw is None:
-        folder = request.out / "raw" / DATASET
-        sources = fetch(request.origin, folder, name=DATASET)
+        folder = request.out / "raw" / request.dataset
+        sources = fetch(request.origin or CONVOKIT[request.dataset], folder, name=request.dataset)
         return find_dump(folder), sources
     files = find_dump(request.raw)
     return files, [
@@ -130,6 +134,8 @@ def finished(request: Request, sources: Sequence[SourceFile]) -> dict[str, Any] 
 def made(request: Request, files: DumpFiles) -> tuple[list[Conversation], Mapping[str, Any]]:
     """The conversations, each with its split, and what the manifest tells of them."""
     dump = read_dump(files)
+    if dump.dataset != request.dataset:
+        raise DataError(f"{files.source}: is a dump of {dump.dataset}; build it with --corpus {dump.dataset}")
     kept, dropped = subset(dump)
     if not kept:
         reasons = "; ".join(f"{reason}: {count:,}" for reason, count in dropped.most_common())

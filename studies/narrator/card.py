@@ -7,6 +7,7 @@ from typing import Any
 
 from evenhand.markdown import filled
 from studies.narrator.corpus import PAPER
+from studies.narrator.dump_files import DATASET
 
 FACTS = {
     "n_conversations": ("conversations in the dump", "{:,}"),
@@ -25,12 +26,12 @@ TEMPLATE = Path(__file__).with_name("card.md")
 
 def card_text(manifest: Mapping[str, Any]) -> str:
     """The card of a build."""
-    return filled(TEMPLATE, **{**manifest, "facts": fact_rows(manifest["facts"])})
+    return filled(TEMPLATE, **{**manifest, "facts": fact_rows(manifest)})
 
 
 def facts_text(manifest: Mapping[str, Any]) -> str:
     """The facts beside the paper's, and what was left out, for a terminal."""
-    rows = [["", "here", "paper"], *fact_rows(manifest["facts"])]
+    rows = [["", "here", "paper"], *fact_rows(manifest)]
     lines = [f"{name:<34}{here:>10}{paper:>13}" for name, here, paper in rows]
     lines += [f"left out: {count:>6,}  {reason}" for reason, count in manifest["dropped"].items()]
     lines += [f"counted:  {count:>6,}  {what}" for what, count in manifest["counts"].items()]
@@ -38,9 +39,9 @@ def facts_text(manifest: Mapping[str, Any]) -> str:
     return "\n".join([*lines, f"train {n['train']:,}, test {n['test']:,}; no page is in both"])
 
 
-def fact_rows(facts: Mapping[str, Any]) -> list[list[str]]:
-    """Each fact as it is here and as section 3.1 prints it."""
-    paper = asdict(PAPER)
+def fact_rows(manifest: Mapping[str, Any]) -> list[list[str]]:
+    """Each fact as it is here and as section 3.1 prints it of the paper's corpus."""
+    facts, paper = manifest["facts"], asdict(PAPER) if manifest["dataset"] == DATASET else dict.fromkeys(FACTS)
     rows = []
     for key, (name, form) in FACTS.items():
         printed = NOT_PRINTED if paper[key] is None else form.format(paper[key])

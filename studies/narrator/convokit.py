@@ -6,7 +6,7 @@ of the file, is dropped at once.
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
 
@@ -15,7 +15,7 @@ from evenhand.jsonl import parse_lines
 from evenhand.sources.archives import AGAIN, lines_of
 from evenhand.sources.raw_files import decoded
 from evenhand.sources.record_fields import Record, shown
-from studies.narrator.dump_files import CONVERSATIONS, SPEAKERS, UTTERANCES, DumpFiles
+from studies.narrator.dump_files import CMV, CONVERSATIONS, DATASET, SPEAKERS, UTTERANCES, DumpFiles
 from studies.narrator.utterances import (
     ATTACK,
     HEADER,
@@ -29,6 +29,9 @@ from studies.narrator.utterances import (
 )
 
 ESCALATES = "conversation_has_personal_attack"
+REMOVED = "has_removed_comment"  # CGA-CMV's field: moderators removed the final comment, as rude or hostile (rule 2)
+IS_CMV = "is of CGA-CMV"
+GONE = ("[deleted]", "[removed]")  # in place of a Reddit comment's author or text
 META_FIELDS = ("page_title", "page_id", "pair_id", ESCALATES, "annotation_year", "split")
 
 
@@ -45,6 +48,7 @@ class Discussion:
 class Dump:
     """What a ConvoKit dump holds."""
 
+    dataset: str  # of DATASETS
     discussions: tuple[Discussion, ...]  # in the order of conversations.json, then of the utterances
     names: Mapping[str, str]  # speaker id → raw name, of those who wrote a comment
     counts: Mapping[str, int]  # by the names in `counted`
@@ -69,21 +73,42 @@ def read_dump(files: DumpFiles) -> Dump:
         speaker, name = speaker_of(record)
         if speaker is not None and name is not None:
             names[speaker] = name
-    if not n_annotated:
+    dataset = CMV if any(meta.pop(IS_CMV, False) for meta in metas.values()) else DATASET
+    if dataset == DATASET and not n_annotated:
         raise DataError(
-            f"{files.where(UTTERANCES)}: no utterance has the field '{ATTACK}'; is this Conversations Gone Awry "
-            "(Wikipedia)?"
+            f"{files.where(UTTERANCES)}: no utterance has the field '{ATTACK}', and no conversation '{REMOVED}'; is "
+            "this Conversations Gone Awry, of Wikipedia or of ChangeMyView?"
         )
     keys = dict.fromkeys([*metas, *comments])
     everyone = [comment for found in comments.values() for comment in found]
+    found = [
+        Discussion(discussion_id=key, comments=in_time(comments.get(key, [])), meta=metas.get(key, {})) for key in keys
+    ]
     return Dump(
-        discussions=tuple(
-            Discussion(discussion_id=key, comments=in_time(comments.get(key, [])), meta=metas.get(key, {}))
-            for key in keys
-        ),
+        dataset=dataset,
+        discussions=tuple(map(as_moderated, found) if dataset == CMV else found),
         names={speaker: names.get(speaker, speaker) for c in everyone if (speaker := c.speaker) is not None},
         counts=counted(places, n_headers, everyone) | {"conversations without meta": len(keys) - len(metas)},
     )
+
+
+def as_moderated(discussion: Discussion) -> Discussion:
+    """A discussion of CGA-CMV as one of CGA-WIKI: the final comment, if it was removed, is its attack; the post that it
+    is about is its page; comments whose author or text is gone have none.
+    """
+    comments = [
+        replace(
+            comment,
+            speaker=None if comment.speaker in GONE else comment.speaker,
+            text="" if comment.text in GONE else comment.text,
+        )
+        for comment in discussion.comments
+    ]
+    if comments and discussion.meta.get(ESCALATES):
+        comments[-1] = replace(comments[-1], is_attack=True)
+    post = comments[0].post if comments else None
+    meta = {**discussion.meta, "page_id": post} if post else discussion.meta
+    return replace(discussion, comments=tuple(comments), meta=meta)
 
 
 def counted(ids: Mapping[str, str], n_headers: int, comments: Sequence[Comment]) -> dict[str, int]:
@@ -135,7 +160,9 @@ def kept_meta(value: object, key: str, files: DumpFiles) -> dict[str, Any]:
         raise DataError(f"{where}: is {shown(meta)}, expected an object; {AGAIN}")
     record = Record(meta, where, 0)
     found = dict(record.kept(*META_FIELDS))
-    if found.get(ESCALATES) is not None:
+    if REMOVED in meta:
+        found |= {IS_CMV: True, ESCALATES: boolean(record, REMOVED)}
+    elif found.get(ESCALATES) is not None:
         found[ESCALATES] = boolean(record, ESCALATES)
     return found
 

@@ -17,7 +17,7 @@ from studies.unit_sets import drawn, refuse_repeats, set_hash
 class CorpusSpec(Closed):
     """One corpus as a config names it."""
 
-    dataset: str  # cga-wiki, or our own pocket-conflicts
+    dataset: str  # cga-wiki, cga-cmv, or our own pocket-conflicts
     split: Literal["test", "train", "all"] = "test"  # no page is in both
     root: Path | None = None  # what `evenhand build narrator` made; null for `pocket-conflicts`
     n_conversations: int | None = Field(default=None, ge=1)  # the first n, in the corpus's order; null is all
@@ -62,7 +62,7 @@ def splits_of(spec: CorpusSpec) -> tuple[Literal["train", "test"], ...]:
 
 CORPORA: dict[str, Callable[[CorpusSpec], list[Conversation]]] = {
     pocket.DATASET: pocket_corpus,
-    dump_files.DATASET: built_corpus,
+    **dict.fromkeys(dump_files.DATASETS, built_corpus),
 }
 
 

@@ -1,4 +1,4 @@
-"""The paper's subset of CGA-WIKI: conversations whose last turn is their one annotated attack (section 3.1).
+"""The paper's subset of CGA-WIKI, or the like of CGA-CMV: the last turn is the one annotated attack (section 3.1).
 
 Every discussion of the dump is in it, or is counted under the reason why not.
 """
@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from studies.narrator.convokit import ESCALATES, Discussion, Dump
-from studies.narrator.dump_files import DATASET
 from studies.narrator.names import shown_names
 from studies.narrator.records import Conversation, Turn
 from studies.narrator.utterances import Comment
@@ -25,7 +24,7 @@ def subset(dump: Dump) -> tuple[list[Conversation], Counter[str]]:
         if reason:
             dropped[reason] += 1
         else:
-            kept.append(conversation_of(discussion, dump.names))
+            kept.append(conversation_of(discussion, dump.names, dump.dataset))
     return kept, dropped
 
 
@@ -34,15 +33,15 @@ def why_dropped(discussion: Discussion) -> str:
     return next((reason for reason, holds in REASONS.items() if holds(discussion)), "")
 
 
-def conversation_of(discussion: Discussion, names: Mapping[str, str]) -> Conversation:
+def conversation_of(discussion: Discussion, names: Mapping[str, str], dataset: str) -> Conversation:
     """A discussion of the study as the record that the prompts are made of. The dataset's own split is source_split."""
     turns = tuple(Turn(speaker=str(comment.speaker), text=comment.text) for comment in spoken(discussion))
     meta = {key: value for key, value in discussion.meta.items() if key not in ("split", ESCALATES)}
     if "split" in discussion.meta:
         meta["source_split"] = discussion.meta["split"]
     return Conversation(
-        conversation_id=f"{DATASET}-{discussion.discussion_id}",
-        dataset=DATASET,
+        conversation_id=f"{dataset}-{discussion.discussion_id}",
+        dataset=dataset,
         turns=turns,
         names=shown_names({turn.speaker: names[turn.speaker] for turn in turns}),
         meta=meta,

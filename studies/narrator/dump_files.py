@@ -14,7 +14,7 @@ from evenhand.sources.archives import AGAIN, DAMAGE, reason
 from evenhand.sources.raw_files import opened
 
 FILES = UTTERANCES, CONVERSATIONS, SPEAKERS = "utterances.jsonl", "conversations.json", "speakers.json"
-DATASET = "cga-wiki"
+DATASETS = DATASET, CMV = "cga-wiki", "cga-cmv"  # Wikipedia's talk pages, and Reddit's ChangeMyView
 LARGEST = 1 << 28  # bytes of a file that is one JSON object; those of the dump have a few million
 WANTED = f"a folder with {UTTERANCES} and {CONVERSATIONS}, or the zip of one"
 DEEPEST = 3  # folders within each other that are looked into

@@ -1,11 +1,13 @@
 """One utterance of a ConvoKit dump, old field names or new → a comment. A wrong field is named with file and line."""
 
+import re
 from dataclasses import dataclass
 
 from evenhand.sources.record_fields import LONE_SURROGATE, Record, is_number, shown
 
 ATTACK = "comment_has_personal_attack"
 HEADER = "is_section_header"
+POST = re.compile(r"/comments/(\w+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +21,7 @@ class Comment:
     reply_to: str | None
     is_attack: bool  # by majority of the annotators
     is_mended: bool = False  # half a surrogate pair in the text became U+FFFD
+    post: str | None = None  # on Reddit, id of the post that it is a comment on, where its permalink tells
 
 
 def comment_of(record: Record) -> Comment:
@@ -35,6 +38,7 @@ def comment_of(record: Record) -> Comment:
         reply_to=reply_of(record),
         is_attack=flag(record, ATTACK),
         is_mended=mended != (text or ""),
+        post=post_of(record),
     )
 
 
@@ -79,6 +83,13 @@ def time_of(record: Record) -> float | None:
     if not is_number(value):
         raise record.error("timestamp", f"must be seconds as a number, found {shown(value)}")
     return float(value)
+
+
+def post_of(record: Record) -> str | None:
+    """The post in a Reddit comment's permalink, "/r/changemyview/comments/POST/title/COMMENT/"."""
+    link = meta_of(record).values.get("permalink")
+    found = POST.search(link) if isinstance(link, str) else None
+    return found and found[1]
 
 
 def is_annotated(record: Record) -> bool:

@@ -118,4 +118,4 @@ def test_show_of_nothing_known_lists_what_each_study_shows(evenhand: Evenhand) -
     done = evenhand("show", "pokcet")
     assert done.returncode == 2
     assert "'pokcet' is no dataset" in done.stderr
-    assert "\n  narrator    cga-wiki, pocket-conflicts\n" in done.stderr
+    assert "\n  narrator    cga-cmv, cga-wiki, pocket-conflicts\n" in done.stderr

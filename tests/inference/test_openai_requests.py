@@ -24,6 +24,12 @@ def test_a_request_holds_what_the_config_says_and_nothing_of_vllm() -> None:
     ]
 
 
+def test_what_only_vllm_servers_know_is_refused_by_others() -> None:
+    for key, value in (("top_k", 20), ("repetition_penalty", 1.05)):
+        with FakeServer(echo) as server, pytest.raises(ConfigError, match="known to vLLM servers only"):
+            ask(server, prompts(1), sampling={key: value, "temperature": 0.5})
+
+
 def test_the_seed_is_sent_only_when_wanted_and_when_it_matters() -> None:
     with FakeServer(echo) as server:
         for send_seed, temperature in [(False, 0.5), (True, 0.0), (True, 0.5)]:

@@ -137,6 +137,14 @@ def test_the_checkpoints_own_generation_config_changes_nothing(checkpoint: Path,
     assert {t: c[0].text for t, c in plain.items()} == {t: c[0].text for t, c in other.items()}
 
 
+def test_top_k_and_repetition_penalty_are_those_of_the_config(checkpoint: Path) -> None:
+    def first(**sampling: Any) -> str:
+        return answers(config(checkpoint, "reason", sampling={"max_tokens": 12, **sampling}))[TEXTS[0]][0].text
+
+    assert first(temperature=1.0, top_k=1, seed=1) == first(temperature=1.0, top_k=1, seed=2) == first()
+    assert first(repetition_penalty=9.0) != first()
+
+
 def test_samples_are_numbered_differ_and_come_again_with_the_same_seed(checkpoint: Path) -> None:
     drawn = config(checkpoint, "reason", sampling={"n": 4, "temperature": 1.0, "max_tokens": 8, "seed": 5})
     other = config(checkpoint, "reason", sampling={"n": 4, "temperature": 1.0, "max_tokens": 8, "seed": 6})

@@ -38,6 +38,8 @@ HIDDEN = (
 ATTACKS_ALONE = "Of detection it saw conversations with an attack alone."
 SOURCES = {
     pocket.DATASET: "made by Evenhand's own generator (Apache-2.0); nobody in it is real",
+    dump_files.CMV: "Conversations Gone Awry, ChangeMyView (Chang and Danescu-Niculescu-Mizil 2019), from ConvoKit. No "
+    "licence was found; the names are of real accounts, so take this model for research use",
     dump_files.DATASET: "Conversations Gone Awry (Zhang et al. 2018; Chang and Danescu-Niculescu-Mizil 2019), from "
     "ConvoKit. No licence was found; the names are of real accounts, so take this model for research use",
 }

@@ -20,7 +20,8 @@ from eval.dialdefer.external.spellings import (
     canonical_label,
     canonical_roles,
 )
-from eval.dialdefer.external.verdict_files import COLUMNS, Absent, Batch
+from eval.dialdefer.external.verdict_files import LAYOUT
+from eval.verdict_files import Absent, Batch
 from evenhand.errors import DataError
 from evenhand.sources.record_fields import shown
 
@@ -172,5 +173,5 @@ def refuse_other_case(batch: Batch) -> None:
     """Raises DataError when an ignored column is one of ours but for spaces and capitals."""
     for name in sorted(batch.ignored):
         meant = name.strip().casefold()
-        if meant in COLUMNS:
+        if meant in LAYOUT.columns:
             raise DataError(f"{batch.where(0)}: column {shown(name)} must be written '{meant}'")

@@ -9,11 +9,12 @@ import numpy as np
 from eval.dialdefer.external.checks import refuse_other_labels, refuse_repeats, refuse_unequal, unscorable
 from eval.dialdefer.external.columns import Coder
 from eval.dialdefer.external.judges import groups_of, items_of, judges_of
-from eval.dialdefer.external.verdict_files import read_batches
+from eval.dialdefer.external.verdict_files import LAYOUT
 from eval.dialdefer.judges import Judge
 from eval.dialdefer.scores import Scored, score_panels
 from eval.estimates.observed import Drawing
 from eval.estimates.scores import Score
+from eval.verdict_files import read_batches
 from evenhand.errors import DataError
 
 EXTERNAL = "external"  # the verdict mode of what was not asked by us
@@ -47,7 +48,7 @@ def load_external(paths: Sequence[Path], parser: str = "strict", *, is_strict: b
     coder = Coder(parser)
     for path in paths:
         coder.open(path)
-        for batch in read_batches(path):
+        for batch in read_batches(path, LAYOUT):
             coder.add(batch)
     rows = coder.finish()
     items, groups = items_of(rows), groups_of(rows)

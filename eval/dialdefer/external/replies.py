@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eval.dialdefer.external.verdict_files import Absent, Batch
 from eval.dialdefer.panels import ACCEPT, ERROR, REJECT, UNREADABLE
 from eval.dialdefer.parsing import PARSERS
+from eval.verdict_files import Absent, Batch
 from evenhand.sources.record_fields import shown
 
 # What a choice may be. A whole number written as a fraction is what pandas makes of a column that has nulls.

@@ -7,12 +7,12 @@ import pytest
 import yaml
 
 from eval.narrator.agreement import against_draws, agreements
+from eval.narrator.all_tables import narrator_tables
 from eval.narrator.judged_runs import NarratorRun, load_narrator_runs
 from eval.narrator.option_prefixes import begun_shares, begun_with
 from eval.narrator.scores import scores_of
 from eval.narrator.sentences import doubts, headline
 from eval.narrator.study import POOLED, study
-from eval.narrator.tables import narrator_tables
 from evenhand.records import Completion, Prompt
 from tests.made.narrator_runs import edit_config, factors_of, fair, made_conversations, make_narrator_run
 

@@ -13,11 +13,13 @@ from eval.narrator.command import main
 from eval.narrator.conditioned import Conditioned
 from eval.narrator.judged_runs import NarratorRun, load_narrator_runs
 from eval.narrator.measures import ALL, effects, find_effect
+from eval.narrator.perspective_tables import table_1, table_2, table_3
 from eval.narrator.printed import judge_table
 from eval.narrator.sentences import headline
 from eval.narrator.states import state_rates
 from eval.narrator.study import POOLED, study
-from eval.narrator.tables import M_WORDS, TASK_WORDS, plus_minus, table_2, table_3, table_4
+from eval.narrator.table_4 import table_4
+from eval.narrator.tables import M_WORDS, TASK_WORDS, plus_minus
 from evenhand.command import every_verb
 from evenhand.completion_shards import every_completion
 from evenhand.errors import DataError
@@ -25,12 +27,12 @@ from evenhand.excluded_units import exclude
 from evenhand.jsonl import read_jsonl, write_jsonl
 from evenhand.records import Prompt
 from studies.narrator.prompts import narrator_prompts
-from studies.narrator.records import OPTION_ORDERS, TASKS
+from studies.narrator.records import OPTION_ORDERS
 from tests.made.made_runs import made_items, make_run, rewrite, say
 from tests.made.narrator_runs import fair, made_conversations, make_narrator_run, protector
 
 CONVERSATIONS = made_conversations({2: 12, 3: 11}, unseen=3)
-TABLES = {f"narrator_{t}" for t in ("table2", "table3", "table4", "effects", "flips", "sizes", "states")}
+TABLES = {f"narrator_{t}" for t in ("table1", "table2", "table3", "table4", "effects", "flips", "sizes", "states")}
 FIGURES = {"narrator_figure2", "narrator_figure3-blame", "narrator_figure3-identification"}
 
 
@@ -111,32 +113,76 @@ def test_one_model_is_written_into_its_run_and_not_pooled(tmp_path, capsys):
     assert "all models" not in text
 
 
-def test_table_2_shows_both_option_orders_and_the_baseline(loaded):
-    table = table_2(study(loaded[1:]), "Fair_1B")
-    assert table.columns[2:] == tuple(f"{TASK_WORDS[task]} ({M_WORDS[task]})" for task in reversed(TASKS))
+def test_table_2_shows_both_option_orders_side_by_side_and_the_baseline(loaded):
+    found = study(loaded[1:])
+    table = table_2(found, "Fair_1B")
+    names = [
+        f"{task}, {order}" for task in ("Blame", "Identification") for order in ("Me last", "Me in its name's slot")
+    ]
+    assert table.columns[2:] == (*names, f"{TASK_WORDS['detection']} ({M_WORDS['detection']})")
     visible = [row for row in table.rows if row[0] == "visible"]
     assert [row[1] for row in visible] == [
         *("Neutral", "Attacker", "Non-attacker", "Δ_att", "Δ_non-att", "PR"),
-        *("PR, Me in its name's slot", "Random baseline"),
+        "Random baseline",
     ]
     chance = 100 * (12 / 2 + 11 / 3) / 23
-    assert visible[-1][2:] == (f"{chance:.1f}", f"{chance:.1f}", "50.0")
+    assert visible[-1][2:] == (*[f"{chance:.1f}"] * 4, "50.0")
+    prs = [find_effect(found.effects, "Fair_1B", "blame", "visible", order).pr for order in OPTION_ORDERS]
+    assert visible[5][2:4] == tuple(plus_minus(pr, "+.1f") for pr in prs)
+
+
+def test_the_best_perspective_is_marked_with_those_that_do_not_differ_from_it(loaded):
+    found = study(loaded)
+    protects, fair_judge = (table_2(found, judge) for judge in ("Wordy-7B", "Fair_1B"))
+    marks = [[str(cell).endswith("*") for cell in row[2:]] for row in protects.rows[:3]]
+    assert [row[0] for row in marks] == [False, False, True]  # blame, visible, of a protector: the non-attacker's
+    assert all(str(row[2]).endswith("*") for row in fair_judge.rows[:3])
 
 
 def test_tables_3_and_4_have_the_cells_of_the_published_ones(loaded):
     found = study(loaded)
     three, four = table_3(found), table_4(found, POOLED)
-    assert [row[:2] for row in three.rows[:3]] == [("Blame attribution", judge) for judge in found.judges]
-    assert len(three.rows) == 9
-    assert three.columns[2:4] == ("Neutral hidden", "Neutral visible")
-    assert [row[8] is None for row in three.rows] == [False] * 6 + [True] * 3  # no FAR in detection
-    assert [row[:2] for row in four.rows[:2]] == [("Neutral", "yes"), ("Neutral", "no")]
-    assert four.columns[2:4] == ("Blame attribution hidden", "Blame attribution visible")
-    n_prompts = [sum(row[6] for row in four.rows if row[0] == words) for words in ("Neutral", "Non-attacker")]
-    undecided = {c.perspective: c.n_undecided for c in found.conditioned if is_blame_hidden(c) and c.judge == POOLED}
+    blame = [("Blame attribution", judge, "Me last") for judge in found.judges]
+    assert [row[:3] for row in three.rows[:3]] == blame
+    assert len(three.rows) == 15  # three judges; detection has one order
+    assert three.columns[3:5] == ("Neutral hidden", "Neutral visible")
+    assert [row[9] is None for row in three.rows] == [False] * 12 + [True] * 3  # no FAR in detection
+    assert [row[:3] for row in four.rows[:3]] == [
+        ("Neutral", "yes", "Me last"),
+        ("Neutral", "yes", "Me in its name's slot"),
+        ("Neutral", "no", "Me last"),
+    ]
+    assert four.columns[3:5] == ("Blame attribution hidden", "Blame attribution visible")
+    n_prompts = [
+        sum(row[7] for row in four.rows if row[0] == words and row[2] == "Me last")
+        for words in ("Neutral", "Non-attacker")
+    ]
+    rows = {c.perspective: c for c in found.conditioned if is_blame_hidden(c) and c.judge == POOLED}
     n_variants = 12 * 1 + 11 * 2
-    assert n_prompts[0] + undecided["neutral"] == 2 * 23
-    assert n_prompts[1] + undecided["non_attacker"] == 2 * n_variants
+    for n, perspective, n_asked in zip(n_prompts, ("neutral", "non_attacker"), (2 * 23, 2 * n_variants), strict=True):
+        assert n - rows[perspective].n_mixed + rows[perspective].n_undecided == n_asked
+    assert rows["neutral"].n_mixed > 0
+    assert f"at most {max(row.n_mixed for row in found.conditioned)} of a perspective" in four.note
+
+
+def test_the_highest_of_table_4_is_marked_in_each_column_and_order(loaded):
+    four = table_4(study(loaded), POOLED)
+    for column in range(3, 7):
+        for order in ("Me last", "Me in its name's slot"):
+            cells = [str(row[column]) for row in four.rows if row[2] == order]
+            best = [cell for cell in cells if cell.endswith("*")]
+            assert len(best) >= 1
+            assert max(map(first_number, cells)) == first_number(best[0])
+
+
+def first_number(cell: str) -> float:
+    return float(re.match(r"[\d.]+", cell)[0])
+
+
+def test_table_1_says_how_each_model_answered(loaded):
+    table = table_1(study(loaded))
+    assert [row[0] for row in table.rows] == ["Wordy-7B", "Fair_1B"]
+    assert table.rows[0][1:] == ("x/Wordy-7B", "not recorded", "5 a prompt", "0.7", "23", "0")
 
 
 def is_blame_hidden(row: Conditioned) -> bool:

@@ -115,6 +115,46 @@ def table_4(judgments: list[Judgment], d: Definitions | None = None) -> dict[tup
     return {(row.perspective, row.is_detected): row for row in conditioned("made", judgments, d or Definitions())}
 
 
+BY_MAJORITY = Definitions(detection="majority")
+
+
+def test_table_4_has_a_conversation_with_mixed_detection_in_both_rows():
+    judgments = [
+        *(seen("neutral", 0.9, 0.1, conversation="mixed"), judgment("neutral", 0.2, 0.8, conversation="mixed")),
+        *(seen("neutral", 1.0, conversation="sure"), judgment("neutral", 1.0, conversation="sure")),
+        *(seen("neutral", 0.0, 1.0, conversation="missed"), judgment("neutral", 0.5, 0.5, conversation="missed")),
+    ]
+    expected = {"reply": (60, 35), "share": (100 * (0.9 * 0.2 + 1) / 1.9, 100 * (0.1 * 0.2 + 0.5) / 1.1)}
+    for detection, means in (expected | {"majority": (60, 50)}).items():
+        found = table_4(judgments, Definitions(detection=detection))  # type: ignore[arg-type]
+        sides = [found["neutral", side] for side in (True, False)]
+        assert [row.m.value for row in sides] == pytest.approx(means)
+        assert [row.n_prompts for row in sides] == ([2, 1] if detection == "majority" else [2, 2])
+        assert [row.n_mixed for row in sides] == [0 if detection == "majority" else 1] * 2
+
+
+def test_exact_detection_is_weighted_by_its_probability():
+    judgments = [
+        *(seen("neutral", 0.9, 0.1, n=1, is_exact=True), judgment("neutral", 0.2, n=1, is_exact=True)),
+        seen("neutral", 0.5, 0.5, n=1, is_exact=True, conversation="c2"),
+        judgment("neutral", 1.0, n=1, is_exact=True, conversation="c2"),
+    ]
+    every = Definitions(denominator="all")
+    assert table_4(judgments, every)["neutral", True].m.value == pytest.approx(100 * (0.9 * 0.2 + 0.5) / 1.4)
+    assert table_4(judgments, every)["neutral", False].m.value == pytest.approx(100 * (0.1 * 0.2 + 0.5) / 0.6)
+
+
+def test_the_majority_of_a_detection_is_by_its_definition():
+    judgments = [seen("neutral", 0.4, 0.3), judgment("neutral", 1.0)]  # three of ten replies say neither
+
+    def rows(**definitions: str) -> list[int]:
+        found = table_4(judgments, Definitions(detection="majority", **definitions))  # type: ignore[arg-type]
+        return [found["neutral", side].n_prompts for side in (True, False)]
+
+    assert rows() == rows(denominator="all") == rows(majority="half") == [1, 0]
+    assert rows(majority="half", denominator="all") == [0, 1]
+
+
 def test_table_4_conditions_on_the_detection_of_the_same_narrator():
     judgments = [
         seen("non_attacker", 1.0, narrator="bob"),
@@ -122,12 +162,16 @@ def test_table_4_conditions_on_the_detection_of_the_same_narrator():
         judgment("non_attacker", 1.0, narrator="bob"),
         judgment("non_attacker", 0.0, 1.0, narrator="cat"),
     ]
-    found = table_4(judgments)
+    found = table_4(judgments, BY_MAJORITY)
     assert found["non_attacker", True].m.value == 100
     assert found["non_attacker", False].m.value == 0
-    together = table_4(judgments, Definitions(detected_by="perspective"))  # 1.3 Yes against 0.7 No
-    assert together["non_attacker", True].m.value == 50
-    assert together["non_attacker", False].m.value is None
+    by_reply = table_4(judgments)
+    assert by_reply["non_attacker", True].m.value == 50
+    assert by_reply["non_attacker", True].m.n_units == 1
+    assert by_reply["non_attacker", False].m.value == 0
+    together = Definitions(detection="majority", detected_by="perspective")  # 1.3 Yes against 0.7 No
+    assert table_4(judgments, together)["non_attacker", True].m.value == 50
+    assert table_4(judgments, together)["non_attacker", False].m.value is None
 
 
 def test_table_4_takes_no_other_perspective_visibility_or_order_for_the_detection():
@@ -144,7 +188,10 @@ def test_table_4_takes_no_other_perspective_visibility_or_order_for_the_detectio
 
 def test_undecided_detection_is_in_neither_row():
     judgments = [seen("neutral", 0.5, 0.5), judgment("neutral", 1.0), judgment("neutral", 1.0, conversation="c2")]
-    found = table_4(judgments)
+    found = table_4(judgments, BY_MAJORITY)
     assert [found["neutral", side].n_prompts for side in (True, False)] == [0, 0]
     assert found["neutral", True].n_undecided == 2
+    by_reply = table_4([*judgments, seen("neutral", conversation="c2")])  # whose detection names no option
+    assert [by_reply["neutral", side].n_prompts for side in (True, False)] == [1, 1]
+    assert by_reply["neutral", True].n_undecided == 1
     assert conditioned("made", [judgment("neutral", 1.0)]) == []

@@ -11,18 +11,19 @@ What does not follow is listed here with both numbers. Found on the way:
   widths of the per-model intervals in Table 3 ask for anyway.
 """
 
-import csv
 import math
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 import pytest
 
+from eval.estimates.estimate import Estimate
 from eval.narrator.judged_runs import Judgment
 from eval.narrator.measures import Effect, effects, find_effect
+from eval.narrator.perspective_tables import BEST, marked_column
 from studies.narrator.prompts import ME, NO, YES
 from studies.narrator.records import NarratorFactors
-from tests.made.places import GOLDEN
+from tests.made.paper_figures import golden
 
 TASKS = ("blame", "identification", "detection")
 PERSPECTIVES = ("neutral", "attacker", "non_attacker")
@@ -30,11 +31,6 @@ QWEN, GPT, LLAMA, MISTRAL = MODELS = ("Qwen2.5-7B", "gpt-4.1-mini", "Llama-3.1-8
 SAMPLES = {QWEN: 10, GPT: 1, LLAMA: 10, MISTRAL: 10}
 N_CONVERSATIONS = 2094  # escalating conversations of CGA-WIKI, from which the paper keeps nearly all
 ROUNDED = 0.1  # a mean of rounded figures, rounded: 0.05 each
-
-
-def golden(name: str) -> list[dict[str, str]]:
-    with (GOLDEN / name).open(encoding="utf-8") as file:
-        return list(csv.DictReader(line for line in file if not line.startswith("#")))
 
 
 TABLE_2 = {(row["visibility"], row["row"]): row for row in golden("narrator_table2.csv")}
@@ -209,6 +205,46 @@ def test_replies_without_an_answer_were_dropped_before_the_paper_took_its_means(
     n = {LLAMA: N_CONVERSATIONS, MISTRAL: N_CONVERSATIONS, **few}
     mean = sum(n[m] * float(TABLE_3["identification", m, "hidden"]["attacker"]) for m in MODELS) / sum(n.values())
     assert mean == pytest.approx(40.0, abs=0.05)
+
+
+# What Table 3 prints bold, by task, measure and visibility, where that is not the best of its column.
+BOLD_DEVIATIONS = {
+    **{("detection", perspective, "hidden"): ({LLAMA}, {MISTRAL}) for perspective in PERSPECTIVES},
+    ("identification", "non_attacker", "visible"): ({GPT}, {GPT, LLAMA}),
+}
+BOLD = {
+    ("blame", "non_attacker", "hidden"): {LLAMA},
+    ("blame", "far", "hidden"): {LLAMA},
+    ("blame", "far", "visible"): {LLAMA},
+    **{("blame", p, v): {GPT} for p in ("neutral", "attacker") for v in ("hidden", "visible")},
+    ("blame", "non_attacker", "visible"): {GPT},
+    ("identification", "neutral", "hidden"): {QWEN},
+    ("identification", "non_attacker", "hidden"): {LLAMA},
+    ("identification", "far", "hidden"): {LLAMA},
+    ("identification", "far", "visible"): {LLAMA},
+    **{("identification", p, "visible"): {GPT} for p in ("neutral", "attacker")},
+    ("identification", "attacker", "hidden"): {GPT},
+    ("identification", "non_attacker", "visible"): {GPT, LLAMA},
+    **{("detection", p, v): {MISTRAL} for p in PERSPECTIVES for v in ("hidden", "visible")},
+}
+
+
+def test_the_best_of_table_3_are_those_printed_bold_with_four_deviations():
+    wrong = {}
+    for (task, name, visibility), bold in BOLD.items():
+        of = {
+            model: Estimate(value=value, low=None, high=None, n_units=1)
+            for model, value in printed(task, name, visibility)
+        }
+        cells = dict(zip(of, marked_column(of, name, task), strict=True))
+        found = {model for model, cell in cells.items() if cell.endswith(BEST)}
+        if found != bold:
+            wrong[task, name, visibility] = (found, bold)
+    assert wrong == BOLD_DEVIATIONS
+
+
+def printed(task: str, name: str, visibility: str) -> list[tuple[str, float]]:
+    return [(model, float(TABLE_3[task, model, visibility][name])) for model in MODELS]
 
 
 def test_what_the_text_says_of_the_tables():

@@ -6,14 +6,18 @@ from statistics import fmean
 import pytest
 
 from eval.estimates.observed import Drawing
+from eval.narrator.all_tables import narrator_tables
 from eval.narrator.changes import effect_changes
 from eval.narrator.definitions import Definitions
+from eval.narrator.elimination import elimination_rows
 from eval.narrator.judged_runs import NarratorRun, load_narrator_runs
 from eval.narrator.measures import ALL, SEEN, UNSEEN, Effect, effects, effects_by_size, find_effect
 from eval.narrator.observe import EFFECTS
-from eval.narrator.plots import size_plot
 from eval.narrator.sentences import headline
+from eval.narrator.size_plots import size_plot
+from eval.narrator.sizes import why_absent
 from eval.narrator.study import POOLED, study
+from tests.made.narrator_judgments import judgment
 from tests.made.narrator_runs import (
     Judge,
     accuser,
@@ -141,12 +145,45 @@ def test_the_gain_falls_with_the_speakers_for_the_eliminator_and_not_for_the_fai
     assert not any(effect.delta_non_att.excludes(0) for effect in gains("fair", "sampled").values())
 
 
+def test_the_gain_of_an_option_eliminator_is_that_of_the_judge_that_is_one(runs):
+    def rows(name: str) -> list[Effect]:
+        found = effects_by_size(name, runs[name, "exact"].judgments)
+        return [row for row in found if row.option_order == "published"]
+
+    for row in rows("eliminator"):
+        assert row.eliminator_gain.value == pytest.approx(row.delta_non_att.value, abs=1e-6)
+    for row in rows("fair"):  # which is right in 60 % and could gain without evidence, but does not
+        n, others = row.n_speakers, 0.4 * (row.n_speakers - 2) / (row.n_speakers - 1)
+        assert row.eliminator_gain.value == pytest.approx(100 * (0.6 / (0.6 + others) - 0.6)), n
+
+
+def test_a_judge_that_only_named_me_is_left_with_a_draw_among_the_others():
+    neutral = judgment("neutral", 0.0, 1.0)  # all its answers are Bob
+    variants = [judgment("non_attacker", 1.0, narrator=who, options=("Att", *rest)) for who, rest in VARIANTS.items()]
+    (row,) = elimination_rows([neutral, *variants], Definitions())
+    assert row[1] == pytest.approx((0.5 + 0.0) / 2)  # Bob as Me: Att or Cat; Cat as Me: still Bob
+    silent = judgment("neutral", 0.0, 0.5)
+    (row,) = elimination_rows([silent, variants[0]], Definitions(denominator="all"))
+    assert row[1] == pytest.approx(0.25)
+
+
+VARIANTS = {"bob": ("Cat", "Me"), "cat": ("Bob", "Me")}
+
+
+def test_an_absent_figure_3_says_why(runs, tmp_path):
+    assert why_absent(study([runs["fair", "exact"]])) == []
+    path = make_narrator_run(tmp_path, fair, made_conversations({3: 11}), is_exact=True, **BLAME)
+    (reason,) = why_absent(study(load_narrator_runs([path])))
+    assert reason.startswith("Figure 3 of model, blame attribution, is left out")
+    assert "10 conversations or more, and only that of 3 has so many" in reason
+
+
 def test_sizes_of_few_conversations_leave_figure_3_and_stay_in_the_table(runs):
     found = study([runs["eliminator", "exact"]])
     assert {e.n_speakers for e in found.sizes} == set(SIZES)
     plot = size_plot(found, "eliminator", "blame")
     assert plot is not None
-    assert "5 visible: gain +5.0 pp" in plot.alt
+    assert "5 visible: gain +5.0 pp (an option-eliminator's +5.0 pp), FAR 0.0%" in plot.alt
     assert "7 visible" not in plot.alt
     everything = study([runs["eliminator", "exact"]], Definitions(fewest_conversations=2))
     assert "7 visible: gain +2.4 pp" in size_plot(everything, "eliminator", "blame").alt
@@ -220,6 +257,32 @@ def test_pooling_is_refused_with_a_reason(runs):
     assert "twice" in study([runs["fair", "sampled"], runs["fair", "exact"]]).not_pooled
     assert "exactly" in study([runs["fair", "sampled"], runs["lots", "exact"]]).not_pooled
     assert study([runs["fair", "sampled"], runs["lots", "sampled"]]).not_pooled == ""
+
+
+def test_models_are_pooled_over_the_conversations_that_all_judged(tmp_path):
+    conversations = made_conversations({2: 6, 3: 6})
+    whole, lacking, other = (
+        make_narrator_run(tmp_path, fair, of, name=name, model=f"x/{name}", is_exact=True, tasks=("blame", "detection"))
+        for name, of in (
+            ("whole", conversations),
+            ("lacking", conversations[1:]),
+            ("other", made_conversations({4: 6})),
+        )
+    )
+    found = study(load_narrator_runs([whole, lacking]))
+    assert found.not_pooled == ""
+    pooled = find_effect(found.effects, POOLED, "blame", "visible")
+    assert (pooled.n_conversations, pooled.neutral.n_units) == (11, 22)
+    assert find_effect(found.effects, "whole", "blame", "visible").n_conversations == 12
+    assert found.n_lacking == {"whole": 1}
+    said = "over the 11 conversations that every run judged, and leave out 1 of whole."
+    assert said in " ".join(headline(found))
+    notes = {table.name: table.note for table in narrator_tables(found)}
+    assert all(said in notes[name] for name in ("narrator_table2", "narrator_table3", "narrator_table4"))
+    apart = study(load_narrator_runs([whole, other]))
+    assert apart.not_pooled == "no conversation was judged by all of them"
+    assert apart.shown == ("whole", "other")
+    assert apart.n_lacking == {}
 
 
 def test_a_judge_that_sees_no_attack_is_said_to(tmp_path):

@@ -83,7 +83,9 @@ def test_a_report_of_the_study_alone_is_whole(alone: Path) -> None:
     assert all(image.startswith("data:image/svg+xml;base64,") for image in images)
     titles = re.findall(r"<h3>(.*?)</h3>", section_of(html))
     assert [title.partition(":")[0] for title in titles] == [
+        "Models",
         "Judgments by narrative perspective",
+        "The paper&#39;s research questions",
         "Judgments by model",
         "Blame and identification by detection outcome",
         "False accusations and flips from Neutral to the attacker as Me",
@@ -179,7 +181,8 @@ def test_runs_that_cannot_be_paired_are_refused_with_both_named(runs: dict[str, 
     fewer = make_narrator_run(tmp_path, fair, FEW[1:], name="fewer", model="x/fewer", **BLAME)
     with pytest.raises(DataError, match=r"8 and 7 conversations, of which 7 .*only model has made/2-0.*side-by-side"):
         found_in(runs["protects"], fewer, allow_differences=True)
-    assert "not over the same conversations" in told(found_in(runs["protects"], fewer, is_before_after=False))[0]
+    opening, _ = told(found_in(runs["protects"], fewer, is_before_after=False))
+    assert "all models are over the 7 conversations that every run judged, and leave out 1 of model." in opening
 
 
 def test_runs_that_were_asked_in_another_way_are_refused_unless_that_is_allowed(
@@ -237,7 +240,7 @@ def test_compare_takes_both_studies_and_refuses_a_lone_run(
 def test_score_hands_a_narrator_run_over(
     runs: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(DataError, match="counts in ways of its own"):
+    with pytest.raises(DataError, match=r"leave them out .--narrator denominator=all is this study's"):
         score_main([str(runs["fair"]), "--denominator", "answered"])
     score_main([str(runs["fair"]), "--out", str(tmp_path)])
     assert "Judgments by narrative perspective: sft" in capsys.readouterr().out

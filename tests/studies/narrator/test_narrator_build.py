@@ -1,5 +1,6 @@
 """`evenhand build narrator`: from a dump to a folder that configs read, whatever happens in between."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,10 @@ from studies.narrator import build as build_module
 from studies.narrator.build import Request, build
 from studies.narrator.command import main
 from studies.narrator.corpora import CorpusSpec, conversation_set_hash, load_conversations
+from studies.narrator.prompts import narrator_prompts
 from studies.narrator.records import Conversation
 from tests.made.convokit_dump import facts, talk, write_dump, zipped
-from tests.made.made_dump import made_dump
+from tests.made.made_dump import made_cmv_dump, made_dump
 from tests.made.places import SHARED
 from tests.made.publishers_server import Fault, PublishersServer
 
@@ -156,6 +158,43 @@ def test_the_command_prints_the_facts_beside_the_papers(
     assert "| of them escalating | 40 | 2,094 |" in card
     assert "No licence was found" in card
     assert "utterances.jsonl (put there by hand)" in card
+
+
+def test_threads_of_changemyview_are_built_with_the_removed_final_comment_as_the_attack(tmp_path: Path) -> None:
+    raw, out = made_cmv_dump(tmp_path / "dump"), tmp_path / "out"
+    with pytest.raises(DataError, match="is a dump of cga-cmv; build it with --corpus cga-cmv"):
+        build(Request(out=tmp_path / "wrong", raw=raw))
+    main(["--corpus", "cga-cmv", "--raw", str(raw), "--out", str(out)])
+    train, test, both = (
+        load_conversations(CorpusSpec(dataset="cga-cmv", split=split, root=out)) for split in ("train", "test", "all")
+    )
+    assert len(both) == 40
+    assert both[0].conversation_id == "cga-cmv-c0x0"
+    assert both[0].turns[-1].text == "Comment 3 of c0x0."
+    assert both[0].attacker == "user1"
+    posts = [{one.meta["page_id"] for one in found} for found in (train, test)]
+    assert posts[0]
+    assert not posts[0] & posts[1]
+    card = (out / "README.md").read_text()
+    assert "Reddit's ChangeMyView" in card
+    assert "| of them escalating | 40 | not printed |" in card
+    prompts = list(narrator_prompts(both[0], tasks=("blame",), visibilities=("hidden",)))
+    assert all("Comment 3" not in prompt.messages[0].content for prompt in prompts)
+
+
+@pytest.mark.parametrize(
+    ("field", "reason"), [("speaker", "a comment without author"), ("text", "the attack has no text")]
+)
+def test_a_removed_comment_whose_author_or_text_is_gone_drops_its_thread(
+    tmp_path: Path, field: str, reason: str
+) -> None:
+    raw = made_cmv_dump(tmp_path / "dump", 3)
+    file = raw / "utterances.jsonl"
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    rows[3][field] = "[deleted]"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    manifest = build(Request(out=tmp_path / "out", raw=raw, dataset="cga-cmv"))
+    assert manifest["dropped"] == {"calm counterpart": 3, reason: 1}
 
 
 @pytest.mark.skipif(not EXAMPLE.exists(), reason=f"the synthetic example is not at {EXAMPLE}")

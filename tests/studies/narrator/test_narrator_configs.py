@@ -48,6 +48,14 @@ def test_the_papers_models_are_sampled_as_published_and_ours_asks_the_same_both_
     assert (sampled.narrator.corpus.n_conversations or 0) >= 60
 
 
+@pytest.mark.parametrize("name", ["qwen2.5-7b", "llama-3.1-8b", "mistral-7b", "pocket"])
+def test_a_config_of_a_local_model_states_what_stock_vllm_takes_from_the_checkpoint(name: str) -> None:
+    lines = (FOLDER / f"{name}.yaml").read_text().splitlines()
+    stated = next(line for line in lines if "temperature:" in line)
+    assert all(key in stated for key in ("top_p: 1.0", "top_k: 0", "repetition_penalty: 1.0"))
+    assert shipped(FOLDER / f"{name}.yaml").sampling.max_tokens >= 32
+
+
 @pytest.mark.parametrize("name", ["qwen2.5-7b", "llama-3.1-8b", "mistral-7b"])
 def test_the_override_that_a_config_names_gives_its_exact_variant(name: str) -> None:
     path = FOLDER / f"{name}.yaml"
@@ -66,6 +74,8 @@ def test_the_override_that_a_config_names_gives_its_exact_variant(name: str) -> 
         ({"narrator": {"task": ["blame"]}}, "narrator.task: unknown key. Did you mean 'tasks'?"),
         ({"verdict": "options", "sampling": {"n": 2, "temperature": 0.7}}, "one reading is all there is"),
         ({"verdict": "options", "sampling": {"top_p": 0.9}}, "set sampling.top_p to 1"),
+        ({"verdict": "options", "sampling": {"top_k": 20}}, "set sampling.top_k to 0"),
+        ({"verdict": "options", "sampling": {"repetition_penalty": 1.05}}, "sampling.repetition_penalty to 1"),
         ({"verdict": "options", "sampling": {"temperature": 0}}, "or to 1 for the model's own"),
         ({"verdict": "options", "engine": SERVER}, "a server lists only the most likely tokens"),
         ({"sampling": {"structured": "json"}}, "verdict answer is free text; set sampling.structured"),

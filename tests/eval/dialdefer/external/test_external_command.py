@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from eval.__main__ import score_main
-from eval.dialdefer.external.verdict_files import COLUMNS
+from eval.dialdefer.external.verdict_files import LAYOUT
 from evenhand.errors import DataError
 from studies.dialdefer.records import Condition
 from tests.made.made_verdicts import only, scores_of, verdict_rows, write
@@ -46,7 +46,7 @@ def test_the_help_explains_every_column(capsys: pytest.CaptureFixture[str]) -> N
     with pytest.raises(SystemExit):
         score_main(["--help"])
     printed = capsys.readouterr().out
-    assert [name for name in COLUMNS if f"\n  {name} " not in printed] == []
+    assert [name for name in LAYOUT.columns if f"\n  {name} " not in printed] == []
 
 
 def test_columns_without_a_meaning_are_named_once_and_ignored(

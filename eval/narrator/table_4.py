@@ -1,0 +1,90 @@
+"""Table 4 of the narrator paper: blame and identification where the judge saw the attack, and where it did not."""
+
+from collections.abc import Sequence
+
+from eval.estimates.estimate import Estimate
+from eval.narrator.conditioned import Conditioned
+from eval.narrator.definition_words import ANSWER_WORDS
+from eval.narrator.observe import PERSPECTIVES
+from eval.narrator.perspective_tables import BEST, extremes, marked
+from eval.narrator.study import StudyResults
+from eval.narrator.tables import (
+    ORDER_WORDS,
+    PERSPECTIVE_WORDS,
+    TASK_WORDS,
+    means_note,
+    order_note,
+    orders_of,
+    plus_minus,
+    tasks_of,
+    visibilities_of,
+)
+from eval.report.table import Table
+from studies.narrator.records import OptionOrder
+
+
+def table_4(found: StudyResults, judge: str) -> Table:
+    """Blame and identification conditioned on detection, of one judge; an option order a line."""
+    cells = {
+        (row.option_order, row.perspective, row.is_detected, row.task, row.visibility): row
+        for row in found.conditioned
+        if row.judge == judge
+    }
+    asked, orders = {key[3:] for key in cells}, [order for order in orders_of(found) if order in {k[0] for k in cells}]
+    sides = [(task, side) for task in tasks_of(found) for side in reversed(visibilities_of(found))]
+    columns = [column for column in sides if column in asked]
+    lines = [(p, is_detected, order) for p in PERSPECTIVES for is_detected in (True, False) for order in orders]
+    ms = {
+        column: marked_ms([(order, cells[order, p, yes, *column].m) for p, yes, order in lines]) for column in columns
+    }
+    rows = [
+        (
+            *(PERSPECTIVE_WORDS[perspective], "yes" if is_detected else "no", ORDER_WORDS[order]),
+            *(ms[column][i] for column in columns),
+            *(cells[order, perspective, is_detected, *column].n_prompts for column in columns),
+        )
+        for i, (perspective, is_detected, order) in enumerate(lines)
+        if columns
+    ]
+    return Table(
+        name="narrator_table4",
+        title=f"Blame and identification by detection outcome: {judge}",
+        columns=(
+            *("perspective", "attack detected", "options"),
+            *(f"{TASK_WORDS[task]} {side}" for task, side in columns),
+            *(f"prompts: {task} {side}" for task, side in columns),
+        ),
+        rows=tuple(rows),
+        note=f"{means_note(found, judge)} {detection_note(found, list(cells.values()))} {BEST}: highest of its column "
+        f"in its option order. {order_note(found)}",
+    )
+
+
+def marked_ms(column: Sequence[tuple[OptionOrder, Estimate]]) -> list[str | None]:
+    """A column's cells, the highest of each option order marked."""
+    best: set[int] = set()
+    for order in dict.fromkeys(order for order, _ in column):
+        best |= extremes([m.value if of == order else None for of, m in column])[0]
+    return marked([plus_minus(m) for _, m in column], best)
+
+
+def detection_note(found: StudyResults, rows: Sequence[Conditioned]) -> str:
+    """Which prompts are in which row."""
+    d = found.definitions
+    same = f"under the same {d.detected_by} and visibility"
+    n_undecided, n_mixed = (max((getattr(row, n) for row in rows), default=0) for n in ("n_undecided", "n_mixed"))
+    neither = f"are in neither row (at most {n_undecided} of a perspective)"
+    both = f"are in both rows (at most {n_mixed} of a perspective)"
+    if d.detection == "majority":
+        return (
+            f"Detected: the one answer to detection {same} is Yes; it is {ANSWER_WORDS[d.majority]}. Prompts whose "
+            f"detection is tied or unanswered {neither}."
+        )
+    if d.detection == "share" or any(run.verdict == "options" for run in found.runs):
+        words = f"Prompts are weighted by the share of Yes, or of No, in the detection {same}; those with both {both}"
+    else:
+        words = (
+            f"Detected: some reply to the detection {same} says Yes; not detected: some says No. Prompts with both "
+            f"{both}, and their conversation counts once in each"
+        )
+    return f"{words}. Prompts whose detection is unanswered {neither}."

@@ -1,0 +1,155 @@
+"""Narrator verdicts from files are scored and reported as if they had been sampled here."""
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eval.__main__ import report_main, score_main
+from eval.narrator.command import main as narrator_main
+from evenhand.completion_shards import every_completion
+from evenhand.errors import DataError
+from evenhand.run_directory import read_plan_lines
+from studies.narrator.pocket import pocket_conflicts
+from studies.narrator.records import Conversation
+from tests.made.narrator_runs import fair, made_conversations, make_narrator_run, protector
+
+CONVERSATIONS = made_conversations({2: 6, 3: 5})
+NUMBERS = (
+    "measure",
+    "unit",
+    "task",
+    "visibility",
+    "option_order",
+    "group",
+    "n_speakers",
+    "perspective",
+    "value",
+    "low",
+)
+
+
+def rows_of(run: Path, conversations: Sequence[Conversation], *, says_attacker: bool = True) -> list[dict[str, Any]]:
+    """A run's replies as another pipeline might write them."""
+    plan = read_plan_lines(run)
+    by_id = {one.conversation_id: one for one in conversations}
+    texts: dict[str, list[str]] = {}
+    for reply in every_completion(run):
+        texts.setdefault(reply.prompt_hash, []).append(reply.text)
+    return [
+        row_of(by_id[line["item_id"]], line["factors"], text, says_attacker=says_attacker)
+        for line in plan
+        for text in texts[line["prompt_hash"]]
+    ]
+
+
+def row_of(conversation: Conversation, factors: dict[str, Any], text: str, *, says_attacker: bool) -> dict[str, Any]:
+    return {
+        "conversation": conversation.conversation_id,
+        "task": factors["task"],
+        "narrator": conversation.names.get(factors["narrator"], ""),
+        "visibility": factors["visibility"],
+        "option_order": factors["option_order"],
+        "answer": text,
+        "model": "Theirs",
+    } | ({"attacker": conversation.names[conversation.attacker]} if says_attacker else {})
+
+
+def write_jsonl(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def scores(folder: Path) -> list[dict[str, Any]]:
+    rows = json.loads((folder / "scores.json").read_text(encoding="utf-8"))
+    return [{name: row[name] for name in NUMBERS} for row in rows]
+
+
+@pytest.mark.parametrize("write", [write_jsonl, write_csv])
+def test_a_file_gives_the_scores_of_the_run_that_it_was_written_from(tmp_path, write, capsys):
+    run = make_narrator_run(tmp_path, protector(0.6), CONVERSATIONS, n=4)
+    file = write(tmp_path / f"theirs.{write.__name__.removeprefix('write_')}", rows_of(run, CONVERSATIONS))
+    score_main([str(file), "--out", str(tmp_path / "files")])
+    assert "Theirs" in capsys.readouterr().out
+    narrator_main([str(run), "--out", str(tmp_path / "run")])
+    theirs, ours = scores(tmp_path / "files"), scores(tmp_path / "run")
+    unseen = [row for row in ours if row["group"] != "all" and row["n_speakers"] is None]  # a file does not tell these
+    assert theirs == [row for row in ours if row not in unseen]
+    assert len(theirs) > 200
+
+
+def test_a_corpus_says_who_the_attacker_is(tmp_path):
+    conflicts = pocket_conflicts("test")[:8]
+    run = make_narrator_run(tmp_path, fair, conflicts, n=2, tasks=("blame",))
+    file = write_jsonl(tmp_path / "theirs.jsonl", rows_of(run, conflicts, says_attacker=False))
+    with pytest.raises(DataError, match=r"theirs.jsonl:1: nothing says who the attacker .* --conversations"):
+        score_main([str(file), "--out", str(tmp_path / "files")])
+    score_main([str(file), "--conversations", "pocket-conflicts", "--out", str(tmp_path / "files")])
+    narrator_main([str(run), "--out", str(tmp_path / "run")])
+    assert scores(tmp_path / "files") == scores(tmp_path / "run")
+
+
+def test_models_in_files_are_reported_side_by_side_with_definitions(tmp_path):
+    run = make_narrator_run(tmp_path, fair, CONVERSATIONS, n=2, tasks=("blame",), visibilities=("visible",))
+    rows = rows_of(run, CONVERSATIONS)
+    first = write_jsonl(tmp_path / "one.jsonl", rows)
+    second = write_csv(tmp_path / "two.csv", [{**row, "model": "Other"} for row in rows])
+    words = [str(first), str(second), "--narrator", "clusters=conversation", "--draws", "50"]
+    report_main([*words, "--out", str(tmp_path / "report")])
+    html = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
+    assert all(name in html for name in ("Theirs", "Other", "all models"))
+    assert "not recorded" in html
+    assert "conversation × model" not in html
+
+
+GOOD = {
+    "conversation": "c1",
+    "task": "blame",
+    "narrator": "Bob",
+    "visibility": "visible",
+    "answer": "Ann",
+    "attacker": "Ann",
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"task": "blaming"}, r":2: task is .*blaming.*, expected one of detection, identification, blame"),
+        ({"visibility": None}, r":2: visibility is .*, expected one of"),
+        ({"conversation": ""}, r":2: conversation is empty"),
+        ({"answer": 3}, r":2: answer is 3, expected the reply's text"),
+        ({"attacker": "Bob"}, r":2: the attacker of 'c1' is 'Bob', elsewhere 'Ann'"),
+        ({"option_order": "last"}, r":2: option_order is .*last"),
+    ],
+)
+def test_a_wrong_row_is_named_with_its_line(tmp_path, change, says):
+    file = write_jsonl(tmp_path / "made.jsonl", [GOOD, {**GOOD, "narrator": None, **change}])
+    with pytest.raises(DataError, match=says):
+        score_main([str(file), "--out", str(tmp_path / "out")])
+
+
+def test_a_missing_field_and_a_missing_column_are_named(tmp_path):
+    lacking = write_jsonl(tmp_path / "made.jsonl", [GOOD, {k: v for k, v in GOOD.items() if k != "answer"}])
+    with pytest.raises(DataError, match=r"made.jsonl:2: has no field 'answer'"):
+        score_main([str(lacking), "--out", str(tmp_path / "out")])
+    table = write_csv(tmp_path / "made.csv", [{k: v for k, v in GOOD.items() if k != "answer"}])
+    with pytest.raises(DataError, match=r"made.csv:1: there is no column 'answer'"):
+        score_main([str(table), "--out", str(tmp_path / "out")])
+
+
+def test_a_conversation_that_is_not_of_the_corpus_is_refused(tmp_path):
+    file = write_jsonl(tmp_path / "made.jsonl", [GOOD])
+    with pytest.raises(DataError, match=r"made.jsonl:1: conversation 'c1' is none of the corpus"):
+        score_main([str(file), "--conversations", "pocket-conflicts", "--out", str(tmp_path / "out")])
