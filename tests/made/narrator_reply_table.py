@@ -1,0 +1,34 @@
+"""The table of replies that were read by hand: tests/eval/narrator/replies.yaml, which says what its readings mean."""
+
+from typing import NamedTuple
+
+import yaml
+
+from tests.made.places import ROOT
+
+TABLE = ROOT / "tests" / "eval" / "narrator" / "replies.yaml"
+
+
+class ReadReply(NamedTuple):
+    """One reply and what a human reads in it: an option, or the name of a state in angle brackets."""
+
+    task: str
+    options: tuple[str, ...]
+    reply: str
+    reading: str
+    is_cut: bool
+
+    @property
+    def finish_reason(self) -> str:
+        """Why the engine says that the reply ended."""
+        return "length" if self.is_cut else "stop"
+
+
+def read_by_hand() -> list[ReadReply]:
+    """Every row of the table, in its order."""
+    groups = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
+    return [
+        ReadReply(group["task"], tuple(group["options"]), reply, reading, group.get("cut", False))
+        for group in groups
+        for reply, reading in group["replies"]
+    ]
