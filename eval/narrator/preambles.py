@@ -22,10 +22,10 @@ PREAMBLE = re.compile(
     (?:\s+(?:above|provided|given|shown|presented))?\s*[,:]\s*
   | (?:it|that|this)(?:'s|\s+(?:is|was|would\ be|seems|appears|must\ be))\b
     (?:\s+(?:to\ be|to\ have\ been|that|clear\ that|clearly|likely|probably)\b)*\s*:?\s*
-  | (?:the|a)\s+(?:person|speaker|user|one|attacker|individual|participant|editor|party)\b
-    (?:\s+(?:who|whose|that|with|responsible|behind|making)\b[^.!?\n,:;"]{0,90}?)?
-    \s+(?:is|was|would\ be|seems\ to\ be|appears\ to\ be)\b\s*:?\s*
-  | (?:the\s+)?(?:speaker|user|username|editor|participant|name)\s*[:=]?\s+
+  | (?:(?:la|le|il|die|der|a|o)\s+)?(?:réponse|respuesta|antwort|risposta|resposta|ответ|答案|回答)
+    \s*(?:(?:est|es|ist|è|é)\b\s*:?|[:：])\s*
+  | (?:probably|definitely|clearly|certainly|obviously|most\ likely|likely|maybe)\s*,?\s+
+  | (?:the\s+)?(?:speaker|user|username|editor|participant|name|ip)(?:\s*[:=]\s*|\s+)
   | option\s+\(?[a-z0-9]\)?\s*[:.)]\s*
   | \(?(?:[0-9]{1,2}|[a-z])[.)]\s+
   | [-•–—]\s+

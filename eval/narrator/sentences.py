@@ -140,7 +140,7 @@ def unread_sentence(found: StudyResults, judge: str, unread: Mapping[Task, float
             f"{judge}: many of its replies do not begin with an option ({listed}), and its measures are only of those "
             "that do. Sampled replies (verdict: answer) are read behind preambles too: hold them beside this run."
         )
-    cut = fmean(row.truncated for row in found.states if row.judge == judge and row.task in unread)
+    cut = fmean(row.cut_off for row in found.states if row.judge == judge and row.task in unread)
     is_cut = cut > fmean(unread.values()) / 2
     longer = ", most of them cut off: a larger sampling.max_tokens may help" if is_cut else ""
     return (

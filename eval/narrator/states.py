@@ -23,9 +23,12 @@ class StateRates:
     n_prompts: int
     chosen: float
     ambiguous: float
+    negated_only: float
+    continues_transcript: float
+    refusal: float
     off_list: float
+    cut_off: float
     empty: float
-    truncated: float
     error: float
     tied: float  # prompts on whose one answer the replies do not agree, in percent
     unanswered: float  # prompts none of whose replies names an option, in percent
