@@ -43,7 +43,6 @@ State = Literal[
 STATES: tuple[State, ...] = get_args(State)
 
 MOST_MARKERS = 4  # a reply that loops has thousands
-MOST_LETTERS = 4000  # of a reply that are read
 LIST = re.compile(r"\s*(?:[,،，/&+|]\s*(?:and\b|or\b|&)?|and\b|or\b)\s*", re.IGNORECASE)
 DECLINES = re.compile(REFUSAL, re.VERBOSE)
 # "Ann: I suggest merging the two." is Ann's turn. "Ann: she insults Bob." is an answer and its explanation.
@@ -83,7 +82,7 @@ def read_answer(text: str, options: Sequence[str], finish_reason: str = "stop") 
     is_cut = finish_reason == "length"
     if UNENDED_THOUGHTS.match(text):
         return Answer("cut_off") if is_cut else OFF_LIST
-    answer, is_settled = reading(own_words(text)[:MOST_LETTERS], names_of(tuple(options)))
+    answer, is_settled = reading(own_words(text), names_of(tuple(options)))
     if is_cut and (answer.state not in READ or (answer.option is not None and not is_settled)):
         return Answer("cut_off")
     return answer

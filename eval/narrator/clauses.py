@@ -47,8 +47,9 @@ def rule(pattern: str) -> re.Pattern[str]:
 
 
 # "clearly", "in the last comment", before the subject
-LEAD = rf"""(?:(?:and|or|but|so|then|yet|that|therefore|thus|hence|well|{ADVERB}|likely)\s+
-    | (?:in|at|on|by|with|during|throughout|from)\s+(?:the|this|that|his|her|their)\s[^{NAME[1:]}{{0,40}}?)*"""
+WORDS_BEFORE = rf"(?:(?:and|or|but|so|then|yet|that|therefore|thus|hence|well|likely|{ADVERB})\s+)*"
+LEAD = rf"""{WORDS_BEFORE}
+    (?:(?:in|at|on|by|with|during|throughout|from)\s+(?:the|this|that|his|her|their)\s[^{NAME[1:]}{{0,40}}?)?{WORDS_BEFORE}"""
 # "Ann", "Ann's last comment", "the behavior of Ann", and towards whom
 TOWARDS = rf"(?:\s+(?:to|towards?|against|on|at|about|with|regarding)\s+{NAMES}(?:'s(?:\s+\w+)?)?)?"
 # A word within "a very personal attack", "Ann's last comment"

@@ -40,7 +40,9 @@ MARKER = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 # A model that goes on with the prompt asks itself the next question; what it answers to that is no answer to ours.
-CONTINUATION = re.compile(r"\n\s*[*_#]*(?:Question|Here is a(?:nother)? conversation|Options)[*_]*\s*:", re.IGNORECASE)
+CONTINUATION = re.compile(
+    r"\n[^\S\n]*[*_#]*(?:Question|Here is a(?:nother)? conversation|Options)[*_]*\s*:", re.IGNORECASE
+)
 THOUGHTS = re.compile(r"\A\s*<think>.*?</think>", re.IGNORECASE | re.DOTALL)
 UNENDED_THOUGHTS = re.compile(r"\A\s*<think>(?!.*</think>)", re.IGNORECASE | re.DOTALL)
 

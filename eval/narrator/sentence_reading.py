@@ -12,6 +12,7 @@ from eval.narrator.blame_words import ADVERB, ATTACKS, AUX, CALLS, DEEDS, NOBODY
 from eval.narrator.clauses import BARE, Clause, read_clause
 from eval.narrator.named_text import ALL, NAME, NAMES
 
+MOST_LETTERS = 400  # of a sentence; a longer one loops
 SENTENCE = re.compile(r"([.!?…。！？؟]+)[\"')\]]*(?=\s|$)|\n+")
 VERB = rf"(?:(?:{ADVERB}|not|never)\s+)*(?:{AUX}|{ATTACKS}|{WITH_AN_ATTACK}|{CALLS}|cross(?:es|ed)?|said|behaved)\b"
 ABOUT_NAME = rf"{NAMES}(?:'s(?:\s+\w+){{1,3}}?)?\s+(?:{VERB}|(?:the|a)\s+{VICTIM})"
@@ -67,12 +68,12 @@ class Said:
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text that state something; of questions those that are a name alone."""
+    """The beginnings of the sentences of a text that state something; of questions those that are a name alone."""
     pieces = [*SENTENCE.split(ANSWERED_NO.sub(r"not \1", text)), None]
     stated = [
-        piece.strip()
+        piece.strip()[:MOST_LETTERS]
         for piece, mark in zip(pieces[::2], pieces[1::2], strict=True)
-        if piece and not ("?" in (mark or "") and not BARE.match(piece.strip()))
+        if piece and not ("?" in (mark or "") and not BARE.match(piece.strip()[:MOST_LETTERS]))
     ]
     return [sentence for sentence in stated if sentence.strip(" \t\"'.,")]
 
