@@ -3,8 +3,8 @@
 The paper matches replies to the options "after removing common preambles" and says no more. A name that occurs in a
 reply is not its answer. A reply is read in this order; the first step that finds an answer decides:
 
-1. An option alone: the whole reply, its first line, or what stands behind "Answer:" or "The answer is"; within markup,
-   quotes, punctuation and preambles, in any case.
+1. An option alone: the whole reply, or its JSON string; its first line; what stands behind "Answer:" or "The answer
+   is". Within markup, quotes, punctuation and preambles, in any case.
 2. An option that opens the reply, with an explanation behind it ("Ann. Bob was calm.", "Ann, as she insulted Bob").
 3. An option in a sentence that says who attacked or is to blame. Subject and object are told apart ("Ann attacked Bob",
    "Bob was attacked by Ann", "the attacker is Ann"), and a negation holds in its clause ("Ann said nothing wrong. Bob
@@ -14,6 +14,7 @@ reply is not its answer. A reply is read in this order; the first step that find
 Else the reply has a state. Nothing is guessed: a reply that could mean several options is ambiguous.
 """
 
+import json
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -97,12 +98,21 @@ def names_of(options: tuple[str, ...]) -> Names:
 
 def reading(text: str, names: Names) -> tuple[Answer, bool]:
     """(what a reply says, whether more words could not have changed it)."""
-    if text.strip() in names.options:
-        return Answer("chosen", text.strip()), not names.is_extended(text)
+    if (option := exactly(text)) in names.options:
+        return Answer("chosen", option), option != text.strip() or not names.is_extended(text)
     said = plain(text)
     how = read_yes_or_no if names.options == (YES, NO) else read_sentences
     found = read_alone(said, names) or read_marked(said, names, how)
     return found if found is not None else how(said, names)
+
+
+def exactly(text: str) -> str:
+    """A reply without the blanks around it; of a JSON string, to which a schema holds replies, what it says."""
+    try:
+        said = json.loads(text)
+    except (ValueError, RecursionError):
+        return text.strip()
+    return said if isinstance(said, str) else text.strip()
 
 
 def read_alone(said: str, names: Names) -> tuple[Answer, bool] | None:
