@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, get_args
 
-from eval.narrator.blame_words import AUX, DEEDS, REFUSAL
+from eval.narrator.blame_words import ADVERB, AUX, DEEDS, REFUSAL
 from eval.narrator.clauses import SAYS
 from eval.narrator.named_text import NAME, NAMES, NOT_LISTED, named_text, options_in, with_persons
 from eval.narrator.names import Names
@@ -51,6 +51,7 @@ TURN = re.compile(rf"^(?P<names>{NAMES})\s*:\s*(?P<words>\S.*)$", re.MULTILINE)
 BECAUSE = re.compile(r"(?:because|since|due\s+to|for\s+\w+ing)\b")
 THIRD_PERSON = re.compile(rf"(?:he|she|they)\b|(?:his|her|their)\s+(?:\w+\s+){{0,2}}{DEEDS}\b")
 TO_OTHERS = re.compile(r"\b(?:i|me|my|you|your|we|us|our|please)\b")
+CORRECTS = re.compile(rf"(?:(?:{ADVERB}|no|or|and|maybe|perhaps|rather|sorry|wait|well)[\s,]+)*(?P<names>{NAMES})")
 OPEN_END = re.compile(rf"(?:{NAME}|\b(?:{AUX}|not|by))$")  # of what was cut off: the next word could turn it around
 
 
@@ -174,9 +175,11 @@ def said_in(text: str, names: Names) -> tuple[Answer, bool]:
             declines = True
         else:
             end = with_persons(sentence, names)
-            read.append(read_sentence(end))
+            corrects = CORRECTS.fullmatch(end) if read else None
+            read.append(Said(named=corrects["names"], is_answer=True) if corrects else read_sentence(end))
     opens = bool(read) and read[0].is_answer
-    is_settled = text.rstrip()[-1:] in ".!?…。" or (len(end) > 1 if opens else not OPEN_END.search(end))
+    is_early = bool(decided(read[:-1])) or text.rstrip()[-1:] in ".!?…。"
+    is_settled = is_early or (len(end) > 1 if opens else not OPEN_END.search(end))
     named, denied = decided(read), options_in("".join(said.denied for said in read), names)
     options = options_in(named, names)
     if options:

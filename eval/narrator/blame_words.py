@@ -14,8 +14,10 @@ STEM = any_of(
     "mistreat"
 )
 ATTACKED = rf"{STEM}(?:e?d)"  # participle
-ATTACKS = rf"(?:{STEM}(?:e[sd]?|s|d|ing)?|swears?|swore|swearing|lash(?:es|ed)? out|escalate[sd]?)".replace(" ", r"\s+")
+ATTACKS = any_of(rf"{STEM}(?:e[sd]?|s|d|ing)?, (?:swears?|swore|swearing) at, lash(?:es|ed)? out, escalate[sd]?")
 CALLS = any_of("calls, called, calling, names?, labels?, label(?:l?ed|l?ing)")  # "called Bob an idiot"
+
+GOOD = any_of("friend, colleague, genius, hero, expert, saint, good, great, fair, day, draw")  # called so in praise
 
 ATTACK = any_of(
     "(?:personal(?:ly)? )?(?:attack|insult|slur|threat|offence|offense|abuse|provocation)s?, name-?calling, "
@@ -26,8 +28,9 @@ ATTACK = any_of(
 BAD = any_of(
     "problematic, rude, ruder, rudest, aggressive, hostile, worse, worst, offensive, uncivil, impolite, disrespectful, "
     "insulting, toxic, abusive, confrontational, condescending, inappropriate, unacceptable, nasty, mean, combative, "
-    "antagonistic, arrogant, disruptive, provocative, threatening, accusatory, belligerent, guilty, bad, harsh, "
-    "bullying, at fault, in the wrong, to blame, responsible, out of line, uncalled for, the problem"
+    "antagonistic, arrogant, disruptive, provocative, accusatory, belligerent, guilty, bad, harsh, "
+    "bullying, at fault, in the wrong(?! \\w), to blame, responsible(?! for (?!(?:the|this|an?) (?:personal )?"
+    "(?:attack|insult|conflict|problem|dispute|escalation))), out of line, uncalled for, the problem"
 )
 ATTACKER = any_of("attackers?, aggressors?, culprits?, offenders?, perpetrators?, instigators?, bull(?:y|ies), trolls?")
 VICTIM = any_of("victims?, targets?, recipients?")

@@ -18,6 +18,7 @@ from eval.narrator.blame_words import (
     BE,
     CALLS,
     DEEDS,
+    GOOD,
     NOBODY,
     NOT,
     PERSON,
@@ -54,29 +55,34 @@ LEAD = rf"""{WORDS_BEFORE}
 TOWARDS = rf"(?:\s+(?:to|towards?|against|on|at|about|with|regarding)\s+{NAMES}(?:'s(?:\s+\w+)?)?)?"
 # A word within "a very personal attack", "Ann's last comment"
 ADJECTIVE = rf"(?!(?:{DEEDS}|{AUX}|{PERSON}|about|against|on|of|for|to|that|word|term|phrase|no|ma[dk]e)\b)[\w-]+"
-SUBJECT = rf"""(?:(?P<names>{NAMES})(?:'s?(?:\s+(?!an?\b|the\b){ADJECTIVE}){{0,2}}?\s+(?:{DEEDS}|(?P<deed>{ATTACK}))\b
-        |'s(?=\s+(?:{AUX}|more|worse)\b|\s*$))?
+SUBJECT = rf"""(?:
+      (?P<names>{NAMES})(?:'s?(?:\s+(?!an?\b|the\b){ADJECTIVE}){{0,2}}?\s+(?:{DEEDS}|(?P<deed>{ATTACK}))\b{TOWARDS}
+        | 's(?=\s+(?:{AUX}|more|worse)\b|\s*$))?
     | (?:(?:the|this|that|these|a|an)\s+)?(?:[\w-]+\s+){{0,3}}?
-      (?:{DEEDS}|{ATTACK})\s+(?:of|by|from)\s+(?P<of>{NAMES})(?:'s)?)
-    {TOWARDS}"""
+      (?:{DEEDS}|{ATTACK})\s+(?:of|by|from)\s+(?P<of>{NAMES})(?:'s)?{TOWARDS})"""
 FILLER = rf"(?:{AUX}|{ADVERB}|{NOT})\s+"
 DEGREE = rf"""(?:(?:the|a|an|more|most|rather|somewhat|much|far|only|just|being|{PERSON}|both|{ADVERB}|{NOT}
     |\w+\s+and)\s+)"""
-THERE = rf"(?:\s+(?:in|at|with|for|during)\s+(?:his|her|their|the|a|that|this|{NAMES}'s)\b[^{NAME[1:]}*)?"
+PLACE = rf"(?:\s+(?:in|at|with|for|during)\s+(?:his|her|their|the|a|that|this)\b[^{NAME[1:]}*)?"
+THERE = rf"(?:{PLACE}|\s+(?:in|at|with|for|during)\s+{NAMES}'s\b[^{NAME[1:]}*)"
 
 PREDICATE = rf"""(?P<gap>(?:{FILLER})*?)(?:
-      {ATTACKS}\b                                                             # "attacked Bob"
+      (?!threaten\w*\s+to\s+(?!.*(?:{NAME}|\b(?:him|her|them)\b))){ATTACKS}\b   # "attacked Bob"
     | {WITH_AN_ATTACK}\s+(?P<none>no\s+)?(?:{ADJECTIVE}\s+){{0,4}}?{ATTACK}\b      # "made a personal attack"
-    | (?:(?:{BE}|behave[sd]?|act(?:s|ed)?)\s+|(?=(?:the\s+)?(?:more|most|worse|worst)\b))(?P<more>{DEGREE}{{0,5}}?)
-      (?P<bad>{BAD}|{ATTACKER}|{ATTACK}|poorly|badly|aggressively|rudely)\b   # "was rude", "is the attacker"
-    | {CALLS}\s+(?:{NAMES}|him|her|them|others|someone|people|the\s+other\s+\w+)(?:'s)?\s+\w+    # "called Bob an idiot"
+    | (?:(?:{BE}|(?:seem|appear|sound)(?:s|ed)?(?:\s+to\s+be)?|behave[sd]?|act(?:s|ed)?)\s+
+        | (?=(?:the\s+)?(?:more|most|worse|worst)\b))
+      {DEGREE}{{0,5}}?(?P<bad>{BAD}|{ATTACKER}|{ATTACK}|(?:poor|bad|aggressive|rude)ly
+        | (?:correct|right|best)\s+(?:answer|option|choice))\b                 # "was rude", "is the attacker"
+    | {CALLS}\s+(?:{NAMES}|him|her|them|others|someone|people|the\s+other\s+\w+)\s+
+      (?:names|stupid|dumb|ignorant|{BAD}|an?\s+(?!{GOOD}\b)\w+)                # "called Bob an idiot"
     | start(?:s|ed)\s+(?:it|this|the\s+(?:fight|argument|conflict|dispute|quarrel|attacks?))\b   # "started it"
     | escalate[sd]?\b | overreact(?:s|ed)?\b | cross(?:es|ed)?\s+(?:the|a)\s+line\b
     | violate[sd]?\s[^{NAME[1:]}*(?:civility|policy|rules?) | (?:goes|went)\s+too\s+far\b
-    | (?:did|does|made|is|was|were|are|am|has|have)(?:\s+(?:it|so|that))?(?P<short_not>\s+not)?{THERE}$   # "did it"
+    | (?:did|does|made)(?:\s+(?:it|so|that|too|also))*(?:\s+not)?{THERE}$             # "did it"
+    | (?:is|was|were|are|am|has|have)(?:\s+(?:too|also|not))*$                        # "Ann was not, Bob was"
     )"""
 
-BARE = rule(rf"{LEAD}(?P<not>(?:{NOT}|neither)\s+)?(?:by\s+|from\s+)?{SUBJECT}{THERE}$")  # "Ann", "not Ann", "Ann's"
+BARE = rule(rf"{LEAD}(?P<not>(?:{NOT}|neither)\s+)?(?:by\s+|from\s+)?{SUBJECT}{PLACE}$")  # "Ann", "not Ann", "Ann's"
 ABOUT = rule(rf"{LEAD}{SUBJECT}(?=\s|$)")
 PASSIVE = rule(
     rf"""\s*(?:{FILLER})*?(?:{BE}|gets?|got|feels?|felt)\s+(?:(?:{ADVERB}|{NOT}|the|a|an|clearly)\s+)*
@@ -86,7 +92,7 @@ SAYS = rule(rf"\s*{PREDICATE}")
 NOTHING_WRONG = rule(rf"\s*(?:{FILLER})*(?:said|says|did|does|done|wrote)\s+nothing\b")  # "said nothing wrong"
 LESS = rule(
     rf"""\s*(?:{FILLER})*?(?:{BE}|behave[sd]?|act(?:s|ed)?)\s+(?:(?:{ADVERB}|a\s+bit)\s+)*
-    (?:less\s+(?:to\s+)?[\w-]+|better|calmer|nicer|politer|more\s+(?:polite|civil|calm|reasonable|respectful)|not\s+(?:as|so)\s+[\w-]+)
+    (?:(?:the\s+)?(?:less|least)\s+(?:to\s+)?[\w-]+|better|calmer|nicer|politer|more\s+(?:polite|civil|calm|reasonable|respectful)|not\s+(?:as|so)\s+[\w-]+)
     (?:\s+(?:than|as)\s+(?P<than>{NAMES}))?"""
 )  # "was less problematic than Bob"
 ALIKE = rule(rf"\s*{BE}\s+(?:just\s+)?as\s+[\w-]+\s+as\s+(?P<as>{NAMES})")  # "was as rude as Bob"
@@ -108,10 +114,11 @@ ABOUT_BLAME = rule(rf"\b(?:{ATTACKER}|{BAD}|{ATTACK}|{ATTACKS}|{CALLS})\b")
 ABOUT_VICTIM = rule(
     rf"\b{VICTIM}\b|\b(?:{BE}|got|gets)\s+(?:{ADVERB}\s+)*(?:{ATTACKED}|called)\b|\b(?:attacked|insulted)\s+{PERSON}\b"
     rf"|\b{PERSON}\s+(?:{ADVERB}\s+)*{ATTACKED}\b"
-    r"|\b(?:directed|aimed)\b"
+    rf"|\b(?:directed|aimed|less|least)\b|\b(?:who|that|whom|{PERSON})\s+{NAMES}"
 )
 NO_ONE = rule(rf"{LEAD}{NOBODY}\b(?P<rest>.*)")
 NO_ATTACK = rule(rf"\bno\s+(?:real\s+|clear\s+)?{ATTACK}\b")
+NOBODY_AFTER = rule(rf"\s+(?:{NOBODY}|nothing)\b")  # "attacked nobody"
 NEGATION = rule(rf"\b(?:{NOT}|{NOBODY})\b")
 WITHDRAWN = "not so that "  # an opinion that is denied: "I don't think that ..."
 
@@ -123,8 +130,8 @@ def read_clause(text: str) -> Clause:
         return Clause(denied=inner.named, denies=bool(inner.named), subject=inner.subject)
     text = ONE_WHO.sub(lambda found: f"{found['not'].strip()} ".lstrip(), text)
     if nobody := NO_ONE.match(text):
-        rest = nobody["rest"]
-        return Clause(denies=not rest.strip() or bool(ABOUT_BLAME.search(rest) or BARE.match(rest.strip())))
+        rest = nobody["rest"].strip()
+        return Clause(denies=not rest or bool(ABOUT_BLAME.search(rest) or BARE.match(rest)))
     if bare := BARE.match(text):
         names = bare["names"] or bare["of"]
         return Clause(denied=names, denies=True) if bare["not"] else Clause(named=names, subject=names)
@@ -156,7 +163,7 @@ def read_predicate(names: str, rest: str, *, is_attack: bool) -> Clause:
         return Clause(named=names + told, subject=names) if ABOUT_BLAME.search(reports["rest"]) else about
     if says or is_attack:
         gap = says[0] if says else rest[: len(rest) // 2]
-        if NEGATION.search(gap) or (says and says["none"]):
+        if NEGATION.search(gap) or (says and (says["none"] or NOBODY_AFTER.match(rest, says.end()))):
             return Clause(denied=names, denies=True, subject=names)
         agent = AGENT.match(rest)
         also = agent["names"] if agent and not is_attack else ""

@@ -12,7 +12,7 @@ PREAMBLE = re.compile(
     (?:sure|certainly|of\ course|okay|ok|well|so|therefore|thus|hence|overall)\s*[,!.:]+\s*
   | (?:(?:the|my|your|our|correct|final|best|right|short|single|most\ likely|most\ accurate)\s+)*
     (?:answer|option|choice|response|verdict|selection|conclusion)"?
-    (?:\s+(?:to|for)\s+(?:the|this|that|your)\s+question)?\s*(?:(?:is|was|would\ be|should\ be)\b\s*:?|[:：=])\s*
+    (?:\s+(?:to|for)\s+(?:the|this|that|your)\s+\w+)?\s*(?:(?:is|was|would\ be|should\ be|must\ be)\b\s*:?|[:：=])\s*
   | (?:i|we)(?:'d|'ll|\s+would|\s+will|\s+must|\s+have\ to)?\s+
     (?:think|believe|say|choose|pick|select|answer|go\ with|guess|suppose|conclude)\b
     (?:\s+that\b)?(?:\s+it\b)?(?:'s\b|\s+(?:is|was|would\ be)\b)?\s*[:,]?\s*

@@ -44,7 +44,7 @@ OPTIONS = re.compile(r"^options?\s*:\s*")
 CONCEDING = re.compile(r"^(?:although|though|while|whereas|even\s+though|despite)\b\s*")
 SKIPPED = re.compile(r"(?:whether|if|unlike|compared|who|whose)\b")
 CONNECTIVE = re.compile(r"^(?:but|because|since|as|after|before|when|until|once|so|due\s+to)\s+")
-RELATIVE = re.compile(rf"(?:who|which|that|whose\s+(?={DEEDS}))\s*")
+RELATIVE = re.compile(rf"(?:(?:who|which|that)\b|whose\s+(?={DEEDS}))\s*")
 VERB_FIRST = re.compile(VERB)
 # What may stand behind "Ann," where that is the answer, and before ", Ann"
 EXPLAINING = re.compile(
