@@ -10,12 +10,13 @@ def any_of(words: str) -> str:
 # Verbs whose subject attacks and whose object is attacked.
 STEM = any_of(
     "attack, insult, offend, mock, belittl, berat, disparag, demean, humiliat, degrad, denigrat, ridicul, threaten, "
-    "harass, abus, bull(?:y|i), provok, taunt, vilif(?:y|i), slander, smear, troll, antagoni[sz], disrespect, curs, "
+    "harass, abus, bull(?:y|i), taunt, vilif(?:y|i), slander, smear, troll, antagoni[sz], disrespect, curs, "
     "mistreat"
 )
 ATTACKED = rf"{STEM}(?:e?d)"  # participle
 ATTACKS = any_of(rf"{STEM}(?:e[sd]?|s|d|ing)?, (?:swears?|swore|swearing) at, lash(?:es|ed)? out, escalate[sd]?")
-CALLS = any_of("calls, called, calling, names?, labels?, label(?:l?ed|l?ing)")  # "called Bob an idiot"
+CALLED = any_of("called(?! (?:out|on|upon|for|in|to)\\b), label(?:l?ed)")
+CALLS = any_of(f"{CALLED}, calls, calling, labels?, label(?:l?ing)")  # "called Bob an idiot"
 
 GOOD = any_of("friend, colleague, genius, hero, expert, saint, good, great, fair, day, draw")  # called so in praise
 
@@ -28,7 +29,7 @@ ATTACK = any_of(
 BAD = any_of(
     "problematic, rude, ruder, rudest, aggressive, hostile, worse, worst, offensive, uncivil, impolite, disrespectful, "
     "insulting, toxic, abusive, confrontational, condescending, inappropriate, unacceptable, nasty, mean, combative, "
-    "antagonistic, arrogant, disruptive, provocative, accusatory, belligerent, guilty, bad, harsh, "
+    "antagonistic, arrogant, disruptive, provocative, accusatory, belligerent, guilty, bad(?! at), harsh, "
     "bullying, at fault, in the wrong(?! \\w), to blame, responsible(?! for (?!(?:the|this|an?) (?:personal )?"
     "(?:attack|insult|conflict|problem|dispute|escalation))), out of line, uncalled for, the problem"
 )
@@ -38,7 +39,7 @@ VICTIM = any_of("victims?, targets?, recipients?")
 # What of a person is to blame: "Ann's behavior", "the comment by Ann".
 DEEDS = any_of(
     "behaviou?r, conduct, comments?, words, tone, language, remarks?, message, reply, response, statements?, actions?, "
-    "posts?, attitude, approach, treatment"
+    "posts?, attitude, approach"
 )
 PERSON = any_of("person, one, user, speaker, editor, participant, individual, party, ip, account, side")
 

@@ -16,6 +16,7 @@ from eval.narrator.blame_words import (
     AUX,
     BAD,
     BE,
+    CALLED,
     CALLS,
     DEEDS,
     GOOD,
@@ -54,45 +55,48 @@ LEAD = rf"""{WORDS_BEFORE}
 # "Ann", "Ann's last comment", "the behavior of Ann", and towards whom
 TOWARDS = rf"(?:\s+(?:to|towards?|against|on|at|about|with|regarding)\s+{NAMES}(?:'s(?:\s+\w+)?)?)?"
 # A word within "a very personal attack", "Ann's last comment"
-ADJECTIVE = rf"(?!(?:{DEEDS}|{AUX}|{PERSON}|about|against|on|of|for|to|that|word|term|phrase|no|ma[dk]e)\b)[\w-]+"
+ADJECTIVE = rf"""(?!(?:{DEEDS}|{AUX}|{PERSON}|about|against|on|of|for|to|by|from|after|despite|without|that|word|term
+    |phrase|no|ma[dk]e)\b)[\w-]+"""
 SUBJECT = rf"""(?:
       (?P<names>{NAMES})(?:'s?(?:\s+(?!an?\b|the\b){ADJECTIVE}){{0,2}}?\s+(?:{DEEDS}|(?P<deed>{ATTACK}))\b{TOWARDS}
         | 's(?=\s+(?:{AUX}|more|worse)\b|\s*$))?
     | (?:(?:the|this|that|these|a|an)\s+)?(?:[\w-]+\s+){{0,3}}?
-      (?:{DEEDS}|{ATTACK})\s+(?:of|by|from)\s+(?P<of>{NAMES})(?:'s)?{TOWARDS})"""
+      (?:{DEEDS}\s+(?:of|by|from)|{ATTACK}\s+(?:by|from))\s+(?P<of>{NAMES})(?:'s)?{TOWARDS})"""
 FILLER = rf"(?:{AUX}|{ADVERB}|{NOT})\s+"
-DEGREE = rf"""(?:(?:the|a|an|more|most|rather|somewhat|much|far|only|just|being|{PERSON}|both|{ADVERB}|{NOT}
-    |\w+\s+and)\s+)"""
-PLACE = rf"(?:\s+(?:in|at|with|for|during)\s+(?:his|her|their|the|a|that|this)\b[^{NAME[1:]}*)?"
-THERE = rf"(?:{PLACE}|\s+(?:in|at|with|for|during)\s+{NAMES}'s\b[^{NAME[1:]}*)"
+DEGREE = rf"""(?:(?:the|a|an|more|most|rather|somewhat|only|just|being|{PERSON}|both|{ADVERB}|{NOT}|\w+\s+and)\s+)"""
+PLACE = rf"(?:\s+(?:in|at|with|during)\s+(?:his|her|their|the|a|that|this)\b[^{NAME[1:]}*)?"
+THERE = rf"(?:{PLACE}|\s+(?:in|at|with|during)\s+{NAMES}'s\b[^{NAME[1:]}*)"
+LINKED = rf"(?:{BE}|(?:seem|appear|sound)(?:s|ed)?(?:\s+to\s+be)?|behave[sd]?|act(?:s|ed)?)\s+"
+TO_DO_SOMETHING = rf"threaten\w*\s+to\s+(?!.*(?:{NAME}|\b(?:him|her|them)\b))"  # "threatens to leave"
 
-PREDICATE = rf"""(?P<gap>(?:{FILLER})*?)(?:
-      (?!threaten\w*\s+to\s+(?!.*(?:{NAME}|\b(?:him|her|them)\b))){ATTACKS}\b   # "attacked Bob"
-    | {WITH_AN_ATTACK}\s+(?P<none>no\s+)?(?:{ADJECTIVE}\s+){{0,4}}?{ATTACK}\b      # "made a personal attack"
-    | (?:(?:{BE}|(?:seem|appear|sound)(?:s|ed)?(?:\s+to\s+be)?|behave[sd]?|act(?:s|ed)?)\s+
-        | (?=(?:the\s+)?(?:more|most|worse|worst)\b))
-      {DEGREE}{{0,5}}?(?P<bad>{BAD}|{ATTACKER}|{ATTACK}|(?:poor|bad|aggressive|rude)ly
-        | (?:correct|right|best)\s+(?:answer|option|choice))\b                 # "was rude", "is the attacker"
+PREDICATE = rf"""(?:{FILLER})*?(?:
+      (?!{TO_DO_SOMETHING}){ATTACKS}\b                                          # "attacked Bob"
+    | {WITH_AN_ATTACK}\s+(?P<none>no\s+)?(?:{ADJECTIVE}\s+){{0,4}}?{ATTACK}\b   # "made a personal attack"
+      (?!\s+(?:warning|template|policy|notice|report))
+    | (?:{LINKED}|(?=(?:the\s+)?(?:more|most|worse|worst)\b)){DEGREE}{{0,5}}?     # "was rude", "is the attacker"
+      (?P<bad>{BAD}|{ATTACKER}|{ATTACK}|(?:correct|right|best)\s+(?:answer|option|choice))\b
+    | (?:behave[sd]?|act(?:s|ed)?)\s+(?:{ADVERB}\s+)?(?:poor|bad|aggressive|rude)ly\b
     | {CALLS}\s+(?:{NAMES}|him|her|them|others|someone|people|the\s+other\s+\w+)\s+
       (?:names|stupid|dumb|ignorant|{BAD}|an?\s+(?!{GOOD}\b)\w+)                # "called Bob an idiot"
-    | start(?:s|ed)\s+(?:it|this|the\s+(?:fight|argument|conflict|dispute|quarrel|attacks?))\b   # "started it"
-    | escalate[sd]?\b | overreact(?:s|ed)?\b | cross(?:es|ed)?\s+(?:the|a)\s+line\b
-    | violate[sd]?\s[^{NAME[1:]}*(?:civility|policy|rules?) | (?:goes|went)\s+too\s+far\b
-    | (?:did|does|made)(?:\s+(?:it|so|that|too|also))*(?:\s+not)?{THERE}$             # "did it"
-    | (?:is|was|were|are|am|has|have)(?:\s+(?:too|also|not))*$                        # "Ann was not, Bob was"
+    | start(?:s|ed)\s+(?:it|this|the\s+(?:fight|argument|conflict|dispute|quarrel|attacks?))\b
+    | escalate[sd]?\b | overreact(?:s|ed)?\b | cross(?:es|ed)?\s+(?:the|a)\s+line\b | (?:goes|went)\s+too\s+far\b
+    | violate[sd]?\s[^{NAME[1:]}*(?:civility|policy|rules?)
+    | (?:did|does|made)(?:\s+(?:it|so|that|too|also))*(?:\s+not)?{THERE}$       # "did it in the last comment"
+    | (?:is|was|were|are|am|has|have)(?:\s+(?:too|also|not))*$                  # "Ann was not, Bob was"
     )"""
 
 BARE = rule(rf"{LEAD}(?P<not>(?:{NOT}|neither)\s+)?(?:by\s+|from\s+)?{SUBJECT}{PLACE}$")  # "Ann", "not Ann", "Ann's"
 ABOUT = rule(rf"{LEAD}{SUBJECT}(?=\s|$)")
 PASSIVE = rule(
     rf"""\s*(?:{FILLER})*?(?:{BE}|gets?|got|feels?|felt)\s+(?:(?:{ADVERB}|{NOT}|the|a|an|clearly)\s+)*
-    (?:{ATTACKED}|called|labell?ed|{VICTIM}|subjected)\b | \s*(?:as\s+)?(?:the|a)\s+{VICTIM}\b"""
+    (?:{ATTACKED}|{CALLED}|{VICTIM}|subjected)\b | \s*(?:as\s+)?(?:the|a)\s+{VICTIM}\b"""
 )  # "was attacked", "is the victim"
 SAYS = rule(rf"\s*{PREDICATE}")
 NOTHING_WRONG = rule(rf"\s*(?:{FILLER})*(?:said|says|did|does|done|wrote)\s+nothing\b")  # "said nothing wrong"
 LESS = rule(
-    rf"""\s*(?:{FILLER})*?(?:{BE}|behave[sd]?|act(?:s|ed)?)\s+(?:(?:{ADVERB}|a\s+bit)\s+)*
-    (?:(?:the\s+)?(?:less|least)\s+(?:to\s+)?[\w-]+|better|calmer|nicer|politer|more\s+(?:polite|civil|calm|reasonable|respectful)|not\s+(?:as|so)\s+[\w-]+)
+    rf"""\s*(?:{FILLER})*?{LINKED}(?:(?:{ADVERB}|a\s+bit)\s+)*
+    (?:(?:the\s+)?(?:less|least)\s+(?:to\s+)?[\w-]+ | better | calmer | nicer | politer | not\s+(?:as|so)\s+[\w-]+
+      | more\s+(?:polite|civil|calm|reasonable|respectful|acceptable|appropriate))
     (?:\s+(?:than|as)\s+(?P<than>{NAMES}))?"""
 )  # "was less problematic than Bob"
 ALIKE = rule(rf"\s*{BE}\s+(?:just\s+)?as\s+[\w-]+\s+as\s+(?P<as>{NAMES})")  # "was as rude as Bob"
@@ -112,13 +116,13 @@ IDENTIFIED = rule(
 )  # "the attacker is Ann"
 ABOUT_BLAME = rule(rf"\b(?:{ATTACKER}|{BAD}|{ATTACK}|{ATTACKS}|{CALLS})\b")
 ABOUT_VICTIM = rule(
-    rf"\b{VICTIM}\b|\b(?:{BE}|got|gets)\s+(?:{ADVERB}\s+)*(?:{ATTACKED}|called)\b|\b(?:attacked|insulted)\s+{PERSON}\b"
+    rf"\b{VICTIM}\b|\b(?:{BE}|got|gets)\s+(?:{ADVERB}\s+)*(?:{ATTACKED}|{CALLED})\b|\b(?:attacked|insulted)\s+{PERSON}\b"
     rf"|\b{PERSON}\s+(?:{ADVERB}\s+)*{ATTACKED}\b"
     rf"|\b(?:directed|aimed|less|least)\b|\b(?:who|that|whom|{PERSON})\s+{NAMES}"
 )
 NO_ONE = rule(rf"{LEAD}{NOBODY}\b(?P<rest>.*)")
 NO_ATTACK = rule(rf"\bno\s+(?:real\s+|clear\s+)?{ATTACK}\b")
-NOBODY_AFTER = rule(rf"\s+(?:{NOBODY}|nothing)\b")  # "attacked nobody"
+NOBODY_AFTER = rule(rf"(?:\s+(?:to|at|against|on))?\s+(?:{NOBODY}|nothing)\b")  # "attacked nobody"
 NEGATION = rule(rf"\b(?:{NOT}|{NOBODY})\b")
 WITHDRAWN = "not so that "  # an opinion that is denied: "I don't think that ..."
 

@@ -21,10 +21,12 @@ LISTED = re.compile(
     rf"(?P<first>{NAMES})\s*(?P<by>(?:[,،、;/&+]|\b(?:and|or|as\s+well\s+as|also|maybe|perhaps|et|y|und|ou|oder|nor)\b|\s)+)"
     rf"\s*(?P<second>{NAMES})"
 )
+IN_ONE_PLACE = re.compile(r"(?:^|[;:(,]|\b(?:both|either|neither|that|and|of|by|from|between))\s*$")
 CLAUSES = re.compile(
     rf"""\s*(?P<strong>[;:()|—–]|\s-+\s)\s* | \s*[,،，](?:\s|$)\s*
       | \s+(?=(?:but|while|whereas|although|though|because|whether|if|due\s+to)\b)
-      | \s+(?=(?:after|before|when|since|as|until|once|so)\s+(?:{NAMES}|(?:he|she|they|it)\b))
+      | \s+(?=(?:after|before|when|since|until|once|so)\s+(?:{NAMES}|(?:he|she|they|it)\b))
+      | \s+(?=as\s+(?:{ABOUT_NAME}|(?:he|she|they|it)\b))
       | \s+(?=for\s+\w+ing\b) | \s+and\s+(?=(?:then\s+|also\s+)?(?:{ABOUT_NAME}|{VERB}))""",
     re.VERBOSE,
 )
@@ -129,7 +131,9 @@ def listed(text: str) -> str:
     position = 0
     while found := LISTED.search(text, position):
         before, behind = text[: found.start()], text[found.start("second") :]
-        is_fronted = re.search(r"(?:^|[;:(,]|\b(?:both|either|neither|that|think|and))\s*$", before) is not None
+        is_fronted = (
+            re.search(r"(?:^|[;:(,]|\b(?:both|either|neither|that|and|of|by|from|between))\s*$", before) is not None
+        )
         begins_clause = re.match(ABOUT_NAME, behind) is not None and not is_fronted
         if begins_clause or not found["by"].strip():
             position = found.start("second")

@@ -1,4 +1,4 @@
-"""The table of replies that were read by hand: tests/eval/narrator/replies.yaml, which says what its readings mean."""
+"""The tables of replies that were read by hand: replies.yaml and hard_replies.yaml, which say what their columns mean."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ import yaml
 
 from tests.made.places import ROOT
 
-TABLE = ROOT / "tests" / "eval" / "narrator" / "replies.yaml"
+FOLDER = ROOT / "tests" / "eval" / "narrator"
 
 
 class ReadReply(NamedTuple):
@@ -26,9 +26,15 @@ class ReadReply(NamedTuple):
 
 def read_by_hand() -> list[ReadReply]:
     """Every row of the table, in its order."""
-    groups = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
+    groups = yaml.safe_load((FOLDER / "replies.yaml").read_text(encoding="utf-8"))
     return [
         ReadReply(group["task"], tuple(group["options"]), reply, reading, group.get("cut", False))
         for group in groups
         for reply, reading in group["replies"]
     ]
+
+
+def hard_replies() -> list[tuple[tuple[str, ...], str, tuple[str, ...]]]:
+    """(options, reply, who may be named) of every row of the other table."""
+    groups = yaml.safe_load((FOLDER / "hard_replies.yaml").read_text(encoding="utf-8"))
+    return [(tuple(group["options"]), reply, tuple(names)) for group in groups for reply, names in group["replies"]]

@@ -6,7 +6,7 @@ from eval.narrator.answers import STATES as ALL_STATES
 from eval.narrator.answers import read_answer
 from studies.narrator.prompts import ME
 from studies.narrator.records import TASKS
-from tests.made.narrator_reply_table import ReadReply, read_by_hand
+from tests.made.narrator_reply_table import ReadReply, hard_replies, read_by_hand
 
 STATES = set(ALL_STATES) - {"chosen", "error"}
 AGREEMENT = 0.97
@@ -43,3 +43,10 @@ def test_the_reader_names_nobody_whom_a_human_does_not_name():
 def test_the_reader_agrees_with_a_human():
     agreeing = [row for row in ROWS if read(row) == row.reading]
     assert len(agreeing) >= AGREEMENT * len(ROWS)
+
+
+def test_no_name_that_stands_elsewhere_is_taken_for_an_answer():
+    rows = hard_replies()
+    assert len(rows) > 500
+    read_rows = [(reply, names, read_answer(reply, options).option) for options, reply, names in rows]
+    assert [(reply, option) for reply, names, option in read_rows if option is not None and option not in names] == []
