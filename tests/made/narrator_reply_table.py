@@ -1,4 +1,4 @@
-"""The tables of replies that were read by hand: replies.yaml and hard_replies.yaml, which say what their columns mean."""
+"""The tables of replies that were read by hand: replies.yaml and hard_replies.yaml, which explain themselves."""
 
 from typing import NamedTuple
 
