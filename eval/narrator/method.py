@@ -21,8 +21,8 @@ METHOD_WORDS = (
     "Intervals are 95% intervals from cluster-robust standard errors (Student's t); clusters are conversation × model, "
     "so that all prompts of a conversation count as one observation. Differences are paired within clusters.",
     "A reply's answer is an option alone, or in a sentence that says who attacked or is to blame, not any name that "
-    "occurs in it; you and I are Me. A reply without one has a named state, and nothing is guessed. Speakers whose only "
-    "turn is the hidden attack stay among the options and are reported apart.",
+    "occurs in it; you and I are Me. A reply without one has a named state, and nothing is guessed. Speakers whose "
+    "only turn is the hidden attack stay among the options and are reported apart.",
 )
 
 
