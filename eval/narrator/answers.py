@@ -54,7 +54,7 @@ TO_OTHERS = re.compile(r"\b(?:i|me|my|you|your|we|us|our|please)\b")
 CORRECTS = re.compile(rf"(?:(?:{ADVERB}|no|or|and|maybe|perhaps|rather|sorry|wait|well)[\s,]+)*(?P<names>{NAMES})")
 OPEN_END = re.compile(
     rf"(?:{NAME}(?:'s?)?|\b(?:{AUX}|not|by))$"
-)  # of what was cut off: the next word could turn it around
+)  # of a cut reply: the next word could turn it around
 
 
 @dataclass(frozen=True, slots=True)
