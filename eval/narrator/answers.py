@@ -52,9 +52,7 @@ BECAUSE = re.compile(r"(?:because|since|due\s+to|for\s+\w+ing)\b")
 THIRD_PERSON = re.compile(rf"(?:he|she|they)\b|(?:his|her|their)\s+(?:\w+\s+){{0,2}}{DEEDS}\b")
 TO_OTHERS = re.compile(r"\b(?:i|me|my|you|your|we|us|our|please)\b")
 CORRECTS = re.compile(rf"(?:(?:{ADVERB}|no|or|and|maybe|perhaps|rather|sorry|wait|well)[\s,]+)*(?P<names>{NAMES})")
-OPEN_END = re.compile(
-    rf"(?:{NAME}(?:'s?)?|\b(?:{AUX}|not|by))$"
-)  # of a cut reply: the next word could turn it around
+OPEN_END = re.compile(rf"(?:{NAME}(?:'s?)?|\b(?:{AUX}|not|by))$")  # of a cut reply: the next word could turn it around
 
 
 @dataclass(frozen=True, slots=True)
