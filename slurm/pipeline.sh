@@ -7,8 +7,8 @@
 # The sampling config must ask for margins (configs/inference/*-margin.yaml): a checkpoint trained on one-token verdicts
 # no longer writes the JSON that reasoned verdicts are read from.
 # STUDIES="a.yaml key=value ... b.yaml ..." samples these configs of other studies as well, for the base and every arm, for
-# the same report and card: "configs/narrator/qwen2.5-7b.yaml verdict=options sampling.n=1", exact, since such a
-# checkpoint may no longer write names either.
+# the same report and card: "configs/narrator/qwen2.5-7b.yaml verdict=options sampling.n=1 sampling.structured=none",
+# exact, since such a checkpoint may no longer write names either.
 # Run it in the checkout on the login node, where `evenhand fetch` brings models and data to the cache (FETCH=0 leaves
 # that out) and `evenhand doctor` looks for what would stop the jobs (DOCTOR=0). DRY_RUN=1 prints the commands. Resources
 # and paths: slurm/settings.sh. After a failure, the same command again: what is complete is left as it is.

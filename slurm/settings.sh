@@ -27,7 +27,7 @@ set -a
 : "${EXTRA:=}"
 
 # Configs of other studies, each with key=value words behind it, which the pipeline then samples for the base and every
-# arm, for example "configs/narrator/qwen2.5-7b.yaml verdict=options sampling.n=1"
+# arm, for example "configs/narrator/qwen2.5-7b.yaml verdict=options sampling.n=1 sampling.structured=none"
 : "${STUDIES:=}"
 
 # key=value words for every training config, for example "optimiser.n_processes=4 optimiser.per_device_batch_size=4"

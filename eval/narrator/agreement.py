@@ -71,7 +71,7 @@ class Agreement:
 def agreements(runs: Sequence[NarratorRun], d: Definitions = DEFAULT) -> list[Agreement]:
     """Every pair of a sampled and an exact run of one model: over all prompts, then in parts."""
     found = []
-    for sampled in (run for run in runs if run.verdict == "answer"):
+    for sampled in (run for run in runs if run.verdict == "answer" and not is_held_to_options(run)):
         for exact in (run for run in runs if run.verdict == "options" and is_same_model(run, sampled)):
             pairs, differs = shared(sampled, exact), other_differences(sampled, exact)
             parts = [list(part) for _, part in groupby(pairs, key=part_of)]
@@ -105,6 +105,11 @@ def other_differences(sampled: NarratorRun, exact: NarratorRun) -> tuple[str, ..
     """What else than the way to a verdict differs between two runs over the prompts that they share."""
     found = [*rendering_differences(sampled, exact), *config_differences(sampled.config, exact.config)]
     return tuple(d.what for d in found if d.serious and not d.what.startswith(("narrator.", *OF_THE_WAY)))
+
+
+def is_held_to_options(run: NarratorRun) -> bool:
+    """Whether a grammar kept a run's replies to the options: they are no draws from what the model would have said."""
+    return str(run.config["sampling"].get("structured", "none")) != "none"
 
 
 def is_same_model(one: NarratorRun, other: NarratorRun) -> bool:

@@ -1,46 +1,58 @@
-"""A reply → the option it names, or the named reason why there is none (narrator paper, section 3.6).
+"""A reply → the option that it answers with, or the named reason why there is none (narrator paper, section 3.6).
 
-The paper matches replies to the options "after removing common preambles" and says no more. Here a reply is read in
-this order; the first step that finds an option decides, and nothing is guessed:
+The paper matches replies to the options "after removing common preambles" and says no more. A name that occurs in a
+reply is not its answer. A reply is read in this order; the first step that finds an answer decides:
 
-1. The whole reply, or its first line, is an option: alone, after preambles, within markup or punctuation; in any case.
-2. The first line begins with an option: that is the answer, and an explanation follows ("Ann. Bob was calm.", "Ann
-   made a personal attack on Bob"). A second option in a list ("Ann and Bob", "Ann, Bob", one under the other) makes it
-   ambiguous, and so do words that turn it around ("Ann did not", "Ann was insulted by").
-3. What follows "Answer:", "the answer is" further on, by the same rules; two that differ are ambiguous.
-4. The one option that the reply names anywhere, not counting those it denies ("not Ann"); two are ambiguous, and one
-   with such words after it.
+1. An option alone: the whole reply, or its JSON string; its first line; what stands behind "Answer:" or "The answer
+   is". Within markup, quotes, punctuation and preambles, in any case.
+2. An option that opens the reply, with an explanation behind it ("Ann. Bob was calm.", "Ann, as she insulted Bob").
+3. An option in a sentence that says who attacked or is to blame. Subject and object are told apart ("Ann attacked Bob",
+   "Bob was attacked by Ann", "the attacker is Ann"), and a negation holds in its clause ("Ann said nothing wrong. Bob
+   made a personal attack."); see clauses.py.
+4. In these places "you", "I", "my behavior" and "the narrator" are Me where Me is an option.
 
-Within sentences names are matched as they are written, so that "me" is no Me and "will" no Will; a name with a digit
-or a mark in it is no word and is matched in any case. A speaker called like a function word ("Yes", "The") is only
-found where it stands alone. Of names that contain each other the longest wins.
+Else the reply has a state. Nothing is guessed: a reply that could mean several options is ambiguous.
 """
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, get_args
 
-from eval.narrator.names import Mention, Names
+from eval.narrator.blame_words import ADVERB, AUX, DEEDS, REFUSAL
+from eval.narrator.clauses import SAYS
+from eval.narrator.named_text import NAME, NAMES, NOT_LISTED, named_text, options_in, with_persons
+from eval.narrator.names import Names
 from eval.narrator.preambles import MARKER, UNENDED_THOUGHTS, own_words, peelings
+from eval.narrator.sentence_reading import Said, read_sentence, sentences
 from eval.narrator.spelling import plain
 from studies.narrator.prompts import ME, NO, YES
 
-State = Literal["chosen", "ambiguous", "off_list", "empty", "truncated", "error"]
-STATES: tuple[State, ...] = ("chosen", "ambiguous", "off_list", "empty", "truncated", "error")
+State = Literal[
+    "chosen",
+    "ambiguous",
+    "negated_only",
+    "continues_transcript",
+    "refusal",
+    "off_list",
+    "cut_off",
+    "empty",
+    "error",
+]
+STATES: tuple[State, ...] = get_args(State)
 
 MOST_MARKERS = 4  # a reply that loops has thousands
-SENTENCE_END = re.compile(r"[.!?…。！？؟][\"')\]*_]*(?=\s|$)|\n")
-CLOSED = re.compile(r"[*_`\")\]}>]*'?(?!s\b)[*_`\"]*")  # what closes around a name; "'s" is none
 LIST = re.compile(r"\s*(?:[,،，/&+|]\s*(?:and\b|or\b|&)?|and\b|or\b)\s*", re.IGNORECASE)
-BREAK = re.compile(r"\s*(?:$|[.!?:;…。，：；،؛؟(\[|—–]|-\s|-$|\n)\s*")
-TURNED = re.compile(
-    r"""\s+(?:(?:is|was|has|had|did|does|would|could|can|may|might)\s+not\b(?!\s+only\b) | \w+n't\b | never\b
-      | (?:\w+\s+){0,2}?(?:is|was|got|been|being)\s+(?:\w+\s+)?\w+(?:ed|en)\s+by\b)""",
-    re.IGNORECASE | re.VERBOSE,
-)
-COMMA = re.compile(r"\s*,\s*")
+DECLINES = re.compile(REFUSAL, re.VERBOSE)
+# "Ann: I suggest merging the two." is Ann's turn. "Ann: she insults Bob." is an answer and its explanation.
+TURN = re.compile(rf"^(?P<names>{NAMES})\s*:\s*(?P<words>\S.*)$", re.MULTILINE)
+BECAUSE = re.compile(r"(?:because|since|due\s+to|for\s+\w+ing)\b")
+THIRD_PERSON = re.compile(rf"(?:he|she|they)\b|(?:his|her|their)\s+(?:\w+\s+){{0,2}}{DEEDS}\b")
+TO_OTHERS = re.compile(r"\b(?:i|me|my|you|your|we|us|our|please)\b")
+CORRECTS = re.compile(rf"(?:(?:{ADVERB}|no|or|and|maybe|perhaps|rather|sorry|wait|well)[\s,]+)*(?P<names>{NAMES})")
+OPEN_END = re.compile(rf"(?:{NAME}(?:'s?)?|\b(?:{AUX}|not|by))$")  # of a cut reply: the next word could turn it around
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +63,19 @@ class Answer:
     option: str | None = None
 
 
+Reader = Callable[[str, Names], tuple[Answer, bool]]
 AMBIGUOUS, OFF_LIST = Answer("ambiguous"), Answer("off_list")
+READ = ("chosen", "ambiguous", "continues_transcript", "refusal")  # states that no further words would change
 
 
 def read_answer(text: str, options: Sequence[str], finish_reason: str = "stop") -> Answer:
     """What a reply to a narrator prompt says. options: as the prompt lists them.
 
-    ambiguous: it names two options or more, or one that cannot be told from another, or one without saying that it is
-    the answer. off_list: it names none. empty: nothing but blanks. truncated: it was cut off before it named one, or
-    where more words could still have changed which. error: the engine gave no reply.
+    chosen: it names one option. ambiguous: it names two or more as the one, or one that cannot be told from another.
+    negated_only: all it says of who did it is a denial. continues_transcript: it goes on with a speaker's turn.
+    refusal: it declines to say. off_list: it names no option as the one; a victim is not. empty: nothing but blanks.
+    cut_off: it ended at its limit before it named one, or where the next word could have changed which. error: the
+    engine gave no reply.
     """
     if finish_reason.startswith("error"):
         return Answer("error")
@@ -67,10 +83,10 @@ def read_answer(text: str, options: Sequence[str], finish_reason: str = "stop") 
         return Answer("empty")
     is_cut = finish_reason == "length"
     if UNENDED_THOUGHTS.match(text):
-        return Answer("truncated") if is_cut else OFF_LIST
+        return Answer("cut_off") if is_cut else OFF_LIST
     answer, is_settled = reading(own_words(text), names_of(tuple(options)))
-    if is_cut and (answer == OFF_LIST or (answer.option is not None and not is_settled)):
-        return Answer("truncated")
+    if is_cut and (answer.state not in READ or (answer.option is not None and not is_settled)):
+        return Answer("cut_off")
     return answer
 
 
@@ -83,94 +99,106 @@ def names_of(options: tuple[str, ...]) -> Names:
 
 def reading(text: str, names: Names) -> tuple[Answer, bool]:
     """(what a reply says, whether more words could not have changed it)."""
-    if text.strip() in names.options:
-        return Answer("chosen", text.strip()), not names.is_extended(text)
+    if (option := exactly(text)) in names.options:
+        return Answer("chosen", option), option != text.strip() or not names.is_extended(text)
     said = plain(text)
-    found = first_line_reading(said, names)
-    if found is None:
-        found = marked_reading(said, names)
-    return found if found is not None else anywhere(said, names)
+    how = read_yes_or_no if names.options == (YES, NO) else read_sentences
+    found = read_alone(said, names) or read_marked(said, names, how)
+    return found if found is not None else how(said, names)
 
 
-def first_line_reading(said: str, names: Names) -> tuple[Answer, bool] | None:
-    """What a reply says with its first line, or None where that neither is nor begins with an option."""
+def exactly(text: str) -> str:
+    """A reply without the blanks around it; of a JSON string, to which a schema holds replies, what it says."""
+    try:
+        said = json.loads(text)
+    except (ValueError, RecursionError):
+        return text.strip()
+    return said if isinstance(said, str) else text.strip()
+
+
+def read_alone(said: str, names: Names) -> tuple[Answer, bool] | None:
+    """The option that a reply's first line is by itself; None where it is none. Two lines with one each are a list."""
     first, _, rest = said.partition("\n")
-    lines = peelings(first, names.has)
-    for line in lines:
+    for line in peelings(first, names.has):
         if whole := names.whole(line):
             others = names.whole(peelings(rest.strip().partition("\n")[0], names.has)[-1])
-            return (one_of({*whole, *others}), bool(rest) or not names.is_extended(line))
-    for line in reversed(lines):
-        start = names.at_start(line)
-        if start is not None and (found := opening(f"{line}\n{rest}" if rest else line, start, names)):
-            return found
+            return one_of({*whole, *others}), bool(rest) or not names.is_extended(line)
     return None
 
 
-def opening(text: str, start: Mention, names: Names) -> tuple[Answer, bool] | None:
-    """What a text says that begins with an option; None where that option does not count in a sentence."""
-    end = closed_end(text, start)
-    listed = LIST.match(text, end)
-    if listed and (other := names.at_start(text[listed.end() :])) and other.choices != start.choices:
-        return AMBIGUOUS, True
-    pause = BREAK.match(text, end) or (COMMA.match(text, end) if not names.is_word(start) else None)
-    if pause:
-        rest = text[pause.end() :]
-        other = names.at_start(rest)
-        if other and other.choices != start.choices and BREAK.match(rest, closed_end(rest, other)):
-            return AMBIGUOUS, True
-        return one_of(start.choices), bool(rest) or pause.end() > end or not names.is_extended(text[:end])
-    if not names.counts_in_sentences(start):
-        return None
-    if TURNED.match(text, end) or (listed and names_another(text, start, names)):
-        return AMBIGUOUS, True
-    return one_of(start.choices), True
-
-
-def names_another(text: str, start: Mention, names: Names) -> bool:
-    """Whether a text's first sentence, which begins with an option, names another one."""
-    mentions = names.mentions(text)
-    stop = sentence_end(text, [start, *mentions])
-    return any(mention.start < stop and mention.choices != start.choices for mention in mentions)
-
-
-def closed_end(text: str, mention: Mention) -> int:
-    """Where a name's closing markup ends."""
-    closed = CLOSED.match(text, mention.end)
-    return closed.end() if closed else mention.end
-
-
-def sentence_end(text: str, mentions: Sequence[Mention]) -> int:
-    """Where the first sentence ends; a stop within a name ("J. R.") ends none."""
-    for found in SENTENCE_END.finditer(text):
-        if not any(mention.start <= found.start() < mention.end for mention in mentions):
-            return found.end()
-    return len(text)
-
-
-def marked_reading(said: str, names: Names) -> tuple[Answer, bool] | None:
-    """What a reply says after "Answer:" or "the answer is"; None where nothing does."""
+def read_marked(said: str, names: Names, how: Reader) -> tuple[Answer, bool] | None:
+    """What a reply says behind "Answer:" or "the answer is"; None where nothing is named there."""
     announced = [said[marker.end() :].lstrip() for marker in [*MARKER.finditer(said)][-MOST_MARKERS:]]
-    found = [first_line_reading(text, names) for text in announced]
-    known = [answer for answer in found if answer is not None]
+    found = [read_alone(text, names) or how(text, names) for text in announced if text]
+    known = [one for one in found if one[0].state in ("chosen", "ambiguous")]
     if not known:
         return None
-    is_one = len({answer for answer, _ in known}) == 1
-    return known[-1] if is_one else (AMBIGUOUS, True)
+    return known[-1] if len({answer for answer, _ in known}) == 1 else (AMBIGUOUS, True)
 
 
-def anywhere(said: str, names: Names) -> tuple[Answer, bool]:
-    """What a reply says that neither begins with an option nor announces one: the only option in it, or none.
-
-    Never settled: further words could have named another.
-    """
-    mentions = names.mentions(said)
-    if any(TURNED.match(said, closed_end(said, mention)) for mention in mentions):
-        return AMBIGUOUS, True
-    named = {choice for mention in mentions for choice in mention.choices}
-    return (one_of(named) if named else OFF_LIST), False
+def read_yes_or_no(said: str, names: Names) -> tuple[Answer, bool]:
+    """Yes or No where a reply begins with it, behind preambles."""
+    for line in reversed(peelings(said, names.has)):
+        if start := names.at_start(line):
+            listed = LIST.match(line, start.end)
+            other = names.at_start(line[listed.end() :]) if listed else None
+            return (one_of({*start.choices, *other.choices}) if other else one_of(start.choices)), True
+    return (Answer("refusal"), True) if DECLINES.search(named_text(said, names)) else (OFF_LIST, False)
 
 
-def one_of(choices: set[str] | Sequence[str]) -> Answer:
+def read_sentences(said: str, names: Names) -> tuple[Answer, bool]:
+    """Whom the sentences of a reply name."""
+    text = named_text(said, names)
+    if turn := next((turn for turn in TURN.finditer(text) if not explains(turn["words"])), None):
+        found = said_in(text[: turn.start()], names) if text[: turn.start()].strip() else (OFF_LIST, True)
+        return found if found[0].state in ("chosen", "ambiguous") else (Answer("continues_transcript"), True)
+    return said_in(TURN.sub(r"\g<names> - \g<words>", text), names)
+
+
+def explains(words: str) -> bool:
+    """Whether what stands behind "Ann:" is said about Ann, not by her."""
+    if TO_OTHERS.search(words):
+        return False
+    if BECAUSE.match(words):
+        return True
+    about = THIRD_PERSON.match(words)
+    return SAYS.match(words[about.end() :] if about else words) is not None
+
+
+def said_in(text: str, names: Names) -> tuple[Answer, bool]:
+    """Whom the sentences of named_text name."""
+    read: list[Said] = []
+    declines = False
+    end = ""
+    for sentence in sentences(text):
+        if DECLINES.search(sentence):
+            declines = True
+        else:
+            end = with_persons(sentence, names)
+            corrects = CORRECTS.fullmatch(end) if read else None
+            read.append(Said(named=corrects["names"], is_answer=True) if corrects else read_sentence(end))
+    opens = bool(read) and read[0].is_answer
+    is_early = bool(decided(read[:-1])) or text.rstrip()[-1:] in ".!?…。"
+    is_settled = is_early or (len(end) > 1 if opens else not OPEN_END.search(end))
+    named, denied = decided(read), options_in("".join(said.denied for said in read), names)
+    options = options_in(named, names)
+    if options:
+        is_one = len(options) == 1 and NOT_LISTED not in named and not options & denied
+        return (one_of(options) if is_one else AMBIGUOUS), is_settled
+    if named:  # somebody who is no option
+        return OFF_LIST, False
+    if declines:
+        return Answer("refusal"), True
+    return (Answer("negated_only"), False) if any(said.denies for said in read) else (OFF_LIST, False)
+
+
+def decided(read: Sequence[Said]) -> str:
+    """Whom sentences name: the one that opens the reply, else all; what is conceded counts where nothing else does."""
+    if read and read[0].is_answer:
+        return read[0].named + (read[1].named if read[1:] and read[1].is_answer else "")
+    return "".join(said.named for said in read) or "".join(said.conceded for said in read)
+
+
+def one_of(choices: Collection[str]) -> Answer:
     """The option, where there is one; several cannot be told apart."""
     return Answer("chosen", next(iter(choices))) if len(choices) == 1 else AMBIGUOUS

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 from eval.narrator.spelling import bare, plain, stands_alone, unmarked
@@ -15,16 +15,12 @@ WORDS = frozenset(
         """
         i me my mine myself you your he him his she her it its we us our they them their this that these those who whose
         a an the yes no not none nobody both neither either one all some any and or but if so as at by for from in of on
-        to with is are was were be been has have had do does did will would can could may might must shall should there
-        here what when where why how
+        to with is are was were be been has have had do does did would can could might must shall should there here what
+        when where why how everyone everybody
         """,
     )
 )
-DENIED = re.compile(
-    r"(?:\bnot(?! only\b)|n't|\bnever|\bneither|\bnor|\brather than|\binstead of)\s+(?:\w+\s+){0,2}[*_`\"']*\Z", re.I
-)
-
-LOOK_BACK = 80  # characters in which a denial stands
+PAUSE = re.compile(r"[*_`\")\]}>]*\s*(?:$|[.!?:;…。：；؛؟(\[|—–\n]|-\s)")  # behind a name that stands alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +47,13 @@ class Names:
         """The options that a text is, by itself or but for markup, stops and case; the closest spelling decides."""
         for shape in (plain, unmarked, bare):
             spelled = shape(plain(text))
-            for same in (str, str.casefold):
+            for case in (str, str.casefold):
                 if not spelled:
                     continue
-                if found := [o for o, form in self.forms.items() if same(form) == same(spelled)]:
+                if found := [o for o, form in self.forms.items() if case(form) == case(spelled)]:
                     return tuple(found)
         spelled = bare(plain(text))
-        for same in (str, str.casefold):
+        for same in SAMENESS:
             if spelled and (found := [o for o, form in self.forms.items() if same(bare(form)) == same(spelled)]):
                 return tuple(found)
         return ()
@@ -83,13 +79,16 @@ class Names:
         return Mention(0, length, tuple(exact or longest), is_exact)
 
     def mentions(self, text: str) -> list[Mention]:
-        """Where sentences name options, from left to right, the longest name at each place; denied ones left out."""
+        """Where a text names options, from left to right, the longest name at each place.
+
+        As they are written or with a capital; at the start of a line, and where a name is no single word, in any case.
+        Those that are words or marks of sentences only where they are a line's first sentence by themselves.
+        """
         found = [
             Mention(start, start + len(form), (option,), text.startswith(form, start))
             for option, form in self.forms.items()
-            if option not in self.function_words and option not in self.marks
-            for start in places(text, form, any_case=not form.isalpha())
-            if stands_alone(text, start, start + len(form))
+            for start in places(text, form)
+            if stands_alone(text, start, start + len(form)) and self.is_meant(option, text, start)
         ]
         kept: list[Mention] = []
         for mention in sorted(found, key=lambda m: (m.start, -m.end, not m.is_exact)):
@@ -98,13 +97,17 @@ class Names:
                 kept.append(mention)
             elif (mention.start, mention.end, mention.is_exact) == (last.start, last.end, last.is_exact):
                 kept[-1] = replace(last, choices=(*last.choices, *mention.choices))
-        return [
-            mention for mention in kept if not DENIED.search(text[max(0, mention.start - LOOK_BACK) : mention.start])
-        ]
+        return kept
 
-    def counts_in_sentences(self, mention: Mention) -> bool:
-        """Whether a name that a sentence begins with is meant as one; "me" before other words is the judge itself."""
-        return not self.is_word(mention) and (mention.is_exact or ME not in mention.choices)
+    def is_meant(self, option: str, text: str, start: int) -> bool:
+        """Whether an option's letters at a place of a text name it, as far as its spelling tells."""
+        form = self.forms[option]
+        written, line = text[start : start + len(form)], text[text.rfind("\n", 0, start) + 1 : start]
+        is_first = not bare(line)
+        if option in self.function_words or option in self.marks:
+            return is_first and PAUSE.match(text, start + len(form)) is not None
+        is_spelled = written in (form, form[:1].upper() + form[1:])
+        return is_spelled or (option != ME and (is_first or not form.isalpha()))
 
     def is_word(self, mention: Mention) -> bool:
         """Whether a mention could be a mere word or a mark of punctuation."""
@@ -117,9 +120,17 @@ class Names:
         return any(end.endswith(form) and other != form and other.startswith(form) for form in forms for other in forms)
 
 
-def places(text: str, form: str, *, any_case: bool) -> list[int]:
-    """Where a form occurs in a text."""
-    return [found.start() for found in re.finditer(re.escape(form), text, re.IGNORECASE if any_case else 0)]
+def spaced(text: str) -> str:
+    """A text in one case with blanks for underscores, which are the same in the names of Wikipedia's users."""
+    return text.casefold().replace("_", " ")
+
+
+SAMENESS: tuple[Callable[[str], str], ...] = (str, str.casefold, spaced)
+
+
+def places(text: str, form: str) -> list[int]:
+    """Where a form occurs in a text, in any case."""
+    return [found.start() for found in re.finditer(re.escape(form), text, re.IGNORECASE)]
 
 
 def is_letter_or_symbol(character: str) -> bool:

@@ -12,7 +12,7 @@ PREAMBLE = re.compile(
     (?:sure|certainly|of\ course|okay|ok|well|so|therefore|thus|hence|overall)\s*[,!.:]+\s*
   | (?:(?:the|my|your|our|correct|final|best|right|short|single|most\ likely|most\ accurate)\s+)*
     (?:answer|option|choice|response|verdict|selection|conclusion)"?
-    (?:\s+(?:to|for)\s+(?:the|this|that|your)\s+question)?\s*(?:(?:is|was|would\ be|should\ be)\b\s*:?|[:：=])\s*
+    (?:\s+(?:to|for)\s+(?:the|this|that|your)\s+\w+)?\s*(?:(?:is|was|would\ be|should\ be|must\ be)\b\s*:?|[:：=])\s*
   | (?:i|we)(?:'d|'ll|\s+would|\s+will|\s+must|\s+have\ to)?\s+
     (?:think|believe|say|choose|pick|select|answer|go\ with|guess|suppose|conclude)\b
     (?:\s+that\b)?(?:\s+it\b)?(?:'s\b|\s+(?:is|was|would\ be)\b)?\s*[:,]?\s*
@@ -22,10 +22,10 @@ PREAMBLE = re.compile(
     (?:\s+(?:above|provided|given|shown|presented))?\s*[,:]\s*
   | (?:it|that|this)(?:'s|\s+(?:is|was|would\ be|seems|appears|must\ be))\b
     (?:\s+(?:to\ be|to\ have\ been|that|clear\ that|clearly|likely|probably)\b)*\s*:?\s*
-  | (?:the|a)\s+(?:person|speaker|user|one|attacker|individual|participant|editor|party)\b
-    (?:\s+(?:who|whose|that|with|responsible|behind|making)\b[^.!?\n,:;"]{0,90}?)?
-    \s+(?:is|was|would\ be|seems\ to\ be|appears\ to\ be)\b\s*:?\s*
-  | (?:the\s+)?(?:speaker|user|username|editor|participant|name)\s*[:=]?\s+
+  | (?:(?:la|le|il|die|der|a|o)\s+)?(?:réponse|respuesta|antwort|risposta|resposta|ответ|答案|回答)
+    \s*(?:(?:est|es|ist|è|é)\b\s*:?|[:：])\s*
+  | (?:probably|definitely|clearly|certainly|obviously|most\ likely|likely|maybe)\s*,?\s+
+  | (?:the\s+)?(?:speaker|user|username|editor|participant|name|ip)(?:\s*[:=]\s*|\s+)
   | option\s+\(?[a-z0-9]\)?\s*[:.)]\s*
   | \(?(?:[0-9]{1,2}|[a-z])[.)]\s+
   | [-•–—]\s+
@@ -40,7 +40,9 @@ MARKER = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 # A model that goes on with the prompt asks itself the next question; what it answers to that is no answer to ours.
-CONTINUATION = re.compile(r"\n\s*[*_#]*(?:Question|Here is a(?:nother)? conversation|Options)[*_]*\s*:", re.IGNORECASE)
+CONTINUATION = re.compile(
+    r"\n[^\S\n]*[*_#]*(?:Question|Here is a(?:nother)? conversation|Options)[*_]*\s*:", re.IGNORECASE
+)
 THOUGHTS = re.compile(r"\A\s*<think>.*?</think>", re.IGNORECASE | re.DOTALL)
 UNENDED_THOUGHTS = re.compile(r"\A\s*<think>(?!.*</think>)", re.IGNORECASE | re.DOTALL)
 

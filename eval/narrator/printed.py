@@ -11,7 +11,7 @@ from eval.narrator.measures import ALL, Effect
 from eval.narrator.observe import DETECTION
 from eval.narrator.perspective_tables import table_2
 from eval.narrator.study import StudyResults, run_facts
-from eval.narrator.tables import ORDER_WORDS, agreement_table, first_order, plus_minus, tasks_of
+from eval.narrator.tables import ORDER_WORDS, PERSPECTIVE_WORDS, agreement_table, first_order, plus_minus, tasks_of
 from eval.report.table import Cell, Table, printed
 
 WIDTH = 118  # of sentences
@@ -86,21 +86,24 @@ def flip_cells(flip: Flips | None) -> tuple[Cell, ...]:
 
 
 def reply_table(found: StudyResults) -> Table:
-    """What became of the replies, by judge and task."""
+    """What became of the replies, by judge, task and perspective."""
     rows: list[tuple[Cell, ...]] = []
     for run in found.runs:
         for task in tasks_of(found):
-            rates = [row for row in found.states if (row.judge, row.task) == (run.judge, task)]
-            if rates:
-                cells = (fmean(getattr(row, state) for row in rates) for state in STATES)
-                rows.append((run.judge, task, *cells, fmean(row.tied for row in rates)))
+            for perspective, words in PERSPECTIVE_WORDS.items():
+                asked = (run.judge, task, perspective)
+                rates = [row for row in found.states if (row.judge, row.task, row.perspective) == asked]
+                if rates:
+                    cells = (fmean(getattr(row, state) for row in rates) for state in STATES)
+                    rows.append((run.judge, task, words, *cells, fmean(row.tied for row in rates)))
     return Table(
         name="replies",
         title="Replies, %",
-        columns=("model", "task", *STATES, "tied prompts"),
+        columns=("model", "task", "Me", *(state.replace("_", " ") for state in STATES), "tied prompts"),
         rows=tuple(rows),
-        note="Chosen: names one option, ambiguous: several, off_list: none; error: the engine gave none. Tied: no one "
-        "option has most of a prompt's replies.",
+        note="Chosen: names one option as the answer; ambiguous: several; negated only: says who it was not; continues "
+        "transcript: goes on with a turn; refusal: declines to say; off list: names none as the answer; cut off: ended "
+        "before it did; error: the engine gave no reply. Tied: no one option has most of a prompt's replies.",
     )
 
 

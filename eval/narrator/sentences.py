@@ -1,17 +1,34 @@
 """The study in plain sentences: what each judge does when a speaker is called Me, and what to be careful about."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from eval.narrator.agreement import Agreement
+from eval.narrator.answers import State
 from eval.narrator.measures import ALL, Effect, find_effect
 from eval.narrator.observe import DETECTION
+from eval.narrator.states import StateDifference, clear_differences, state_differences
 from eval.narrator.study import POOLED, StudyResults
 from eval.narrator.tables import TASK_WORDS, first_order, plus_minus, pooled_note, tasks_of
-from studies.narrator.records import Task, Visibility
+from studies.narrator.records import Perspective, Task, Visibility
 
 MANY_UNREAD = 10.0  # percent of replies that name no option, from which on measures say more about format
 SIDE_WORDS: dict[Visibility, str] = {"visible": "with the attack shown", "hidden": "with the attack hidden"}
+WHO_WORDS: dict[Perspective, str] = {
+    "neutral": "nobody is Me",
+    "attacker": "the attacker is Me",
+    "non_attacker": "another speaker is Me",
+}
+STATE_WORDS: dict[State, str] = {
+    "chosen": "answers that name an option",
+    "ambiguous": "ambiguous",
+    "negated_only": "denials alone",
+    "continues_transcript": "turns of the transcript",
+    "refusal": "refusals",
+    "off_list": "off the list",
+    "cut_off": "cut off",
+    "empty": "empty",
+}
 LEAN_WORDS = {
     "protects": "it protects the narrator: whoever is called Me is blamed less",
     "accuses": "it accuses the narrator: whoever is called Me is blamed more",
@@ -122,7 +139,23 @@ def doubts(found: StudyResults, judge: str) -> list[str]:
     unread = {task: share_unread(found, judge, task) for task in tasks_of(found)}
     if many := {task: share for task, share in unread.items() if share >= MANY_UNREAD}:
         sentences.append(unread_sentence(found, judge, many))
-    return sentences
+    differing = [clear_differences(state_differences(judge, run.judgments)) for run in found.runs if run.judge == judge]
+    return [*sentences, *(state_sentence(judge, clear) for clear in differing if clear)]
+
+
+def state_sentence(judge: str, clear: Sequence[StateDifference]) -> str:
+    """That the states of a judge's replies depend on who is Me. clear: the differences, the largest first."""
+    one = clear[0]
+    more, also = ("more" if (one.difference.value or 0.0) > 0 else "fewer"), len(clear) - 1
+    others = f" (and {also} more such {'differences' if also > 1 else 'difference'})" if also else ""
+    size = (plus_minus(one.difference) or "").lstrip("-")
+    return (
+        f"{judge}: what becomes of its replies depends on who is Me, and that difference is bias in PR, which is of "
+        f"the replies that name an option: in {TASK_WORDS[one.asked.task].lower()} {SIDE_WORDS[one.asked.visibility]}, "
+        f"{size} pp {more} of them are {STATE_WORDS[one.state]} when {WHO_WORDS[one.perspective]} than when "
+        f"{WHO_WORDS[one.against]}{others}; see the states of its replies. Held to the options "
+        "(sampling.structured: json) none is lost."
+    )
 
 
 def share_unread(found: StudyResults, judge: str, task: Task) -> float:
@@ -141,7 +174,7 @@ def unread_sentence(found: StudyResults, judge: str, unread: Mapping[Task, float
             f"{judge}: many of its replies do not begin with an option ({listed}), and its measures are only of those "
             "that do. Sampled replies (verdict: answer) are read behind preambles too: hold them beside this run."
         )
-    cut = fmean(row.truncated for row in found.states if row.judge == judge and row.task in unread)
+    cut = fmean(row.cut_off for row in found.states if row.judge == judge and row.task in unread)
     is_cut = cut > fmean(unread.values()) / 2
     longer = ", most of them cut off: a larger sampling.max_tokens may help" if is_cut else ""
     return (
@@ -180,8 +213,7 @@ def where(pair: Agreement) -> str:
     assert pair.task is not None
     assert pair.visibility is not None
     assert pair.perspective is not None
-    who = {"neutral": "nobody is Me", "attacker": "the attacker is Me", "non_attacker": "another speaker is Me"}
-    return f"{TASK_WORDS[pair.task].lower()} {SIDE_WORDS[pair.visibility]}, {who[pair.perspective]}"
+    return f"{TASK_WORDS[pair.task].lower()} {SIDE_WORDS[pair.visibility]}, {WHO_WORDS[pair.perspective]}"
 
 
 def p_words(p: float) -> str:

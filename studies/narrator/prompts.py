@@ -1,9 +1,10 @@
 """Conversation × task × narrator × visibility → Prompt, as in the narrator paper's appendix A."""
 
+import json
 import random
 from collections.abc import Iterator, Sequence
 
-from evenhand.records import Message, Prompt
+from evenhand.records import Drawing, Message, Prompt
 from studies.narrator.records import (
     BENCHMARK,
     OPTION_ORDERS,
@@ -79,6 +80,7 @@ def narrator_prompt(
         ),
         messages=(Message(role="user", content=text),),
         answer_space=options,
+        drawing=Drawing(json_schema=json.dumps({"enum": options}, ensure_ascii=False)),
     )
 
 

@@ -40,6 +40,11 @@ class NarratorSection(StudySection):
             raise ValueError(f"lists a name twice: {', '.join(names)}; every one is asked once")
         return names
 
+    @property
+    def has_schemas(self) -> bool:
+        """Every prompt has one: its options; see StudySection."""
+        return True
+
     def units(self, verdict: str) -> Units:
         """A conversation's prompts, all known from the start; see StudySection."""
         conversations = load_conversations(self.corpus)

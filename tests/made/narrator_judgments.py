@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from eval.narrator.judged_runs import Judgment
+from eval.narrator.judged_runs import Judgment, states_of
 from studies.narrator.prompts import ME, NO, YES
 from studies.narrator.records import NarratorFactors
 
@@ -41,7 +41,7 @@ def judgment(
             "options": options,
             "shares": shown,
             "begun": shown,
-            "states": (sum(shown), 0.0, 1 - sum(shown), 0.0, 0.0, 0.0),
+            "states": states_of(chosen=sum(shown), off_list=1 - sum(shown)),
             "n_replies": n,
             **changes,
         }

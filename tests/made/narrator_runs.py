@@ -137,6 +137,29 @@ def accuser(share: float, right: float = 0.6) -> Judge:
     return judge
 
 
+def in_sentences(judge: Judge) -> Judge:
+    """The same judge where it answers in sentences that name an object, and says "you" for Me."""
+
+    def says(prompt: Prompt) -> Mapping[str, float]:
+        if factors_of(prompt).task == "detection":
+            return judge(prompt)
+        options = prompt.answer_space
+        victims = {option: options[i - 1] for i, option in enumerate(options)}
+        return {
+            f"{calling(option)} made a personal attack on {calling(victims[option]).lower()}."
+            if victims[option] == ME
+            else f"{calling(option)} made a personal attack on {victims[option]}.": odds
+            for option, odds in judge(prompt).items()
+        }
+
+    return says
+
+
+def calling(option: str) -> str:
+    """What a judge that says "you" calls an option."""
+    return "You" if option == ME else option
+
+
 def drawing_lots(prompt: Prompt) -> Mapping[str, float]:
     """A judge that draws an option at random."""
     return {option: 1 / len(prompt.answer_space) for option in prompt.answer_space}

@@ -78,7 +78,8 @@ def usage_text(config: TrainingConfig) -> str:
     if config.examples.format == "raw":
         line += " format=raw"
     if not pocket_only:
-        line = f"# CONFIG: the base model's own of configs/narrator, with verdict=options sampling.n=1\n{line}"
+        exact = "verdict=options sampling.n=1 sampling.structured=none"
+        line = f"# CONFIG: the base model's own of configs/narrator, with {exact}\n{line}"
     return (
         "It answers with an option's first own token. The options behind `Options:` are the speakers' names, Me for "
         "the narrator. Ask it with the words that it was trained on; in others it was not measured:\n\n"

@@ -1,6 +1,7 @@
 """Sampled and exact runs of one model: whether replies are as draws from the probabilities would be."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -101,6 +102,13 @@ def test_runs_without_a_common_prompt_are_said_to_have_none(tmp_path):
     found = study(two_runs(tmp_path, asked={**BLAME, "visibilities": ("hidden",)}))
     assert "have no answered prompt in common" in headline(found)[-1]
     assert "narrator_agreement" not in [table.name for table in narrator_tables(found)]
+
+
+def test_replies_that_a_grammar_held_to_the_options_are_not_held_against_probabilities(tmp_path):
+    runs = two_runs(tmp_path)
+    assert agreements(runs)
+    sampled = dict(runs[0].config) | {"sampling": {"n": 10, "temperature": 0.7, "structured": "json"}}
+    assert agreements([replace(runs[0], config=sampled), runs[1]]) == []
 
 
 def test_what_else_differs_is_said(tmp_path):

@@ -1,5 +1,7 @@
 """Replies of the narrator study → options or named states."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,6 +35,13 @@ def test_the_kinds_have_names_of_their_own_and_show_every_state():
     assert shown == set(STATES) - {"chosen", "error"}
 
 
+@given(NAMES, st.booleans(), st.data())
+def test_what_the_schema_of_a_prompt_lets_through_is_read_to_the_letter(names, is_ascii, data):
+    options = tuple(dict.fromkeys(name.strip() for name in names))
+    option = data.draw(st.sampled_from(options))
+    assert read_answer(json.dumps(option, ensure_ascii=is_ascii), options, "length") == Answer("chosen", option)
+
+
 def test_an_engine_error_is_no_answer():
     assert read_answer("Ann", ("Ann", "Bob"), "error: out of memory") == Answer("error")
 
@@ -60,3 +69,8 @@ def test_any_reply_is_read_and_only_options_are_chosen(options, reply, finish):
 @pytest.mark.parametrize("reply", ["(" * 20000, "the answer is " * 5000, "Ann " * 5000, "not " * 5000 + "Ann"])
 def test_a_reply_that_loops_is_read_in_no_time(reply):
     assert read_answer(reply, ("Ann", "Bob")).state in STATES
+
+
+@pytest.mark.parametrize("piece", ["Ann and ", "very ", "in the ", "not ", "Ann was by ", "nobody ", '"', "'", "\n"])
+def test_pieces_that_loop_are_read_in_linear_time(piece):
+    assert read_answer(piece * 4000 + "Bob", ("Ann", "Bob")).state in STATES

@@ -18,7 +18,7 @@ from statistics import fmean
 import pytest
 
 from eval.estimates.estimate import Estimate
-from eval.narrator.judged_runs import Judgment
+from eval.narrator.judged_runs import Judgment, states_of
 from eval.narrator.measures import Effect, effects, find_effect
 from eval.narrator.perspective_tables import BEST, marked_column
 from studies.narrator.prompts import ME, NO, YES
@@ -65,7 +65,7 @@ def judgments_with(task: str, visibility: str, m: Mapping[str, float], far: floa
                 options=options,
                 shares=tuple(share / 100 for share in shares),
                 begun=tuple(share / 100 for share in shares),
-                states=(1.0, 0.0, 0.0, 0.0, 0.0, 0.0),
+                states=states_of(chosen=1.0),
                 n_replies=1,
             )
         )

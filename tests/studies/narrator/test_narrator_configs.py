@@ -56,6 +56,13 @@ def test_a_config_of_a_local_model_states_what_stock_vllm_takes_from_the_checkpo
     assert shipped(FOLDER / f"{name}.yaml").sampling.max_tokens >= 32
 
 
+def test_local_models_are_held_to_the_options_and_a_server_is_not() -> None:
+    sampled = {path.stem: shipped(path) for path in NARRATOR_CONFIGS if shipped(path).verdict == "answer"}
+    held = {name for name, config in sampled.items() if config.sampling.structured == "json"}
+    assert held == {name for name, config in sampled.items() if config.engine.kind == "vllm"}
+    assert shipped(FOLDER / "pocket.yaml", "sampling.structured=none").sampling.structured == "none"
+
+
 @pytest.mark.parametrize("name", ["qwen2.5-7b", "llama-3.1-8b", "mistral-7b"])
 def test_the_override_that_a_config_names_gives_its_exact_variant(name: str) -> None:
     path = FOLDER / f"{name}.yaml"
@@ -78,8 +85,7 @@ def test_the_override_that_a_config_names_gives_its_exact_variant(name: str) -> 
         ({"verdict": "options", "sampling": {"repetition_penalty": 1.05}}, "sampling.repetition_penalty to 1"),
         ({"verdict": "options", "sampling": {"temperature": 0}}, "or to 1 for the model's own"),
         ({"verdict": "options", "engine": SERVER}, "a server lists only the most likely tokens"),
-        ({"sampling": {"structured": "json"}}, "verdict answer is free text; set sampling.structured"),
-        ({"engine": {**SERVER, "json_mode": "json_object"}}, "verdict answer is free text; set engine.json_mode"),
+        ({"verdict": "options", "sampling": {"structured": "json"}}, "generates no text to structure"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_with_the_way_out(changes: dict[str, Any], says: str) -> None:

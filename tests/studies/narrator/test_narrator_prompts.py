@@ -1,5 +1,6 @@
 """The narrator study's prompts: the appendix to the letter, and what a change of narrator may change in a prompt."""
 
+import json
 import re
 from collections.abc import Sequence
 
@@ -49,6 +50,12 @@ def test_the_appendix_comes_out_to_the_letter(section: str) -> None:
     prompt = narrator_prompt(conversation, "blame", visibility, narrator, "published", order)
     assert [(message.role, message.content) for message in prompt.messages] == [("user", appendix(section))]
     assert prompt.factors.target == ("Me" if section == "A.3" else "Joshuaingram")
+
+
+def test_the_schema_of_a_prompt_is_its_options() -> None:
+    made = conversation_of("Ann: hello\nعمر: no")
+    for prompt in narrator_prompts(made):
+        assert json.loads(prompt.drawing.json_schema or "") == {"enum": [*prompt.answer_space]}
 
 
 NAMES = st.lists(

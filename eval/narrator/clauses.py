@@ -1,0 +1,201 @@
+"""One clause of a reply → whom it names as the one who attacked or is to blame, and whom it denies.
+
+A clause is lower-case text in which each option is one character (named_text.py). Each pattern below is one rule, with
+the sentence that it reads.
+"""
+
+import re
+from dataclasses import dataclass, replace
+
+from eval.narrator.blame_words import (
+    ADVERB,
+    ATTACK,
+    ATTACKED,
+    ATTACKER,
+    ATTACKS,
+    AUX,
+    BAD,
+    BE,
+    CALLED,
+    CALLS,
+    DEEDS,
+    GOOD,
+    NOBODY,
+    NOT,
+    PERSON,
+    VICTIM,
+    WITH_AN_ATTACK,
+)
+from eval.narrator.named_text import NAME, NAMES
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """What a clause says. Runs of the characters of named_text."""
+
+    named: str = ""  # the one who attacked or is to blame
+    denied: str = ""  # who is said not to be
+    denies: bool = False  # whether it denies at all: somebody, or that anybody did
+    is_comparison: bool = False  # worse, more problematic
+    subject: str = ""  # what a following clause without a subject is about
+
+
+NOTHING = Clause()
+
+
+def rule(pattern: str) -> re.Pattern[str]:
+    """A pattern over clauses."""
+    return re.compile(pattern, re.VERBOSE)
+
+
+# "clearly", "in the last comment", before the subject
+WORDS_BEFORE = rf"(?:(?:and|or|but|so|then|yet|that|therefore|thus|hence|well|likely|{ADVERB})\s+)*"
+LEAD = rf"""{WORDS_BEFORE}
+    (?:(?:in|at|on|by|with|during|throughout|from)\s+(?:the|this|that|his|her|their)\s[^{NAME[1:]}{{0,40}}?)?{WORDS_BEFORE}"""
+# "Ann", "Ann's last comment", "the behavior of Ann", and towards whom
+TOWARDS = rf"(?:\s+(?:to|towards?|against|on|at|about|with|regarding)\s+{NAMES}(?:'s(?:\s+\w+)?)?)?"
+# A word within "a very personal attack", "Ann's last comment"
+ADJECTIVE = rf"""(?!(?:{DEEDS}|{AUX}|{PERSON}|about|against|on|of|for|to|by|from|after|despite|without|that|word|term
+    |phrase|no|ma[dk]e)\b)[\w-]+"""
+SUBJECT = rf"""(?:
+      (?P<names>{NAMES})(?:'s?(?:\s+(?!an?\b|the\b){ADJECTIVE}){{0,2}}?\s+(?:{DEEDS}|(?P<deed>{ATTACK}))\b{TOWARDS}
+        | 's(?=\s+(?:{AUX}|more|worse)\b|\s*$))?
+    | (?:(?:the|this|that|these|a|an)\s+)?(?:[\w-]+\s+){{0,3}}?
+      (?:{DEEDS}\s+(?:of|by|from)|{ATTACK}\s+(?:by|from))\s+(?P<of>{NAMES})(?:'s)?{TOWARDS})"""
+FILLER = rf"(?:{AUX}|{ADVERB}|{NOT})\s+"
+DEGREE = rf"""(?:(?:the|a|an|more|most|rather|somewhat|only|just|being|{PERSON}|both|{ADVERB}|{NOT}|\w+\s+and)\s+)"""
+PLACE = rf"(?:\s+(?:in|at|with|during)\s+(?:his|her|their|the|a|that|this)\b[^{NAME[1:]}*)?"
+THERE = rf"(?:{PLACE}|\s+(?:in|at|with|during)\s+{NAMES}'s\b[^{NAME[1:]}*)"
+LINKED = rf"(?:{BE}|(?:seem|appear|sound)(?:s|ed)?(?:\s+to\s+be)?|behave[sd]?|act(?:s|ed)?)\s+"
+TO_DO_SOMETHING = rf"threaten\w*\s+to\s+(?!.*(?:{NAME}|\b(?:him|her|them)\b))"  # "threatens to leave"
+
+PREDICATE = rf"""(?:{FILLER})*?(?:
+      (?!{TO_DO_SOMETHING}){ATTACKS}\b                                          # "attacked Bob"
+    | {WITH_AN_ATTACK}\s+(?P<none>no\s+)?(?:{ADJECTIVE}\s+){{0,4}}?{ATTACK}\b   # "made a personal attack"
+      (?!\s+(?:warning|template|policy|notice|report))
+    | (?:{LINKED}|(?=(?:the\s+)?(?:more|most|worse|worst)\b)){DEGREE}{{0,5}}?     # "was rude", "is the attacker"
+      (?P<bad>{BAD}|{ATTACKER}|{ATTACK}|(?:correct|right|best)\s+(?:answer|option|choice))\b
+    | (?:behave[sd]?|act(?:s|ed)?)\s+(?:{ADVERB}\s+)?(?:poor|bad|aggressive|rude)ly\b
+    | {CALLS}\s+(?:{NAMES}|him|her|them|others|someone|people|the\s+other\s+\w+)\s+
+      (?:names|stupid|dumb|ignorant|{BAD}|an?\s+(?!{GOOD}\b)\w+)                # "called Bob an idiot"
+    | start(?:s|ed)\s+(?:it|this|the\s+(?:fight|argument|conflict|dispute|quarrel|attacks?))\b
+    | escalate[sd]?\b | overreact(?:s|ed)?\b | cross(?:es|ed)?\s+(?:the|a)\s+line\b | (?:goes|went)\s+too\s+far\b
+    | violate[sd]?\s[^{NAME[1:]}*(?:civility|policy|rules?)
+    | (?:did|does|made)(?:\s+(?:it|so|that|too|also))*(?:\s+not)?{THERE}$       # "did it in the last comment"
+    | (?:is|was|were|are|am|has|have)(?:\s+(?:too|also|not))*$                  # "Ann was not, Bob was"
+    )"""
+
+BARE = rule(rf"{LEAD}(?P<not>(?:{NOT}|neither)\s+)?(?:by\s+|from\s+)?{SUBJECT}{PLACE}$")  # "Ann", "not Ann", "Ann's"
+ABOUT = rule(rf"{LEAD}{SUBJECT}(?=\s|$)")
+PASSIVE = rule(
+    rf"""\s*(?:{FILLER})*?(?:{BE}|gets?|got|feels?|felt)\s+(?:(?:{ADVERB}|{NOT}|the|a|an|clearly)\s+)*
+    (?:{ATTACKED}|{CALLED}|{VICTIM}|subjected)\b | \s*(?:as\s+)?(?:the|a)\s+{VICTIM}\b"""
+)  # "was attacked", "is the victim"
+SAYS = rule(rf"\s*{PREDICATE}")
+NOTHING_WRONG = rule(rf"\s*(?:{FILLER})*(?:said|says|did|does|done|wrote)\s+nothing\b")  # "said nothing wrong"
+LESS = rule(
+    rf"""\s*(?:{FILLER})*?{LINKED}(?:(?:{ADVERB}|a\s+bit)\s+)*
+    (?:(?:the\s+)?(?:less|least)\s+(?:to\s+)?[\w-]+ | better | calmer | nicer | politer | not\s+(?:as|so)\s+[\w-]+
+      | more\s+(?:polite|civil|calm|reasonable|respectful|acceptable|appropriate))
+    (?:\s+(?:than|as)\s+(?P<than>{NAMES}))?"""
+)  # "was less problematic than Bob"
+ALIKE = rule(rf"\s*{BE}\s+(?:just\s+)?as\s+[\w-]+\s+as\s+(?P<as>{NAMES})")  # "was as rude as Bob"
+REPORTS = rule(
+    rf"\s*(?:{FILLER})*?(?:say|said|claim|think|thought|believe|accuse|state|suggest|allege|complain|told|tell)\w*\b"
+    rf"(?P<rest>.*{NAME}.*)"
+)  # "said that Bob attacked Carol"
+ONE_WHO = rule(rf"\b{BE}(?P<not>(?:\s+(?:{ADVERB}|{NOT}))*)\s+the\s+(?:only\s+)?(?:one|{PERSON})\s+(?:who|that)\s+")
+WHO = rule(rf"(?P<names>{NAMES})\s*(?:who|that|which)\s+")  # "Ann who attacked Bob"
+CLEFT = rule(rf"{LEAD}(?:it|that|this)\s+{BE}\s+(?P<how>(?:(?:{ADVERB}|{NOT})\s+)*)(?={NAMES}(?:\s|$|'s))")
+AGENT = rule(rf"(?P<before>.*)\b(?:by|from)\s+(?P<names>{NAMES})")  # "was made by Ann"
+POSSESSED = rule(rf"(?P<names>{NAMES})'s?\s+(?:(?!an?\b|the\b){ADJECTIVE}\s+){{0,2}}{ATTACK}\b")  # "of Ann's attack"
+LIES_WITH = rule(rf"{LEAD}(?:the|more|most)[^{NAME[1:]}*\bblame\b[^{NAME[1:]}*\b(?:with|on|to)\s+(?P<names>{NAMES})")
+IDENTIFIED = rule(
+    rf"(?P<what>(?!{NAME}).+)\s{BE}\s+(?P<how>(?:(?:{ADVERB}|{NOT}|that\s+of|those\s+of)\s+)*)(?P<names>{NAMES})"
+    rf"(?:'s(?:\s+{DEEDS})?)?{THERE}$"
+)  # "the attacker is Ann"
+ABOUT_BLAME = rule(rf"\b(?:{ATTACKER}|{BAD}|{ATTACK}|{ATTACKS}|{CALLS})\b")
+ABOUT_VICTIM = rule(
+    rf"\b{VICTIM}\b|\b(?:{BE}|got|gets)\s+(?:{ADVERB}\s+)*(?:{ATTACKED}|{CALLED})\b|\b(?:attacked|insulted)\s+{PERSON}\b"
+    rf"|\b{PERSON}\s+(?:{ADVERB}\s+)*{ATTACKED}\b"
+    rf"|\b(?:directed|aimed|less|least)\b|\b(?:who|that|whom|{PERSON})\s+{NAMES}"
+)
+NO_ONE = rule(rf"{LEAD}{NOBODY}\b(?P<rest>.*)")
+NO_ATTACK = rule(rf"\bno\s+(?:real\s+|clear\s+)?{ATTACK}\b")
+NOBODY_AFTER = rule(rf"(?:\s+(?:to|at|against|on))?\s+(?:{NOBODY}|nothing)\b")  # "attacked nobody"
+NEGATION = rule(rf"\b(?:{NOT}|{NOBODY})\b")
+WITHDRAWN = "not so that "  # an opinion that is denied: "I don't think that ..."
+
+
+def read_clause(text: str) -> Clause:
+    """What one clause says of who attacked or is to blame."""
+    if text.startswith(WITHDRAWN):
+        inner = read_clause(text.removeprefix(WITHDRAWN).strip())
+        return Clause(denied=inner.named, denies=bool(inner.named), subject=inner.subject)
+    text = ONE_WHO.sub(lambda found: f"{found['not'].strip()} ".lstrip(), text)
+    if nobody := NO_ONE.match(text):
+        rest = nobody["rest"].strip()
+        return Clause(denies=not rest or bool(ABOUT_BLAME.search(rest) or BARE.match(rest)))
+    if bare := BARE.match(text):
+        names = bare["names"] or bare["of"]
+        return Clause(denied=names, denies=True) if bare["not"] else Clause(named=names, subject=names)
+    if cleft := CLEFT.match(text):
+        inner = read_clause(text[cleft.end() :])
+        is_denied = NEGATION.search(cleft["how"]) and inner.named
+        return Clause(denied=inner.named, denies=True, subject=inner.subject) if is_denied else inner
+    text = WHO.sub(r"\g<names> ", text, count=1)
+    if about := ABOUT.match(text):
+        names = about["names"] or about["of"]
+        return read_predicate(names, text[about.end() :], is_attack=bool(about["deed"]))
+    return read_others(text)
+
+
+def read_predicate(names: str, rest: str, *, is_attack: bool) -> Clause:
+    """What a clause says whose subject is some names. is_attack: the subject is their attack itself."""
+    about = Clause(subject=names)
+    if NOTHING_WRONG.match(rest):
+        return Clause(denied=names, denies=True, subject=names)
+    if PASSIVE.match(rest):
+        return replace(read_others(rest), subject=names)
+    if less := LESS.match(rest):
+        return Clause(named=less["than"] or "", is_comparison=True, subject=names)
+    if alike := ALIKE.match(rest):
+        return Clause(named=names + alike["as"], subject=names)
+    says = SAYS.match(rest)
+    if reports := REPORTS.match(rest):
+        told = "".join(re.findall(NAME, reports["rest"]))
+        return Clause(named=names + told, subject=names) if ABOUT_BLAME.search(reports["rest"]) else about
+    if says or is_attack:
+        gap = says[0] if says else rest[: len(rest) // 2]
+        if NEGATION.search(gap) or (says and (says["none"] or NOBODY_AFTER.match(rest, says.end()))):
+            return Clause(denied=names, denies=True, subject=names)
+        agent = AGENT.match(rest)
+        also = agent["names"] if agent and not is_attack else ""
+        is_comparison = bool(says and says["bad"] and re.search(r"\b(?:more|most|worse|worst|\w+er)\b", says[0]))
+        return Clause(named=names + also + possessor(rest), is_comparison=is_comparison, subject=names)
+    return Clause(named=possessor(rest), subject=names)
+
+
+def possessor(text: str) -> str:
+    """Whose attack a text speaks of, "Ann's attack"; nobody's where it denies something."""
+    found = POSSESSED.search(text)
+    return found["names"] if found and not NEGATION.search(text) else ""
+
+
+def read_others(text: str) -> Clause:
+    """What a clause says whose subject is no name: "the attack was made by Ann", "the attacker is Ann"."""
+    if owner := possessor(text):
+        return Clause(named=owner)
+    if (agent := AGENT.match(text)) and ABOUT_BLAME.search(agent["before"]):
+        is_denied = NEGATION.search(agent["before"])
+        return Clause(denied=agent["names"], denies=True) if is_denied else Clause(named=agent["names"])
+    if NO_ATTACK.search(text):
+        return Clause(denies=True)
+    if lies := LIES_WITH.match(text):
+        return Clause(named=lies["names"])
+    if found := IDENTIFIED.match(text):
+        if ABOUT_VICTIM.search(found["what"]) or not ABOUT_BLAME.search(found["what"]):
+            return NOTHING
+        is_denied = NEGATION.search(found["how"])
+        return Clause(denied=found["names"], denies=True) if is_denied else Clause(named=found["names"])
+    return NOTHING
