@@ -22,8 +22,11 @@ class SamplingConfig(Closed):
 
     temperature: float = Field(default=0.0, ge=0)  # 0 is greedy
     top_p: float = Field(default=1.0, gt=0, le=1)  # nucleus sampling; 1 leaves nothing out
-    top_k: int = Field(default=0, ge=0)  # draw from the k most likely tokens; 0 leaves nothing out
-    repetition_penalty: float = Field(default=1.0, gt=0)  # 1 is none
+    # Not written down at their defaults, so that a run without them keeps its name.
+    top_k: int = Field(
+        default=0, ge=0, exclude_if=lambda k: k == 0
+    )  # draw from the k most likely tokens; 0 leaves nothing out
+    repetition_penalty: float = Field(default=1.0, gt=0, exclude_if=lambda penalty: penalty == 1)  # 1 is none
     max_tokens: int = Field(default=300, ge=1)  # of a reply; longer ones are cut
     n: int = Field(default=1, ge=1)  # samples per prompt
     seed: int = 0  # of the engine

@@ -36,6 +36,11 @@ class TransformersEngine:
                 f"sampling.structured is '{config.sampling.structured}', which the transformers engine cannot do; "
                 "take engine.kind vllm or openai, or set it to none"
             )
+        if config.sampling.repetition_penalty != 1 and config.engine.batch_size > 1:
+            raise ConfigError(
+                "sampling.repetition_penalty: this engine would count the padding of a batch as repeated; set "
+                "engine.batch_size=1, or engine.kind=vllm"
+            )
         self.config = config
         self.expected = prompts
         self.batch_size = config.engine.batch_size

@@ -26,7 +26,8 @@ def answered_questions(found: StudyResults) -> list[str]:
     sentences = []
     for judge in found.shown[:MOST_JUDGES]:
         of_tasks = [find_effect(found.effects, judge, one, side, order) for one in tasks_of(found)]
-        sentences.append(moved_sentence(judge, [effect for effect in of_tasks if effect is not None], order))
+        if effects := [effect for effect in of_tasks if effect is not None]:
+            sentences.append(moved_sentence(judge, effects, order))
         if task != DETECTION:
             sentences.append(detected_sentence(found, judge, task, side, order))
             sentences.append(gain_sentence(found, judge, task, side, order))

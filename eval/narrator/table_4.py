@@ -34,16 +34,20 @@ def table_4(found: StudyResults, judge: str) -> Table:
     sides = [(task, side) for task in tasks_of(found) for side in reversed(visibilities_of(found))]
     columns = [column for column in sides if column in asked]
     lines = [(p, is_detected, order) for p in PERSPECTIVES for is_detected in (True, False) for order in orders]
-    ms = {
-        column: marked_ms([(order, cells[order, p, yes, *column].m) for p, yes, order in lines]) for column in columns
-    }
+    ms: dict[tuple[object, ...], str | None] = {}
+    for column in columns:  # an order that was not asked there leaves its cells blank
+        keys = [(order, p, yes, *column) for p, yes, order in lines if (order, p, yes, *column) in cells]
+        ms |= zip(keys, marked_ms([(key[0], cells[key].m) for key in keys]), strict=True)
     rows = [
         (
             *(PERSPECTIVE_WORDS[perspective], "yes" if is_detected else "no", ORDER_WORDS[order]),
-            *(ms[column][i] for column in columns),
-            *(cells[order, perspective, is_detected, *column].n_prompts for column in columns),
+            *(ms.get((order, perspective, is_detected, *column)) for column in columns),
+            *(
+                cells[key].n_prompts if (key := (order, perspective, is_detected, *column)) in cells else None
+                for column in columns
+            ),
         )
-        for i, (perspective, is_detected, order) in enumerate(lines)
+        for perspective, is_detected, order in lines
         if columns
     ]
     return Table(

@@ -63,6 +63,7 @@ class Known:
     attacker: str
     is_unseen: bool = False  # the attacker says nothing but the attack
     dataset: str = "external"
+    conversation_id: str = ""  # in the corpus; "" where a file alone tells of it
 
 
 def load_verdicts(paths: Sequence[Path], corpus: str | None) -> tuple[list[NarratorRun], list[str]]:
@@ -77,8 +78,9 @@ def load_verdicts(paths: Sequence[Path], corpus: str | None) -> tuple[list[Narra
             ignored |= batch.ignored
     known = told(rows) if corpus is None else corpus_of(corpus)
     of_models: dict[str, list[Row]] = defaultdict(list)
-    for row in rows:
-        of_models[row.model].append(row)
+    for row in rows:  # an id counts as one, with and without the corpus's name
+        told_id = known[row.conversation].conversation_id if row.conversation in known else ""
+        of_models[row.model].append(row._replace(conversation=told_id or row.conversation))
     return [run_of(paths, model, of, known) for model, of in of_models.items()], sorted(ignored)
 
 
@@ -89,14 +91,16 @@ def row_of(batch: Batch, i: int) -> Row:
     for name in LAYOUT.required:
         if values[name] is Absent.FIELD:
             raise DataError(f"{where}: has no field '{name}'")
-    texts = {name: "" if v is None or v is Absent.FIELD else str(v).strip() for name, v in values.items()}
+    texts = {name: "" if v is None or v is Absent.FIELD or v != v else str(v).strip() for name, v in values.items()}
     texts["option_order"] = texts["option_order"] or "published"
     for name, choices in CHOICES.items():
         if texts[name] not in choices:
             raise DataError(f"{where}: {name} is {shown(values[name])}, expected one of {', '.join(choices)}")
     if not texts["conversation"]:
         raise DataError(f"{where}: conversation is empty")
-    narrator = "" if texts["narrator"] == NEUTRAL else texts["narrator"]
+    narrator = "" if texts["narrator"].casefold() == NEUTRAL else texts["narrator"]
+    if ME in (narrator, texts["attacker"]):
+        raise DataError(f"{where}: the narrator and the attacker are speakers, by their own names, not '{ME}'")
     answer = values["answer"]
     if not (answer is None or isinstance(answer, str)):
         raise DataError(f"{where}: answer is {shown(answer)}, expected the reply's text")
@@ -137,7 +141,9 @@ def corpus_of(corpus: str) -> dict[str, Known]:
         spec = CorpusSpec(dataset=read_manifest(Path(corpus), BENCHMARK)["dataset"], split="all", root=Path(corpus))
     found = {}
     for one in load_conversations(spec):
-        known = Known(tuple(one.names.values()), one.names[one.attacker], one.attacker_is_unseen, one.dataset)
+        known = Known(
+            tuple(one.names.values()), one.names[one.attacker], one.attacker_is_unseen, one.dataset, one.conversation_id
+        )
         found[one.conversation_id] = found[one.conversation_id.removeprefix(f"{one.dataset}-")] = known
     return found
 

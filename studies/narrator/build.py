@@ -161,4 +161,5 @@ def of_split(conversations: Sequence[Conversation], split: str) -> list[Conversa
 
 def n_pages(conversations: Sequence[Conversation]) -> int:
     """How many pages the conversations are of; one without a title counts as a page of its own."""
-    return len({conversation.meta.get("page_title") or conversation.conversation_id for conversation in conversations})
+    pages = (one.meta.get("page_title") or one.meta.get("page_id") or one.conversation_id for one in conversations)
+    return len(set(pages))

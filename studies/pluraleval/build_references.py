@@ -109,7 +109,7 @@ def sizes(manifest: Mapping[str, Any]) -> str:
 
 def clustering_words(settings: Mapping[str, Any]) -> str:
     """How the opinions were clustered, in sentences."""
-    chosen = ClusteringSettings.model_validate(settings["clustering"])
+    chosen = ClusteringSettings.model_validate(settings.get("clustering", {}))
     alpha, seed = settings["alpha"], settings["seed"]
     parameters = ", ".join(f"{name} {value}" for name, value in chosen.parameters.items())
     return {

@@ -13,11 +13,14 @@ from studies.pluraleval.records import Cluster, Opinion, ReferenceSet, Thread
 from studies.pluraleval.reference_opinion import find_reference, rewrite_beliefs
 from studies.stepwise import Steps, Stepwise
 
+ALGORITHM_1 = ClusteringSettings()
+
 
 class ReferenceSettings(Closed):
     """How opinions are extracted and clustered."""
 
-    clustering: ClusteringSettings = ClusteringSettings()  # another method than Algorithm 1, for comparison
+    # another method than Algorithm 1, for comparison; Algorithm 1 is not written down, so that a run keeps its name
+    clustering: ClusteringSettings = Field(default=ALGORITHM_1, exclude_if=lambda settings: settings == ALGORITHM_1)
     alpha: float = Field(default=0.2, gt=0, le=1)  # of algorithm_1: share of the opinions that the bootstrap clusters
     seed: int = 42  # of the bootstrap's sample and the order of the rest, and of the sample that one_pass proposes from
     max_opinions: int = Field(default=12, ge=1)  # of one comment; further ones are left out and counted

@@ -4,6 +4,8 @@ import hashlib
 from pathlib import Path
 from typing import ClassVar, Literal
 
+from pydantic import Field
+
 from evenhand.errors import DataError
 from evenhand.same_text import normalised
 from studies.pluraleval.built_folder import REFERENCES_FILE, read_built
@@ -20,7 +22,8 @@ class ReferenceSpec(OwnOrBuilt):
 
     dataset: Literal["pocket-threads", "built"] = "built"  # pocket-threads: those known of our own threads
     root: Path | None = None  # what `evenhand build references` made; null for `pocket-threads`
-    split: Literal["all", "train", "test"] = "all"  # train, test: the threads that side_of puts there
+    # train, test: the threads that side_of puts there; "all" is not written down, so that a run keeps its name
+    split: Literal["all", "train", "test"] = Field(default="all", exclude_if=lambda split: split == "all")
 
     folder: ClassVar[str] = "a folder of reference sets"
 

@@ -16,6 +16,7 @@ from inference.sampling import parse_shard, sample, schedule
 from inference.schedule import first_prompts
 from studies.dialdefer import plan as planning
 from studies.dialdefer.planned import read_plan
+from tests.made.sampling_configs import sampling_config
 from tests.made.scripted_engine import ScriptedEngine, answers, config, scripted
 
 
@@ -137,6 +138,13 @@ def test_a_prompt_that_two_wordings_share_is_asked_once(tmp_path: Path, engine: 
     assert len(engine.asked) == len(set(engine.asked)) == 60, "C1 names no speaker"
     assert len(read_plan(path)) == 80
     assert is_done(path)
+
+
+def test_keys_at_their_defaults_that_came_later_leave_a_runs_name() -> None:
+    written = sampling_config({"name": "x", "model": {"name": "m"}, "benchmarks": [{"dataset": "pocket"}]}).model_dump()
+    assert not {"top_k", "repetition_penalty"} & set(written["sampling"])
+    drawn = {"name": "x", "model": {"name": "m"}, "benchmarks": [{"dataset": "pocket"}], "sampling": {"top_k": 5}}
+    assert sampling_config(drawn).model_dump()["sampling"]["top_k"] == 5
 
 
 def test_a_changed_config_gets_another_directory_and_a_changed_root_or_shard_size_does_not(tmp_path: Path) -> None:

@@ -139,10 +139,15 @@ def test_the_checkpoints_own_generation_config_changes_nothing(checkpoint: Path,
 
 def test_top_k_and_repetition_penalty_are_those_of_the_config(checkpoint: Path) -> None:
     def first(**sampling: Any) -> str:
-        return answers(config(checkpoint, "reason", sampling={"max_tokens": 12, **sampling}))[TEXTS[0]][0].text
+        alone = {"kind": "transformers", "batch_size": 1}
+        return answers(config(checkpoint, "reason", engine=alone, sampling={"max_tokens": 12, **sampling}))[TEXTS[0]][
+            0
+        ].text
 
     assert first(temperature=1.0, top_k=1, seed=1) == first(temperature=1.0, top_k=1, seed=2) == first()
     assert first(repetition_penalty=9.0) != first()
+    with pytest.raises(ConfigError, match=r"would count the padding .*; set engine\.batch_size=1"):
+        open_engine(config(checkpoint, "reason", sampling={"repetition_penalty": 9.0}))
 
 
 def test_samples_are_numbered_differ_and_come_again_with_the_same_seed(checkpoint: Path) -> None:

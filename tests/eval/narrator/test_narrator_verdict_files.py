@@ -100,6 +100,45 @@ def test_a_corpus_says_who_the_attacker_is(tmp_path):
     assert scores(tmp_path / "files") == scores(tmp_path / "run")
 
 
+def test_an_id_counts_as_one_with_and_without_the_corpuss_name(tmp_path):
+    conflicts = pocket_conflicts("test")[:4]
+    run = make_narrator_run(tmp_path, fair, conflicts, n=1, tasks=("blame", "detection"))
+    rows = rows_of(run, conflicts)
+    short = [
+        {**row, "conversation": row["conversation"].removeprefix("pocket-conflicts-")}
+        if row["task"] == "blame"
+        else row
+        for row in rows
+    ]
+    for name, written in (("long", rows), ("mixed", short)):
+        file = write_jsonl(tmp_path / f"{name}.jsonl", written)
+        score_main([str(file), "--conversations", "pocket-conflicts", "--out", str(tmp_path / name)])
+    assert scores(tmp_path / "long") == scores(tmp_path / "mixed")
+
+
+@pytest.mark.parametrize("nobody", [float("nan"), "Neutral", None, ""])
+def test_nobody_is_written_in_several_ways(nobody, tmp_path):
+    run = make_narrator_run(tmp_path, fair, CONVERSATIONS, n=1, tasks=("blame",))
+    rows = rows_of(run, CONVERSATIONS)
+    file = write_jsonl(tmp_path / "theirs.jsonl", rows)
+    other = write_jsonl(tmp_path / "other.jsonl", [{**row, "narrator": row["narrator"] or nobody} for row in rows])
+    score_main([str(file), "--out", str(tmp_path / "one")])
+    score_main([str(other), "--out", str(tmp_path / "two")])
+    assert scores(tmp_path / "one") == scores(tmp_path / "two")
+
+
+def test_a_side_that_was_asked_in_one_order_alone_has_blank_cells(tmp_path):
+    run = make_narrator_run(tmp_path, fair, CONVERSATIONS, n=1, option_orders=("published", "fixed_slot"))
+    rows = [
+        row
+        for row in rows_of(run, CONVERSATIONS)
+        if row["visibility"] == "visible" or row["option_order"] == "published"
+    ]
+    file = write_jsonl(tmp_path / "theirs.jsonl", rows)
+    report_main([str(file), "--draws", "50", "--out", str(tmp_path / "report")])
+    assert "Table 4" in (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
+
+
 def test_models_in_files_are_reported_side_by_side_with_definitions(tmp_path):
     run = make_narrator_run(tmp_path, fair, CONVERSATIONS, n=2, tasks=("blame",), visibilities=("visible",))
     rows = rows_of(run, CONVERSATIONS)
@@ -132,6 +171,7 @@ GOOD = {
         ({"answer": 3}, r":2: answer is 3, expected the reply's text"),
         ({"attacker": "Bob"}, r":2: the attacker of 'c1' is 'Bob', elsewhere 'Ann'"),
         ({"option_order": "last"}, r":2: option_order is .*last"),
+        ({"narrator": "Me"}, r":2: the narrator and the attacker are speakers, by their own names, not 'Me'"),
     ],
 )
 def test_a_wrong_row_is_named_with_its_line(tmp_path, change, says):

@@ -68,3 +68,12 @@ def test_what_was_not_asked_is_unknown(tmp_path):
     _, second, third = answered_questions(study(load_narrator_runs([path])))
     assert "unknown: detection was not asked" in second
     assert "unknown: it needs two numbers of speakers" in third
+
+
+def test_a_model_that_was_not_asked_in_an_order_is_left_out_there(tmp_path):
+    few = made_conversations({2: 6, 3: 5})
+    for name, orders in (("one", ("published",)), ("both", ("published", "fixed_slot"))):
+        make_narrator_run(tmp_path, fair, few, name=name, model=f"x/{name}", option_orders=orders, **{**ASKED, "n": 1})
+    found = answered_questions(study(load_narrator_runs(sorted(tmp_path.iterdir()))))
+    assert [line for line in found if line.startswith("RQ1") and "both" in line]
+    assert not [line for line in found if line.startswith("RQ1") and " one," in line]
