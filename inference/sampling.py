@@ -69,6 +69,8 @@ def sample(config: InferenceConfig, shard: tuple[int, int] | None = None) -> Pat
             while missing:
                 ask(engine, missing, mine, path, config)
                 asked |= mine.asked
+                if not mine.keeps_replies:  # no unit goes by what is replied
+                    break
                 # Where two processes asked one prompt, the other's reply may count: a unit here then goes another way.
                 mine = schedule(path, own, config)
                 missing = in_prefix_order([prompt for prompt in mine.due() if prompt.prompt_hash not in asked])

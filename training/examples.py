@@ -3,12 +3,13 @@
 Prompt and answer are tokenised apart, so that no token can straddle them, and a prompt too long is left out whole.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from evenhand.chat_templates import AnswerTokens, answer_tokens
-from evenhand.errors import ModelError
+from evenhand.errors import DataError, ModelError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +95,18 @@ def set_padding(tokenizer: Any) -> None:
             tokenizer.pad_token = token
             return
     raise ModelError(f"{tokenizer.name_or_path}: no token but EOS can serve as padding; add a padding token to it")
+
+
+def nothing_left(excluded: Sequence[Excluded], limit: int, others: str) -> DataError:
+    """The error for data of which every prompt is left out. limit: examples.max_prompt_length, in tokens; others: what
+    else could be taken.
+    """
+    counts = Counter(prompt.reason for prompt in excluded)
+    told = "; ".join(f"{reason}: {count}" for reason, count in counts.most_common())
+    return DataError(
+        f"all {len(excluded)} prompts are left out ({told}); raise examples.max_prompt_length = {limit}, or take other "
+        f"{others}"
+    )
 
 
 def by_item(examples: Sequence[Example]) -> list[list[Example]]:

@@ -12,20 +12,18 @@ Labels are the annotated attacker's. Where the attack is hidden that is no more 
 yet, and a speaker who says nothing else is found by elimination. In detection the label is Yes in every conversation.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from evenhand.chat_templates import AnswerTokens, encode, render_chat
-from evenhand.errors import DataError
 from evenhand.option_tokens import Tokens, encode_options, own_tokens
 from evenhand.records import Prompt
 from studies.narrator.prompts import ME, NO, YES
 from studies.narrator.records import Conversation, NarratorFactors
 from studies.narrator.section import NarratorSection
 from training.config import TrainingConfig
-from training.examples import TOO_LONG, Example, Excluded
+from training.examples import TOO_LONG, Example, Excluded, nothing_left
 
 SHARED = "one token does not tell its options apart"
 OF_GROUP = "another prompt of its group is left out"
@@ -72,12 +70,7 @@ def make_narrator_examples(
                     kept.append(example_of(encoded, conversation, has_labels=config.has_labels))
         examples += sorted(kept, key=lambda example: (example.prompt_ids, example.group))
     if not examples:
-        counts = Counter(prompt.reason for prompt in excluded)
-        told = "; ".join(f"{reason}: {count}" for reason, count in counts.most_common())
-        raise DataError(
-            f"all {len(excluded)} prompts are left out ({told}); raise examples.max_prompt_length = "
-            f"{config.examples.max_prompt_length}, or take other conversations"
-        )
+        raise nothing_left(excluded, config.examples.max_prompt_length, "conversations")
     return examples, excluded
 
 

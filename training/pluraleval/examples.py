@@ -5,17 +5,15 @@ the option with more votes. A pair is asked in both orders, so that "1" and "2" 
 where one of its prompts cannot be asked: an order or a framing alone would teach a position, or the belief's side.
 """
 
-from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
 from evenhand.chat_templates import encode, render_chat
-from evenhand.errors import DataError
 from evenhand.records import Prompt
 from studies.pluraleval.records import ResponseFactors
 from studies.pluraleval.responses import CHOICES
 from training.config import TrainingConfig
-from training.examples import TOO_LONG, Example, Excluded, end_of_answer, verdict_tokens
+from training.examples import TOO_LONG, Example, Excluded, end_of_answer, nothing_left, verdict_tokens
 from training.pluraleval.pairs import N_PROMPTS, Pair, settings_of
 
 NO_BELIEF = "its pair has no belief, so it is asked in one framing alone"
@@ -41,12 +39,7 @@ def make_pair_examples(
         else:
             examples += made
     if not examples:
-        counts = Counter(prompt.reason for prompt in excluded)
-        told = "; ".join(f"{reason}: {count}" for reason, count in counts.most_common())
-        raise DataError(
-            f"all {len(excluded)} prompts are left out ({told}); raise examples.max_prompt_length = "
-            f"{config.examples.max_prompt_length}, or take other reference sets"
-        )
+        raise nothing_left(excluded, config.examples.max_prompt_length, "reference sets")
     return examples, excluded
 
 
