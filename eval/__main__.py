@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from eval.command_options import compare_options, report_options, score_options
+from eval.command_options import compare_options, refuse_idle_options, report_options, score_options
 from eval.estimates.result_files import write_changes, write_scores
 from eval.report.result_files import write_rows
 from eval.run_studies import runs_by_study
@@ -21,9 +21,12 @@ def score_main(argv: Sequence[str]) -> None:
     options = score_options(argv)
     if is_verdict_file(options.sources[0]):
         study = study_of_files(options.sources)
+        refuse_idle_options(options, [study])
         say_and_write(study, evaluation_of(study).score_files(options), options.out)
         return
-    for study, paths in runs_by_study(options.sources).items():
+    runs = runs_by_study(options.sources)
+    refuse_idle_options(options, runs)
+    for study, paths in runs.items():
         for path in paths:
             say_and_write(study, evaluation_of(study).score(path, options), options.out or path / "scores")
 
@@ -41,6 +44,7 @@ def compare_main(argv: Sequence[str]) -> None:
         raise DataError(f"{options.base}: is named as before and as after; compare two runs")
     runs = runs_by_study([options.base, *options.after])
     refuse_single(runs.values())
+    refuse_idle_options(options, runs)
     found = {study: evaluation_of(study).find(paths, options, is_before_after=True) for study, paths in runs.items()}
     for of_study in found.values():  # first: what was computed is seen though the disk be full
         of_study.say_changes()
@@ -63,9 +67,11 @@ def report_main(argv: Sequence[str]) -> None:
     options = report_options(argv)
     if is_verdict_file(options.sources[0]):
         study, out = study_of_files(options.sources), options.out
+        refuse_idle_options(options, [study])
         found = {study: evaluation_of(study).find_files(options)}
     else:
         runs = runs_by_study(options.sources)
+        refuse_idle_options(options, runs)
         is_before_after = not options.side_by_side
         found = {s: evaluation_of(s).find(paths, options, is_before_after=is_before_after) for s, paths in runs.items()}
         out = options.out or next(iter(runs.values()))[-1] / "report"

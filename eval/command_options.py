@@ -1,13 +1,14 @@
 """The words of `evenhand score | compare | report`."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from eval.estimates.resampling import N_DRAWS, SEED
 from eval.study import evaluations
 from eval.study_definitions import add_definitions
 from eval.verdict_file_names import is_verdict_file
+from evenhand.errors import DataError
 
 
 def score_options(argv: Sequence[str]) -> argparse.Namespace:
@@ -51,12 +52,27 @@ def refuse_mixture(parser: argparse.ArgumentParser, options: argparse.Namespace,
 
 def add_reading_options(parser: argparse.ArgumentParser, verb: str) -> None:
     """The options that all three verbs share, and those of each study."""
+    of_study: dict[str, list[argparse.Action]] = {}
     for study, evaluation in evaluations().items():
+        known = parser._actions.copy()  # argparse has no public list of a parser's options
         evaluation.add_options(parser, verb)
         if evaluation.definitions is not None:
             add_definitions(parser, study, evaluation.definitions)
+        of_study[study] = [option for option in parser._actions if option not in known]
+    parser.set_defaults(options_of_study=of_study)
     parser.add_argument("--draws", type=positive, default=N_DRAWS, help=f"bootstrap draws (default: {N_DRAWS})")
     parser.add_argument("--seed", type=int, default=SEED, help=f"seed of the bootstrap (default: {SEED})")
+
+
+def refuse_idle_options(options: argparse.Namespace, studies: Collection[str]) -> None:
+    """Raises DataError where an option is set that belongs to a study of which nothing is read."""
+    for study, of_study in options.options_of_study.items():
+        for option in of_study:
+            if study not in studies and getattr(options, option.dest) != option.default:
+                raise DataError(
+                    f"{option.option_strings[0]}: is of the {study} study, of which nothing was named here (only of "
+                    f"{', '.join(studies)}); leave it out"
+                )
 
 
 def positive(text: str) -> int:

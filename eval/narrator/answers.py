@@ -23,7 +23,7 @@ from typing import Literal, get_args
 
 from eval.narrator.blame_words import ADVERB, AUX, DEEDS, REFUSAL
 from eval.narrator.clauses import SAYS
-from eval.narrator.named_text import NAME, NAMES, NOT_LISTED, named_text, options_in, with_persons
+from eval.narrator.named_text import DOUBLE_NEGATION, NAME, NAMES, NOT_LISTED, named_text, options_in, with_persons
 from eval.narrator.names import Names
 from eval.narrator.preambles import MARKER, UNENDED_THOUGHTS, own_words, peelings
 from eval.narrator.sentence_reading import Said, read_sentence, sentences
@@ -137,8 +137,8 @@ def read_marked(said: str, names: Names, how: Reader) -> tuple[Answer, bool] | N
 
 
 def read_yes_or_no(said: str, names: Names) -> tuple[Answer, bool]:
-    """Yes or No where a reply begins with it, behind preambles."""
-    for line in reversed(peelings(said, names.has)):
+    """Yes or No where a reply begins with it, behind preambles. "No doubt" is no No."""
+    for line in reversed(peelings(DOUBLE_NEGATION.sub("", said).lstrip(" .,:;"), names.has)):
         if start := names.at_start(line):
             listed = LIST.match(line, start.end)
             other = names.at_start(line[listed.end() :]) if listed else None

@@ -122,7 +122,7 @@ ABOUT_VICTIM = rule(
 )
 NO_ONE = rule(rf"{LEAD}{NOBODY}\b(?P<rest>.*)")
 NO_ATTACK = rule(rf"\bno\s+(?:real\s+|clear\s+)?{ATTACK}\b")
-NOBODY_AFTER = rule(rf"(?:\s+(?:to|at|against|on))?\s+(?:{NOBODY}|nothing)\b")  # "attacked nobody"
+NOBODY_AFTER = rule(rf"(?:\s+(?:to|at|against|on|for|of))?\s+(?:{NOBODY}|nothing)\b")  # "attacked nobody"
 NEGATION = rule(rf"\b(?:{NOT}|{NOBODY})\b")
 WITHDRAWN = "not so that "  # an opinion that is denied: "I don't think that ..."
 

@@ -101,16 +101,13 @@ class NarratorEval:
         return self.score_files(options)
 
     def score(self, path: Path, options: argparse.Namespace) -> NarratorFound:
-        """Each run by itself; `evenhand narrator` also pools. Raises DataError for options of another study."""
-        if options.denominator or options.parser != "strict":
-            raise DataError(
-                f"{path}: is of the narrator study, which knows no --parser and --denominator; leave them out "
-                "(--narrator denominator=all is this study's)"
-            )
+        """Each run by itself; `evenhand narrator` also pools."""
         return self.find([path], options, is_before_after=False)
 
     def find(self, paths: Sequence[Path], options: argparse.Namespace, *, is_before_after: bool) -> NarratorFound:
-        """See StudyEval."""
+        """See StudyEval. Raises DataError also for --conversations, which runs need not."""
+        if getattr(options, "conversations", None):
+            raise DataError(f"--conversations: is for files of verdicts; {paths[0]} knows its own, leave it out")
         found = find_narrator(
             load_narrator_runs(paths),
             definitions_of(options, BENCHMARK, DEFAULT),

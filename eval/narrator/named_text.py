@@ -30,7 +30,7 @@ CONTRACTED = (
     (re.compile(r"\b(i|you|he|she|they|we)'(?:d|ll)\b"), r"\1 would"),
     (re.compile(r"\b(it|that|he|she|who)'s\b"), r"\1 is"),
 )
-DOUBLE_NEGATION = re.compile(r"\b(?:there\s+(?:is|can\s+be)\s+)?no\s+doubt(?:\s+about\s+(?:it|that)|\s+that)?\b")
+DOUBLE_NEGATION = re.compile(r"\b(?:there\s+(?:is|can\s+be)\s+)?no\s+doubt(?:\s+about\s+(?:it|that)|\s+that)?\b", re.I)
 # What is said of the judge itself: its opinion, and not what it did.
 DENYING_FRAME = re.compile(
     r"\b(?:i|we)\s+(?:do|would)\s+not\s+(?:think|believe|say|find)(?:\s+that)?\b"

@@ -78,11 +78,13 @@ def control_of(found: StudyResults, main: Effect) -> Effect | None:
 
 
 def main_effect(found: StudyResults, judge: str) -> Effect:
-    """The effect that a headline speaks of: the most subjective task that was asked, with the attack shown."""
-    order = first_order(found)
-    asked = [e for e in found.effects if (e.judge, e.option_order, e.group) == (judge, order, ALL)]
-    tasks = tasks_of(found)
-    return min(asked, key=lambda effect: (tasks.index(effect.task), effect.visibility != "visible"))
+    """The effect that a headline speaks of: the most subjective task that was asked, with the attack shown.
+
+    In the first order of options, where the judge was asked in it.
+    """
+    asked = [effect for effect in found.effects if (effect.judge, effect.group) == (judge, ALL)]
+    order, tasks = first_order(found), tasks_of(found)
+    return min(asked, key=lambda e: (e.option_order != order, tasks.index(e.task), e.visibility != "visible"))
 
 
 def lean(main: Effect, control: Effect | None) -> str:

@@ -5,7 +5,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from eval.command_options import add_reading_options, add_report_options
+from eval.command_options import add_reading_options, add_report_options, refuse_idle_options
 from eval.estimates.comparability import Difference
 from eval.estimates.result_files import write_changes
 from eval.report.console import WIDTH, wrapped
@@ -60,6 +60,7 @@ def load_cards(options: argparse.Namespace) -> tuple[list[CardArm], dict[str, St
         word = next(iter(beside[study].values()))
         raise DataError(f"--beside {word}: is of the scorecard's own study; name it as an arm")
     runs = {study: {arm.name: arm.path for arm in sampled}, **beside}
+    refuse_idle_options(options, runs)
     return arms, {name: evaluation_of(name).card(arms, of, options) for name, of in runs.items()}
 
 

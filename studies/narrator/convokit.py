@@ -94,16 +94,14 @@ def read_dump(files: DumpFiles) -> Dump:
 
 def as_moderated(discussion: Discussion) -> Discussion:
     """A discussion of CGA-CMV as one of CGA-WIKI: the final comment, if it was removed, is its attack; the post that it
-    is about is its page; comments whose author or text is gone have none.
+    is about is its page. A comment whose author or text is gone has no speaker, and a final one no text then.
     """
     comments = [
-        replace(
-            comment,
-            speaker=None if comment.speaker in GONE else comment.speaker,
-            text="" if comment.text in GONE else comment.text,
-        )
+        replace(comment, speaker=None) if {comment.speaker, comment.text} & {*GONE} else comment
         for comment in discussion.comments
     ]
+    if comments and comments[-1].text in GONE:
+        comments[-1] = replace(comments[-1], text="")
     if comments and discussion.meta.get(ESCALATES):
         comments[-1] = replace(comments[-1], is_attack=True)
     post = comments[0].post if comments else None

@@ -56,6 +56,10 @@ def test_ten_pairs_are_labelled_with_keys_over_a_reload_exported_and_scored(
     browser.press("e")
     exported = browser.downloaded()
     assert exported.name == "labels-matches-Yun-e.json"
+    browser.value("window.confirm = () => true, document.getElementById('anew').click()")
+    browser.reload()  # the next person
+    assert browser.value(COUNT) == "item 1 of 10 · 0 labelled"
+    assert browser.value("document.getElementById('annotator').value") == ""
     capsys.readouterr()
     main([str(run), "--labels", str(exported), "--out", str(out)])
     printed = capsys.readouterr().out

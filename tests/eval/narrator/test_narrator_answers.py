@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval.narrator.answers import STATES, Answer, read_answer
+from studies.narrator.prompts import NO, YES
 from tests.made.narrator_replies import CUT, REPLY_KINDS
 
 NAMES = st.lists(st.text(min_size=1, max_size=12).filter(str.strip), min_size=2, max_size=6, unique=True)
@@ -44,6 +45,11 @@ def test_what_the_schema_of_a_prompt_lets_through_is_read_to_the_letter(names, i
 
 def test_an_engine_error_is_no_answer():
     assert read_answer("Ann", ("Ann", "Bob"), "error: out of memory") == Answer("error")
+
+
+@pytest.mark.parametrize("reply", ["Yes, no doubt about it.", "No doubt. Yes, it does."])
+def test_no_doubt_is_no_no(reply):
+    assert read_answer(reply, (YES, NO)) == Answer("chosen", YES)
 
 
 @given(NAMES, st.data())

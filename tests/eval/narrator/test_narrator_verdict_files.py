@@ -193,3 +193,16 @@ def test_a_conversation_that_is_not_of_the_corpus_is_refused(tmp_path):
     file = write_jsonl(tmp_path / "made.jsonl", [GOOD])
     with pytest.raises(DataError, match=r"made.jsonl:1: conversation 'c1' is none of the corpus"):
         score_main([str(file), "--conversations", "pocket-conflicts", "--out", str(tmp_path / "out")])
+
+
+def test_options_that_would_change_nothing_are_refused(tmp_path: Path):
+    run = make_narrator_run(tmp_path / "run", fair, CONVERSATIONS[:2])
+    file = tmp_path / "theirs.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows_of(run, CONVERSATIONS)))
+    out = ["--out", str(tmp_path / "out")]
+    for words in (["--denominator", "answered"], ["--parser", "lenient"], ["--pluraleval", "precision=responses"]):
+        for source in ([str(file), *out], [str(run), *out]):
+            with pytest.raises(DataError, match=f"{words[0]}: is of the .* study, of which nothing was named here"):
+                score_main([*source, *words])
+    with pytest.raises(DataError, match="--conversations: is for files of verdicts"):
+        report_main([str(run), *out, "--conversations", "pocket-conflicts"])

@@ -183,15 +183,20 @@ def test_threads_of_changemyview_are_built_with_the_removed_final_comment_as_the
 
 
 @pytest.mark.parametrize(
-    ("field", "reason"), [("speaker", "a comment without author"), ("text", "the attack has no text")]
+    ("place", "field", "reason"),
+    [
+        (3, "speaker", "a comment without author"),
+        (3, "text", "the attack has no text"),
+        (1, "text", "a comment without author"),  # else the transcript would have a hole
+    ],
 )
 def test_a_removed_comment_whose_author_or_text_is_gone_drops_its_thread(
-    tmp_path: Path, field: str, reason: str
+    tmp_path: Path, place: int, field: str, reason: str
 ) -> None:
     raw = made_cmv_dump(tmp_path / "dump", 3)
     file = raw / "utterances.jsonl"
     rows = [json.loads(line) for line in file.read_text().splitlines()]
-    rows[3][field] = "[deleted]"
+    rows[place][field] = "[deleted]"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     manifest = build(Request(out=tmp_path / "out", raw=raw, dataset="cga-cmv"))
     assert manifest["dropped"] == {"calm counterpart": 3, reason: 1}
