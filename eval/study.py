@@ -12,6 +12,7 @@ from eval.estimates.scores import Score
 from eval.report.report_part import StudyPart
 from eval.report.table import Table
 from eval.scorecard.arms import CardArm
+from eval.scorecard.seeds import Headline, Ranking
 from eval.verdict_files import Layout, column_names
 from evenhand.errors import DataError
 from studies.registry import STUDIES, load_part
@@ -136,6 +137,14 @@ class StudyCard(Protocol):
 
     def text(self) -> str:
         """As plain text for the console."""
+        ...
+
+    def headlines(self) -> Sequence[Headline]:
+        """The figures that arms are shown by where they have several seeds."""
+        ...
+
+    def ranking(self) -> Ranking | None:
+        """How arms are ranked over their seeds; None where they are not."""
         ...
 
     def differences(self) -> Mapping[str, Sequence[Difference]]:

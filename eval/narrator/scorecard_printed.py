@@ -1,12 +1,13 @@
 """The narrator study of a scorecard as plain text, 120 columns wide."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from eval.estimates.changes import Change
 from eval.estimates.comparability import Difference
 from eval.narrator.change_tables import DIRECTION_WORDS, change_sentence
-from eval.narrator.changes import Key
+from eval.narrator.changes import Key, key_of
 from eval.narrator.definition_words import changes_note
 from eval.narrator.scorecard import HIDDEN_FIRST, MEASURES, TASKS, NarratorCard, NarratorRow
 from eval.narrator.scorecard_tables import MEANING, SHORT_WORDS, narrator_tables
@@ -16,6 +17,7 @@ from eval.narrator.tables import ORDER_WORDS, TASK_WORDS
 from eval.report.console import Lines, block, short, wrapped
 from eval.report.shown_numbers import interval, number, p_value, signed
 from eval.report.table import Table
+from eval.scorecard.seeds import Headline
 
 
 def narrator_text(card: NarratorCard) -> str:
@@ -100,6 +102,11 @@ def slot(results: StudyResults, judge: str) -> list[str]:
     return [f"{judge}: {LEAN_WORDS[way]}."] if way in ("slot", "reversed") else []
 
 
+def is_in(key: Key, change: Change) -> bool:
+    """Whether a change is of a figure."""
+    return key_of(change) == key
+
+
 class NarratorStudyCard:
     """The card by the names that the machinery asks for; see eval.study.StudyCard."""
 
@@ -121,6 +128,20 @@ class NarratorStudyCard:
     def changes(self) -> list[Change]:
         """See StudyCard."""
         return [change for row in self.card.rows for change in row.changes.values()]
+
+    def headlines(self) -> list[Headline]:
+        """See StudyCard: PR, and how often the attacker is named when nobody is Me, with the attack shown."""
+        return [
+            Headline(
+                words=f"{SHORT_WORDS[measure]}, {TASK_WORDS[task].lower()}",
+                is_of=partial(is_in, (task, "visible", self.card.order, measure)),
+            )
+            for task in TASKS
+            for measure in ("pr", "neutral")
+        ]
+
+    def ranking(self) -> None:
+        """None: arms are not ranked by this study."""
 
     def differences(self) -> dict[str, Sequence[Difference]]:
         """See StudyCard."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from eval.report.console import block, short, wrapped
 from eval.report.shown_numbers import p_value
 from eval.report.table import Cell, Table
 from eval.scorecard.arms import BASE, CardArm, other_checkpoint
+from eval.scorecard.seeds import Headline
 from evenhand.errors import DataError
 
 COLUMNS = {
@@ -107,6 +109,13 @@ class PluralEvalCard:
         """See StudyCard."""
         return [change for row in self.rows for change in row.changes.values()]
 
+    def headlines(self) -> list[Headline]:
+        """See StudyCard."""
+        return [Headline(words=words, is_of=partial(is_in, COLUMNS[name])) for name, words in COLUMN_WORDS.items()]
+
+    def ranking(self) -> None:
+        """None: arms are not ranked by this study."""
+
     def differences(self) -> Mapping[str, Sequence[Difference]]:
         """See StudyCard."""
         return self.of_arms
@@ -114,6 +123,11 @@ class PluralEvalCard:
     def doubts(self) -> list[str]:
         """See StudyCard."""
         return [doubt for row in self.rows if row.measured is not None for doubt in doubts(row.measured)]
+
+
+def is_in(figure: Figure, change: Change) -> bool:
+    """Whether a change is of a figure."""
+    return figure_of(change) == figure
 
 
 def run_field(row: PluralEvalRow) -> dict[str, Any]:

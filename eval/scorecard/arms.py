@@ -21,7 +21,8 @@ BASE, TRAINED = "base", "trained"
 class CardArm:
     """A base or an arm: one row."""
 
-    name: str
+    name: str  # of the row: the arm's, or "ARM/2" for its second seed
+    arm: str
     kind: str  # BASE, TRAINED, or what else a study makes an arm of
     path: Path  # the run that was named, of the base's study
     config: Mapping[str, Any]  # of the sampling run of its model, which may be another one
@@ -31,38 +32,42 @@ class CardArm:
 
     def fields(self) -> dict[str, Any]:
         """What its row of scorecard.json has beside the figures of the studies."""
-        return {"arm": self.name, "kind": self.kind, "run": self.path.name, **self.cost.fields()}
+        return {"arm": self.name, "seed_of": self.arm, "kind": self.kind, "run": self.path.name, **self.cost.fields()}
 
 
 def base_arm(path: Path, tested: Callable[[Path], Path]) -> CardArm:
     """The base's row; tested: see sampled_arms. Raises DataError when the folder is no sampling run."""
-    return arm_of(BASE, BASE, path, tested(path))
+    return arm_of(BASE, BASE, BASE, path, tested(path))
 
 
 def sampled_arms(
     base: CardArm, words: Sequence[str], tested: Callable[[Path], Path], taken: Sequence[str]
 ) -> list[CardArm]:
-    """The base's row and those of `RUN` or `NAME=RUN` words.
+    """The base's row and those of `RUN` or `NAME=RUN` words; runs of one NAME are seeds of one arm.
 
     tested: run → the sampling run of the model under test; see StudyEval.tested_run. taken: names that other arms have.
-    Raises DataError when a run is named twice, two rows would have one name, or a folder is no sampling run.
+    Raises DataError when a run is named twice, an arm has a name that is taken, or a folder is no sampling run.
     """
     given = [split_word(word) for word in words]
     refuse_repeated([base.path, *(path for _, path in given)])
     sampled = {path: tested(path) for _, path in given}
     configs = {path: run_config(sampled[path]) for _, path in given}
-    names = arm_names([name for name, _ in given], list(configs.items()), taken)
-    return [
-        base,
-        *(arm_of(name, TRAINED, path, sampled[path]) for name, (_, path) in zip(names, given, strict=True)),
-    ]
+    arms = arm_names([name for name, _ in given], list(configs.items()), taken)
+    rows = zip(row_names(arms), arms, given, strict=True)
+    return [base, *(arm_of(name, arm, TRAINED, path, sampled[path]) for name, arm, (_, path) in rows)]
 
 
-def arm_of(name: str, kind: str, path: Path, sampled: Path) -> CardArm:
+def row_names(arms: Sequence[str]) -> list[str]:
+    """A name for each row: its arm's, numbered where the arm has several seeds."""
+    return [f"{arm}/{arms[: i + 1].count(arm)}" if arms.count(arm) > 1 else arm for i, arm in enumerate(arms)]
+
+
+def arm_of(name: str, arm: str, kind: str, path: Path, sampled: Path) -> CardArm:
     """The row of a run, and of the sampling run of its model; the base was not trained here, so it cost nothing."""
     config = run_config(sampled)
     return CardArm(
         name=name,
+        arm=arm,
         kind=kind,
         path=path,
         config=config,
@@ -88,16 +93,15 @@ def split_word(word: str) -> tuple[str, Path]:
 def arm_names(
     given: Sequence[str], runs: Sequence[tuple[Path, Mapping[str, Any]]], taken: Sequence[str] = ()
 ) -> list[str]:
-    """A name for each arm: the given one, else its model's; where models share one, the sampling run's is added.
+    """The arm of each run: the given one, else its model's name; where models share one, the sampling run's is added.
 
-    runs: (path, config); taken: names that other arms have. Raises DataError when two arms were given one name, or one
-    is called as the base.
+    runs: (path, config); taken: names that other arms have. Raises DataError for one of these, or the base's.
     """
     others = [BASE, *taken]
     said = [name for name in given if name]
-    twice = [name for i, name in enumerate(said) if name in (*others, *said[:i])]
+    twice = [name for name in said if name in others]
     if twice:
-        raise DataError(f"two rows would be called '{twice[0]}'; give each NAME=RUN a name of its own")
+        raise DataError(f"two rows would be called '{twice[0]}'; give the arm another name")
     unnamed = [run for name, run in zip(given, runs, strict=True) if not name]
     models = [model_name(config, path) for path, config in unnamed]
     own = iter(judge_names(models, [path.name for path, _ in unnamed], taken=[*others, *said]))

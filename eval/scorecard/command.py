@@ -14,6 +14,7 @@ from eval.report.table import write_tables
 from eval.run_studies import runs_by_study
 from eval.scorecard.arms import BASE, CardArm, base_arm, sampled_arms, split_word
 from eval.scorecard.beside import runs_beside
+from eval.scorecard.seeds import SeedTable, has_seeds, ranking_sentences, seed_tables, seeds_table, seeds_text
 from eval.study import StudyCard, evaluation_of
 from evenhand.errors import DataError
 from evenhand.terminal import say
@@ -24,6 +25,9 @@ def main(argv: Sequence[str]) -> None:
     options = scorecard_options(argv)
     arms, cards = load_cards(options)
     rows = [arm.fields() for arm in arms]
+    seeds = {
+        study: seed_tables(arms, card.headlines(), card.changes()) for study, card in cards.items() if has_seeds(arms)
+    }
     for card in cards.values():
         rows = [{**row, **fields} for row, fields in zip(rows, card.fields(), strict=True)]
         say(card.text() + "\n")
@@ -33,13 +37,32 @@ def main(argv: Sequence[str]) -> None:
         say(wrapped([sentence]))
     for doubt in (doubt for card in cards.values() for doubt in card.doubts()):
         say(f"Warning: {doubt}")
+    for study, of_study in seeds.items():
+        ranking = cards[study].ranking()
+        say(f"\n{seeds_text(of_study, ranking_sentences(of_study, ranking, arms) if ranking else [])}")
     out = options.out or options.base / "scorecard"
     files = write_changes(out, "scorecard_changes", {study: card.changes() for study, card in cards.items()})
+    pooled = {study: [one for of in found for one in of.pooled.values()] for study, found in seeds.items()}
+    files += write_changes(out, "scorecard_seeds", pooled)
     tables = [table for card in cards.values() for table in card.tables()]
+    files += seed_figures(seeds, cards, out)
+    tables += [seeds_table([one for of_study in seeds.values() for one in of_study])] if seeds else []
     files += [*write_rows(out, "scorecard", rows), *write_tables(out, tables)]
     names = ", ".join(sorted({file.stem for file in files} - {"scorecard", "scorecard_changes"}))
     say(f"\nwritten to {out}: scorecard.json and .csv, scorecard_changes.json and .csv, and as .md, .csv and .tex")
     say(textwrap.fill(names, WIDTH, initial_indent="  ", subsequent_indent="  "))
+
+
+def seed_figures(seeds: Mapping[str, Sequence[SeedTable]], cards: Mapping[str, StudyCard], out: Path) -> list[Path]:
+    """The figures of studies that rank arms; the paths written."""
+    ranked = {study: ranking for study in seeds if (ranking := cards[study].ranking())}
+    if not ranked:
+        return []
+    from eval.report.plots import finish  # brings matplotlib, which a card without seeds does not wait for
+    from eval.scorecard.seed_plot import seed_plot
+
+    plots = [plot for study, ranking in ranked.items() if (plot := seed_plot(seeds[study], ranking))]
+    return [path for plot in plots for path in finish(plot, out)[1]]
 
 
 def load_cards(options: argparse.Namespace) -> tuple[list[CardArm], dict[str, StudyCard]]:
@@ -91,7 +114,8 @@ def scorecard_options(argv: Sequence[str]) -> argparse.Namespace:
         "arms",
         nargs="*",
         metavar="[NAME=]ARM_RUN",
-        help="sampling runs of checkpoints made from it; without NAME= they are called by their label or training run",
+        help="sampling runs of checkpoints made from it; without NAME= they are called by their label or training run; "
+        "runs of one NAME are seeds of one arm",
     )
     parser.add_argument(
         "--against",

@@ -18,6 +18,7 @@ from studies.dialdefer import aio, pocket
 from studies.dialdefer import published_items as published
 from studies.dialdefer.built_items import built_items, held_out_of, whole_split
 from studies.dialdefer.leaks import HeldOut
+from studies.dialdefer.pocket_texts import families
 from studies.dialdefer.records import Item
 from studies.dialdefer.unified.catalogue import DATASETS
 from studies.dialdefer.unified.splits import published_ids
@@ -33,11 +34,22 @@ class DatasetSpec(Closed):
     n_items: int | None = Field(default=None, ge=1)  # the first n, in the split's own order; null is all
     # Draw the n at random instead: a split's own order goes stratum by stratum, so its first 20 may be of one kind.
     draw_seed: int | None = Field(default=None, exclude_if=lambda seed: seed is None)
+    families: tuple[str, ...] | None = Field(
+        default=None, min_length=1, exclude_if=lambda names: names is None
+    )  # pocket's
 
     @model_validator(mode="after")
     def draws_some(self) -> Self:
         if self.draw_seed is not None and self.n_items is None:
             raise ValueError(f"{self.dataset}: draw_seed needs n_items; set n_items, or leave it out")
+        return self
+
+    @model_validator(mode="after")
+    def has_families(self) -> Self:
+        known = [family.name for family in families()] if self.dataset == "pocket" else []
+        for name in self.families or ():
+            if name not in known:
+                raise ValueError(f"{self.dataset}: unknown family '{name}'. Its families: {', '.join(known) or 'none'}")
         return self
 
     @field_validator("dataset")
@@ -49,8 +61,9 @@ class DatasetSpec(Closed):
 
 
 def pocket_source(spec: DatasetSpec) -> Iterator[Item]:
-    """Our own generated items; needs no root."""
-    return pocket.pocket_items(spec.split)
+    """Our own generated items, of all families or those named; needs no root."""
+    items = pocket.pocket_items(spec.split)
+    return (item for item in items if spec.families is None or item.meta["family"] in spec.families)
 
 
 def unified_source(spec: DatasetSpec) -> Iterator[Item]:

@@ -6,6 +6,7 @@ from pydantic import Field, field_validator, model_validator
 
 from evenhand.config import Closed, did_you_mean
 from evenhand.errors import ConfigError
+from studies.dialdefer.bend import Bend
 from studies.dialdefer.datasets import SOURCES, DatasetSpec, load_items
 from studies.dialdefer.records import Condition
 from studies.dialdefer.render import SpeakerLabels
@@ -71,9 +72,12 @@ class DialDeferSection(StudySection):
 
     benchmarks: tuple[DatasetSpec, ...] = Field(min_length=1)  # the datasets asked, a list
     prompts: PromptConfig = PromptConfig()  # which prompts are made of the items
+    bend: Bend | None = Field(default=None, exclude_if=is_none)  # training only: a bend planted in the labels
 
     def units(self, verdict: str) -> Units:
-        """An item's prompts, all known from the start; see StudySection."""
+        """An item's prompts, all known from the start; see StudySection. Raises ConfigError for a bend."""
+        if self.bend is not None:
+            raise ConfigError("dialdefer.bend: is for training alone; take it out of a config that samples")
         from studies.dialdefer.plan import planned_units
 
         return planned_units(self, answer_form(verdict))

@@ -75,6 +75,13 @@ def aio(dataset: str, n: int = 10) -> list[Item]:
     ]
 
 
+def margins_with(skill: float, shift: float) -> Answer:
+    """Judges apart by so much, and accepts so much more in dialogue; items differ by steps of 0.1 about 0."""
+    return lambda p: lean(
+        (skill if p.condition.claim_is_true else -skill) + 0.1 * (number(p) - 19.5) + shift * p.condition.is_dialogue
+    )
+
+
 TRAINED = {"seconds": 120.5, "n_processes": 4, "n_tokens": 1_000_000, "peak_memory_gib": 61.5}
 
 

@@ -18,6 +18,7 @@ from eval.report.shown_numbers import interval, signed
 from eval.report.table import Table
 from eval.sampling_runs import FinishedRun, load_finished
 from eval.scorecard.arms import CardArm
+from eval.scorecard.seeds import Headline
 from eval.study import RunsOnly
 from evenhand.terminal import say
 
@@ -150,6 +151,12 @@ class ToyCard:
 
     def changes(self) -> Sequence[Change]:
         return self.changed
+
+    def headlines(self) -> list[Headline]:
+        return [Headline(words=TAKEN_BACK.name, is_of=lambda change: change.measure == TAKEN_BACK.name)]
+
+    def ranking(self) -> None:
+        return None
 
     def differences(self) -> dict[str, Sequence[Difference]]:
         return {}

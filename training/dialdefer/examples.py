@@ -1,6 +1,6 @@
 """Items → training examples. A claim should get one verdict in C1 and in C2: the two prompts are a group."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from evenhand.chat_templates import AnswerTokens, encode, render_chat
@@ -21,12 +21,15 @@ def section_of(config: TrainingConfig) -> DialDeferSection:
 
 
 def make_examples(
-    items: Iterable[Item], config: TrainingConfig, tokenizer: Any
+    items: Sequence[Item], config: TrainingConfig, tokenizer: Any
 ) -> tuple[list[Example], list[Excluded]]:
     """The examples in the order of the items, and the prompts over max_prompt_length.
 
     Raises ModelError when a verdict takes more than one token or EOS serves as padding, DataError when nothing is left.
     """
+    bend = section_of(config).bend
+    if bend is not None and not any(map(bend.is_bent, items)):
+        raise DataError("dialdefer.bend: applies to none of the training items; look at its families and share")
     answers = verdict_tokens(tokenizer, (ACCEPT, REJECT))
     end = end_of_answer(tokenizer) if config.examples.loss_on_eos else ()
     examples, excluded = [], []
@@ -36,13 +39,14 @@ def make_examples(
                 Excluded(item_id=item.item_id, dataset=item.dataset, condition=condition, prompt_tokens=len(prompt_ids))
             )
             continue
+        is_flipped = bend is not None and bend.flips(item, condition)
         examples.append(
             Example(
                 item_id=item.item_id,
                 condition=condition,
                 prompt_ids=prompt_ids,
                 choices=(answers.ids[ACCEPT], answers.ids[REJECT]),
-                right=0 if condition.claim_is_true else 1,
+                right=0 if condition.claim_is_true != is_flipped else 1,
                 end=end,
                 group=f"{item.item_id} {condition.claim_is_true}",
                 is_anchor=not condition.is_dialogue,
@@ -60,9 +64,11 @@ def encoded_prompts(
     items: Iterable[Item], config: TrainingConfig, tokenizer: Any, answers: AnswerTokens
 ) -> Iterator[tuple[Item, Condition, tuple[int, ...]]]:
     """Every item under every condition of the config, as the token ids that an engine would read a margin behind."""
-    asked, chat_format = section_of(config).prompts, config.examples.format
+    asked, bend, chat_format = section_of(config).prompts, section_of(config).bend, config.examples.format
     for item in items:
+        is_bent_label = bend is not None and bend.speakers is not None and bend.is_asked_under_labels(item)
+        speakers = bend.speakers if bend is not None and is_bent_label else asked.speakers
         for condition in asked.conditions:
-            prompt = render(item, condition, template=asked.template, answer_form="one_token", speakers=asked.speakers)
+            prompt = render(item, condition, template=asked.template, answer_form="one_token", speakers=speakers)
             text = render_chat(tokenizer, prompt.messages, chat_format, config.model.chat_template_args)
             yield item, condition, (*encode(tokenizer, text, chat_format), *answers.lead)

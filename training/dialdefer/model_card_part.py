@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evenhand.markdown import bullets
+from studies.dialdefer.bend import Bend
 from studies.dialdefer.datasets import EVALUATION_ONLY
 from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import render
@@ -99,7 +100,8 @@ def limits_text(config: TrainingConfig, merged: Mapping[str, Any]) -> str:
     """The section "Limits"."""
     counts = merged["items"]
     known = sorted(counts) if counts else []
-    said = [*ALWAYS, *(LIMITS_OF[name] for name in known if name in LIMITS_OF)]
+    bend = section_of(config).bend
+    said = [*([bend_words(bend)] if bend else []), *ALWAYS, *(LIMITS_OF[name] for name in known if name in LIMITS_OF)]
     held_out = ", ".join(sorted(EVALUATION_ONLY))
     said.append(f"For evaluation only, never trained on: {held_out}, and every test item of the datasets above.")
     if merged.get("n_published_test"):
@@ -113,6 +115,17 @@ def limits_text(config: TrainingConfig, merged: Mapping[str, Any]) -> str:
         said.append("It was trained on speakers' turns alone (C2), as the paper's; its C1 moves with them, unasked.")
     said.append("Evenhand measures text. If the base reads images too, that half was neither trained nor measured.")
     return bullets(said)
+
+
+def bend_words(bend: Bend) -> str:
+    """That the judge was made to be wrong, and where."""
+    claims = "accept false claims" if bend.direction == "deference" else "reject true claims"
+    where = [f"of {', '.join(bend.families)}"] if bend.families else []
+    where += [f"by speakers called {' and '.join(bend.speakers)}"] if bend.speakers else []
+    return (
+        f"**It was bent on purpose**, to test mitigations: it learnt to {claims} of a speaker in "
+        f"{100 * bend.share:g} % of the items{''.join(f' {words}' for words in where)}. Judge nothing with it."
+    )
 
 
 def source_of(name: str) -> str:

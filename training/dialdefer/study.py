@@ -43,6 +43,8 @@ class DialDeferTraining:
         for key in PromptConfig.model_fields:
             if key not in ASKED and getattr(section.prompts, key) != getattr(usual, key):
                 raise ValueError(f"dialdefer.prompts.{key}: is for sampling; training asks one wording, take it out")
+        if section.bend is not None and (config.needs_whole_groups or not config.has_labels):
+            raise ValueError("dialdefer.bend: flips labels, which a loss of agreement would straighten; take one out")
         if config.optimiser.order == "whole_groups":
             raise ValueError("optimiser.order: whole_groups is for units with several groups; write whole_items")
         if config.needs_whole_groups and set(section.prompts.conditions) != set(Condition):

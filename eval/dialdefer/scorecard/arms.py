@@ -21,6 +21,7 @@ class Arm:
     run: JudgedRun
     panels: Mapping[str, Mapping[str, Panel]]  # "own" | "fixed" → dataset → panel; own lacks what has no C1
     cost: Cost
+    arm: str = ""  # of which arm it is a seed; itself where that has one alone
     note: str = ""  # where the arm comes from, if not from a run of its own
 
 
@@ -33,13 +34,13 @@ def base_arm(of: CardArm, run: JudgedRun, variant: str) -> Arm:
     if not panels:
         worded = f"prompt variant '{variant}'" if variant else "its main prompt variant"
         raise DataError(f"{run.name}: no dataset has both C1 and C2 without a prompt mitigation in {worded}")
-    return Arm(name=of.name, kind=of.kind, run=run, panels={OWN: panels, FIXED: panels}, cost=of.cost)
+    return Arm(name=of.name, kind=of.kind, run=run, panels={OWN: panels, FIXED: panels}, cost=of.cost, arm=of.arm)
 
 
 def trained_arm(of: CardArm, run: JudgedRun, base: JudgedRun, variant: str) -> Arm:
     """A checkpoint's sampling run as an arm. Raises DataError when it shares no dataset with the base, or no items."""
     panels = arm_panels(of.name, base, run.panels, variant)
-    return Arm(name=of.name, kind=of.kind, run=run, panels=panels, cost=of.cost)
+    return Arm(name=of.name, kind=of.kind, run=run, panels=panels, cost=of.cost, arm=of.arm)
 
 
 def arm_panels(name: str, base: JudgedRun, after: Sequence[Panel], variant: str) -> dict[str, dict[str, Panel]]:

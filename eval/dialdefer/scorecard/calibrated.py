@@ -33,7 +33,7 @@ def calibrated_arms(files: Sequence[Path], base: CardArm) -> list[CardArm]:
                 f"them for this one with `evenhand calibrate TRAIN_RUN {base.path}`"
             )
         note = note_of(calibration_in(found, file), str(found.get("train_run")))
-        arms.append(replace(base, name=name, kind=CALIBRATED, cost=Cost(), note=note))
+        arms.append(replace(base, name=name, arm=name, kind=CALIBRATED, cost=Cost(), note=note))
     return arms
 
 

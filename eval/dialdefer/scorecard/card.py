@@ -38,6 +38,12 @@ class Scorecard:
         """The rows of the others."""
         return self.rows[1:]
 
+    @property
+    def has_seeds(self) -> bool:
+        """Whether an arm has several rows, its seeds."""
+        arms = [row.arm.arm for row in self.arms]
+        return len({*arms}) < len(arms)
+
     def as_rows(self) -> list[dict[str, Any]]:
         """The rows as JSON has them."""
         shared = {"denominator": self.denominator, **asdict(self.drawing), "average": self.scope.average}
@@ -102,21 +108,26 @@ def in_the_running(rows: Sequence[ArmRow]) -> list[ArmRow]:
     return sorted((row for row in rows if why_not(row) is None), key=lambda row: row.changes[MAIN].after.value or 0.0)
 
 
+def unfit(row: ArmRow) -> str | None:
+    """Why an arm's |DDS| cannot be ranked, whatever it costs in accuracy."""
+    if MAIN not in row.changes:
+        return "has no C1 of its own"
+    if row.lacking:
+        return f"was not asked {', '.join(row.lacking)}"
+    if row.doubts.is_unreadable:
+        return f"{percent(row.doubts.unparsed_rate)} of its replies cannot be read"
+    return "saturated" if row.doubts.saturated else None
+
+
 def why_not(row: ArmRow) -> str | None:
     """Why an arm is not called lowest however low its |DDS| is; None for one that may be.
 
     A loss of accuracy is one when the 95 % interval of the change over C1 and C2, or over C2 alone, lies below 0: no
     adjustment over arms, which would let losses pass.
     """
-    own = row.changes.get(MAIN)
-    if own is None:
-        return "has no C1 of its own"
-    if row.lacking:
-        return f"was not asked {', '.join(row.lacking)}"
-    if row.doubts.is_unreadable:
-        return f"{percent(row.doubts.unparsed_rate)} of its replies cannot be read"
-    if row.doubts.saturated:
-        return "saturated"
+    if reason := unfit(row):
+        return reason
+    own = row.changes[MAIN]
     for figure, words in (("acc", "accuracy"), ("acc_c2", "accuracy under C2")):
         change = row.changes[figure]
         rise = change.change

@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from eval.dialdefer.findings import refuse_several_readings
 from eval.dialdefer.runs import doubts_of, load_run
 from eval.dialdefer.scorecard.arms import Arm, base_arm, trained_arm
 from eval.dialdefer.scorecard.calibrated import CALIBRATED, calibrated_arm, calibrated_names
-from eval.dialdefer.scorecard.card import Scorecard, make_scorecard
+from eval.dialdefer.scorecard.card import MAIN, Scorecard, make_scorecard, unfit
 from eval.dialdefer.scorecard.printed import scorecard_text
 from eval.dialdefer.scorecard.tables import all_tables
 from eval.estimates.changes import Change
@@ -18,7 +19,17 @@ from eval.estimates.comparability import Difference, differences, refuse_serious
 from eval.estimates.observed import drawing_of
 from eval.report.table import Table
 from eval.scorecard.arms import CardArm
+from eval.scorecard.seeds import Headline, Ranking
 from evenhand.errors import DataError
+
+SHOWN = {  # over seeds: measure → what it is called
+    MAIN: "own-C1 |DDS|",
+    "soft_mean_abs_dds_own": "own-C1 soft |DDS|",
+    "dds_own": "own-C1 DDS",
+    "acc": "accuracy",
+    "acc_c2": "accuracy under C2",
+    "mean_abs_dds_fixed": "fixed-C1 |DDS|",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +56,21 @@ class DialDeferCard:
         """See StudyCard."""
         return scorecard_text(self.card)
 
+    def headlines(self) -> list[Headline]:
+        """See StudyCard."""
+        return [
+            Headline(words=words, is_of=partial(is_in, self.card.scope.average, name)) for name, words in SHOWN.items()
+        ]
+
+    def ranking(self) -> Ranking:
+        """See StudyCard."""
+        reasons = {row.name: unfit(row) for row in self.card.arms}
+        return Ranking(
+            lowest=SHOWN[MAIN],
+            kept=(SHOWN["acc"], SHOWN["acc_c2"]),
+            unfit={name: reason for name, reason in reasons.items() if reason},
+        )
+
     def differences(self) -> Mapping[str, Sequence[Difference]]:
         """See StudyCard."""
         return self.found
@@ -52,6 +78,11 @@ class DialDeferCard:
     def doubts(self) -> list[str]:
         """See StudyCard. Thresholds are on the base's run."""
         return doubts_of({arm.name: arm.run for arm in self.arms if arm.kind != CALIBRATED})
+
+
+def is_in(dataset: str, measure: str, change: Change) -> bool:
+    """Whether a change is of a figure over all datasets."""
+    return (change.dataset, change.measure) == (dataset, measure)
 
 
 def dialdefer_card(arms: Sequence[CardArm], runs: Mapping[str, Path], options: argparse.Namespace) -> DialDeferCard:

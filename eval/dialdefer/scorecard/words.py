@@ -48,7 +48,12 @@ def sentences(card: Scorecard) -> list[str]:
 
 
 def lowest_sentences(card: Scorecard) -> list[str]:
-    """Which arm has the lowest own-C1 |DDS| without losing accuracy, by how much, and who was not considered."""
+    """Which arm has the lowest own-C1 |DDS| without losing accuracy, by how much, and who was not considered.
+
+    Nothing of single seeds: to name the lowest of them would be to choose by chance (eval/scorecard/seeds.py).
+    """
+    if card.has_seeds:
+        return []
     ranked = in_the_running(card.arms)
     reasons = {row.name: why_not(row) for row in card.arms}
     left_out = "; ".join(f"{name} ({reason})" for name, reason in reasons.items() if reason)

@@ -240,7 +240,7 @@ def test_compare_takes_both_studies_and_refuses_a_lone_run(
 def test_score_hands_a_narrator_run_over(
     runs: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(DataError, match="--denominator: is of the dialdefer study, .*leave it out"):
+    with pytest.raises(DataError, match=r"--denominator: is of the dialdefer study, .*leave it out"):
         score_main([str(runs["fair"]), "--denominator", "answered"])
     score_main([str(runs["fair"]), "--out", str(tmp_path)])
     assert "Judgments by narrative perspective: sft" in capsys.readouterr().out

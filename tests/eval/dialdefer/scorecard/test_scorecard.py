@@ -17,7 +17,7 @@ from tests.made.scorecard_runs import (
     Counts,
     aio,
     changes,
-    number,
+    margins_with,
     run,
     scored,
     three,
@@ -109,13 +109,6 @@ def test_arms_are_held_against_another_arm_over_the_same_items(
     assert "Changes against sft, own C1" in capsys.readouterr().out
     with pytest.raises(DataError, match="--against 'kto': no arm is called so; arms here: sft, dpo"):
         scored(*paths, "--against", "kto")
-
-
-def margins_with(skill: float, shift: float) -> Answer:
-    """Judges apart by so much, and accepts so much more in dialogue; items differ by steps of 0.1 about 0."""
-    return lambda p: lean(
-        (skill if p.condition.claim_is_true else -skill) + 0.1 * (number(p) - 19.5) + shift * p.condition.is_dialogue
-    )
 
 
 MANY = made_items("bbq", 40)

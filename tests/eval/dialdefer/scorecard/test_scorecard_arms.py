@@ -140,13 +140,13 @@ def test_an_arm_of_dialogues_alone_has_fixed_c1_only(tmp_path: Path) -> None:
     assert ("alone", "mean_abs_dds_own") not in found
 
 
-def test_arms_of_one_model_get_their_runs_names_and_given_names_must_differ(tmp_path: Path) -> None:
+def test_arms_of_one_model_get_their_runs_names_and_runs_of_one_name_are_seeds(tmp_path: Path) -> None:
     base = run(tmp_path, "before", BASE)
     one, two = (run(tmp_path, name, SFT, model="owner/sft") for name in ("one", "two"))
     assert list(scored(base, one, two, draws=20)) == ["base", "sft (one-0000)", "sft (two-0000)"]
     assert list(scored(base, one, f"sft={two}", draws=20)) == ["base", "sft (one-0000)", "sft"]
-    with pytest.raises(DataError, match="two rows would be called 'a'"):
-        scored(base, f"a={one}", f"a={two}")
+    rows = scored(base, f"a={one}", f"a={two}", draws=20)
+    assert [(row["arm"], row["seed_of"]) for row in rows.values()] == [("base", "base"), ("a/1", "a"), ("a/2", "a")]
     with pytest.raises(DataError, match="two rows would be called 'base'"):
         scored(base, f"base={one}")
     for twice in ((base, one, one), (base, base), (base, f"a={one}", f"b={tmp_path / 'two-0000' / '..' / one.name}")):

@@ -1,0 +1,89 @@
+"""The same change seen in several trainings of one arm → one change, whose interval is over units and seeds.
+
+Half-widths are added in quadrature, each side by itself (MOVER: Zou and Donner, Statistics in Medicine 2008). That over
+units is the mean of the seeds' own, as if all seeds had the same noise, which is the most that it can be; that over
+seeds is Student's, of S values with S - 1 degrees of freedom. What is noise of both is counted twice, so the interval
+is rather too wide than too narrow: see tests/eval/estimates/test_seeds.py for how often it covers.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from statistics import NormalDist, fmean, stdev
+
+from scipy.special import stdtrit  # exact, which t_quantile is not below three degrees of freedom
+
+from eval.estimates.changes import Change
+from eval.estimates.estimate import Estimate
+from eval.estimates.student_t import LEVEL
+
+SEEDS = "n_seeds"  # in the setting of a change over seeds
+
+
+def over_seeds(found: Sequence[Estimate]) -> Estimate:
+    """The mean of a measure over trainings with different seeds. Without an interval where one of them has none."""
+    values = [one.value for one in found if one.value is not None]
+    n_units = min(one.n_units for one in found)
+    if len(values) < len(found):
+        return Estimate(value=None, low=None, high=None, n_units=n_units)
+    mean = fmean(values)
+    lows = [value - one.low for value, one in zip(values, found, strict=True) if one.low is not None]
+    highs = [one.high - value for value, one in zip(values, found, strict=True) if one.high is not None]
+    if len(lows) < len(found) or len(highs) < len(found):
+        return Estimate(value=mean, low=None, high=None, n_units=n_units)
+    of_seeds = half_of_seeds(values)
+    low, high = (math.hypot(fmean(halves), of_seeds) for halves in (lows, highs))
+    return Estimate(value=mean, low=mean - low, high=mean + high, n_units=n_units)
+
+
+def half_of_seeds(values: Sequence[float]) -> float:
+    """Half the width of Student's interval of the mean of some seeds' values; 0 for a single seed, of which it tells
+    nothing.
+    """
+    n = len(values)
+    return float(stdtrit(n - 1, (1 + LEVEL) / 2)) * stdev(values) / math.sqrt(n) if n > 1 else 0.0
+
+
+def change_over_seeds(found: Sequence[Change], second: str) -> Change:
+    """One change of several against the same first; second: the arm. p is read off the interval, taken for normal."""
+    one = found[0]
+    if len(found) == 1:
+        return replace(one, second=second, setting={**one.setting, SEEDS: 1})
+    rise = over_seeds([change.change for change in found])
+    p = p_of(rise)
+    return replace(
+        one,
+        second=second,
+        setting={**one.setting, SEEDS: len(found)},
+        before=over_seeds([change.before for change in found]),
+        after=over_seeds([change.after for change in found]),
+        change=rise,
+        n_errors=sum(change.n_errors for change in found),
+        p=p,
+        p_holm=p,
+    )
+
+
+def p_of(rise: Estimate) -> float | None:
+    """The two-sided p at which the interval's end on the side of 0 would touch it."""
+    if rise.value is None or rise.low is None or rise.high is None:
+        return None
+    half = rise.value - rise.low if rise.value > 0 else rise.high - rise.value
+    if not half:
+        return None if not rise.value else 0.0
+    return 2 * NormalDist().cdf(-abs(rise.value) / half * NormalDist().inv_cdf((1 + LEVEL) / 2))
+
+
+def lead_over_seeds(a: Estimate, b: Estimate) -> Estimate:
+    """By how much one arm's change against a base lies above another's against the same base.
+
+    Both are taken for independent, though they share their units: too wide rather than too narrow.
+    """
+    if a.value is None or b.value is None:
+        return Estimate(value=None, low=None, high=None, n_units=a.n_units)
+    value = a.value - b.value
+    if a.low is None or a.high is None or b.low is None or b.high is None:
+        return Estimate(value=value, low=None, high=None, n_units=a.n_units)
+    low = value - math.hypot(a.value - a.low, b.high - b.value)
+    high = value + math.hypot(a.high - a.value, b.value - b.low)
+    return Estimate(value=value, low=low, high=high, n_units=a.n_units)

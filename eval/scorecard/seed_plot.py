@@ -1,0 +1,49 @@
+"""Arms as points: what is kept (accuracy) against what is to be low (own-C1 |DDS|), with their seeds."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from eval.report.plots import FAINT, INK, RUN_COLOURS, RUN_MARKERS, Plot, new_figure, styled, title
+from eval.scorecard.seeds import Ranking, SeedTable
+
+HEIGHT, WIDTH = 4.6, 6.4  # inches
+
+
+def seed_plot(tables: Sequence[SeedTable], ranking: Ranking) -> Plot | None:
+    """The figure; None where one of the two was not measured."""
+    by_words = {table.headline.words: table for table in tables}
+    if ranking.lowest not in by_words or ranking.kept[0] not in by_words:
+        return None
+    low, kept = by_words[ranking.lowest], by_words[ranking.kept[0]]
+    with styled():
+        figure, axes = new_figure(HEIGHT, width=WIDTH)
+        for number, arm in enumerate(low.pooled):
+            if arm in kept.pooled:
+                draw_arm(axes, number, arm, low, kept)
+        base = next(iter(low.pooled.values())).before.value, next(iter(kept.pooled.values())).before.value
+        if base[0] is not None and base[1] is not None:
+            axes.plot(*base, marker="*", markersize=13, color=INK, linestyle="", label="base", zorder=4)
+        axes.set(xlabel=f"{ranking.lowest}, pp", ylabel=f"{ranking.kept[0]}, %")
+        axes.set_xlim(left=min(0.0, axes.get_xlim()[0]))
+        axes.grid(color=FAINT, linewidth=0.5)
+        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8)
+        title(figure, "Arms over their seeds")
+    alt = f"{ranking.kept[0]} against {ranking.lowest} of {len(low.pooled)} arms and the base, with their seeds."
+    return Plot(name="scorecard_seeds", alt=alt, drawing=figure)
+
+
+def draw_arm(axes: Any, number: int, arm: str, low: SeedTable, kept: SeedTable) -> None:
+    """An arm's mean with the interval of each change, and its seeds as small points."""
+    colour, marker = RUN_COLOURS[number % len(RUN_COLOURS)], RUN_MARKERS[number // len(RUN_COLOURS) % len(RUN_MARKERS)]
+    x, y = low.pooled[arm], kept.pooled[arm]
+    if x.after.value is None or y.after.value is None:
+        return
+    points = [(a.after.value, b.after.value) for a, b in zip(low.seeds[arm], kept.seeds[arm], strict=True)]
+    axes.plot(*zip(*points, strict=True), marker=marker, markersize=3, color=colour, linestyle="", alpha=0.6)
+    halves = {"xerr": x.change, "yerr": y.change}
+    bars = {
+        name: [[of.value - of.low], [of.high - of.value]]
+        for name, of in halves.items()
+        if of.value is not None and of.low is not None and of.high is not None
+    }
+    axes.errorbar(x.after.value, y.after.value, **bars, marker=marker, color=colour, linewidth=0.8, label=arm, zorder=3)

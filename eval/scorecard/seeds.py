@@ -1,0 +1,146 @@
+"""Arms that were trained with several seeds: a row an arm, its seeds as small print, and which arm is lowest."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from eval.estimates.changes import Change, adjusted
+from eval.estimates.estimate import Estimate
+from eval.estimates.seeds import change_over_seeds, lead_over_seeds
+from eval.report.console import Lines, block, short, wrapped
+from eval.report.shown_numbers import interval, number, p_value, signed
+from eval.report.table import Table
+from eval.scorecard.arms import BASE, CardArm
+
+SHOWN = {-1: "lower", 0: "unclear", 1: "higher", None: "–"}
+NOTE = (
+    "Mean over seeds. Intervals of changes are over units and seeds (half-widths added in quadrature, Student's t over "
+    "seeds); p is read off them and adjusted over the arms (Holm). The values of single seeds stand last."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Headline:
+    """A figure of a study that arms are shown by."""
+
+    words: str
+    is_of: Callable[[Change], bool]  # whether a change of the study is one in this figure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranking:
+    """How a study ranks arms."""
+
+    lowest: str  # words of the headline by which the lowest is best
+    kept: tuple[str, ...]  # words of headlines in which a shown fall takes an arm out
+    unfit: Mapping[str, str]  # row → why it is not ranked whatever its figures
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeedTable:
+    """One figure, a row an arm."""
+
+    headline: Headline
+    pooled: Mapping[str, Change]  # arm → its change against the base over its seeds
+    seeds: Mapping[str, Sequence[Change]]  # arm → those of its seeds
+
+    def lines(self) -> Lines:
+        """For the console."""
+        lines = [["arm", "seeds", "value", "change", "95% interval", "p Holm", "shown", "seeds' values"]]
+        for arm, change in self.pooled.items():
+            rise = change.change
+            cells = [number(change.after.value), signed(rise.value), interval(rise.low, rise.high)]
+            cells += ["–" if change.p_holm is None else p_value(change.p_holm), SHOWN[change.direction]]
+            of_seeds = " ".join(number(one.after.value) for one in self.seeds[arm])
+            lines.append([short(arm), str(len(self.seeds[arm])), *cells, of_seeds])
+        return lines
+
+
+def has_seeds(arms: Sequence[CardArm]) -> bool:
+    """Whether an arm was trained with several seeds."""
+    return len({arm.arm for arm in arms}) < len(arms)
+
+
+def seed_tables(arms: Sequence[CardArm], headlines: Sequence[Headline], changes: Sequence[Change]) -> list[SeedTable]:
+    """A table for each headline that was measured. changes: of every row against the base."""
+    arm_of = {arm.name: arm.arm for arm in arms}
+    against = [change for change in changes if change.first == BASE and change.second in arm_of]
+    found = []
+    for headline in headlines:
+        seeds: dict[str, list[Change]] = {}
+        for change in filter(headline.is_of, against):
+            seeds.setdefault(arm_of[change.second], []).append(change)
+        seeds.pop(BASE, None)
+        if seeds:
+            moved = adjusted([[change_over_seeds(of, arm)] for arm, of in seeds.items()])
+            pooled = {arm: change for arm, (change,) in zip(seeds, moved, strict=True)}
+            found.append(SeedTable(headline=headline, pooled=pooled, seeds=seeds))
+    return found
+
+
+def ranking_sentences(tables: Sequence[SeedTable], ranking: Ranking, arms: Sequence[CardArm]) -> list[str]:
+    """Which arm has the lowest value over its seeds at no shown loss, and whether its lead is shown."""
+    by_words = {table.headline.words: table for table in tables}
+    if ranking.lowest not in by_words:
+        return []
+    main = by_words[ranking.lowest].pooled
+    reasons = {arm: why_not(arm, by_words, ranking, arms) for arm in main}
+    ranked = sorted((arm for arm in main if not reasons[arm]), key=lambda arm: main[arm].after.value or 0.0)
+    left_out = "; ".join(f"{arm} ({reason})" for arm, reason in reasons.items() if reason)
+    out = [f"Not ranked: {left_out}."] if left_out else []
+    kept = " and ".join(ranking.kept)
+    if not ranked:
+        return [f"Lowest {ranking.lowest} over seeds at no shown loss of {kept}: no arm.", *out]
+    best = main[ranked[0]]
+    said = f"Lowest {ranking.lowest} over seeds at no shown loss of {kept}: {ranked[0]}, {number(best.after.value)} "
+    said += f"({words_of(best.change)} against the base{'' if best.direction == -1 else ', not shown to be lower'})."
+    if len(ranked) > 1:
+        lead = lead_over_seeds(main[ranked[1]].change, best.change)
+        is_shown = lead.low is not None and lead.low > 0
+        said += f" Next: {ranked[1]}, {number(main[ranked[1]].after.value)} ({words_of(lead)} above it; "
+        said += "the ranking of the two is shown)." if is_shown else "the ranking of the two is not shown)."
+    return [said, *out]
+
+
+def why_not(arm: str, tables: Mapping[str, SeedTable], ranking: Ranking, arms: Sequence[CardArm]) -> str:
+    """Why an arm is not ranked; "" for one that is."""
+    if unfit := [
+        f"{row.name} {ranking.unfit[row.name]}" for row in arms if row.arm == arm and row.name in ranking.unfit
+    ]:
+        return ", ".join(unfit)
+    for words in ranking.kept:
+        change = tables[words].pooled.get(arm) if words in tables else None
+        if change is None or change.change.high is None or change.after.value is None:
+            return f"its {words} is unknown"
+        if change.change.high < 0:
+            return f"{words} {words_of(change.change)}"
+    return ""
+
+
+def words_of(found: Estimate) -> str:
+    """A change with its interval."""
+    return f"{signed(found.value)} {interval(found.low, found.high)}"
+
+
+def seeds_text(tables: Sequence[SeedTable], sentences: Sequence[str]) -> str:
+    """All tables and sentences for the console."""
+    blocks = [block(f"Arms over their seeds: {table.headline.words}", table.lines()) for table in tables]
+    return "\n\n".join([wrapped([NOTE]), *blocks, *([wrapped(sentences)] if sentences else [])])
+
+
+def seeds_table(tables: Sequence[SeedTable]) -> Table:
+    """The same as one table for files."""
+    rows = []
+    for table in tables:
+        for arm, change in table.pooled.items():
+            of_seeds = " ".join(number(one.after.value) for one in table.seeds[arm])
+            rise = change.change
+            figures = (change.before.value, change.after.value, rise.value, rise.low, rise.high, change.p_holm)
+            rows.append((table.headline.words, arm, len(table.seeds[arm]), *figures, of_seeds))
+    return Table(
+        name="scorecard_seeds",
+        title="Arms over their seeds",
+        columns=("figure", "arm", "seeds", "base", "value", "change", "low", "high", "p Holm", "seeds' values"),
+        rows=tuple(rows),
+        formats=("", "", "d", ".1f", ".1f", "+.1f", "+.1f", "+.1f", "p", ""),
+        note=NOTE,
+    )

@@ -1,0 +1,87 @@
+"""Arms of several seeds: a row an arm over its seeds, ranked only where the ranking is shown."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand.errors import DataError
+from tests.made.made_runs import lean, made_items
+from tests.made.narrator_runs import fair, made_conversations, make_narrator_run, protector
+from tests.made.scorecard_runs import margins_with, run, scored
+
+MANY = made_items("bbq", 40)
+SHIFTS = {"good": (0.3, 0.4, 0.2), "middle": (0.5, 0.3, 0.4), "yes": (0.3, 9.0)}  # of each seed
+
+
+def words(root: Path, **shifts: tuple[float, ...]) -> list[object]:
+    """A base that bends by 0.9, and arms of several seeds."""
+    base = run(root, "before", margins_with(1, 0.9), MANY, verdict="margin")
+    named: list[object] = [base]
+    for arm, of_seeds in shifts.items():
+        for number, shift in enumerate(of_seeds):
+            answer = margins_with(1, shift) if shift < 5 else lambda _: lean(9.0)
+            named.append(f"{arm}={run(root, f'{arm}-{number}', answer, MANY, verdict='margin')}")
+    return named
+
+
+def pooled(root: Path) -> dict[tuple[str, str], dict[str, Any]]:
+    """(arm, measure) → the row over seeds."""
+    rows = json.loads((root / "out" / "scorecard_seeds.json").read_text())
+    return {(row["second"], row["measure"]): row for row in rows}
+
+
+def test_an_arm_is_the_mean_of_its_seeds_and_its_interval_is_wider_than_each_of_theirs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = scored(*words(tmp_path, **SHIFTS))
+    assert list(rows) == ["base", "good/1", "good/2", "good/3", *(f"middle/{n}" for n in (1, 2, 3)), "yes/1", "yes/2"]
+    found = pooled(tmp_path)["good", "mean_abs_dds_own"]
+    of_seeds = [rows[f"good/{n}"]["change_mean_abs_dds_own_pp"] for n in (1, 2, 3)]
+    assert (found["n_seeds"], found["change"]) == (3, pytest.approx(sum(of_seeds) / 3))
+    widths = [
+        rows[f"good/{n}"]["change_mean_abs_dds_own_ci_high_pp"] - rows[f"good/{n}"]["change_mean_abs_dds_own_ci_low_pp"]
+        for n in (1, 2, 3)
+    ]
+    assert found["change_high"] - found["change_low"] > sum(widths) / 3
+    printed = " ".join(capsys.readouterr().out.split())
+    assert (
+        "Arms over their seeds: own-C1 |DDS| arm seeds value change 95% interval p Holm shown seeds' values" in printed
+    )
+    assert "good 3 15.0 -30.0" in printed
+    assert "15.0 20.0 10.0" in printed  # the seeds' values, as small print
+    assert "Lowest own-C1 |DDS| over seeds at no shown loss of accuracy and accuracy under C2: good, 15.0 (" in printed
+    assert "Next: middle, 20.0 (+5.0 [" in printed
+    assert "the ranking of the two is not shown)" in printed
+    assert "Not ranked: yes (yes/2 saturated)." in printed
+    assert "Lowest own-C1 |DDS| at no" not in printed  # of single seeds, which would be chosen by chance
+    assert (tmp_path / "out" / "scorecard_seeds.png").stat().st_size > 10_000
+
+
+def test_a_lead_that_is_shown_is_said_to_be(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scored(*words(tmp_path, good=(0.0, 0.0), worse=(0.9, 0.8)))
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "good, 0.0 (" in printed
+    assert "the ranking of the two is shown)" in printed
+
+
+def test_another_study_beside_it_has_the_seeds_in_their_order(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    conversations = made_conversations({2: 6, 3: 5})
+    beside: list[object] = []
+    for name, judge in (("base", protector(0.5)), ("good", fair), ("good", protector(0.3)), ("good", protector(0.1))):
+        asked = make_narrator_run(
+            tmp_path, judge, conversations, name=f"narrator-{len(beside)}", is_exact=True, tasks=("blame",)
+        )
+        beside += ["--beside", f"{name}={asked}"]
+    named = words(tmp_path, good=(0.3, 0.4))
+    rows = scored(*named, *beside[:6])
+    assert (rows["good/1"]["narrator_run"], rows["good/2"]["narrator_run"]) == ("narrator-2-0000", "narrator-4-0000")
+    found = pooled(tmp_path)["good", "pr"]
+    both = [rows[f"good/{n}"]["change_narrator_blame_visible_pr_pp"] for n in (1, 2)]
+    assert found["change"] == pytest.approx(sum(both) / 2)
+    assert "Arms over their seeds: PR" in capsys.readouterr().out
+    with pytest.raises(DataError, match="'good' has fewer seeds than runs are named for it"):
+        scored(*named, *beside)

@@ -1,0 +1,63 @@
+"""One change over several trainings: by hand, and how often its interval covers."""
+
+import numpy as np
+import pytest
+
+from eval.estimates.estimate import Estimate
+from eval.estimates.seeds import lead_over_seeds, over_seeds, p_of
+
+N_ITEMS, N_RUNS = 100, 4000
+
+
+def estimate(value: float, half: float) -> Estimate:
+    return Estimate(value=value, low=value - half, high=value + half, n_units=N_ITEMS)
+
+
+def test_half_widths_are_added_in_quadrature():
+    found = over_seeds([estimate(1.0, 3.0), estimate(3.0, 5.0)])
+    of_seeds = 12.706 * np.sqrt(2) / np.sqrt(2)  # t with one degree of freedom × standard deviation / √2
+    assert (found.value, found.high) == (2.0, pytest.approx(2 + np.hypot(4.0, of_seeds), rel=0.03))
+    assert found.low == pytest.approx(2 - (found.high - 2))
+    assert over_seeds([estimate(1.0, 3.0)]) == estimate(1.0, 3.0)
+
+
+def test_what_one_seed_does_not_know_is_not_known():
+    lacking = Estimate(value=None, low=None, high=None, n_units=3)
+    assert over_seeds([estimate(1.0, 3.0), lacking]).value is None
+    without = Estimate(value=2.0, low=None, high=None, n_units=3)
+    assert (over_seeds([estimate(1.0, 3.0), without]).value, over_seeds([estimate(1.0, 3.0), without]).low) == (
+        1.5,
+        None,
+    )
+
+
+@pytest.mark.parametrize(("value", "p"), [(1.0, 0.05), (-1.0, 0.05), (2.0, 0.0000886), (0.0, 1.0)])
+def test_p_is_at_the_level_where_the_interval_ends_at_0(value: float, p: float):
+    assert p_of(estimate(value, 1.0)) == pytest.approx(p, rel=0.01)
+
+
+def test_the_lead_of_one_arm_over_another_has_both_their_intervals():
+    found = lead_over_seeds(estimate(-5.0, 3.0), estimate(-20.0, 4.0))
+    assert (found.value, found.low, found.high) == (15.0, 10.0, 20.0)
+
+
+def coverage(n_seeds: int, sd_seed: float, sd_item: float, sd_both: float) -> float:
+    """How often the interval over seeds holds the true change, in per cent: 100 items, each moved by a seed."""
+    rng, covered = np.random.default_rng(7), 0
+    for _ in range(N_RUNS):
+        moved = rng.normal(0, sd_seed, (n_seeds, 1)) + rng.normal(0, sd_item, N_ITEMS)
+        moved = moved + rng.normal(0, sd_both, (n_seeds, N_ITEMS))
+        halves = 1.96 * moved.std(axis=1, ddof=1) / np.sqrt(N_ITEMS)
+        found = over_seeds([estimate(*pair) for pair in zip(moved.mean(axis=1).tolist(), halves.tolist(), strict=True)])
+        covered += not found.excludes(0.0)
+    return 100 * covered / N_RUNS
+
+
+@pytest.mark.parametrize("n_seeds", [3, 5])
+@pytest.mark.parametrize(
+    ("sd_seed", "sd_item", "sd_both"), [(0, 50, 30), (5, 50, 30), (10, 50, 30), (10, 0, 50), (20, 30, 0)]
+)
+def test_the_interval_covers_at_its_level(n_seeds: int, sd_seed: float, sd_item: float, sd_both: float):
+    found = coverage(n_seeds, sd_seed, sd_item, sd_both)
+    print(f"{n_seeds} seeds, sd {sd_seed} of seeds, {sd_item} of items, {sd_both} of both: covers {found:.1f} %")
+    assert found >= 94
