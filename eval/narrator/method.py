@@ -10,6 +10,8 @@ from eval.narrator.judged_runs import NarratorRun
 from eval.narrator.tables import ORDER_WORDS
 from eval.report.page import element, table
 from eval.report.run_facts import how_run, revision_of
+from eval.report.table import DASH
+from evenhand.model_size import PUBLISHED, model_size
 
 METHOD_WORDS = (
     "Only the name changes: in the transcript's labels and in the options the narrator's name becomes Me. Options keep "
@@ -45,8 +47,11 @@ def asked_model(run: NarratorRun) -> dict[str, str]:
     """What the paper's Table 1 says of a model, and how it answered."""
     engine = dict(run.config.get("engine", {}))
     exact = "exact probabilities"
+    name = str(run.config["model"].get("name"))
+    size = model_size(PUBLISHED[name]).n_parameters if name in PUBLISHED else None
     return {
-        "checkpoint": str(run.config["model"].get("name")),
+        "checkpoint": name,
+        "parameters": DASH if size is None else f"{size / 1e9:.1f} B",
         "access": str(engine.get("base_url") or engine.get("kind") or "not recorded"),
         "answers": exact if run.verdict == "options" else f"{run.n_samples} a prompt",
         "temperature": "not recorded" if run.temperature is None else f"{run.temperature:g}",

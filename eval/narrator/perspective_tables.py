@@ -40,7 +40,7 @@ def table_1(found: StudyResults) -> Table:
         title="Models",
         columns=("model", *names),
         rows=tuple(rows),
-        note="The number of parameters is not recorded by runs; a model's name mostly tells it.",
+        note="Parameters: known of the models that Evenhand has configs for; runs do not record them.",
     )
 
 

@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from eval.narrator.command import main
 from eval.narrator.conditioned import Conditioned
 from eval.narrator.judged_runs import NarratorRun, load_narrator_runs
 from eval.narrator.measures import ALL, effects, find_effect
+from eval.narrator.method import asked_model
 from eval.narrator.perspective_tables import table_1, table_2, table_3
 from eval.narrator.printed import judge_table
 from eval.narrator.sentences import headline
@@ -182,7 +184,15 @@ def first_number(cell: str) -> float:
 def test_table_1_says_how_each_model_answered(loaded):
     table = table_1(study(loaded))
     assert [row[0] for row in table.rows] == ["Wordy-7B", "Fair_1B"]
-    assert table.rows[0][1:] == ("x/Wordy-7B", "not recorded", "5 a prompt", "0.7", "23", "0")
+    assert table.rows[0][1:] == ("x/Wordy-7B", "–", "not recorded", "5 a prompt", "0.7", "23", "0")
+
+
+def test_table_1_has_the_papers_numbers_of_parameters(loaded):
+    names = {"Qwen/Qwen2.5-7B-Instruct": "7.6 B", "meta-llama/Llama-3.1-8B-Instruct": "8.0 B"}
+    for name, words in (names | {"mistralai/Mistral-7B-Instruct-v0.3": "7.2 B", "gpt-4.1-mini": "–"}).items():
+        assert (
+            asked_model(replace(loaded[0], config={**loaded[0].config, "model": {"name": name}}))["parameters"] == words
+        )
 
 
 def is_blame_hidden(row: Conditioned) -> bool:
