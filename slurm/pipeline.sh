@@ -2,8 +2,12 @@
 # The whole loop: sample the base model; train, merge and sample every arm; score, compare, and one card for all.
 #
 #   slurm/pipeline.sh SAMPLING_CONFIG TRAINING_CONFIG...
+#   slurm/pipeline.sh "SAMPLING_CONFIG SAMPLING_CONFIG..." TRAINING_CONFIG...      a card for each sampling config
 #
-# An arm is called by its config's name: configs/training/qwen2.5-7b-paired.yaml is qwen2.5-7b-paired.
+# An arm is called by its config's name: configs/training/qwen2.5-7b-paired.yaml is qwen2.5-7b-paired. SEEDS=3 trains it
+# with optimiser.seed 0, 1 and 2, and the card has a row an arm over its seeds.
+# BASE_TRAINING=CONFIG trains and merges this first: the judge that is sampled as the base and that the arms train.
+# HERE=1 runs every job on this machine, one after the other, without Slurm.
 # The sampling config must ask for margins (configs/inference/*-margin.yaml): a checkpoint trained on one-token verdicts
 # no longer writes the JSON that reasoned verdicts are read from.
 # STUDIES="a.yaml key=value ... b.yaml ..." samples these configs of other studies as well, for the base and every arm, for
@@ -20,8 +24,8 @@ if [ $# -lt 2 ]; then
   awk 'NR > 1 { if (!/^#/) exit; sub(/^# ?/, ""); print }' slurm/pipeline.sh >&2
   exit 2
 fi
-sampling=$1
-for config in "$@"; do
+read -ra samplings <<< "$1"
+for config in "${samplings[@]}" "${@:2}" ${BASE_TRAINING:+"$BASE_TRAINING"}; do
   [ -f "$config" ] || { echo "slurm/pipeline.sh: no file $config; paths start at the checkout" >&2; exit 2; }
 done
 twice=$(basename -a -s .yaml "${@:2}" | sort | uniq -d)
@@ -30,11 +34,13 @@ if [ -n "$twice" ]; then
     "rename one" >&2
   exit 2
 fi
-if ! grep -Eq '^verdict: *margin' "$sampling"; then
-  echo "slurm/pipeline.sh: $sampling does not say 'verdict: margin'; a checkpoint trained on one-token verdicts is not" \
-    "read otherwise. Take configs/inference/*-margin.yaml" >&2
-  exit 2
-fi
+for sampling in "${samplings[@]}"; do
+  if ! grep -Eq '^verdict: *margin' "$sampling"; then
+    echo "slurm/pipeline.sh: $sampling does not say 'verdict: margin'; a checkpoint trained on one-token verdicts is not" \
+      "read otherwise. Take configs/inference/*-margin.yaml" >&2
+    exit 2
+  fi
+done
 # Each of `studies` is a config with its key=value words, each of `studied` its name.
 studies=() studied=()
 read -ra words <<< "$STUDIES"
@@ -60,7 +66,7 @@ fi
 notes=$RUN_ROOT/pipelines/$(date +%Y%m%d-%H%M%S)-$$
 
 if [ "${FETCH:-1}" = 1 ]; then
-  configs=("$@" "${studies[@]%% *}")
+  configs=("${samplings[@]}" "${@:2}" ${BASE_TRAINING:+"$BASE_TRAINING"} "${studies[@]%% *}")
   # shellcheck disable=SC2206  # WRAP holds several words
   fetch=($WRAP "${VENV:+$VENV/bin/}evenhand" fetch "${configs[@]}")
   if [ "${DRY_RUN:-0}" = 1 ]; then echo "${fetch[@]}"; else "${fetch[@]}"; fi
@@ -71,7 +77,7 @@ if [ "${DOCTOR:-1}" = 1 ]; then
   doctor=($WRAP "${VENV:+$VENV/bin/}evenhand" doctor) options=($TRAIN_OPTIONS "run.root=$RUN_ROOT")
   kind=${GPU#gpu} kind=${kind#:}
   if [ $((SAMPLE_GPUS + TRAIN_GPUS)) -gt 0 ]; then doctor+=(--gpu "${kind:-unnamed}"); fi
-  doctor+=("$sampling" "run.root=$RUN_ROOT")
+  for sampling in "${samplings[@]}"; do doctor+=("$sampling" "run.root=$RUN_ROOT"); done
   for training in "${@:2}"; do doctor+=("$training" "${options[@]}"); done
   # shellcheck disable=SC2206  # a study holds several words
   for study in "${studies[@]}"; do doctor+=($study "run.root=$RUN_ROOT"); done
@@ -93,21 +99,48 @@ sample_studies() {
   done
 }
 
-beside=()
-LABEL=before NOTE=$notes/before submit sample "$sampling"
-sampled=$JOB
-runs=("@$notes/before")
-sample_studies base before ""
-name=$(basename "$sampling" .yaml)
+# sample_all ROW LABEL AFTER [key=value ...]: every sampling config for a row of the cards, and the other studies.
+sample_all() {
+  local i name note
+  for i in "${!samplings[@]}"; do
+    name=$(basename "${samplings[i]}" .yaml)
+    note=$2-sampled-$name
+    words=("${@:4}")
+    if [ "$1" != base ]; then words=("name=$name-$2" "${words[@]}"); fi
+    AFTER=$3 LABEL=$2 NOTE=$notes/$note submit sample "${samplings[i]}" "${words[@]}"
+    sampled=$sampled:$JOB
+    if [ "$1" = base ]; then runs[i]=@$notes/$note; else runs[i]+=" $1=@$notes/$note"; fi
+  done
+  sample_studies "$@"
+}
+
+# train_and_merge LABEL CONFIG [key=value ...]: MERGED is then the words of a config that asks the merged checkpoint.
+train_and_merge() {
+  AFTER=$basing LABEL=$1 NOTE=$notes/$1 submit train "${@:2}"
+  AFTER=$JOB LABEL=$1 NOTE=$notes/$1-merged submit merge "@$notes/$1"
+  MERGED=("model.name=@$notes/$1-merged" "model.label=$1" model.revision=null)
+}
+
+beside=() runs=() sampled="" base=() basing=""
+if [ -n "${BASE_TRAINING:-}" ]; then
+  train_and_merge before "$BASE_TRAINING"
+  base=("${MERGED[@]}") basing=$JOB
+fi
+sample_all base before "$basing" "${base[@]}"
 for training in "${@:2}"; do
   arm=$(basename "$training" .yaml)
-  merged=("model.name=@$notes/$arm-merged" "model.label=$arm" model.revision=null)
-  LABEL=$arm NOTE=$notes/$arm submit train "$training"
-  AFTER=$JOB LABEL=$arm NOTE=$notes/$arm-merged submit merge "@$notes/$arm"
-  merging=$JOB
-  AFTER=$merging LABEL=$arm NOTE=$notes/$arm-sampled submit sample "$sampling" "name=$name-$arm" "${merged[@]}"
-  sampled=$sampled:$JOB
-  runs+=("@$notes/$arm-sampled")
-  sample_studies "$arm" "$arm" "$merging" "${merged[@]}"
+  for ((seed = 0; seed < ${SEEDS:-1}; seed++)); do
+    label=$arm words=()
+    if [ "${SEEDS:-1}" -gt 1 ]; then label=$arm-seed$seed words=("optimiser.seed=$seed"); fi
+    train_and_merge "$label" "$training" "${base[@]}" "${words[@]}"
+    sample_all "$arm" "$label" "$JOB" "${MERGED[@]}"
+  done
 done
-AFTER=$sampled submit score "${runs[@]}" "${beside[@]}"
+for i in "${!samplings[@]}"; do
+  # shellcheck disable=SC2206  # a sampling config's runs are several words
+  words=(${runs[i]})
+  if [ "$i" = 0 ]; then words+=("${beside[@]}"); fi
+  label=""
+  if [ ${#samplings[@]} -gt 1 ]; then label=$(basename "${samplings[i]}" .yaml); fi
+  AFTER=${sampled#:} LABEL=$label submit score "${words[@]}"
+done

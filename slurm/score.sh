@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Score sampling runs, compare the first with the others, and put all on one card:
-# score.sh BEFORE|@FILE [AFTER|@FILE ...] [--beside ROW=RUN|ROW=@FILE ...], the latter for runs of other studies.
+# score.sh BEFORE|@FILE [[ARM=]AFTER|[ARM=]@FILE ...] [--beside ROW=RUN|ROW=@FILE ...], the latter for runs of other studies.
 set -euo pipefail
 . slurm/job.sh
 
-runs=() rows=() beside=()
+runs=() arms=() rows=() beside=()
 mapfile -t words < <(given "$@")
 for ((i = 0; i < ${#words[@]}; i++)); do
   if [ "${words[i]}" = --beside ]; then
@@ -12,7 +12,8 @@ for ((i = 0; i < ${#words[@]}; i++)); do
     rows+=(--beside "${words[i]}")
     beside+=("${words[i]#*=}")
   else
-    runs+=("${words[i]}")
+    arms+=("${words[i]}")
+    runs+=("${words[i]#*=}")
   fi
 done
 for run in "${runs[@]}" "${beside[@]}"; do
@@ -23,5 +24,5 @@ done
 evenhand score "${runs[@]}" "${beside[@]}"
 if [ ${#runs[@]} -gt 1 ]; then
   evenhand compare "${runs[@]}" "${beside[@]}"
-  evenhand scorecard "${runs[@]}" "${rows[@]}"
+  evenhand scorecard "${arms[@]}" "${rows[@]}"
 fi

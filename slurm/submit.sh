@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Submit one job and print its id: slurm/submit.sh doctor|sample|train|merge|score ARGUMENT...
-# The arguments are those of slurm/KIND.sh. DRY_RUN=1 prints the sbatch command instead.
+# The arguments are those of slurm/KIND.sh. DRY_RUN=1 prints the sbatch command instead, HERE=1 runs the job at once.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . slurm/settings.sh
@@ -50,6 +50,12 @@ submit() {
     printf '[%s]' "$JOB"
     printf ' %q' ${NOTE:+NOTE="$NOTE"} sbatch "${options[@]}" "slurm/$kind.sh" "$@"
     echo
+    return
+  fi
+  if [ "${HERE:-0}" = 1 ]; then
+    JOB=here
+    echo "$kind${LABEL:+ $LABEL}: $*"
+    NOTE=${NOTE:-} bash "slurm/$kind.sh" "$@"
     return
   fi
   mkdir -p "$LOGS"

@@ -1,10 +1,14 @@
 #!/usr/bin/env bash
-# Train an arm by its config: train.sh CONFIG [key=value ...]. Continues from the last checkpoint when it was cut off.
+# Train an arm by its config: train.sh CONFIG [key=value|key=@FILE ...]. Continues from the last checkpoint when it was cut off.
 set -euo pipefail
 . slurm/job.sh
 
 nodes=${SLURM_NNODES:-1}
 processes=$((TRAIN_GPUS * nodes))
+if [ "$TRAIN_GPUS" = 0 ]; then
+  processes=1
+  TRAIN_LAUNCH=${TRAIN_LAUNCH:-configs/accelerate/cpu.yaml}
+fi
 if [ -z "$TRAIN_LAUNCH" ]; then
   TRAIN_LAUNCH=configs/accelerate/one-gpu.yaml
   if [ "$processes" -gt 1 ]; then TRAIN_LAUNCH=configs/accelerate/ddp.yaml; fi
@@ -12,7 +16,7 @@ if [ -z "$TRAIN_LAUNCH" ]; then
 fi
 words=(--config_file "$TRAIN_LAUNCH" --num_processes "$processes" --num_machines "$nodes")
 read -ra options <<< "$TRAIN_OPTIONS"
-training=(-m training "$@" "${options[@]}" run.root="$RUN_ROOT")
+mapfile -t training < <(given -m training "$@" "${options[@]}" run.root="$RUN_ROOT")
 if [ "$nodes" -gt 1 ]; then
   hosts=$(scontrol show hostnames "$SLURM_JOB_NODELIST") # no `| head`: what it cuts off would fail under pipefail
   words+=(--main_process_ip "${hosts%%$'\n'*}" --main_process_port $((20000 + SLURM_JOB_ID % 20000)))

@@ -22,7 +22,8 @@ echo "$((count + 1));cluster"
 EVENHAND = """#!/usr/bin/env bash
 echo "evenhand $* [offline=${HF_HUB_OFFLINE:-0}]" >> "$CALLS"
 case $1 in
-  sample) case "$*" in *merged-sft*) made=run-sft;; *merged-dpo*) made=run-dpo;; *) made=run-before;; esac
+  sample) [[ "$*" =~ merged-([a-z0-9_]+) ]] && made=run-${BASH_REMATCH[1]} || made=run-before
+    case "$*" in *new.yaml*) made=new-$made;; esac
     case "$*" in *conflicts.yaml*) made=conflicts-$made;; esac;;
   merge) made=merged-${2##*-};;
   *) exit 0;;
@@ -35,7 +36,8 @@ mkdir -p "$RUN_ROOT/$made" && touch "$RUN_ROOT/$made/DONE.json" && echo "$RUN_RO
 # Stands in for accelerate: the folder of the run is not the last line where another process still writes.
 ACCELERATE = """#!/usr/bin/env bash
 echo "accelerate $* [offline=${HF_HUB_OFFLINE:-0}]" >> "$CALLS"
-case "$*" in *sft.yaml*) made=train-sft;; *) made=train-dpo;; esac
+case "$*" in *sft.yaml*) made=train-sft;; *bent.yaml*) made=train-bent;; *) made=train-dpo;; esac
+[[ "$*" =~ optimiser.seed=([0-9]) ]] && made=${made}_${BASH_REMATCH[1]}
 mkdir -p "$RUN_ROOT/$made" && echo "$RUN_ROOT/$made"
 echo "talk of another process"
 """

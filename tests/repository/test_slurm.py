@@ -157,9 +157,47 @@ def test_each_job_finds_what_the_earlier_ones_made(cluster, tmp_path):
     check_training("sft", sft)
     check_training("dpo", dpo)
     judged = f"{runs}/run-before {runs}/run-sft {runs}/run-dpo"
-    assert work[-3:] == [f"evenhand {verb} {judged} [offline=1]" for verb in ("score", "compare", "scorecard")]
+    named = f"{runs}/run-before sft={runs}/run-sft dpo={runs}/run-dpo"
+    verbs = {"score": judged, "compare": judged, "scorecard": named}
+    assert work[-3:] == [f"evenhand {verb} {words} [offline=1]" for verb, words in verbs.items()]
     options = [call for call in calls if call.startswith("option --dependency")]
     assert options == [f"option --dependency=afterok:{ids}" for ids in ("102", "103", "105", "106", "101:104:107")]
+
+
+@pytest.mark.parametrize("is_here", [False, True])
+def test_every_arm_is_trained_with_each_seed_from_a_base_that_was_trained_first(cluster, is_here):
+    sampling, sft, dpo = configs(cluster)
+    new, bent = (sampling.with_name(name) for name in ("new.yaml", "bent.yaml"))
+    new.write_text("verdict: margin\n")
+    bent.write_text("method: sft\n")
+    env = {**cluster, "PATH": f"{cluster['VENV']}/bin:{cluster['PATH']}", "SAMPLE_SHARDS": "1", "FETCH": "0"}
+    env |= {"DOCTOR": "0", "SEEDS": "2", "BASE_TRAINING": str(bent)} | (
+        {"HERE": "1", "TRAIN_GPUS": "0"} if is_here else {}
+    )
+    done = run("pipeline.sh", f"{sampling} {new}", sft, dpo, env=env)
+    assert done.returncode == 0, done.stderr
+    runs = cluster["RUN_ROOT"]
+    calls = Path(cluster["CALLS"]).read_text().splitlines()
+    assert any(call.startswith("option") for call in calls) != is_here
+    trained = [call for call in calls if call.startswith("accelerate")]
+    base = f"model.name={runs}/merged-bent model.label=before model.revision=null"
+    words = [f"{bent}", *(f"{config} {base} optimiser.seed={seed}" for config in (sft, dpo) for seed in (0, 1))]
+    assert [call.partition(" -m training ")[2] for call in trained] == [
+        f"{w} run.root={runs} [offline=1]" for w in words
+    ]
+    assert all(("accelerate/cpu.yaml" in call) == is_here for call in trained)
+    sampled = [call for call in calls if call.startswith("evenhand sample")]
+    assert len(sampled) == 2 * (1 + 2 * 2)
+    assert f"{sampling} {base} run.root" in sampled[0]
+    assert f"{new} name=new-dpo-seed1 model.name={runs}/merged-dpo_1 model.label=dpo-seed1" in sampled[-1]
+    cards = [call for call in calls if call.startswith("evenhand scorecard")]
+    arms = ("sft", "dpo")
+    assert cards == [
+        f"evenhand scorecard {runs}/{kind}run-bent "
+        + " ".join(f"{arm}={runs}/{kind}run-{arm}_{seed}" for arm in arms for seed in (0, 1))
+        + " [offline=1]"
+        for kind in ("", "new-")
+    ]
 
 
 def test_a_job_whose_command_makes_nothing_fails_so_that_the_next_one_never_starts(cluster):

@@ -76,5 +76,5 @@ def test_runs_of_the_narrator_study_reach_the_scores_and_the_card(cluster, tmp_p
     assert work[-3:] == [
         f"evenhand score {judged} {conflicts} [offline=1]",
         f"evenhand compare {judged} {conflicts} [offline=1]",
-        f"evenhand scorecard {judged} {options} [offline=1]",
+        f"evenhand scorecard {runs}/run-before sft={runs}/run-sft dpo={runs}/run-dpo {options} [offline=1]",
     ]
