@@ -15,11 +15,12 @@ CHECKOUT = Path(__file__).parents[1]
 SAMPLING = "configs/inference/pocket.yaml"
 # The libraries' warnings to their developers, which would bury what a newcomer is to see.
 QUIET = {"PYTHONWARNINGS": "ignore", "TORCH_CPP_LOG_LEVEL": "ERROR", "TRANSFORMERS_VERBOSITY": "error"}
-ARMS = {"sft": "configs/training/pocket-sft.yaml", "dpo": "configs/training/pocket-dpo.yaml"}
+BENT = "configs/training/pocket-bent.yaml"
+ARMS = {"paper's SFT": "configs/training/pocket-sft-c2.yaml", "label-free": "configs/training/pocket-own-c1.yaml"}
 
 
 def main(argv: Sequence[str]) -> None:
-    """Sample, fine-tune (SFT, then DPO, both from the base model), merge, sample again and compare, on this machine.
+    """Bend a judge on purpose, ask it, straighten it by two arms, ask again and compare, all on this machine.
 
     A demo that was cut off continues where it stopped. It needs no GPU and no hub.
     """
@@ -28,18 +29,28 @@ def main(argv: Sequence[str]) -> None:
     out = parser.parse_args(argv).out.resolve()
     started = time.monotonic()
     root = f"run.root={out}"
-    before = step("1. Ask the base model every prompt", "inference", SAMPLING, root)
+    bent = made_by("1. Make a judge whose bend is known: +40 points of DDS, planted in its training labels", BENT, root)
+    before = asked("   Ask it every prompt", "bent", bent, root)
     after = []
     for number, (arm, config) in enumerate(ARMS.items(), start=2):
-        trained = step(
-            f"{number}. Fine-tune with QLoRA: {arm.upper()}", "accelerate.commands.launch", *one_process(), config, root
-        )
-        merged = step("   Merge into a standalone checkpoint, and check it", "training.merge", trained, "--onto", "nf4")
-        asked = [f"name=pocket-{arm}", f"model.name={merged}", f"model.label=SmolLM2-135M + {arm.upper()}"]
-        after.append(step("   Ask it the same prompts", "inference", SAMPLING, *asked, root))
+        straightened = made_by(f"{number}. Straighten it with QLoRA: {arm}", config, root, f"model.name={bent}")
+        after.append(asked("   Ask it the same prompts", arm, straightened, root))
     print("\n4. Before and after", flush=True)
     run([sys.executable, "-m", "evenhand.command", "compare", before, *after, "--out", str(out / "demo")])
     print(f"\nReport: {out / 'demo' / 'report.html'}\nDone in {(time.monotonic() - started) / 60:.1f} minutes.")
+
+
+def made_by(title: str, config: str, *words: str) -> str:
+    """Train by a config and merge; the checkpoint's folder."""
+    trained = step(title, "accelerate.commands.launch", *one_process(), config, *words)
+    return step("   Merge into a standalone checkpoint, and check it", "training.merge", trained, "--onto", "nf4")
+
+
+def asked(title: str, arm: str, checkpoint: str, root: str) -> str:
+    """Ask a checkpoint every prompt; the run's folder."""
+    name = "pocket-" + "".join(letter for letter in arm.replace(" ", "-") if letter.isalnum() or letter == "-")
+    words = [f"name={name}", f"model.name={checkpoint}", f"model.label=SmolLM2-135M, {arm}"]
+    return step(title, "inference", SAMPLING, *words, root)
 
 
 def one_process() -> list[str]:
