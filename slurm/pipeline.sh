@@ -7,6 +7,7 @@
 # An arm is called by its config's name: configs/training/qwen2.5-7b-paired.yaml is qwen2.5-7b-paired. SEEDS=3 trains it
 # with optimiser.seed 0, 1 and 2, and the card has a row an arm over its seeds.
 # BASE_TRAINING=CONFIG trains and merges this first: the judge that is sampled as the base and that the arms train.
+# ARM_OPTIONS="key=value ..." are words for every arm's training config, not for the base's.
 # HERE=1 runs every job on this machine, one after the other, without Slurm.
 # The sampling config must ask for margins (configs/inference/*-margin.yaml): a checkpoint trained on one-token verdicts
 # no longer writes the JSON that reasoned verdicts are read from.
@@ -121,6 +122,7 @@ train_and_merge() {
   MERGED=("model.name=@$notes/$1-merged" "model.label=$1" model.revision=null)
 }
 
+read -ra arm_options <<< "${ARM_OPTIONS:-}"
 beside=() runs=() sampled="" base=() basing=""
 if [ -n "${BASE_TRAINING:-}" ]; then
   train_and_merge before "$BASE_TRAINING"
@@ -132,7 +134,7 @@ for training in "${@:2}"; do
   for ((seed = 0; seed < ${SEEDS:-1}; seed++)); do
     label=$arm words=()
     if [ "${SEEDS:-1}" -gt 1 ]; then label=$arm-seed$seed words=("optimiser.seed=$seed"); fi
-    train_and_merge "$label" "$training" "${base[@]}" "${words[@]}"
+    train_and_merge "$label" "$training" "${base[@]}" "${arm_options[@]}" "${words[@]}"
     sample_all "$arm" "$label" "$JOB" "${MERGED[@]}"
   done
 done

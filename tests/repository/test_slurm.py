@@ -171,7 +171,7 @@ def test_every_arm_is_trained_with_each_seed_from_a_base_that_was_trained_first(
     new.write_text("verdict: margin\n")
     bent.write_text("method: sft\n")
     env = {**cluster, "PATH": f"{cluster['VENV']}/bin:{cluster['PATH']}", "SAMPLE_SHARDS": "1", "FETCH": "0"}
-    env |= {"DOCTOR": "0", "SEEDS": "2", "BASE_TRAINING": str(bent)} | (
+    env |= {"DOCTOR": "0", "SEEDS": "2", "BASE_TRAINING": str(bent), "ARM_OPTIONS": "lora.r=8"} | (
         {"HERE": "1", "TRAIN_GPUS": "0"} if is_here else {}
     )
     done = run("pipeline.sh", f"{sampling} {new}", sft, dpo, env=env)
@@ -181,7 +181,10 @@ def test_every_arm_is_trained_with_each_seed_from_a_base_that_was_trained_first(
     assert any(call.startswith("option") for call in calls) != is_here
     trained = [call for call in calls if call.startswith("accelerate")]
     base = f"model.name={runs}/merged-bent model.label=before model.revision=null"
-    words = [f"{bent}", *(f"{config} {base} optimiser.seed={seed}" for config in (sft, dpo) for seed in (0, 1))]
+    words = [
+        f"{bent}",
+        *(f"{config} {base} lora.r=8 optimiser.seed={seed}" for config in (sft, dpo) for seed in (0, 1)),
+    ]
     assert [call.partition(" -m training ")[2] for call in trained] == [
         f"{w} run.root={runs} [offline=1]" for w in words
     ]
