@@ -99,7 +99,11 @@ def parse(verb: str, words: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def configs_in(words: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
-    """Each config that a command names (with braces expanded), with the overrides that follow it."""
+    """Each config that a command names (with braces expanded), with the overrides that follow it.
+
+    slurm/pipeline.sh takes several sampling configs in one word.
+    """
+    words = [part for word in words for part in (word.split() if word.startswith("configs/") else [word])]
     for position, word in enumerate(words):
         if not word.startswith("configs/"):
             continue

@@ -18,7 +18,7 @@ PREFERENCES = ("dpo-margin", "ipo", "simpo", "kto")
 ARMS = [
     *(("qwen2.5-7b", arm) for arm in (*FRAMINGS, *PREFERENCES)),
     *(("gemma-3-12b", arm) for arm in FRAMINGS),
-    *(("pocket", arm) for arm in ("sft-c2", "paired", "own-c1", "ipo", "simpo", "kto")),
+    *(("pocket", arm) for arm in ("sft-c2", "paired", "own-c1", "dpo-c2", "ipo", "simpo", "kto")),
 ]
 POCKET = TRAINING / "pocket-sft.yaml"
 C2 = ("c2_correct", "c2_incorrect")
@@ -89,6 +89,7 @@ def test_an_arm_of_ours_differs_from_the_one_it_is_held_against_by_what_it_is_na
         "sft-c1c2": both_framings,
         "paired": {"consistency", *(both_framings if family != "pocket" else ())},
         "own-c1": {"method", "target", *(both_framings if family != "pocket" else ("examples.loss_on_eos",))},
+        "dpo-c2": {*both_framings, "examples.loss_on_eos"} - {"optimiser.order"},
         "dpo-margin": {"examples.loss_on_eos", "quantisation.compute_dtype", "optimiser.mixed_precision"},
         "ipo": {"method", *(("beta",) if family == "pocket" else ())},
         "simpo": {"method", "beta", "gamma", "precompute_reference"},
