@@ -22,6 +22,8 @@ from studies.pluraleval.reply_reading import state_rates
 from studies.pluraleval.rows import reference_row, reference_set_hash, thread_set_hash
 from studies.pluraleval.thread_sets import load_threads
 
+ONE_ANSWER = 0.95  # share of the stances from which on a judge is said to have one answer
+
 
 def main(argv: Sequence[str]) -> None:
     """Make the reference sets of a finished references run into a folder, with the rates of its replies' states."""
@@ -103,8 +105,19 @@ def sizes(manifest: Mapping[str, Any]) -> str:
     left_out = f"; {manifest['n_left_out']} threads did not fit the judge's context" if manifest["n_left_out"] else ""
     return (
         f"{manifest['n_threads']} threads, {manifest['n_opinions']:,} opinions in {manifest['n_clusters']:,} clusters; "
-        f"{manifest['n_feasible']} threads have a reference opinion with both beliefs{left_out}"
+        f"{manifest['n_feasible']} threads have a reference opinion with both beliefs{left_out}{one_stance(manifest)}"
     )
+
+
+def one_stance(manifest: Mapping[str, Any]) -> str:
+    """A warning where the judge's stances are nearly all the same: then no thread has opinions on both sides."""
+    for step, state, n, rate in state_rates(manifest["states"]):
+        if step == "stance" and n > 1 and rate >= ONE_ANSWER:
+            return (
+                f". Warning: the judge answered {state} to {rate:.0%} of {n / rate:.0f} stance prompts, so it does not "
+                "tell sides apart, and experiment 1 needs both; take a stronger judge"
+            )
+    return ""
 
 
 def clustering_words(settings: Mapping[str, Any]) -> str:

@@ -36,7 +36,7 @@ def find_reference(judge: Judge, summaries: Sequence[str]) -> Steps[Reference | 
         stances = [""] * len(summaries)
         for other, prompt in asked.items():
             stances[other], state = stance_in(reply_to(prompt, replies))
-            judge.count("stance", state)
+            judge.count("stance", stances[other] or state)  # which one tells a judge that has one answer to all
         if min(stances.count("SUPPORTING"), stances.count("AGAINST")) >= FEASIBLE:
             return Reference(position, tuple(stances))
     return None

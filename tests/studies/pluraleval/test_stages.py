@@ -59,6 +59,17 @@ def test_the_folder_says_how_the_replies_were(folder: Path) -> None:
     assert "| extraction | ok |" in (folder / "README.md").read_text()
 
 
+def test_a_judge_with_one_stance_for_all_is_named_as_the_reason_that_no_thread_is_feasible(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "Warning" not in (folder / "README.md").read_text()
+    judge = AnsweringEngine(lambda prompt: "AGAINST" if prompt.factors.step == "stance" else perfect(prompt))
+    manifest = build(stage_run(tmp_path, monkeypatch, POCKET, judge, name="one-sided"), tmp_path / "one-sided")
+    (n,) = manifest["states"]["stance"].values()
+    said = f"0 threads have a reference opinion with both beliefs. Warning: the judge answered AGAINST to 100% of {n} stance"
+    assert said in (tmp_path / "one-sided" / "README.md").read_text()
+
+
 def test_responses_and_judgements_run_over_the_folder_and_name_their_inputs(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
