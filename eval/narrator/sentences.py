@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
-from eval.narrator.agreement import Agreement
+from eval.narrator.agreement import Agreement, is_held_to_options
 from eval.narrator.answers import State
 from eval.narrator.measures import ALL, Effect, find_effect
 from eval.narrator.observe import DETECTION
@@ -58,8 +58,21 @@ def notes(found: StudyResults) -> list[str]:
     return [
         *([f"The runs are not pooled: {found.not_pooled}."] if found.not_pooled else []),
         *([pooled_note(found)] if found.n_lacking else []),
+        *mixed_ways(found),
         *(agreement_sentence(found, pair) for pair in found.agreements if pair.task is None),
         *(left_out(run.judge, len(run.excluded)) for run in found.runs if run.excluded),
+    ]
+
+
+def mixed_ways(found: StudyResults) -> list[str]:
+    """That pooled runs were answered in two ways, which lose replies differently."""
+    held = [run.judge for run in found.runs if run.verdict == "answer" and is_held_to_options(run)]
+    free = [run.judge for run in found.runs if run.verdict == "answer" and not is_held_to_options(run)]
+    if not (held and free) or POOLED not in found.judges:
+        return []
+    return [
+        f"Pooled are replies that a grammar held to the options ({', '.join(held)}) and free ones ({', '.join(free)}), of "
+        "which some name no option: compare models within one way."
     ]
 
 
