@@ -71,8 +71,8 @@ def mixed_ways(found: StudyResults) -> list[str]:
     if not (held and free) or POOLED not in found.judges:
         return []
     return [
-        f"Pooled are replies that a grammar held to the options ({', '.join(held)}) and free ones ({', '.join(free)}), of "
-        "which some name no option: compare models within one way."
+        f"Pooled are replies that a grammar held to the options ({', '.join(held)}) and free ones ({', '.join(free)}), "
+        "some of which name no option: compare models within one way."
     ]
 
 
