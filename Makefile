@@ -30,7 +30,7 @@ BENCH ?= $(BIN)/python -m tests.bench
 help: ## what each target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
-demo: venv ## the whole loop on the embedded model: sample, train, merge, sample again, compare
+demo: venv ## the whole loop on the embedded model: a bent judge is asked, straightened by two arms, asked again
 	$(BIN)/evenhand demo $(ARGS)
 
 test: venv-dev ## all tests that need no CUDA device, in JOBS=2 processes

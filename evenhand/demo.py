@@ -12,7 +12,8 @@ from pathlib import Path
 from evenhand.errors import EvenhandError
 
 CHECKOUT = Path(__file__).parents[1]
-SAMPLING = "configs/inference/pocket.yaml"
+SAMPLING = ("configs/inference/pocket.yaml", "dialdefer.benchmarks[0].n_items=120")
+SHORT = "dialdefer.benchmarks[0].n_items=64"  # of the arms: half of what their configs ask, for a laptop
 # The libraries' warnings to their developers, which would bury what a newcomer is to see.
 QUIET = {"PYTHONWARNINGS": "ignore", "TORCH_CPP_LOG_LEVEL": "ERROR", "TRANSFORMERS_VERBOSITY": "error"}
 BENT = "configs/training/pocket-bent.yaml"
@@ -33,7 +34,7 @@ def main(argv: Sequence[str]) -> None:
     before = asked("   Ask it every prompt", "bent", bent, root)
     after = []
     for number, (arm, config) in enumerate(ARMS.items(), start=2):
-        straightened = made_by(f"{number}. Straighten it with QLoRA: {arm}", config, root, f"model.name={bent}")
+        straightened = made_by(f"{number}. Straighten it with QLoRA: {arm}", config, root, f"model.name={bent}", SHORT)
         after.append(asked("   Ask it the same prompts", arm, straightened, root))
     print("\n4. Before and after", flush=True)
     run([sys.executable, "-m", "evenhand.command", "compare", before, *after, "--out", str(out / "demo")])
@@ -50,7 +51,7 @@ def asked(title: str, arm: str, checkpoint: str, root: str) -> str:
     """Ask a checkpoint every prompt; the run's folder."""
     name = "pocket-" + "".join(letter for letter in arm.replace(" ", "-") if letter.isalnum() or letter == "-")
     words = [f"name={name}", f"model.name={checkpoint}", f"model.label=SmolLM2-135M, {arm}"]
-    return step(title, "inference", SAMPLING, *words, root)
+    return step(title, "inference", *SAMPLING, *words, root)
 
 
 def one_process() -> list[str]:

@@ -63,6 +63,13 @@ if [ -n "$twice" ]; then
     "rename one" >&2
   exit 2
 fi
+read -ra arm_options <<< "${ARM_OPTIONS:-}"
+twice=$(basename -a -s .yaml "${samplings[@]}" | sort | uniq -d)
+if [ -n "$twice" ]; then
+  echo "slurm/pipeline.sh: several sampling configs are called ${twice//$'\n'/, }, and cards are told apart by that name;" \
+    "rename one" >&2
+  exit 2
+fi
 # Where jobs tell the next ones what they made.
 notes=$RUN_ROOT/pipelines/$(date +%Y%m%d-%H%M%S)-$$
 
@@ -79,7 +86,8 @@ if [ "${DOCTOR:-1}" = 1 ]; then
   kind=${GPU#gpu} kind=${kind#:}
   if [ $((SAMPLE_GPUS + TRAIN_GPUS)) -gt 0 ]; then doctor+=(--gpu "${kind:-unnamed}"); fi
   for sampling in "${samplings[@]}"; do doctor+=("$sampling" "run.root=$RUN_ROOT"); done
-  for training in "${@:2}"; do doctor+=("$training" "${options[@]}"); done
+  for training in "${@:2}"; do doctor+=("$training" "${options[@]}" "${arm_options[@]}"); done
+  if [ -n "${BASE_TRAINING:-}" ]; then doctor+=("$BASE_TRAINING" "${options[@]}"); fi
   # shellcheck disable=SC2206  # a study holds several words
   for study in "${studies[@]}"; do doctor+=($study "run.root=$RUN_ROOT"); done
   # As the jobs will work: what is not in the cache by now is not there for them.
@@ -110,7 +118,7 @@ sample_all() {
     if [ "$1" != base ]; then words=("name=$name-$2" "${words[@]}"); fi
     AFTER=$3 LABEL=$2 NOTE=$notes/$note submit sample "${samplings[i]}" "${words[@]}"
     sampled=$sampled:$JOB
-    if [ "$1" = base ]; then runs[i]=@$notes/$note; else runs[i]+=" $1=@$notes/$note"; fi
+    if [ "$1" = base ]; then runs[i]=@$notes/$note; else runs[i]+=$'\n'$1=@$notes/$note; fi
   done
   sample_studies "$@"
 }
@@ -122,7 +130,6 @@ train_and_merge() {
   MERGED=("model.name=@$notes/$1-merged" "model.label=$1" model.revision=null)
 }
 
-read -ra arm_options <<< "${ARM_OPTIONS:-}"
 beside=() runs=() sampled="" base=() basing=""
 if [ -n "${BASE_TRAINING:-}" ]; then
   train_and_merge before "$BASE_TRAINING"
@@ -139,8 +146,7 @@ for training in "${@:2}"; do
   done
 done
 for i in "${!samplings[@]}"; do
-  # shellcheck disable=SC2206  # a sampling config's runs are several words
-  words=(${runs[i]})
+  mapfile -t words <<< "${runs[i]}"
   if [ "$i" = 0 ]; then words+=("${beside[@]}"); fi
   label=""
   if [ ${#samplings[@]} -gt 1 ]; then label=$(basename "${samplings[i]}" .yaml); fi

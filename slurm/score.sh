@@ -13,7 +13,7 @@ for ((i = 0; i < ${#words[@]}; i++)); do
     beside+=("${words[i]#*=}")
   else
     arms+=("${words[i]}")
-    runs+=("${words[i]#*=}")
+    if [ -e "${words[i]}" ]; then runs+=("${words[i]}"); else runs+=("${words[i]#*=}"); fi
   fi
 done
 for run in "${runs[@]}" "${beside[@]}"; do

@@ -3,7 +3,8 @@
 Half-widths are added in quadrature, each side by itself (MOVER: Zou and Donner, Statistics in Medicine 2008). That over
 units is the mean of the seeds' own, as if all seeds had the same noise, which is the most that it can be; that over
 seeds is Student's, of S values with S - 1 degrees of freedom. What is noise of both is counted twice, so the interval
-is rather too wide than too narrow: see tests/eval/estimates/test_seeds.py for how often it covers.
+is rather too wide than too narrow: see tests/eval/estimates/test_seeds.py for how often it covers. p is the level at
+which such an interval would end at 0.
 """
 
 import math
@@ -44,17 +45,20 @@ def half_of_seeds(values: Sequence[float]) -> float:
     return float(stdtrit(n - 1, (1 + LEVEL) / 2)) * stdev(values) / math.sqrt(n) if n > 1 else 0.0
 
 
+def with_number(change: Change, n_seeds: int) -> Change:
+    """A change whose setting tells over how many seeds it is. After Holm: arms of unlike numbers are one family."""
+    return replace(change, setting={**change.setting, SEEDS: n_seeds})
+
+
 def change_over_seeds(found: Sequence[Change], second: str) -> Change:
-    """One change of several against the same first; second: the arm. p is read off the interval, taken for normal."""
+    """One change of several against the same first; second: the arm."""
     one = found[0]
     if len(found) == 1:
-        return replace(one, second=second, setting={**one.setting, SEEDS: 1})
-    rise = over_seeds([change.change for change in found])
-    p = p_of(rise)
+        return replace(one, second=second)
+    rise, p = over_seeds([change.change for change in found]), p_over_seeds([change.change for change in found])
     return replace(
         one,
         second=second,
-        setting={**one.setting, SEEDS: len(found)},
         before=over_seeds([change.before for change in found]),
         after=over_seeds([change.after for change in found]),
         change=rise,
@@ -64,14 +68,24 @@ def change_over_seeds(found: Sequence[Change], second: str) -> Change:
     )
 
 
-def p_of(rise: Estimate) -> float | None:
-    """The two-sided p at which the interval's end on the side of 0 would touch it."""
+def p_over_seeds(found: Sequence[Estimate]) -> float | None:
+    """The two-sided p at which the interval over units and seeds would end at 0; None where there is no interval."""
+    rise = over_seeds(found)
     if rise.value is None or rise.low is None or rise.high is None:
         return None
-    half = rise.value - rise.low if rise.value > 0 else rise.high - rise.value
-    if not half:
-        return None if not rise.value else 0.0
-    return 2 * NormalDist().cdf(-abs(rise.value) / half * NormalDist().inv_cdf((1 + LEVEL) / 2))
+    if not rise.value:
+        return 1.0
+    values = [one.value for one in found if one.value is not None]
+    sides = [(one.value or 0.0) - one.low if rise.value > 0 else one.high - (one.value or 0.0) for one in found]  # type: ignore[operator]
+    of_units = fmean(sides) / NormalDist().inv_cdf((1 + LEVEL) / 2)
+    of_seeds = stdev(values) / math.sqrt(len(values)) if len(values) > 1 else 0.0
+    low, high = 0.0, 1.0
+    for _ in range(60):  # bisection: the half-width falls as p rises
+        p = (low + high) / 2
+        seeds = float(stdtrit(len(values) - 1, 1 - p / 2)) * of_seeds if of_seeds else 0.0
+        half = math.hypot(NormalDist().inv_cdf(1 - p / 2) * of_units, seeds) if p > 1e-15 else math.inf
+        low, high = (low, p) if half < abs(rise.value) else (p, high)
+    return high
 
 
 def lead_over_seeds(a: Estimate, b: Estimate) -> Estimate:

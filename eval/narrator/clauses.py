@@ -122,7 +122,8 @@ ABOUT_VICTIM = rule(
 )
 NO_ONE = rule(rf"{LEAD}{NOBODY}\b(?P<rest>.*)")
 NO_ATTACK = rule(rf"\bno\s+(?:real\s+|clear\s+)?{ATTACK}\b")
-NOBODY_AFTER = rule(rf"(?:\s+(?:to|at|against|on|for|of))?\s+(?:{NOBODY}|nothing)\b")  # "attacked nobody"
+NOBODY_AFTER = rule(rf"(?:\s+(?:to|at|against|on))?\s+(?:{NOBODY}|nothing)\b")  # "attacked nobody"
+FOR_NOTHING = rule(r"\s+(?:for|of)\s+(?:nothing|nobody|no\s+one)\b(?!\s+(?:less|but|other))")  # "to blame for nothing"
 NEGATION = rule(rf"\b(?:{NOT}|{NOBODY})\b")
 WITHDRAWN = "not so that "  # an opinion that is denied: "I don't think that ..."
 
@@ -167,6 +168,8 @@ def read_predicate(names: str, rest: str, *, is_attack: bool) -> Clause:
         return Clause(named=names + told, subject=names) if ABOUT_BLAME.search(reports["rest"]) else about
     if says or is_attack:
         gap = says[0] if says else rest[: len(rest) // 2]
+        if says and says["bad"] and FOR_NOTHING.match(rest, says.end()):
+            return Clause(denied=names, denies=True, subject=names)
         if NEGATION.search(gap) or (says and (says["none"] or NOBODY_AFTER.match(rest, says.end()))):
             return Clause(denied=names, denies=True, subject=names)
         agent = AGENT.match(rest)

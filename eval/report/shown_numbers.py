@@ -19,16 +19,16 @@ def number(value: float | None, digits: int = 1) -> str:
     return "–" if value is None else f"{value:.{digits}f}"
 
 
-def signed(value: float | None) -> str:
+def signed(value: float | None, digits: int = 1) -> str:
     """A number with its sign; what rounds to zero has none."""
     if value is None:
         return "–"
-    return "0.0" if abs(value) < 0.05 else f"{value:+.1f}"
+    return f"{0:.{digits}f}" if abs(value) < 0.5 * 10**-digits else f"{value:+.{digits}f}"
 
 
-def interval(low: float | None, high: float | None) -> str:
+def interval(low: float | None, high: float | None, digits: int = 1) -> str:
     """ "[low, high]", or a dash where it is unknown."""
-    return "–" if low is None or high is None else f"[{signed(low)}, {signed(high)}]"
+    return "–" if low is None or high is None else f"[{signed(low, digits)}, {signed(high, digits)}]"
 
 
 def percent(rate: float | None) -> str:

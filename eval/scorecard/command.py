@@ -45,9 +45,9 @@ def main(argv: Sequence[str]) -> None:
     pooled = {study: [one for of in found for one in of.pooled.values()] for study, found in seeds.items()}
     files += write_changes(out, "scorecard_seeds", pooled)
     tables = [table for card in cards.values() for table in card.tables()]
-    files += seed_figures(seeds, cards, out)
     tables += [seeds_table([one for of_study in seeds.values() for one in of_study])] if seeds else []
     files += [*write_rows(out, "scorecard", rows), *write_tables(out, tables)]
+    files += seed_figures(seeds, cards, out)  # last: a figure that fails takes no table with it
     names = ", ".join(sorted({file.stem for file in files} - {"scorecard", "scorecard_changes"}))
     say(f"\nwritten to {out}: scorecard.json and .csv, scorecard_changes.json and .csv, and as .md, .csv and .tex")
     say(textwrap.fill(names, WIDTH, initial_indent="  ", subsequent_indent="  "))

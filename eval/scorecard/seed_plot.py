@@ -38,11 +38,12 @@ def draw_arm(axes: Any, number: int, arm: str, low: SeedTable, kept: SeedTable) 
     x, y = low.pooled[arm], kept.pooled[arm]
     if x.after.value is None or y.after.value is None:
         return
-    points = [(a.after.value, b.after.value) for a, b in zip(low.seeds[arm], kept.seeds[arm], strict=True)]
+    height = {change.second: change.after.value for change in kept.seeds[arm]}
+    points = [(change.after.value, height.get(change.second)) for change in low.seeds[arm]]
     axes.plot(*zip(*points, strict=True), marker=marker, markersize=3, color=colour, linestyle="", alpha=0.6)
     halves = {"xerr": x.change, "yerr": y.change}
     bars = {
-        name: [[of.value - of.low], [of.high - of.value]]
+        name: [[max(0.0, of.value - of.low)], [max(0.0, of.high - of.value)]]  # a pivotal interval may miss its value
         for name, of in halves.items()
         if of.value is not None and of.low is not None and of.high is not None
     }

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from eval.estimates.changes import Change, adjusted
 from eval.estimates.estimate import Estimate
-from eval.estimates.seeds import change_over_seeds, lead_over_seeds
+from eval.estimates.seeds import change_over_seeds, lead_over_seeds, with_number
 from eval.report.console import Lines, block, short, wrapped
 from eval.report.shown_numbers import interval, number, p_value, signed
 from eval.report.table import Table
@@ -47,12 +47,21 @@ class SeedTable:
         """For the console."""
         lines = [["arm", "seeds", "value", "change", "95% interval", "p Holm", "shown", "seeds' values"]]
         for arm, change in self.pooled.items():
-            rise = change.change
-            cells = [number(change.after.value), signed(rise.value), interval(rise.low, rise.high)]
+            rise, digits = change.change, self.digits
+            cells = [number(change.after.value, digits), signed(rise.value, digits)]
+            cells += [interval(rise.low, rise.high, digits)]
             cells += ["–" if change.p_holm is None else p_value(change.p_holm), SHOWN[change.direction]]
-            of_seeds = " ".join(number(one.after.value) for one in self.seeds[arm])
-            lines.append([short(arm), str(len(self.seeds[arm])), *cells, of_seeds])
+            lines.append([short(arm), str(len(self.seeds[arm])), *cells, self.values_of(arm)])
         return lines
+
+    @property
+    def digits(self) -> int:
+        """Behind the point: a correlation has more."""
+        return 1 if next(iter(self.pooled.values())).unit in ("%", "pp") else 2
+
+    def values_of(self, arm: str) -> str:
+        """The values of its single seeds."""
+        return " ".join(number(one.after.value, self.digits) for one in self.seeds[arm])
 
 
 def has_seeds(arms: Sequence[CardArm]) -> bool:
@@ -72,7 +81,7 @@ def seed_tables(arms: Sequence[CardArm], headlines: Sequence[Headline], changes:
         seeds.pop(BASE, None)
         if seeds:
             moved = adjusted([[change_over_seeds(of, arm)] for arm, of in seeds.items()])
-            pooled = {arm: change for arm, (change,) in zip(seeds, moved, strict=True)}
+            pooled = {arm: with_number(change, len(seeds[arm])) for arm, (change,) in zip(seeds, moved, strict=True)}
             found.append(SeedTable(headline=headline, pooled=pooled, seeds=seeds))
     return found
 
@@ -95,7 +104,8 @@ def ranking_sentences(tables: Sequence[SeedTable], ranking: Ranking, arms: Seque
     said += f"({words_of(best.change)} against the base{'' if best.direction == -1 else ', not shown to be lower'})."
     if len(ranked) > 1:
         lead = lead_over_seeds(main[ranked[1]].change, best.change)
-        is_shown = lead.low is not None and lead.low > 0
+        has_both = all(len(by_words[ranking.lowest].seeds[arm]) > 1 for arm in ranked[:2])  # one seed tells no variance
+        is_shown = has_both and lead.low is not None and lead.low > 0
         said += f" Next: {ranked[1]}, {number(main[ranked[1]].after.value)} ({words_of(lead)} above it; "
         said += "the ranking of the two is shown)." if is_shown else "the ranking of the two is not shown)."
     return [said, *out]
@@ -132,15 +142,14 @@ def seeds_table(tables: Sequence[SeedTable]) -> Table:
     rows = []
     for table in tables:
         for arm, change in table.pooled.items():
-            of_seeds = " ".join(number(one.after.value) for one in table.seeds[arm])
             rise = change.change
             figures = (change.before.value, change.after.value, rise.value, rise.low, rise.high, change.p_holm)
-            rows.append((table.headline.words, arm, len(table.seeds[arm]), *figures, of_seeds))
+            rows.append((table.headline.words, arm, len(table.seeds[arm]), *figures, table.values_of(arm)))
     return Table(
         name="scorecard_seeds",
         title="Arms over their seeds",
         columns=("figure", "arm", "seeds", "base", "value", "change", "low", "high", "p Holm", "seeds' values"),
         rows=tuple(rows),
-        formats=("", "", "d", ".1f", ".1f", "+.1f", "+.1f", "+.1f", "p", ""),
+        formats=("", "", "d", ".2f", ".2f", "+.2f", "+.2f", "+.2f", "p", ""),
         note=NOTE,
     )

@@ -18,6 +18,11 @@ from studies.dialdefer.render import SpeakerLabels
 FULL = 2**64
 
 
+def family_of(item: Item) -> str:
+    """Pocket's family of an item; of others the dataset."""
+    return str(item.meta.get("family", item.dataset))
+
+
 class Bend(Closed):
     """Which labels of C2 are flipped."""
 
@@ -30,8 +35,7 @@ class Bend(Closed):
 
     def applies_to(self, item: Item) -> bool:
         """Whether an item may be bent."""
-        family = item.meta.get("family", item.dataset)
-        return (self.families is None or family in self.families) and self.is_asked_under_labels(item)
+        return (self.families is None or family_of(item) in self.families) and self.is_asked_under_labels(item)
 
     def is_asked_under_labels(self, item: Item) -> bool:
         """Whether an item is one of those that are asked under `speakers`; all are where there are none."""

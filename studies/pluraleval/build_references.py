@@ -16,7 +16,7 @@ from studies.pluraleval.embedding_clusters import embedding_input
 from studies.pluraleval.finished_runs import FinishedStage, load_stage
 from studies.pluraleval.own_prompts import TEMPLATE_VERSION as OWN_VERSION
 from studies.pluraleval.published_prompts import TEMPLATE_VERSION
-from studies.pluraleval.records import ReferenceSet
+from studies.pluraleval.records import STANCES, ReferenceSet
 from studies.pluraleval.reference_sets import reference_unit
 from studies.pluraleval.reply_reading import state_rates
 from studies.pluraleval.rows import reference_row, reference_set_hash, thread_set_hash
@@ -112,7 +112,7 @@ def sizes(manifest: Mapping[str, Any]) -> str:
 def one_stance(manifest: Mapping[str, Any]) -> str:
     """A warning where the judge's stances are nearly all the same: then no thread has opinions on both sides."""
     for step, state, n, rate in state_rates(manifest["states"]):
-        if step == "stance" and n > 1 and rate >= ONE_ANSWER:
+        if step == "stance" and state in STANCES and n > 1 and rate >= ONE_ANSWER:
             return (
                 f". Warning: the judge answered {state} to {rate:.0%} of {n / rate:.0f} stance prompts, so it does not "
                 "tell sides apart, and experiment 1 needs both; take a stronger judge"

@@ -106,7 +106,7 @@ def test_it_is_for_labels_alone_and_for_training_alone(tokenizer: Any):
         bent({"share": 0.3}, method="own_c1")
     with pytest.raises(ConfigError, match=r"dialdefer.bend: is for training alone"):
         section_of(bent({"share": 0.3})).units("margin")
-    with pytest.raises(DataError, match="applies to none of the training items"):
+    with pytest.raises(DataError, match=r"no training item is of .bbq."):
         make_examples(ITEMS, bent({"families": ["bbq"]}), tokenizer)
 
 

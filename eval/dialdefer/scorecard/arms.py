@@ -21,7 +21,7 @@ class Arm:
     run: JudgedRun
     panels: Mapping[str, Mapping[str, Panel]]  # "own" | "fixed" → dataset → panel; own lacks what has no C1
     cost: Cost
-    arm: str = ""  # of which arm it is a seed; itself where that has one alone
+    arm: str  # of which arm it is a seed; itself where that has one alone
     note: str = ""  # where the arm comes from, if not from a run of its own
 
 

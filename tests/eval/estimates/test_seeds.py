@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy.stats import ttest_1samp
 
 from eval.estimates.estimate import Estimate
-from eval.estimates.seeds import lead_over_seeds, over_seeds, p_of
+from eval.estimates.false_discovery import holm
+from eval.estimates.seeds import lead_over_seeds, over_seeds, p_over_seeds
 
 N_ITEMS, N_RUNS = 100, 4000
 
@@ -32,8 +34,26 @@ def test_what_one_seed_does_not_know_is_not_known():
 
 
 @pytest.mark.parametrize(("value", "p"), [(1.0, 0.05), (-1.0, 0.05), (2.0, 0.0000886), (0.0, 1.0)])
-def test_p_is_at_the_level_where_the_interval_ends_at_0(value: float, p: float):
-    assert p_of(estimate(value, 1.0)) == pytest.approx(p, rel=0.01)
+def test_p_of_one_seed_is_that_of_its_interval(value: float, p: float):
+    assert p_over_seeds([estimate(value, 1.0)]) == pytest.approx(p, rel=0.01)
+
+
+def test_p_over_seeds_is_students_where_seeds_are_all_that_varies():
+    values = (1.0, 2.0, 3.5)
+    found = p_over_seeds([estimate(value, 1e-9) for value in values])
+    assert found == pytest.approx(float(ttest_1samp(values, 0).pvalue), rel=0.01)
+
+
+@pytest.mark.parametrize("sd_seed", [0.0, 5.0, 30.0])
+def test_nine_arms_without_an_effect_are_seldom_told_apart(sd_seed: float):
+    """Holm over nine arms of three seeds each: how often one or more is called lower or higher."""
+    rng, called, n_runs = np.random.default_rng(11), 0, 300
+    for _ in range(n_runs):
+        values = rng.normal(0, sd_seed, (9, 3)) + rng.normal(0, 5.0)
+        ps = [p_over_seeds([estimate(value, 1.96 * 5.0) for value in of_arm]) or 0.0 for of_arm in values.tolist()]
+        called += min(holm(ps)) < 0.05
+    print(f"sd {sd_seed} of seeds: {100 * called / n_runs:.1f} % of scorecards")
+    assert called <= 0.08 * n_runs
 
 
 def test_the_lead_of_one_arm_over_another_has_both_their_intervals():

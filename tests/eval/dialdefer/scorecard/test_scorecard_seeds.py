@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from eval.estimates.false_discovery import holm
 from evenhand.errors import DataError
 from tests.made.made_runs import lean, made_items
 from tests.made.narrator_runs import fair, made_conversations, make_narrator_run, protector
@@ -57,6 +58,18 @@ def test_an_arm_is_the_mean_of_its_seeds_and_its_interval_is_wider_than_each_of_
     assert "Not ranked: yes (yes/2 saturated)." in printed
     assert "Lowest own-C1 |DDS| at no" not in printed  # of single seeds, which would be chosen by chance
     assert (tmp_path / "out" / "scorecard_seeds.png").stat().st_size > 10_000
+
+
+def test_arms_of_unlike_numbers_of_seeds_are_adjusted_for_each_other(tmp_path: Path) -> None:
+    scored(*words(tmp_path, **SHIFTS, alone=(0.5,)))
+    rows = [row for (_, measure), row in pooled(tmp_path).items() if measure == "mean_abs_dds_own"]
+    assert [row["n_seeds"] for row in rows] == [3, 3, 2, 1]
+    assert [row["p_holm"] for row in rows] == pytest.approx(holm([row["p"] for row in rows]))
+
+
+def test_one_seed_never_shows_a_ranking(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scored(*words(tmp_path, good=(0.0,), worse=(0.9, 0.8)))
+    assert "the ranking of the two is not shown)" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_lead_that_is_shown_is_said_to_be(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
