@@ -13,8 +13,7 @@ from evenhand.jsonl import write_jsonl, write_whole
 from training.divergence_guard import gradient_norm
 from training.qlora import refuse_blocked_gradients
 from training.run import CHECKPOINTS_DIR, COMPLETE_FILE, sync_files
-
-METRICS_FILE = "metrics.jsonl"
+from training.run_folder import METRICS_FILE
 
 
 class MetricsFile(TrainerCallback):
