@@ -10,7 +10,7 @@ import pytest
 from tests.made.fake_cluster import ROOT, configs, make_cluster, run
 
 SCRIPTS = sorted((ROOT / "slurm").glob("*.sh"))
-SOURCED = {"settings.sh", "job.sh"}
+SOURCED = {"settings.sh", "job.sh", "time_limit.sh"}
 
 
 @pytest.fixture
