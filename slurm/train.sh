@@ -8,9 +8,9 @@ STOP_SIGNAL=''
 
 nodes=${SLURM_NNODES:-1}
 processes=$((TRAIN_GPUS * nodes))
-if [ "$TRAIN_GPUS" = 0 ]; then
-  processes=1
-  TRAIN_LAUNCH=${TRAIN_LAUNCH:-configs/accelerate/cpu.yaml}
+if [ "$TRAIN_GPUS" = 0 ]; then # a process on each node
+  processes=$nodes
+  if [ "$nodes" = 1 ]; then TRAIN_LAUNCH=${TRAIN_LAUNCH:-configs/accelerate/cpu.yaml}; fi
 fi
 if [ -z "$TRAIN_LAUNCH" ]; then
   TRAIN_LAUNCH=configs/accelerate/one-gpu.yaml

@@ -61,9 +61,10 @@ def test_a_program_that_does_not_stop_is_left_to_slurm_while_there_is_time_to_re
     assert calls(cluster) == ["evenhand", "SIGTERM for evenhand", REQUEUED]
 
 
-def test_a_limit_that_comes_before_the_program_starts_requeues_as_well(cluster: dict[str, str]) -> None:
+@pytest.mark.parametrize("script", ["sample.sh", "train.sh"])
+def test_a_limit_that_comes_before_the_program_starts_requeues_as_well(script: str, cluster: dict[str, str]) -> None:
     env = {**cluster, "MODULES": "slow", "BASH_FUNC_module%%": '() { kill -USR1 "$$"; }'}
-    assert run("sample.sh", "eval.yaml", env=env).returncode != 0
+    assert run(script, "x.yaml", env=env).returncode != 0
     assert calls(cluster) == [REQUEUED]
 
 
