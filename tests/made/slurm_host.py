@@ -112,10 +112,10 @@ class SlurmHost:
                 raise AssertionError("\n".join([f"in {seconds:.0f} s never: {what}", jobs, *log]))
             time.sleep(0.5)
 
-    def until_over(self, job: str) -> set[str]:
+    def until_over(self, job: str, seconds: float = 300) -> set[str]:
         """Wait for a job, and return its states."""
         waiting = {"PENDING", "RUNNING", "COMPLETING", "REQUEUED", "CONFIGURING"}
-        self.until(f"job {job} is over", lambda: not self.states(job) & waiting)
+        self.until(f"job {job} is over", lambda: not self.states(job) & waiting, seconds)
         return self.states(job)
 
     def set_down(self, node: str) -> None:
