@@ -89,8 +89,11 @@ def test_the_command_says_that_it_was_stopped(
 ) -> None:
     stop.touch()
     file = tmp_path / "config.yaml"
-    file.write_text(to_yaml(tiny_run("sft", model, tmp_path)))
+    config = tiny_run("sft", model, tmp_path, run={"logging_steps": 10})
+    file.write_text(to_yaml(config))
     assert run_main(main, [str(file)]) == 128 + signal.SIGUSR1
+    steps = [record["step"] for record in read_metrics(folder_of(config) / "metrics.jsonl") if "loss" in record]
+    assert steps == [1], "what it has trained since its last log is logged"
     assert "interrupted by SIGUSR1; what was computed is kept, the same command continues" in capsys.readouterr().err
 
 
