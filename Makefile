@@ -25,7 +25,7 @@ NO_TORCH := It is neither at download.pytorch.org nor in the index and find-link
 BENCH ?= $(BIN)/python -m tests.bench
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-gpu lint bench venv venv-dev venv-cuda lock clean
+.PHONY: help demo test test-all test-gpu test-slurm lint bench venv venv-dev venv-cuda lock clean
 
 help: ## what each target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -37,12 +37,15 @@ test: venv-dev ## all tests that need no CUDA device, in JOBS=2 processes
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
 
 test-all: venv-dev ## the same with many drawn cases, and the campaigns: commands killed before KILLS=40 file operations
-	FUZZ=many HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not gpu" $(ARGS)
+	FUZZ=many HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not gpu and not slurm" $(ARGS)
 
 test-gpu: venv-dev ## the tests that need a CUDA device
 	@$(BIN)/python -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' || { \
 	  echo 'make test-gpu: torch sees no CUDA device; on a machine that has one, run `make venv-cuda` first.' >&2; exit 1; }
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -m gpu $(ARGS)
+
+test-slurm: venv-dev ## the job scripts on a real Slurm cluster of several nodes, which it starts on this machine (as root)
+	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -m slurm $(ARGS)
 
 lint: venv-dev ## ruff (rules and format), mypy --strict, shellcheck
 	$(BIN)/ruff check .

@@ -27,6 +27,7 @@ VERBS: dict[str, tuple[str, str, str]] = {
         "fine-tune with QLoRA: SFT, DPO, ours (on GPUs: accelerate launch -m training)",
     ),
     "merge": ("training.merge", "main", "merge a trained adapter into a standalone checkpoint, and check it"),
+    "status": ("evenhand.status.command", "main", "how far every run below a folder has come, and what is wrong there"),
     "score": ("eval.__main__", "score_main", "measures with intervals, of sampling runs or of verdicts from anywhere"),
     "compare": ("eval.__main__", "compare_main", "before and after: changes with paired intervals, and a report"),
     "report": ("eval.__main__", "report_main", "report.html of one run or several"),

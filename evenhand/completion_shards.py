@@ -12,6 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from evenhand.errors import DataError
+from evenhand.job_signs import note_progress
 from evenhand.jsonl import parse_lines, write_whole
 from evenhand.records import Completion, completion_from
 
@@ -20,9 +21,12 @@ SHARDS_FOLDER = "completions"
 
 def append_completions(path: Path, batch: Iterable[Completion]) -> Path:
     """Write the next shard of completions: whole or absent, and no counter that two writers could race for."""
-    text = "".join(json.dumps(asdict(completion), ensure_ascii=False) + "\n" for completion in batch)
+    completions = list(batch)
+    text = "".join(json.dumps(asdict(completion), ensure_ascii=False) + "\n" for completion in completions)
     shard = path / SHARDS_FOLDER / f"{time.time_ns()}-{checksum(text.encode(), config_digest(path))}.jsonl"
     write_whole(shard, text)
+    if not all(completion.is_error for completion in completions):
+        note_progress()
     return shard
 
 

@@ -47,11 +47,13 @@ def open_run(
     model: Mapping[str, Any],
     device: Callable[[], str | None],
     inputs: Mapping[str, str] | None = None,
+    *,
+    plan_grows: bool = False,
 ) -> None:
     """Create the run directory, or check that the one there is of the same config, items and model.
 
     device: names what will compute, or raises; asked only when provenance.json is written. inputs: folders that the
-    items are made of, with a hash of each, noted there.
+    items are made of, with a hash of each, noted there. plan_grows: whether replies lead to further prompts, noted too.
     Raises DataError when it is of another config or its items or model have changed since: mixing them would be a
     result of nothing.
     """
@@ -60,8 +62,9 @@ def open_run(
     # Of processes that make the run at once the first one's files stay.
     if not write_new(config_file, to_yaml(config)):
         refuse_other_config(config_file, config)
-    made = {"config_sha256": sha256_of(config_file), "item_set_hash": item_hash, "model": dict(model)}
+    made: dict[str, Any] = {"config_sha256": sha256_of(config_file), "item_set_hash": item_hash, "model": dict(model)}
     made |= {"inputs": dict(inputs)} if inputs else {}
+    made |= {"plan_grows": True} if plan_grows else {}
     facts = {**made, **provenance(name)}
     if not facts_file.exists() and write_new(facts_file, json.dumps(facts, indent=2, ensure_ascii=False) + "\n"):
         return
@@ -153,8 +156,10 @@ def agree(one: Sequence[object], other: Sequence[object]) -> bool:
 def planned_line(prompt: Prompt) -> dict[str, Any]:
     """A prompt's line in the plan, as it is read back: with lists in the place of tuples."""
     factors = asdict(prompt.factors)
+    own_n = {} if prompt.drawing.n is None else {"n": prompt.drawing.n}  # answers that it takes, where not the run's
     return {
         "prompt_hash": prompt.prompt_hash,
+        **own_n,
         "item_id": prompt.item_id,
         "benchmark": prompt.benchmark,
         "dataset": prompt.dataset,

@@ -22,7 +22,7 @@ from inference.drawing import n_samples
 from inference.engine import Engine, PromptsTooLong, device_name, open_engine
 from inference.prefix_order import in_prefix_order
 from inference.schedule import Schedule
-from studies.study import Unit
+from studies.study import OneRound, Unit
 
 
 def take_shard(units: Sequence[Unit], shard: tuple[int, int] | None) -> list[Unit]:
@@ -48,7 +48,9 @@ def sample(config: InferenceConfig, shard: tuple[int, int] | None = None) -> Pat
     """Run (or continue) a sampling run and return its directory. DONE.json appears when nothing is owed."""
     units, content_hash = config.study.units(config.verdict)
     path = run_path(config.run.root, "inference", config.name, config, FREE_OF_EFFECT)
-    open_run(path, config, content_hash, model_facts(config), partial(device_name, config), config.study.inputs())
+    grows = not all(isinstance(unit, OneRound) for unit in units)
+    facts, device = model_facts(config), partial(device_name, config)
+    open_run(path, config, content_hash, facts, device, config.study.inputs(), plan_grows=grows)
     whole = schedule(path, units, config)
     write_plan(path, whole.planned)
     if is_done(path) and not whole.owed:

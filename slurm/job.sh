@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # What every job begins with; sourced in the checkout, where slurm/submit.sh starts jobs.
 . slurm/settings.sh
+. slurm/time_limit.sh
 if [ -n "$MODULES" ]; then
   set +eu # these scripts are not written for it
   type module > /dev/null 2>&1 || . /etc/profile # a batch shell is no login shell
@@ -11,8 +12,15 @@ fi
 # Programs have their whole path: a container has a PATH of its own.
 export PROGRAMS=${VENV:+$(realpath -m "$VENV")/bin/}
 PATH=${PROGRAMS:+$PROGRAMS:}$PATH
-evenhand() { $WRAP "${PROGRAMS}evenhand" "$@"; }
-accelerate() { $WRAP "${PROGRAMS}accelerate" "$@"; }
+# run_program NAME WORD...: become evenhand or accelerate, as this job runs them, or any other program.
+run_program() {
+  # shellcheck disable=SC2086  # WRAP holds several words
+  case $1 in
+    evenhand | accelerate) exec $WRAP "$PROGRAMS$1" "${@:2}" ;;
+    *) exec "$@" ;;
+  esac
+}
+evenhand() { (run_program evenhand "$@"); }
 # Compute nodes often have no internet, and nothing is to wait for it.
 export HF_HUB_OFFLINE=1 HF_HUB_DISABLE_TELEMETRY=1 VLLM_NO_USAGE_STATS=1
 # FlashInfer's sampler is compiled with nvcc when vLLM starts, and few nodes have it.
@@ -35,10 +43,20 @@ given() {
 }
 
 # make_note COMMAND...: run it, show what it prints, and note where its result lies: the last directory that it prints.
-# (The very last line may be another process's: several write there when several train.)
+# (The very last line may be another process's: several write there when several train.) When the job's time is nearly
+# over the command is stopped and the job requeued.
 make_note() {
-  local where
-  where=$("$@" | tee >(cat >&2) | while IFS= read -r line; do [ ! -d "$line" ] || echo "$line"; done | tail -n 1)
+  local where tee_pid line
+  [ -z "$IS_OVER" ] || requeue
+  PIPES=$(mktemp -d)
+  mkfifo "$PIPES/out"
+  tee "$PIPES/copy" < "$PIPES/out" >&2 &
+  tee_pid=$!
+  run_until_time_is_over "$PIPES/out" "$@"
+  wait "$tee_pid" # all is copied then
+  where=$(while IFS= read -r line; do [ ! -d "$line" ] || echo "$line"; done < "$PIPES/copy" | tail -n 1)
+  rm -r "$PIPES"
+  [ "$CODE" = 0 ] || return "$CODE"
   if [ -z "$where" ]; then
     echo "$1 $2 printed no directory, where its result would lie" >&2
     return 1

@@ -47,4 +47,9 @@ set -a
 : "${MERGE_GPUS:=1}" "${MERGE_CPUS:=8}" "${MERGE_MEM:=96G}" "${MERGE_TIME:=01:00:00}"
 : "${SCORE_GPUS:=0}" "${SCORE_CPUS:=4}" "${SCORE_MEM:=16G}" "${SCORE_TIME:=00:30:00}"
 
+# Seconds before its time limit at which a sampling or training job is stopped and requeues itself: a step of training,
+# a checkpoint and a minute of Slurm's own must fit; 0 lets it end there. Where nothing was computed between so many of
+# them in a row, it is not requeued again.
+: "${STOP_BEFORE:=300}" "${REQUEUES_IN_VAIN:=3}"
+
 set +a

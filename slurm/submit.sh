@@ -29,6 +29,8 @@ submit() {
   else
     options+=(--nodes=1 --ntasks=1)
   fi
+  # Both continue what they have begun; a merge and a card begin anew, and must fit their time.
+  if [[ $kind =~ ^(sample|train)$ ]] && [ "$STOP_BEFORE" -gt 0 ]; then options+=(--signal="B:USR1@$STOP_BEFORE"); fi
   if [ "${!gpus}" -gt 0 ] && [ -n "$GPU" ]; then options+=(--gres="$GPU:${!gpus}"); fi
   if [ "$kind" = sample ]; then
     options+=(--array="0-$((SAMPLE_SHARDS - 1))" --output="$LOGS/%x-%A_%a.log")

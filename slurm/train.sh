@@ -2,12 +2,15 @@
 # Train an arm by its config: train.sh CONFIG [key=value|key=@FILE ...]. Continues from the last checkpoint when it was cut off.
 set -euo pipefail
 . slurm/job.sh
+# A launcher does not pass a signal on so that a checkpoint is saved; the training looks for the stop file at each step.
+# shellcheck disable=SC2034  # read in slurm/time_limit.sh
+STOP_SIGNAL=''
 
 nodes=${SLURM_NNODES:-1}
 processes=$((TRAIN_GPUS * nodes))
-if [ "$TRAIN_GPUS" = 0 ]; then
-  processes=1
-  TRAIN_LAUNCH=${TRAIN_LAUNCH:-configs/accelerate/cpu.yaml}
+if [ "$TRAIN_GPUS" = 0 ]; then # a process on each node
+  processes=$nodes
+  if [ "$nodes" = 1 ]; then TRAIN_LAUNCH=${TRAIN_LAUNCH:-configs/accelerate/cpu.yaml}; fi
 fi
 if [ -z "$TRAIN_LAUNCH" ]; then
   TRAIN_LAUNCH=configs/accelerate/one-gpu.yaml

@@ -9,12 +9,12 @@ from typing import Any
 from accelerate import PartialState
 from transformers import ProgressCallback, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
+from evenhand.job_signs import is_stop_asked, is_watched, note_progress
 from evenhand.jsonl import write_jsonl, write_whole
-from training.divergence_guard import gradient_norm
+from training.divergence_guard import gradient_norm, in_any_process
 from training.qlora import refuse_blocked_gradients
 from training.run import CHECKPOINTS_DIR, COMPLETE_FILE, sync_files
-
-METRICS_FILE = "metrics.jsonl"
+from training.run_folder import METRICS_FILE
 
 
 class MetricsFile(TrainerCallback):
@@ -112,3 +112,18 @@ class MarkComplete(TrainerCallback):
         if state.is_world_process_zero:
             sync_files(self.checkpoints / f"checkpoint-{state.global_step}")
             write_whole(self.checkpoints / f"checkpoint-{state.global_step}" / COMPLETE_FILE, "")
+            note_progress()
+
+
+class StopWhenAsked(TrainerCallback):
+    """Ends training behind a step, with a checkpoint, when the job script says that its time is nearly over."""
+
+    def __init__(self) -> None:
+        self.is_stopping = False
+
+    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        # Only the first process looks: another node may see the file a step later, and all must save together.
+        is_last = state.global_step >= state.max_steps
+        if is_watched() and not is_last and in_any_process(state.is_world_process_zero and is_stop_asked()):
+            self.is_stopping = True
+            control.should_save = control.should_log = control.should_training_stop = True

@@ -23,10 +23,10 @@ from evenhand.run_directory import read_json
 from training.config import TrainingConfig
 from training.qlora import trainable
 from training.run import ADAPTER_FILES, BEST_DIR, CHECKPOINTS_DIR, SCORE_FILE, copy_adapter, processes
+from training.run_folder import DIVERGED_FILE
 from training.selection import best_kept
 from training.training_health import Ill, Signs
 
-DIVERGED_FILE = "DIVERGED.json"
 # fp16's scaler starts at 2^16 and halves at each overflow: so many in a row are no search for a scale.
 MAX_OVERFLOWS = 20
 N_NAMED = 8  # items named in a message

@@ -29,11 +29,10 @@ from training.merged_weights import ROUNDING_SEED, merge_adapter
 from training.model_card import write_card
 from training.qlora import load_base
 from training.run import ADAPTER_DIR
-from training.run_folder import finished_config
+from training.run_folder import MERGED_PREFIX, MERGING_LEASE, finished_config
 from training.sections import QuantisationConfig
 
 BF16, NF4 = "bf16", "nf4"
-LEASE_FILE = "merging.lease"
 SHARD_SIZE = "5GB"  # of a weight file, at most
 TEXT_SUFFIXES = (".json", ".jinja", ".model", ".txt")
 LICENCE_NAMES = ("LICENSE", "LICENCE", "NOTICE", "USE_POLICY")
@@ -52,9 +51,9 @@ def merge(run: Path, onto: str, n_prompts: int = 64, min_agreement: float = 0.95
     config = finished_config(run)
     if onto == NF4 and config.quantisation.kind != NF4:
         raise ConfigError(f"{run}: was trained on bf16 weights, there are no NF4 ones to merge onto; take --onto bf16")
-    target = run / f"merged-{onto}"
-    with held(run / LEASE_FILE, "merged") as lease:
-        for left_over in run.glob("merged-*.partial"):  # of merges that were killed
+    target = run / f"{MERGED_PREFIX}{onto}"
+    with held(run / MERGING_LEASE, "merged") as lease:
+        for left_over in run.glob(f"{MERGED_PREFIX}*.partial"):  # of merges that were killed
             shutil.rmtree(left_over)
         if is_done(target):
             print(f"{target}: merged and checked already")
@@ -62,7 +61,7 @@ def merge(run: Path, onto: str, n_prompts: int = 64, min_agreement: float = 0.95
             print(told(run, check))
             refuse_disagreement(run, check, min_agreement)
             return target
-        partial = run / f"merged-{onto}.{uuid.uuid4().hex}.partial"
+        partial = run / f"{MERGED_PREFIX}{onto}.{uuid.uuid4().hex}.partial"
         try:
             facts = merge_anew(run, config, onto, partial, n_prompts, min_agreement)
             lease.refuse_if_lost()

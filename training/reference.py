@@ -14,6 +14,7 @@ import torch
 from tqdm import tqdm
 
 from evenhand.errors import DataError
+from evenhand.job_signs import note_progress
 from evenhand.jsonl import read_jsonl, write_json, write_jsonl
 from evenhand.records import digest
 from evenhand.run_directory import read_json
@@ -64,6 +65,7 @@ def reference_of(
                 # The seconds first: a shard that is there is never asked again, so whatever goes with it must be there.
                 write_json(seconds_file(folder, number), {"seconds": round(time.monotonic() - began, 3)})
                 write_jsonl(shard_file(folder, number), (log_probs._asdict() for log_probs in found))
+                note_progress()
     state.wait_for_everyone()
     kept: dict[Example, LogProbs] = {}
     seconds = 0.0

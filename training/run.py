@@ -30,14 +30,13 @@ from training.config import OwnC1Run, TrainingConfig
 from training.data import TrainingData, examples_of, load_data
 from training.dev import without_dev
 from training.examples import Example, Excluded, anchored, set_padding
-from training.run_folder import EXCLUDED_FILE
+from training.run_folder import EXCLUDED_FILE, TRAINING_LEASE
 
 ADAPTER_DIR = "adapter"
 ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors")
 CHECKPOINTS_DIR = "checkpoints"
 BEST_DIR = "best"  # the best adapter of a run that was stopped
 SCORE_FILE = "score.json"  # in a best adapter's folder: the step it is of and its measures
-LEASE_FILE = "training.lease"
 COMPLETE_FILE = "COMPLETE"  # in a checkpoint whose every file is written
 FREE_OF_EFFECT = {"run", "guard"}  # sections that change no number of a run, only when it is stopped and where it lies
 # How long a process waits for the others: for the first to download a model, for the slowest to ask the base about its
@@ -93,7 +92,7 @@ def open_training(config: TrainingConfig) -> Iterator[OpenRun]:
     with ExitStack() as stack:
         with main_process_first() as is_main:
             if is_main:
-                stack.enter_context(held(path / LEASE_FILE, "trained"))
+                stack.enter_context(held(path / TRAINING_LEASE, "trained"))
                 drop_half_written(path)
                 open_run(path, config, data.set_hash, base_facts, torch_device_name)
                 write_jsonl(path / EXCLUDED_FILE, map(asdict, left_out))

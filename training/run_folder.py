@@ -1,4 +1,4 @@
-"""A training run's folder, known without the trainers: whether it is one, and the config that it was trained by."""
+"""A training run's folder, known without the trainers: its files, whether it is one, and its config."""
 
 from pathlib import Path
 
@@ -7,6 +7,11 @@ from evenhand.run_directory import CONFIG_FILE, is_done
 from training.config import TrainingConfig, load_training_config
 
 EXCLUDED_FILE = "excluded.jsonl"  # prompts left out for their length; every training run has one, however empty
+METRICS_FILE = "metrics.jsonl"
+DIVERGED_FILE = "DIVERGED.json"
+TRAINING_LEASE = "training.lease"
+MERGING_LEASE = "merging.lease"
+MERGED_PREFIX = "merged-"  # of the folders of merged checkpoints
 
 
 def finished_config(run: Path) -> TrainingConfig:

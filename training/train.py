@@ -1,6 +1,7 @@
 """A config → a trained adapter, by whichever method the config names."""
 
 import resource
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,13 +11,14 @@ import torch
 from peft import get_peft_model
 from transformers import ProgressCallback, set_seed
 
+from evenhand.command import Stopped
 from evenhand.device import on_gpu, torch_device, torch_device_name
 from evenhand.errors import DataError
 from evenhand.float32_products import use_onednn
 from evenhand.run_directory import is_done
 from training.arguments import training_arguments
 from training.batches import Bundle, Collator, Schedule, bundles_of, packing_of, schedule
-from training.callbacks import GradientCheck, MarkComplete, MetricsFile, ProgressBar
+from training.callbacks import GradientCheck, MarkComplete, MetricsFile, ProgressBar, StopWhenAsked
 from training.chance_accuracy import luck_of, objective_for
 from training.config import AnyRun
 from training.disk import told_when_full
@@ -79,7 +81,8 @@ def train_verdicts(config: AnyRun, run: OpenRun) -> None:
     selection = Selection(run.path, config.dev) if config.dev else None
     guard = guard_of(config, run, objective, items_of(plan, bundles, config))
     # MarkComplete stands behind the guard, which looks at the saved weights first.
-    watching = [metrics, GradientCheck(), guard, MarkComplete(run.path), selection or BestByLoss(run.path)]
+    stopping = StopWhenAsked()
+    keeping = [guard, MarkComplete(run.path), selection or BestByLoss(run.path)]
     trainer = VerdictTrainer(
         model=model,
         args=training_arguments(config, run.path),
@@ -89,7 +92,7 @@ def train_verdicts(config: AnyRun, run: OpenRun) -> None:
         objective=objective,
         collator=collator,
         processing_class=run.tokenizer,
-        callbacks=watching,
+        callbacks=[metrics, GradientCheck(), *keeping, stopping],
     )
     prepare_sharding(trainer, config)
     if selection:
@@ -97,6 +100,8 @@ def train_verdicts(config: AnyRun, run: OpenRun) -> None:
     trainer.remove_callback(ProgressCallback)
     trainer.add_callback(ProgressBar())
     trainer.train(resume_from_checkpoint=agreed(last_checkpoint(run.path)))
+    if stopping.is_stopping and not (selection and selection.stopped_at):
+        raise Stopped(signal.SIGUSR1)  # what the job script was told its time limit by
     best = best_of(run) if config.dev else None
     facts = {
         "method": config.method,

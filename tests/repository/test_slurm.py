@@ -10,7 +10,7 @@ import pytest
 from tests.made.fake_cluster import ROOT, configs, make_cluster, run
 
 SCRIPTS = sorted((ROOT / "slurm").glob("*.sh"))
-SOURCED = {"settings.sh", "job.sh"}
+SOURCED = {"settings.sh", "job.sh", "time_limit.sh"}
 
 
 @pytest.fixture
@@ -257,8 +257,16 @@ def launched(cluster: dict[str, str], tmp_path: Path, **settings: str) -> str:
                 for rank in (0, 1)
             ],
         ),
+        (
+            {"TRAIN_GPUS": "0", "SLURM_NNODES": "2", "SLURM_JOB_NODELIST": "node[7-8]", "SLURM_JOB_ID": "40123"},
+            [
+                f"--machine_rank {rank} --config_file configs/accelerate/ddp-two-nodes.yaml --num_processes 2 "
+                "--num_machines 2 --main_process_ip node7 --main_process_port 20123 -m"
+                for rank in (0, 1)
+            ],
+        ),
     ],
-    ids=["one GPU", "four", "sharded", "two nodes"],
+    ids=["one GPU", "four", "sharded", "two nodes", "two nodes without GPUs"],
 )
 def test_training_is_launched_on_the_gpus_and_nodes_of_the_settings(settings, words, cluster, tmp_path):
     calls = launched(cluster, tmp_path, **settings)

@@ -1,0 +1,1 @@
+"""`evenhand status`: how far runs have come, told from their directories alone."""

@@ -1,0 +1,53 @@
+"""The run directories below a folder, and which floor knows how far each has come."""
+
+import importlib
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from evenhand.errors import DataError
+from evenhand.run_directory import CONFIG_FILE, PROVENANCE_FILE
+from evenhand.status.progress import Progress, Watched, config_of
+
+# What a run is → the module whose `watched` looks at it. Loaded by name: packages do not import each other.
+FLOORS = {"sampling": "inference.progress", "training": "training.progress"}
+
+
+class Board:
+    """All runs below some folders. It keeps what it has read of each, so that looking again reads only what is new."""
+
+    def __init__(self, roots: Sequence[Path]) -> None:
+        self.roots = roots
+        self.watched: dict[Path, Watched] = {}
+
+    def look(self) -> list[Progress]:
+        """Every stage of every run, in the order of their paths. Raises DataError where a folder holds no run."""
+        found: dict[Path, Watched] = {}
+        for root in self.roots:
+            paths = list(runs_below(root))
+            if not paths:
+                raise DataError(
+                    f"{root}: there is no run in it (no folder with {CONFIG_FILE} and {PROVENANCE_FILE}); name a run's "
+                    "directory, or a folder that runs lie in"
+                )
+            found |= {path: self.watched.get(path) or watched(path) for path in paths}
+        self.watched = found
+        return [stage for one in found.values() for stage in one.look()]
+
+
+def runs_below(root: Path) -> Iterator[Path]:
+    """The run directories at or below a folder; none is looked into. Raises DataError where there is no folder."""
+    if not root.is_dir():
+        raise DataError(f"{root}: there is no such folder; name a run's directory, or a folder that runs lie in")
+    for folder, inner, files in os.walk(root):
+        if CONFIG_FILE in files and PROVENANCE_FILE in files:
+            inner.clear()
+            yield Path(folder)
+        inner[:] = sorted(name for name in inner if not name.startswith("."))
+
+
+def watched(path: Path) -> Watched:
+    """What looks at a run."""
+    kind = "training" if "method" in config_of(path) else "sampling"
+    found: Watched = importlib.import_module(FLOORS[kind]).watched(path)
+    return found

@@ -1,0 +1,122 @@
+"""The whole pipeline on a real controller with the embedded model, disturbed and undisturbed: the same in the end.
+
+Sampling in four shards, training on two nodes, merge, sampling again, score.
+"""
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from evenhand.completion_shards import every_completion, read_completions
+from evenhand.config import read_yaml
+from evenhand.run_directory import is_done
+from tests.made.places import CONFIGS, ROOT
+from tests.made.slurm_host import SlurmHost, slurm_host
+
+pytestmark = [pytest.mark.slurm, pytest.mark.timeout(3600)]
+
+
+@pytest.fixture(scope="module")
+def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmHost]:
+    with slurm_host(tmp_path_factory.mktemp("slurm")) as host:
+        yield host
+
+
+def write_configs(folder: Path) -> tuple[Path, Path]:
+    """A sampling and a training config of a minute each."""
+    sampling = read_yaml(CONFIGS / "inference" / "pocket.yaml")
+    sampling["dialdefer"]["benchmarks"] = [{"dataset": "pocket", "split": "test", "n_items": 8}]
+    sampling["engine"] = {"kind": "transformers", "dtype": "float32", "batch_size": 8}
+    sampling["run"] = {"shard_size": 4}
+    training = read_yaml(CONFIGS / "training" / "pocket-sft.yaml")
+    training["dialdefer"]["benchmarks"] = [{"dataset": "pocket", "split": "train", "n_items": 24}]
+    training["optimiser"] |= {"n_processes": 2}
+    training["run"] = {"save_steps": 2, "logging_steps": 1}
+    files = folder / "pocket.yaml", folder / "sft.yaml"
+    for file, tree in zip(files, (sampling, training), strict=True):
+        file.write_text(yaml.safe_dump(tree))
+    return files
+
+
+class Pipeline:
+    """The jobs of a pipeline that was submitted, and where they work."""
+
+    def __init__(self, slurm: SlurmHost, folder: Path) -> None:
+        folder.mkdir()
+        self.slurm, self.runs, self.logs = slurm, folder / "runs", folder / "logs"
+        places = {"VENV": sys.prefix, "RUN_ROOT": str(self.runs), "LOGS": str(self.logs)}
+        cpus = {f"{kind}_CPUS": "1" for kind in ("SAMPLE", "TRAIN", "MERGE", "SCORE")}
+        without_gpus = {"GPU": "", "SAMPLE_GPUS": "0", "TRAIN_GPUS": "0", "MERGE_GPUS": "0", "CUDA_VISIBLE_DEVICES": ""}
+        settings = {"SAMPLE_SHARDS": "4", "TRAIN_NODES": "2", "MERGE_OPTIONS": "--onto nf4"}
+        here = {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "FETCH": "0", "DOCTOR": "0"}
+        variables = {**places, **cpus, **without_gpus, **settings, **here}
+        told = slurm.run("bash", "slurm/pipeline.sh", *map(str, write_configs(folder)), **variables)
+        found = re.findall(r"^(\d+) evenhand-(\S+)", told, flags=re.MULTILINE)
+        self.jobs = {name: job for job, name in found}
+
+    def folders(self, kind: str) -> list[Path]:
+        return sorted((self.runs / kind).glob("*"))
+
+    def tables(self) -> str:
+        """What the score job has printed, but for what differs between two folders and how long training took."""
+        (file,) = self.logs.glob("evenhand-score-*.log")
+        text = file.read_text().replace(str(self.runs), "RUNS")
+        text = re.sub(r"-[0-9a-f]{8}\b", "-DIGEST", text)  # of a config that names the folder of a merged checkpoint
+        text = re.sub(r"^\d{4}-\d\d-\d\d .*", "", text, flags=re.MULTILINE)  # the job's first line
+        text = re.sub(r"^(Scorecard\n(?:.*\n)+?)\n", without_seconds, text, flags=re.MULTILINE)
+        return re.sub(r"^Cost of training\n(?:.+\n)+", "", text, flags=re.MULTILINE)
+
+    def told(self) -> str:
+        """All logs, for a failure."""
+        return "\n".join(f"== {file.name}\n{file.read_text()}" for file in sorted(self.logs.glob("*.log")))
+
+
+def test_a_disturbed_pipeline_ends_with_the_table_of_an_undisturbed_one(slurm: SlurmHost, tmp_path: Path) -> None:
+    disturbed = Pipeline(slurm, tmp_path / "disturbed")
+    assert list(disturbed.jobs) == ["sample-before", "train-sft", "merge-sft", "sample-sft", "score"]
+    sample, train = disturbed.jobs["sample-before"], disturbed.jobs["train-sft"]
+    slurm.until("sampling has begun", lambda: [*disturbed.runs.glob("inference/*/plan.jsonl")])
+    slurm.run("scontrol", "requeue", f"{sample}_1")
+    slurm.until("a checkpoint is whole", lambda: last_step(disturbed) >= 2, 900)
+    node = slurm.show(train)["BatchHost"]
+    slurm.set_down(node)
+    slurm.until("training is continued", lambda: last_step(disturbed) >= 4, 900)
+    slurm.resume(node)
+    slurm.run("scancel", "--batch", "--signal=USR1", train)  # what --signal=B:USR1@300 sends when the limit is near
+    slurm.until("it has requeued itself", lambda: slurm.show(train)["Restarts"] == "2", 300)
+    calm = Pipeline(slurm, tmp_path / "calm")
+    for pipeline in (disturbed, calm):
+        assert slurm.until_over(pipeline.jobs["score"], 1800) == {"COMPLETED"}, pipeline.told()
+    assert "the time limit is near: stopping" in disturbed.told()
+    assert "interrupted by SIGUSR1; what was computed is kept" in disturbed.told()
+    for one, other in zip(disturbed.folders("inference"), calm.folders("inference"), strict=True):
+        check_equal(one, other)
+    assert disturbed.tables() == calm.tables()
+    assert "Scorecard" in calm.tables()
+
+
+def without_seconds(table: re.Match[str]) -> str:
+    """The table of arms without its last column, the seconds of training."""
+    return re.sub(r" +\S+$", "", table[0], flags=re.MULTILINE)
+
+
+def last_step(pipeline: Pipeline) -> int:
+    """Of the newest whole checkpoint."""
+    whole = pipeline.runs.glob("training/*/checkpoints/checkpoint-*/COMPLETE")
+    return max((int(file.parent.name.partition("-")[2]) for file in whole), default=0)
+
+
+def check_equal(run: Path, other: Path) -> None:
+    """Every prompt answered once and alike; how a batch is filled moves a log-probability by a last digit."""
+    assert is_done(run)
+    assert is_done(other)
+    found, expected = read_completions(run), read_completions(other)
+    assert found.keys() == expected.keys()
+    assert len([*every_completion(run)]) == len(found)
+    for key, one in found.items():
+        assert one.text == expected[key].text
+        assert one.answer_logprobs == pytest.approx(expected[key].answer_logprobs, abs=1e-4)
