@@ -13,7 +13,8 @@ from evenhand.errors import EvenhandError
 
 CHECKOUT = Path(__file__).parents[1]
 SAMPLING = ("configs/inference/pocket.yaml", "dialdefer.benchmarks[0].n_items=120")
-SHORT = "dialdefer.benchmarks[0].n_items=64"  # of the arms: half of what their configs ask, for a laptop
+# Of the arms: half the items that their configs ask, for a laptop; and no NF4, which would undo the base's own training
+ARM_WORDS = ("dialdefer.benchmarks[0].n_items=64", "quantisation.kind=none")
 # The libraries' warnings to their developers, which would bury what a newcomer is to see.
 QUIET = {"PYTHONWARNINGS": "ignore", "TORCH_CPP_LOG_LEVEL": "ERROR", "TRANSFORMERS_VERBOSITY": "error"}
 BENT = "configs/training/pocket-bent.yaml"
@@ -30,21 +31,24 @@ def main(argv: Sequence[str]) -> None:
     out = parser.parse_args(argv).out.resolve()
     started = time.monotonic()
     root = f"run.root={out}"
-    bent = made_by("1. Make a judge whose bend is known: +40 points of DDS, planted in its training labels", BENT, root)
+    title = "1. Make a judge whose bend is known: +40 points of DDS, planted in its training labels"
+    bent = made_by(title, "nf4", BENT, root)
     before = asked("   Ask it every prompt", "bent", bent, root)
     after = []
     for number, (arm, config) in enumerate(ARMS.items(), start=2):
-        straightened = made_by(f"{number}. Straighten it with QLoRA: {arm}", config, root, f"model.name={bent}", SHORT)
+        straightened = made_by(
+            f"{number}. Straighten it: {arm}", "bf16", config, root, f"model.name={bent}", *ARM_WORDS
+        )
         after.append(asked("   Ask it the same prompts", arm, straightened, root))
     print("\n4. Before and after", flush=True)
     run([sys.executable, "-m", "evenhand.command", "compare", before, *after, "--out", str(out / "demo")])
     print(f"\nReport: {out / 'demo' / 'report.html'}\nDone in {(time.monotonic() - started) / 60:.1f} minutes.")
 
 
-def made_by(title: str, config: str, *words: str) -> str:
-    """Train by a config and merge; the checkpoint's folder."""
+def made_by(title: str, onto: str, config: str, *words: str) -> str:
+    """Train by a config and merge onto "bf16" or "nf4" weights; the checkpoint's folder."""
     trained = step(title, "accelerate.commands.launch", *one_process(), config, *words)
-    return step("   Merge into a standalone checkpoint, and check it", "training.merge", trained, "--onto", "nf4")
+    return step("   Merge into a standalone checkpoint, and check it", "training.merge", trained, "--onto", onto)
 
 
 def asked(title: str, arm: str, checkpoint: str, root: str) -> str:

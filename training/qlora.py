@@ -15,6 +15,7 @@ from evenhand.checkpoints import load_model
 from evenhand.config import did_you_mean
 from evenhand.device import torch_device
 from evenhand.errors import ConfigError, ModelError
+from evenhand.run_directory import DONE_FILE, read_json
 from training.attention import SEEN_COLUMNS
 from training.sections import LoraSettings, QuantisationConfig
 
@@ -47,6 +48,7 @@ def load_base(
     if is_gpu:  # each process that `accelerate launch` starts takes its own GPU
         arguments["device_map"] = {"": int(os.environ.get("LOCAL_RANK", "0"))}
     if quantisation.kind == "nf4":
+        refuse_merged_on_grid(folder)
         arguments["quantization_config"] = BitsAndBytesConfig(
             load_in_4bit=True,
             bnb_4bit_quant_type="nf4",
@@ -63,6 +65,20 @@ def load_base(
         model = model.dequantize(dtype=dtype)
         model.requires_grad_(False)
     return model
+
+
+def refuse_merged_on_grid(folder: Path) -> None:
+    """Raises ConfigError for a checkpoint that was merged onto NF4 weights: quantised again, it is its own base.
+
+    All its weights lie on NF4's grid but for what the adapter added, which is less than half a step of that grid and is
+    rounded away: a judge that was trained to DDS +41 had its base's log-probabilities again.
+    """
+    file = folder / DONE_FILE
+    if file.is_file() and read_json(file).get("onto") == "nf4":
+        raise ConfigError(
+            f"{folder}: was merged onto NF4 weights, and quantising it to NF4 again rounds away what it has learnt; set "
+            "quantisation.kind=none, or train from the same run merged with --onto bf16"
+        )
 
 
 def unquantised_dtype(quantisation: QuantisationConfig) -> torch.dtype:

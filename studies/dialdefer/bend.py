@@ -31,7 +31,7 @@ class Bend(Closed):
     families: tuple[str, ...] | None = Field(default=None, min_length=1)  # pocket's families, or datasets; null is all
     # Half of the items are asked under these labels, and only they are bent; the others keep prompts.speakers.
     speakers: SpeakerLabels | None = None
-    seed: int = 0
+    seed: int = 0  # of the draws
 
     def applies_to(self, item: Item) -> bool:
         """Whether an item may be bent."""

@@ -229,3 +229,12 @@ def test_of_a_model_that_sees_only_the_language_half_is_trained(tmp_path: Path) 
     assert not [name for name in names if "vision" in name]
     merged = merge(run, "nf4", n_prompts=4, min_agreement=0)
     assert set(load_file(merged / "model.safetensors")) == set(load_file(folder / "model.safetensors"))
+
+
+def test_a_checkpoint_merged_onto_nf4_is_not_quantised_again(run: Path) -> None:
+    """It would be its own base: what the adapter added is less than half a step of the grid."""
+    merged = merge(run, "nf4", n_prompts=16, min_agreement=0.5)
+    with pytest.raises(ConfigError, match="quantising it to NF4 again rounds away what it has learnt"):
+        load_base(merged, QuantisationConfig())
+    load_base(merged, BF16_BASE)
+    load_base(merge(run, "bf16", n_prompts=16, min_agreement=0.5), QuantisationConfig())
