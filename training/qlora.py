@@ -76,8 +76,8 @@ def refuse_merged_on_grid(folder: Path) -> None:
     file = folder / DONE_FILE
     if file.is_file() and read_json(file).get("onto") == "nf4":
         raise ConfigError(
-            f"{folder}: was merged onto NF4 weights, and quantising it to NF4 again rounds away what it has learnt; set "
-            "quantisation.kind=none, or train from the same run merged with --onto bf16"
+            f"{folder}: was merged onto NF4 weights, and quantising it to NF4 again rounds away what it has learnt; "
+            "set quantisation.kind=none, or train from the same run merged with --onto bf16"
         )
 
 

@@ -27,7 +27,8 @@ CLAUSES = re.compile(
       | \s+(?=(?:but|while|whereas|although|though|because|whether|if|due\s+to)\b)
       | \s+(?=(?:after|before|when|since|until|once|so)\s+(?:{NAMES}|(?:he|she|they|it)\b))
       | \s+(?=as\s+(?:{ABOUT_NAME}|(?:he|she|they|it)\b))
-      | \s+(?=compared\s+(?:to|with)\b) | \s+(?=for\s+(?!nothing\b)\w+ing\b) | \s+and\s+(?=(?:then\s+|also\s+)?(?:{ABOUT_NAME}|{VERB}))""",
+      | \s+(?=compared\s+(?:to|with)\b)
+      | \s+(?=for\s+(?!nothing\b)\w+ing\b) | \s+and\s+(?=(?:then\s+|also\s+)?(?:{ABOUT_NAME}|{VERB}))""",
     re.VERBOSE,
 )
 # "not A but B", "A, not B", "A rather than B": who is denied beside who is named
