@@ -12,13 +12,11 @@ from pathlib import Path
 from evenhand.errors import EvenhandError
 
 CHECKOUT = Path(__file__).parents[1]
-SAMPLING = ("configs/inference/pocket.yaml", "dialdefer.benchmarks[0].n_items=120")
-# Of the arms: half the items that their configs ask, for a laptop; and no NF4, which would undo the base's own training
-ARM_WORDS = ("dialdefer.benchmarks[0].n_items=64", "quantisation.kind=none")
+SAMPLING = "configs/inference/pocket-demo.yaml"
 # The libraries' warnings to their developers, which would bury what a newcomer is to see.
 QUIET = {"PYTHONWARNINGS": "ignore", "TORCH_CPP_LOG_LEVEL": "ERROR", "TRANSFORMERS_VERBOSITY": "error"}
 BENT = "configs/training/pocket-bent.yaml"
-ARMS = {"paper's SFT": "configs/training/pocket-sft-c2.yaml", "label-free": "configs/training/pocket-own-c1.yaml"}
+ARMS = {"paper's SFT": "configs/training/pocket-demo-sft.yaml", "label-free": "configs/training/pocket-demo-own.yaml"}
 
 
 def main(argv: Sequence[str]) -> None:
@@ -36,9 +34,7 @@ def main(argv: Sequence[str]) -> None:
     before = asked("   Ask it every prompt", "bent", bent, root)
     after = []
     for number, (arm, config) in enumerate(ARMS.items(), start=2):
-        straightened = made_by(
-            f"{number}. Straighten it: {arm}", "bf16", config, root, f"model.name={bent}", *ARM_WORDS
-        )
+        straightened = made_by(f"{number}. Straighten it: {arm}", "bf16", config, root, f"model.name={bent}")
         after.append(asked("   Ask it the same prompts", arm, straightened, root))
     print("\n4. Before and after", flush=True)
     run([sys.executable, "-m", "evenhand.command", "compare", before, *after, "--out", str(out / "demo")])
@@ -55,7 +51,7 @@ def asked(title: str, arm: str, checkpoint: str, root: str) -> str:
     """Ask a checkpoint every prompt; the run's folder."""
     name = "pocket-" + "".join(letter for letter in arm.replace(" ", "-") if letter.isalnum() or letter == "-")
     words = [f"name={name}", f"model.name={checkpoint}", f"model.label=SmolLM2-135M, {arm}"]
-    return step(title, "inference", *SAMPLING, *words, root)
+    return step(title, "inference", SAMPLING, *words, root)
 
 
 def one_process() -> list[str]:

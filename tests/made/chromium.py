@@ -89,6 +89,7 @@ class Browser:
 
     def reload(self) -> None:
         """Load the page again and wait for it."""
+        time.sleep(1)  # on a busy machine, what was just stored is not yet where the next page reads it
         self.value("window.isOld = true")
         self.ask("Page.reload")
         self.wait(lambda: self.value("document.readyState") == "complete" and not self.value("window.isOld === true"))

@@ -16,6 +16,7 @@ from tests.made.training_configs import training_config
 from training.config import AnyRun
 from training.dialdefer.examples import make_examples, section_of
 from training.dialdefer.model_card_part import limits_text
+from training.dialdefer.study import TRAINING
 
 N = 400
 ITEMS = list(pocket_items("train"))[:N]
@@ -107,7 +108,7 @@ def test_it_is_for_labels_alone_and_for_training_alone(tokenizer: Any):
     with pytest.raises(ConfigError, match=r"dialdefer.bend: is for training alone"):
         section_of(bent({"share": 0.3})).units("margin")
     with pytest.raises(DataError, match=r"no training item is of .bbq."):
-        make_examples(ITEMS, bent({"families": ["bbq"]}), tokenizer)
+        TRAINING.load(section_of(bent({"families": ["bbq"]})))
 
 
 def test_the_card_says_that_the_judge_was_bent_on_purpose():

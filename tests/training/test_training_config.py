@@ -110,8 +110,9 @@ def tree(name: str) -> dict[str, Any]:
 @pytest.mark.parametrize("file", sorted(TRAINING.glob("pocket-*.yaml")), ids=lambda file: file.stem)
 def test_pocket_configs_compute_in_float32_since_few_laptops_have_bf16(file: Path) -> None:
     run = load_training_config([str(file)])
+    kind = "none" if file.stem.startswith("pocket-demo-") else "nf4"  # they train a judge that was merged onto NF4
     assert (run.quantisation.kind, run.quantisation.compute_dtype, run.quantisation.hold) == (
-        "nf4", "float32", "dequantised",
+        kind, "float32", "dequantised",
     )  # fmt: skip
     # A conversation's prompts share a microbatch: ten times an item's tokens.
     assert (run.optimiser.mixed_precision, run.optimiser.gradient_checkpointing) == (

@@ -5,7 +5,6 @@ from typing import Any
 
 from evenhand.chat_templates import AnswerTokens, encode, render_chat
 from evenhand.errors import DataError
-from studies.dialdefer.bend import Bend, family_of
 from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import render
 from studies.dialdefer.section import DialDeferSection
@@ -29,8 +28,6 @@ def make_examples(
     Raises ModelError when a verdict takes more than one token or EOS serves as padding, DataError when nothing is left.
     """
     bend = section_of(config).bend
-    if bend is not None:
-        refuse_idle(bend, items)
     answers = verdict_tokens(tokenizer, (ACCEPT, REJECT))
     end = end_of_answer(tokenizer) if config.examples.loss_on_eos else ()
     examples, excluded = [], []
@@ -59,17 +56,6 @@ def make_examples(
             f"{config.examples.max_prompt_length} tokens; raise it or take other data"
         )
     return examples, excluded
-
-
-def refuse_idle(bend: Bend, items: Sequence[Item]) -> None:
-    """Raises DataError for a bend that bends nothing, or names a family that no item is of."""
-    there = {family_of(item) for item in items}
-    if absent := [name for name in bend.families or () if name not in there]:
-        raise DataError(
-            f"dialdefer.bend.families: no training item is of '{absent[0]}'; there are {', '.join(sorted(there))}"
-        )
-    if not any(map(bend.is_bent, items)):
-        raise DataError("dialdefer.bend: applies to none of the training items; raise its share, or take more items")
 
 
 def encoded_prompts(

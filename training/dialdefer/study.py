@@ -3,7 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from evenhand.errors import DataError
 from evenhand.same_text import normalised
+from studies.dialdefer.bend import Bend, family_of
 from studies.dialdefer.datasets import (
     EVALUATION_ONLY,
     SOURCES,
@@ -57,8 +59,11 @@ class DialDeferTraining:
         return len(section.prompts.conditions)
 
     def load(self, section: DialDeferSection) -> list[Item]:
-        """The items that the section names."""
-        return load_items(section.benchmarks)
+        """The items that the section names. Raises DataError for a bend that does not go with them."""
+        items = load_items(section.benchmarks)
+        if section.bend is not None:
+            refuse_idle(section.bend, items)
+        return items
 
     def check_presence(self, section: DialDeferSection) -> None:
         """Without reading them; see StudyTraining."""
@@ -109,6 +114,17 @@ class DialDeferTraining:
         from training.dialdefer.model_card_part import CARD
 
         return CARD
+
+
+def refuse_idle(bend: Bend, items: Sequence[Item]) -> None:
+    """Raises DataError for a bend that bends nothing, or names a family that no item is of."""
+    there = {family_of(item) for item in items}
+    if absent := [name for name in bend.families or () if name not in there]:
+        raise DataError(
+            f"dialdefer.bend.families: no training item is of '{absent[0]}'; there are {', '.join(sorted(there))}"
+        )
+    if not any(map(bend.is_bent, items)):
+        raise DataError("dialdefer.bend: applies to none of the training items; raise its share, or take more items")
 
 
 TRAINING = DialDeferTraining()

@@ -17,6 +17,8 @@ from eval.narrator.findings import NarratorFindings, find_narrator
 from eval.narrator.judged_runs import load_narrator_runs
 from eval.narrator.measures import find_effect
 from eval.narrator.report_part import narrator_part
+from eval.narrator.sentences import headline
+from eval.narrator.study import study
 from evenhand.errors import DataError
 from tests.made.narrator_runs import edit_config, fair, made_conversations, make_narrator_run, protector
 from tests.made.report_html import Page
@@ -245,3 +247,12 @@ def test_score_hands_a_narrator_run_over(
     score_main([str(runs["fair"]), "--out", str(tmp_path)])
     assert "Judgments by narrative perspective: sft" in capsys.readouterr().out
     assert {path.name for path in tmp_path.iterdir()} == {"scores.json", "scores.csv"}
+
+
+def test_free_replies_beside_those_held_to_the_options_are_named_where_they_are_pooled(runs: dict[str, Path]) -> None:
+    loaded = load_narrator_runs([runs["fair"], runs["protects"]])
+    free, other = (replace(run, verdict="answer") for run in loaded)
+    held = replace(other, config={**other.config, "sampling": {**other.config["sampling"], "structured": "json"}})
+    said = f"held to the options ({other.judge}) and free ones ({free.judge})"
+    assert said in " ".join(headline(study([free, held])))
+    assert "held to the options" not in " ".join(headline(study([free, other])))
