@@ -16,7 +16,7 @@ SAMPLING = "configs/inference/pocket-demo.yaml"
 # The libraries' warnings to their developers, which would bury what a newcomer is to see.
 QUIET = {"PYTHONWARNINGS": "ignore", "TORCH_CPP_LOG_LEVEL": "ERROR", "TRANSFORMERS_VERBOSITY": "error"}
 BENT = "configs/training/pocket-bent.yaml"
-ARMS = {"paper's SFT": "configs/training/pocket-demo-sft.yaml", "label-free": "configs/training/pocket-demo-own.yaml"}
+ARMS = {"paper-sft": "configs/training/pocket-demo-sft.yaml", "label-free": "configs/training/pocket-demo-own.yaml"}
 
 
 def main(argv: Sequence[str]) -> None:
@@ -49,8 +49,7 @@ def made_by(title: str, onto: str, config: str, *words: str) -> str:
 
 def asked(title: str, arm: str, checkpoint: str, root: str) -> str:
     """Ask a checkpoint every prompt; the run's folder."""
-    name = "pocket-" + "".join(letter for letter in arm.replace(" ", "-") if letter.isalnum() or letter == "-")
-    words = [f"name={name}", f"model.name={checkpoint}", f"model.label=SmolLM2-135M, {arm}"]
+    words = [f"name=pocket-{arm}", f"model.name={checkpoint}", f"model.label=SmolLM2-135M, {arm}"]
     return step(title, "inference", SAMPLING, *words, root)
 
 

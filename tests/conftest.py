@@ -2,6 +2,7 @@
 
 import os
 from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
@@ -24,6 +25,17 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 # hypothesis fails an example that takes 0.2 s, which on a busy machine says nothing about the code.
 settings.register_profile("untimed", deadline=None, max_examples=N_EXAMPLES, derandomize=not IS_MANY)
 settings.load_profile("untimed")
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """Sums in one order, whatever else the machine does."""
+    import torch  # takes seconds, which most test files do without
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from eval.estimates.changes import Change
 from eval.estimates.comparability import Difference
-from eval.narrator.change_tables import DIRECTION_WORDS, change_sentence
+from eval.narrator.change_tables import change_sentence
 from eval.narrator.changes import Key, key_of
 from eval.narrator.definition_words import changes_note
 from eval.narrator.scorecard import HIDDEN_FIRST, MEASURES, TASKS, NarratorCard, NarratorRow
@@ -14,8 +14,9 @@ from eval.narrator.scorecard_tables import MEANING, SHORT_WORDS, narrator_tables
 from eval.narrator.sentences import LEAN_WORDS, control_of, doubts, lean, left_out, main_effect
 from eval.narrator.study import StudyResults, run_facts, study
 from eval.narrator.tables import ORDER_WORDS, TASK_WORDS
+from eval.report.change_cells import change_cells
 from eval.report.console import Lines, block, short, wrapped
-from eval.report.shown_numbers import interval, number, p_value, signed
+from eval.report.shown_numbers import number, signed
 from eval.report.table import Table
 from eval.scorecard.seeds import Headline
 
@@ -72,15 +73,6 @@ def change_lines(card: NarratorCard, task: str) -> Lines:
             cells = [cell for key in keys for cell in change_cells(row.changes.get(key))]
             lines.append([short(row.name), SHORT_WORDS[measure], *cells])
     return lines
-
-
-def change_cells(change: Change | None) -> list[str]:
-    """A change, its interval, its adjusted p, and whether it is lower or higher."""
-    if change is None:
-        return ["–"] * 4
-    moved = change.change
-    p = "–" if change.p_holm is None else p_value(change.p_holm)
-    return [signed(moved.value), interval(moved.low, moved.high), p, DIRECTION_WORDS[change.direction] or "–"]
 
 
 def warnings(card: NarratorCard) -> list[str]:

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from eval.estimates.changes import Change, adjusted
 from eval.estimates.estimate import Estimate
 from eval.estimates.seeds import change_over_seeds, lead_over_seeds, with_number
+from eval.report.change_cells import change_cells
 from eval.report.console import Lines, block, short, wrapped
-from eval.report.shown_numbers import interval, number, p_value, signed
+from eval.report.shown_numbers import interval, number, signed
 from eval.report.table import Table
 from eval.scorecard.arms import BASE, CardArm
 
-SHOWN = {-1: "lower", 0: "unclear", 1: "higher", None: "–"}
 NOTE = (
     "Mean over seeds. Intervals of changes are over units and seeds (half-widths added in quadrature, Student's t over "
     "seeds); p is read off them and adjusted over the arms (Holm). The values of single seeds stand last."
@@ -47,10 +47,8 @@ class SeedTable:
         """For the console."""
         lines = [["arm", "seeds", "value", "change", "95% interval", "p Holm", "shown", "seeds' values"]]
         for arm, change in self.pooled.items():
-            rise, digits = change.change, self.digits
-            cells = [number(change.after.value, digits), signed(rise.value, digits)]
-            cells += [interval(rise.low, rise.high, digits)]
-            cells += ["–" if change.p_holm is None else p_value(change.p_holm), SHOWN[change.direction]]
+            digits = self.digits
+            cells = [number(change.after.value, digits), *change_cells(change, digits)]
             lines.append([short(arm), str(len(self.seeds[arm])), *cells, self.values_of(arm)])
         return lines
 

@@ -1,6 +1,5 @@
 """A planted bend is learnt: on held-out items a tiny judge has the DDS that its training labels have."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from training.config import AnyRun
 from training.dialdefer.examples import make_examples
 from training.train import train
 
-pytestmark = pytest.mark.campaign
+pytestmark = [pytest.mark.campaign, pytest.mark.usefixtures("one_thread")]
 N_TRAIN, N_TEST = 200, 60
 FAMILIES = ("size", "colour")
 
@@ -28,14 +27,6 @@ FAMILIES = ("size", "colour")
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_model(tmp_path_factory.mktemp("model"))
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def items(n: int, start: int = 0) -> list[Item]:

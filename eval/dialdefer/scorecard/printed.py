@@ -8,10 +8,10 @@ from eval.dialdefer.scorecard.rows import ArmRow
 from eval.dialdefer.scorecard.words import caption, lowest_sentences, sentences
 from eval.dialdefer.scores import FIXED, OWN
 from eval.estimates.changes import Change
+from eval.report.change_cells import change_cells
 from eval.report.console import Lines, block, short, wrapped
-from eval.report.shown_numbers import interval, number, p_value, signed
+from eval.report.shown_numbers import interval, number, signed
 
-DIRECTION_WORDS = {-1: "lower", 0: "unclear", 1: "higher", None: "–"}
 CHANGE = ("95% interval", "p Holm", "shown")
 OWN_FIGURES = {"|DDS| own": "mean_abs_dds_own", "accuracy": "acc"}
 FIXED_FIGURES = {"|DDS| fixed": "mean_abs_dds_fixed", "acc C2": "acc_c2"}
@@ -87,15 +87,6 @@ def change_lines(changes: Changes, figures: Mapping[str, str]) -> Lines:
     for name, of_arm in changes.items():
         lines.append([short(name), *(cell for figure in figures.values() for cell in change_cells(of_arm.get(figure)))])
     return lines
-
-
-def change_cells(change: Change | None) -> list[str]:
-    """A change, its interval, its adjusted p, and whether it is lower or higher."""
-    if change is None or change.first == change.second:
-        return ["–"] * 4
-    rise = change.change
-    p = "–" if change.p_holm is None else p_value(change.p_holm)
-    return [signed(rise.value), interval(rise.low, rise.high), p, DIRECTION_WORDS[change.direction]]
 
 
 def by_dataset(card: Scorecard, c1_source: str) -> Lines:
