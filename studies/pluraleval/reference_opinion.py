@@ -8,7 +8,7 @@ from studies.pluraleval.own_prompts import belief, opposing_belief, stance
 from studies.pluraleval.reply_reading import sentence_in, stance_in
 from studies.stepwise import Steps
 
-FEASIBLE = 2  # other summaries that support it, and others that are against it, at the least
+FEASIBLE = 2  # other summaries that support it, and others that are against it, at the least (section 6.1.1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,12 +19,12 @@ class Reference:
     stances: tuple[str, ...]  # "" of itself and where the reply was not understood
 
 
-def find_reference(judge: Judge, summaries: Sequence[str]) -> Steps[Reference | None]:
-    """The first summary, in their order, with two others or more on either side; None when no summary has them.
+def find_reference(judge: Judge, summaries: Sequence[str], each_side: int = FEASIBLE) -> Steps[Reference | None]:
+    """The first summary, in their order, with so many others on each side; None when no summary has them.
 
     Each candidate's stances are asked for at once, one prompt for each other summary.
     """
-    if len(summaries) < 1 + 2 * FEASIBLE:
+    if len(summaries) < 1 + 2 * each_side:
         return None
     for position, candidate in enumerate(summaries):
         asked = {
@@ -37,7 +37,7 @@ def find_reference(judge: Judge, summaries: Sequence[str]) -> Steps[Reference | 
         for other, prompt in asked.items():
             stances[other], state = stance_in(reply_to(prompt, replies))
             judge.count("stance", stances[other] or state)  # which one tells a judge that has one answer to all
-        if min(stances.count("SUPPORTING"), stances.count("AGAINST")) >= FEASIBLE:
+        if min(stances.count("SUPPORTING"), stances.count("AGAINST")) >= each_side:
             return Reference(position, tuple(stances))
     return None
 

@@ -10,14 +10,14 @@ from studies.pluraleval.clustering_methods import ClusteringSettings, cluster_op
 from studies.pluraleval.extraction import extract_opinions
 from studies.pluraleval.judge_steps import Judge
 from studies.pluraleval.records import Cluster, Opinion, ReferenceSet, Thread
-from studies.pluraleval.reference_opinion import find_reference, rewrite_beliefs
+from studies.pluraleval.reference_opinion import FEASIBLE, find_reference, rewrite_beliefs
 from studies.stepwise import Steps, Stepwise
 
 ALGORITHM_1 = ClusteringSettings()
 
 
 class ReferenceSettings(Closed):
-    """How opinions are extracted and clustered."""
+    """How opinions are extracted and clustered, and which thread has a reference opinion."""
 
     # another method than Algorithm 1, for comparison; Algorithm 1 is not written down, so that a run keeps its name
     clustering: ClusteringSettings = Field(default=ALGORITHM_1, exclude_if=lambda settings: settings == ALGORITHM_1)
@@ -25,6 +25,8 @@ class ReferenceSettings(Closed):
     seed: int = 42  # of the bootstrap's sample and the order of the rest, and of the sample that one_pass proposes from
     max_opinions: int = Field(default=12, ge=1)  # of one comment; further ones are left out and counted
     longest_comment: int = Field(default=10_000, ge=1)  # characters of a comment that are read; Reddit's own limit
+    # summaries on either side of a reference opinion, at the least; the paper's 2 is not written down either
+    each_side: int = Field(default=FEASIBLE, ge=0, exclude_if=lambda least: least == FEASIBLE)
 
 
 def reference_unit(thread: Thread, settings: ReferenceSettings) -> Stepwise[ReferenceSet]:
@@ -43,7 +45,7 @@ def reference_steps(thread: Thread, settings: ReferenceSettings) -> Steps[Refere
     )
     ordered = by_votes(thread, growing)
     summaries = [cluster.summary for cluster in ordered]
-    reference = yield from find_reference(judge, summaries)
+    reference = yield from find_reference(judge, summaries, settings.each_side)
     position = reference.position if reference else None
     beliefs, opposing = yield from rewrite_beliefs(judge, summaries, position)
     clusters = (

@@ -71,6 +71,16 @@ def test_a_judge_with_one_stance_for_all_is_named_as_the_reason_that_no_thread_i
     assert said in (tmp_path / "one-sided" / "README.md").read_text()
 
 
+def test_without_opinions_on_either_side_asked_for_every_thread_has_a_reference_opinion(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = AnsweringEngine(lambda prompt: "AGAINST" if prompt.factors.step == "stance" else perfect(prompt))
+    for each_side, n_feasible in ((1, 0), (0, 9)):
+        section = {"references": {**POCKET["references"], "each_side": each_side}}
+        run = stage_run(tmp_path, monkeypatch, section, judge, name=f"side-{each_side}")
+        assert build(run, tmp_path / f"built-{each_side}")["n_feasible"] == n_feasible
+
+
 def test_responses_and_judgements_run_over_the_folder_and_name_their_inputs(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
