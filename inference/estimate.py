@@ -117,7 +117,12 @@ def time_check(config: InferenceConfig, size: ModelSize, work: RunSize | None, s
     if work.n_generated:
         told += f", for replies {shares.decode} of that or of {rate / 1e9:,.0f} GB/s"
     pays = f"; {shards_words(startup, prefill + decode)}" if speed.is_gpu else ""
-    return ok(subject, told + pays, seconds=total, startup=startup)
+    return ok(subject, told + pays, seconds=total, startup=startup, n_gpus=gpus_of(config.engine))
+
+
+def gpus_of(engine: object) -> int:
+    """How many GPUs one engine takes."""
+    return engine.tensor_parallel_size if isinstance(engine, VllmConfig) else 1
 
 
 def seconds(config: InferenceConfig, size: ModelSize, work: RunSize, speed: Speed) -> tuple[float, float, float]:
@@ -127,7 +132,7 @@ def seconds(config: InferenceConfig, size: ModelSize, work: RunSize, speed: Spee
     engine = config.engine
     assert isinstance(engine, VllmConfig | TransformersConfig)
     is_vllm = isinstance(engine, VllmConfig)
-    n_gpus = engine.tensor_parallel_size if isinstance(engine, VllmConfig) and speed.is_gpu else 1
+    n_gpus = gpus_of(engine) if speed.is_gpu else 1
     flops, bandwidth = speed.flops * n_gpus, speed.bytes_a_second * n_gpus
     startup = (STARTUP_GPU if speed.is_gpu else STARTUP_CPU) if is_vllm else STARTUP_PLAIN
     context = work.mean_tokens - work.n_computed / work.n_prompts / 2

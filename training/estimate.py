@@ -153,7 +153,7 @@ def time_check(config: AnyRun, size: ModelSize, step: StepSize | None, speed: Sp
     asked = f", the base's own answers {shown_seconds(reference)}" if reference else ""
     told = f"{shown_seconds(total)}: {step.n_steps:,} steps of {each:.2g} s{asked}, start {shown_seconds(STARTUP)}"
     told += f"; assumed: {speed.shares.training} of {speed.peak}"
-    return ok(subject, told, seconds=total, step_seconds=each)
+    return ok(subject, told, seconds=total, step_seconds=each, n_gpus=config.optimiser.n_processes)
 
 
 def step_seconds(config: AnyRun, size: ModelSize, step: StepSize, speed: Speed) -> float:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from evenhand.config import config_tree
 from evenhand.doctor.check import Examined, unknown, wrong
+from evenhand.doctor.comparison_time import comparison_check
 from evenhand.doctor.hub_checks import hub_check
 from evenhand.doctor.machine_checks import machine_checks
 from evenhand.doctor.printed import printed
@@ -38,11 +39,20 @@ def main(argv: Sequence[str]) -> None:
     parser.add_argument(
         "--gpu", metavar="NAME", help="what jobs will compute on, where this machine has no GPU, such as a100-40gb"
     )
+    parser.add_argument(
+        "--seeds",
+        type=int,
+        metavar="N",
+        help="sum up the hours of all GPUs that slurm/pipeline.sh with SEEDS=N takes: every training config with N "
+        "seeds, every sampling config asked of the base and of each trained judge",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON, with the numbers behind the estimates")
     words = parser.parse_intermixed_args(argv)
     configs = {" ".join(own): examine(own, words.gpu) for own in by_config(words.configs)}
     owed = {name: n_bytes for found in configs.values() for name, n_bytes in found.owed.items()}
     machine = [*machine_checks(words.gpu), *cache_checks(sum(owed.values())), hub_check()]
+    if words.seeds is not None:
+        machine.append(comparison_check(list(configs.values()), words.seeds))
     checks = [*machine, *(check for found in configs.values() for check in found.checks)]
     is_ok = all(check.state != "wrong" for check in checks)
     if words.json:

@@ -13,8 +13,9 @@ from evenhand import device
 from evenhand import device_speeds as speeds
 from evenhand.checkpoints import ModelConfig
 from evenhand.doctor import command, machine_checks
-from evenhand.doctor.check import Check, ok, unknown
+from evenhand.doctor.check import Check, Examined, ok, unknown
 from evenhand.doctor.command import examine, main
+from evenhand.doctor.comparison_time import comparison_check
 from evenhand.doctor.hub_checks import hub_check
 from evenhand.doctor.model_checks import find_model
 from evenhand.embedded import embedded_model_path
@@ -219,6 +220,18 @@ def test_every_shipped_config_is_examined(path: Path, monkeypatch: pytest.Monkey
     assert ("config" in subjects) == (path.parent.name == "accelerate")
     if "pocket" in path.stem:
         assert {check.state for check in found.checks} == {"ok"}
+
+
+def test_a_whole_comparison_is_every_arm_with_its_seeds_and_every_sampling_of_each_judge() -> None:
+    def job(kind: str, hours: float, n_gpus: int) -> Examined:
+        return Examined(kind=kind, checks=[ok("data", "there"), ok("time", "", seconds=hours * 3600, n_gpus=n_gpus)])
+
+    arms, asked = [job("training", 2, 4), job("training", 1, 1)], job("sampling", 0.5, 2)
+    check = comparison_check([asked, *arms], 3)
+    assert check.figures == {"device_hours": 3 * (8 + 1) + (1 + 3 * 2) * 1}
+    assert "34 device-hours, 27 of training and 7 of sampling" in check.says
+    untimed = Examined(kind="sampling", checks=[unknown("time", "needs the data")])
+    assert comparison_check([asked, untimed, *arms], 3).state == "unknown"
 
 
 def test_the_machine_is_looked_at_without_torch() -> None:
