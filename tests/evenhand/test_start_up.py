@@ -1,5 +1,6 @@
 """What a start sets and tells before a model is loaded. A stand-in for vLLM says how it was called."""
 
+import importlib
 import os
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+import evenhand
 from inference import vllm_engine
 from inference.config import VllmConfig
 from tests.made.places import CONFIGS, ROOT
@@ -55,3 +57,16 @@ def test_a_server_is_started_by_its_config_as_our_own_engine_is(file: Path) -> N
     assert text.splitlines()[0] == f"# {SAMPLER}=0 vllm serve --config {file.relative_to(ROOT)}"
     config = yaml.safe_load(text)
     assert config.get("language-model-only", False) is ("gemma-3" in config["model"])
+
+
+@pytest.mark.parametrize(
+    ("users", "held"),
+    [({}, "1000"), ({"GOMP_SPINCOUNT": "5"}, "5"), ({"OMP_WAIT_POLICY": "ACTIVE"}, None)],
+)
+def test_threads_that_wait_do_not_spin_for_long_unless_the_user_says_so(
+    users: dict[str, str], held: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment = {k: v for k, v in os.environ.items() if k not in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")} | users
+    monkeypatch.setattr(os, "environ", environment)
+    importlib.reload(evenhand)
+    assert environment.get("GOMP_SPINCOUNT") == held
