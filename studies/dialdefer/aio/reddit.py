@@ -41,8 +41,8 @@ class Gone(Exception):
 class RedditClient:
     """Asks Reddit, and waits when it must."""
 
-    def __init__(self, reddit: "praw.Reddit", wait: Callable[[float], None] = time.sleep) -> None:
-        self.reddit, self.wait = reddit, wait
+    def __init__(self, reddit: "praw.Reddit") -> None:
+        self.reddit = reddit
 
     def listing(self, name: str) -> Iterator[tuple[str, bool]]:
         """(post id, whether it has an image) of a listing, as far as Reddit shows it: about 1,000 posts."""
@@ -134,7 +134,7 @@ class RedditClient:
                 ) from None
             if pause is None or float(wish) > LONGEST_PAUSE:
                 break
-            self.wait(max(pause if not wish else 0.0, float(wish)))
+            time.sleep(max(pause if not wish else 0.0, float(wish)))
         raise DataError(f"Reddit does not answer ({failure}); what came is kept, run the same command again later")
 
 

@@ -17,6 +17,7 @@ KEPT = (
     *("id", "dataset", "label_type", "context", "ground_truth", "chosen_correct_answer", "chosen_incorrect_answer"),
     "speaker_a_identity",
 )
+OURS = ("ids.txt", "prompts.json", "README.md", AIO_FILE.name)
 SHORTEST_COPY = 60  # characters of a message that may not stand in a context: the rewrite must not give it away
 REHYDRATE = """\
 evenhand build aio harvest --raw raw-reddit --release .
@@ -31,7 +32,7 @@ def write_release(records: Sequence[Mapping[str, Any]], out: Path) -> int:
 
     Raises DataError for a folder with other files.
     """
-    if out.is_dir() and any(out.iterdir()) and not (out / AIO_FILE.name).exists():
+    if out.is_dir() and any(path.name not in OURS and path.suffix != ".partial" for path in out.iterdir()):
         raise DataError(f"{out}: holds other files; choose an empty or a new folder for --out")
     fit = [record for record in records if not copies(record)]
     rows = [{**{key: record.get(key) for key in KEPT}, "c2_input": REDACTED} for record in fit]
