@@ -96,15 +96,12 @@ class RawFolder:
         self.sweep()
 
     def sweep(self) -> None:
-        """Remove files of posts that are gone, and with them the set that was made of them."""
-        removed = False
-        for post_id in self.gone:
-            for stage in (*SCHEMAS, CHECKS):
-                if (file := self.file(stage, post_id)).exists():
-                    file.unlink()
-                    removed = True
-        if removed:
+        """Remove what is kept of posts that are gone: first the set, which would not be missed after a kill."""
+        files = [self.file(stage, post_id) for post_id in self.gone for stage in (*SCHEMAS, CHECKS)]
+        if there := [file for file in files if file.exists()]:
             self.remove_items()
+            for file in there:
+                file.unlink()
 
     def remove_items(self) -> None:
         """Remove the finished set, which holds what is no more to be kept; `items` makes it anew."""

@@ -32,9 +32,7 @@ DOUBTS = {
     ),
 }
 SAYS_NOR = re.compile(r"\bNOR\b|\b[Nn][Oo][Tt]\s+(?:\w+\s+)?overreacting")
-SAYS_OR = re.compile(
-    r"(?:^|[.!?]\s+|\b(?:YOU['’]?RE|[Yy]ou['’]?re)\s+)OR\b(?!\s+[a-z])|(?<![Nn]ot )(?<!NOT )\boverreacting"
-)
+SAYS_OR = re.compile(r"^OR\b|(?:[.!?:] |\b[Yy]ou['’]?re )OR\b(?! [a-z])|(?<![Nn]ot )(?<!NOT )\boverreacting")
 
 
 class PatternLabel(NamedTuple):
@@ -50,7 +48,8 @@ def pattern_label(comment: str) -> PatternLabel | None:
     for label, pattern in PATTERNS:
         if pattern.search(text):
             found = [name for name, doubt in DOUBTS.items() if doubt.search(text)]
-            if SAYS_NOR.search(text) and SAYS_OR.search(text):
+            line = " ".join(text.split())
+            if SAYS_NOR.search(line) and SAYS_OR.search(line):
                 found.append("both labels")
             return PatternLabel(label, tuple(found))
     return None

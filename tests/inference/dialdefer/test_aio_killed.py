@@ -1,14 +1,18 @@
 """SIGKILL in each stage: the same command goes on, and asks again for no more than what was under way."""
 
+import json
+import shutil
 import signal
 from pathlib import Path
 
 import pytest
 
+from tests.made.kill_campaign import Command, Host, Kill
 from tests.made.made_aio import Workshop, use_environment, workshop
 
 STAGES = ("discover", "harvest", "transcribe", "label", "check", "items")
 CONCURRENCY = 8
+N_KILLS = 8  # of a stage
 
 
 @pytest.mark.parametrize(
@@ -75,38 +79,40 @@ def finish_and_compare(made: Workshop, tmp_path: Path, stages: tuple[str, ...]) 
 
 
 @pytest.mark.parametrize("stage", ["harvest", "check", "items", "release"])
-def test_before_any_file_operation_of_a_stage_that_only_writes(tmp_path: Path, monkeypatch, stage):
-    """Every write is atomic: a process that dies before its n-th rename leaves what the same command completes."""
+def test_before_any_file_operation(tmp_path: Path, monkeypatch, stage):
+    """Killed before each of some of its operations on files, with the last file torn or whole, a stage goes on."""
     with workshop(tmp_path) as made:
         use_environment(monkeypatch, made.environment)
         made.stages("discover", "harvest", "transcribe", "label")
         made.run("items", "--unchecked")
-        more = {"items": ["--unchecked"], "release": ["--out", str(tmp_path / "bundle")]}.get(stage, [])
         if stage == "harvest":
             made.reddit.posts["trip1"].gone = True  # so it deletes
-        for n in range(1, 9):
-            with monkeypatch.context() as patch:
-                die_before_rename(patch, n)
-                try:
-                    made.run(stage, *more)
-                except KeyboardInterrupt:
-                    continue
-                break
-        made.run(stage, *more)
-        made.run("items", "--unchecked")
-        made.run("release", "--out", str(tmp_path / "bundle"))
-        kept = ["money1", "two001"] if stage == "harvest" else ["trip1", "money1", "two001"]
-        assert list(made.items()) == (tmp_path / "bundle" / "ids.txt").read_text().split() == kept
+        words = {"items": ["--unchecked"], "release": ["--out", "bundle"]}.get(stage, [])
+        command = Command(entry="inference.dialdefer.build_aio:main", words=[stage, "--raw", "raw-reddit", *words])
+        host = Host()
+        host.ask(["inference.dialdefer.build_aio", "praw"])
+        calm = copied(made.raw, tmp_path / "calm")
+        assert host.run(command, calm) == 0
+        n_operations = len(json.loads((tmp_path / "calm.operations").read_text())["operations"])
+        expected = files_in(calm)
+        killed = range(0, n_operations, -(-n_operations // N_KILLS))
+        assert len(killed) >= 5
+        for at in killed:
+            folder = copied(made.raw, tmp_path / f"killed-{at}")
+            assert host.run(command, folder, Kill(at=at, tear=at % 2 == 1, what="")) == -signal.SIGKILL
+            assert host.run(command, folder) == 0
+            assert files_in(folder) == expected
+        host.process.stdin.close()
+        host.process.wait(60)
 
 
-def die_before_rename(patch: pytest.MonkeyPatch, n: int) -> None:
-    """From now on the n-th renaming of a file stops everything, as if the process had died."""
-    replace, seen = Path.replace, []
+def copied(raw: Path, folder: Path) -> Path:
+    """A folder with a copy of the raw folder in it."""
+    shutil.copytree(raw, folder / raw.name)
+    return folder
 
-    def dying(self: Path, target: Path) -> Path:
-        seen.append(target)
-        if len(seen) == n:
-            raise KeyboardInterrupt
-        return replace(self, target)
 
-    patch.setattr(Path, "replace", dying)
+def files_in(folder: Path) -> dict[str, bytes]:
+    """What is kept: relative path → content. A leftover of a dead process goes with the next write in its folder."""
+    found = {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.suffix != ".partial"}
+    return {name: path.read_bytes() for name, path in found.items() if path.is_file()}
