@@ -20,25 +20,24 @@ WORDS = Path(__file__).with_name("words.yaml")
 REGIONS = {"US": 7, "GB": 9}  # region whose national numbers are looked for → fewest digits (2019-2024 has 8)
 
 ANY_MARK = re.compile(r"\[\s*redacted\s*\]", re.IGNORECASE)  # models spell it in many ways
-EMAIL = re.compile(r"[\w.+-]+\s?(?:@|\[at\]|\(at\))\s?[\w-]+(?:\s?(?:\.|\[dot\]|\(dot\))\s?[A-Za-z]{2,})+")
-LINK = re.compile(
-    r"\b(?:https?://|www\.)\S+|\b(?:[\w-]+\.)+(?:com|net|org|me|gg|tv|link)/\S+|\b(?:onlyfans|instagram)\.com\b", re.I
-)
+EMAIL = re.compile(r"[\w.+-]+\s?(?:@|\[at\]|\(at\))\s?[\w-]+(?:(?:\.|\s?[\[(]dot[\])]\s?)[A-Za-z]{2,})+")
+LINK = re.compile(r"\b(?:https?://|www\.)\S+|\b(?:[\w-]+\.)+(?:com|net|org|me|gg|tv|ee|link)/\S+", re.IGNORECASE)
 HANDLES = re.compile(
     r"(?<![\w/])/?u/[\w-]{2,20}"
     r"|(?<![\w.])@[A-Za-z_][\w.]{1,29}(?<!\.)"
     r"|\b[\w.]{2,32}#\d{4}\b"
     r"|(?i:\b(?:snap(?:chat)?|insta(?:gram)?|ig|tiktok|discord|telegram|kik|venmo|cash ?app|twitter)"
-    r"(?: (?:name|handle|user(?:name)?|account|id))?(?: is|'s|:| -)\s?)@?(?=[\w.$-]*[\d_.])[\w.$-]{3,30}(?<!\.)"
-    r"|(?<!\w)\$[A-Za-z]\w{2,20}\b"
+    r"(?: (?:name|handle|user(?:name)?|account|id))?(?: is|'s|:| -)\s?)@?(?=[\w.$#-]*[\d_.])[\w.$#-]{3,30}(?<!\.)"
+    r"|(?<!\w)\$[A-Za-z][\w-]{2,20}\b"
 )
+IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?:\s?[A-Z0-9]{4}){3,7}(?:\s?[A-Z0-9]{1,3})?\b")
 NUMBER = re.compile(r"(?<![\w.,$€£])(?:\d[ -]?){11,18}\d(?![\w%])|\b\d{3}-\d{2}-\d{4}\b")  # cards, accounts, SSN
-STREET = (
-    r"(?:St|Street|Ave|Avenue|Rd|Road|Blvd|Boulevard|Ln|Lane|Dr|Drive|Ct|Court|Way|Pl|Place|Terrace|Ter|Cir|Circle|"
-    r"Hwy|Highway|Pkwy|Parkway|Sq|Square|Close|Crescent|Row)"
-)
+STREET = r"(?i:st|street|ave|avenue|rd|road|blvd|boulevard|ln|lane|hwy|highway|pkwy|parkway)"
+PLACE = r"(?:Dr|Drive|Ct|Court|Way|Pl|Place|Ter|Terrace|Cir|Circle|Sq|Square|Close|Crescent|Row)"  # else words
+NAMING = r"(?:(?!(?i:a|and|at|down|from|her|his|in|my|of|off|on|our|that|the|this|to|up|your)\b)[\w'.-]+\s+)"
 ADDRESS = re.compile(
-    rf"\b\d{{1,5}}[A-Z]?,?\s+(?:(?:N|S|E|W|NE|NW|SE|SW|North|South|East|West)\.?\s+)?(?:[\w'.-]+\s+){{1,4}}?(?i:{STREET})\b"
+    r"\b\d{1,5}[A-Z]?,?\s+(?:(?:N|S|E|W|NE|NW|SE|SW|North|South|East|West)\.?\s+)?"
+    rf"(?:{NAMING}{{1,4}}?{STREET}|(?:[A-Z][\w'.-]*\s+){{1,3}}{PLACE})\b"
     r"\.?(?:,?\s+(?i:apt|unit|suite|#|flat|no)\.?\s?#?\w+)?(?:,\s*[A-Z][\w.]+(?:\s[A-Z][\w.]+)?)?(?:,?\s+[A-Z]{2}\b)?"
     r"(?:\s+\d{5}(?:-\d{4})?\b)?"
     r"|\b[Pp]\.?\s?[Oo]\.?\s[Bb]ox\s\d+"
@@ -52,7 +51,7 @@ ADDRESS = re.compile(
 CAPITALISED = r"[A-Z][a-zà-öø-ÿ]+(?:[-'’][A-Z][a-zà-öø-ÿ]+)?"
 CUED = re.compile(
     rf"(?P<cue>\b(?i:my name(?:'s|’s| is)|(?:his|her|their) name(?:'s|’s| is)|named|called|hi|hey|hello|dear|mr|mrs|"
-    rf"ms|miss|dr|aunt|uncle|cousin|sincerely|love,|xo|this is)[.,]?\s+)(?P<name>{CAPITALISED}(?:\s{CAPITALISED})?)"
+    rf"ms|miss|dr|aunt|uncle|cousin|sincerely|love,|xo|this is)[.,]?\s+)(?!Speaker\b)(?P<name>{CAPITALISED}(?:\s{CAPITALISED})?)"
 )
 
 
@@ -73,7 +72,7 @@ def redact(text: str, handles: Iterable[str] = ()) -> Redacted:
         return masked
 
     text = ANY_MARK.sub(MARK, text)
-    for kind, pattern in (("e-mail", EMAIL), ("link", LINK)):
+    for kind, pattern in (("e-mail", EMAIL), ("link", LINK), ("number", IBAN)):
         text = mask(kind, pattern, text)
     if known := [re.escape(name) for name in handles if len(name) >= 3]:
         text = mask("handle", re.compile(rf"(?<!\w)@?(?:{'|'.join(known)})(?!\w)", re.IGNORECASE), text)
