@@ -28,7 +28,7 @@ HANDLES = re.compile(
     r"|\b[\w.]{2,32}#\d{4}\b"
     r"|(?i:\b(?:snap(?:chat)?|insta(?:gram)?|ig|tiktok|discord|telegram|kik|venmo|cash ?app|twitter)"
     r"(?: (?:name|handle|user(?:name)?|account|id))?(?: is|'s|:| -)\s?)@?(?=[\w.$#-]*[\d_.])[\w.$#-]{3,30}(?<!\.)"
-    r"|(?<!\w)\$[A-Za-z][\w-]{2,20}\b"
+    r"|(?<![\w$])\$[A-Za-z][\w-]{2,20}\b"
 )
 IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?:\s?[A-Z0-9]{4}){3,7}(?:\s?[A-Z0-9]{1,3})?\b")
 NUMBER = re.compile(r"(?<![\w.,$€£])(?:\d[ -]?){11,18}\d(?![\w%])|\b\d{3}-\d{2}-\d{4}\b")  # cards, accounts, SSN
@@ -49,10 +49,11 @@ ADDRESS = re.compile(
     r"|\b\d{1,4},?\s(?:[Rr]ue|[Aa]venue|[Bb]oulevard)\s(?:de\s|la\s|des\s|du\s)*[A-Z]\w+"
 )
 CAPITALISED = r"[A-Z][a-zà-öø-ÿ]+(?:[-'’][A-Z][a-zà-öø-ÿ]+)?"
-CUED = re.compile(
-    rf"(?P<cue>\b(?i:my name(?:'s|’s| is)|(?:his|her|their) name(?:'s|’s| is)|named|called|hi|hey|hello|dear|mr|mrs|"
-    rf"ms|miss|dr|aunt|uncle|cousin|sincerely|love,|xo|this is)[.,]?\s+)(?!Speaker\b)(?P<name>{CAPITALISED}(?:\s{CAPITALISED})?)"
+CUES = (
+    r"my name(?:'s|’s| is)|(?:his|her|their) name(?:'s|’s| is)|named|called|hi|hey|hello|dear|mr|mrs|ms|miss|dr|aunt|"
+    r"uncle|cousin|sincerely|love,|xo|this is"
 )
+CUED = re.compile(rf"(?P<cue>\b(?i:{CUES})[.,]?\s+)(?!Speaker\b)(?P<name>{CAPITALISED}(?:\s{CAPITALISED})?)")
 
 
 class Redacted(NamedTuple):

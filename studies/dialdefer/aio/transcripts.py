@@ -10,7 +10,7 @@ from studies.dialdefer.aio.pii import redact, word_lists
 from studies.dialdefer.aio.records import OTHER, POSTER, Dropped, Speaker, Transcript, Turn
 
 FEWEST_TURNS, MOST_TURNS = 4, 37  # the range of Table 13; the paper does not print its thresholds
-LEAST_ENGLISH = 0.25  # share of words that are function words of English; English chats have about half
+LEAST_ENGLISH = 0.05  # share of words that are function words of English alone; English chats have about a third
 FENCE = re.compile(r"^\s*```(?:json)?\s*(.*?)\s*(?:```\s*)?$", re.DOTALL | re.IGNORECASE)
 LABEL = re.compile(r"\W*(?:(?:speaker|person|user|participant)[\s_-]*)?([ab12])\W*", re.IGNORECASE)
 SPEAKERS: dict[str, Speaker] = {"a": "Speaker A", "1": "Speaker A", "b": "Speaker B", "2": "Speaker B"}
@@ -104,9 +104,10 @@ def unfit(turns: Sequence[Turn]) -> str:
 
 
 def english_rate(text: str) -> float:
-    """The share of function words of English among a text's words; 0 where it has none."""
+    """The share of function words of English, and of no other language, among a text's words; 0 where it has none."""
     words = re.findall(r"[^\W\d_]+", re.sub(r"['’]", "", text.lower()))
-    return sum(word in word_lists()["english"] for word in words) / len(words) if words else 0.0
+    lists = word_lists()
+    return sum(word in lists["english"] and word not in lists["shared"] for word in words) / max(len(words), 1)
 
 
 def dialogue(turns: Sequence[Turn]) -> str:
