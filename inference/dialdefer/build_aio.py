@@ -13,7 +13,7 @@ from inference.dialdefer.read_posts import read_posts
 from inference.dialdefer.transcribe import transcribe
 from studies.dialdefer.aio.check_files import write_checks
 from studies.dialdefer.aio.construct import Outcome, constructed, read_items, rehydrated, write_items
-from studies.dialdefer.aio.harvest import add_ids, discover, harvest, ids_in, released_ids
+from studies.dialdefer.aio.harvest import RELEASED, add_ids, discover, harvest, ids_in, released_ids
 from studies.dialdefer.aio.raw_folder import RawFolder, opened
 from studies.dialdefer.aio.reddit import reddit_client
 from studies.dialdefer.aio.release import write_release
@@ -79,7 +79,7 @@ def harvest_stage(folder: RawFolder, words: argparse.Namespace) -> None:
     if words.ids:
         add_ids(folder, ids_in(words.ids), str(words.ids))
     if words.release:
-        add_ids(folder, released_ids(words.release), str(words.release))
+        add_ids(folder, released_ids(words.release), str(words.release), RELEASED)
     if not folder.ids and not folder.gone:
         raise ConfigError(f"{folder.path}: knows no post yet: run `discover`, or give --ids FILE or --release FOLDER")
     harvest(folder, reddit_client())

@@ -4,6 +4,7 @@ A post whose question fails for good is left for the next call; when many fail i
 """
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Never
 
@@ -11,7 +12,7 @@ from tqdm import tqdm
 
 from evenhand.errors import EvenhandError, ModelError
 from evenhand.records import Completion
-from evenhand.sources.fetching import say
+from evenhand.terminal import say
 from inference.config import OpenAIConfig
 from inference.server_client import NoReply, ServerClient, StatusError
 from inference.server_facts import address, key_refused, serves_with_vllm
@@ -68,7 +69,7 @@ class ModelServer:
                     in_a_row = 0
                 except Unanswered as reason:
                     n_failed, in_a_row = n_failed + 1, in_a_row + 1
-                    say(f"{doing}: {post_id}: no answer ({reason}); it is asked again by the next call")
+                    say(f"{doing}: {post_id}: no answer ({reason}); it is asked again by the next call", sys.stderr)
                     if in_a_row >= max(FAILURES_IN_A_ROW, self.server.concurrency):
                         raise ModelError(
                             f"{self.server.base_url}: {in_a_row} posts in a row got no answer, the last one '{reason}'."

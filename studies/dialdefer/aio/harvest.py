@@ -13,6 +13,7 @@ from studies.dialdefer.aio.reddit import LISTINGS, Gone, RedditClient
 from studies.dialdefer.aio.released import AIO_FILE
 from studies.dialdefer.published_items import released_file
 
+RELEASED = "released"
 ID = re.compile(r"[a-z0-9]{4,10}")
 
 
@@ -35,14 +36,14 @@ def discover(folder: RawFolder, client: RedditClient) -> None:
     folder.write_discovery({**found, "done": []})
 
 
-def add_ids(folder: RawFolder, ids: Sequence[str], source: str) -> None:
-    """Take posts that are known by their ids. Raises DataError for what is no id."""
+def add_ids(folder: RawFolder, ids: Sequence[str], source: str, kind: str = "given") -> None:
+    """Take posts that are known by their ids; of RELEASED ones the images alone. Raises DataError for what is no id."""
     for post_id in ids:
         if not ID.fullmatch(post_id):
             raise DataError(f"{source}: '{post_id[:40]}' is no id of a post on Reddit, such as 1oh8hfn")
     found = folder.discovery
     for post_id in ids:
-        found["ids"].setdefault(post_id, "given")
+        found["ids"].setdefault(post_id, kind)
     folder.write_discovery(found)
 
 
@@ -67,10 +68,10 @@ def released_ids(root: Path) -> list[str]:
 def harvest(folder: RawFolder, client: RedditClient) -> None:
     """Remove what is gone from Reddit since the last call, then fetch the posts that are not here yet."""
     honour_deletions(folder, client)
-    owed = folder.owed(POSTS, folder.ids)
+    owed, sources = folder.owed(POSTS, folder.ids), folder.discovery["ids"]
     for number, post_id in enumerate(owed, start=1):
         try:
-            folder.write(POSTS, post_id, client.post(post_id))
+            folder.write(POSTS, post_id, client.post(post_id, images_alone=sources[post_id] == RELEASED))
         except Gone as reason:
             folder.purge({post_id: str(reason)})
         if number % 50 == 0 or number == len(owed):

@@ -52,9 +52,13 @@ class RedditClient:
         while (submission := self.patiently(lambda: next(found, None))) is not None:
             yield submission.id, bool(image_addresses(vars(submission)))
 
-    def post(self, post_id: str) -> Post | Dropped:
-        """A post and its top comments in each order, redacted; the same names are masked in all of its texts."""
-        pages = {order: self.page(post_id, name) for order, name in ORDERS.items()}
+    def post(self, post_id: str, *, images_alone: bool) -> Post | Dropped:
+        """A post and its top comments in each order, redacted; the same names are masked in all of its texts.
+
+        images_alone: no text is kept, as none is needed to put a dialogue back. Raises Gone.
+        """
+        orders = {"best": ORDERS["best"]} if images_alone else ORDERS
+        pages = {order: self.page(post_id, name) for order, name in orders.items()}
         facts, _ = pages["best"]
         if reason := gone_reason(facts):
             raise Gone(reason)
@@ -63,6 +67,8 @@ class RedditClient:
             return Dropped(dropped="no image")
         if len(images) > MOST_IMAGES:
             return Dropped(dropped=f"more than {MOST_IMAGES} images")
+        if images_alone:
+            facts, pages = {**facts, "title": "", "selftext": ""}, {}
         names = {str(facts.get("author") or "")} | {name for _, page in pages.values() for _, _, name in page}
         counts: dict[str, int] = {}
 

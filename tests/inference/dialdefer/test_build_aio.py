@@ -190,7 +190,12 @@ def test_the_released_ids_become_items_and_what_is_gone_is_listed(made, tmp_path
     (tmp_path / "again").mkdir()
     again = Workshop(tmp_path / "again", made.reddit, made.vision, made.text)
     made.reddit.posts["dog001"].gone = True
+    n_asked = made.reddit.n_asked("/comments")
     again.run("harvest", "--release", str(bundle))
+    assert {(post["title"], post["body"], str(post["comments"])) for post in again.kept("posts").values()} == {
+        ("", "", "{}")
+    }
+    assert made.reddit.n_asked("/comments") - n_asked == len(first)
     again.run("transcribe")
     again.run("check", "--release", str(bundle))
     for post_id in ("trip1", "money1"):
