@@ -109,19 +109,22 @@ def test_what_is_deleted_on_reddit_is_deleted_here_by_the_next_harvest(made):
 
     made.reddit.posts["trip1"].gone = True
     del made.reddit.posts["short1"]
-    comment = made.reddit.posts["two001"].comments["confidence"][1][1]
-    made.reddit.posts["two001"].gone_comments.add(comment)
     made.run("harvest")
     left = [path for path in made.raw.rglob("*") if path.stem in ("trip1", "short1")]
     assert left == []
     assert not (made.raw / "items" / "finalAIOdata_experiment_ready.jsonl").exists()
-    assert "He should say sorry" not in json.dumps(made.kept("posts"))
-    assert "two001" not in made.kept("readings")
     gone = json.loads((made.raw / "gone.json").read_text())
     assert {name: entry["reason"] for name, entry in gone.items()} == {
         "trip1": "deleted by its author",
         "short1": "not on Reddit any more",
     }
+    made.run("items")
+    comment = made.reddit.posts["two001"].comments["confidence"][1][1]
+    made.reddit.posts["two001"].gone_comments.add(comment)
+    made.run("harvest")
+    assert list((made.raw / "items").iterdir()) == []
+    assert "He should say sorry" not in json.dumps(made.kept("posts"))
+    assert "two001" not in made.kept("readings")
     made.run("label")
     made.run("items")
     assert made.missing()["trip1"] == ("harvest", "deleted by its author")
@@ -172,6 +175,18 @@ def test_a_server_that_answers_nothing_ends_the_stage(made):
     with pytest.raises(ModelError, match="posts in a row got no answer"):
         made.run("transcribe")
     assert all("dropped" in record for record in made.kept("transcripts").values())  # of broken images alone
+
+
+def test_failures_that_do_not_follow_each_other_end_no_stage(tmp_path, monkeypatch):
+    image = screenshot(TRIP)
+    with workshop(tmp_path, [post(f"post{number:02}", image) for number in range(18)]) as made:
+        use_environment(monkeypatch, made.environment)
+        (tmp_path / "ids.txt").write_text("\n".join(made.reddit.posts))
+        made.run("harvest", "--ids", str(tmp_path / "ids.txt"))
+        script = made.vision.script
+        made.vision.script = lambda body, n: script(body, n) if len(made.vision.asked) % 2 else Reply(400)
+        made.run("transcribe", "--concurrency", "1")
+        assert len(made.kept("transcripts")) == 9
 
 
 def test_the_released_ids_become_items_and_what_is_gone_is_listed(made, tmp_path):
