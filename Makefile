@@ -78,9 +78,9 @@ $(READY): requirements/$(DEVICE).lock requirements/torch-cpu.lock pyproject.toml
 	@rm $(VENV)/.installing
 	@touch $@
 
-$(READY_DEV): requirements/dev.lock $(READY)
+$(READY_DEV): requirements/dev.lock requirements/aio.lock $(READY)
 	@touch $(VENV)/.installing
-	$(call install,-r requirements/dev.lock)
+	$(call install,-r requirements/dev.lock -r requirements/aio.lock)
 	@rm $(VENV)/.installing
 	@touch $@
 

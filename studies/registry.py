@@ -49,6 +49,10 @@ STUDIES: dict[str, Study] = {
                 "studies.dialdefer.unified.command:main",
                 "nine QA datasets and r/AIO's contexts, from their publishers' files or the authors' release",
             ),
+            "aio": Builder(
+                "inference.dialdefer.build_aio:main",
+                "r/AIO with its dialogues, from Reddit's screenshots, stage by stage",
+            ),
         },
     ),
     "narrator": Study(

@@ -14,8 +14,9 @@ from pydantic import Field, field_validator, model_validator
 from evenhand.config import Closed, did_you_mean
 from evenhand.errors import ConfigError, DataError
 from evenhand.manifest import LOCK_FILE, is_built, read_manifest, refuse_changed_tables
-from studies.dialdefer import aio, pocket
+from studies.dialdefer import pocket
 from studies.dialdefer import published_items as published
+from studies.dialdefer.aio import released
 from studies.dialdefer.built_items import built_items, held_out_of, whole_split
 from studies.dialdefer.leaks import HeldOut
 from studies.dialdefer.pocket_texts import families
@@ -92,15 +93,15 @@ def whole_source(spec: DatasetSpec) -> Iterator[Item]:
 def aio_context_source(spec: DatasetSpec) -> Iterator[Item]:
     """r/AIO's contexts, from a built folder or the authors' release."""
     root = needed_root(spec)
-    return built_items(root, spec.dataset, spec.split) if is_built(root) else aio.aio_context_items(root)
+    return built_items(root, spec.dataset, spec.split) if is_built(root) else released.aio_context_items(root)
 
 
 def aio_source(spec: DatasetSpec) -> Iterator[Item]:
     """r/AIO with its dialogues, from a copy of the authors' release into which they were put back."""
     root = needed_root(spec)
     if is_built(root):
-        raise DataError(f"{root}: a built folder has r/AIO's contexts alone (aio-context). {aio.WAY_OUT}")
-    return aio.aio_items(root)
+        raise DataError(f"{root}: a built folder has r/AIO's contexts alone (aio-context). {released.WAY_OUT}")
+    return released.aio_items(root)
 
 
 def needed_root(spec: DatasetSpec) -> Path:

@@ -62,8 +62,14 @@ def test_every_link_leads_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(target), link
 
 
-def test_readme_links_every_page() -> None:
-    assert {page.name for page in PAGES[1:]} <= set(re.findall(r"\]\(docs/([^)#]+)", prose(README)))
+def test_readme_leads_to_every_page() -> None:
+    """By links: of its own, or of a page that it leads to."""
+    reached, ahead = set[str](), set(re.findall(r"\]\(docs/([^)#]+)", prose(README)))
+    while ahead:
+        reached |= ahead
+        texts = [prose(ROOT / "docs" / name) for name in ahead]
+        ahead = {name for text in texts for name in re.findall(r"\]\(([\w-]+\.md)", text)} - reached
+    assert {page.name for page in PAGES[1:]} <= reached
 
 
 @pytest.mark.parametrize("line", COMMANDS)

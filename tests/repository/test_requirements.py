@@ -10,10 +10,10 @@ from packaging.utils import canonicalize_name
 
 from requirements.lock import OTHER_ON_CUDA12
 from tests.made.places import ROOT
-from tests.made.source_files import PACKAGES, SOURCES, TESTS, top_names
+from tests.made.source_files import PACKAGES, SOURCES, TESTS, modules_of, shown, top_names, tree_of
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-DISTRIBUTIONS = {"sklearn": "scikit-learn", "yaml": "pyyaml"}  # where the import has another name
+DISTRIBUTIONS = {"PIL": "pillow", "sklearn": "scikit-learn", "yaml": "pyyaml"}  # where the import has another name
 PROVEN = {
     "accelerate": "1.15.0",
     "bitsandbytes": "0.50.2",
@@ -51,7 +51,8 @@ def third_party(files: list[Path]) -> set[str]:
 
 def test_what_is_imported_is_declared():
     # torch and vllm come with the extras, under names that differ between CPU and CUDA.
-    declared = names_of(PROJECT["dependencies"]) | {"torch", "vllm"}
+    aio = names_of(PROJECT["optional-dependencies"]["aio"])
+    declared = names_of(PROJECT["dependencies"]) | {"torch", "vllm"} | aio
     assert third_party(SOURCES) - declared == set()
     assert third_party(TESTS) - declared - names_of(PROJECT["optional-dependencies"]["dev"]) == set()
 
@@ -64,10 +65,18 @@ def test_a_lock_holds_the_proven_versions_and_all_that_the_project_needs(lock):
         assert requirement.specifier.contains(pins[canonicalize_name(requirement.name)])
 
 
-def test_the_dev_lock_holds_the_dev_tools():
-    pins = {**read_lock("cpu.lock"), **read_lock("dev.lock")}
-    for requirement in map(Requirement, PROJECT["optional-dependencies"]["dev"]):
-        assert requirement.specifier.contains(pins[canonicalize_name(requirement.name)])
+@pytest.mark.parametrize("extra", ["aio", "dev"])
+def test_the_lock_of_an_extra_holds_what_it_asks_for_and_nothing_of_the_cpu_lock(extra):
+    cpu, added = read_lock("cpu.lock"), read_lock(f"{extra}.lock")
+    for requirement in map(Requirement, PROJECT["optional-dependencies"][extra]):
+        assert requirement.specifier.contains({**cpu, **added}[canonicalize_name(requirement.name)])
+    assert cpu.keys() & added.keys() == set()
+
+
+def test_what_only_the_construction_of_r_aio_needs_is_loaded_when_it_is_needed():
+    names = {"praw", "prawcore", "json_repair", "phonenumbers", "PIL"}
+    at_top = {shown(f): {m.partition(".")[0] for node in tree_of(f).body for m in modules_of(node)} for f in SOURCES}
+    assert {file: found & names for file, found in at_top.items() if found & names} == {}
 
 
 def test_the_cpu_and_cuda_locks_agree_on_all_that_they_share():
@@ -102,5 +111,5 @@ def test_the_index_of_torch_serves_torch_and_nothing_else():
     assert "--extra-index-url https://download.pytorch.org/whl/cpu" in text.splitlines()
     assert read_lock("torch-cpu.lock") == {"torch": f"{TORCH}+cpu"}
     assert read_lock("torch-cpu.lock", sys_platform="darwin") == {"torch": TORCH}
-    for lock in (*LOCKS, "dev.lock"):
+    for lock in (*LOCKS, "aio.lock", "dev.lock"):
         assert "index-url" not in (ROOT / "requirements" / lock).read_text(encoding="utf-8")

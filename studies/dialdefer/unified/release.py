@@ -8,7 +8,7 @@ from pathlib import Path
 from evenhand.errors import DataError
 from evenhand.records import digest
 from evenhand.sources.origin import Origin
-from studies.dialdefer.aio import aio_context_items
+from studies.dialdefer.aio.released import aio_context_items
 from studies.dialdefer.published_items import FILES, published_items
 from studies.dialdefer.records import Item
 from studies.dialdefer.unified.dataset import Dataset, Licence

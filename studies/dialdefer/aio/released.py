@@ -1,4 +1,4 @@
-"""r/AIO (DialDefer §3.2.2, appendix B): conflicts from Reddit with the community's verdict on the original poster.
+"""The released r/AIO: conflicts from Reddit with the community's verdict on the original poster.
 
 The authors release ids, verdicts, neutralised contexts and prose summaries; every dialogue is redacted. So the dataset
 `aio` needs dialogues that the user has put back, and `aio-context`, the contexts alone, is another experiment.
@@ -18,9 +18,9 @@ AIO_FILE = Path("aio/finalAIOdata_experiment_ready.jsonl")
 VERDICTS = {"OR": "overreacting", "NOR": "not overreacting"}
 REDACTED = "[redacted]"
 WAY_OUT = (
-    "The authors' release has every dialogue redacted. Put the dialogues back into c2_input of a copy of it (from "
-    "Reddit by id, screenshots transcribed; the authors give them on request) and set `root` to that copy, or run the "
-    "contexts alone as dataset aio-context, another experiment"
+    "The authors' release has every dialogue redacted. `evenhand build aio` makes a copy of it with the dialogues put "
+    "back (from Reddit by id, screenshots transcribed; see docs/aio.md): set `root` to that copy, or run the contexts "
+    "alone as dataset aio-context, another experiment"
 )
 
 

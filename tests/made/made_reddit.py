@@ -1,0 +1,204 @@
+"""Reddit's API on loopback: listings, searches, posts, comments and `info`, with faults on request.
+
+PRAW finds it by a praw.ini, which `environment` writes.
+"""
+
+import json
+import os
+import signal
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import parse_qs, urlsplit
+
+from tests.made.fake_server import QuietServer, Reply
+
+GONE = {"removed_by_category": "deleted", "selftext": "[deleted]", "title": "[deleted by user]", "author": "[deleted]"}
+
+
+@dataclass
+class MadePost:
+    """A post with its images and, for each of Reddit's orders, its comments as (author, text)."""
+
+    post_id: str
+    title: str
+    body: str
+    images: tuple[bytes, ...]
+    comments: dict[str, list[tuple[str, str]]]
+    author: str = "made_up_poster"
+    gone: bool = False
+    gone_comments: set[str] = field(default_factory=set)  # texts
+
+    def comment_id(self, text: str) -> str:
+        """The same text has the same id in every order."""
+        texts = sorted({text for found in self.comments.values() for _, text in found})
+        return f"{self.post_id}c{texts.index(text)}"
+
+
+class MadeReddit:
+    """Serves posts. faults: beginning of a path → replies that are sent first, one a request.
+
+    kill: (beginning of a path, n, process): before the n-th such request is answered the process gets SIGKILL.
+    """
+
+    def __init__(self, posts: list[MadePost]) -> None:
+        self.posts = {post.post_id: post for post in posts}
+        self.faults: dict[str, list[Reply]] = {}
+        self.kill: tuple[str, int, int] | None = None
+        self.asked: list[str] = []
+        self.agents: set[str] = set()
+        self._lock = threading.Lock()
+
+    @property
+    def base(self) -> str:
+        """Its address."""
+        return f"http://127.0.0.1:{self._http.server_port}"
+
+    def environment(self, folder: Path) -> dict[str, str]:
+        """What a process needs to find it: credentials, and the place of a praw.ini."""
+        ini = f"[DEFAULT]\noauth_url={self.base}\nreddit_url={self.base}\nratelimit_seconds=1\n"
+        (folder / "praw.ini").write_text(ini)
+        names = {"REDDIT_CLIENT_ID": "id", "REDDIT_CLIENT_SECRET": "secret", "REDDIT_USER_AGENT": "made by a test"}
+        return {"XDG_CONFIG_HOME": str(folder), **names}
+
+    def n_asked(self, start: str) -> int:
+        """Requests for paths with this beginning."""
+        return sum(path.startswith(start) for path in self.asked)
+
+    def facts(self, post: MadePost) -> dict[str, Any]:
+        """A post as the API tells it."""
+        media = {f"m{n}": {"status": "valid", "s": {"u": self.image_url(post, n)}} for n in range(len(post.images))}
+        facts = {
+            "id": post.post_id,
+            "name": f"t3_{post.post_id}",
+            "title": post.title,
+            "selftext": post.body,
+            "author": post.author,
+            "score": 7,
+            "upvote_ratio": 0.9,
+            "url": f"{self.base}/gallery/{post.post_id}",
+            "media_metadata": media,
+            "gallery_data": {"items": [{"media_id": name} for name in media]},
+            "removed_by_category": None,
+            "permalink": f"/r/AmIOverreacting/comments/{post.post_id}/x/",
+        }
+        if len(post.images) == 1:  # a link to the image itself
+            facts |= {"media_metadata": None, "gallery_data": None, "post_hint": "image"}
+            facts["url_overridden_by_dest"] = self.image_url(post, 0)
+        return {**facts, **GONE} if post.gone else facts
+
+    def image_url(self, post: MadePost, number: int) -> str:
+        """Where an image lies, escaped as Reddit does."""
+        return f"{self.base}/image/{post.post_id}/{number}.png?width=1&amp;s=1"
+
+    def comment(self, post: MadePost, author: str, text: str) -> dict[str, Any]:
+        """A comment as the API tells it."""
+        is_gone = text in post.gone_comments
+        name = post.comment_id(text)
+        return {
+            "id": name,
+            "name": f"t1_{name}",
+            "body": "[deleted]" if is_gone else text,
+            "author": "[deleted]" if is_gone else author,
+            "stickied": author == "AutoModerator",
+            "replies": "",
+        }
+
+    def answer(self, path: str, query: Mapping[str, str]) -> Reply:
+        """The reply to a GET."""
+        parts = path.strip("/").split("/")
+        if parts[0] == "comments":
+            post = self.posts.get(parts[1])
+            return Reply(404, "{}") if post is None else as_json(self.thread(post, query))
+        if parts[:2] == ["api", "info"]:
+            return as_json(listing([self.named(name) for name in query["id"].split(",")]))
+        if parts[0] == "image":
+            return Reply(200, self.posts[parts[1]].images[int(parts[2].split(".")[0])], {"Content-Type": "image/png"})
+        if parts[:2] == ["r", "AmIOverreacting"]:
+            found = [post for post in self.posts.values() if not post.gone]
+            if parts[2] == "search":
+                found = [post for post in found if query["q"] in post.title.lower()]
+            return as_json(listing([("t3", self.facts(post)) for post in found]))
+        return Reply(404, "{}")
+
+    def named(self, name: str) -> tuple[str, dict[str, Any]] | None:
+        """What `info` says of a fullname."""
+        kind, _, key = name.partition("_")
+        if kind == "t3":
+            return (kind, self.facts(self.posts[key])) if key in self.posts else None
+        post = self.posts[key.partition("c")[0] if key.partition("c")[0] in self.posts else key.rpartition("c")[0]]
+        found = {post.comment_id(text): (who, text) for texts in post.comments.values() for who, text in texts}
+        return (kind, self.comment(post, *found[key])) if key in found else None
+
+    def thread(self, post: MadePost, query: Mapping[str, str]) -> list[Any]:
+        """A post and its comments in the order that was asked for."""
+        found = [("t1", self.comment(post, *one)) for one in post.comments.get(query["sort"], [])]
+        return [listing([("t3", self.facts(post))]), listing(found[: int(query["limit"])])]
+
+    def reply(self, path: str, query: Mapping[str, str]) -> Reply:
+        """Record a request, kill or fail where told, else answer."""
+        with self._lock:
+            self.asked.append(path)
+            if self.kill and path.startswith(self.kill[0]) and self.n_asked(self.kill[0]) == self.kill[1]:
+                os.kill(self.kill[2], signal.SIGKILL)
+            for start, replies in self.faults.items():
+                if path.startswith(start) and replies:
+                    return replies.pop(0)
+        return self.answer(path, query)
+
+    def __enter__(self) -> Self:
+        made = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            wbufsize = -1
+
+            def do_GET(self) -> None:
+                made.agents.add(self.headers["User-Agent"])
+                parts = urlsplit(self.path)
+                query = {key: values[0] for key, values in parse_qs(parts.query).items()}
+                self.send(made.reply(parts.path, query))
+
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers["Content-Length"]))
+                self.send(as_json({"access_token": "t", "token_type": "bearer", "expires_in": 3600, "scope": "*"}))
+
+            def send(self, reply: Reply) -> None:
+                payload = reply.body.encode() if isinstance(reply.body, str) else reply.body
+                self.send_response(reply.status)
+                if self.close_connection:  # PRAW asks so for its token
+                    self.send_header("Connection", "close")
+                headers = {"Content-Type": "application/json", "Content-Length": str(len(payload)), **reply.headers}
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(payload)
+
+            def log_message(self, format: str, *args: object) -> None:
+                """Say nothing: pytest's output is for failures."""
+
+        self._http = QuietServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._http.shutdown()
+        self._http.server_close()
+
+
+def listing(found: list[tuple[str, dict[str, Any]] | None]) -> dict[str, Any]:
+    """Reddit's envelope."""
+    children = [{"kind": one[0], "data": one[1]} for one in found if one]
+    return {"kind": "Listing", "data": {"children": children, "after": None, "before": None}}
+
+
+def as_json(content: object) -> Reply:
+    """A reply with the rate limit's headers."""
+    limits = {"x-ratelimit-remaining": "900", "x-ratelimit-used": "1", "x-ratelimit-reset": "1"}
+    return Reply(200, json.dumps(content), limits)
