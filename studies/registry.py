@@ -49,6 +49,10 @@ STUDIES: dict[str, Study] = {
                 "studies.dialdefer.unified.command:main",
                 "nine QA datasets and r/AIO's contexts, from their publishers' files or the authors' release",
             ),
+            "flips": Builder(
+                "eval.dialdefer.build_flips:main",
+                "verdicts that differ between two framings, or before and after training, with their reasons",
+            ),
         },
     ),
     "narrator": Study(
@@ -86,6 +90,12 @@ STUDIES: dict[str, Study] = {
                 "reference sets of opinions, from a finished run of the stage `references`",
             ),
         },
+    ),
+    "taxonomy": Study(
+        section="studies.taxonomy.section:TaxonomySection",
+        show="studies.taxonomy.show",
+        evaluation="eval.taxonomy.evaluation:EVALUATION",
+        annotation="eval.taxonomy.annotation:ANNOTATION",
     ),
 }
 
