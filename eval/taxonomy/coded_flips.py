@@ -20,7 +20,7 @@ TIE = "tie"  # several samples name different primary codes equally often
 POOLED = "all models"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class CodedFlip:
     """One flip as a judge sorted it, perhaps several times."""
 
@@ -41,14 +41,14 @@ class CodedFlip:
         """The same in runs of other models."""
         return self.dataset, self.item_id, self.claim_is_true
 
-    @property
+    @cached_property
     def primary(self) -> str:
         """The primary code of most samples that could be read; "" where there is none."""
         ranked = Counter(one.primary for one in self.samples if one.is_read).most_common(2)
         is_tie = len(ranked) == 2 and ranked[0][1] == ranked[1][1]
         return "" if not ranked or is_tie else ranked[0][0]
 
-    @property
+    @cached_property
     def codes(self) -> frozenset[str]:
         """The primary code, and those that more than half of the samples list; none without a primary code."""
         read = [one for one in self.samples if one.is_read]
