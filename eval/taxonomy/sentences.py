@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from eval.estimates.estimate import Estimate
 from eval.report.shown_numbers import interval, signed
 from eval.taxonomy.coded_flips import CodedRun
 from eval.taxonomy.fates import ANY, CATEGORY, Fate, Moved
@@ -26,7 +27,7 @@ def sentences_about(one: CodedRun) -> list[str]:
     lenient, most, rest = sum(flip.direction == LENIENT for flip in one.flips), shares.estimate(top), UNEXPLAINED
     return [
         f"{one.name}: of {n} flips {100 * lenient / n:.1f}% are deference. {top} ({codes()[top].name}) is the primary "
-        f"code of most: {most.value:.1f}% {ends(most) or ''}. Unexplained ({rest}): "
+        f"code of most: {with_ends(most)}. Unexplained ({rest}): "
         f"{shares.estimate(rest).value:.1f}%, where the paper aims at less than {MOST_UNEXPLAINED:.0f}%."
     ]
 
@@ -36,7 +37,7 @@ def moved_sentences(moved: Moved) -> list[str]:
     whole = next(fate for fate in moved.fates if fate.label == ANY)
     return [
         f"{moved.name}: of {whole.n_before} flips of {moved.base} it removed {whole.n_removed} "
-        f"({share(whole.removed.value)} {ends(whole.removed) or ''}), left {whole.n_left}, and made {whole.n_made} of "
+        f"({with_ends(whole.removed)}), left {whole.n_left}, and made {whole.n_made} of "
         f"its {whole.n_after}; per 100 items {change_words(whole)}.",
         *clear_changes(moved),
     ]
@@ -56,9 +57,9 @@ def change_words(fate: Fate) -> str:
     return f"{signed(of.value, 2)} {interval(of.low, of.high, 2)}"
 
 
-def share(value: float | None) -> str:
-    """A percentage, or a dash."""
-    return "–" if value is None else f"{value:.1f}%"
+def with_ends(of: Estimate) -> str:
+    """A percentage with its interval; a dash where it is unknown."""
+    return "–" if of.value is None else " ".join([f"{of.value:.1f}%", *filter(None, [ends(of)])])
 
 
 def doubts(one: CodedRun) -> Iterator[str]:
