@@ -80,6 +80,14 @@ def test_a_claim_without_a_verdict_afterwards_is_neither_removed_nor_left(tmp_pa
     assert fate.removed.value == 100.0
 
 
+def test_a_flip_of_a_claim_without_a_verdict_before_was_not_made(tmp_path: Path) -> None:
+    facts = {"undecided": {"base": {"truthfulqa": [["truthfulqa-60", False]]}}}
+    (one,) = moved(run(tmp_path, "base", BASE, facts=facts), run(tmp_path, "arm", AFTER))
+    fate = by_label(one)["SA1"]
+    assert (fate.n_after, fate.n_made) == (4, 1)
+    assert fate.made.value == pytest.approx(100 / 3)
+
+
 def test_a_flip_without_a_code_still_counts_as_one(tmp_path: Path) -> None:
     base = run(tmp_path, "base", BASE)
     folder = flips_folder(tmp_path / "mute-flips", [flip(n, model="mute") for n in range(20)], N_ITEMS)
