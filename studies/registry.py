@@ -53,6 +53,10 @@ STUDIES: dict[str, Study] = {
                 "inference.dialdefer.build_aio:main",
                 "r/AIO with its dialogues, from Reddit's screenshots, stage by stage",
             ),
+            "flips": Builder(
+                "eval.dialdefer.build_flips:main",
+                "verdicts that differ between two framings, or before and after training, with their reasons",
+            ),
         },
     ),
     "narrator": Study(
@@ -90,6 +94,12 @@ STUDIES: dict[str, Study] = {
                 "reference sets of opinions, from a finished run of the stage `references`",
             ),
         },
+    ),
+    "taxonomy": Study(
+        section="studies.taxonomy.section:TaxonomySection",
+        show="studies.taxonomy.show",
+        evaluation="eval.taxonomy.evaluation:EVALUATION",
+        annotation="eval.taxonomy.annotation:ANNOTATION",
     ),
 }
 

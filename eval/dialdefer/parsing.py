@@ -25,7 +25,7 @@ def parse_strict(text: str) -> int | None:
     start = text.find("{")
     if start < 0:
         return None
-    body = ESCAPE.sub(lambda m: m.group() if len(m.group()) > 1 else r"\\", text[start:])
+    body = with_escapes(text[start:])
     try:
         # The hook sees each object's pairs before they become a dict, so a repeated key is not overwritten unseen.
         answers, _ = json.JSONDecoder(strict=False, object_pairs_hook=answers_of).raw_decode(body)
@@ -34,6 +34,22 @@ def parse_strict(text: str) -> int | None:
     choice = ANSWERS.get(answers[0]) if len(answers) == 1 else None
     # The object's own answer is among those named, unless its spelling hides it behind \u escapes.
     return choice if {ANSWERS[answer] for answer in ANSWER_PAIR.findall(text)} == {choice} else None
+
+
+def reasoning_in(text: str) -> str:
+    """What a reasoned reply says for its verdict: its `reasoning`, or all of it where there is no such text."""
+    start = text.find("{")
+    try:
+        found, _ = json.JSONDecoder(strict=False).raw_decode(with_escapes(text[start:] if start >= 0 else ""))
+    except (ValueError, RecursionError):
+        return text.strip()
+    said = found.get("reasoning") if isinstance(found, dict) else None
+    return said.strip() if isinstance(said, str) and said.strip() else text.strip()
+
+
+def with_escapes(text: str) -> str:
+    """JSON in which each stray backslash stands for itself."""
+    return ESCAPE.sub(lambda m: m.group() if len(m.group()) > 1 else r"\\", text)
 
 
 def answers_of(pairs: list[tuple[str, Any]]) -> list[str]:

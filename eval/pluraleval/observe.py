@@ -18,9 +18,9 @@ from eval.pluraleval.judged_responses import JudgedList, judged_lists, two_way
 from eval.pluraleval.measured_runs import MeasuredRun, Reply
 from eval.pluraleval.ranking_measures import WRONG, Ranked, ranked
 from eval.pluraleval.set_measures import coverage, ndcg, redundancy, retrieved
+from studies.json_replies import OK
 from studies.pluraleval.popularity_replies import PARTIAL_RANKING, REPEATED, choice_in, ranking_in
 from studies.pluraleval.records import ReferenceSet
-from studies.pluraleval.reply_reading import OK
 
 ALL = "all threads"
 SUPPORTING, AGAINST, GLOBAL = "supporting", "against", "global"

@@ -136,15 +136,8 @@ def benchmark_text(
 def aio_text(
     item: Item, condition: Condition, answer_form: str, labels: tuple[str, str], roles: str, answer_order: str
 ) -> str:
-    """An r/AIO prompt's text (C.3, C.4). The item's verdict is the community's on the original poster (Speaker 2).
-
-    For 2->1 the true claim about Speaker 1 is the opposite of that verdict; for 1->2 it is the verdict itself.
-    """
-    other, poster = labels
-    judger, judgee, truth = (
-        (poster, other, OPPOSITE[item.correct_answer]) if roles == "2->1" else (other, poster, item.correct_answer)
-    )
-    judgment = truth if condition.claim_is_true else OPPOSITE[truth]
+    """An r/AIO prompt's text (C.3, C.4)."""
+    judger, judgee, judgment = aio_judgment(item, condition.claim_is_true, labels, roles)
     target = judger if condition.is_dialogue else "the statement"
     first, second = in_order(AIO_ANSWERS, answer_order)
     return AIO.format(
@@ -160,6 +153,19 @@ def aio_text(
         second=second.format(target=target),
         tail=TAILS[answer_form],
     )
+
+
+def aio_judgment(item: Item, claim_is_true: bool, labels: tuple[str, str], roles: str) -> tuple[str, str, str]:
+    """(who judges, who is judged, what they are said to be doing) in an r/AIO claim.
+
+    The item's verdict is the community's on the original poster (Speaker 2). For 2->1 the true claim about Speaker 1 is
+    the opposite of that verdict; for 1->2 it is the verdict itself.
+    """
+    other, poster = labels
+    judger, judgee, truth = (
+        (poster, other, OPPOSITE[item.correct_answer]) if roles == "2->1" else (other, poster, item.correct_answer)
+    )
+    return judger, judgee, truth if claim_is_true else OPPOSITE[truth]
 
 
 def in_order(answers: tuple[str, str], answer_order: str) -> tuple[str, str]:

@@ -3,7 +3,8 @@
 import re
 
 from evenhand.records import Completion
-from studies.pluraleval.reply_reading import MALFORMED, OK, OUT_OF_RANGE, Read, broken, said
+from studies.json_replies import MALFORMED, OK, broken, said
+from studies.pluraleval.reply_reading import OUT_OF_RANGE, Read
 
 PARTIAL_RANKING, REPEATED = "partial", "repeated"
 FIRST = re.compile(r"\W*(?:option|opinion|summary|answer)?\W*([12])\b(?!\W*(?:or|and)?\W*[12]\b)", re.IGNORECASE)

@@ -1,17 +1,14 @@
 """What a judge's replies say. Whatever a reply is, it has a named state, and nothing is raised or guessed."""
 
-import json
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Generic, NamedTuple, TypeVar
 
 from evenhand.records import Completion
+from studies.json_replies import CUT, MALFORMED, OK, broken, json_in, said
 from studies.pluraleval.records import STANCES
 
-OK = "ok"
 NONE = "none"  # well formed, and names nothing: a comment without an opinion
-MALFORMED = "malformed"  # not of the form that was asked for
-CUT = "cut"  # the same, because the reply reached its longest length
 PARTIAL = "partial"  # well formed, but entries that are of no use were left out
 MANY = "many"  # more entries than are taken; the first ones count
 OUT_OF_RANGE = "out_of_range"  # a number that was not among those asked for
@@ -19,7 +16,6 @@ NOT_ASKED = "not_asked"  # decided without the judge: there was nothing to decid
 
 LONGEST_OPINION = 400  # characters; an atomic opinion is a sentence, and what is longer is the comment repeated
 LONGEST_SENTENCE = 1_000  # characters of a summary or a belief
-FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n?```\s*\Z", re.DOTALL | re.IGNORECASE)
 WORDS = re.compile(r"\w")
 HALF_PAIR = re.compile("[\ud800-\udfff]")  # JSON can spell one as an escape
 
@@ -105,38 +101,6 @@ def entailment_in(reply: Completion) -> Read[bool | None]:
     """Whether a reply says yes or no first of all; None when it says neither."""
     word = re.match(r"\W*(yes|no)\b", said(reply), re.IGNORECASE)
     return Read(word[1].lower() == "yes", OK) if word else Read(None, broken(reply))
-
-
-def json_in(text: str) -> Any:
-    """The JSON value of a reply: all of it, in a fence, or from its first bracket; None when there is none."""
-    fenced = FENCE.match(text)
-    stripped = (fenced[1] if fenced else text).strip()
-    start = re.search(r"[\[{]", stripped)
-    readings: list[Callable[[], Any]] = [lambda: json.loads(stripped)]
-    if start:
-        readings.append(lambda: json.JSONDecoder(strict=False).raw_decode(stripped, start.start())[0])
-    for reading in readings:
-        try:
-            return reading()
-        except (ValueError, RecursionError):  # a looping model can nest brackets, or write digits, without end
-            continue
-    return None
-
-
-def said(reply: Completion) -> str:
-    """A reply without the thinking before it (appendix A.3); nothing where the thinking does not end.
-
-    Some chat templates open the thinking in the prompt, so that only its end is in the reply.
-    """
-    _, ended, after = reply.text.rpartition("</think>")
-    if ended:
-        return after
-    return "" if after.lstrip().startswith("<think>") else after
-
-
-def broken(reply: Completion) -> str:
-    """Why a reply is not of the form that was asked for."""
-    return CUT if reply.finish_reason == "length" else MALFORMED
 
 
 def one_line(text: str) -> str:

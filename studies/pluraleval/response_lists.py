@@ -4,7 +4,8 @@ import re
 from typing import NamedTuple
 
 from evenhand.records import Completion
-from studies.pluraleval.reply_reading import CUT, NONE, OK, one_line, said
+from studies.json_replies import CUT, OK, said
+from studies.pluraleval.reply_reading import NONE, one_line
 
 N_RESPONSES = 10
 FEWER, MORE, UNNUMBERED = "fewer", "more", "unnumbered"

@@ -1,0 +1,1 @@
+"""What the codes of flips mean: which failures are how frequent, and which of them a mitigation removes."""

@@ -1,0 +1,111 @@
+"""The taxonomy's part of a report: numbers and our own words, no text of an item."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from eval.report.page import element, pictures, table
+from eval.report.plots import Plot
+from eval.report.report_part import Section, StudyPart
+from eval.report.run_facts import how_run, revision_of
+from eval.report.table import Table
+from eval.report.table_html import data_table
+from eval.taxonomy.coded_flips import CodedRun
+from eval.taxonomy.findings import TaxonomyFindings
+from eval.taxonomy.plots import taxonomy_plots
+from eval.taxonomy.sentences import doubts, moved_sentences, planted_sentence, sentences_about
+from eval.taxonomy.tables import changes_table, taxonomy_tables
+
+READING = (
+    "Verdicts that changed from the first to the second framing, each with both reasons, sorted by a judge into the "
+    "codebook of DialDefer's Table 19. Shares are of flips, so a code can become more frequent among flips while flips "
+    "become rarer; changes per 100 items tell the two apart."
+)
+METHOD = (
+    "A flip is a claim whose verdict differs between two framings; a claim without a verdict on either side is none. "
+    "Its direction follows from the verdicts and is never asked. The judge reads question, claim, both verdicts and "
+    "both reasons, lists every code that applies, and names a primary one; a reply that cannot be read has a named "
+    "state and counts in no share. Of several samples the primary code of most counts.",
+    "The definitions are those of Table 19. The paper prints neither its decision rules nor the judge's prompt: ours "
+    "are in studies/taxonomy, with a version.",
+)
+SHOWN = ("models", "categories", "directions", "agreement")  # tables of the section; the others are folded
+
+
+def taxonomy_part(found: TaxonomyFindings, *, is_alone: bool) -> StudyPart:
+    """Everything that a report shows. is_alone: no other study's findings open the report."""
+    plots, tables = taxonomy_plots(found.shown), taxonomy_tables(found)
+    moved = [element("p", line, "headline") for one in found.moved for line in moved_sentences(one)]
+    words = statements(found)
+    return StudyPart(
+        judges=[one.name for one in found.coded],
+        is_before_after=bool(found.moved),
+        opening=[*moved, *words] if is_alone else moved,
+        plots=plots,
+        sections=partial(sections_of, found, plots, tables, [] if is_alone else words),
+        tables=tables,
+        folded=[table for table in tables if not is_shown(table)],
+        left_out=[],
+        method=method(found),
+    )
+
+
+def is_shown(table: Table) -> bool:
+    """Whether a table stands in the section."""
+    return table.name.removeprefix("taxonomy_") in SHOWN
+
+
+def statements(found: TaxonomyFindings) -> list[str]:
+    """Why each model's verdicts flip, and what to be careful about."""
+    said = [line for one in found.shown for line in (*sentences_about(one), *planted_sentence(one))]
+    warned = [doubt for one in found.coded for doubt in doubts(one)]
+    warned += [
+        f"{moved.name} differs from {moved.base} in more than the model: {'; '.join(serious)}."
+        for moved in found.moved
+        if (serious := [str(difference) for difference in moved.differences if difference.serious])
+    ]
+    return [*(element("p", line, "headline") for line in said), *(element("p", line, "warning") for line in warned)]
+
+
+def sections_of(
+    found: TaxonomyFindings,
+    plots: Sequence[Plot],
+    tables: Sequence[Table],
+    words: Sequence[str],
+    inline: Mapping[str, str],
+) -> list[Section]:
+    """The one section. words: the statements, where they do not open the report. inline: plot → its HTML."""
+    parts = [*words, element("p", READING, "note")]
+    short = changes_table(found, is_short=True)
+    if short.rows:
+        parts += [element("h3", short.title), data_table(short)]
+    parts += pictures([plot.name for plot in plots], inline)
+    for shown in tables:
+        if is_shown(shown):
+            parts += [element("h3", shown.title), data_table(shown)]
+    return [("taxonomy", "Why verdicts flip", parts)]
+
+
+def method(found: TaxonomyFindings) -> list[str]:
+    """Definitions, and the facts of each run."""
+    parts = [element("h3", "Flip taxonomy"), *(element("p", words) for words in METHOD)]
+    columns = {one.name: facts(one) for one in found.coded}
+    rows = [[name, *(column[name] for column in columns.values())] for name in next(iter(columns.values()))]
+    parts.append(table(["", *columns], rows, "words", "Facts of each run of the flip taxonomy"))
+    for moved in found.moved:
+        words = "; ".join(map(str, moved.differences)) or "judged and sampled alike"
+        parts.append(element("p", f"{moved.name} against {moved.base}, flip taxonomy: {words}."))
+    return parts
+
+
+def facts(one: CodedRun) -> dict[str, str]:
+    """Name → value of everything that a reader needs to repeat a run."""
+    run = one.run
+    return {
+        "flips of": one.model,
+        "folder of flips": ", ".join(dict(run.provenance.get("inputs") or {})) or "made-up flips of ours",
+        "judge": str(run.config["model"]["name"]),
+        "revision": str(revision_of(run.provenance) or "not recorded"),
+        "judged in": run.name,
+        "flips": f"{len(one.all_flips):,}, of which {len(one.flips):,} have a primary code",
+        **how_run(run.config, run.provenance),
+    }

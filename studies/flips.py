@@ -1,0 +1,101 @@
+"""Flips that one study found in its verdicts, as a folder that another study can ask about.
+
+A flip is one claim that was decided differently in two framings of one judge, or before and after it was trained. The
+folder has flips.jsonl and, written last, manifest.json, which also names the items that were looked through.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from evenhand.errors import DataError
+from evenhand.jsonl import read_jsonl, write_json, write_jsonl
+from evenhand.manifest import FORMAT, MANIFEST_FILE, read_manifest
+from evenhand.provenance import code_state
+from evenhand.sources.source_record import sha256_of
+
+KIND = "flips"  # what `evenhand build` calls it
+FLIPS_FILE = "flips.jsonl"
+LENIENT, STRICT = "deference", "skepticism"  # directions, as tables call them: the second verdict accepts, or rejects
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlipSide:
+    """One of the two verdicts."""
+
+    framing: str  # how the claim was put, in words: "a bare statement"
+    accepts: bool
+    reason: str  # what the judge wrote about it; "" where it wrote nothing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flip:
+    """One claim about one item, decided differently the second time."""
+
+    model: str  # whose flip it is, as tables call it
+    dataset: str
+    item_id: str
+    question: str  # "" where it is not known, as of verdicts from files without their items
+    claim: str
+    claim_is_true: bool
+    is_withheld: bool  # whether its authors ask that no text of the item be shown
+    first: FlipSide
+    second: FlipSide
+
+    @property
+    def flip_id(self) -> str:
+        """Unique in a folder."""
+        return f"{self.model}: {self.item_id}, {'true' if self.claim_is_true else 'false'} claim"
+
+    @property
+    def direction(self) -> str:
+        """LENIENT where the second verdict accepts, else STRICT: of losses deference and skepticism."""
+        return LENIENT if self.second.accepts else STRICT
+
+    @property
+    def is_loss(self) -> bool:
+        """Whether the second verdict is the wrong one."""
+        return self.second.accepts != self.claim_is_true
+
+
+def flip_from(row: Mapping[str, Any]) -> Flip:
+    """A line of a folder as a record. Raises TypeError for one that is none."""
+    sides = {name: FlipSide(**row[name]) for name in ("first", "second")}
+    return Flip(**{**row, **sides})
+
+
+def write_flips(out: Path, flips: Iterable[Flip], facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Write the folder and return its manifest."""
+    (out / MANIFEST_FILE).unlink(missing_ok=True)  # until it is there again the folder is no finished build
+    write_jsonl(out / FLIPS_FILE, map(asdict, flips))
+    manifest = {
+        "format": FORMAT,
+        "benchmark": KIND,
+        **facts,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "code": code_state(Path(__file__).parent),
+        "files": {FLIPS_FILE: sha256_of(out / FLIPS_FILE)},
+    }
+    write_json(out / MANIFEST_FILE, manifest)
+    return manifest
+
+
+def flips_hash(root: Path) -> str:
+    """16 hex digits over a folder's flips, as its manifest names them."""
+    return str(read_manifest(root, KIND)["files"][FLIPS_FILE])[:16]
+
+
+def read_flips(root: Path) -> list[Flip]:
+    """The flips of a folder. Raises DataError naming what is damaged."""
+    path, then = root / FLIPS_FILE, read_manifest(root, KIND)["files"][FLIPS_FILE]
+    if not path.is_file() or sha256_of(path) != then:
+        raise DataError(f"{path}: is gone, or not as it was built; build it again with `evenhand build {KIND}`")
+    found = []
+    for number, row in read_jsonl(path):
+        try:
+            found.append(flip_from(row))
+        except (KeyError, TypeError) as error:
+            raise DataError(f"{path}:{number}: is no flip ({error}); build the folder again") from None
+    return found

@@ -1,0 +1,62 @@
+"""What the judge's reply says of a flip. Whatever it is, it has a named state; nothing is raised or guessed."""
+
+import re
+from typing import NamedTuple
+
+from evenhand.records import Completion
+from studies.json_replies import OK, broken, json_in, said
+from studies.taxonomy.codebook import UNEXPLAINED, codes
+
+NOT_LISTED = "primary_not_listed"  # the primary code is not among those that apply; it counts as one of them
+UNKNOWN_CODES = "unknown_codes"  # what is in no codebook was left out of the list
+UNEXPLAINED_TOO = "unexplained_with_others"  # UN1 beside other codes: the primary one counts, and the list as it is
+NO_PRIMARY = "no_primary"  # JSON without a primary code of the codebook
+CONTRADICTORY = "contradictory"  # names several primary codes
+PRIMARY = re.compile(r'"primary"\s*:\s*"([^"]*)"')
+
+
+class Coded(NamedTuple):
+    """The codes of one reply; none where it could not be read."""
+
+    primary: str  # "" where the reply could not be read
+    codes: frozenset[str]
+    state: str
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the flip was judged."""
+        return bool(self.primary)
+
+
+def codes_in(reply: Completion) -> Coded:
+    """All codes that apply, and the primary one."""
+    text = said(reply)
+    found = json_in(text)
+    if not isinstance(found, dict) or not isinstance(found.get("codes"), list):
+        return unread(broken(reply))
+    primary = code_in(found.get("primary"))
+    if not primary:
+        return unread(NO_PRIMARY)
+    if len({code_in(named) for named in PRIMARY.findall(text)}) > 1:
+        return unread(CONTRADICTORY)
+    listed = [code_in(entry) for entry in found["codes"]]
+    named = frozenset(code for code in listed if code)
+    state = OK
+    if UNEXPLAINED in named and len(named) > 1:
+        state = UNEXPLAINED_TOO
+    if primary not in named:
+        state = NOT_LISTED
+    if "" in listed:
+        state = UNKNOWN_CODES
+    return Coded(primary, named | {primary}, state)
+
+
+def unread(state: str) -> Coded:
+    """A reply of no use."""
+    return Coded("", frozenset(), state)
+
+
+def code_in(entry: object) -> str:
+    """A code of the codebook as it is written there; "" for anything else."""
+    code = entry.strip().upper() if isinstance(entry, str) else ""
+    return code if code in codes() else ""

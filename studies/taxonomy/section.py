@@ -1,0 +1,102 @@
+"""What is asked of the flip taxonomy: the section `taxonomy` of a config."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import ClassVar, Self
+
+from pydantic import Field
+
+from evenhand.errors import DataError
+from evenhand.records import Drawing, Prompt, digest
+from studies.flips import Flip, flips_hash, read_flips
+from studies.study import OneRound, StudySection, Units
+from studies.taxonomy.own_flips import own_flips
+from studies.taxonomy.prompts import TEMPLATE_VERSION, messages, schema
+from studies.unit_sets import refuse_repeats, set_hash
+
+KEY = "taxonomy"
+MAX_TOKENS = 160  # all codes, the primary one and the brackets around them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlipFactors:
+    """What a prompt is about."""
+
+    model: str  # whose flip it is
+    item_id: str
+    claim_is_true: bool
+    direction: str  # computed, never asked
+    is_loss: bool
+    template_version: int
+
+
+class TaxonomySection(StudySection):
+    """Flips, each judged by itself."""
+
+    key: ClassVar[str] = KEY
+    verdicts: ClassVar[tuple[str, ...]] = ("answer",)
+
+    flips: Path | None = None  # a folder of `evenhand build flips`; null judges made-up flips of ours
+    n_flips: int | None = Field(default=None, ge=1)  # at most so many of each model, in an arbitrary fixed order
+
+    @property
+    def has_schemas(self) -> bool:
+        """The codes of the codebook; see StudySection."""
+        return True
+
+    def chosen(self) -> list[Flip]:
+        """The flips that are judged. Raises DataError where there is none."""
+        found = own_flips() if self.flips is None else read_flips(self.flips)
+        if not found:
+            raise DataError(f"{self.flips}: holds no flip, so there is nothing to judge")
+        refuse_repeats((flip.flip_id for flip in found), str(self.flips))
+        return found if self.n_flips is None else few_of_each(found, self.n_flips)
+
+    def units(self, verdict: str) -> Units:
+        """A flip each; see StudySection."""
+        found = self.chosen()
+        return Units([OneRound(flip.flip_id, (prompt_of(flip),)) for flip in found], set_hash(map(asdict, found)))
+
+    def inputs(self) -> Mapping[str, str]:
+        """The folder of flips; see StudySection."""
+        return {} if self.flips is None else {str(self.flips): flips_hash(self.flips)}
+
+    def on_own_items(self) -> Self:
+        """Our own flips; see StudySection."""
+        return self.model_copy(update={"flips": None})
+
+    def describe(self) -> str:
+        """How many flips, of whom; see StudySection."""
+        found = self.chosen()
+        return f"{len(found)} flips of {', '.join(dict.fromkeys(flip.model for flip in found))}"
+
+
+def few_of_each(flips: Sequence[Flip], n: int) -> list[Flip]:
+    """At most n flips of each model, in their own order: those whose ids' hashes come first."""
+    kept: set[str] = set()
+    for model in dict.fromkeys(flip.model for flip in flips):
+        ids = [flip.flip_id for flip in flips if flip.model == model]
+        kept |= set(sorted(ids, key=digest)[:n])
+    return [flip for flip in flips if flip.flip_id in kept]
+
+
+def prompt_of(flip: Flip) -> Prompt:
+    """The one question about a flip."""
+    return Prompt(
+        item_id=flip.flip_id,
+        benchmark=KEY,
+        dataset=flip.dataset,
+        condition=flip.direction,
+        factors=FlipFactors(
+            model=flip.model,
+            item_id=flip.item_id,
+            claim_is_true=flip.claim_is_true,
+            direction=flip.direction,
+            is_loss=flip.is_loss,
+            template_version=TEMPLATE_VERSION,
+        ),
+        messages=messages(flip),
+        answer_space=(),
+        drawing=Drawing(max_tokens=MAX_TOKENS, json_schema=schema()),
+    )

@@ -1,0 +1,92 @@
+"""Flips made up for tests, folders of them, and finished runs in which a scripted judge sorts them."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from evenhand.completion_shards import append_completions
+from evenhand.records import Completion, Prompt
+from evenhand.run_directory import finish, open_run, write_plan
+from studies.flips import Flip, FlipSide, write_flips
+from tests.made.paper_figures import golden
+from tests.made.sampling_configs import sampling_config
+
+Says = Callable[[Prompt], str | Sequence[str]]  # a reply, or one for each sample
+
+
+def flip(number: int, claim_is_true: bool = False, *, model: str = "m", dataset: str = "truthfulqa", **of: Any) -> Flip:
+    """A loss about an item with a number."""
+    settled = {
+        "question": f"What is question {number}?",
+        "claim": f"claim {number}",
+        "is_withheld": False,
+        "first": FlipSide(framing="a bare statement", accepts=claim_is_true, reason=f"first reason {number}"),
+        "second": FlipSide(framing="a speaker's turn", accepts=not claim_is_true, reason=f"second reason {number}"),
+    }
+    item_id = f"{dataset}-{number}"
+    return Flip(model=model, dataset=dataset, item_id=item_id, claim_is_true=claim_is_true, **{**settled, **of})
+
+
+def flips_folder(out: Path, flips: Sequence[Flip], n_items: int = 0, **facts: Any) -> Path:
+    """A folder as `evenhand build flips` writes it; n_items: that were looked through, if more than flip."""
+    models = list(dict.fromkeys(one.model for one in flips)) or ["m"]
+    items: dict[str, dict[str, list[str]]] = {model: {} for model in models}
+    for one in flips:
+        of_dataset = items[one.model].setdefault(one.dataset, [])
+        of_dataset += [one.item_id] if one.item_id not in of_dataset else []
+    for model in models if n_items else ():
+        items[model] = {"truthfulqa": [f"truthfulqa-{number}" for number in range(n_items)]}
+    told = {"framings": ["a bare statement", "a speaker's turn"], "kinds": ["lost"], "models": models, "items": items}
+    write_flips(out, flips, {**told, "undecided": {}, **facts})
+    return out
+
+
+def coded(primary: str, *others: str) -> str:
+    """A judge's reply."""
+    return json.dumps({"codes": [primary, *others], "primary": primary})
+
+
+def judged_run(
+    root: Path, flips: Path | None, says: Says, *, name: str = "judged", judge: str = "judge", **keys: Any
+) -> Path:
+    """A finished run directory under root."""
+    section = {"flips": None if flips is None else str(flips), **keys.pop("section", {})}
+    tree = {"name": name, "model": {"name": judge}, "taxonomy": section, "verdict": "answer", **keys}
+    config = sampling_config(tree)
+    units, content_hash = config.study.units("answer")
+    prompts = [prompt for unit in units for prompt in unit.next_prompts({})]
+    path = root / f"{name}-0000"
+    open_run(path, config, content_hash, {"name": judge}, lambda: "CPU: made up", config.study.inputs())
+    write_plan(path, prompts)
+    append_completions(
+        path,
+        [
+            Completion(prompt_hash=prompt.prompt_hash, sample_index=k, text=text, finish_reason="stop")
+            for prompt in prompts
+            for said in [says(prompt)]
+            for k, text in enumerate([said] if isinstance(said, str) else said)
+        ],
+    )
+    finish(path, {"n_prompts": len(prompts)})
+    return path
+
+
+def by_number(codes: Callable[[int, bool], str | Sequence[str]]) -> Says:
+    """A judge that goes by the item's number and whether the claim is true."""
+
+    def says(prompt: Prompt) -> str | Sequence[str]:
+        return codes(int(prompt.factors.item_id.rpartition("-")[2]), prompt.factors.claim_is_true)
+
+    return says
+
+
+def table_18() -> tuple[list[Flip], Says]:
+    """As many flips as Table 18 counts, and a judge that sorts them as it does."""
+    flips, codes = list[Flip](), list[str]()
+    for row in golden("dialdefer_table18.csv"):
+        for column, claim_is_true in (("n_deference", False), ("n_skepticism", True)):
+            for _ in range(int(row[column]) if row["code"] != "total" else 0):
+                flips.append(flip(len(flips), claim_is_true))
+                codes.append(row["code"])
+    return flips, by_number(lambda number, _: coded(codes[number]))
