@@ -110,7 +110,11 @@ def headline_changes(base: Path, again: Sequence[Path]) -> tuple[list[tuple[str,
         changes = [change for change in card.changes() if change.first == BASE]
     except DataError as error:  # of a run that has only states of replies, say
         return [], str(error)
-    found = [(headline.words, change) for headline in card.headlines() for change in changes if headline.is_of(change)]
+    found: list[tuple[str, Change]] = []
+    for headline in card.headlines():
+        for change in filter(headline.is_of, changes):
+            if (headline.words, change) not in found:  # of a single dataset the average is the dataset again
+                found.append((headline.words, change))
     return found, "" if found else "this run has none of the figures of its study's scorecard"
 
 

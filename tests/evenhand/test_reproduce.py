@@ -83,7 +83,7 @@ def test_a_deterministic_engine_flips_nothing(
     assert [row["n_differing"] for row in found["replies"]] == [0.0] * 5
     assert re.search(rf"^all +{4 * N_ITEMS} +0 +0 +0\.0 +\[0\.0, ", out, re.MULTILINE)
     assert "nothing differs of code, packages, device, engine and model" in out
-    dds = next(row for row in found["headline"] if row["figure"] == "own-C1 DDS")
+    (dds,) = [row for row in found["headline"] if row["figure"] == "own-C1 DDS"]
     assert (dds["before"], dds["after"], dds["change"]) == (0.0, 0.0, 0.0)
 
 

@@ -17,7 +17,7 @@ from tests.made.source_files import PACKAGES, SOURCES, TESTS, modules_of, shown,
 
 PYTHON_FILES = [*SOURCES, *TESTS, ROOT / "requirements" / "lock.py"]
 FOLDERS = ("docs", ".ci", "configs", "slurm", "requirements", "tests")
-SHIPPED = ("pyproject.toml", "Makefile", "README.md", *FOLDERS, *PACKAGES)
+SHIPPED = ("pyproject.toml", "Makefile", "README.md", "SECURITY.md", *FOLDERS, *PACKAGES)
 
 
 def n_lines(file: Path) -> int:
