@@ -44,7 +44,11 @@ note_end() {
   [ "$code" != 0 ] || code=143 # bash has no exit code of its own when a signal ends it
   if [ -z "$IS_NOTED$IS_REQUEUED" ]; then
     # Its log is what Slurm has opened as this script's stderr.
-    { echo "$code"; if [ -f /proc/$$/fd/2 ]; then grep . /proc/$$/fd/2 | tail -n 3 | cut -c 1-300; fi; } > "$TASK.ended"
+    {
+      echo "$code"
+      # A progress bar is one line of many parts; its last one counts.
+      if [ -f /proc/$$/fd/2 ]; then tr '\r' '\n' < /proc/$$/fd/2 | grep . | tail -n 3 | cut -c 1-300; fi
+    } > "$TASK.ended"
   fi
   rm -f "$TASK.began"
 }

@@ -95,12 +95,13 @@ def test_a_job_that_failed_says_what_its_log_ends_with_until_it_is_begun_again(
     (folder / MERGED).unlink()
     program = Path(cluster["VENV"]) / "bin" / "accelerate"
     works = program.read_text()
-    program.write_text("#!/usr/bin/env bash\necho 'error: item pocket-7 has no answer' >&2\nexit 2\n")
+    bar = "for i in {1..99}; do printf 'Loading weights: %s of 99\\r' $i >&2; done"
+    program.write_text(f"#!/usr/bin/env bash\n{bar}\necho 'error: item pocket-7 has no answer' >&2\nexit 2\n")
     assert job(cluster, "train", folder / TRAINED, tmp_path / "log") == 2
     stage = looked(capsys, folder)[TRAINED]
     assert stage["state"] == "failed"
     assert stage["note"].startswith("job 102, task 0: exit code 2: ")
-    assert stage["note"].endswith("error: item pocket-7 has no answer")
+    assert stage["note"].endswith("Loading weights: 99 of 99 error: item pocket-7 has no answer")
     assert looked(capsys, folder)[MERGED]["note"] == f"waits for {TRAINED}, which failed"
     program.write_text("#!/usr/bin/env bash\nkill -TERM $PPID\nsleep 5\n")
     assert job(cluster, "train", folder / TRAINED, tmp_path / "log") != 0
