@@ -47,11 +47,12 @@ test-gpu: venv-dev ## the tests that need a CUDA device
 test-slurm: venv-dev ## the job scripts on a real Slurm cluster of several nodes, which it starts on this machine (as root)
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -m slurm $(ARGS)
 
-lint: venv-dev ## ruff (rules and format), mypy --strict, shellcheck
+lint: venv-dev ## ruff (rules and format), mypy --strict, shellcheck, known vulnerabilities of the locked packages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/shellcheck -x slurm/*.sh .ci/run
+	$(BIN)/python -m requirements.audit
 
 bench: venv ## speed, measured side by side in one run
 	$(BENCH) $(ARGS)

@@ -20,6 +20,9 @@ from evenhand.run_directory import (
     refuse_changed,
 )
 
+# (prompt hash, sample) → what its reply was read as; None: it could not be read. Lacks replies that are no verdicts.
+Verdicts = Mapping[tuple[str, int], str | None]
+
 
 class SampledRun(Protocol):
     """What two runs of one study are compared by."""

@@ -11,6 +11,7 @@ from eval.estimates.comparability import Difference
 from eval.estimates.scores import Score
 from eval.report.report_part import StudyPart
 from eval.report.table import Table
+from eval.sampling_runs import Verdicts
 from eval.scorecard.arms import CardArm
 from eval.scorecard.seeds import Headline, Ranking
 from eval.verdict_files import Layout, column_names
@@ -75,6 +76,10 @@ class StudyEval(Protocol):
 
     def find_files(self, options: argparse.Namespace) -> Found:
         """The same of files of verdicts."""
+        ...
+
+    def verdicts(self, path: Path) -> Verdicts:
+        """What each reply of a complete run was read as, by the study's defaults."""
         ...
 
     def tested_run(self, path: Path) -> Path:

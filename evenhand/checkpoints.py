@@ -113,7 +113,12 @@ def load_model(folder: Path, *, headless: bool = False, **arguments: Any) -> Any
 
     try:
         loaded: Any = (AutoModel if headless else AutoModelForCausalLM).from_pretrained(
-            folder, output_loading_info=True, ignore_mismatched_sizes=True, trust_remote_code=False, **arguments
+            folder,
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,
+            trust_remote_code=False,
+            use_safetensors=True,  # never a pickle, which can run anything
+            **arguments,
         )
     except (RuntimeError, MemoryError):
         raise

@@ -36,6 +36,7 @@ VERBS: dict[str, tuple[str, str, str]] = {
         "main",
         "a base and its arms, one row each: every study's figures, changes, cost",
     ),
+    "reproduce": ("evenhand.reproduce", "main", "ask a sampling run again from its directory alone; what differs"),
     "annotate": (
         "eval.annotation.command",
         "main",

@@ -67,7 +67,8 @@ class OpenAIConfig(Closed):
 
     kind: Literal["openai"]
     base_url: Annotated[str, AfterValidator(checked_address)]  # e.g. http://127.0.0.1:8000/v1
-    api_key_env: str = "OPENAI_API_KEY"  # the variable that holds the key; the key itself never enters a config
+    # The variable that holds the key (with _FILE behind its name: the file that does); the key never enters a config.
+    api_key_env: str = "OPENAI_API_KEY"
     concurrency: int = Field(default=32, ge=1)  # requests at a time
     timeout_s: float = Field(default=120.0, gt=0)  # of one request, from connecting to the reply's last byte
     max_retries: int = Field(default=6, ge=0)  # after 429, 5xx and timeouts, with back-off

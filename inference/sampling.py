@@ -44,9 +44,14 @@ def parse_shard(text: str) -> tuple[int, int]:
     raise ConfigError(f"--shard {text}: write i/n with 0 <= i < n, for example 0/4 ... 3/4")
 
 
-def sample(config: InferenceConfig, shard: tuple[int, int] | None = None) -> Path:
-    """Run (or continue) a sampling run and return its directory. DONE.json appears when nothing is owed."""
+def sample(config: InferenceConfig, shard: tuple[int, int] | None = None, only: Collection[str] | None = None) -> Path:
+    """Run (or continue) a sampling run and return its directory. DONE.json appears when nothing is owed.
+
+    only: ids of the units to ask, where a run is asked again in part (inference/rerun.py).
+    """
     units, content_hash = config.study.units(config.verdict)
+    if only is not None:
+        units = [unit for unit in units if unit.unit_id in only]
     path = run_path(config.run.root, "inference", config.name, config, FREE_OF_EFFECT)
     grows = not all(isinstance(unit, OneRound) for unit in units)
     facts, device = model_facts(config), partial(device_name, config)

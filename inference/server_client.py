@@ -6,18 +6,20 @@ import math
 import os
 import random
 import re
+import stat
 import sys
 import time
 import zlib
 from asyncio import sleep
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
+from pathlib import Path
 from typing import Any
 
 import httpx
 from tqdm import tqdm
 
-from evenhand.errors import ConfigError, ModelError
+from evenhand.errors import ConfigError, ModelError, told
 from evenhand.terminal import harmless
 from inference.config import OpenAIConfig
 from inference.server_replies import BadReply, excerpt, parse_object
@@ -114,6 +116,7 @@ class ServerClient:
             raise NoReply(f"no reply within {self._server.timeout_s:g} s") from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise NoReply(f"connection: {excerpt(str(error) or type(error).__name__, 200)}") from None
+        content = self._without_key(content)
         if response.is_success:
             return content
         raise self._status_error(response, content)
@@ -145,26 +148,52 @@ class ServerClient:
         return BadReply(f"reply of more than {self._most_bytes / 2**20:.0f} MiB")
 
     def _status_error(self, response: httpx.Response, content: str) -> StatusError:
-        """What a status says. The key stays out, which servers like to quote."""
+        """What a status says."""
         message, code = said_in(content)
         if response.has_redirect_location:
-            message = f"moved to {response.headers['Location']}"
-        if len(self._key) >= SHORTEST_KEY:
-            message = message.replace(self._key, f"${self._server.api_key_env}")
+            message = self._without_key(f"moved to {response.headers['Location']}")
         return StatusError(response.status_code, message, code, wish_of(response.headers))
+
+    def _without_key(self, content: str) -> str:
+        """What a server says, which ends in completions and messages. Servers like to quote the key."""
+        if len(self._key) < SHORTEST_KEY:
+            return content
+        return content.replace(self._key, f"${self._server.api_key_env}")
 
 
 def read_key(server: OpenAIConfig) -> str:
-    """The key in the environment. A local server wants none; a hosted one says 401, and that names the variable.
+    """The key in the environment, or in the file that it names.
 
-    Raises ConfigError for what no HTTP header can carry, without showing it.
+    A local server wants none; a hosted one says 401, and that names the variable. Raises ConfigError for a file that
+    others can read, and for what no HTTP header can carry, without showing it.
     """
-    key = os.environ.get(server.api_key_env) or "none"
+    key = os.environ.get(server.api_key_env) or key_in_file(f"{server.api_key_env}_FILE") or "none"
     if wrong := re.search(r"[^\x21-\x7e]", key):
         raise ConfigError(
             f"${server.api_key_env}: its character {wrong.start() + 1} of {len(key)} is none that a key can have "
             "(a letter with an accent, a blank, a line break, a typographic quote?); export it again"
         )
+    return key
+
+
+def key_in_file(variable: str) -> str:
+    """The key in the file that a variable names; "" for none. Raises ConfigError for a file that others can read."""
+    name = os.environ.get(variable)
+    if not name:
+        return ""
+    file = Path(name).expanduser()
+    try:
+        mode = stat.S_IMODE(file.stat().st_mode)
+        if mode & 0o077:
+            raise ConfigError(
+                f"${variable}: {file} may be read by others than its owner (mode {mode:o}); `chmod 600 {file}`, and "
+                "make a new key if others had the time to read this one"
+            )
+        key = file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"${variable}: {file} cannot be read ({told(error)}); it holds the key and no more") from None
+    if not key:
+        raise ConfigError(f"${variable}: {file} is empty; it holds the key and no more")
     return key
 
 

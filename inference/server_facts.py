@@ -88,7 +88,8 @@ def address(server: OpenAIConfig, path: str) -> str:
 
 def key_refused(server: OpenAIConfig, status: int) -> ModelError:
     """For 401 and 403. The server's words stay out: they may quote the key."""
-    state = "is not the right key" if os.environ.get(server.api_key_env) else "is not set"
+    is_set = any(os.environ.get(name) for name in (server.api_key_env, f"{server.api_key_env}_FILE"))
+    state = "is not the right key" if is_set else "is not set"
     return ModelError(
         f"{server.base_url}: refuses the key ({status}): ${server.api_key_env} {state}; export a valid one, "
         "or name another variable in engine.api_key_env"

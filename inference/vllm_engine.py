@@ -231,6 +231,8 @@ def start(folder: Path, settings: VllmConfig, seed: int, **options: Any) -> Any:
         return LLM(
             model=str(folder),
             config_format="hf",
+            load_format="safetensors",  # "auto" would also take pickles, which can run anything
+            trust_remote_code=False,
             dtype=settings.dtype,
             tensor_parallel_size=settings.tensor_parallel_size,
             gpu_memory_utilization=settings.gpu_memory_utilization,

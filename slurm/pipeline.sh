@@ -151,5 +151,5 @@ for i in "${!samplings[@]}"; do
   if [ "$i" = 0 ]; then words+=("${beside[@]}"); fi
   label=""
   if [ ${#samplings[@]} -gt 1 ]; then label=$(basename "${samplings[i]}" .yaml); fi
-  AFTER=${sampled#:} LABEL=$label submit score "${words[@]}"
+  AFTER=${sampled#:} LABEL=$label NOTE=$notes/scored${label:+-$label} submit score "${words[@]}"
 done

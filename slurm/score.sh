@@ -26,3 +26,4 @@ if [ ${#runs[@]} -gt 1 ]; then
   evenhand compare "${runs[@]}" "${beside[@]}"
   evenhand scorecard "${arms[@]}" "${rows[@]}"
 fi
+note_result "${runs[0]}"

@@ -24,6 +24,7 @@ from eval.estimates.comparability import say_differences
 from eval.estimates.observed import drawing_of
 from eval.estimates.scores import Score
 from eval.report.report_part import StudyPart
+from eval.sampling_runs import Verdicts
 from eval.scorecard.arms import CardArm
 from evenhand.errors import DataError
 from evenhand.sources.record_fields import shown
@@ -152,6 +153,11 @@ class DialDeferEval:
         """See StudyEval."""
         files = read_files(options)
         return DialDeferFound(find_external(files, denominator=options.denominator, drawing=drawing_of(options)))
+
+    def verdicts(self, path: Path) -> Verdicts:
+        """The choice: 1 accepts the claim, 2 rejects it."""
+        found = load_run(path).verdicts
+        return {(v.prompt_hash, v.sample_index): None if v.choice is None else str(v.choice) for v in found}
 
     def tested_run(self, path: Path) -> Path:
         """The run itself."""

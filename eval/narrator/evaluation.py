@@ -15,12 +15,13 @@ from eval.narrator.change_tables import change_sentence, narrator_change_table
 from eval.narrator.command import say_study
 from eval.narrator.definitions import DEFAULT
 from eval.narrator.findings import NarratorFindings, find_narrator
-from eval.narrator.judged_runs import load_narrator_runs
+from eval.narrator.judged_runs import load_narrator_runs, named_options
 from eval.narrator.printed import WIDTH, plain_table
 from eval.narrator.scores import scores_of
 from eval.narrator.sentences import doubts
 from eval.narrator.verdict_files import COLUMNS_HELP, LAYOUT, load_verdicts
 from eval.report.report_part import StudyPart
+from eval.sampling_runs import Verdicts, load_finished
 from eval.scorecard.arms import CardArm
 from eval.study import StudyCard
 from eval.study_definitions import definitions_of
@@ -116,6 +117,10 @@ class NarratorEval:
             is_before_after=is_before_after,
         )
         return NarratorFound(found)
+
+    def verdicts(self, path: Path) -> Verdicts:
+        """The option that is named, or has the highest probability."""
+        return named_options(load_finished(path))
 
     def tested_run(self, path: Path) -> Path:
         """The run itself."""

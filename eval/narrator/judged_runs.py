@@ -10,7 +10,7 @@ from typing import Any, Literal
 from eval.judge_names import judge_names
 from eval.narrator.answers import STATES, State, read_answer
 from eval.narrator.option_prefixes import begun_shares
-from eval.sampling_runs import refuse_unfinished, run_config
+from eval.sampling_runs import FinishedRun, Verdicts, refuse_unfinished, run_config
 from evenhand.answer_doubts import answer_doubts
 from evenhand.checkpoints import ModelConfig
 from evenhand.completion_shards import read_completions
@@ -261,3 +261,15 @@ def exact(reply: Completion, options: Sequence[str], path: Path) -> Answers:
 def states_of(**shares: float) -> tuple[float, ...]:
     """Shares by name in the order of STATES."""
     return tuple(shares.get(state, 0.0) for state in STATES)
+
+
+def named_options(run: FinishedRun) -> Verdicts:
+    """The option that each reply names, as `read_answer` reads it, or has the highest probability of."""
+    is_exact = run.config["verdict"] == "options"
+    return {
+        (reply.prompt_hash, reply.sample_index): reply.text
+        if is_exact
+        else read_answer(reply.text, line["answer_space"], reply.finish_reason).option
+        for line in read_plan_lines(run.path)
+        for reply in run.replies.get(line["prompt_hash"], ())
+    }

@@ -15,10 +15,10 @@ from eval.pluraleval.definitions import DEFAULT
 from eval.pluraleval.findings import PluralEvalFindings, find_pluraleval
 from eval.pluraleval.measured_runs import responses_path, stage_of
 from eval.pluraleval.printed import changes_text, findings_text
-from eval.pluraleval.reply_states import StateRate, rates_of, state_lines
+from eval.pluraleval.reply_states import StateRate, choices_of, rates_of, state_lines
 from eval.pluraleval.scores import scores_of
 from eval.report.report_part import StudyPart
-from eval.sampling_runs import load_finished
+from eval.sampling_runs import Verdicts, load_finished
 from eval.scorecard.arms import CardArm
 from eval.study import RunsOnly, StudyCard
 from eval.study_definitions import definitions_of
@@ -125,6 +125,10 @@ class PluralEval(RunsOnly):
             is_before_after=is_before_after,
         )
         return PluralEvalFound(found)
+
+    def verdicts(self, path: Path) -> Verdicts:
+        """The choice, ranking, stance or entailment that a reply is read as; opinions and summaries are texts."""
+        return choices_of(path)
 
     def tested_run(self, path: Path) -> Path:
         """Of a judgements run the responses run; the judge's own run where the responses are made up."""

@@ -4,7 +4,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from eval.sampling_runs import Verdicts
 from evenhand.config import parse_config, read_yaml
 from evenhand.errors import DataError
 from evenhand.records import Completion
@@ -12,11 +14,19 @@ from evenhand.run_directory import CONFIG_FILE
 from studies.pluraleval.build_references import reference_sets, summed
 from studies.pluraleval.finished_runs import KEY, FinishedStage, load_stage
 from studies.pluraleval.popularity_replies import choice_in, ranking_in
-from studies.pluraleval.reply_reading import entailment_in, stance_in, state_rates
+from studies.pluraleval.reply_reading import OK, Read, entailment_in, stance_in, state_rates
 from studies.pluraleval.response_lists import responses_in
 from studies.pluraleval.stages import Stages
 
 States = Mapping[str, Mapping[str, int]]
+
+# Kind of a prompt that asks for a choice → how a reply is read, given how many options were shown.
+READERS: dict[str, Callable[[Completion, int], Read[Any]]] = {
+    "ranking": ranking_in,
+    "pairwise": lambda reply, _: choice_in(reply),
+    "stance": lambda reply, _: stance_in(reply),
+    "entailment": lambda reply, _: entailment_in(reply),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,11 +85,25 @@ def state_of(kind: str, reply: Completion, n_shown: int) -> str:
     """Of one reply; one with log-probabilities was read exactly."""
     if reply.answer_logprobs is not None:
         return "exact"
-    readers: dict[str, Callable[[], str]] = {
-        "generation": lambda: responses_in(reply).state,
-        "ranking": lambda: ranking_in(reply, n_shown).state,
-        "pairwise": lambda: choice_in(reply).state,
-        "stance": lambda: stance_in(reply).state,
-        "entailment": lambda: entailment_in(reply).state,
-    }
-    return readers[kind]()
+    return responses_in(reply).state if kind == "generation" else READERS[kind](reply, n_shown).state
+
+
+def choices_of(path: Path) -> Verdicts:
+    """What each reply of a run chooses, as text; nothing of replies that are opinions or summaries."""
+    file = path / CONFIG_FILE
+    run = load_stage(path, parse_config(Stages, read_yaml(file)[KEY], f"{file}: {KEY}").stage)
+    found: dict[tuple[str, int], str | None] = {}
+    for line in run.plan if run.stages.references is None else ():
+        factors = line["factors"]
+        kind = factors.get("task") or factors["judgement"]
+        for reply in run.replies[line["prompt_hash"]] if kind != "generation" else ():
+            found[reply.prompt_hash, reply.sample_index] = choice_of(kind, reply, len(factors.get("shown", ())))
+    return found
+
+
+def choice_of(kind: str, reply: Completion, n_shown: int) -> str | None:
+    """Of one reply; None where it could not be read whole. Of log-probabilities the likeliest option is its text."""
+    if reply.answer_logprobs is not None:
+        return reply.text
+    read = READERS[kind](reply, n_shown)
+    return str(read.value) if read.state == OK else None

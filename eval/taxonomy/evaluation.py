@@ -13,6 +13,7 @@ from eval.estimates.scores import Score
 from eval.report.console import block, wrapped
 from eval.report.report_part import StudyPart
 from eval.report.table import Table, printed
+from eval.sampling_runs import Verdicts, load_finished
 from eval.scorecard.arms import CardArm
 from eval.study import RunsOnly
 from eval.taxonomy.findings import TaxonomyFindings, find_taxonomy
@@ -21,6 +22,7 @@ from eval.taxonomy.sentences import doubts, moved_sentences, planted_sentence, s
 from eval.taxonomy.tables import changes_table, taxonomy_tables
 from evenhand.errors import DataError
 from evenhand.terminal import say
+from studies.taxonomy.code_replies import codes_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,11 @@ class Taxonomy(RunsOnly):
                 is_before_after=is_before_after,
             )
         )
+
+    def verdicts(self, path: Path) -> Verdicts:
+        """The primary code."""
+        replies = load_finished(path).replies.values()
+        return {(one.prompt_hash, one.sample_index): codes_in(one).primary or None for of in replies for one in of}
 
     def card(self, arms: Sequence[CardArm], runs: Mapping[str, Path], options: argparse.Namespace) -> NoReturn:
         """Raises DataError: shares of codes are no headline of an arm."""

@@ -1,4 +1,4 @@
-"""The run directories below a folder, and which floor knows how far each has come."""
+"""The run directories and pipelines below a folder, and who knows how far each has come."""
 
 import importlib
 import os
@@ -7,6 +7,7 @@ from pathlib import Path
 
 from evenhand.errors import DataError
 from evenhand.run_directory import CONFIG_FILE, PROVENANCE_FILE
+from evenhand.status.pipelines import PIPELINES_FOLDER, STAGES_FILE, WatchedPipeline, newest
 from evenhand.status.progress import Progress, Watched, config_of
 
 # What a run is → the module whose `watched` looks at it. Loaded by name: packages do not import each other.
@@ -36,18 +37,27 @@ class Board:
 
 
 def runs_below(root: Path) -> Iterator[Path]:
-    """The run directories at or below a folder; none is looked into. Raises DataError where there is no folder."""
+    """The run directories at or below a folder; none is looked into. Of pipelines the last that was submitted.
+
+    Raises DataError where there is no folder.
+    """
     if not root.is_dir():
         raise DataError(f"{root}: there is no such folder; name a run's directory, or a folder that runs lie in")
     for folder, inner, files in os.walk(root):
         if CONFIG_FILE in files and PROVENANCE_FILE in files:
             inner.clear()
             yield Path(folder)
+        elif STAGES_FILE in files:
+            yield Path(folder)
+        elif Path(folder).name == PIPELINES_FOLDER:
+            inner[:] = newest(Path(folder))
         inner[:] = sorted(name for name in inner if not name.startswith("."))
 
 
 def watched(path: Path) -> Watched:
-    """What looks at a run."""
+    """What looks at a run or a pipeline."""
+    if (path / STAGES_FILE).exists():
+        return WatchedPipeline(path)
     kind = "training" if "method" in config_of(path) else "sampling"
     found: Watched = importlib.import_module(FLOORS[kind]).watched(path)
     return found

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from evenhand.status.pipelines import JOB
 from evenhand.status.progress import Progress
 
 HEAD = ("", "run", "done", "rate", "time left", "last write", "held by")
@@ -28,7 +29,7 @@ def printed(stages: Sequence[Progress]) -> str:
 
 def cells(stage: Progress) -> tuple[str, ...]:
     """A stage in the columns of HEAD."""
-    left = "complete" if stage.state == "complete" else "diverged" if stage.state == "diverged" else None
+    left = None if stage.state == "unfinished" else stage.state
     ago = lasting(stage.written_s_ago)
     return (
         stage.kind,
@@ -70,7 +71,7 @@ def lasting(seconds: float | None) -> str:
 
 def holder(stage: Progress) -> str:
     """Who holds the lease."""
-    if stage.kind == "sampling" or stage.state == "complete":
+    if stage.state == "complete" or (stage.kind in ("sampling", JOB) and stage.holder is None):
         return DASH
     if stage.holder is None:
         return "nobody"

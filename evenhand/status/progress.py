@@ -22,9 +22,9 @@ LONGEST_NOTE = 300  # characters
 class Progress:
     """A stage at the moment when it was looked at. None is what its files do not tell."""
 
-    kind: str  # "sampling", "training", "merge"
+    kind: str  # "sampling", "training", "merge"; "job" of a pipeline
     path: Path
-    state: str  # "complete", "diverged", "unfinished"
+    state: str  # "complete", "diverged", "unfinished"; of a job "running", "waiting", "stopped", "failed"
     counts: str  # what `done` counts: "answers", "steps", "checkpoints"
     done: int | None = None
     planned: int | None = None

@@ -115,6 +115,9 @@ def test_fields_that_only_sound_like_secrets_may_be_sent() -> None:
         (b"- 1", "must hold a mapping"),
         (b"a: 1\na: 2", "key 'a' occurs twice"),
         (b"\xff\xfe", "is not UTF-8"),
+        (b"a: !!python/object/apply:os.system [id]", "not valid YAML"),
+        (b"a: &x [1]\nb: *x", "no reference"),
+        (b"a: " + 40 * b"[" + 40 * b"]", "nested deeper than 32"),
     ],
 )
 def test_a_file_that_is_no_config_is_named(tmp_path: Path, content: bytes, says: str) -> None:

@@ -17,7 +17,7 @@ from tests.made.source_files import PACKAGES, SOURCES, TESTS, modules_of, shown,
 
 PYTHON_FILES = [*SOURCES, *TESTS, ROOT / "requirements" / "lock.py"]
 FOLDERS = ("docs", ".ci", "configs", "slurm", "requirements", "tests")
-SHIPPED = ("pyproject.toml", "Makefile", "README.md", *FOLDERS, *PACKAGES)
+SHIPPED = ("pyproject.toml", "Makefile", "README.md", "SECURITY.md", *FOLDERS, *PACKAGES)
 
 
 def n_lines(file: Path) -> int:
@@ -63,7 +63,10 @@ def binds_eval(node: ast.AST) -> bool:
 
 
 # The command line hands over to every floor by name, and reads their schemas; nothing else looks up.
-COMMANDS = {"evenhand/command.py", "evenhand/keys.py", "evenhand/doctor/command.py", "evenhand/status/found_runs.py"}
+COMMANDS = {
+    *(f"evenhand/{name}.py" for name in ("command", "keys", "reproduce")),
+    *("evenhand/doctor/command.py", "evenhand/status/found_runs.py"),
+}
 
 
 def room(module: str) -> str:

@@ -1,6 +1,6 @@
 """The whole pipeline on a real controller with the embedded model, disturbed and undisturbed: the same in the end.
 
-Sampling in four shards, training on two nodes, merge, sampling again, score.
+Sampling in four shards (undisturbed in one), training on two nodes, merge, sampling again, score.
 """
 
 import re
@@ -14,6 +14,7 @@ import yaml
 from evenhand.completion_shards import every_completion, read_completions
 from evenhand.config import read_yaml
 from evenhand.run_directory import is_done
+from evenhand.status.found_runs import Board
 from tests.made.places import CONFIGS, ROOT
 from tests.made.slurm_host import SlurmHost, slurm_host
 
@@ -45,13 +46,13 @@ def write_configs(folder: Path) -> tuple[Path, Path]:
 class Pipeline:
     """The jobs of a pipeline that was submitted, and where they work."""
 
-    def __init__(self, slurm: SlurmHost, folder: Path) -> None:
+    def __init__(self, slurm: SlurmHost, folder: Path, n_shards: int) -> None:
         folder.mkdir()
         self.slurm, self.runs, self.logs = slurm, folder / "runs", folder / "logs"
         places = {"VENV": sys.prefix, "RUN_ROOT": str(self.runs), "LOGS": str(self.logs)}
         cpus = {f"{kind}_CPUS": "1" for kind in ("SAMPLE", "TRAIN", "MERGE", "SCORE")}
         without_gpus = {"GPU": "", "SAMPLE_GPUS": "0", "TRAIN_GPUS": "0", "MERGE_GPUS": "0", "CUDA_VISIBLE_DEVICES": ""}
-        settings = {"SAMPLE_SHARDS": "4", "TRAIN_NODES": "2", "MERGE_OPTIONS": "--onto nf4"}
+        settings = {"SAMPLE_SHARDS": str(n_shards), "TRAIN_NODES": "2", "MERGE_OPTIONS": "--onto nf4"}
         here = {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "FETCH": "0", "DOCTOR": "0"}
         variables = {**places, **cpus, **without_gpus, **settings, **here}
         told = slurm.run("bash", "slurm/pipeline.sh", *map(str, write_configs(folder)), **variables)
@@ -76,7 +77,7 @@ class Pipeline:
 
 
 def test_a_disturbed_pipeline_ends_with_the_table_of_an_undisturbed_one(slurm: SlurmHost, tmp_path: Path) -> None:
-    disturbed = Pipeline(slurm, tmp_path / "disturbed")
+    disturbed = Pipeline(slurm, tmp_path / "disturbed", n_shards=4)
     assert list(disturbed.jobs) == ["sample-before", "train-sft", "merge-sft", "sample-sft", "score"]
     sample, train = disturbed.jobs["sample-before"], disturbed.jobs["train-sft"]
     slurm.until("sampling has begun", lambda: [*disturbed.runs.glob("inference/*/plan.jsonl")])
@@ -88,7 +89,7 @@ def test_a_disturbed_pipeline_ends_with_the_table_of_an_undisturbed_one(slurm: S
     slurm.resume(node)
     slurm.run("scancel", "--batch", "--signal=USR1", train)  # what --signal=B:USR1@300 sends when the limit is near
     slurm.until("it has requeued itself", lambda: slurm.show(train)["Restarts"] == "2", 300)
-    calm = Pipeline(slurm, tmp_path / "calm")
+    calm = Pipeline(slurm, tmp_path / "calm", n_shards=1)  # six starts of a model less
     for pipeline in (disturbed, calm):
         assert slurm.until_over(pipeline.jobs["score"], 1800) == {"COMPLETED"}, pipeline.told()
     assert "the time limit is near: stopping" in disturbed.told()
@@ -96,6 +97,8 @@ def test_a_disturbed_pipeline_ends_with_the_table_of_an_undisturbed_one(slurm: S
     for one, other in zip(disturbed.folders("inference"), calm.folders("inference"), strict=True):
         check_equal(one, other)
     assert disturbed.tables() == calm.tables()
+    jobs = [stage for stage in Board([disturbed.runs]).look() if stage.kind == "job"]
+    assert [stage.state for stage in jobs] == ["complete"] * 5
     assert "Scorecard" in calm.tables()
 
 

@@ -16,7 +16,7 @@ from eval.report.page import element
 from eval.report.report_part import StudyPart
 from eval.report.shown_numbers import interval, signed
 from eval.report.table import Table
-from eval.sampling_runs import FinishedRun, load_finished
+from eval.sampling_runs import FinishedRun, Verdicts, load_finished
 from eval.scorecard.arms import CardArm
 from eval.scorecard.seeds import Headline
 from eval.study import RunsOnly
@@ -126,6 +126,10 @@ class ToyEval(RunsOnly):
             changed=changes_of(runs, drawing) if is_before_after else [],
             differences=found,
         )
+
+    def verdicts(self, path: Path) -> Verdicts:
+        of = load_finished(path).replies.values()
+        return {(reply.prompt_hash, reply.sample_index): reply.text.strip() for replies in of for reply in replies}
 
     def card(self, arms: Sequence[CardArm], runs: Mapping[str, Path], options: argparse.Namespace) -> "ToyCard":
         loaded = {name: load_finished(path) for name, path in runs.items()}

@@ -1,0 +1,1 @@
+"""A run held against the same run asked again."""

@@ -1,0 +1,132 @@
+"""A stranger's checkpoint runs nothing here: no pickle, no Python of its own, no way out of its chat template."""
+
+import ast
+import json
+import pickle
+import re
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from evenhand.chat_templates import render_chat
+from evenhand.checkpoints import ModelConfig, load_model, load_tokenizer, resolve
+from evenhand.errors import ModelError
+from evenhand.hub import patterns_of
+from evenhand.records import Message
+from tests.made.places import ROOT
+from tests.made.source_files import SOURCES, shown, tree_of
+from tests.made.tiny_checkpoint import byte_tokenizer, save_checkpoint
+
+
+class Touches:
+    """A pickle that leaves a file behind when it is loaded."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def __reduce__(self) -> tuple[object, tuple[Path]]:
+        return Path.touch, (self.file,)
+
+
+def with_pickle(folder: Path, marker: Path) -> Path:
+    (folder / "pytorch_model.bin").write_bytes(pickle.dumps({"lm_head.weight": Touches(marker)}))
+    return folder
+
+
+def test_the_pickle_of_these_tests_does_run_where_it_is_loaded(tmp_path: Path) -> None:
+    pickle.loads((with_pickle(tmp_path, tmp_path / "ran") / "pytorch_model.bin").read_bytes())
+    assert (tmp_path / "ran").exists()
+
+
+def test_a_checkpoint_of_pickles_is_refused_and_not_opened(tmp_path: Path) -> None:
+    folder = with_pickle(save_checkpoint(tmp_path / "model"), tmp_path / "ran")
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(ModelError, match=r"has no weights \(\*\.safetensors\)"):
+        resolve(ModelConfig(name=str(folder)))
+    with pytest.raises(ModelError, match="its weights cannot be loaded"):
+        load_model(folder)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_pickle_beside_safetensors_is_not_opened(tmp_path: Path) -> None:
+    load_model(with_pickle(save_checkpoint(tmp_path / "model"), tmp_path / "ran"))
+    assert not (tmp_path / "ran").exists()
+
+
+def test_vllm_is_told_to_read_safetensors_alone() -> None:
+    """Its default, "auto", takes a folder's *.bin where there is nothing else."""
+    calls = [node for node in ast.walk(tree_of(ROOT / "inference" / "vllm_engine.py")) if isinstance(node, ast.Call)]
+    (started,) = [call for call in calls if ast.unparse(call.func) == "LLM"]
+    formats = [ast.literal_eval(word.value) for word in started.keywords if word.arg == "load_format"]
+    assert formats == ["safetensors"]
+
+
+def test_of_a_hub_model_no_pickle_and_no_python_is_fetched() -> None:
+    patterns = " ".join(patterns_of(weights=True))
+    assert "*.safetensors" in patterns
+    assert not re.search(r"\.(bin|pt|pth|pkl|ckpt|py)\b", patterns)
+
+
+def test_a_checkpoints_own_python_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, marker = save_checkpoint(tmp_path / "model"), tmp_path / "ran"
+    (folder / "own.py").write_text(f"from pathlib import Path\nPath({str(marker)!r}).touch()\n")
+    for name, classes in (
+        ("config.json", {"AutoConfig": "own.Config", "AutoModelForCausalLM": "own.Model"}),
+        ("tokenizer_config.json", {"AutoTokenizer": ["own.Tokenizer", "own.Tokenizer"]}),
+    ):
+        file = folder / name
+        file.write_text(json.dumps({**json.loads(file.read_text()), "auto_map": classes}))
+    monkeypatch.setattr("builtins.input", lambda *_: "y")  # what transformers would ask
+    for load in (load_model, load_tokenizer):
+        with suppress(ModelError):
+            load(folder)  # by the classes of transformers, where it has some
+    assert not marker.exists()
+
+
+def test_nothing_here_trusts_remote_code() -> None:
+    trusting = [
+        f"{shown(file)}:{node.value.lineno}"
+        for file in SOURCES
+        for node in ast.walk(tree_of(file))
+        if isinstance(node, ast.keyword) and node.arg == "trust_remote_code"
+        if not (isinstance(node.value, ast.Constant) and node.value.value is False)
+    ]
+    assert trusting == []
+    texts = [file for folder in ("configs", "slurm") for file in (ROOT / folder).rglob("*") if file.is_file()]
+    assert [str(file) for file in texts if re.search(r"trust[-_]remote[-_]code", file.read_text())] == []
+
+
+def test_nothing_here_reads_a_pickle() -> None:
+    reading = []
+    for file in SOURCES:
+        for node in ast.walk(tree_of(file)):
+            names = {
+                alias.name.partition(".")[0] for alias in getattr(node, "names", []) if isinstance(alias, ast.alias)
+            }
+            names |= (
+                {(getattr(node, "module", None) or "").partition(".")[0]} if isinstance(node, ast.ImportFrom) else set()
+            )
+            calls = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+            if names & {"pickle", "cloudpickle", "dill", "joblib", "shelve"} or calls in ("torch.load", "np.load"):
+                reading.append(f"{shown(file)}:{node.lineno}")
+    assert reading == []
+
+
+ESCAPES = [
+    "{{ ''.__class__.__mro__[1].__subclasses__() }}",
+    "{{ cycler.__init__.__globals__.os.system('touch FILE') }}",
+    "{{ lipsum.__globals__['os'].system('touch FILE') }}",
+    "{{ messages.append(1) }}",
+    "{{ self.__init__.__globals__.__builtins__.open('FILE', 'w') }}",
+    "{% include '/etc/passwd' %}",
+]
+
+
+@pytest.mark.parametrize("template", ESCAPES)
+def test_a_chat_template_cannot_leave_its_sandbox(template: str, tmp_path: Path) -> None:
+    tokenizer = byte_tokenizer()
+    tokenizer.chat_template = template.replace("FILE", str(tmp_path / "ran"))
+    with pytest.raises(ModelError, match="its chat template refuses the prompt"):
+        render_chat(tokenizer, [Message(role="user", content="x")])
+    assert not (tmp_path / "ran").exists()

@@ -1,0 +1,104 @@
+"""A planted key goes to its server and nowhere else: not into the run, what is printed, status, scores or errors."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from eval.__main__ import score_main
+from evenhand.errors import ConfigError, ModelError
+from evenhand.run_directory import is_done
+from evenhand.status.command import main as status_main
+from inference.config import InferenceConfig
+from inference.sampling import sample
+from tests.made.fake_server import FakeServer, Reply, answer, as_json, refusal
+from tests.made.sampling_configs import sampling_config
+from tests.made.toy_runs import ask, echo, prompts
+
+KEY = "sk-planted-0123456789"
+TOKEN = "hf_planted0123456789abcdef"  # what the Hub gets
+
+
+def config(root: Path, url: str) -> InferenceConfig:
+    return sampling_config(
+        {
+            "name": "keyed",
+            "model": {"name": "judge"},
+            "benchmarks": [{"dataset": "pocket", "n_items": 3}],
+            "engine": {"kind": "openai", "base_url": url, "concurrency": 2, "max_retries": 1, "timeout_s": 5},
+            "run": {"root": root, "shard_size": 2},
+        }
+    )
+
+
+def quoting(body: dict[str, object], n_before: int) -> Reply:
+    """A server that quotes the key wherever it can: errors that pass, garbage, replies, the model's name."""
+    kind = len(str(body["messages"])) % 3
+    if n_before == 0 and kind == 0:
+        return refusal(500, f"overloaded, {KEY}", retry_after="0.01")
+    if n_before == 0 and kind == 1:
+        return Reply(body=f"<html>{KEY}</html>")
+    said = json.loads(answer(f'{{"chosen_answer": "1", "reasoning": "{KEY}"}}').body)
+    return as_json({**said, "model": KEY, "system_fingerprint": KEY})
+
+
+@pytest.mark.parametrize("way", ["variable", "file"])
+def test_a_planted_key_is_in_no_file_and_no_message(
+    way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "key"
+    file.write_text(f"{KEY}\n")
+    file.chmod(0o600)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.setenv(*("OPENAI_API_KEY", KEY) if way == "variable" else ("OPENAI_API_KEY_FILE", str(file)))
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    errors = []
+    with FakeServer(quoting) as server:
+        asked = config(tmp_path / "runs", server.base_url)
+        for _ in range(3):
+            try:
+                path = sample(asked)
+                break
+            except ModelError as error:
+                errors.append(str(error))
+                status_main([str(tmp_path / "runs")])
+        assert server.keys[-1] == f"Bearer {KEY}"
+    assert errors, "the server failed at first"
+    assert is_done(path)
+    score_main([str(path), "--draws", "50"])
+    status_main([str(path), "--json"])
+    printed = capfd.readouterr()
+    said = "".join([*errors, printed.out, printed.err])
+    held = b"".join(found.read_bytes() for found in (tmp_path / "runs").rglob("*") if found.is_file())
+    assert b"$OPENAI_API_KEY" in held, "the server's replies were kept, with the variable's name in the key's place"
+    for secret in (KEY, TOKEN):
+        assert secret not in said
+        assert secret.encode() not in held
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o604])
+def test_a_key_file_that_others_can_read_is_refused_before_anything_is_sent(
+    mode: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "key"
+    file.write_text(KEY)
+    file.chmod(mode)
+    monkeypatch.setenv("MY_KEY_FILE", str(file))
+    with FakeServer(echo) as server, pytest.raises(ConfigError) as caught:
+        ask(server, prompts(1), {"api_key_env": "MY_KEY"})
+    assert f"may be read by others than its owner (mode {mode:o}); `chmod 600 {file}`" in str(caught.value)
+    assert KEY not in str(caught.value)
+    assert server.asked == []
+
+
+@pytest.mark.parametrize(("content", "says"), [(None, "cannot be read"), ("\n", "is empty")])
+def test_a_key_file_without_a_key_is_refused(
+    content: str | None, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "key"
+    if content is not None:
+        file.write_text(content)
+        file.chmod(0o600)
+    monkeypatch.setenv("MY_KEY_FILE", str(file))
+    with FakeServer(echo) as server, pytest.raises(ConfigError, match=says):
+        ask(server, prompts(1), {"api_key_env": "MY_KEY"})
