@@ -11,10 +11,11 @@ from evenhand.config import parse_config, read_yaml
 from evenhand.errors import DataError
 from evenhand.records import Completion
 from evenhand.run_directory import CONFIG_FILE
+from studies.json_replies import OK
 from studies.pluraleval.build_references import reference_sets, summed
 from studies.pluraleval.finished_runs import KEY, FinishedStage, load_stage
 from studies.pluraleval.popularity_replies import choice_in, ranking_in
-from studies.pluraleval.reply_reading import OK, Read, entailment_in, stance_in, state_rates
+from studies.pluraleval.reply_reading import Read, entailment_in, stance_in, state_rates
 from studies.pluraleval.response_lists import responses_in
 from studies.pluraleval.stages import Stages
 

@@ -12,6 +12,7 @@ from eval.annotation.command import main as annotate_main
 from eval.annotation.tasks import Task
 from eval.scorecard.command import main as scorecard_main
 from eval.taxonomy.annotation import ANNOTATION, ANSWERS
+from eval.taxonomy.evaluation import EVALUATION
 from evenhand.errors import DataError
 from evenhand.records import Prompt
 from inference import sampling
@@ -93,6 +94,12 @@ def test_score_writes_shares_ratios_states_and_the_codes_of_each_flip(
     assert "Primary failure codes by flip type (Table 18)" in printed
     assert "Warning: first: 4 of 40 replies of the judge judge name no primary code." in printed
     assert "Warning: second: 8 of 60 replies" in printed
+
+
+def test_a_verdict_is_the_primary_code_and_none_where_it_could_not_be_read(tmp_path: Path) -> None:
+    flips = flips_folder(tmp_path / "flips", [flip(8), flip(9)])
+    found = EVALUATION.verdicts(judged_run(tmp_path, flips, by_number(says)))
+    assert sorted(found.values(), key=str) == ["IC2", None]
 
 
 def test_report_has_the_tables_and_a_figure_of_each_model(run: Path, tmp_path: Path) -> None:
