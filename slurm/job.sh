@@ -12,11 +12,11 @@ fi
 # Programs have their whole path: a container has a PATH of its own.
 export PROGRAMS=${VENV:+$(realpath -m "$VENV")/bin/}
 PATH=${PROGRAMS:+$PROGRAMS:}$PATH
-# run_program NAME WORD...: become evenhand or accelerate, as this job runs them, or any other program.
+# run_program NAME WORD...: become evenhand, accelerate, vllm or python, as this job runs them, or any other program.
 run_program() {
   # shellcheck disable=SC2086  # WRAP holds several words
   case $1 in
-    evenhand | accelerate) exec $WRAP "$PROGRAMS$1" "${@:2}" ;;
+    evenhand | accelerate | vllm | python) exec $WRAP "$PROGRAMS$1" "${@:2}" ;;
     *) exec "$@" ;;
   esac
 }

@@ -65,7 +65,7 @@ class FakeServer:
         self.paths: list[str] = []
         self.keys: list[str | None] = []
         self.most_at_once = 0
-        self.port = 0
+        self.port = 0  # any that is free
         self._at_once = 0
         self._lock = threading.Lock()
         self._is_dead = False
@@ -131,7 +131,7 @@ class FakeServer:
 
             def do_GET(self) -> None:
                 fake._runs.wait()
-                self.send(fake.models if self.path == "/v1/models" else Reply(404))
+                self.send({"/v1/models": fake.models, "/health": Reply()}.get(self.path, Reply(404)))
 
             def do_POST(self) -> None:
                 fake.keys.append(self.headers["Authorization"])
