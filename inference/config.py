@@ -101,6 +101,7 @@ class RunConfig(Closed):
 
     root: Path = Path("runs")  # folder of the run directories
     shard_size: int = Field(default=256, ge=1)  # prompts between two writes
+    hang_limit_s: float = Field(default=7200.0, gt=0)  # without any answer; the process then ends with status 75
 
 
 # Where a server stands and how patiently it is asked, how much memory an engine takes: no answer depends on it.

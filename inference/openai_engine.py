@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from evenhand.errors import ConfigError, ModelError
-from evenhand.records import Completion, Prompt
+from evenhand.records import Completion, Prompt, failed
 from evenhand.special_tokens import look_special
 from evenhand.terminal import say
 from inference.config import InferenceConfig, OpenAIConfig
@@ -135,18 +135,12 @@ class OpenAIEngine:
                 reply, prompt.prompt_hash, n_samples(prompt, self.config.sampling), self._spellings
             )
         except (BadReply, NoReply) as error:
-            return self._failed(prompt, str(error))
+            return failed(prompt, n_samples(prompt, self.config.sampling), str(error))
         except StatusError as error:
             self._raise_if_hopeless(error, prompt)
-            return self._failed(prompt, str(error))
+            return failed(prompt, n_samples(prompt, self.config.sampling), str(error))
         self._answered = True
         return completions
-
-    def _failed(self, prompt: Prompt, reason: str) -> list[Completion]:
-        return [
-            Completion(prompt_hash=prompt.prompt_hash, sample_index=index, text="", finish_reason=f"error: {reason}")
-            for index in range(n_samples(prompt, self.config.sampling))
-        ]
 
     def _raise_if_hopeless(self, error: StatusError, prompt: Prompt) -> None:
         """Raise TooLong for a prompt over the context window, ModelError for what every other prompt would meet too."""

@@ -44,7 +44,7 @@ given() {
 
 # make_note COMMAND...: run it, show what it prints, and note where its result lies: the last directory that it prints.
 # (The very last line may be another process's: several write there when several train.) When the job's time is nearly
-# over the command is stopped and the job requeued.
+# over, or its engine hangs, the command is stopped and the job requeued.
 make_note() {
   local where tee_pid line
   [ -z "$IS_OVER" ] || requeue
@@ -56,6 +56,7 @@ make_note() {
   wait "$tee_pid" # all is copied then
   where=$(while IFS= read -r line; do [ ! -d "$line" ] || echo "$line"; done < "$PIPES/copy" | tail -n 1)
   rm -r "$PIPES"
+  if [ "$CODE" = 75 ] && [ -n "${SLURM_JOB_ID:-}" ]; then requeue; fi # the engine hung (inference/watchdog.py)
   [ "$CODE" = 0 ] || return "$CODE"
   if [ -z "$where" ]; then
     echo "$1 $2 printed no directory, where its result would lie" >&2

@@ -40,7 +40,8 @@ start_server() {
   fi
   if [ "$each" = 0 ]; then # the command of vLLM's CPU build does not start
     program=(python -m vllm.entrypoints.openai.api_server)
-    export VLLM_CPU_OMP_THREADS_BIND=nobind OMP_NUM_THREADS=$(((SERVE_CPUS + SERVE_REPLICAS - 1) / SERVE_REPLICAS))
+    export VLLM_CPU_OMP_THREADS_BIND=nobind VLLM_CPU_NUM_OF_RESERVED_CPU=0
+    export OMP_NUM_THREADS=$(((SERVE_CPUS + SERVE_REPLICAS - 1) / SERVE_REPLICAS))
   else
     CUDA_VISIBLE_DEVICES=$(IFS=, && echo "${gpus[*]:$1 * each:each}")
     export CUDA_VISIBLE_DEVICES

@@ -65,6 +65,10 @@ def n_answers(root: Path) -> int:
 def test_one_replica_killed_and_one_frozen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     checkpoint = embedded_model_path()
     told: list[str] = []
+    # Two servers share this machine's cores: neither is bound to its own, and vLLM sets none aside.
+    for name, value in {"OMP_THREADS_BIND": "nobind", "NUM_OF_RESERVED_CPU": "0"}.items():
+        monkeypatch.setenv(f"VLLM_CPU_{name}", value)
+    monkeypatch.setattr(vllm_server, "PATIENCE_S", 1200)
     monkeypatch.setattr(replicas, "LOOK_S", 1.0)
     monkeypatch.setattr(replicas, "tell", lambda words: (told.append(words), print(words)))
     offline = sample(config(tmp_path / "offline", "run", str(checkpoint), {"kind": "transformers", "batch_size": 4}))
