@@ -2,9 +2,9 @@
 
 build and scoring: data and verdicts at three sizes; planning: prompt tokens saved by planning together; sampling:
 against bare vLLM and transformers, margins against reasoning; narrator: that study's prefixes and conversations a
-second; pluraleval: threads at once, and that study's prefixes; wildscope: memory and speed of streaming a dump; checks:
-what fingerprints and checksums cost; training: against TRL. sampling and training also tell the share of this machine's
-own speed in matrix products that is reached, and doctor's estimate.
+second; pluraleval: threads at once, and that study's prefixes; wildscope: memory and speed of streaming a dump; load: a
+run directory of up to a million prompts; checks: what fingerprints and checksums cost; training: against TRL. sampling
+and training also tell the share of this machine's own speed in matrix products that is reached, and doctor's estimate.
 
 Each comparison runs in a process of its own, one after the other, so that none shares memory or threads with another.
 """
@@ -13,7 +13,18 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-PARTS = ("build", "scoring", "planning", "sampling", "narrator", "pluraleval", "wildscope", "checks", "training")
+PARTS = (
+    "build",
+    "scoring",
+    "planning",
+    "sampling",
+    "narrator",
+    "pluraleval",
+    "wildscope",
+    "load",
+    "checks",
+    "training",
+)
 
 
 def main(wanted: Sequence[str]) -> int:
