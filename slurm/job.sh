@@ -56,7 +56,6 @@ make_note() {
   wait "$tee_pid" # all is copied then
   where=$(while IFS= read -r line; do [ ! -d "$line" ] || echo "$line"; done < "$PIPES/copy" | tail -n 1)
   rm -r "$PIPES"
-  if [ "$CODE" = 75 ] && [ -n "${SLURM_JOB_ID:-}" ]; then requeue; fi # the engine hung (inference/watchdog.py)
   [ "$CODE" = 0 ] || return "$CODE"
   if [ -z "$where" ]; then
     echo "$1 $2 printed no directory, where its result would lie" >&2
