@@ -25,7 +25,7 @@ NO_TORCH := It is neither at download.pytorch.org nor in the index and find-link
 BENCH ?= $(BIN)/python -m tests.bench
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-gpu test-slurm lint bench venv venv-dev venv-cuda lock clean
+.PHONY: help demo test test-all test-gpu test-slurm faults lint bench venv venv-dev venv-cuda lock clean
 
 help: ## what each target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -46,6 +46,9 @@ test-gpu: venv-dev ## the tests that need a CUDA device
 
 test-slurm: venv-dev ## the job scripts on a real Slurm cluster of several nodes, which it starts on this machine (as root)
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -m slurm $(ARGS)
+
+faults: venv-dev ## KILLS=200 kills and EACH=20 of every other fault, and a table of what was lost, doubled or wrong
+	HF_HUB_OFFLINE=1 $(BIN)/python -m tests.campaigns
 
 lint: venv-dev ## ruff (rules and format), mypy --strict, shellcheck, known vulnerabilities of the locked packages
 	$(BIN)/ruff check .

@@ -17,13 +17,58 @@ from evenhand.jsonl import parse_lines, write_whole
 from evenhand.records import Completion, completion_from
 
 SHARDS_FOLDER = "completions"
+SEEN_AFTER_S = 90.0  # NFS clients keep a folder's list for up to a minute
+LOOK_S = 1.0
 
 
-def append_completions(path: Path, batch: Iterable[Completion]) -> Path:
-    """Write the next shard of completions: whole or absent, and no counter that two writers could race for."""
+class CompletionLog:
+    """What a process writes of a run's completions, a shard of `n` at a time."""
+
+    def __init__(self, path: Path, n: int) -> None:
+        self.path, self.n = path, n
+        self.batch: list[Completion] = []
+        self.written: list[Path] = []
+        numbers = (file.name.partition("-")[0] for file in (path / SHARDS_FOLDER).glob("*.jsonl"))
+        self.latest = max((int(number) for number in numbers if number.isdecimal()), default=0)
+
+    def add(self, completion: Completion) -> None:
+        """Take a completion; with n of them a shard is written."""
+        self.batch.append(completion)
+        if len(self.batch) >= self.n:
+            self.write()
+
+    def write(self) -> None:
+        """Write what has been taken so far."""
+        if self.batch:
+            # A clock that was set back since must not put this shard before those that this process has read.
+            self.latest = max(time.time_ns(), self.latest + 1)
+            self.written.append(append_completions(self.path, self.batch, self.latest))
+            self.batch = []
+
+    def refuse_if_unseen(self) -> None:
+        """Raises DataError where a shard that was written is not there: what it holds would be asked for again.
+
+        A file system may show a file late; SEEN_AFTER_S seconds are waited for that.
+        """
+        give_up = time.monotonic() + SEEN_AFTER_S
+        while unseen := [shard for shard in self.written if not shard.exists()]:
+            if time.monotonic() >= give_up:
+                raise DataError(
+                    f"{unseen[0]}: was written by this process and is not there ({len(unseen)} such files): somebody "
+                    "has removed it, or the file system has lost it. The same command asks again for what it held"
+                )
+            time.sleep(LOOK_S)
+
+
+def append_completions(path: Path, batch: Iterable[Completion], number: int | None = None) -> Path:
+    """Write the next shard of completions: whole or absent, and no counter that two writers could race for.
+
+    number: its place among the shards; the time where none is given.
+    """
     completions = list(batch)
     text = "".join(json.dumps(asdict(completion), ensure_ascii=False) + "\n" for completion in completions)
-    shard = path / SHARDS_FOLDER / f"{time.time_ns()}-{checksum(text.encode(), config_digest(path))}.jsonl"
+    name = f"{number or time.time_ns()}-{checksum(text.encode(), config_digest(path))}.jsonl"
+    shard = path / SHARDS_FOLDER / name
     write_whole(shard, text)
     if not all(completion.is_error for completion in completions):
         note_progress()

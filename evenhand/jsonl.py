@@ -71,7 +71,7 @@ def write_by(move: Callable[[Path, Path], object], path: Path, text: str) -> Non
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        move(partial, path)
+        move_whole(move, partial, path, text)
         sync_folder(path.parent)
     except FileExistsError:
         partial.unlink()
@@ -80,6 +80,18 @@ def write_by(move: Callable[[Path, Path], object], path: Path, text: str) -> Non
         with suppress(OSError):
             partial.unlink(missing_ok=True)
         raise DataError(f"{path}: cannot be written ({error.strerror}); free space or choose another folder") from None
+
+
+def move_whole(move: Callable[[Path, Path], object], partial: Path, path: Path, text: str) -> None:
+    """Move a file that was just written. Where it has gone meanwhile, see whether it is at its place after all.
+
+    NFS asks a server again whose answer was lost, and is told that there is no such file: it has been renamed.
+    """
+    try:
+        move(partial, path)
+    except FileNotFoundError:
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            raise
 
 
 def sync_folder(folder: Path) -> None:

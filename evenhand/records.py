@@ -93,6 +93,14 @@ class Completion:
         return self.finish_reason.startswith("error")
 
 
+def failed(prompt: Prompt, n: int, reason: str) -> list[Completion]:
+    """What stands in the place of a prompt's n replies that could not be had."""
+    return [
+        Completion(prompt_hash=prompt.prompt_hash, sample_index=index, text="", finish_reason=f"error: {reason}")
+        for index in range(n)
+    ]
+
+
 FIELD_TYPES: dict[str, type | UnionType] = {
     **dict.fromkeys(("prompt_hash", "text", "finish_reason"), str),
     "sample_index": int,

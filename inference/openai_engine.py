@@ -12,14 +12,15 @@ from types import TracebackType
 from typing import Self
 
 from evenhand.errors import ConfigError, ModelError
-from evenhand.records import Completion, Prompt
+from evenhand.records import Completion, Prompt, failed
 from evenhand.special_tokens import look_special
 from evenhand.terminal import say
 from inference.config import InferenceConfig, OpenAIConfig
 from inference.drawing import n_samples
 from inference.engine import Further, PromptsTooLong, nothing_further
-from inference.server_client import NoReply, ServerClient, StatusError
-from inference.server_facts import address, find_facts, key_refused
+from inference.replicas import Replicas
+from inference.server_client import NoReply, StatusError
+from inference.server_facts import key_refused
 from inference.server_replies import BadReply, read_reply
 from inference.server_requests import largest_reply, path_for, request_body, spellings_for
 
@@ -38,7 +39,7 @@ class TooLong(Exception):
 
 
 class OpenAIEngine:
-    """Asks one server, `concurrency` prompts at a time."""
+    """Asks a server, or several that serve the same model, each `concurrency` prompts at a time."""
 
     def __init__(self, config: InferenceConfig) -> None:
         assert isinstance(config.engine, OpenAIConfig)
@@ -55,13 +56,12 @@ class OpenAIEngine:
         self._failed_in_a_row = 0
 
     def __enter__(self) -> Self:
-        self._client = ServerClient(self.server, largest_reply(self.config))
+        self._replicas = Replicas(self.server, largest_reply(self.config))
+        self._place = self._replicas.place
         self._loop = asyncio.Runner()
         is_margin = self.config.verdict == "margin"
         try:
-            self._facts = self._loop.run(
-                find_facts(self._client, self.server, self.config.model.name, margin=is_margin)
-            )
+            self._facts = self._loop.run(self._replicas.open(self.config.model.name, margin=is_margin))
         except BaseException:
             self._close()
             raise
@@ -74,7 +74,7 @@ class OpenAIEngine:
         self._close()
 
     def _close(self) -> None:
-        self._loop.run(self._client.close())
+        self._loop.run(self._replicas.close())
         self._loop.close()
 
     def generate(self, prompts: Sequence[Prompt], further: Further = nothing_further) -> Iterator[Completion]:
@@ -83,7 +83,7 @@ class OpenAIEngine:
         After an error that every prompt would meet nothing new is asked; what is under way is awaited and yielded, and
         then ModelError is raised. Prompts over the context window are named by PromptsTooLong at the end.
         """
-        warn_of_special_tokens(prompts, self.server.base_url)
+        warn_of_special_tokens(prompts, self._place)
         waiting, running, n_prompts = deque(prompts), set[Asked](), len(prompts)
         fatal: ModelError | None = None
         too_long: dict[Prompt, str] = {}
@@ -92,7 +92,7 @@ class OpenAIEngine:
                 if not fatal:
                     waiting.extend(new := further())
                     n_prompts += len(new)
-                    warn_of_special_tokens(new, self.server.base_url)
+                    warn_of_special_tokens(new, self._place)
                 if not (running or (waiting and not fatal)):
                     break
                 for task in self._loop.run(self._advance(waiting if not fatal else deque(), running)):
@@ -112,7 +112,7 @@ class OpenAIEngine:
         if too_long:
             named = [f"{prompt.item_id} ({prompt.condition}): {words}" for prompt, words in too_long.items()]
             raise PromptsTooLong(
-                f"{len(too_long)} of {n_prompts} prompts do not fit the context window of {self.server.base_url}: "
+                f"{len(too_long)} of {n_prompts} prompts do not fit the context window of {self._place}: "
                 f"{'; '.join(named[:3])}{' ...' if len(named) > 3 else ''}. Serve the model with a longer one "
                 "(vLLM: --max-model-len), lower sampling.max_tokens, or leave the dataset out",
                 too_long,
@@ -120,7 +120,7 @@ class OpenAIEngine:
 
     async def _advance(self, waiting: deque[Prompt], running: set[Asked]) -> set[Asked]:
         """Ask up to the concurrency limit and return what has finished, at least one; changes both arguments."""
-        while waiting and len(running) < self.server.concurrency:
+        while waiting and len(running) < self._replicas.at_once:
             running.add(asyncio.create_task(self._ask(waiting.popleft())))
         done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
         running -= done
@@ -130,29 +130,23 @@ class OpenAIEngine:
         """A prompt's completions, or as many error completions. Raises TooLong, and ModelError where all would fail."""
         body = request_body(self.config, self._facts, prompt)
         try:
-            reply = await self._client.post(address(self.server, path_for(self.config)), body)
+            reply = await self._replicas.post(path_for(self.config), body)
             completions = read_reply(
                 reply, prompt.prompt_hash, n_samples(prompt, self.config.sampling), self._spellings
             )
         except (BadReply, NoReply) as error:
-            return self._failed(prompt, str(error))
+            return failed(prompt, n_samples(prompt, self.config.sampling), str(error))
         except StatusError as error:
             self._raise_if_hopeless(error, prompt)
-            return self._failed(prompt, str(error))
+            return failed(prompt, n_samples(prompt, self.config.sampling), str(error))
         self._answered = True
         return completions
 
-    def _failed(self, prompt: Prompt, reason: str) -> list[Completion]:
-        return [
-            Completion(prompt_hash=prompt.prompt_hash, sample_index=index, text="", finish_reason=f"error: {reason}")
-            for index in range(n_samples(prompt, self.config.sampling))
-        ]
-
     def _raise_if_hopeless(self, error: StatusError, prompt: Prompt) -> None:
         """Raise TooLong for a prompt over the context window, ModelError for what every other prompt would meet too."""
-        words, place = str(error), self.server.base_url
+        words, place = str(error), self._place
         if error.status in (401, 403):
-            raise key_refused(self.server, error.status) from None
+            raise key_refused(place, self.server.api_key_env, error.status) from None
         if error.status == 404 or error.status < 400:  # redirects are not followed
             raise ModelError(
                 f"{place}: knows no model '{self.config.model.name}' or no {path_for(self.config)} ({words}); "
@@ -171,10 +165,10 @@ class OpenAIEngine:
     def _gone(self, completions: Sequence[Completion]) -> ModelError | None:
         """The error to stop with when too many prompts have failed in a row."""
         self._failed_in_a_row = self._failed_in_a_row + 1 if completions[0].is_error else 0
-        if self._failed_in_a_row < max(FAILURES_IN_A_ROW, self.server.concurrency):
+        if self._failed_in_a_row < max(FAILURES_IN_A_ROW, self._replicas.at_once):
             return None
         return ModelError(
-            f"{self.server.base_url}: {self._failed_in_a_row} prompts in a row got no answer, the last one "
+            f"{self._place}: {self._failed_in_a_row} prompts in a row got no answer, the last one "
             f"'{completions[0].finish_reason}'. See to the server, then run the same command again to continue"
         )
 

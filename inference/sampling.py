@@ -11,10 +11,10 @@ from tqdm import tqdm
 
 from evenhand.answer_doubts import answer_doubts
 from evenhand.checkpoints import fingerprint, resolve
-from evenhand.completion_shards import append_completions, every_completion, read_completions
+from evenhand.completion_shards import CompletionLog, every_completion, read_completions
 from evenhand.errors import ConfigError, ModelError
 from evenhand.excluded_units import EXCLUDED_FOLDER, exclude, read_excluded
-from evenhand.records import Completion, Prompt, digest
+from evenhand.records import Prompt, digest
 from evenhand.run_directory import finish, is_done, open_run, reopen, rewrite_plan, run_path, write_plan
 from evenhand.terminal import say
 from inference.config import FREE_OF_EFFECT, InferenceConfig
@@ -22,6 +22,7 @@ from inference.drawing import n_samples
 from inference.engine import Engine, PromptsTooLong, device_name, open_engine
 from inference.prefix_order import in_prefix_order
 from inference.schedule import Schedule
+from inference.watchdog import Watchdog
 from studies.study import OneRound, Unit
 
 
@@ -71,10 +72,11 @@ def sample(config: InferenceConfig, shard: tuple[int, int] | None = None, only: 
     planned = f"{len(whole.planned)} prompts planned, {n_texts} different ones"
     say(f"{path}: {planned}, {len(missing)} owed by this process", sys.stderr)
     asked: set[str] = set()
+    log = CompletionLog(path, config.run.shard_size * config.sampling.n)
     if missing:
-        with open_engine(config, missing) as engine:
+        with Watchdog(config.run.hang_limit_s, log.write) as watchdog, open_engine(config, missing) as engine:
             while missing:
-                ask(engine, missing, mine, path, config)
+                ask(engine, missing, mine, config, log, watchdog)
                 asked |= mine.asked
                 if not mine.keeps_replies:  # no unit goes by what is replied
                     break
@@ -90,6 +92,7 @@ def sample(config: InferenceConfig, shard: tuple[int, int] | None = None, only: 
             "--shard i/n",
             sys.stderr,
         )
+    log.refuse_if_unseen()
     settle(path, units, asked, config)
     return path
 
@@ -105,14 +108,22 @@ def answers_beyond_one(path: Path) -> int:
     return counts.total() - len(counts)
 
 
-def ask(engine: Engine, prompts: Sequence[Prompt], mine: Schedule, path: Path, config: InferenceConfig) -> None:
+def ask(
+    engine: Engine,
+    prompts: Sequence[Prompt],
+    mine: Schedule,
+    config: InferenceConfig,
+    log: CompletionLog,
+    watchdog: Watchdog,
+) -> None:
     """Collect what is missing. Units that do not fit the context window are left out whole, and named.
 
     Raises PromptsTooLong where a study's units are all to be asked.
     """
+    path = log.path
     while prompts:
         try:
-            collect(engine, prompts, mine, path, config)
+            collect(engine, prompts, mine, config, log, watchdog)
             return
         except PromptsTooLong as error:
             if not config.study.skips_long_units:
@@ -129,9 +140,15 @@ def ask(engine: Engine, prompts: Sequence[Prompt], mine: Schedule, path: Path, c
             prompts = in_prefix_order(mine.owed)
 
 
-def collect(engine: Engine, prompts: Sequence[Prompt], mine: Schedule, path: Path, config: InferenceConfig) -> None:
+def collect(
+    engine: Engine,
+    prompts: Sequence[Prompt],
+    mine: Schedule,
+    config: InferenceConfig,
+    log: CompletionLog,
+    watchdog: Watchdog,
+) -> None:
     """Write completions a shard at a time as they come, with progress, throughput and time left."""
-    batch: list[Completion] = []
     started, tokens = time.monotonic(), 0
     total = sum(n_samples(prompt, config.sampling) for prompt in prompts)
     every = 0.5 if sys.stderr.isatty() else 30.0  # seconds; a job's log file is no screen
@@ -144,18 +161,17 @@ def collect(engine: Engine, prompts: Sequence[Prompt], mine: Schedule, path: Pat
 
         try:
             for completion in engine.generate(prompts, further):
-                batch.append(completion)
+                watchdog.note_progress()
                 mine.add(completion)
                 tokens += (completion.prompt_tokens or 0) + (completion.completion_tokens or 0)
                 bar.set_postfix_str(f"{tokens / (time.monotonic() - started):.0f} tok/s", refresh=False)
                 bar.update()
-                if len(batch) >= config.run.shard_size * config.sampling.n:
-                    append_completions(path, batch)
-                    batch = []
+                with watchdog.lock:
+                    log.add(completion)
         finally:
             # Also when the engine died or the user pressed Ctrl-C: what was computed is kept.
-            if batch:
-                append_completions(path, batch)
+            with watchdog.lock:
+                log.write()
 
 
 def settle(path: Path, units: Sequence[Unit], asked: Collection[str], config: InferenceConfig) -> None:

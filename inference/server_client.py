@@ -49,12 +49,36 @@ class StatusError(Exception):
         return self.status in MAY_PASS or self.status >= 500
 
 
-class ServerClient:
-    """Asks the server of a config. Redirects are not followed: they would take the key and the texts elsewhere."""
+class Patience:
+    """What is borne of one request: how often it may fail, and the pauses between."""
 
-    def __init__(self, server: OpenAIConfig, most_bytes: int) -> None:
-        """most_bytes: the size that a reply may have, unpacked."""
-        self._server, self._most_bytes = server, most_bytes
+    def __init__(self, max_retries: int, place: str) -> None:
+        self._max_retries, self._place, self._n_failed = max_retries, place, 0
+
+    def pause_after(self, failure: NoReply | StatusError) -> float:
+        """Seconds to wait before asking again. Raises the failure when that is of no use or was done often enough.
+
+        Raises ModelError when the server asks to be left alone for longer than LONGEST_WISH.
+        """
+        wish, may_pass = (failure.wish, failure.may_pass) if isinstance(failure, StatusError) else (0.0, True)
+        if self._n_failed == self._max_retries or not may_pass:
+            raise failure
+        if wish > LONGEST_WISH:
+            raise ModelError(
+                f"{self._place}: asks to wait {wish:,.0f} s ({failure}). What was answered is kept; "
+                "run the same command again then"
+            ) from None
+        backoff = min(FIRST_PAUSE * 2**self._n_failed, LONGEST_PAUSE) * random.uniform(0.75, 1)
+        self._n_failed += 1
+        return wish or backoff
+
+
+class ServerClient:
+    """Asks one server of a config. Redirects are not followed: they would take the key and the texts elsewhere."""
+
+    def __init__(self, server: OpenAIConfig, base_url: str, most_bytes: int) -> None:
+        """base_url: which of the config's. most_bytes: the size that a reply may have, unpacked."""
+        self._server, self.base_url, self._most_bytes = server, base_url.rstrip("/"), most_bytes
         self._key = read_key(server)
         self._http = httpx.AsyncClient(
             headers={"Authorization": f"Bearer {self._key}", "Accept-Encoding": "gzip"},
@@ -80,24 +104,17 @@ class ServerClient:
         return await self._ask("POST", url, body)
 
     async def _ask(self, method: str, url: str, body: Mapping[str, Any] | None) -> str:
-        n_failed = 0
+        patience = Patience(self._server.max_retries, self.base_url)
         while True:
             try:
                 return await self._ask_once(method, url, body)
             except (NoReply, StatusError) as failure:
-                wish, may_pass = (failure.wish, failure.may_pass) if isinstance(failure, StatusError) else (0.0, True)
-                if n_failed == self._server.max_retries or not may_pass:
-                    raise
-                if wish > LONGEST_WISH:
-                    raise ModelError(
-                        f"{self._server.base_url}: asks to wait {wish:,.0f} s ({failure}). What was answered is kept; "
-                        "run the same command again then"
-                    ) from None
-                backoff = min(FIRST_PAUSE * 2**n_failed, LONGEST_PAUSE) * random.uniform(0.75, 1)
-                pause = wish or backoff
-                self._say(pause, failure)
-                await sleep(pause)
-                n_failed += 1
+                await self.wait(patience.pause_after(failure), failure)
+
+    async def wait(self, pause: float, failure: Exception) -> None:
+        """Wait before asking again, and say so where that takes long."""
+        self._say(pause, failure)
+        await sleep(pause)
 
     def _say(self, pause: float, failure: Exception) -> None:
         """Say what is waited for, once while many requests wait for the same."""
@@ -105,8 +122,12 @@ class ServerClient:
         if pause >= WORTH_SAYING and now >= self._told_until:
             self._told_until = now + pause
             until = time.strftime("%H:%M:%S", time.localtime(self._told_until))
-            words = f"{self._server.base_url}: asks to wait {pause:,.0f} s ({failure}); waiting until {until}"
-            tqdm.write(harmless(words), file=sys.stderr)
+            words = f"{self.base_url}: asks to wait {pause:,.0f} s ({failure}); waiting until {until}"
+            tell(words)
+
+    async def post_once(self, url: str, body: Mapping[str, Any]) -> str:
+        """As post, without asking again."""
+        return await self._ask_once("POST", url, body)
 
     async def _ask_once(self, method: str, url: str, body: Mapping[str, Any] | None) -> str:
         try:
@@ -159,6 +180,11 @@ class ServerClient:
         if len(self._key) < SHORTEST_KEY:
             return content
         return content.replace(self._key, f"${self._server.api_key_env}")
+
+
+def tell(words: str) -> None:
+    """Say what may hold a server's words, beside a progress bar."""
+    tqdm.write(harmless(words), file=sys.stderr)
 
 
 def read_key(server: OpenAIConfig) -> str:

@@ -34,6 +34,18 @@ def checked_address(url: str) -> str:
     return url
 
 
+def checked_addresses(given: object) -> str | list[str]:
+    """One address or a list of several, as given. Raises ValueError where one is none, as checked_address."""
+    if isinstance(given, str):
+        return checked_address(given)
+    if not isinstance(given, list) or not given or not all(isinstance(url, str) for url in given):
+        raise ValueError("takes an address, or a list of replicas such as [http://node1:8000/v1, http://node2:8000/v1]")
+    checked = [checked_address(url) for url in given]
+    if twice := {url for url in checked if checked.count(url) > 1}:
+        raise ValueError(f"names {', '.join(sorted(twice))} twice; a replica is listed once")
+    return checked
+
+
 def checked_body(body: dict[str, Any]) -> dict[str, Any]:
     """The fields as they are. Raises ValueError where JSON cannot hold them or one looks like a secret."""
     try:

@@ -1,5 +1,6 @@
 """Answers from plain transformers: slow and simple, what the other engines are checked against."""
 
+import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
 from types import TracebackType
@@ -11,10 +12,10 @@ from transformers import GenerationConfig
 from evenhand.chat_templates import AnswerTokens, answer_tokens
 from evenhand.checkpoints import load_model, load_tokenizer, resolve
 from evenhand.device import torch_device
-from evenhand.errors import ConfigError, ModelError
+from evenhand.errors import ConfigError
 from evenhand.float32_head import float32_head
 from evenhand.float32_products import use_onednn
-from evenhand.records import Completion, Drawing, Prompt, digest
+from evenhand.records import Completion, Drawing, Prompt, digest, failed
 from inference.config import InferenceConfig, SamplingConfig, TransformersConfig
 from inference.drawing import drawn_as
 from inference.encoding import Encoded, Encoder
@@ -44,6 +45,7 @@ class TransformersEngine:
         self.config = config
         self.expected = prompts
         self.batch_size = config.engine.batch_size
+        self.is_short_of_memory = False
         self.dtype = getattr(torch, config.engine.dtype)
         self.device = torch.device(torch_device())
 
@@ -82,15 +84,7 @@ class TransformersEngine:
         supply, readings = Supply(self.encoder, longest_first, further, window), Readings()
         waiting = deque[Asked]()
         while batch := self.next_batch(waiting, supply):
-            try:
-                completions = self.answer(batch, readings)
-            except torch.OutOfMemoryError:
-                longest = max(len(one.token_ids) for one in batch)
-                raise ModelError(
-                    f"{self.device}: no memory for {len(batch)} prompts of up to {longest} tokens; "
-                    "lower engine.batch_size. What was answered is kept: the same command continues"
-                ) from None
-            yield from completions
+            yield from self.answer_within_memory(batch, readings)
         supply.refuse_too_long()
 
     def next_batch(self, waiting: deque[Asked], supply: Supply) -> list[Asked]:
@@ -103,6 +97,26 @@ class TransformersEngine:
         ):
             batch.append(waiting.popleft())
         return batch
+
+    def answer_within_memory(self, batch: Sequence[Asked], readings: Readings) -> list[Completion]:
+        """As answer, in halves where memory does not suffice. A prompt that alone takes too much is an error."""
+        try:
+            return self.answer(batch, readings)
+        except torch.OutOfMemoryError:
+            longest = max(len(one.token_ids) for one in batch)
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+        if len(batch) == 1:
+            (asked,) = batch
+            prompt = (asked.encoded if isinstance(asked, Node) else asked).prompt
+            reason = f"out of memory on {self.device} at this prompt alone, of {longest} tokens"
+            return failed(prompt, drawn_as(prompt, self.config.sampling).n, reason)
+        if not self.is_short_of_memory:
+            self.is_short_of_memory = True
+            words = f"{self.device}: no memory for {len(batch)} prompts of up to {longest} tokens"
+            print(f"{words}; such batches are halved. Lower engine.batch_size to save the time", file=sys.stderr)
+        half = len(batch) // 2
+        return [c for part in (batch[:half], batch[half:]) for c in self.answer_within_memory(part, readings)]
 
     def answer(self, batch: Sequence[Any], readings: Readings) -> list[Completion]:
         """The completions that a batch makes whole."""

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, Self
 from evenhand.chat_templates import AnswerTokens, answer_tokens
 from evenhand.checkpoints import load_tokenizer, resolve
 from evenhand.device import visible_gpus, vllm_device_name
-from evenhand.errors import ConfigError, ModelError
+from evenhand.errors import ConfigError, ModelError, told
 from evenhand.machine import vllm_reads_tokens
-from evenhand.records import Completion, Prompt
+from evenhand.records import Completion, Prompt, failed
 from inference.config import InferenceConfig, VllmConfig
 from inference.drawing import drawn_as
 from inference.encoding import Encoded, Encoder
@@ -26,6 +26,8 @@ from inference.supply import Supply
 IN_FLIGHT = 4096
 FEW_CPUS = 4
 
+NOT_FINISHED = {None, "abort", "error"}  # of vLLM's finish reasons
+
 BY_TOKEN = ("margin", "options")  # verdicts that are read from the log-probabilities of tokens that we name
 NOT_BY_TOKEN = "the installed vLLM gives no log-probabilities of named tokens, as 0.19, the last for CUDA 12, does not"
 BY_TRANSFORMERS = "set 'engine={kind: transformers, dtype: bfloat16}', or take a node with driver 580 or newer"
@@ -35,6 +37,7 @@ class Request(NamedTuple):
     """One request to vLLM, and what its finished output is made into."""
 
     request_id: str
+    prompt: Prompt
     token_ids: list[int]
     params: Any  # vLLM's SamplingParams
     read: Callable[[Any], Iterator[Completion]]
@@ -91,12 +94,15 @@ class VllmEngine:
 
         window = self.llm.model_config.max_model_len
         supply, running = Supply(self.encoder, prompts, further, window), dict[str, Request]()
+        refused: list[Completion] = []
         make = partial(self.node_requests, Readings()) if self.config.verdict == "options" else self.requests
         try:
-            while self.top_up(supply, make, running):
-                for output in self.llm.llm_engine.step():
+            while self.top_up(supply, make, running, refused):
+                for output in self.llm.llm_engine.step() if running else ():  # with none it would wait for ever
                     if output.finished:
-                        yield from running.pop(output.request_id).read(output)
+                        yield from self.read(running.pop(output.request_id), output)
+                yield from refused
+                refused.clear()
         except EngineDeadError as error:
             raise ModelError(
                 f"the vLLM engine died ({error}); its own message stands above. What was answered is kept: the same "
@@ -105,21 +111,45 @@ class VllmEngine:
         supply.refuse_too_long()
 
     def top_up(
-        self, supply: Supply, make: Callable[[Sequence[Encoded]], Iterator[Request]], running: dict[str, Request]
+        self,
+        supply: Supply,
+        make: Callable[[Sequence[Encoded]], Iterator[Request]],
+        running: dict[str, Request],
+        refused: list[Completion],
     ) -> bool:
-        """Enqueue until about IN_FLIGHT requests run; whether any runs."""
+        """Enqueue until about IN_FLIGHT requests run; whether anything runs or was refused."""
         while (room := IN_FLIGHT - len(running)) > 0 and (encoded := supply.take(room)):
             for request in make(encoded):
                 tokens = {"prompt_token_ids": request.token_ids}
-                self.llm.llm_engine.add_request(request.request_id, tokens, request.params)
-                running[request.request_id] = request
-        return bool(running)
+                try:
+                    self.llm.llm_engine.add_request(request.request_id, tokens, request.params)
+                except ValueError as error:  # of this request alone: its grammar, its tokens
+                    refused += self.failed(request, f"vLLM refuses the request ({told(error)})")
+                else:
+                    running[request.request_id] = request
+        return bool(running or refused)
+
+    def read(self, request: Request, output: Any) -> Iterator[Completion]:
+        """What a finished request says. One that vLLM could not finish is an error with its reason."""
+        reasons = {sample.finish_reason for sample in output.outputs}
+        if not_finished := reasons & NOT_FINISHED or ({"no reason"} if not output.outputs else set()):
+            yield from self.failed(request, f"vLLM ended the request itself ({', '.join(map(str, not_finished))})")
+        else:
+            yield from request.read(output)
+
+    def failed(self, request: Request, reason: str) -> list[Completion]:
+        """A request's errors, which the next command asks again."""
+        return failed(request.prompt, drawn_as(request.prompt, self.config.sampling).n, reason)
 
     def requests(self, encoded: Sequence[Encoded]) -> Iterator[Request]:
         """One request a prompt, all of its samples in it."""
         for one in encoded:
             yield Request(
-                one.prompt.prompt_hash, one.token_ids, self.sampling_params(one.prompt), partial(self.completions, one)
+                one.prompt.prompt_hash,
+                one.prompt,
+                one.token_ids,
+                self.sampling_params(one.prompt),
+                partial(self.completions, one),
             )
 
     def node_requests(self, readings: Readings, encoded: Sequence[Encoded]) -> Iterator[Request]:
@@ -142,7 +172,9 @@ class VllmEngine:
                 detokenize=False,
                 output_kind=RequestOutputKind.FINAL_ONLY,
             )
-            yield Request(f"{next(self.numbers)}", node.token_ids, params, partial(read_node, readings, node))
+            yield Request(
+                f"{next(self.numbers)}", node.encoded.prompt, node.token_ids, params, partial(read_node, readings, node)
+            )
 
     def sampling_params(self, prompt: Prompt) -> Any:
         """vLLM's SamplingParams. No per-request seed: it kills the CPU engine; the engine itself is seeded."""
@@ -178,7 +210,7 @@ class VllmEngine:
                 prompt_hash=encoded.prompt.prompt_hash,
                 sample_index=sample.index,
                 text=sample.text,
-                finish_reason=sample.finish_reason or "error: the engine gave no finish reason",
+                finish_reason=sample.finish_reason,
                 answer_logprobs=self.answer_logprobs(sample),
                 prompt_tokens=len(encoded.token_ids),
                 completion_tokens=len(sample.token_ids),

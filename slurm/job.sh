@@ -12,11 +12,11 @@ fi
 # Programs have their whole path: a container has a PATH of its own.
 export PROGRAMS=${VENV:+$(realpath -m "$VENV")/bin/}
 PATH=${PROGRAMS:+$PROGRAMS:}$PATH
-# run_program NAME WORD...: become evenhand or accelerate, as this job runs them, or any other program.
+# run_program NAME WORD...: become evenhand, accelerate, vllm or python, as this job runs them, or any other program.
 run_program() {
   # shellcheck disable=SC2086  # WRAP holds several words
   case $1 in
-    evenhand | accelerate) exec $WRAP "$PROGRAMS$1" "${@:2}" ;;
+    evenhand | accelerate | vllm | python) exec $WRAP "$PROGRAMS$1" "${@:2}" ;;
     *) exec "$@" ;;
   esac
 }
@@ -75,7 +75,7 @@ given() {
 
 # make_note COMMAND...: run it, show what it prints, and note where its result lies: the last directory that it prints.
 # (The very last line may be another process's: several write there when several train.) When the job's time is nearly
-# over the command is stopped and the job requeued.
+# over, or its engine hangs, the command is stopped and the job requeued.
 make_note() {
   local where tee_pid line
   [ -z "$IS_OVER" ] || requeue

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Submit one job and print its id: slurm/submit.sh doctor|sample|train|merge|score ARGUMENT...
+# Submit one job and print its id: slurm/submit.sh doctor|sample|serve|train|merge|score ARGUMENT...
 # The arguments are those of slurm/KIND.sh. DRY_RUN=1 prints the sbatch command instead, HERE=1 runs the job at once.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -19,8 +19,8 @@ note_stage() {
 submit() {
   local kind=$1 upper gpus cpus mem time
   shift
-  if [ ! -f "slurm/$kind.sh" ] || [[ ! $kind =~ ^(doctor|sample|train|merge|score)$ ]]; then
-    echo "slurm/submit.sh: no job '$kind'; known: doctor, sample, train, merge, score" >&2
+  if [ ! -f "slurm/$kind.sh" ] || [[ ! $kind =~ ^(doctor|sample|serve|train|merge|score)$ ]]; then
+    echo "slurm/submit.sh: no job '$kind'; known: doctor, sample, serve, train, merge, score" >&2
     return 2
   fi
   upper=${kind^^}
@@ -37,8 +37,8 @@ submit() {
   else
     options+=(--nodes=1 --ntasks=1)
   fi
-  # Both continue what they have begun; a merge and a card begin anew, and must fit their time.
-  if [[ $kind =~ ^(sample|train)$ ]] && [ "$STOP_BEFORE" -gt 0 ]; then options+=(--signal="B:USR1@$STOP_BEFORE"); fi
+  # These continue what they have begun; a merge and a card begin anew, and must fit their time.
+  if [[ $kind =~ ^(sample|serve|train)$ ]] && [ "$STOP_BEFORE" -gt 0 ]; then options+=(--signal="B:USR1@$STOP_BEFORE"); fi
   if [ "${!gpus}" -gt 0 ] && [ -n "$GPU" ]; then options+=(--gres="$GPU:${!gpus}"); fi
   if [ "$kind" = sample ]; then
     options+=(--array="0-$((SAMPLE_SHARDS - 1))" --output="$LOGS/%x-%A_%a.log")

@@ -6,6 +6,7 @@
 # Files by which script and program speak (evenhand/job_signs.py); a requeued job has the same id.
 SIGNS=$(realpath -m "$LOGS")/.signs-${SLURM_JOB_ID:-none-$$}
 export EVENHAND_STOP_FILE=$SIGNS.stop EVENHAND_PROGRESS_FILE=$SIGNS.progress
+HUNG=75         # a program's exit status when its engine hung (inference/watchdog.py)
 STOP_SIGNAL=TERM # also sent to the program; none where it reads the stop file
 CHILD='' IS_OVER='' CODE=0
 rm -f "$EVENHAND_STOP_FILE" "$EVENHAND_PROGRESS_FILE"
@@ -44,6 +45,10 @@ run_until_time_is_over() {
     [ -n "$IS_OVER" ] || break
   done
   if [ -n "$IS_OVER" ] && [ "$CODE" != 0 ]; then requeue; fi
+  if [ "$CODE" = "$HUNG" ]; then
+    echo "$(date '+%F %T') the program ended with status $HUNG: it continues in another job" >&2
+    requeue
+  fi
   trap '' USR1 # what is left takes a moment
   rm -f "$SIGNS".*
 }

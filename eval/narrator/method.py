@@ -46,13 +46,14 @@ def narrator_method(found: NarratorFindings) -> list[str]:
 def asked_model(run: NarratorRun) -> dict[str, str]:
     """What the paper's Table 1 says of a model, and how it answered."""
     engine = dict(run.config.get("engine", {}))
+    place = engine.get("base_url") or engine.get("kind") or "not recorded"
     exact = "exact probabilities"
     name = str(run.config["model"].get("name"))
     size = model_size(PUBLISHED[name]).n_parameters if name in PUBLISHED else None
     return {
         "checkpoint": name,
         "parameters": DASH if size is None else f"{size / 1e9:.1f} B",
-        "access": str(engine.get("base_url") or engine.get("kind") or "not recorded"),
+        "access": ", ".join(place) if isinstance(place, list) else str(place),
         "answers": exact if run.verdict == "options" else f"{run.n_samples} a prompt",
         "temperature": "not recorded" if run.temperature is None else f"{run.temperature:g}",
         "conversations": f"{len(run.conversations):,}",

@@ -14,8 +14,9 @@ from evenhand.errors import EvenhandError, ModelError
 from evenhand.records import Completion
 from evenhand.terminal import say
 from inference.config import OpenAIConfig
-from inference.server_client import NoReply, ServerClient, StatusError
-from inference.server_facts import address, key_refused, serves_with_vllm
+from inference.replicas import Replicas
+from inference.server_client import NoReply, StatusError
+from inference.server_facts import key_refused
 from inference.server_replies import BadReply, read_reply
 
 REPLY_BYTES = 4 * 2**20
@@ -42,14 +43,14 @@ class ModelServer:
             **self.server.extra_body,
         }
         try:
-            reply = read_reply(await self.client.post(address(self.server, "/chat/completions"), body), "", 1)[0]
+            reply = read_reply(await self.replicas.post("/chat/completions", body), "", 1)[0]
         except (NoReply, BadReply) as error:
             raise Unanswered(str(error)) from None
         except StatusError as error:
             if error.status in (401, 403):
-                raise key_refused(self.server, error.status) from None
+                raise key_refused(self.replicas.place, self.server.api_key_env, error.status) from None
             if error.status == 404:
-                raise ModelError(f"{self.server.base_url}: knows no model '{self.model}' ({error})") from None
+                raise ModelError(f"{self.replicas.place}: knows no model '{self.model}' ({error})") from None
             raise Unanswered(str(error)) from None
         return reply
 
@@ -58,7 +59,7 @@ class ModelServer:
         return asyncio.run(self._each(ids, work, doing)) if ids else 0
 
     async def _each(self, ids: Sequence[str], work: Callable[[str], Awaitable[None]], doing: str) -> int:
-        self.client = ServerClient(self.server, REPLY_BYTES)
+        self.replicas = Replicas(self.server, REPLY_BYTES)
         waiting, n_failed, in_a_row = iter(ids), 0, 0
 
         async def worker(bar: "tqdm[Never]") -> None:
@@ -72,13 +73,13 @@ class ModelServer:
                     say(f"{doing}: {post_id}: no answer ({reason}); it is asked again by the next call", sys.stderr)
                     if in_a_row >= max(FAILURES_IN_A_ROW, self.server.concurrency):
                         raise ModelError(
-                            f"{self.server.base_url}: {in_a_row} posts in a row got no answer, the last one '{reason}'."
+                            f"{self.replicas.place}: {in_a_row} posts in a row got no answer, the last one '{reason}'."
                             " See to the server, then run the same command again to continue"
                         ) from None
                 bar.update()
 
         try:
-            await serves_with_vllm(self.client, self.server, self.model)
+            await self.replicas.open(self.model, margin=False)
             with tqdm(total=len(ids), desc=doing, unit="post", disable=None) as bar:
                 async with asyncio.TaskGroup() as group:
                     for _ in range(min(self.server.concurrency, len(ids))):
@@ -86,5 +87,5 @@ class ModelServer:
         except* EvenhandError as errors:
             raise errors.exceptions[0] from None
         finally:
-            await self.client.close()
+            await self.replicas.close()
         return n_failed

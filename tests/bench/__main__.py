@@ -3,9 +3,9 @@
 build and scoring: data and verdicts at three sizes; planning: prompt tokens saved by planning together; sampling:
 against bare vLLM and transformers, margins against reasoning; narrator: that study's prefixes and conversations a
 second; pluraleval: threads at once, and that study's prefixes; taxonomy: flips a second, and the codebook's reuse;
-wildscope: memory and speed of streaming a dump; aio: posts a minute through the stages of r/AIO's construction; checks:
-what fingerprints and checksums cost; training: against TRL. sampling and training also tell the share of this machine's
-own speed in matrix products that is reached, and doctor's estimate.
+wildscope: memory and speed of streaming a dump; aio: posts a minute through the stages of r/AIO's construction; load: a
+run directory of up to a million prompts; checks: what fingerprints and checksums cost; training: against TRL. sampling
+and training also tell the share of this machine's own speed in matrix products that is reached, and doctor's estimate.
 
 Each comparison runs in a process of its own, one after the other, so that none shares memory or threads with another.
 """
@@ -15,7 +15,8 @@ import sys
 from collections.abc import Sequence
 
 PARTS = (
-    *("build", "scoring", "planning", "sampling", "narrator", "pluraleval", "taxonomy", "wildscope", "aio", "checks"),
+    *("build", "scoring", "planning", "sampling", "narrator", "pluraleval", "taxonomy", "wildscope", "aio", "load"),
+    "checks",
     "training",
 )
 

@@ -126,3 +126,31 @@ def test_who_stood_still_for_too_long_learns_that_it_lost_the_lease_and_leaves_t
         with pytest.raises(DataError, match="was taken over by another process"):
             mine.refuse_if_lost()
     assert file.read_text() == "theirs"
+
+
+@pytest.mark.parametrize("jump", [-86_400.0, 86_400.0, 3e8])
+def test_a_holder_whose_clock_jumps_keeps_its_lease_and_one_that_watches_by_a_wrong_clock_takes_none(
+    jump: float, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only that the file's time changes is looked at, and for how long it does not, by a clock that nobody sets."""
+    monkeypatch.setattr(lease, "LOOK_S", 0.05)
+    file.parent.mkdir()
+    file.write_text(json.dumps(ELSEWHERE))
+    over = threading.Event()
+
+    def beat_by_a_jumping_clock() -> None:
+        tick = 0
+        while not over.wait(0.05):
+            tick += 1
+            now = time.time() + tick + (jump if tick % 2 else 0)
+            os.utime(file, (now, now))
+
+    heart = threading.Thread(target=beat_by_a_jumping_clock)
+    heart.start()
+    wall = time.time
+    monkeypatch.setattr(time, "time", lambda: wall() + 10 * abs(jump))
+    with pytest.raises(DataError, match="is being trained by process 1 on node07 since"), held(file, "trained"):
+        pass
+    over.set()
+    heart.join()
+    assert json.loads(file.read_text()) == ELSEWHERE

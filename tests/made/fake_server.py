@@ -65,13 +65,38 @@ class FakeServer:
         self.paths: list[str] = []
         self.keys: list[str | None] = []
         self.most_at_once = 0
+        self.port = 0  # any that is free
         self._at_once = 0
         self._lock = threading.Lock()
+        self._is_dead = False
+        self._runs = threading.Event()
+        self._runs.set()
 
     @property
     def base_url(self) -> str:
         """Where clients find it."""
-        return f"http://127.0.0.1:{self._http.server_port}/v1"
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    def freeze(self) -> None:
+        """Take connections and requests, and say nothing any more, as a process that was stopped."""
+        self._runs.clear()
+
+    def thaw(self) -> None:
+        """Go on."""
+        self._runs.set()
+
+    def kill(self) -> None:
+        """Break off every connection and take none."""
+        self._is_dead = True
+        self._http.shutdown()
+        self._http.server_close()
+
+    def start(self) -> None:
+        """Serve, at the port of the first time."""
+        self._is_dead = False
+        self._http = QuietServer(("127.0.0.1", self.port), self._handler)
+        self.port = self._http.server_port
+        threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
 
     def texts(self) -> list[str]:
         """The last message of every request, in the order they came."""
@@ -100,15 +125,24 @@ class FakeServer:
             protocol_version = "HTTP/1.1"
             wbufsize = -1  # one packet per reply: two would wait 40 ms for each other
 
+            def handle_one_request(self) -> None:
+                super().handle_one_request()
+                self.close_connection |= fake._is_dead
+
             def do_GET(self) -> None:
-                self.send(fake.models if self.path == "/v1/models" else Reply(404))
+                fake._runs.wait()
+                self.send({"/v1/models": fake.models, "/health": Reply()}.get(self.path, Reply(404)))
 
             def do_POST(self) -> None:
                 fake.keys.append(self.headers["Authorization"])
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                fake._runs.wait()
                 self.send(fake.reply(self.path, body))
 
             def send(self, reply: Reply) -> None:
+                if fake._is_dead:
+                    self.connection.close()
+                    return
                 payload = reply.body.encode() if isinstance(reply.body, str) else reply.body
                 self.send_response(reply.status)
                 length = {"Connection": "close"} if reply.more else {"Content-Length": str(len(payload))}
@@ -123,12 +157,13 @@ class FakeServer:
             def log_message(self, format: str, *args: object) -> None:
                 """Say nothing: pytest's output is for failures."""
 
-        self._http = QuietServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        self._handler = Handler
+        self.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._http.shutdown()
-        self._http.server_close()
+        self.thaw()
+        if not self._is_dead:
+            self.kill()

@@ -59,7 +59,7 @@ class Host:
             text=True,
         )
 
-    def run(self, command: Command, folder: Path, kill: Kill | None = None) -> int:
+    def run(self, command: Command, folder: Path, kill: Kill | None = None, kill_after_s: float | None = None) -> int:
         """The exit code of the command; -9 when it was killed."""
         trial = {
             "entry": command.entry,
@@ -70,6 +70,7 @@ class Host:
             "operations": f"{folder}.operations",
             "kill_at": kill.at if kill else None,
             "tear": bool(kill and kill.tear),
+            "kill_after_s": kill_after_s,
         }
         return self.ask(trial)
 

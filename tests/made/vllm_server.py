@@ -23,20 +23,25 @@ def serve(checkpoint: Path, log: Path, *, window: int, name: str = "judge") -> I
     Raises RuntimeError with the end of the server's log when it does not come up.
     """
     port = free_port()
+    process = start(checkpoint, log, port, window=window, name=name)
+    try:
+        wait_until_healthy(process, port, log)
+        yield f"http://127.0.0.1:{port}/v1"
+    finally:
+        stop(process)
+
+
+def start(checkpoint: Path, log: Path, port: int, *, window: int, name: str = "judge") -> subprocess.Popen[bytes]:
+    """A server that is starting, the first of a process group of its own."""
     # `vllm serve` looks for its own package metadata by a name that the CPU wheel does not have; this form does not.
     command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(checkpoint)]
     command += ["--served-model-name", name, "--host", "127.0.0.1", "--port", str(port), "--dtype", "float32"]
     command += ["--enforce-eager", "--max-model-len", str(window), "--max-num-seqs", "8"]
     environment = {**os.environ, "VLLM_CPU_KVCACHE_SPACE": "1", "HF_HUB_OFFLINE": "1"}
     with log.open("wb") as output:
-        process = subprocess.Popen(
+        return subprocess.Popen(
             command, env=environment, stdout=output, stderr=subprocess.STDOUT, start_new_session=True, cwd=log.parent
         )
-    try:
-        wait_until_healthy(process, port, log)
-        yield f"http://127.0.0.1:{port}/v1"
-    finally:
-        stop(process)
 
 
 def wait_until_healthy(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
@@ -52,6 +57,8 @@ def wait_until_healthy(process: subprocess.Popen[bytes], port: int, log: Path) -
 
 def stop(process: subprocess.Popen[bytes]) -> None:
     """End the server and every process it started."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGCONT)  # it may have been stopped
     process.send_signal(signal.SIGINT)
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(30)

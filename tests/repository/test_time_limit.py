@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from inference.watchdog import EXIT_STATUS
 from tests.made.fake_cluster import make_cluster, run
 from tests.made.limited_jobs import calls, limited_cluster, until_limit
 
@@ -93,6 +94,19 @@ def test_a_program_that_fails_by_itself_is_not_requeued(cluster: dict[str, str])
     assert run("sample.sh", "eval.yaml", env=cluster).returncode == 3
     assert not Path(cluster["CALLS"]).exists()
     assert signs(cluster) == []
+
+
+def test_a_program_whose_engine_hung_is_requeued_a_few_times_only(cluster: dict[str, str]) -> None:
+    evenhand = Path(cluster["VENV"]) / "bin" / "evenhand"
+    text = f'#!/usr/bin/env bash\n[ -z "${{KEEPS:-}}" ] || touch "$EVENHAND_PROGRESS_FILE"\nexit {EXIT_STATUS}\n'
+    evenhand.write_text(text)
+    for keeps, asked in (("", True), ("1", True), ("", True), ("", False)):
+        hung = run("sample.sh", "eval.yaml", env={**cluster, "REQUEUES_IN_VAIN": "2", "KEEPS": keeps})
+        assert hung.returncode != 0
+        assert Path(cluster["CALLS"]).exists() == asked
+        if asked:
+            assert calls(cluster) == [REQUEUED]
+    assert "came 2 times in a row before anything was computed" in hung.stderr
 
 
 @pytest.mark.parametrize(

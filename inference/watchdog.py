@@ -1,0 +1,78 @@
+"""Ends a process whose engine gives no answer for a stated time, so that a job starts again and does not wait for ever.
+
+A hung engine hangs inside a library, where no exception reaches it: what was answered is written down by a thread, and
+the process ends with EXIT_STATUS, at which slurm/job.sh requeues the job.
+"""
+
+import multiprocessing
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+from evenhand.errors import EvenhandError
+from evenhand.terminal import say
+
+EXIT_STATUS = 75  # sysexits.h: a temporary failure, try again
+TICKS = 50  # looks within the limit
+
+
+class Watchdog:
+    """Context manager: `keep` is called and the process ended when `lock` was not used for limit_s seconds.
+
+    Time counts while this process runs: one that was stopped, or a machine that slept, has not hung.
+    """
+
+    def __init__(self, limit_s: float, keep: Callable[[], object]) -> None:
+        self.limit_s, self.keep = limit_s, keep
+        self.lock = threading.Lock()  # held while the answers are changed
+        self.waited_s = 0.0
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self.watch, daemon=True)
+
+    def __enter__(self) -> Self:
+        self.thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.over.set()
+        self.thread.join()
+
+    def note_progress(self) -> None:
+        """An answer has come."""
+        self.waited_s = 0.0
+
+    def watch(self) -> None:
+        """Count the time without progress."""
+        tick = self.limit_s / TICKS
+        before = time.monotonic()
+        while not self.over.wait(tick):
+            now = time.monotonic()
+            self.waited_s += min(now - before, 2 * tick)
+            before = now
+            if self.waited_s >= self.limit_s:
+                with self.lock:  # whoever holds it is writing, and has not hung
+                    if self.waited_s >= self.limit_s:
+                        self.end()
+
+    def end(self) -> None:
+        """Keep what there is, and end this process and its engine's."""
+        try:
+            self.keep()
+        except EvenhandError as error:
+            say(f"error: {error}", sys.stderr)
+        say(
+            f"error: the engine has given no answer for {self.limit_s:,.0f} s (run.hang_limit_s), so it is taken "
+            "for hung. What was answered is kept: the same command continues. If this machine needs longer for an "
+            "answer, raise run.hang_limit_s",
+            sys.stderr,
+        )
+        sys.stderr.flush()
+        for process in multiprocessing.active_children():  # the engine may run in one of its own
+            process.kill()
+        os._exit(EXIT_STATUS)

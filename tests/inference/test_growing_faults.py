@@ -1,0 +1,46 @@
+"""Growing plans under faults: a trial of each, and what counts the losses sees every kind of them."""
+
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evenhand.completion_shards import CompletionLog, append_completions, every_completion, read_completions
+from evenhand.records import Completion
+from tests.made.fault_trials import TRIALS
+from tests.made.growing_run import Found, GrowingEngine, GrowingRun
+
+
+@pytest.mark.parametrize("fault", TRIALS)
+def test_nothing_is_lost_doubled_or_wrong_under(fault: str, tmp_path: Path) -> None:
+    assert TRIALS[fault](tmp_path / "run", random.Random(fault)) == Found()
+
+
+def test_what_is_lost_doubled_and_wrong_is_seen(tmp_path: Path) -> None:
+    run = GrowingRun(tmp_path)
+    path = run.command(GrowingEngine())
+    assert run.found(path) == Found()
+    first, *others = every_completion(path)
+    append_completions(path, [first])
+    assert run.found(path) == Found(doubled=1)
+    for shard in (path / "completions").iterdir():
+        shard.unlink()
+    append_completions(path, [replace(others[0], text="another"), *others[1:]])
+    assert run.found(path) == Found(lost=1, wrong=1)
+
+
+def completion(text: str) -> Completion:
+    return Completion(prompt_hash="ab", sample_index=0, text=text, finish_reason="stop")
+
+
+def test_a_clock_that_was_set_back_put_a_second_answer_before_the_one_that_a_unit_had_gone_by(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "config.yaml").write_text("name: x\n")
+    for text in ("first", "second", "third"):
+        log = CompletionLog(tmp_path, 1)
+        log.add(completion(text))
+        monkeypatch.setattr("evenhand.completion_shards.time.time_ns", lambda: 10**9)  # in 1970
+    assert [c.text for c in every_completion(tmp_path)] == ["first", "second", "third"]
+    assert read_completions(tmp_path)["ab", 0].text == "first"

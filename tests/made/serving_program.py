@@ -1,0 +1,35 @@
+"""Stands in for `vllm serve`: a scripted server at --host and --port that wants the key of VLLM_API_KEY.
+
+It writes its words and its GPUs to $CALLS. BROKEN_SERVER=1 has it end at once.
+"""
+
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.made.fake_server import FakeServer, Reply, answer, refusal
+
+
+def main(words: list[str]) -> int:
+    with Path(os.environ["CALLS"]).open("a") as calls:
+        calls.write(f"vllm {' '.join(words)} [gpus={os.environ.get('CUDA_VISIBLE_DEVICES')}]\n")
+    if os.environ.get("BROKEN_SERVER"):
+        print("no memory for this model")
+        return 1
+
+    def script(body: dict[str, Any], n_before: int) -> Reply:
+        if server.keys[-1] != f"Bearer {os.environ['VLLM_API_KEY']}":
+            return refusal(401, "wrong key")
+        return answer(f"answer to {body['messages'][-1]['content']}")
+
+    server = FakeServer(script)
+    server.port = int(words[words.index("--port") + 1])
+    with server:
+        signal.pause()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,118 @@
+"""slurm/serve.sh: servers on loopback with a key, healthy before they are asked, and gone however the job ends."""
+
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from evenhand.completion_shards import every_completion
+from tests.made.fake_cluster import make_cluster, run
+from tests.made.places import ROOT
+from tests.made.process_runs import free_port
+
+SAMPLING = {
+    "name": "served",
+    "model": {"name": "judge"},
+    "dialdefer": {"benchmarks": [{"dataset": "pocket", "n_items": 3}], "prompts": {"template": "matched"}},
+    "engine": {"kind": "openai", "base_url": "http://127.0.0.1:1/v1", "json_mode": "none"},
+}
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> dict[str, str]:
+    """Environment variables of a job whose vllm is scripted and whose evenhand is real."""
+    cluster = make_cluster(tmp_path)
+    programs = Path(cluster["VENV"]) / "bin"
+    for name, module in (("vllm", "tests.made.serving_program"), ("evenhand", "evenhand.command")):
+        (programs / name).write_text(f'#!/usr/bin/env bash\nexec {sys.executable} -m {module} "$@"\n')
+        (programs / name).chmod(0o755)
+    (tmp_path / "serving.yaml").write_text("model: judge\n")
+    (tmp_path / "sampling.yaml").write_text(yaml.safe_dump(SAMPLING))
+    ports = {"SERVE_PORT": str(free_port()), "SERVE_REPLICAS": "2", "SERVE_GPUS": "4"}
+    return {**cluster, **ports, "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": "3,5,6,7"}
+
+
+def serve(job: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    folder = Path(job["RUN_ROOT"]).parent
+    return run("serve.sh", folder / "serving.yaml", folder / "sampling.yaml", env=job)
+
+
+def listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def assert_all_gone(job: dict[str, str]) -> None:
+    assert [listens(int(job["SERVE_PORT"]) + number) for number in (0, 1)] == [False, False]
+
+
+def test_replicas_are_served_on_loopback_sampled_and_shut_down(job: dict[str, str]) -> None:
+    done = serve(job)
+    assert done.returncode == 0, done.stderr
+    calls = sorted(Path(job["CALLS"]).read_text().splitlines())
+    serving, port = Path(job["RUN_ROOT"]).parent / "serving.yaml", int(job["SERVE_PORT"])
+    assert calls == [
+        f"vllm serve --tensor-parallel-size 2 --config {serving} --host 127.0.0.1 --port {port + number} [gpus={gpus}]"
+        for number, gpus in ((0, "3,5"), (1, "6,7"))
+    ]
+    (path,) = (Path(job["RUN_ROOT"]) / "inference").iterdir()
+    assert len(list(every_completion(path))) == 12
+    assert not any(c.is_error for c in every_completion(path)), "each server wants the key of its environment"
+    assert (path / "DONE.json").exists()
+    assert_all_gone(job)
+
+
+def test_the_key_is_the_jobs_own_and_no_file_holds_it(job: dict[str, str]) -> None:
+    done = serve({**job, "EVENHAND_SERVE_KEY": "sk-of-this-job-alone"})
+    assert done.returncode == 0, done.stderr
+    told = [file for file in Path(job["RUN_ROOT"]).parent.rglob("*") if file.is_file()]
+    assert not [str(file) for file in told if b"sk-of-this-job-alone" in file.read_bytes()]
+    assert "sk-of-this-job-alone" not in done.stdout + done.stderr
+
+
+def test_a_server_that_does_not_come_up_ends_the_job_with_the_end_of_its_log(job: dict[str, str]) -> None:
+    done = serve({**job, "BROKEN_SERVER": "1"})
+    assert done.returncode == 1
+    assert "no memory for this model" in done.stderr
+    assert not Path(job["RUN_ROOT"]).exists()
+    assert_all_gone(job)
+
+
+def test_servers_are_shut_down_when_sampling_fails(job: dict[str, str]) -> None:
+    sampling = Path(job["RUN_ROOT"]).parent / "sampling.yaml"
+    sampling.write_text(yaml.safe_dump({**SAMPLING, "model": {"name": "another"}}))
+    done = serve(job)
+    assert done.returncode == 2
+    assert "does not serve model 'another'" in done.stderr
+    assert_all_gone(job)
+
+
+def test_a_port_that_somebody_listens_at_is_not_taken_for_our_server(job: dict[str, str]) -> None:
+    with socket.create_server(("127.0.0.1", int(job["SERVE_PORT"]))):
+        done = serve(job)
+    assert done.returncode == 1
+    assert f"port {job['SERVE_PORT']} of 127.0.0.1 is taken" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"SERVE_GPUS": "3"}, "SERVE_GPUS=3 cannot be shared by SERVE_REPLICAS=2"),
+        ({"engine": {"kind": "vllm"}}, "does not say 'kind: openai'"),
+    ],
+    ids=["GPUs", "engine"],
+)
+def test_what_cannot_work_is_refused_before_anything_starts(
+    change: dict[str, object], says: str, job: dict[str, str]
+) -> None:
+    if "engine" in change:
+        sampling = Path(job["RUN_ROOT"]).parent / "sampling.yaml"
+        sampling.write_text(yaml.safe_dump({**SAMPLING, **change}))
+        change = {}
+    done = serve({**job, **{key: str(value) for key, value in change.items()}})
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert not Path(job["CALLS"]).exists()
