@@ -143,7 +143,7 @@ def test_r_aio_with_its_dialogues_redacted_is_refused_with_what_to_do(built, tmp
     file.write_text(json.dumps(record) + "\n")
     with pytest.raises(DataError, match=r":1: field 'c2_input' of item 'abc' holds no dialogue.*aio-context"):
         load_items([DatasetSpec(dataset="aio", root=file.parent)])
-    with pytest.raises(DataError, match=r"contexts alone.*Put the dialogues back"):
+    with pytest.raises(DataError, match=r"contexts alone.*evenhand build aio.*dialogues put back"):
         load_items([DatasetSpec(dataset="aio", root=built)])
     (item,) = load_items([DatasetSpec(dataset="aio-context", root=file.parent)])
     assert item.correct_answer == "not overreacting"
