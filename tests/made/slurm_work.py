@@ -62,4 +62,4 @@ def verbs(place: dict[str, str]) -> list[str]:
 
 def logs(place: dict[str, str]) -> str:
     """Everything that the jobs have said."""
-    return "".join(file.read_text() for file in sorted(Path(place["LOGS"]).glob("*.log")))
+    return "".join(file.read_text(errors="replace") for file in sorted(Path(place["LOGS"]).glob("*.log")))

@@ -73,7 +73,8 @@ class Pipeline:
 
     def told(self) -> str:
         """All logs, for a failure."""
-        return "\n".join(f"== {file.name}\n{file.read_text(errors="replace")}" for file in sorted(self.logs.glob("*.log")))
+        logs = {file.name: file.read_text(errors="replace") for file in sorted(self.logs.glob("*.log"))}
+        return "\n".join(f"== {name}\n{text}" for name, text in logs.items())
 
 
 def test_a_disturbed_pipeline_ends_with_the_table_of_an_undisturbed_one(slurm: SlurmHost, tmp_path: Path) -> None:
