@@ -33,6 +33,7 @@ class Replica:
         self.look = ServerClient(impatient, base_url, most_bytes)  # with connections of its own
         self.base_url = base_url
         self.running: set[asyncio.Task[str]] = set()
+        self.dropped: set[asyncio.Task[str]] = set()  # of these, the ones that were in flight when it left
         self.reason: str | None = None  # why it is away; None where it is not
         self.is_trusted = True
         self.looking = asyncio.Lock()
@@ -47,6 +48,7 @@ class Replica:
         if self.reason != reason:
             self.reason = reason
             tell(f"warning: {reason}. Its work goes to the other replicas")
+        self.dropped |= self.running
         for task in self.running:
             task.cancel()
 
@@ -132,7 +134,7 @@ class Replicas:
             reply = await task
         except asyncio.CancelledError:
             me = asyncio.current_task()
-            if replica.reason and not (me and me.cancelling()):
+            if task in replica.dropped and not (me and me.cancelling()):
                 raise ReplicaLeft from None
             raise
         except (NoReply, StatusError) as failure:
@@ -143,6 +145,7 @@ class Replicas:
             raise
         finally:
             replica.running.discard(task)
+            replica.dropped.discard(task)
             await self.tell_waiting()
         replica.is_trusted = True
         return reply

@@ -63,16 +63,16 @@ class Watchdog:
     def end(self) -> None:
         """Keep what there is, and end this process and its engine's."""
         try:
+            say(
+                f"error: the engine has given no answer for {self.limit_s:,.0f} s (run.hang_limit_s), so it is taken "
+                "for hung. What was answered is kept: the same command continues. If this machine needs longer for an "
+                "answer, raise run.hang_limit_s",
+                sys.stderr,
+            )
             self.keep()
-        except EvenhandError as error:
-            say(f"error: {error}", sys.stderr)
-        say(
-            f"error: the engine has given no answer for {self.limit_s:,.0f} s (run.hang_limit_s), so it is taken "
-            "for hung. What was answered is kept: the same command continues. If this machine needs longer for an "
-            "answer, raise run.hang_limit_s",
-            sys.stderr,
-        )
-        sys.stderr.flush()
-        for process in multiprocessing.active_children():  # the engine may run in one of its own
-            process.kill()
-        os._exit(EXIT_STATUS)
+        except (EvenhandError, OSError) as error:
+            say(f"error: {error}; what was answered last is lost", sys.stderr)
+        finally:  # whatever failed: nobody else would end a process that hangs
+            for process in multiprocessing.active_children():  # the engine may run in one of its own
+                process.kill()
+            os._exit(EXIT_STATUS)

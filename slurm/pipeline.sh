@@ -85,7 +85,7 @@ if [ "${DOCTOR:-1}" = 1 ]; then
   doctor=($WRAP "${VENV:+$VENV/bin/}evenhand" doctor) options=($TRAIN_OPTIONS "run.root=$RUN_ROOT")
   kind=${GPU#gpu} kind=${kind#:}
   if [ $((SAMPLE_GPUS + TRAIN_GPUS)) -gt 0 ]; then doctor+=(--gpu "${kind:-unnamed}"); fi
-  doctor+=(--seeds "${SEEDS:-1}")
+  doctor+=(--seeds "${SEEDS:-1}" ${BASE_TRAINING:+--base "$BASE_TRAINING"})
   for sampling in "${samplings[@]}"; do doctor+=("$sampling" "run.root=$RUN_ROOT"); done
   for training in "${@:2}"; do doctor+=("$training" "${options[@]}" "${arm_options[@]}"); done
   if [ -n "${BASE_TRAINING:-}" ]; then doctor+=("$BASE_TRAINING" "${options[@]}"); fi

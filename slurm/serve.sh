@@ -26,7 +26,7 @@ fi
 # The key is in the environment, not among the words, which anyone on the node sees. A server without one answers anyone.
 : "${EVENHAND_SERVE_KEY:=$(od -An -N 24 -tx1 /dev/urandom | tr -d ' \n')}"
 export EVENHAND_SERVE_KEY VLLM_API_KEY=$EVENHAND_SERVE_KEY
-port=${SERVE_PORT:-$((20000 + ${SLURM_JOB_ID:-$$} % 20000))}
+port=${SERVE_PORT:-$((20000 + ${SLURM_JOB_ID:-$$} * SERVE_REPLICAS % 20000))}
 IFS=, read -ra gpus <<< "${CUDA_VISIBLE_DEVICES:-$(seq -s, 0 $((SERVE_GPUS - 1)))}"
 servers=() urls=() logs=$(realpath -m "$LOGS")/serve-${SLURM_JOB_ID:-$$}
 mkdir -p "$(dirname "$logs")"
@@ -68,7 +68,8 @@ is_healthy() {
 # wait_until_healthy NUMBER: fails with the end of the server's log when it ends, or is not there after SERVE_WAIT.
 wait_until_healthy() {
   local began=$SECONDS
-  until is_healthy "$1"; do
+  # Its own server first: another job's may answer at the same port.
+  until kill -0 "${servers[$1]}" 2> /dev/null && is_healthy "$1"; do
     if ! kill -0 "${servers[$1]}" 2> /dev/null || [ $((SECONDS - began)) -ge "$SERVE_WAIT" ]; then
       echo "slurm/serve.sh: server $1 did not come up within $SERVE_WAIT s; the end of $logs-$1.log:" >&2
       tail -n 20 "$logs-$1.log" >&2
@@ -90,7 +91,7 @@ shut_down() {
     kill -KILL -- "-$server" 2> /dev/null || true
   done
 }
-trap shut_down EXIT
+trap 'code=$?; shut_down; [ -z "${NOTE:-}" ] || note_end "$code"' EXIT
 trap 'exit 143' TERM
 
 for ((i = 0; i < SERVE_REPLICAS; i++)); do start_server "$i"; done

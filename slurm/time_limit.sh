@@ -61,8 +61,9 @@ requeue() {
     in_vain=$(($(cat "$SIGNS.in-vain" 2> /dev/null || echo 0) + 1))
   fi
   if [ "$in_vain" -ge "$REQUEUES_IN_VAIN" ]; then
-    echo "the time limit came $in_vain times in a row before anything was computed that could be kept, so this job is" \
-      "not requeued; give it more time (slurm/settings.sh), then the same command continues" >&2
+    echo "this job was stopped $in_vain times in a row, by its time limit or since the engine hung, before anything was" \
+      "computed that could be kept, so it is not requeued; give it more time (slurm/settings.sh) or see to the engine," \
+      "then the same command continues" >&2
     rm -f "$SIGNS".*
     exit 1
   fi

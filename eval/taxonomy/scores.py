@@ -8,7 +8,7 @@ from eval.estimates.estimate import Estimate
 from eval.estimates.observed import Drawing
 from eval.estimates.scores import Score
 from eval.taxonomy.code_agreement import LEVELS, Agreement
-from eval.taxonomy.coded_flips import CodedRun
+from eval.taxonomy.coded_flips import TIE, CodedRun
 from eval.taxonomy.fates import Moved
 from eval.taxonomy.findings import TaxonomyFindings, planted_hits
 from eval.taxonomy.shares import ALL, DIRECTIONS, Shares, What, in_direction, ratio_of
@@ -43,7 +43,8 @@ def coded_scores(one: CodedRun, drawing: Drawing) -> Iterator[Score]:
             yield replace(score(one, f"{what}_ratio", "ratio", of, ALL, label=label), drawing=drawing)
     n_replies = sum(len(flip.samples) for flip in one.all_flips)
     for state, n in one.states.items():
-        yield score(one, "state_rate", "rate", plain(n / n_replies, n_replies), ALL, state=state)
+        n_of = len(one.all_flips) if state == TIE else n_replies
+        yield score(one, "state_rate", "rate", plain(n / n_of, n_of), ALL, state=state)
     if hits := planted_hits(one):
         yield score(one, "planted_found", "%", plain(100 * hits[0] / hits[1], hits[1]), ALL)
 

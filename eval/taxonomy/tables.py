@@ -6,7 +6,7 @@ from eval.estimates.estimate import Estimate
 from eval.report.change_cells import DIRECTION_WORDS
 from eval.report.shown_numbers import interval
 from eval.report.table import Cell, Table
-from eval.taxonomy.coded_flips import CodedFlip, CodedRun
+from eval.taxonomy.coded_flips import TIE, CodedFlip, CodedRun
 from eval.taxonomy.fates import CATEGORY, Fate
 from eval.taxonomy.findings import TaxonomyFindings
 from eval.taxonomy.shares import ALL, DIRECTIONS, Shares, in_direction, ratio_of
@@ -241,7 +241,7 @@ def agreement_table(found: TaxonomyFindings) -> Table:
 def states_table(found: TaxonomyFindings) -> Table:
     """What became of the judge's replies."""
     rows = [
-        (one.name, one.judge, state, n, n / max(1, sum(len(flip.samples) for flip in one.all_flips)))
+        (one.name, one.judge, state, n, n / max(1, sum(1 if state == TIE else len(f.samples) for f in one.all_flips)))
         for one in found.coded
         for state, n in one.states.most_common()
     ]
@@ -251,5 +251,5 @@ def states_table(found: TaxonomyFindings) -> Table:
         columns=("model", "judged by", "state", "n", "share"),
         rows=tuple(rows),
         formats=("", "", "", "d", ".1%"),
-        note="tie: flips of which samples name different primary codes equally often.",
+        note="tie: flips of which samples name different primary codes equally often, of all flips.",
     )

@@ -46,13 +46,15 @@ def main(argv: Sequence[str]) -> None:
         help="sum up the hours of all GPUs that slurm/pipeline.sh with SEEDS=N takes: every training config with N "
         "seeds, every sampling config asked of the base and of each trained judge",
     )
+    parser.add_argument("--base", metavar="CONFIG", help="with --seeds: the one of the configs that trains the base")
     parser.add_argument("--json", action="store_true", help="print JSON, with the numbers behind the estimates")
     words = parser.parse_intermixed_args(argv)
     configs = {" ".join(own): examine(own, words.gpu) for own in by_config(words.configs)}
     owed = {name: n_bytes for found in configs.values() for name, n_bytes in found.owed.items()}
     machine = [*machine_checks(words.gpu), *cache_checks(sum(owed.values())), hub_check()]
     if words.seeds is not None:
-        machine.append(comparison_check(list(configs.values()), words.seeds))
+        base = next((one for name, one in configs.items() if name.split(" ")[0] == words.base), None)
+        machine.append(comparison_check([one for one in configs.values() if one is not base], words.seeds, base))
     checks = [*machine, *(check for found in configs.values() for check in found.checks)]
     is_ok = all(check.state != "wrong" for check in checks)
     if words.json:

@@ -40,6 +40,10 @@ class Connection:
     wait: Callable[[float], None]
 
 
+class NotThere(DataError):
+    """The address leads to nothing any more."""
+
+
 class PassingError(Exception):
     """A failure that may pass; `after` is how many seconds the server asks to wait."""
 
@@ -102,7 +106,7 @@ def refuse(response: httpx.Response, address: Address) -> None:
     if status in (401, 403) and response.headers.get("X-Error-Code") != "RepoNotFound":
         raise DataError(f"{address}: access is refused ({status}); {address.way_in}, {BY_HAND}")
     if status not in (200, 206, 416):
-        raise DataError(
+        raise (NotThere if status in (404, 410) else DataError)(
             f"{address}: is not there ({status} {response.reason_phrase}); the publisher may have moved it: "
             f"look there with a browser, {BY_HAND}"
         )

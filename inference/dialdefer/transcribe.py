@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from evenhand.errors import ConfigError, DataError
-from evenhand.sources.http_get import PAUSES, Address, Connection, PassingError, answered, connected
+from evenhand.sources.http_get import PAUSES, Address, Connection, NotThere, PassingError, answered, connected
 from inference.dialdefer.model_server import ModelServer, Unanswered
 from studies.dialdefer.aio.prompts import TRANSCRIPTION, VERSIONS
 from studies.dialdefer.aio.raw_folder import POSTS, TRANSCRIPTS, RawFolder
@@ -74,8 +74,10 @@ def image_bytes(address: Address, connection: Connection) -> bytes:
             if pause is None:
                 raise Unanswered(f"{address.url.partition('?')[0]}: {failure}") from None
             connection.wait(max(pause, failure.after))
-        except DataError:  # refused, not there, or a web page in its place
+        except NotThere:
             raise BrokenImage("image is gone") from None
+        except DataError as refusal:  # of this address or of us, perhaps for a while; or a login page in its place
+            raise Unanswered(str(refusal)) from None
     raise AssertionError
 
 

@@ -230,6 +230,7 @@ def test_a_whole_comparison_is_every_arm_with_its_seeds_and_every_sampling_of_ea
     check = comparison_check([asked, *arms], 3)
     assert check.figures == {"device_hours": 3 * (8 + 1) + (1 + 3 * 2) * 1}
     assert "34 device-hours, 27 of training and 7 of sampling" in check.says
+    assert comparison_check([asked, *arms], 3, job("training", 5, 1)).figures == {"device_hours": 34 + 5}
     untimed = Examined(kind="sampling", checks=[unknown("time", "needs the data")])
     assert comparison_check([asked, untimed, *arms], 3).state == "unknown"
 

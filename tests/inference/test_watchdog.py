@@ -1,5 +1,6 @@
 """A run whose engine hangs ends with status 75 and what it had answered; the same command continues."""
 
+import errno
 import subprocess
 import sys
 import threading
@@ -108,6 +109,17 @@ def test_time_without_an_answer_is_counted_and_an_answer_begins_it_anew(
     assert (ended, kept) == ([], [])
     passes(monkeypatch, Watchdog(50.0, lambda: kept.append("kept")), seconds)
     assert (ended, kept) == ([EXIT_STATUS], ["kept"])
+
+
+def test_a_process_ends_also_where_nothing_can_be_written(
+    ended: list[int], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails() -> None:
+        raise OSError(errno.ESTALE, "Stale file handle")
+
+    passes(monkeypatch, Watchdog(50.0, fails), [float(number) for number in range(60)])
+    assert ended == [EXIT_STATUS]
+    assert "Stale file handle; what was answered last is lost" in capsys.readouterr().err
 
 
 def test_a_process_that_was_stopped_for_an_hour_has_not_hung(ended: list[int], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -120,5 +120,5 @@ def test_training_on_two_nodes_does_so_too(slurm: SlurmHost, limited: Limited) -
 def test_a_job_that_never_comes_further_fails_and_takes_what_waits_with_it(slurm: SlurmHost, limited: Limited) -> None:
     assert slurm.until_over(limited.after_vain) == {"CANCELLED"}
     assert slurm.states(limited.vain) == {"FAILED"}
-    assert "the time limit came 2 times in a row before anything was computed" in logs(limited.idle)
+    assert "this job was stopped 2 times in a row" in logs(limited.idle)
     assert set(verbs(limited.idle)) == {"sample"}

@@ -59,7 +59,7 @@ class RedditClient:
         """
         orders = {"best": ORDERS["best"]} if images_alone else ORDERS
         pages = {order: self.page(post_id, name) for order, name in orders.items()}
-        facts, _ = pages["best"]
+        facts = pages["best"][0]
         if reason := gone_reason(facts):
             raise Gone(reason)
         images = image_addresses(facts)
@@ -69,7 +69,7 @@ class RedditClient:
             return Dropped(dropped=f"more than {MOST_IMAGES} images")
         if images_alone:
             facts, pages = {**facts, "title": "", "selftext": ""}, {}
-        names = {str(facts.get("author") or "")} | {name for _, page in pages.values() for _, _, name in page}
+        names = {str(facts.get("author") or "")} | {name for _, _, authors in pages.values() for name in authors}
         counts: dict[str, int] = {}
 
         def clean(text: str) -> str:
@@ -87,28 +87,24 @@ class RedditClient:
             upvote_ratio=facts.get("upvote_ratio"),
             images=images,
             comments={
-                order: tuple(Comment(comment_id=one, text=clean(text)) for one, text, _ in page)
-                for order, (_, page) in pages.items()
+                order: tuple(Comment(comment_id=one, text=clean(text)) for one, text in page)
+                for order, (_, page, _) in pages.items()
             },
             redacted=counts,
         )
 
-    def page(self, post_id: str, order: str) -> tuple[dict[str, Any], list[tuple[str, str, str]]]:
-        """(the post's fields, (id, text, author) of its first comments) in one order. Raises Gone."""
+    def page(self, post_id: str, order: str) -> tuple[dict[str, Any], list[tuple[str, str]], set[str]]:
+        """(the post's fields, (id, text) of its first comments in one order, who wrote any that came). Raises Gone."""
 
-        def ask() -> tuple[dict[str, Any], list[tuple[str, str, str]]]:
+        def ask() -> tuple[dict[str, Any], list[tuple[str, str]], set[str]]:
             submission = self.reddit.submission(post_id)
             submission.comment_sort, submission.comment_limit = order, N_ASKED
             submission.add_fetch_param("depth", "1")  # Reddit's limit counts replies, too
             found = [vars(comment) for comment in submission.comments if hasattr(comment, "body")]
-            return vars(submission), [
-                (comment["id"], comment["body"], str(comment.get("author") or ""))
-                for comment in found
-                if counts(comment)
-            ]
+            comments = [(comment["id"], comment["body"]) for comment in found if counts(comment)]
+            return vars(submission), comments[:N_COMMENTS], {str(comment.get("author") or "") for comment in found}
 
-        facts, comments = self.patiently(ask)
-        return facts, comments[:N_COMMENTS]
+        return self.patiently(ask)
 
     def gone_among(self, fullnames: Iterable[str]) -> dict[str, str]:
         """Fullname (t3_ of a post, t1_ of a comment) → why, of those that Reddit does not show any more."""

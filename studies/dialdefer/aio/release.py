@@ -3,6 +3,7 @@
 No title, body, comment, dialogue or image address is in it.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -53,9 +54,16 @@ def write_release(records: Sequence[Mapping[str, Any]], out: Path) -> int:
 
 
 def copies(record: Mapping[str, Any]) -> bool:
-    """Whether a context repeats a long message of the dialogue word by word."""
-    messages = [line.partition(": ")[2] for line in str(record["c2_input"]).splitlines()]
-    return any(len(text) >= SHORTEST_COPY and text in str(record["context"]) for text in messages)
+    """Whether a context repeats so many characters of the dialogue word by word; case, blanks and marks aside."""
+    context = words_of(str(record["context"]))
+    turns = [words_of(line.partition(": ")[2]) for line in str(record["c2_input"]).splitlines()]
+    ends = ((turn, start + SHORTEST_COPY) for turn in turns for start in range(len(turn) - SHORTEST_COPY + 1))
+    return any(turn[end - SHORTEST_COPY : end] in context for turn, end in ends)
+
+
+def words_of(text: str) -> str:
+    """Its words in lower case, a blank between two."""
+    return " ".join(re.findall(r"\w+", text.lower()))
 
 
 def card(records: Sequence[Mapping[str, Any]]) -> str:

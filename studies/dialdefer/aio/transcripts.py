@@ -67,7 +67,14 @@ def object_in(reply: str) -> tuple[dict[str, Any], bool]:
         found, repaired = (repair_json(text[start:], return_objects=True) if start >= 0 else None), True
     if isinstance(found, list):  # words behind the object become objects of their own
         found = next((part for part in found if isinstance(part, dict)), None)
-    return (found, repaired) if isinstance(found, dict) else ({}, True)
+    return (without_halves(found), repaired) if isinstance(found, dict) else ({}, True)
+
+
+def without_halves(found: dict[str, Any]) -> dict[str, Any]:
+    """JSON whose halves of surrogate pairs, which no file can hold, are U+FFFD."""
+    text = json.dumps(found, ensure_ascii=False).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    whole: dict[str, Any] = json.loads(text)
+    return whole
 
 
 def bubble(message: object) -> Turn:

@@ -39,6 +39,11 @@ def test_whole_json_is_taken_as_it_is(reply):
     assert not is_repaired(reply)
 
 
+def test_half_a_surrogate_pair_becomes_a_mark_that_a_file_can_hold():
+    assert turns_of(GOOD.replace("hi there", r"hi \ud83d there")) == [("Speaker A", "hi \ufffd there"), TURNS[1]]
+    assert turns_of(GOOD.replace("hi there", r"hi \ud83d\ude00")) == [("Speaker A", "hi \U0001f600"), TURNS[1]]
+
+
 @pytest.mark.parametrize(
     "reply",
     [
