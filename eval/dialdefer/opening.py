@@ -14,6 +14,7 @@ from eval.dialdefer.headline import (
 from eval.dialdefer.runs import doubts_of
 from eval.dialdefer.score_groups import ScoreGroup, main_groups
 from eval.dialdefer.scores import OWN
+from eval.estimates.comparability import serious_sentence
 from eval.report.page import box, element, unfolding
 
 MOST_SENTENCES = 6  # judges that have a sentence each; more are counted
@@ -76,7 +77,6 @@ def warnings(found: Findings) -> list[str]:
     boxes += [element("p", sentence, "warning") for sentence in doubts_of(found.runs)]
     first = next(iter(found.judges))
     for label, differences in found.differences.items():
-        serious = "; ".join(str(difference) for difference in differences if difference.serious)
-        if serious:
-            boxes.append(element("p", f"{label} differs from {first} in more than the model: {serious}.", "warning"))
+        if sentence := serious_sentence(first, label, differences):
+            boxes.append(element("p", sentence, "warning"))
     return boxes

@@ -57,6 +57,12 @@ def differences(base: SampledRun, after: SampledRun, mild: Sequence[str] = ()) -
     return sorted(found, key=lambda difference: not difference.serious)
 
 
+def serious_sentence(base: str, name: str, found: Sequence[Difference]) -> str:
+    """What a report warns of; "" where nothing serious differs."""
+    serious = "; ".join(str(difference) for difference in found if difference.serious)
+    return f"{name} differs from {base} in more than the model: {serious}." if serious else ""
+
+
 def refuse_serious(base: str, found: Mapping[str, Sequence[Difference]], others: Sequence[str] = ()) -> None:
     """Raises DataError that lists every serious difference from the base, and the way to compare all the same.
 

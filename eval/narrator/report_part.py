@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+from eval.estimates.comparability import serious_sentence
 from eval.narrator.all_tables import narrator_tables
 from eval.narrator.change_tables import change_sentence, narrator_change_table
 from eval.narrator.findings import NarratorFindings
@@ -64,8 +65,8 @@ def statements(found: NarratorFindings) -> list[str]:
     warned = [sentence for judge in results.judges for sentence in doubts(results, judge)]
     base = results.runs[0].judge
     for judge, differences in found.differences.items():
-        if serious := "; ".join(str(difference) for difference in differences if difference.serious):
-            warned.append(f"{judge} differs from {base} in more than the model: {serious}.")
+        if sentence := serious_sentence(base, judge, differences):
+            warned.append(sentence)
     return [
         *(element("p", sentence, "headline") for sentence in sentences),
         *(element("p", sentence, "warning") for sentence in warned),

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+from eval.estimates.comparability import serious_sentence
 from eval.pluraleval.findings import PluralEvalFindings
 from eval.pluraleval.method import pluraleval_method
 from eval.pluraleval.plots import pluraleval_plots
@@ -54,8 +55,8 @@ def statements(found: PluralEvalFindings) -> list[str]:
     warned = [doubt for one in found.measured for doubt in doubts(one)]
     base = found.measured[0].name
     for name, differences in found.differences.items():
-        if serious := "; ".join(str(difference) for difference in differences if difference.serious):
-            warned.append(f"{name} differs from {base} in more than the model: {serious}.")
+        if sentence := serious_sentence(base, name, differences):
+            warned.append(sentence)
     return [
         *(element("p", sentence, "headline") for one in shown for sentence in sentences_about(one)),
         *(element("p", sentence, "warning") for sentence in warned),

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+from eval.estimates.comparability import serious_sentence
 from eval.report.page import element, pictures, table
 from eval.report.plots import Plot
 from eval.report.report_part import Section, StudyPart
@@ -59,9 +60,7 @@ def statements(found: TaxonomyFindings) -> list[str]:
     said = [line for one in found.shown for line in (*sentences_about(one), *planted_sentence(one))]
     warned = [doubt for one in found.coded for doubt in doubts(one)]
     warned += [
-        f"{moved.name} differs from {moved.base} in more than the model: {'; '.join(serious)}."
-        for moved in found.moved
-        if (serious := [str(difference) for difference in moved.differences if difference.serious])
+        sentence for moved in found.moved if (sentence := serious_sentence(moved.base, moved.name, moved.differences))
     ]
     return [*(element("p", line, "headline") for line in said), *(element("p", line, "warning") for line in warned)]
 

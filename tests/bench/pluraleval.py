@@ -16,7 +16,6 @@ from contextlib import redirect_stderr
 from dataclasses import replace
 from functools import partial
 from io import StringIO
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -24,10 +23,10 @@ from evenhand.records import Completion, Prompt
 from inference.config import InferenceConfig, load_sampling_config
 from inference.engine import Further, nothing_further, open_engine
 from inference.prefix_order import in_prefix_order
-from inference.sampling import collect
 from inference.schedule import Schedule, first_prompts
 from studies.pluraleval.records import Comment, Thread
 from studies.pluraleval.reference_sets import ReferenceSettings, reference_unit
+from tests.bench.collected import collect_into
 from tests.bench.narrator import BLOCKS, GOAL, counted_cache, distinct, n_shareable, report, requests, shuffled
 from tests.made.made_threads import by_letter
 from tests.made.places import CONFIGS
@@ -136,11 +135,10 @@ class Timed:
 def seconds_for(engine: Any, threads: Sequence[Thread], settings: InferenceConfig) -> float:
     """Of the reference sets of these threads, asked together as a run asks."""
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "config.yaml").touch()  # shards carry a checksum over it
         started = time.perf_counter()
         asked = Schedule([reference_unit(one, ReferenceSettings()) for one in threads], settings.sampling)
         with redirect_stderr(StringIO()):  # a bar of progress for each thread
-            collect(engine, in_prefix_order(asked.due()), asked, Path(folder), settings)
+            collect_into(folder, engine, in_prefix_order(asked.due()), asked, settings)
         seconds = time.perf_counter() - started
     assert asked.is_over
     return seconds

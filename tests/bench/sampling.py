@@ -6,16 +6,15 @@ Margins are measured by this machine's speed in multiplying matrices, see tests.
 import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 from evenhand.completion_shards import read_completions
 from inference.config import InferenceConfig
 from inference.engine import open_engine
-from inference.sampling import collect
 from inference.schedule import Schedule, first_prompts
 from tests.bench import prefill
+from tests.bench.collected import collect_into
 from tests.bench.contenders import has_bf16
 from tests.made.sampling_configs import sampling_config
 
@@ -60,11 +59,10 @@ def ours_against_bare(engine: Any, settings: InferenceConfig) -> None:
 
     def ours() -> int:
         with tempfile.TemporaryDirectory() as folder:
-            (Path(folder) / "config.yaml").touch()  # shards carry a checksum over it
             asked = Schedule(settings.study.units(settings.verdict).units, settings.sampling)
             asked.due()
-            collect(engine, prompts, asked, Path(folder), settings)
-            return sum(c.completion_tokens or 0 for c in read_completions(Path(folder)).values())
+            path = collect_into(folder, engine, prompts, asked, settings)
+            return sum(c.completion_tokens or 0 for c in read_completions(path).values())
 
     def bare() -> int:
         outputs = engine.llm.chat(chats, SamplingParams(temperature=0.0, max_tokens=MAX_TOKENS), use_tqdm=False)

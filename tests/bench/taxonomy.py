@@ -17,11 +17,11 @@ from evenhand.completion_shards import read_completions
 from inference.config import InferenceConfig, load_sampling_config
 from inference.engine import open_engine
 from inference.prefix_order import in_prefix_order
-from inference.sampling import collect
 from inference.schedule import Schedule, first_prompts
 from studies.flips import Flip
 from studies.taxonomy.prompts import schema
 from studies.taxonomy.section import MAX_TOKENS
+from tests.bench.collected import collect_into
 from tests.bench.narrator import BLOCKS, counted_cache, report, requests, shuffled
 from tests.bench.pluraleval import TEXT, told_share
 from tests.made.places import CONFIGS
@@ -91,10 +91,8 @@ def rate(engine: Any, way: Callable[[], int]) -> float:
 def ours(engine: Any, settings: InferenceConfig) -> int:
     """As a run asks, with its shards on disk."""
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "config.yaml").touch()  # shards carry a checksum over it
         asked = Schedule(settings.study.units(settings.verdict).units, settings.sampling)
-        collect(engine, in_prefix_order(asked.due()), asked, Path(folder), settings)
-        return len(read_completions(Path(folder)))
+        return len(read_completions(collect_into(folder, engine, in_prefix_order(asked.due()), asked, settings)))
 
 
 def bare(engine: Any, settings: InferenceConfig) -> int:

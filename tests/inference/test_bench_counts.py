@@ -11,6 +11,7 @@ from transformers import AutoModelForCausalLM, LlamaConfig
 
 from evenhand.checkpoints import load_tokenizer, resolve
 from evenhand.model_size import PROJECTIONS, ModelSize, model_size
+from inference.config import load_sampling_config
 from studies.dialdefer.datasets import load_items
 from tests.bench.contenders import PARTS, SIZE, config
 from tests.bench.necessary import (
@@ -18,6 +19,7 @@ from tests.bench.necessary import (
     training_flops,
     training_tokens,
 )
+from tests.bench.pluraleval import FOLDER, Stub, made_threads, seconds_for
 from tests.made.training_configs import training_config
 from training.batches import Collator, bundles_of, schedule
 from training.config import AnyRun
@@ -74,3 +76,10 @@ def test_what_is_counted_of_a_step_is_what_ours_computes() -> None:
     counted = training_tokens(run)
     assert counted.n == fmean(batch["input_ids"].numel() for batch in batches)  # one row each, without padding
     assert counted.n_scored == SIZE * 3
+
+
+def test_the_bench_asks_as_a_run_asks() -> None:
+    settings = load_sampling_config([str(FOLDER / "pocket-references.yaml"), "sampling.structured=none"])
+    engine = Stub(0.0)
+    assert seconds_for(engine, made_threads(2, longest=4), settings) > 0
+    assert {prompt.condition for prompt in engine.asked} >= {"extraction", "summary"}
