@@ -1,12 +1,12 @@
 """A finished sampling run of any study, as far as all of them are alike."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from evenhand.checkpoints import ModelConfig
-from evenhand.completion_shards import read_completions
+from evenhand.completion_shards import read_answers, replies_by_prompt
 from evenhand.config import parse_config, read_yaml
 from evenhand.errors import DataError
 from evenhand.excluded_units import read_excluded
@@ -43,7 +43,7 @@ class SampledRun(Protocol):
 
     @property
     def rendered(self) -> Mapping[str, str]:
-        """Prompt hash → what the model read."""
+        """Prompt hash → digest of what the model read."""
         ...
 
 
@@ -65,17 +65,14 @@ def run_config(path: Path) -> dict[str, Any]:
     return config
 
 
-def refuse_unfinished(
-    path: Path, hashes: Collection[str], completions: Mapping[tuple[str, int], Completion], n_samples: int
-) -> None:
+def refuse_unfinished(path: Path, hashes: Collection[str], is_there: Callable[[str], bool]) -> None:
     """Raises DataError when a planned prompt lacks a completion: a score over part of the items is another score.
 
-    hashes: of the planned prompts, each once.
+    hashes: of the planned prompts, each once. is_there: whether one has all of its completions.
     """
     if not hashes:
         raise DataError(f"{path}: its plan is empty, so there is nothing to score")
-    n_missing = sum(any((h, k) not in completions for k in range(n_samples)) for h in hashes)
-    if n_missing:
+    if n_missing := sum(not is_there(hash_) for hash_ in hashes):
         raise DataError(
             f"{path}: {n_missing} of {len(hashes)} prompts have no completion; scores need them all.\n"
             f"  Continue the run with `evenhand sample {path / CONFIG_FILE}`."
@@ -102,7 +99,7 @@ class FinishedRun:
     provenance: Mapping[str, Any]
     plan: Sequence[PlannedPrompt]  # without the units that were left out
     replies: Mapping[str, Sequence[Completion]]  # prompt hash → replies in the order of their samples
-    rendered: Mapping[str, str]  # prompt hash → what the model read; lacks what a server rendered unseen
+    rendered: Mapping[str, str]  # prompt hash → digest of what the model read; lacks what a server rendered unseen
 
     @property
     def name(self) -> str:
@@ -121,24 +118,29 @@ def load_finished(path: Path) -> FinishedRun:
     if not is_done(path):
         raise DataError(f"{path}: is not complete; continue it with `evenhand sample {path / CONFIG_FILE}`")
     excluded = read_excluded(path)
-    plan = [planned_from(line) for line in read_plan_lines(path) if line["item_id"] not in excluded]
-    completions = {key: found for key, found in read_completions(path).items() if not found.is_error}
-    replies: dict[str, list[Completion]] = {}
-    for (hash_, _), completion in sorted(completions.items()):
-        replies.setdefault(hash_, []).append(completion)
-    refuse_unfinished(path, {prompt.prompt_hash for prompt in plan}, completions, 1)
+    plan = plan_of(line for line in read_plan_lines(path) if line["item_id"] not in excluded)
+    answers = read_answers(path)
+    replies = replies_by_prompt(answers.completions)
+    refuse_unfinished(path, {prompt.prompt_hash for prompt in plan}, replies.__contains__)
     return FinishedRun(
         path=path,
         config=config,
         provenance=read_json(path / PROVENANCE_FILE),
         plan=plan,
         replies=replies,
-        rendered={hash_: of[0].rendered for hash_, of in replies.items() if of[0].rendered is not None},
+        rendered=answers.rendered,
     )
 
 
-def planned_from(line: Mapping[str, Any]) -> PlannedPrompt:
-    """A line of plan.jsonl as a record."""
-    own = {key: str(line[key]) for key in ("prompt_hash", "item_id", "dataset", "condition")}
-    factors = ((name, tuple(value) if isinstance(value, list) else value) for name, value in line["factors"].items())
-    return PlannedPrompt(**own, factors=tuple(factors))
+def plan_of(lines: Iterable[Mapping[str, Any]]) -> list[PlannedPrompt]:
+    """Lines of plan.jsonl as records. What many of them say is kept once: a plan may have a million lines."""
+    kept: dict[Any, Any] = {}
+    found = []
+    for line in lines:
+        factors = tuple(
+            (name, tuple(value) if isinstance(value, list) else value) for name, value in line["factors"].items()
+        )
+        own = {key: str(line[key]) for key in ("item_id", "dataset", "condition")}
+        shared = {key: kept.setdefault(value, value) for key, value in (*own.items(), ("factors", factors))}
+        found.append(PlannedPrompt(prompt_hash=str(line["prompt_hash"]), **shared))
+    return found

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Iterable, Sequence
 from statistics import fmean, median
 
 from evenhand.records import Completion
@@ -14,15 +14,20 @@ MOST_NAMED = 5
 UNNAMED = "no name"
 
 
-def answer_doubts(completions: Collection[Completion], verdict: str) -> list[str]:
+def answer_doubts(completions: Iterable[Completion], verdict: str) -> list[str]:
     """A plain sentence for each reason to doubt the answers of one run; errors are no answers."""
-    answered = [completion for completion in completions if not completion.is_error]
-    return [*mixed_answerers(answered), *(unlikely_answers(answered) if verdict == "margin" else [])]
+    answerers, totals = Counter[str](), list[float]()
+    for completion in completions:
+        if not completion.is_error:
+            if completion.sample_index == 0:
+                answerers[completion.answered_by or UNNAMED] += 1
+            if verdict == "margin" and (logprobs := completion.answer_logprobs):
+                totals.append(math.fsum(math.exp(min(value, 0.0)) for value in logprobs.values()))
+    return [*mixed_answerers(answerers), *unlikely_answers(totals)]
 
 
-def mixed_answerers(answered: Collection[Completion]) -> list[str]:
+def mixed_answerers(counts: Counter[str]) -> list[str]:
     """That a server's replies name several models or fingerprints."""
-    counts = Counter(c.answered_by or UNNAMED for c in answered if c.sample_index == 0)
     if len(counts) < 2:
         return []
     named = "; ".join(f"{name} ({n:,})" for name, n in counts.most_common(MOST_NAMED))
@@ -33,10 +38,8 @@ def mixed_answerers(answered: Collection[Completion]) -> list[str]:
     ]
 
 
-def unlikely_answers(answered: Collection[Completion]) -> list[str]:
+def unlikely_answers(totals: Sequence[float]) -> list[str]:
     """That the two answers together have little probability, where margins are read."""
-    logprobs = [completion.answer_logprobs.values() for completion in answered if completion.answer_logprobs]
-    totals = [math.fsum(math.exp(min(value, 0.0)) for value in of_prompt) for of_prompt in logprobs]
     if not totals or median(totals) >= UNLIKELY:
         return []
     return [

@@ -7,14 +7,16 @@ Of two answers to one prompt the earlier one counts.
 import hashlib
 import json
 import time
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
+from evenhand.checksum import sha256_of
 from evenhand.errors import DataError
 from evenhand.job_signs import note_progress
 from evenhand.jsonl import parse_lines, write_whole
-from evenhand.records import Completion, completion_from
+from evenhand.records import Completion, completion_from, digest, plain
 
 SHARDS_FOLDER = "completions"
 SEEN_AFTER_S = 90.0  # NFS clients keep a folder's list for up to a minute
@@ -66,7 +68,7 @@ def append_completions(path: Path, batch: Iterable[Completion], number: int | No
     number: its place among the shards; the time where none is given.
     """
     completions = list(batch)
-    text = "".join(json.dumps(asdict(completion), ensure_ascii=False) + "\n" for completion in completions)
+    text = "".join(json.dumps(plain(completion), ensure_ascii=False) + "\n" for completion in completions)
     name = f"{number or time.time_ns()}-{checksum(text.encode(), config_digest(path))}.jsonl"
     shard = path / SHARDS_FOLDER / name
     write_whole(shard, text)
@@ -75,17 +77,41 @@ def append_completions(path: Path, batch: Iterable[Completion], number: int | No
     return shard
 
 
-def read_completions(path: Path) -> dict[tuple[str, int], Completion]:
-    """(prompt hash, sample index) → completion. An answer wins over an engine error; else the one written first.
+class Answers(NamedTuple):
+    """What was answered in a run."""
+
+    completions: Mapping[tuple[str, int], Completion]  # (prompt hash, sample index) → without what the model read
+    rendered: Mapping[str, str]  # prompt hash → 16 hex digits of what the model read; lacks what was rendered unseen
+
+
+def read_answers(path: Path) -> Answers:
+    """The completions that count: an answer wins over an engine error; else the one written first.
 
     Raises DataError naming the shard and line that is damaged, or the shard that is not as it was written.
     """
     found: dict[tuple[str, int], Completion] = {}
+    rendered: dict[str, str] = {}
     for completion in every_completion(path):
         key = (completion.prompt_hash, completion.sample_index)
         if key not in found or (found[key].is_error and not completion.is_error):
-            found[key] = completion
+            found[key] = replace(completion, rendered=None)  # a million of them fill the memory
+            if completion.rendered is not None:
+                rendered[completion.prompt_hash] = digest(completion.rendered, 16)
+    return Answers(found, rendered)
+
+
+def replies_by_prompt(completions: Mapping[tuple[str, int], Completion]) -> dict[str, list[Completion]]:
+    """Prompt hash → its replies in the order of their samples; without engine errors."""
+    found: dict[str, list[Completion]] = {}
+    for key in sorted(completions):
+        if not completions[key].is_error:
+            found.setdefault(key[0], []).append(completions[key])
     return found
+
+
+def rendered_prompts(path: Path, hashes: Container[str]) -> dict[str, str]:
+    """What the model read of some of a run's prompts; lacks what a server rendered unseen."""
+    return {c.prompt_hash: c.rendered for c in every_completion(path) if c.prompt_hash in hashes and c.rendered}
 
 
 def every_completion(path: Path) -> Iterator[Completion]:
@@ -118,7 +144,7 @@ def read_shard(shard: Path, key: str) -> list[Completion]:
 
 def config_digest(path: Path) -> str:
     """SHA-256 of a run's config.yaml as it lies there."""
-    return hashlib.sha256((path / "config.yaml").read_bytes()).hexdigest()
+    return sha256_of(path / "config.yaml")
 
 
 def checksum(content: bytes, key: str) -> str:

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
+from evenhand.checksum import sha256_of
 from evenhand.embedded import cache_dir
 from evenhand.errors import DataError
 from evenhand.jsonl import write_json
@@ -46,7 +47,7 @@ def file_hash(file: Path) -> str:
         return blob
     facts = file.stat()
     if facts.st_size < KEPT_FROM:
-        return hashlib.sha256(file.read_bytes()).hexdigest()
+        return sha256_of(file)
     place = str(file.resolve())
     state = [place, facts.st_size, facts.st_mtime_ns, facts.st_ino]
     kept = cache_dir() / "hashes" / f"{hashlib.sha256(place.encode()).hexdigest()[:32]}.json"
@@ -54,8 +55,7 @@ def file_hash(file: Path) -> str:
         known = json.loads(kept.read_text(encoding="utf-8"))
         if known["state"] == state:
             return str(known["sha256"])
-    with file.open("rb") as stream:
-        found = hashlib.file_digest(stream, "sha256").hexdigest()
+    found = sha256_of(file)
     with suppress(DataError):  # a cache that cannot be written only costs time
         write_json(kept, {"state": state, "sha256": found})
     return found

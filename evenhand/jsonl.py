@@ -1,5 +1,6 @@
 """JSON lines in and out: every damaged line is named with file and line, every file appears whole or not at all."""
 
+import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -7,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from evenhand.checksum import sha256_of
 from evenhand.errors import DataError
 from evenhand.partials import drop_left_over, partial_of
 
@@ -39,9 +41,12 @@ def parse_lines(lines: Iterable[str], path: Path | str) -> Iterator[tuple[int, d
         yield number, record
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a file so that a reader sees all of it or nothing, also after a crash: fsync, then atomic rename."""
-    write_by(Path.replace, path, text)
+def write_whole(path: Path, text: str | Iterable[str]) -> None:
+    """Write a file so that a reader sees all of it or nothing, also after a crash: fsync, then atomic rename.
+
+    text: whole, or in parts that are made as they are written.
+    """
+    write_by(Path.replace, path, [text] if isinstance(text, str) else text)
 
 
 def write_new(path: Path, text: str) -> bool:
@@ -49,7 +54,7 @@ def write_new(path: Path, text: str) -> bool:
     if path.exists():
         return False
     try:
-        write_by(move_to_free_name, path, text)
+        write_by(move_to_free_name, path, [text])
     except FileExistsError:
         return False
     return True
@@ -61,28 +66,31 @@ def move_to_free_name(source: Path, target: Path) -> None:
     source.unlink()
 
 
-def write_by(move: Callable[[Path, Path], object], path: Path, text: str) -> None:
+def write_by(move: Callable[[Path, Path], object], path: Path, parts: Iterable[str]) -> None:
     """Write a file of another name, whole, and move it. Raises DataError when it cannot be written."""
-    partial = partial_of(path)
+    partial, written = partial_of(path), hashlib.sha256()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         drop_left_over(path.parent)
-        with partial.open("w", encoding="utf-8") as file:
-            file.write(text)
+        with partial.open("wb") as file:
+            for part in parts:
+                content = part.encode()
+                written.update(content)
+                file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        move_whole(move, partial, path, text)
+        move_whole(move, partial, path, written.hexdigest())
         sync_folder(path.parent)
-    except FileExistsError:
-        partial.unlink()
-        raise
     except OSError as error:
+        if isinstance(error, FileExistsError):
+            raise
+        raise DataError(f"{path}: cannot be written ({error.strerror}); free space or choose another folder") from None
+    finally:  # also where a part could not be made
         with suppress(OSError):
             partial.unlink(missing_ok=True)
-        raise DataError(f"{path}: cannot be written ({error.strerror}); free space or choose another folder") from None
 
 
-def move_whole(move: Callable[[Path, Path], object], partial: Path, path: Path, text: str) -> None:
+def move_whole(move: Callable[[Path, Path], object], partial: Path, path: Path, sha256: str) -> None:
     """Move a file that was just written. Where it has gone meanwhile, see whether it is at its place after all.
 
     NFS asks a server again whose answer was lost, and is told that there is no such file: it has been renamed.
@@ -90,7 +98,7 @@ def move_whole(move: Callable[[Path, Path], object], partial: Path, path: Path, 
     try:
         move(partial, path)
     except FileNotFoundError:
-        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        if not path.is_file() or sha256_of(path) != sha256:
             raise
 
 
@@ -105,7 +113,7 @@ def sync_folder(folder: Path) -> None:
 
 def write_jsonl(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
     """One JSON object a line, written whole."""
-    write_whole(path, "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records))
+    write_whole(path, (json.dumps(record, ensure_ascii=False) + "\n" for record in records))
 
 
 def write_json(path: Path, content: object) -> None:

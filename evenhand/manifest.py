@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from evenhand.checksum import sha256_of
 from evenhand.errors import DataError
 from evenhand.run_directory import read_json
-from evenhand.sources.source_record import sha256_of
 
 MANIFEST_FILE = "manifest.json"
 LOCK_FILE = ".lock"  # held while a folder is built or fetched into; it stays there

@@ -6,7 +6,7 @@ A stage reads one record type and writes the next; none is changed afterwards to
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from types import UnionType
 from typing import Any
@@ -63,12 +63,12 @@ class Prompt:
         are held to it is the run's to say.
         """
         content: dict[str, Any] = {
-            "messages": [asdict(m) for m in self.messages],
+            "messages": [plain(message) for message in self.messages],
             "answer_space": list(self.answer_space),
             "template_version": self.factors.template_version,
         }
-        drawing = asdict(replace(self.drawing, json_schema=None))
-        if own := {key: value for key, value in drawing.items() if value is not None}:
+        drawing = plain(self.drawing)
+        if own := {key: value for key, value in drawing.items() if value is not None and key != "json_schema"}:
             content["drawing"] = own
         return digest(content, 16)
 
@@ -120,6 +120,11 @@ def completion_from(record: Mapping[str, Any]) -> Completion:
         if not isinstance(value, float | int):
             raise TypeError(f"its log-probability of '{answer}' is {json.dumps(value)[:40]}")
     return completion
+
+
+def plain(record: Any) -> dict[str, Any]:
+    """A record of plain values by the names of its fields. Quicker than asdict, which copies every value."""
+    return {field.name: getattr(record, field.name) for field in fields(record)}
 
 
 def digest(content: object, n_hex: int = 64) -> str:

@@ -4,20 +4,21 @@
 written by atomic rename, and DONE.json last. No database: SQLite's log fails on NFS and Lustre.
 """
 
-import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby, zip_longest
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
 
+from evenhand.checksum import sha256_of
 from evenhand.config import parse_config, read_yaml, to_yaml
 from evenhand.errors import DataError
 from evenhand.jsonl import read_jsonl, write_json, write_jsonl, write_new
 from evenhand.provenance import provenance
-from evenhand.records import Prompt, digest
+from evenhand.records import Prompt, digest, plain
 
 CONFIG_FILE = "config.yaml"
 PROVENANCE_FILE = "provenance.json"
@@ -95,14 +96,6 @@ def refuse_changed(path: Path) -> None:
         )
 
 
-def sha256_of(file: Path) -> str:
-    """Of a file's bytes. Raises DataError when it cannot be read."""
-    try:
-        return hashlib.sha256(file.read_bytes()).hexdigest()
-    except OSError as error:
-        raise DataError(f"{file}: cannot be read ({error.strerror})") from None
-
-
 def refuse_other_config(config_file: Path, config: BaseModel) -> None:
     """Raises DataError when a run directory holds another config than the one it is opened with."""
     there = parse_config(type(config), read_yaml(config_file), str(config_file)).model_dump(mode="json")
@@ -115,47 +108,47 @@ def refuse_other_config(config_file: Path, config: BaseModel) -> None:
         )
 
 
-def write_plan(path: Path, prompts: Sequence[Prompt]) -> None:
-    """plan.jsonl: the key of every prompt planned so far, so that scores need nothing but the run directory.
+def write_plan(path: Path, prompts: Iterable[Prompt]) -> None:
+    """plan.jsonl: the key of every prompt planned so far, unit by unit, so that scores need only the run directory.
 
     Raises DataError when the run was planned with other prompts: the code's templates have changed since. A unit of a
     plan that grows may have come further here or there.
     """
-    planned = [planned_line(prompt) for prompt in prompts]
+    planned = map(planned_line, prompts)
     if not (path / PLAN_FILE).exists():
         write_jsonl(path / PLAN_FILE, planned)
         return
-    before, now = by_unit(read_plan_lines(path)), by_unit(planned)
-    if before.keys() != now.keys() or any(not agree(before[unit], now[unit]) for unit in now):
+    units = zip_longest(by_unit(read_plan_lines(path)), by_unit(planned))
+    if any(before is None or now is None or not agree(before, now) for before, now in units):
         raise DataError(
             f"{path}: was planned with other prompts than this code makes of its config; continue it with the "
             f"commit in its {PROVENANCE_FILE}, or give the new run another `name`"
         )
 
 
-def rewrite_plan(path: Path, prompts: Sequence[Prompt]) -> None:
+def same_plan(path: Path, prompts: Iterable[Prompt]) -> bool:
+    """Whether plan.jsonl names just these prompts, every one of which is looked at."""
+    return not sum(before != now for before, now in zip_longest(read_plan_lines(path), map(planned_line, prompts)))
+
+
+def rewrite_plan(path: Path, prompts: Iterable[Prompt]) -> None:
     """Have plan.jsonl name these prompts: when no unit has anything left to ask, or when replies were lost."""
-    planned = [planned_line(prompt) for prompt in prompts]
-    if read_plan_lines(path) != planned:
-        write_jsonl(path / PLAN_FILE, planned)
+    write_jsonl(path / PLAN_FILE, map(planned_line, prompts))
 
 
-def by_unit(lines: Sequence[Mapping[str, Any]]) -> dict[object, list[Mapping[str, Any]]]:
-    """The lines of a plan by the unit that they ask about, in their order."""
-    found: dict[object, list[Mapping[str, Any]]] = {}
-    for line in lines:
-        found.setdefault(line.get("item_id"), []).append(line)
-    return found
+def by_unit(lines: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+    """The lines of a plan in lists, one for each unit that they ask about."""
+    return (list(of_unit) for _, of_unit in groupby(lines, key=itemgetter("item_id")))
 
 
-def agree(one: Sequence[object], other: Sequence[object]) -> bool:
+def agree(one: Sequence[Mapping[str, Any]], other: Sequence[Mapping[str, Any]]) -> bool:
     """Whether one of two lists is how the other begins."""
     return all(a == b for a, b in zip(one, other, strict=False))
 
 
 def planned_line(prompt: Prompt) -> dict[str, Any]:
     """A prompt's line in the plan, as it is read back: with lists in the place of tuples."""
-    factors = asdict(prompt.factors)
+    factors = plain(prompt.factors)
     own_n = {} if prompt.drawing.n is None else {"n": prompt.drawing.n}  # answers that it takes, where not the run's
     return {
         "prompt_hash": prompt.prompt_hash,
@@ -164,17 +157,20 @@ def planned_line(prompt: Prompt) -> dict[str, Any]:
         "benchmark": prompt.benchmark,
         "dataset": prompt.dataset,
         "condition": str(prompt.condition),
-        "factors": {name: list(value) if isinstance(value, tuple) else value for name, value in factors.items()},
+        "factors": {key: list(value) if isinstance(value, tuple) else value for key, value in factors.items()},
         "answer_space": list(prompt.answer_space),
     }
 
 
-def read_plan_lines(path: Path) -> list[dict[str, Any]]:
-    """The lines of a run's plan, of whichever study. Raises DataError for a folder that is no run."""
+def read_plan_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The lines of a run's plan, of whichever study, as they are read.
+
+    Raises DataError at once for a folder that is no run, and for a damaged line when it is reached.
+    """
     file = path / PLAN_FILE
     if not file.exists():
         raise DataError(f"{path}: is no sampling run (it has no {PLAN_FILE}); make one with `evenhand sample CONFIG`")
-    return [record for _, record in read_jsonl(file)]
+    return (record for _, record in read_jsonl(file))
 
 
 def finish(path: Path, facts: Mapping[str, Any]) -> None:

@@ -13,7 +13,7 @@ from evenhand.records import Prompt
 from inference.config import InferenceConfig, OpenAIConfig, TransformersConfig, VllmConfig, load_sampling_config
 from inference.engine_memory import dtype_of, engine_check, memory_check
 from inference.run_size import RunSize, run_size
-from inference.schedule import Schedule, first_prompts
+from inference.schedule import first_prompts, prompts_of
 
 # Seconds until the first prompt: vLLM on a GPU compiles and captures its graphs, on a CPU it starts eagerly.
 STARTUP_GPU, STARTUP_CPU, STARTUP_PLAIN = 120.0, 30.0, 15.0
@@ -52,13 +52,13 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
 def planned(config: InferenceConfig) -> tuple[list[Prompt], Check]:
     """Every prompt of a run, none where the data are not there."""
     try:
-        schedule = Schedule(config.study.units(config.verdict).units, config.sampling)
+        units = config.study.units(config.verdict)
+        prompts = prompts_of(units, config.sampling)
     except EvenhandError as error:
         return [], wrong("data", str(error))
-    prompts = schedule.planned
     datasets = list(dict.fromkeys(prompt.dataset for prompt in prompts))
     told = f"{', '.join(datasets)}: {len(prompts):,} prompts"
-    if schedule.keeps_replies:
+    if units.plan_grows:
         told += " at first, and more that depend on the replies: no estimate here holds those"
     return prompts, ok("data", told, n_prompts=len(prompts))
 

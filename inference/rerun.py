@@ -1,12 +1,13 @@
 """A finished sampling run asked again, from its directory alone, into a run of its own beside it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from evenhand.config import config_tree, read_yaml
 from evenhand.errors import ConfigError, DataError, ModelError
+from evenhand.records import Prompt
 from evenhand.run_directory import (
     CONFIG_FILE,
     PROVENANCE_FILE,
@@ -17,7 +18,7 @@ from evenhand.run_directory import (
 )
 from inference import sampling
 from inference.config import InferenceConfig, parse_sampling_config
-from inference.schedule import Schedule
+from inference.schedule import prompts_of
 from studies.registry import study_in
 from studies.unit_sets import drawn
 
@@ -46,7 +47,7 @@ def prepare(path: Path, overrides: Sequence[str] = (), n_sampled: int | None = N
         raise DataError(f"{path}: is not complete; finish it with `evenhand sample {path / CONFIG_FILE}`")
     config = parse_sampling_config(tree_of(path, overrides), str(path / CONFIG_FILE))
     try:
-        units, content_hash = config.study.units(config.verdict)
+        units, content_hash = found = config.study.units(config.verdict)
         sampling.model_facts(config)
     except (ConfigError, DataError, ModelError) as error:
         raise type(error)(
@@ -54,7 +55,7 @@ def prepare(path: Path, overrides: Sequence[str] = (), n_sampled: int | None = N
             f"so: model.name=FOLDER, or the key of the data in `{config.study_key}`, as its {CONFIG_FILE} has it"
         ) from None
     refuse_other_items(path, content_hash)
-    refuse_other_prompts(path, Schedule(units, config.sampling))
+    refuse_other_prompts(path, prompts_of(found, config.sampling))
     if n_sampled is None or n_sampled >= len(units):
         return Asked(config, len(units), None)
     chosen = frozenset(unit.unit_id for unit in drawn(units, n_sampled, SEED))
@@ -111,10 +112,10 @@ def refuse_other_items(path: Path, content_hash: str) -> None:
         )
 
 
-def refuse_other_prompts(path: Path, schedule: Schedule) -> None:
+def refuse_other_prompts(path: Path, prompts: Iterable[Prompt]) -> None:
     """Raises DataError where this code makes other prompts of the run's units than the run has asked."""
     then = {(line["item_id"], line["prompt_hash"]) for line in read_plan_lines(path)}
-    others = [prompt.item_id for prompt in schedule.planned if (prompt.item_id, prompt.prompt_hash) not in then]
+    others = [prompt.item_id for prompt in prompts if (prompt.item_id, prompt.prompt_hash) not in then]
     if others:
         code = read_json(path / PROVENANCE_FILE).get("code") or {}
         raise DataError(

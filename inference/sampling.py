@@ -2,8 +2,8 @@
 
 import sys
 import time
-from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -11,30 +11,18 @@ from tqdm import tqdm
 
 from evenhand.answer_doubts import answer_doubts
 from evenhand.checkpoints import fingerprint, resolve
-from evenhand.completion_shards import CompletionLog, every_completion, read_completions
+from evenhand.completion_shards import CompletionLog, every_completion
 from evenhand.errors import ConfigError, ModelError
 from evenhand.excluded_units import EXCLUDED_FOLDER, exclude, read_excluded
-from evenhand.records import Prompt, digest
-from evenhand.run_directory import finish, is_done, open_run, reopen, rewrite_plan, run_path, write_plan
+from evenhand.records import Completion, Prompt
+from evenhand.run_directory import finish, is_done, open_run, reopen, rewrite_plan, run_path, same_plan, write_plan
 from evenhand.terminal import say
 from inference.config import FREE_OF_EFFECT, InferenceConfig
-from inference.drawing import n_samples
 from inference.engine import Engine, PromptsTooLong, device_name, open_engine
-from inference.prefix_order import in_prefix_order
 from inference.schedule import Schedule
+from inference.survey import Run, Survey
 from inference.watchdog import Watchdog
-from studies.study import OneRound, Unit
-
-
-def take_shard(units: Sequence[Unit], shard: tuple[int, int] | None) -> list[Unit]:
-    """Shard i of n by the units' ids: every process cuts alike, whatever is already answered.
-
-    A unit is asked by one process, since its prompts share most of their text and later ones hang on earlier replies.
-    """
-    if shard is None:
-        return list(units)
-    index, count = shard
-    return [unit for unit in units if int(digest(unit.unit_id, 16), 16) % count == index]
+from studies.study import Made
 
 
 def parse_shard(text: str) -> tuple[int, int]:
@@ -50,80 +38,66 @@ def sample(config: InferenceConfig, shard: tuple[int, int] | None = None, only: 
 
     only: ids of the units to ask, where a run is asked again in part (inference/rerun.py).
     """
-    units, content_hash = config.study.units(config.verdict)
-    if only is not None:
-        units = [unit for unit in units if unit.unit_id in only]
+    found = config.study.units(config.verdict)
+    units = found.units if only is None else [unit for unit in found.units if unit.unit_id in only]
     path = run_path(config.run.root, "inference", config.name, config, FREE_OF_EFFECT)
-    grows = not all(isinstance(unit, OneRound) for unit in units)
     facts, device = model_facts(config), partial(device_name, config)
-    open_run(path, config, content_hash, facts, device, config.study.inputs(), plan_grows=grows)
-    whole = schedule(path, units, config)
-    write_plan(path, whole.planned)
-    if is_done(path) and not whole.owed:
-        say(f"{path}: complete already ({len(whole.planned)} prompts)", sys.stderr)
+    inputs = config.study.inputs()
+    open_run(path, config, found.content_hash, facts, device, inputs, plan_grows=found.plan_grows)
+    run = Run(path, config, units, found.plan_grows)
+    survey = Survey(run, run.answered(every_completion(path)), shard)
+    write_plan(path, survey.prompts())
+    if is_done(path) and not survey.owed:
+        say(f"{path}: complete already ({survey.n_planned} prompts)", sys.stderr)
         return path
     if is_done(path):  # a shard was lost or deleted since, and with it what later prompts may rest on
         reopen(path)
-        rewrite_plan(path, whole.planned)
-    own = take_shard(units, shard)
-    mine = schedule(path, own, config) if shard else whole
-    missing = in_prefix_order(mine.due())
-    n_texts = len({prompt.prompt_hash for prompt in whole.planned})
-    planned = f"{len(whole.planned)} prompts planned, {n_texts} different ones"
-    say(f"{path}: {planned}, {len(missing)} owed by this process", sys.stderr)
-    asked: set[str] = set()
+        rewrite_plan(path, survey.prompts())
+    planned = f"{survey.n_planned} prompts planned, {len(survey.texts)} different ones"
+    say(f"{path}: {planned}, {len(survey.own)} owed by this process", sys.stderr)
     log = CompletionLog(path, config.run.shard_size * config.sampling.n)
-    if missing:
-        with Watchdog(config.run.hang_limit_s, log.write) as watchdog, open_engine(config, missing) as engine:
-            while missing:
-                ask(engine, missing, mine, config, log, watchdog)
-                asked |= mine.asked
-                if not mine.keeps_replies:  # no unit goes by what is replied
-                    break
-                # Where two processes asked one prompt, the other's reply may count: a unit here then goes another way.
-                mine = schedule(path, own, config)
-                missing = in_prefix_order([prompt for prompt in mine.due() if prompt.prompt_hash not in asked])
-    for doubt in answer_doubts(read_completions(path).values(), config.verdict):
-        say(f"{path}: warning: {doubt}", sys.stderr)
-    if n_twice := answers_beyond_one(path):
-        say(
-            f"{path}: {n_twice} answers were asked for twice, by processes that ran at once, by shards whose units "
-            "share a prompt, or after an interruption; the earlier ones count. Give each process a part of its own: "
-            "--shard i/n",
-            sys.stderr,
-        )
-    log.refuse_if_unseen()
-    settle(path, units, asked, config)
+    failed = ask_all(run, survey, log) if survey.own else Failed()
+    settle(run, failed, log)
     return path
 
 
-def schedule(path: Path, units: Sequence[Unit], config: InferenceConfig) -> Schedule:
-    """The units of a run as far as the replies on disk have brought them."""
-    return Schedule(units, config.sampling, every_completion(path), read_excluded(path))
+@dataclass
+class Failed:
+    """Prompts whose replies this process could not have."""
+
+    hashes: set[str] = field(default_factory=set)
+    n_asked: int = 0  # with those that could be had
 
 
-def answers_beyond_one(path: Path) -> int:
-    """How many answers of a run are further ones to a prompt and sample that has one."""
-    counts = Counter((c.prompt_hash, c.sample_index) for c in every_completion(path) if not c.is_error)
-    return counts.total() - len(counts)
+def ask_all(run: Run, survey: Survey, log: CompletionLog) -> Failed:
+    """Ask what this process owes."""
+    config, failed = run.config, Failed()
+    own = run.units if survey.shard is None else Made(survey.own_units, run.units.__getitem__)
+    mine = Schedule(own, survey.answered, survey.excluded)
+    mine.n_expected, prompts = sum(survey.own.values()), mine.due()
+    with Watchdog(config.run.hang_limit_s, log) as watched, open_engine(config, prompts) as engine:
+        while prompts:
+            ask(engine, prompts, mine, watched, config)
+            failed.hashes |= mine.unanswered
+            failed.n_asked += mine.n_asked
+            if not run.plan_grows:  # no unit goes by what is replied
+                break
+            # Where two processes asked one prompt, the other's reply may count: a unit here then goes another way.
+            answered = run.answered(every_completion(run.path))
+            mine = Schedule(own, answered, read_excluded(run.path), failed.hashes)
+            prompts = mine.due()
+    return failed
 
 
-def ask(
-    engine: Engine,
-    prompts: Sequence[Prompt],
-    mine: Schedule,
-    config: InferenceConfig,
-    log: CompletionLog,
-    watchdog: Watchdog,
-) -> None:
+def ask(engine: Engine, prompts: Sequence[Prompt], mine: Schedule, watched: Watchdog, config: InferenceConfig) -> None:
     """Collect what is missing. Units that do not fit the context window are left out whole, and named.
 
     Raises PromptsTooLong where a study's units are all to be asked.
     """
-    path = log.path
+    path = watched.log.path
     while prompts:
         try:
-            collect(engine, prompts, mine, config, log, watchdog)
+            collect(engine, prompts, mine, watched, config.name)
             return
         except PromptsTooLong as error:
             if not config.study.skips_long_units:
@@ -131,74 +105,77 @@ def ask(
             exclude(path, error.reasons)
             names = {prompt.item_id: None for prompt in error.reasons}
             say(
-                f"{path}: {len(names)} of {len(mine.progress)} items are left out, since a "
-                f"prompt of theirs does not fit the context window: {', '.join([*names][:5])}"
-                f"{' ...' if len(names) > 5 else ''} (all of them in {EXCLUDED_FOLDER}/)",
+                f"{path}: {len(names)} of {len(mine.units)} items are left out, since a prompt of theirs does not fit "
+                f"the context window: {', '.join([*names][:5])}{' ...' if len(names) > 5 else ''} (all of them in "
+                f"{EXCLUDED_FOLDER}/)",
                 sys.stderr,
             )
             mine.leave_out(names)
-            prompts = in_prefix_order(mine.owed)
+            prompts = mine.due()
 
 
-def collect(
-    engine: Engine,
-    prompts: Sequence[Prompt],
-    mine: Schedule,
-    config: InferenceConfig,
-    log: CompletionLog,
-    watchdog: Watchdog,
-) -> None:
+def collect(engine: Engine, prompts: Sequence[Prompt], mine: Schedule, watched: Watchdog, name: str) -> None:
     """Write completions a shard at a time as they come, with progress, throughput and time left."""
     started, tokens = time.monotonic(), 0
-    total = sum(n_samples(prompt, config.sampling) for prompt in prompts)
     every = 0.5 if sys.stderr.isatty() else 30.0  # seconds; a job's log file is no screen
-    with tqdm(total=total, unit="answer", dynamic_ncols=True, desc=config.name, mininterval=every) as bar:
-
-        def further() -> Sequence[Prompt]:
-            found = mine.due()
-            bar.total = (bar.total or 0) + sum(n_samples(prompt, config.sampling) for prompt in found)
-            return found
-
+    with tqdm(total=mine.n_expected, unit="answer", dynamic_ncols=True, desc=name, mininterval=every) as bar:
         try:
-            for completion in engine.generate(prompts, further):
-                watchdog.note_progress()
+            for completion in engine.generate(prompts, mine.due):
                 mine.add(completion)
                 tokens += (completion.prompt_tokens or 0) + (completion.completion_tokens or 0)
+                bar.total = mine.n_expected
                 bar.set_postfix_str(f"{tokens / (time.monotonic() - started):.0f} tok/s", refresh=False)
                 bar.update()
-                with watchdog.lock:
-                    log.add(completion)
+                watched.add(completion)
         finally:
             # Also when the engine died or the user pressed Ctrl-C: what was computed is kept.
-            with watchdog.lock:
-                log.write()
+            watched.write()
 
 
-def settle(path: Path, units: Sequence[Unit], asked: Collection[str], config: InferenceConfig) -> None:
+def settle(run: Run, failed: Failed, log: CompletionLog) -> None:
     """Mark the run complete when nothing is owed; raise ModelError when a prompt asked here got no reply."""
-    excluded = read_excluded(path)
-    if len(excluded) >= len(units):
+    path, answered, n_twice = run.path, run.answered(), 0
+
+    def counted() -> Iterator[Completion]:
+        nonlocal n_twice
+        for completion in every_completion(path):
+            if answered.add(completion):
+                yield completion
+            else:
+                n_twice += not completion.is_error
+
+    for doubt in answer_doubts(counted(), run.config.verdict):
+        say(f"{path}: warning: {doubt}", sys.stderr)
+    if n_twice:
+        say(
+            f"{path}: {n_twice} answers were asked for twice, by processes that ran at once, by shards whose units "
+            "share a prompt, or after an interruption; the earlier ones count. Give each process a part of its own: "
+            "--shard i/n",
+            sys.stderr,
+        )
+    log.refuse_if_unseen()
+    survey = Survey(run, answered)
+    is_as_planned = same_plan(path, survey.prompts())
+    if len(survey.excluded) >= len(run.units):
         raise ModelError(
             f"{path}: no item fits the context window, so nothing was asked. Raise engine.max_model_len, or take a "
             "model with a longer one"
         )
-    whole = schedule(path, units, config)
-    missing = {prompt.prompt_hash for prompt in whole.owed}
-    if not missing:
-        assert whole.is_over
-        prompts = whole.planned
-        rewrite_plan(path, prompts)
-        left_out = {"n_excluded_items": len(excluded)} if excluded else {}
-        finish(path, {"n_planned": len(prompts), "n_distinct": len({p.prompt_hash for p in prompts}), **left_out})
+    if not survey.owed:
+        assert survey.is_over
+        if not is_as_planned:
+            rewrite_plan(path, survey.prompts())
+        left_out = {"n_excluded_items": len(survey.excluded)} if survey.excluded else {}
+        finish(path, {"n_planned": survey.n_planned, "n_distinct": len(survey.texts), **left_out})
         return
-    unanswered = missing & set(asked)
+    unanswered = survey.owed & failed.hashes
     reasons = [c.finish_reason for c in every_completion(path) if c.is_error and c.prompt_hash in unanswered]
     if reasons:
         raise ModelError(
-            f"{path}: {len(unanswered)} of {len(asked)} prompts got no reply, the last reason: {reasons[-1]}. "
+            f"{path}: {len(unanswered)} of {failed.n_asked} prompts got no reply, the last reason: {reasons[-1]}. "
             "The others are kept; the same command asks for these again"
         )
-    left = f"{path}: {len(missing)} prompts still owed by other shards"
+    left = f"{path}: {len(survey.owed)} prompts still owed by other shards"
     say(f"{left}; once none of them runs, the command without --shard asks for what is left", sys.stderr)
 
 

@@ -1,17 +1,21 @@
 """What a run asks next: each unit goes on as soon as its own replies are there, and waits for no other unit.
 
-Resuming is replaying: the same pure functions over the completions on disk give what is owed.
+Resuming is replaying: the same pure functions over the completions on disk give what is owed. Units are made when
+their turn comes and forgotten when they are over, so that no run is too long for the memory.
 """
 
-from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from evenhand.errors import DataError
 from evenhand.records import Completion, Prompt
+from inference.answered import Answered
 from inference.config import InferenceConfig, SamplingConfig
 from inference.drawing import n_samples
-from studies.study import OneRound, Unit
-from studies.unit_sets import refuse_repeats
+from inference.prefix_order import in_prefix_order
+from studies.study import OneRound, Unit, Units
+
+AHEAD = 16_384  # prompts that are handed out before their replies: more than an engine holds, sorted as one piece
 
 
 @dataclass
@@ -20,129 +24,116 @@ class Progress:
 
     unit: Unit
     planned: list[Prompt] = field(default_factory=list)  # all rounds so far
-    waiting_for: set[str] = field(default_factory=set)  # hashes without all of their replies
+    lacking: dict[str, Prompt] = field(default_factory=dict)  # of them by hash, those without all of their replies
     replies: dict[str, list[Completion]] = field(default_factory=dict)
     n_read: int = 0  # of the planned prompts, how many have their replies there
     is_over: bool = False
-    is_left_out: bool = False
+
+
+def advance(one: Progress, answered: Answered) -> None:
+    """Have a unit say what it asks next, until that lacks replies or it is over."""
+    assert answered.keeps_replies or isinstance(one.unit, OneRound), "units of a run are of one kind"
+    while not one.lacking and not one.is_over:
+        for prompt in one.planned[one.n_read :]:
+            one.replies[prompt.prompt_hash] = answered.replies_to(prompt)
+        one.n_read = len(one.planned)
+        prompts = one.unit.next_prompts(one.replies)
+        one.is_over = not prompts
+        if prompts and all(prompt.prompt_hash in one.replies for prompt in prompts):
+            raise DataError(
+                f"unit '{one.unit.unit_id}' asks again what was answered; next_prompts must return nothing when "
+                "it is finished"
+            )
+        for prompt in prompts:
+            assert prompt.item_id == one.unit.unit_id, f"{one.unit.unit_id} asks about {prompt.item_id}"
+            one.planned.append(prompt)
+            if not answered.has_all_of(prompt):
+                one.lacking[prompt.prompt_hash] = prompt
+
+
+def replayed(units: Iterable[Unit], answered: Answered) -> Iterator[Progress]:
+    """Each unit as far as the answers bring it."""
+    for unit in units:
+        one = Progress(unit)
+        advance(one, answered)
+        yield one
 
 
 class Schedule:
-    """The units of a run (or of one process's part of it), their replies, and what is to be asked."""
+    """Hands out the prompts of a run, or of one process's part of it, and takes their replies."""
 
     def __init__(
         self,
-        units: Iterable[Unit],
-        sampling: SamplingConfig,
-        answered: Iterable[Completion] = (),
+        units: Sequence[Unit],
+        answered: Answered,
         left_out: Container[str] = (),
+        not_again: Collection[str] = (),
     ) -> None:
-        """answered: completions in the order in which they count: of two for one sample the first is taken.
-
-        left_out: ids of units that are planned as far as they came, and owe nothing.
-        """
-        self.sampling = sampling
-        self.have: dict[str, set[int]] = {}  # prompt hash → samples that are there
-        self.replies: dict[str, dict[int, Completion]] = {}  # the same with what they say, where a unit reads it
-        self.needed: dict[str, int] = {}  # hash of a planned prompt → how many samples it takes
-        self.asked: set[str] = set()  # handed out, or answered before
-        self.waiting: dict[str, list[Progress]] = {}  # hash → the units that wait for it
-        self.fresh: list[Prompt] = []  # planned and not handed out
-        self.progress = [Progress(unit, is_left_out=unit.unit_id in left_out) for unit in units]
-        refuse_repeats((one.unit.unit_id for one in self.progress), "units of this run")
-        self.keeps_replies = not all(isinstance(one.unit, OneRound) for one in self.progress)
-        for completion in answered:
-            self.remember(completion)
-        for one in self.progress:
-            self.advance(one)
-
-    @property
-    def planned(self) -> list[Prompt]:
-        """Every prompt known so far, unit by unit, in the order in which each asks."""
-        return [prompt for one in self.progress for prompt in one.planned]
-
-    @property
-    def owed(self) -> list[Prompt]:
-        """The distinct prompts that are planned and lack a reply."""
-        planned = (prompt for one in self.progress if not one.is_left_out for prompt in one.planned)
-        lacking = {p.prompt_hash: p for p in planned if not self.is_answered(p.prompt_hash)}
-        return list(lacking.values())
-
-    @property
-    def is_over(self) -> bool:
-        """Whether no unit has anything left to ask."""
-        return all(one.is_over or one.is_left_out for one in self.progress)
+        """left_out: ids of units that are not asked. not_again: hashes of prompts that got no reply here."""
+        self.units, self.answered = units, answered
+        self.coming = (unit for unit in units if unit.unit_id not in left_out)
+        self.waiting: dict[str, list[Progress]] = {}  # hash of a prompt that was handed out → the units that wait
+        self.unanswered = set(not_again)  # hashes of prompts whose replies could not be had
+        self.fresh: list[Prompt] = []  # to be handed out
+        self.n_asked = 0  # prompts
+        self.n_expected = 0  # answers: what the caller knows to be lacking, and what replies lead to
 
     def due(self) -> Sequence[Prompt]:
-        """What became askable since the last call; each prompt once."""
+        """What is to be asked now: each prompt once, so that neighbours share the longest beginnings."""
+        if len(self.waiting) < AHEAD // 2:
+            for unit in self.coming:
+                one = Progress(unit)
+                advance(one, self.answered)
+                self.hand_out(one)
+                if len(self.waiting) >= AHEAD:
+                    break
         fresh, self.fresh = self.fresh, []
-        return fresh
-
-    def leave_out(self, unit_ids: Container[str]) -> None:
-        """Ask nothing more of these units. What is owed without them is in `owed`; nothing else is due."""
-        self.fresh = []
-        for one in self.progress:
-            one.is_left_out |= one.unit.unit_id in unit_ids
+        self.n_asked += len(fresh)
+        return in_prefix_order(fresh)
 
     def add(self, completion: Completion) -> None:
-        """Take a reply; the units that waited for it go on. An engine error is no reply."""
+        """Take a reply; the units that waited for it go on. An engine error is no reply, and not asked again here."""
         hash_ = completion.prompt_hash
-        self.remember(completion)
-        if not self.is_answered(hash_):
-            return
-        for one in self.waiting.pop(hash_, ()):
-            one.waiting_for.discard(hash_)
-            if not one.is_left_out:
-                self.advance(one)
-
-    def remember(self, completion: Completion) -> None:
-        """Keep that a reply is there, and what units read of it."""
         if completion.is_error:
+            self.unanswered.add(hash_)
+            self.waiting.pop(hash_, None)
             return
-        self.have.setdefault(completion.prompt_hash, set()).add(completion.sample_index)
-        if self.keeps_replies:
-            of_prompt = self.replies.setdefault(completion.prompt_hash, {})
-            of_prompt.setdefault(completion.sample_index, replace(completion, rendered=None))
-
-    def is_answered(self, hash_: str) -> bool:
-        """Whether every sample of a planned prompt is there."""
-        return len(self.have.get(hash_, ())) >= self.needed[hash_]
-
-    def advance(self, one: Progress) -> None:
-        """Have a unit say what it asks next, until that lacks replies or it is over."""
-        while not one.waiting_for and not one.is_over:
-            for prompt in one.planned[one.n_read :]:
-                of_prompt = self.replies.get(prompt.prompt_hash, {})
-                one.replies[prompt.prompt_hash] = [of_prompt[index] for index in sorted(of_prompt)]
-            one.n_read = len(one.planned)
-            prompts = one.unit.next_prompts(one.replies)
-            one.is_over = not prompts
-            news = any(prompt.prompt_hash not in one.replies for prompt in prompts)
-            if not (news or one.is_over):
-                raise DataError(
-                    f"unit '{one.unit.unit_id}' asks again what was answered; next_prompts must return nothing when "
-                    "it is finished"
-                )
-            for prompt in prompts:
-                self.plan(prompt, one)
-
-    def plan(self, prompt: Prompt, one: Progress) -> None:
-        """Add a prompt to what a unit has asked, and to what is to be asked unless it is or was."""
-        assert prompt.item_id == one.unit.unit_id, f"{one.unit.unit_id} asks about {prompt.item_id}"
-        hash_ = prompt.prompt_hash
-        one.planned.append(prompt)
-        self.needed[hash_] = n_samples(prompt, self.sampling)
-        if self.is_answered(hash_):
+        self.answered.add(completion)
+        waiting = self.waiting.get(hash_, [])
+        if not waiting or not self.answered.has_all_of(waiting[0].lacking[hash_]):
             return
-        one.waiting_for.add(hash_)
-        if one.is_left_out:
-            return
-        self.waiting.setdefault(hash_, []).append(one)
-        if hash_ not in self.asked:
-            self.asked.add(hash_)
-            self.fresh.append(prompt)
+        del self.waiting[hash_]
+        before = len(self.fresh)
+        for one in waiting:
+            del one.lacking[hash_]
+            if not one.lacking:
+                advance(one, self.answered)
+                self.hand_out(one)
+        self.n_expected += sum(n_samples(prompt, self.answered.sampling) for prompt in self.fresh[before:])
+
+    def hand_out(self, one: Progress) -> None:
+        """Have what a unit lacks asked, unless it is under way already."""
+        for hash_, prompt in one.lacking.items():
+            if hash_ not in self.unanswered:
+                if hash_ not in self.waiting:
+                    self.fresh.append(prompt)
+                self.waiting.setdefault(hash_, []).append(one)
+
+    def leave_out(self, unit_ids: Container[str]) -> None:
+        """Ask nothing more of these units, and once more what others lack: nothing is under way."""
+        begun = {id(one): one for of_prompt in self.waiting.values() for one in of_prompt}
+        self.waiting, self.fresh = {}, []
+        for one in begun.values():
+            if one.unit.unit_id not in unit_ids:
+                self.hand_out(one)
+
+
+def prompts_of(units: Units, sampling: SamplingConfig) -> list[Prompt]:
+    """What units ask before there is any reply."""
+    answered = Answered(sampling, keeps_replies=units.plan_grows)
+    return [prompt for one in replayed(units.units, answered) for prompt in one.planned]
 
 
 def first_prompts(config: InferenceConfig) -> list[Prompt]:
     """What a run asks before there is any reply: all of it, where no study waits for replies."""
-    return Schedule(config.study.units(config.verdict).units, config.sampling).planned
+    return prompts_of(config.study.units(config.verdict), config.sampling)

@@ -9,11 +9,12 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
+from evenhand.completion_shards import CompletionLog
 from evenhand.errors import EvenhandError
+from evenhand.records import Completion
 from evenhand.terminal import say
 
 EXIT_STATUS = 75  # sysexits.h: a temporary failure, try again
@@ -21,14 +22,14 @@ TICKS = 50  # looks within the limit
 
 
 class Watchdog:
-    """Context manager: `keep` is called and the process ended when `lock` was not used for limit_s seconds.
+    """Context manager, in the place of a log: after limit_s seconds without an answer the process ends.
 
     Time counts while this process runs: one that was stopped, or a machine that slept, has not hung.
     """
 
-    def __init__(self, limit_s: float, keep: Callable[[], object]) -> None:
-        self.limit_s, self.keep = limit_s, keep
-        self.lock = threading.Lock()  # held while the answers are changed
+    def __init__(self, limit_s: float, log: CompletionLog) -> None:
+        self.limit_s, self.log = limit_s, log
+        self.lock = threading.Lock()  # held while the log is changed
         self.waited_s = 0.0
         self.over = threading.Event()
         self.thread = threading.Thread(target=self.watch, daemon=True)
@@ -43,9 +44,16 @@ class Watchdog:
         self.over.set()
         self.thread.join()
 
-    def note_progress(self) -> None:
-        """An answer has come."""
+    def add(self, completion: Completion) -> None:
+        """Take an answer; see CompletionLog."""
         self.waited_s = 0.0
+        with self.lock:
+            self.log.add(completion)
+
+    def write(self) -> None:
+        """Write what was taken; see CompletionLog."""
+        with self.lock:
+            self.log.write()
 
     def watch(self) -> None:
         """Count the time without progress."""
@@ -69,7 +77,7 @@ class Watchdog:
                 "answer, raise run.hang_limit_s",
                 sys.stderr,
             )
-            self.keep()
+            self.log.write()
         except (EvenhandError, OSError) as error:
             say(f"error: {error}; what was answered last is lost", sys.stderr)
         finally:  # whatever failed: nobody else would end a process that hangs

@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from evenhand.checksum import sha256_of
 from evenhand.errors import DataError
 from evenhand.jsonl import read_jsonl, write_json, write_jsonl
 from evenhand.manifest import FORMAT, MANIFEST_FILE, read_manifest
 from evenhand.provenance import code_state
-from evenhand.sources.source_record import sha256_of
 
 KIND = "flips"  # what `evenhand build` calls it
 FLIPS_FILE = "flips.jsonl"

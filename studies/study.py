@@ -5,13 +5,14 @@ answer space, and completions; the study's part of `eval` knows what they mean.
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar, overload
 
 from evenhand.config import Closed
 from evenhand.records import Completion, Prompt
 
+Source = TypeVar("Source")
 Replies = Mapping[str, Sequence[Completion]]  # prompt hash → the replies to it, in the order of their samples
 
 
@@ -38,11 +39,35 @@ class OneRound:
         return () if all(prompt.prompt_hash in replies for prompt in self.prompts) else self.prompts
 
 
+class Made(Sequence[Unit]):
+    """Units that are made when they are looked at, so that their prompts need not be held all at once."""
+
+    def __init__(self, sources: Sequence[Source], make: Callable[[Source], Unit]) -> None:
+        self.sources: Sequence[Any] = sources
+        self.make: Callable[[Any], Unit] = make
+
+    def __len__(self) -> int:
+        return len(self.sources)
+
+    @overload
+    def __getitem__(self, index: int) -> Unit: ...
+    @overload
+    def __getitem__(self, index: slice) -> "Made": ...
+    def __getitem__(self, index: int | slice) -> "Unit | Made":
+        found = self.sources[index]
+        return Made(found, self.make) if isinstance(index, slice) else self.make(found)
+
+
 class Units(NamedTuple):
-    """What a run asks about."""
+    """What a run asks about: units of one kind."""
 
     units: Sequence[Unit]
     content_hash: str  # 16 hex digits over their content, so that a run notices when its data has changed under it
+
+    @property
+    def plan_grows(self) -> bool:
+        """Whether replies lead to further prompts."""
+        return len(self.units) > 0 and not isinstance(self.units[0], OneRound)
 
 
 class StudySection(Closed):

@@ -11,6 +11,7 @@ from eval.dialdefer.dds import C1_FALSE, C1_TRUE, C2_CORRECT, C2_INCORRECT, COND
 from eval.dialdefer.panels import ACCEPT, Panel
 from eval.dialdefer.prompt_variants import main_panels
 from eval.dialdefer.runs import JudgedRun
+from evenhand.completion_shards import rendered_prompts
 from evenhand.config import parse_config
 from evenhand.errors import EvenhandError
 from studies.dialdefer.datasets import DatasetSpec, item_set_hash, load_items
@@ -68,7 +69,9 @@ def telling_flips(runs: Mapping[str, JudgedRun]) -> list[Flip]:
         ]
         if picked:
             texts = item_texts(run)
-            return [flip_of(runs, panel, row, kind, texts) for panel, row, kind in picked]
+            hashes = {str(panel.hashes[row, column]) for panel, row, kind in picked for column in COLUMNS[kind]}
+            read = {label: rendered_prompts(run.path, hashes) for label, run in runs.items()}
+            return [flip_of(runs, panel, row, kind, texts, read) for panel, row, kind in picked]
     return []
 
 
@@ -97,15 +100,22 @@ def swings(panel: Panel, kind: str) -> list[tuple[float, str, int]]:
     return sorted((-float(sizes[row]), str(panel.hashes[row, second]), row) for row in np.flatnonzero(flipped).tolist())
 
 
-def flip_of(runs: Mapping[str, JudgedRun], panel: Panel, row: int, kind: str, texts: Mapping[str, Item]) -> Flip:
-    """A flip with the replies of every run that judged the same prompts."""
+def flip_of(
+    runs: Mapping[str, JudgedRun],
+    panel: Panel,
+    row: int,
+    kind: str,
+    texts: Mapping[str, Item],
+    read: Mapping[str, Mapping[str, str]],
+) -> Flip:
+    """A flip with the replies of every run that judged the same prompts. read: run → what its model read, by hash."""
     is_withheld = panel.dataset in WITHHELD
     item = None if is_withheld else texts.get(panel.item_ids[row])
     # r/AIO has no question: its claim is about a speaker, and the prompt shows it.
     question = item.question if item is not None and item.question else None
     claim = None if item is None or question is None else answer_claimed(item, kind)
     sides = [
-        side_of(label, run, str(panel.hashes[row, column]), CONDITIONS[column])
+        side_of(label, run, str(panel.hashes[row, column]), CONDITIONS[column], read[label])
         for label, run in runs.items()
         for column in COLUMNS[kind]
     ]
@@ -120,7 +130,7 @@ def answer_claimed(item: Item, kind: str) -> str:
     return item.incorrect_answer if kind == DEFERENCE else item.correct_answer
 
 
-def side_of(label: str, run: JudgedRun, prompt_hash: str, condition: Condition) -> Side | None:
+def side_of(label: str, run: JudgedRun, prompt_hash: str, condition: Condition, read: Mapping[str, str]) -> Side | None:
     """What a run's judge said to a prompt, or None when it was not asked."""
     verdict = run.first_verdicts.get(prompt_hash)
     if verdict is None:
@@ -128,7 +138,7 @@ def side_of(label: str, run: JudgedRun, prompt_hash: str, condition: Condition) 
     words = {ACCEPT: "accepts", None: verdict.reason or ""}.get(verdict.choice, "rejects")
     right = verdict.choice is not None and (verdict.choice == ACCEPT) == condition.claim_is_true
     framing = "C2" if condition.is_dialogue else "C1"
-    return Side(label, framing, str(words), right, verdict.margin, verdict.text, run.rendered.get(prompt_hash))
+    return Side(label, framing, str(words), right, verdict.margin, verdict.text, read.get(prompt_hash))
 
 
 def item_texts(run: JudgedRun) -> dict[str, Item]:

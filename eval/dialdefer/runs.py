@@ -11,7 +11,7 @@ from eval.dialdefer.verdicts import Reading, Verdict, judge_all
 from eval.sampling_runs import refuse_unfinished, run_config
 from evenhand.answer_doubts import answer_doubts
 from evenhand.checkpoints import ModelConfig
-from evenhand.completion_shards import read_completions
+from evenhand.completion_shards import read_answers
 from evenhand.config import parse_config
 from evenhand.run_directory import CONFIG_FILE, PROVENANCE_FILE, read_json
 from evenhand.terminal import say
@@ -31,7 +31,7 @@ class JudgedRun:
     verdicts: Sequence[Verdict]
     panels: Sequence[Panel]  # of what was asked, then of both answer orders together where both were
     first_verdicts: Mapping[str, Verdict]  # prompt hash → the verdict of its first sample
-    rendered: Mapping[str, str]  # prompt hash → what the model read; lacks prompts that a server rendered unseen
+    rendered: Mapping[str, str]  # prompt hash → digest of what the model read; lacks what a server rendered unseen
     doubts: Sequence[str]  # what to know of its answers before believing a score
 
     @property
@@ -53,8 +53,10 @@ def load_run(path: Path, parser: str = "strict") -> JudgedRun:
     plan = read_plan(path)
     config = run_config(path)
     n_samples = config["sampling"].get("n", 1)
-    completions = read_completions(path)
-    refuse_unfinished(path, {planned.prompt_hash for planned in plan}, completions, n_samples)
+    completions, rendered = read_answers(path)
+    refuse_unfinished(
+        path, {planned.prompt_hash for planned in plan}, lambda h: all((h, k) in completions for k in range(n_samples))
+    )
     reading = Reading(config["verdict"], parser if config["verdict"] == "reason" else None)
     verdicts = judge_all(plan, completions, n_samples, reading)
     return JudgedRun(
@@ -67,7 +69,7 @@ def load_run(path: Path, parser: str = "strict") -> JudgedRun:
         verdicts=verdicts,
         panels=with_both_orders(panels_of(verdicts)),
         first_verdicts={v.prompt_hash: v for v in verdicts if v.sample_index == 0},
-        rendered={key[0]: c.rendered for key, c in completions.items() if c.rendered is not None},
+        rendered=rendered,
         doubts=answer_doubts(completions.values(), config["verdict"]),
     )
 

@@ -13,11 +13,11 @@ from eval.narrator.option_prefixes import begun_shares
 from eval.sampling_runs import FinishedRun, Verdicts, refuse_unfinished, run_config
 from evenhand.answer_doubts import answer_doubts
 from evenhand.checkpoints import ModelConfig
-from evenhand.completion_shards import read_completions
+from evenhand.completion_shards import read_answers
 from evenhand.config import parse_config
 from evenhand.errors import DataError
 from evenhand.excluded_units import read_excluded
-from evenhand.records import Completion, digest
+from evenhand.records import Completion
 from evenhand.run_directory import CONFIG_FILE, PLAN_FILE, PROVENANCE_FILE, read_json, read_plan_lines
 from studies.narrator.prompts import ME
 from studies.narrator.records import BENCHMARK, NarratorFactors, Perspective
@@ -146,8 +146,8 @@ def load_narrator_runs(paths: Sequence[Path]) -> list[NarratorRun]:
 
 def read_config(path: Path) -> dict[str, Any]:
     """A run's config. Raises DataError when the folder holds no run of the narrator study."""
-    lines = read_plan_lines(path)  # says what to do where there is no run at all
-    if not lines or lines[0].get("benchmark") != BENCHMARK:
+    first = next(read_plan_lines(path), {})  # says what to do where there is no run at all
+    if first.get("benchmark") != BENCHMARK:
         raise DataError(f"{path}: is no run of the narrator study; see `evenhand score` for the others")
     config = run_config(path)
     if config["verdict"] not in VERDICTS:
@@ -166,8 +166,10 @@ def load_narrator_run(path: Path, config: Mapping[str, Any], judge: str) -> Narr
     lines = [line for line in enumerate(read_plan_lines(path), start=1) if line[1].get("item_id") not in excluded]
     planned = [planned_from(record, f"{path / PLAN_FILE}:{number}") for number, record in lines]
     n_samples = config["sampling"].get("n", 1)
-    completions = read_completions(path)
-    refuse_unfinished(path, {hash_ for hash_, *_ in planned}, completions, n_samples)
+    completions, rendered = read_answers(path)
+    refuse_unfinished(
+        path, {hash_ for hash_, *_ in planned}, lambda h: all((h, k) in completions for k in range(n_samples))
+    )
     is_exact, is_raw = config["verdict"] == "options", config.get("format") == "raw"
     answers: dict[tuple[str, tuple[str, ...]], Answers] = {}  # lines of equal texts share their replies
     judgments = []
@@ -201,7 +203,7 @@ def load_narrator_run(path: Path, config: Mapping[str, Any], judge: str) -> Narr
         temperature=float(config["sampling"].get("temperature", 0.0)),
         config=config,
         provenance=read_json(path / PROVENANCE_FILE),
-        rendered={key[0]: digest(c.rendered, 16) for key, c in completions.items() if key[1] == 0 and c.rendered},
+        rendered=rendered,
         judgments=tuple(judgments),
         excluded=excluded,
         doubts=answer_doubts(completions.values(), config["verdict"]),

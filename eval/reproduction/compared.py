@@ -16,7 +16,7 @@ from eval.sampling_runs import FinishedRun, load_finished
 from eval.scorecard.arms import BASE
 from eval.scorecard.command import load_cards, scorecard_options
 from eval.study import evaluation_of
-from evenhand.completion_shards import append_completions
+from evenhand.completion_shards import append_completions, every_completion
 from evenhand.errors import DataError
 from evenhand.jsonl import write_jsonl
 from evenhand.run_directory import CONFIG_FILE, PLAN_FILE, PROVENANCE_FILE, finish, read_plan_lines
@@ -130,6 +130,6 @@ def part_of(path: Path, units: Collection[str], into: Path) -> Path:
         raise DataError(f"{path}: none of the drawn units was answered in it; draw more")
     write_jsonl(into / PLAN_FILE, kept)
     hashes = {line["prompt_hash"] for line in kept}
-    append_completions(into, [reply for hash_ in sorted(hashes) for reply in run.replies[hash_]])
+    append_completions(into, (c for c in every_completion(path) if c.prompt_hash in hashes and not c.is_error))
     finish(into, {"n_planned": len(kept), "n_distinct": len(hashes)})
     return into

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
+from evenhand.checksum import sha256_of
 from evenhand.errors import DataError
 from evenhand.jsonl import sync_folder
 from evenhand.manifest import LOCK_FILE
@@ -26,7 +27,6 @@ from evenhand.sources.source_record import (
     is_whole,
     kind_of_checksum,
     read_record,
-    sha256_of,
     source_files,
     write_record,
 )

@@ -1,6 +1,5 @@
 """sources.json: which of a publisher's files lie in a folder, from where, of which revision, with which checksum."""
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -8,6 +7,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from evenhand.checksum import sha256_of
 from evenhand.errors import DataError
 from evenhand.jsonl import write_json
 from evenhand.sources.origin import Origin
@@ -72,15 +72,6 @@ def read_record(folder: Path) -> SourceRecord | None:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise DataError(f"{path}: is damaged or not Evenhand's; move its folder away and fetch again") from None
-
-
-def sha256_of(path: Path) -> str:
-    """The checksum of a file, in hex. Raises DataError when the file cannot be read."""
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror}); allow it, or fetch the file again") from None
 
 
 def is_whole(file: SourceFile, folder: Path) -> bool:

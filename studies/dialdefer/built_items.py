@@ -4,9 +4,9 @@ import random
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from evenhand.checksum import sha256_of
 from evenhand.errors import ConfigError, DataError
 from evenhand.manifest import read_manifest, table_path
-from evenhand.sources.source_record import sha256_of
 from studies.dialdefer.item_table import read_items
 from studies.dialdefer.leaks import HeldOut
 from studies.dialdefer.records import Item

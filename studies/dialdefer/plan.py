@@ -1,6 +1,6 @@
 """Section → every prompt of a run: all wordings of an experiment together, so that what they share is asked once."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from evenhand.errors import ConfigError
@@ -9,7 +9,7 @@ from studies.dialdefer.datasets import item_set_hash, load_items
 from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import render
 from studies.dialdefer.section import DialDeferSection, PromptConfig, Variant
-from studies.study import OneRound, Units
+from studies.study import Made, OneRound, Units
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,19 +36,24 @@ def planned_units(section: DialDeferSection, answer_form: str) -> Units:
     items = load_items(section.benchmarks)
     refuse_absent_datasets(section.prompts.variants, items)
     ways = list(wordings(section.prompts))
-    used: set[int | None] = set()
-    units = []
-    for item in items:
-        planned: dict[tuple[str, object], Prompt] = {}
-        for way in ways:
-            for prompt in prompts_of(item, way, section.prompts.conditions, answer_form):
-                key = (prompt.condition, prompt.factors)
-                if key not in planned:
-                    planned[key] = prompt
-                    used.add(way.variant)
-        units.append(OneRound(item.item_id, tuple(planned.values())))
-    refuse_idle(section.prompts.variants, used)
+
+    def asked(item: Item) -> list[tuple[Prompt, int | None]]:
+        return asked_of(item, ways, section.prompts.conditions, answer_form)
+
+    refuse_idle(section.prompts.variants, (number for item in items for _, number in asked(item)))
+    units = Made(items, lambda item: OneRound(item.item_id, tuple(prompt for prompt, _ in asked(item))))
     return Units(units, item_set_hash(items))
+
+
+def asked_of(
+    item: Item, ways: Sequence[Wording], conditions: Sequence[Condition], answer_form: str
+) -> list[tuple[Prompt, int | None]]:
+    """An item's prompts, each once, and the number of the variant that is the first to ask it; None: no variant."""
+    planned: dict[tuple[str, object], tuple[Prompt, int | None]] = {}
+    for way in ways:
+        for prompt in prompts_of(item, way, conditions, answer_form):
+            planned.setdefault((prompt.condition, prompt.factors), (prompt, way.variant))
+    return list(planned.values())
 
 
 def wordings(prompts: PromptConfig) -> Iterator[Wording]:
@@ -96,12 +101,16 @@ def refuse_absent_datasets(variants: Sequence[Variant], items: Sequence[Item]) -
             )
 
 
-def refuse_idle(variants: Sequence[Variant], used: set[int | None]) -> None:
-    """Raises ConfigError when a variant asked nothing that was not asked already."""
-    for number, variant in enumerate(variants):
-        if number not in used:
-            words = ", ".join(f"{key}: {value}" for key, value in variant.model_dump().items())
-            raise ConfigError(
-                f"dialdefer.prompts.variants[{number}] ({words}): asks nothing that is not asked already; take it out. "
-                "Roles are for r/AIO only, and r/AIO has one template"
-            )
+def refuse_idle(variants: Sequence[Variant], used: Iterable[int | None]) -> None:
+    """Raises ConfigError when a variant asked nothing that was not asked already; `used` is read as far as needed."""
+    idle: dict[int | None, Variant] = dict(enumerate(variants))
+    for number in used:
+        if not idle:
+            return
+        idle.pop(number, None)
+    for number, variant in idle.items():
+        words = ", ".join(f"{key}: {value}" for key, value in variant.model_dump().items())
+        raise ConfigError(
+            f"dialdefer.prompts.variants[{number}] ({words}): asks nothing that is not asked already; take it out. "
+            "Roles are for r/AIO only, and r/AIO has one template"
+        )

@@ -6,13 +6,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from evenhand.checksum import sha256_of
 from evenhand.errors import DataError
 from evenhand.jsonl import write_json, write_jsonl, write_whole
 from evenhand.manifest import FORMAT, MANIFEST_FILE, read_manifest, refuse_foreign
 from evenhand.provenance import code_state
 from evenhand.sources.fetching import fetch, locked
 from evenhand.sources.origin import Origin
-from evenhand.sources.source_record import RECORDED, SourceFile, sha256_of
+from evenhand.sources.source_record import RECORDED, SourceFile
 from studies.narrator.built_corpus import (
     CONVERSATIONS_FILE,
     SPLITS,

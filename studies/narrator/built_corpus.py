@@ -5,10 +5,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from evenhand.checksum import sha256_of
 from evenhand.errors import DataError
 from evenhand.jsonl import read_jsonl
 from evenhand.manifest import read_manifest
-from evenhand.sources.source_record import sha256_of
 from studies.narrator.records import BENCHMARK, Conversation, Turn
 
 CONVERSATIONS_FILE = "conversations.jsonl"

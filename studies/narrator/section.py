@@ -18,7 +18,7 @@ from studies.narrator.records import (
     Task,
     Visibility,
 )
-from studies.study import OneRound, StudySection, Units
+from studies.study import Made, OneRound, StudySection, Units
 
 
 class NarratorSection(StudySection):
@@ -48,7 +48,7 @@ class NarratorSection(StudySection):
     def units(self, verdict: str) -> Units:
         """A conversation's prompts, all known from the start; see StudySection."""
         conversations = load_conversations(self.corpus)
-        asked = [OneRound(one.conversation_id, tuple(self.prompts_of(one))) for one in conversations]
+        asked = Made(conversations, lambda one: OneRound(one.conversation_id, tuple(self.prompts_of(one))))
         return Units(asked, conversation_set_hash(conversations))
 
     def on_own_items(self) -> Self:

@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
+from evenhand.checksum import sha256_of
 from evenhand.errors import DataError
 from evenhand.jsonl import read_jsonl, write_json, write_jsonl, write_whole
 from evenhand.manifest import MANIFEST_FILE
 from evenhand.provenance import code_state
-from evenhand.sources.source_record import sha256_of
 from studies.pluraleval.records import BENCHMARK
 
 FORMAT = 1  # of the folders; raised when their lines or manifests change

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evenhand.completion_shards import read_completions
+from evenhand.checksum import sha256_of
+from evenhand.completion_shards import read_answers, replies_by_prompt
 from evenhand.config import parse_config, read_yaml
 from evenhand.errors import DataError
 from evenhand.excluded_units import read_excluded
 from evenhand.records import Completion, digest
-from evenhand.run_directory import CONFIG_FILE, PLAN_FILE, is_done, read_plan_lines, refuse_changed, sha256_of
+from evenhand.run_directory import CONFIG_FILE, PLAN_FILE, is_done, read_plan_lines, refuse_changed
 from studies.pluraleval.stages import Stage, Stages
 
 KEY = "pluraleval"  # of its section in a config
@@ -49,10 +50,7 @@ def load_stage(path: Path, stage: Stage) -> FinishedStage:
     if not is_done(path):
         raise DataError(f"{path}: is not complete; continue it with `evenhand sample {file}`")
     excluded = read_excluded(path)
-    replies: dict[str, list[Completion]] = {}
-    for (hash_, _), completion in sorted(read_completions(path).items()):
-        if not completion.is_error:
-            replies.setdefault(hash_, []).append(completion)
+    replies = replies_by_prompt(read_answers(path).completions)
     plan = [line for line in read_plan_lines(path) if line["item_id"] not in excluded]
     if lacking := [line for line in plan if line["prompt_hash"] not in replies]:
         raise DataError(

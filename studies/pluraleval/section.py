@@ -15,7 +15,7 @@ from studies.pluraleval.responses import Asker
 from studies.pluraleval.rows import reference_set_hash, thread_set_hash
 from studies.pluraleval.stages import Stages
 from studies.pluraleval.thread_sets import ThreadSpec, load_threads
-from studies.study import OneRound, StudySection, Units
+from studies.study import Made, OneRound, StudySection, Units
 
 
 class PluralEvalSection(Stages, StudySection):
@@ -53,7 +53,8 @@ class PluralEvalSection(Stages, StudySection):
         """The units of the stage; perhaps none."""
         if self.references is not None:
             threads = load_threads(self.references.threads)
-            return Units([reference_unit(one, self.references) for one in threads], thread_set_hash(threads))
+            references = self.references
+            return Units(Made(threads, lambda one: reference_unit(one, references)), thread_set_hash(threads))
         if self.responses is not None:
             found = load_references(self.responses.references)
             asked = {one.thread.thread_id: tuple(Asker(one, self.responses).prompts()) for one in found}

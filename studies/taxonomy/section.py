@@ -10,7 +10,7 @@ from pydantic import Field
 from evenhand.errors import DataError
 from evenhand.records import Drawing, Prompt, digest
 from studies.flips import Flip, flips_hash, read_flips
-from studies.study import OneRound, StudySection, Units
+from studies.study import Made, OneRound, StudySection, Units
 from studies.taxonomy.own_flips import own_flips
 from studies.taxonomy.prompts import TEMPLATE_VERSION, messages, schema
 from studies.unit_sets import refuse_repeats, set_hash
@@ -56,7 +56,8 @@ class TaxonomySection(StudySection):
     def units(self, verdict: str) -> Units:
         """A flip each; see StudySection."""
         found = self.chosen()
-        return Units([OneRound(flip.flip_id, (prompt_of(flip),)) for flip in found], set_hash(map(asdict, found)))
+        asked = Made(found, lambda flip: OneRound(flip.flip_id, (prompt_of(flip),)))
+        return Units(asked, set_hash(map(asdict, found)))
 
     def inputs(self) -> Mapping[str, str]:
         """The folder of flips; see StudySection."""

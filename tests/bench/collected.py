@@ -19,6 +19,6 @@ def collect_into(
     path = Path(folder)
     (path / "config.yaml").touch()  # shards carry a checksum over it
     log = CompletionLog(path, settings.run.shard_size * settings.sampling.n)
-    with Watchdog(settings.run.hang_limit_s, log.write) as watchdog:
-        collect(engine, prompts, asked, settings, log, watchdog)
+    with Watchdog(settings.run.hang_limit_s, log) as watched:
+        collect(engine, prompts, asked, watched, settings.name)
     return path

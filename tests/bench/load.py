@@ -17,14 +17,14 @@ from typing import Any
 import pytest
 
 from eval.sampling_runs import load_finished
-from evenhand.completion_shards import read_completions
+from evenhand.completion_shards import read_answers
 from evenhand.records import Completion, Message, Prompt
 from inference import sampling
 from inference.engine import Further, nothing_further
 from inference.progress import WatchedSampling
 from inference.sampling import sample
 from studies.dialdefer.records import Condition, Factors
-from studies.study import OneRound, Units
+from studies.study import Made, OneRound, Units
 from tests.made.sampling_configs import sampling_config
 
 SIZES = (10_000, 100_000, 1_000_000)
@@ -36,37 +36,37 @@ class StubEngine:
     """Answers everything at once."""
 
     def generate(self, prompts: Sequence[Prompt], further: Further = nothing_further) -> Iterator[Completion]:
-        for prompt in prompts:
-            yield Completion(
-                prompt_hash=prompt.prompt_hash,
-                sample_index=0,
-                text='{"chosen_answer": "1", "reasoning": "It is what the question asks for."}',
-                finish_reason="stop",
-                prompt_tokens=120,
-                completion_tokens=20,
-                rendered=prompt.messages[0].content,
-            )
+        while prompts:
+            yield from map(self.reply_to, prompts)
+            prompts = further()
 
-
-def units(n_prompts: int) -> list[OneRound]:
-    """Items of four prompts."""
-    return [
-        OneRound(
-            f"item-{number}",
-            tuple(
-                Prompt(
-                    item_id=f"item-{number}",
-                    benchmark="load",
-                    dataset="load",
-                    condition=condition,
-                    factors=Factors(),
-                    messages=(Message(role="user", content=f"{number} {condition} {TEXT}"),),
-                )
-                for condition in Condition
-            ),
+    def reply_to(self, prompt: Prompt) -> Completion:
+        """The same to all."""
+        return Completion(
+            prompt_hash=prompt.prompt_hash,
+            sample_index=0,
+            text='{"chosen_answer": "1", "reasoning": "It is what the question asks for."}',
+            finish_reason="stop",
+            prompt_tokens=120,
+            completion_tokens=20,
+            rendered=prompt.messages[0].content,
         )
-        for number in range(n_prompts // 4)
-    ]
+
+
+def unit(number: int) -> OneRound:
+    """An item of four prompts."""
+    prompts = (
+        Prompt(
+            item_id=f"item-{number}",
+            benchmark="load",
+            dataset="load",
+            condition=condition,
+            factors=Factors(),
+            messages=(Message(role="user", content=f"{number} {condition} {TEXT}"),),
+        )
+        for condition in Condition
+    )
+    return OneRound(f"item-{number}", tuple(prompts))
 
 
 def timed(what: str, seconds: dict[str, float], function: Any, *words: Any) -> Any:
@@ -87,13 +87,13 @@ def run_one(n_prompts: int, folder: Path, patch: pytest.MonkeyPatch) -> None:
             "run": {"root": str(folder), "shard_size": -(-n_prompts // N_SHARDS)},
         }
     )
-    patch.setattr(type(config.study), "units", lambda self, verdict: Units(units(n_prompts), "load"))
+    patch.setattr(type(config.study), "units", lambda self, verdict: Units(Made(range(n_prompts // 4), unit), "load"))
     patch.setattr(sampling, "model_facts", lambda config: {"name": "stub"})
     patch.setattr(sampling, "open_engine", lambda config, prompts: nullcontext(StubEngine()))
     seconds: dict[str, float] = {}
     path = timed("plan, ask, write", seconds, sample, config)
     timed("continue", seconds, sample, config)
-    timed("read", seconds, read_completions, path)
+    timed("read", seconds, read_answers, path)
     timed("read for scores", seconds, load_finished, path)
     (seen,) = timed("status", seconds, WatchedSampling(path).look)
     assert (seen.done, seen.planned, seen.state) == (n_prompts, n_prompts, "complete")

@@ -20,6 +20,7 @@ from statistics import fmean
 from typing import Any
 
 from evenhand.records import Completion, Prompt
+from inference.answered import Answered
 from inference.config import InferenceConfig, load_sampling_config
 from inference.engine import Further, nothing_further, open_engine
 from inference.prefix_order import in_prefix_order
@@ -136,11 +137,12 @@ def seconds_for(engine: Any, threads: Sequence[Thread], settings: InferenceConfi
     """Of the reference sets of these threads, asked together as a run asks."""
     with tempfile.TemporaryDirectory() as folder:
         started = time.perf_counter()
-        asked = Schedule([reference_unit(one, ReferenceSettings()) for one in threads], settings.sampling)
+        units = [reference_unit(one, ReferenceSettings()) for one in threads]
+        asked = Schedule(units, Answered(settings.sampling, keeps_replies=True))
         with redirect_stderr(StringIO()):  # a bar of progress for each thread
-            collect_into(folder, engine, in_prefix_order(asked.due()), asked, settings)
+            collect_into(folder, engine, asked.due(), asked, settings)
         seconds = time.perf_counter() - started
-    assert asked.is_over
+    assert not asked.waiting
     return seconds
 
 

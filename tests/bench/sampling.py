@@ -9,7 +9,8 @@ from collections.abc import Callable
 from statistics import median
 from typing import Any
 
-from evenhand.completion_shards import read_completions
+from evenhand.completion_shards import read_answers
+from inference.answered import Answered
 from inference.config import InferenceConfig
 from inference.engine import open_engine
 from inference.schedule import Schedule, first_prompts
@@ -59,10 +60,10 @@ def ours_against_bare(engine: Any, settings: InferenceConfig) -> None:
 
     def ours() -> int:
         with tempfile.TemporaryDirectory() as folder:
-            asked = Schedule(settings.study.units(settings.verdict).units, settings.sampling)
+            asked = Schedule(settings.study.units(settings.verdict).units, Answered(settings.sampling))
             asked.due()
             path = collect_into(folder, engine, prompts, asked, settings)
-            return sum(c.completion_tokens or 0 for c in read_completions(path).values())
+            return sum(c.completion_tokens or 0 for c in read_answers(path).completions.values())
 
     def bare() -> int:
         outputs = engine.llm.chat(chats, SamplingParams(temperature=0.0, max_tokens=MAX_TOKENS), use_tqdm=False)

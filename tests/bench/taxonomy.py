@@ -13,7 +13,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from evenhand.completion_shards import read_completions
+from evenhand.completion_shards import read_answers
+from inference.answered import Answered
 from inference.config import InferenceConfig, load_sampling_config
 from inference.engine import open_engine
 from inference.prefix_order import in_prefix_order
@@ -91,8 +92,8 @@ def rate(engine: Any, way: Callable[[], int]) -> float:
 def ours(engine: Any, settings: InferenceConfig) -> int:
     """As a run asks, with its shards on disk."""
     with tempfile.TemporaryDirectory() as folder:
-        asked = Schedule(settings.study.units(settings.verdict).units, settings.sampling)
-        return len(read_completions(collect_into(folder, engine, in_prefix_order(asked.due()), asked, settings)))
+        asked = Schedule(settings.study.units(settings.verdict).units, Answered(settings.sampling))
+        return len(read_answers(collect_into(folder, engine, asked.due(), asked, settings)).completions)
 
 
 def bare(engine: Any, settings: InferenceConfig) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.completion_shards import every_completion, read_completions
+from evenhand.completion_shards import every_completion, read_answers
 from evenhand.embedded import embedded_model_path
 from evenhand.run_directory import is_done
 from inference import replicas
@@ -43,7 +43,7 @@ def config(root: Path, name: str, model: str, engine: dict[str, Any]) -> Inferen
 
 
 def verdicts(path: Path) -> dict[str, str]:
-    return {hash_: reply.text for (hash_, _), reply in read_completions(path).items()}
+    return {hash_: reply.text for (hash_, _), reply in read_answers(path).completions.items()}
 
 
 def flips(one: dict[str, str], other: dict[str, str]) -> int:

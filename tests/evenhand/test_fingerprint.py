@@ -1,6 +1,5 @@
 """A checkpoint's fingerprint sees every file that can change an answer, and reads large weights once."""
 
-import hashlib
 from pathlib import Path
 
 import pytest
@@ -56,7 +55,13 @@ def test_a_card_or_the_figures_of_a_merge_change_no_answer(folder: Path) -> None
 
 def test_weights_are_read_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = checkpoint_hash(folder)
-    monkeypatch.setattr(hashlib, "file_digest", lambda *_: pytest.fail("read again"))
+    small = fingerprints.sha256_of
+
+    def sha256_of(file: Path) -> str:
+        assert file.suffix != ".safetensors", "read again"
+        return small(file)
+
+    monkeypatch.setattr(fingerprints, "sha256_of", sha256_of)
     assert checkpoint_hash(folder) == before
 
 
@@ -64,7 +69,7 @@ def test_a_blob_of_the_hubs_cache_is_known_by_its_name(folder: Path, monkeypatch
     blob = folder / ("0" * 64)
     (folder / "model.safetensors").rename(blob)
     (folder / "model.safetensors").symlink_to(blob)
-    monkeypatch.setattr(hashlib, "file_digest", lambda *_: pytest.fail("read"))
+    monkeypatch.setattr(fingerprints, "sha256_of", lambda _: pytest.fail("read"))
     assert fingerprints.file_hash(folder / "model.safetensors") == "0" * 64
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evenhand import provenance as facts
-from evenhand.completion_shards import read_completions
+from evenhand.completion_shards import read_answers
 from evenhand.errors import ConfigError, DataError, ModelError
 from evenhand.records import Prompt
 from evenhand.reproduce import main
@@ -78,7 +78,7 @@ def test_a_deterministic_engine_flips_nothing(
     out, found, again = reproduced(capsys, str(path))
     assert again.parent == path.parent
     assert again.name.startswith("toy-again1-")
-    assert len(engine.asked) == 2 * len(read_plan_lines(path)), "everything was asked again"
+    assert len(engine.asked) == 2 * len(list(read_plan_lines(path))), "everything was asked again"
     assert set(flips_of(found).values()) == {0.0}
     assert [row["n_differing"] for row in found["replies"]] == [0.0] * 5
     assert re.search(rf"^all +{4 * N_ITEMS} +0 +0 +0\.0 +\[0\.0, ", out, re.MULTILINE)
@@ -92,7 +92,7 @@ def test_planted_differences_are_found_exactly_by_condition_and_in_the_headline(
 ) -> None:
     answered_by(monkeypatch, accepts)
     path = sampled(tmp_path)
-    lines = read_plan_lines(path)
+    lines = list(read_plan_lines(path))
     turned = {line["prompt_hash"] for line in lines if line["condition"] == "c2_incorrect"}
     turned = set(sorted(turned)[:3])
     unread = next(line["prompt_hash"] for line in lines if line["condition"] == "c1_true")
@@ -163,7 +163,7 @@ def test_a_rerun_that_was_cut_off_is_continued(
     answered_by(monkeypatch, accepts)
     _, found, again = reproduced(capsys, str(path))
     assert len(list(path.parent.iterdir())) == 2
-    assert len(read_completions(again)) == len(read_plan_lines(path))
+    assert len(read_answers(again).completions) == len(list(read_plan_lines(path)))
     assert set(flips_of(found).values()) == {0.0}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.completion_shards import read_completions
+from evenhand.completion_shards import read_answers
 from evenhand.errors import DataError
 from evenhand.run_directory import is_done, refuse_changed
 from inference import sampling
@@ -27,7 +27,7 @@ def test_a_damaged_line_is_named_with_file_and_line(tmp_path: Path, engine: Scri
     lines[2] = lines[2][:20]
     shard.write_text("\n".join(lines))
     with pytest.raises(DataError, match=rf"{shard.name}:3: is no JSON object.*delete this shard"):
-        read_completions(path)
+        read_answers(path)
     shard.unlink()
     engine.asked.clear()
     assert is_done(sample(config(tmp_path))), "a finished run that lost a shard asks for it again"
@@ -50,7 +50,7 @@ def test_an_answer_that_was_edited_or_is_of_another_run_was_scored_without_a_wor
     path = sample(config(tmp_path / "mine"))
     change(next((path / "completions").iterdir()))
     with pytest.raises(DataError, match=r"is not as this run wrote it: it was edited, or copied .*delete"):
-        read_completions(path)
+        read_answers(path)
 
 
 def test_answers_that_two_processes_paid_for_twice_are_announced(

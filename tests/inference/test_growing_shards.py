@@ -7,15 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.completion_shards import every_completion, read_completions
+from evenhand.completion_shards import every_completion, read_answers
 from evenhand.errors import DataError, ModelError
 from evenhand.records import Completion, Prompt
 from evenhand.run_directory import is_done
 from inference import sampling
+from inference.answered import Answered
 from inference.config import InferenceConfig
 from inference.engine import Further
-from inference.sampling import sample, take_shard
-from inference.schedule import Schedule
+from inference.sampling import sample
+from inference.survey import Run, Survey, in_shard
 from studies.study import Replies, Units
 from tests.made.pocket_judge import AnsweringEngine, Answers
 from tests.made.scripted_engine import config
@@ -39,7 +40,7 @@ class Quoting(Fruit):
 def two_units() -> list[Quoting]:
     """One of each shard."""
     units = [Quoting(f"fruit {number}") for number in range(20)]
-    return [take_shard(units, shard)[0] for shard in SHARDS]
+    return [next(unit for unit in units if in_shard(unit.unit_id, shard)) for shard in SHARDS]
 
 
 @pytest.fixture
@@ -78,7 +79,7 @@ class Overtaken(AnsweringEngine):
 
 def outcome(path: Path) -> dict[str, list[str]]:
     """What is asked and counts, unit by unit. Fails when a prompt has no reply."""
-    replies = {hash_: [reply] for (hash_, _), reply in read_completions(path).items()}
+    replies = {hash_: [reply] for (hash_, _), reply in read_answers(path).completions.items()}
     found: dict[str, list[str]] = {}
     for unit in two_units():
         so_far: dict[str, list[Completion]] = {}
@@ -158,4 +159,9 @@ def test_a_prompt_that_keeps_erring_is_asked_once_by_each_command(asks: Callable
 
 def test_two_units_of_one_name_are_refused(run: InferenceConfig) -> None:
     with pytest.raises(DataError, match="the id 'fig' occurs twice"):
-        Schedule([Fruit("fig"), Fruit("fig")], run.sampling)
+        list(
+            Survey(
+                Run(Path(), run, [Fruit("fig"), Fruit("fig")], plan_grows=True),
+                Answered(run.sampling, keeps_replies=True),
+            ).prompts()
+        )

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from evenhand.errors import ConfigError
+from inference.answered import Answered
 from inference.prefix_order import in_prefix_order
-from inference.sampling import take_shard
 from inference.schedule import Schedule, first_prompts
+from inference.survey import in_shard
 from tests.made.experiment_runs import N_ITEMS, use_few_items, with_variants
 from tests.made.places import ROOT
 
@@ -85,10 +86,10 @@ def test_no_earlier_prompt_shares_a_longer_beginning_than_the_one_just_before() 
 def test_every_shard_is_asked_in_the_order_of_the_whole() -> None:
     config = with_variants(*SEVERAL)
     units = config.study.units("reason").units
-    whole = [p.prompt_hash for p in in_prefix_order(Schedule(units, config.sampling).due())]
+    whole = [p.prompt_hash for p in Schedule(units, Answered(config.sampling)).due()]
     for index in range(3):
-        mine = take_shard(units[::-1], (index, 3))
-        part = [p.prompt_hash for p in in_prefix_order(Schedule(mine, config.sampling).due())]
+        mine = [unit for unit in units[::-1] if in_shard(unit.unit_id, (index, 3))]
+        part = [p.prompt_hash for p in Schedule(mine, Answered(config.sampling)).due()]
         assert part == [hash_ for hash_ in whole if hash_ in part]
 
 

@@ -8,12 +8,14 @@ import pytest
 
 from evenhand import completion_shards as shards
 from evenhand.command import run_main
+from evenhand.completion_shards import every_completion
 from evenhand.errors import ConfigError, DataError, ModelError
 from evenhand.records import Completion, digest
 from evenhand.run_directory import is_done
-from inference.config import FREE_OF_EFFECT
-from inference.sampling import parse_shard, sample, schedule
+from inference.config import FREE_OF_EFFECT, InferenceConfig
+from inference.sampling import parse_shard, sample
 from inference.schedule import first_prompts
+from inference.survey import Run, Survey
 from studies.dialdefer import plan as planning
 from studies.dialdefer.planned import read_plan
 from tests.made.sampling_configs import sampling_config
@@ -102,11 +104,17 @@ def test_what_is_owed_is_found_with_one_shard_of_answers_in_memory(
     counted.live = counted.peak = 0
     monkeypatch.setattr(shards, "completion_from", lambda record: counted(**record))
     (path,) = tmp_path.glob("inference/*")
-    units = config(tmp_path).study.units("reason").units
-    assert [prompt.prompt_hash for prompt in schedule(path, units, config(tmp_path)).owed] == [unlucky]
-    twice = config(tmp_path, sampling={"n": 2, "temperature": 1.0})
-    assert len(schedule(path, units, twice).owed) == 40
+    assert owed(path, config(tmp_path)) == {unlucky}
+    assert len(owed(path, config(tmp_path, sampling={"n": 2, "temperature": 1.0}))) == 40
     assert 0 < counted.peak <= 2 * 7
+
+
+def owed(path: Path, settings: InferenceConfig) -> set[str]:
+    """Hashes of the prompts that a run lacks."""
+    run = Run(path, settings, settings.study.units("reason").units, plan_grows=False)
+    survey = Survey(run, run.answered(every_completion(path)))
+    assert len(list(survey.prompts())) == 40
+    return survey.owed
 
 
 class CountedCompletion(Completion):

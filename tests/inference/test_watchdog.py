@@ -4,13 +4,16 @@ import errno
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from evenhand.completion_shards import every_completion
+from evenhand.records import Completion
 from evenhand.run_directory import is_done
 from inference import watchdog
 from inference.sampling import sample
@@ -60,6 +63,11 @@ def test_a_hung_engine_ends_the_process_with_what_it_answered_and_the_same_comma
     assert len(list(every_completion(path))) == 40
 
 
+def log_that(writes: Callable[[], object]) -> Any:
+    """In the place of a CompletionLog."""
+    return SimpleNamespace(write=writes, add=lambda completion: None)
+
+
 class Ended(SystemExit):
     """In the place of the process's end."""
 
@@ -91,7 +99,7 @@ def passes(monkeypatch: pytest.MonkeyPatch, dog: Watchdog, times: list[float], p
     def wait(tick: float) -> bool:
         looks[0] += 1
         if looks[0] == progress_at:
-            dog.note_progress()
+            dog.add(Completion(prompt_hash="ab", sample_index=0, text="", finish_reason="stop"))
         return looks[0] >= len(times)
 
     monkeypatch.setattr(watchdog, "time", SimpleNamespace(monotonic=clock))
@@ -105,9 +113,9 @@ def test_time_without_an_answer_is_counted_and_an_answer_begins_it_anew(
 ) -> None:
     kept: list[str] = []
     seconds = [float(number) for number in range(60)]
-    passes(monkeypatch, Watchdog(50.0, lambda: kept.append("kept")), seconds, progress_at=30)
+    passes(monkeypatch, Watchdog(50.0, log_that(lambda: kept.append("kept"))), seconds, progress_at=30)
     assert (ended, kept) == ([], [])
-    passes(monkeypatch, Watchdog(50.0, lambda: kept.append("kept")), seconds)
+    passes(monkeypatch, Watchdog(50.0, log_that(lambda: kept.append("kept"))), seconds)
     assert (ended, kept) == ([EXIT_STATUS], ["kept"])
 
 
@@ -117,14 +125,14 @@ def test_a_process_ends_also_where_nothing_can_be_written(
     def fails() -> None:
         raise OSError(errno.ESTALE, "Stale file handle")
 
-    passes(monkeypatch, Watchdog(50.0, fails), [float(number) for number in range(60)])
+    passes(monkeypatch, Watchdog(50.0, log_that(fails)), [float(number) for number in range(60)])
     assert ended == [EXIT_STATUS]
     assert "Stale file handle; what was answered last is lost" in capsys.readouterr().err
 
 
 def test_a_process_that_was_stopped_for_an_hour_has_not_hung(ended: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     seconds = [float(number) + (3600 if number > 5 else 0) for number in range(20)]
-    passes(monkeypatch, Watchdog(50.0, lambda: None), seconds)
+    passes(monkeypatch, Watchdog(50.0, log_that(lambda: None)), seconds)
     assert ended == []
 
 

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import yaml
 
+from evenhand.checksum import sha256_of
 from evenhand.completion_shards import append_completions, every_completion
 from evenhand.jsonl import write_json
 from evenhand.records import Completion, Prompt
-from evenhand.run_directory import finish, planned_line, sha256_of, write_plan
+from evenhand.run_directory import finish, planned_line, write_plan
 from studies.narrator.prompts import ME, narrator_prompts
 from studies.narrator.records import Conversation, NarratorFactors, Turn
 

@@ -8,7 +8,7 @@ from typing import Self
 
 import pytest
 
-from evenhand.completion_shards import read_completions
+from evenhand.completion_shards import read_answers
 from evenhand.errors import ModelError
 from evenhand.records import Completion, Prompt
 from inference import sampling
@@ -77,4 +77,4 @@ def config(root: Path, **changes: object) -> InferenceConfig:
 
 
 def answers(path: Path) -> dict[tuple[str, int], str]:
-    return {key: c.text for key, c in read_completions(path).items()}
+    return {key: c.text for key, c in read_answers(path).completions.items()}

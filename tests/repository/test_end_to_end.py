@@ -16,7 +16,7 @@ from transformers import AutoTokenizer
 from eval.__main__ import compare_main
 from evenhand.chat_templates import FIXED_DATE
 from evenhand.checkpoints import load_tokenizer
-from evenhand.completion_shards import read_completions
+from evenhand.completion_shards import read_answers
 from evenhand.embedded import embedded_model_path
 from evenhand.errors import ModelError
 from evenhand.records import Completion, Prompt
@@ -105,7 +105,7 @@ def whole_loop(family: str, root: Path, capsys: pytest.CaptureFixture[str]) -> N
         assert is_done(run)
         merged = merge(run, "nf4", n_prompts=8)
         runs.append(sampled(method, merged))
-    before, *after = [margins(read_completions(run).values()) for run in runs]
+    before, *after = [margins(read_answers(run).completions.values()) for run in runs]
     assert len(before) == len(read_plan(runs[0])) == 16
     assert before == pytest.approx(margins(answers(asks(model, PLAIN)).values()), abs=1e-4)
     assert max(abs(margin) for margin in before.values()) > 0.01

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from evenhand.completion_shards import every_completion, read_completions
+from evenhand.completion_shards import every_completion, read_answers
 from evenhand.config import read_yaml
 from evenhand.run_directory import is_done
 from evenhand.status.found_runs import Board
@@ -118,7 +118,7 @@ def check_equal(run: Path, other: Path) -> None:
     """Every prompt answered once and alike; how a batch is filled moves a log-probability by a last digit."""
     assert is_done(run)
     assert is_done(other)
-    found, expected = read_completions(run), read_completions(other)
+    found, expected = read_answers(run).completions, read_answers(other).completions
     assert found.keys() == expected.keys()
     assert len([*every_completion(run)]) == len(found)
     for key, one in found.items():

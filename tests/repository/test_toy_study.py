@@ -114,7 +114,7 @@ def test_a_plan_that_rested_on_a_lost_reply_is_planned_anew_and_does_not_lock_th
     monkeypatch.undo()
     monkeypatch.setitem(STUDIES, KEY, TOY)
     assert is_done(sampled(tmp_path, monkeypatch, "toy", []))
-    assert len(read_plan_lines(path)) == 2 * len(FRUITS)
+    assert len(list(read_plan_lines(path))) == 2 * len(FRUITS)
 
 
 def test_an_unfinished_run_is_not_scored_though_all_that_is_planned_so_far_is_answered(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.completion_shards import read_completions
+from evenhand.completion_shards import read_answers
 from evenhand.jsonl import read_jsonl
 from evenhand.run_directory import read_json, read_plan_lines
 from inference.config import load_sampling_config
@@ -142,7 +142,7 @@ def named(checkpoint: Path, label: str, root: Path) -> dict[str, float]:
     run = sample(load_sampling_config(words))
     factors = {line["prompt_hash"]: line["factors"] for line in read_plan_lines(run)}
     found = defaultdict(list)
-    for completion in read_completions(run).values():
+    for completion in read_answers(run).completions.values():
         assert completion.answer_logprobs is not None
         asked = factors[completion.prompt_hash]
         found[asked["perspective"]].append(math.exp(completion.answer_logprobs[asked["target"]]))

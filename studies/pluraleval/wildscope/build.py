@@ -4,10 +4,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from evenhand.checksum import sha256_of
 from evenhand.errors import DataError
 from evenhand.manifest import MANIFEST_FILE, refuse_foreign
 from evenhand.sources.fetching import locked, say
-from evenhand.sources.source_record import RECORDED, SourceFile, sha256_of
+from evenhand.sources.source_record import RECORDED, SourceFile
 from studies.pluraleval.built_folder import THREADS_FILE, read_built_manifest, write_built
 from studies.pluraleval.rows import thread_row, thread_set_hash
 from studies.pluraleval.thread_sets import WILDSCOPE

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import pytest
 
-from evenhand.completion_shards import read_completions
+from evenhand.completion_shards import read_answers
 from evenhand.errors import DataError, ModelError
 from evenhand.excluded_units import EXCLUDED_FOLDER, read_excluded
 from evenhand.records import Completion, Message, Prompt
@@ -17,10 +17,11 @@ from evenhand.run_directory import is_done, planned_line, read_json, read_plan_l
 from inference import sampling
 from inference.config import InferenceConfig
 from inference.engine import Further, PromptsTooLong, nothing_further
-from inference.sampling import sample, take_shard
+from inference.sampling import sample
 from inference.schedule import first_prompts
 from inference.server_facts import ServerFacts
 from inference.server_requests import request_body
+from inference.survey import in_shard
 from studies.dialdefer.records import Condition, Factors
 from tests.made.made_conflicts import conflict, narrator_config, use_conflicts
 
@@ -113,7 +114,7 @@ def test_a_plan_of_other_prompts_is_refused_and_one_that_grew_is_not(tmp_path: P
     write_plan(tmp_path, [TOY])
     rewrite_plan(tmp_path, [TOY, further, replace(TOY, condition=Condition.C2_CORRECT)])
     write_plan(tmp_path, [TOY, further])
-    assert len(read_plan_lines(tmp_path)) == 3
+    assert len(list(read_plan_lines(tmp_path))) == 3
     with pytest.raises(DataError, match="planned with other prompts"):
         write_plan(tmp_path, [replace(TOY, factors=Factors(answer_order="no_first"))])
 
@@ -149,7 +150,7 @@ def test_a_conversation_that_does_not_fit_is_left_out_whole_and_the_run_is_compl
     assert (done["n_planned"], done["n_distinct"], done["n_excluded_items"]) == (len(prompts), n_distinct, 1)
     assert "1 of 3 items are left out" in (told := capsys.readouterr().err)
     assert ": long (all of them in excluded/)" in told
-    answered = {hash_ for hash_, _ in read_completions(path)}
+    answered = {hash_ for hash_, _ in read_answers(path).completions}
     assert answered >= {p.prompt_hash for p in prompts if p.item_id != "long"}
     if not is_server:
         assert answered == {p.prompt_hash for p in prompts if p.item_id != "long"}
@@ -197,6 +198,5 @@ def test_a_shard_has_whole_conversations_and_all_shards_together_finish_the_run(
 @pytest.mark.usefixtures("conflicts")
 def test_a_shard_is_the_same_whatever_is_already_answered() -> None:
     units = narrator_config().study.units("answer").units
-    shards = [take_shard(units, (i, 4)) for i in range(4)]
+    shards = [[unit for unit in units if in_shard(unit.unit_id, (i, 4))] for i in range(4)]
     assert sorted(unit.unit_id for shard in shards for unit in shard) == sorted(unit.unit_id for unit in units)
-    assert take_shard(units[::-1], (1, 4))[::-1] == shards[1]

@@ -34,7 +34,7 @@ NUMBERS = (
 
 def rows_of(run: Path, conversations: Sequence[Conversation], *, says_attacker: bool = True) -> list[dict[str, Any]]:
     """A run's replies as another pipeline might write them."""
-    plan = read_plan_lines(run)
+    plan = list(read_plan_lines(run))
     by_id = {one.conversation_id: one for one in conversations}
     texts: dict[str, list[str]] = {}
     for reply in every_completion(run):

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from evenhand.checksum import sha256_of
 from evenhand.errors import DataError
 from evenhand.sources.fetching import SourceFile, fetch
 from evenhand.sources.origin import Origin
-from evenhand.sources.source_record import sha256_of
 from studies.dialdefer import published_items as published
 from studies.dialdefer.unified.release import RELEASE
 from tests.made.publishers_server import COMMIT, NEWER, Fault, PublishersServer
