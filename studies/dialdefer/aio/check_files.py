@@ -23,7 +23,7 @@ HEAD = """\
 """
 AS_FOUND = """# No verdict was read from the comments: write OR or NOR into `label`, or leave the post out.
 """
-LABEL_GONE = """# A comment was deleted on Reddit, and the label with it: give `label` and `keep` again, from the comments that are left.
+LABEL_GONE = """# A comment was deleted on Reddit, and the label with it: give `label` and `keep` anew, from the others.
 """
 
 

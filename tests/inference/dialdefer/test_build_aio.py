@@ -148,7 +148,7 @@ def test_a_label_goes_from_the_file_of_a_check_with_the_comment_that_it_was_read
     assert {name: left[name] for name in ("label", "doubts", "keep")} == {"label": "", "doubts": [], "keep": None}
     assert {name: left[name] for name in ("why", "dialogue")} == {"why": "looks fine", "dialogue": mended}
     assert left["context"]
-    assert "give `label` and `keep` again" in (made.raw / "check" / "two001.yaml").read_text()
+    assert "give `label` and `keep` anew" in (made.raw / "check" / "two001.yaml").read_text()
     assert (made.checked("money1")["label"], made.checked("money1")["keep"]) == ("OR", True)  # of the second comment
     assert (made.checked("dog001")["label"], made.checked("dog001")["keep"]) == ("", False)
     assert not (made.raw / "check" / "trip1.yaml").exists()
