@@ -102,7 +102,8 @@ class RunConfig(Closed):
 
     root: Path = Path("runs")  # folder of the run directories
     shard_size: int = Field(default=256, ge=1)  # prompts between two writes
-    hang_limit_s: float = Field(default=7200.0, gt=0)  # without any answer; the process then ends with status 75
+    # without any answer, less what a server asked to wait; the process then ends with status 75
+    hang_limit_s: float = Field(default=7200.0, gt=0)
 
 
 FREE_OF_EFFECT = {"run", *FREE_ENGINE_KEYS}
