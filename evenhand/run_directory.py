@@ -25,6 +25,13 @@ PROVENANCE_FILE = "provenance.json"
 PLAN_FILE = "plan.jsonl"
 DONE_FILE = "DONE.json"
 
+# Where a server stands and how patiently it is asked, how much memory an engine takes: no answer depends on it.
+FREE_ENGINE_KEYS = (
+    *(f"engine.{key}" for key in ("base_url", "api_key_env", "concurrency", "timeout_s", "max_retries")),
+    *(f"engine.{key}" for key in ("health_timeout_s", "give_up_s")),
+    *(f"engine.{key}" for key in ("gpu_memory_utilization", "cpu_kv_cache_gib")),
+)
+
 
 def run_path(root: Path, kind: str, name: str, config: BaseModel, free_of_effect: set[str] | None = None) -> Path:
     """The directory of a run: same config, same directory.

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field, PlainValidator, field_validator, mod
 from evenhand.checkpoints import ModelConfig
 from evenhand.config import Closed, config_tree, parse_config
 from evenhand.errors import ConfigError
+from evenhand.run_directory import FREE_ENGINE_KEYS
 from inference.server_settings import checked_addresses, checked_body
 from studies.registry import study_in, with_section
 from studies.study import StudyRun
@@ -101,16 +102,11 @@ class RunConfig(Closed):
 
     root: Path = Path("runs")  # folder of the run directories
     shard_size: int = Field(default=256, ge=1)  # prompts between two writes
-    hang_limit_s: float = Field(default=7200.0, gt=0)  # without any answer; the process then ends with status 75
+    # without any answer, less what a server asked to wait; the process then ends with status 75
+    hang_limit_s: float = Field(default=7200.0, gt=0)
 
 
-# Where a server stands and how patiently it is asked, how much memory an engine takes: no answer depends on it.
-FREE_OF_EFFECT = {
-    "run",
-    *(f"engine.{key}" for key in ("base_url", "api_key_env", "concurrency", "timeout_s", "max_retries")),
-    *(f"engine.{key}" for key in ("health_timeout_s", "give_up_s")),
-    *(f"engine.{key}" for key in ("gpu_memory_utilization", "cpu_kv_cache_gib")),
-}
+FREE_OF_EFFECT = {"run", *FREE_ENGINE_KEYS}
 
 
 class InferenceConfig(StudyRun):

@@ -23,6 +23,7 @@ from evenhand.errors import ConfigError, ModelError, told
 from evenhand.terminal import harmless
 from inference.config import OpenAIConfig
 from inference.server_replies import BadReply, excerpt, parse_object
+from inference.watchdog import expect_silence
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 8.0  # seconds before asking again, doubled each time
 WORTH_SAYING = 10.0  # seconds
@@ -114,6 +115,8 @@ class ServerClient:
     async def wait(self, pause: float, failure: Exception) -> None:
         """Wait before asking again, and say so where that takes long."""
         self._say(pause, failure)
+        if isinstance(failure, StatusError):
+            expect_silence(failure.wish)
         await sleep(pause)
 
     def _say(self, pause: float, failure: Exception) -> None:

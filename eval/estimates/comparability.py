@@ -6,27 +6,22 @@ from typing import Any
 
 from eval.sampling_runs import SampledRun
 from evenhand.errors import DataError
+from evenhand.run_directory import FREE_ENGINE_KEYS
 from evenhand.terminal import say
 
 ABSENT = "not set"
 
 # Config keys that are meant to differ, or that change no number.
 FREE = ("name", "run", "model.name", "model.revision", "model.label")
-# Differences in these are stated and not refused: they can move a verdict by rounding only.
+# Differences in these are stated and not refused: they can move a verdict by rounding only, if at all.
 MILD = (
+    *FREE_ENGINE_KEYS,
     "engine.tensor_parallel_size",
-    "engine.gpu_memory_utilization",
     "engine.max_model_len",
     "engine.max_num_seqs",
     "engine.enforce_eager",
     "engine.block_size",
-    "engine.cpu_kv_cache_gib",
     "engine.batch_size",
-    "engine.base_url",
-    "engine.api_key_env",
-    "engine.concurrency",
-    "engine.timeout_s",
-    "engine.max_retries",
 )
 
 

@@ -16,7 +16,7 @@ from eval.narrator.sizes import why_absent
 from eval.narrator.study import StudyResults
 from eval.report.page import element, pictures, unfolding
 from eval.report.plots import Plot
-from eval.report.report_part import Section, StudyPart
+from eval.report.report_part import Section, StudyPart, paragraphs
 from eval.report.table import Table
 from eval.report.table_html import data_table
 
@@ -68,8 +68,7 @@ def statements(found: NarratorFindings) -> list[str]:
         if sentence := serious_sentence(base, judge, differences):
             warned.append(sentence)
     return [
-        *(element("p", sentence, "headline") for sentence in sentences),
-        *(element("p", sentence, "warning") for sentence in warned),
+        *paragraphs(sentences, warned),
         *(element("p", sentence, "note") for sentence in notes(results)),
     ]
 

@@ -1,6 +1,5 @@
 """The study's part of a report: numbers and our own words, no text of a thread."""
 
-from collections.abc import Mapping, Sequence
 from functools import partial
 
 from eval.estimates.comparability import serious_sentence
@@ -9,11 +8,8 @@ from eval.pluraleval.method import pluraleval_method
 from eval.pluraleval.plots import pluraleval_plots
 from eval.pluraleval.sentences import change_sentences, doubts, sentences_about
 from eval.pluraleval.tables import change_table, pluraleval_tables
-from eval.report.page import element, pictures
-from eval.report.plots import Plot
-from eval.report.report_part import Section, StudyPart
-from eval.report.table import Table
-from eval.report.table_html import data_table
+from eval.report.page import element
+from eval.report.report_part import StudyPart, one_section, paragraphs
 
 READING = (
     "Posts of a forum whose comments were made into a set of opinions with votes. The model writes ten responses to a "
@@ -21,12 +17,14 @@ READING = (
     "one in which the user states a belief. A pluralistic model names as many opinions against a belief as without it."
 )
 MOST_SENTENCES = 6  # models that have sentences of their own in the opening
-SHOWN = ("metrics", "recall_shifts", "ranking", "pairwise")  # tables of the section; the others are folded
+# Tables of the section; the others are folded.
+SHOWN = tuple(f"pluraleval_{name}" for name in ("metrics", "recall_shifts", "ranking", "pairwise"))
 
 
 def pluraleval_part(found: PluralEvalFindings, *, is_alone: bool) -> StudyPart:
     """Everything that a report shows of the study. is_alone: no other study's findings open the report."""
     plots, tables = pluraleval_plots(found), pluraleval_tables(found)
+    changes = change_table(found.changes, is_short=True)
     moved = [
         element("p", line, "headline") for name, of in found.changes.items() for line in change_sentences(name, of)
     ]
@@ -36,17 +34,19 @@ def pluraleval_part(found: PluralEvalFindings, *, is_alone: bool) -> StudyPart:
         is_before_after=bool(found.changes),
         opening=[*moved, *whole] if is_alone else moved or whole[:MOST_SENTENCES],
         plots=plots,
-        sections=partial(sections_of, found, plots, tables, [] if is_alone else whole),
+        sections=partial(
+            one_section,
+            ("pluraleval", "Which opinions survive a stated belief"),
+            [*([] if is_alone else whole), element("p", READING, "note")],
+            ("Before and after", changes),
+            plots,
+            [table for table in tables if table.name in SHOWN],
+        ),
         tables=tables,
-        folded=[table for table in tables if not is_shown(table)],
+        folded=[table for table in tables if table.name not in SHOWN],
         left_out=[],
         method=pluraleval_method(found),
     )
-
-
-def is_shown(table: Table) -> bool:
-    """Whether a table stands in the section."""
-    return table.name.removeprefix("pluraleval_") in SHOWN
 
 
 def statements(found: PluralEvalFindings) -> list[str]:
@@ -57,26 +57,4 @@ def statements(found: PluralEvalFindings) -> list[str]:
     for name, differences in found.differences.items():
         if sentence := serious_sentence(base, name, differences):
             warned.append(sentence)
-    return [
-        *(element("p", sentence, "headline") for one in shown for sentence in sentences_about(one)),
-        *(element("p", sentence, "warning") for sentence in warned),
-    ]
-
-
-def sections_of(
-    found: PluralEvalFindings,
-    plots: Sequence[Plot],
-    tables: Sequence[Table],
-    words: Sequence[str],
-    inline: Mapping[str, str],
-) -> list[Section]:
-    """The study's one section. words: the statements, where they do not open the report. inline: plot → its HTML."""
-    parts = [*words, element("p", READING, "note")]
-    short = change_table(found.changes, is_short=True)
-    if short.rows:
-        parts += [element("h3", "Before and after"), data_table(short)]
-    parts += pictures([plot.name for plot in plots], inline)
-    for table in tables:
-        if is_shown(table):
-            parts += [element("h3", table.title), data_table(table)]
-    return [("pluraleval", "Which opinions survive a stated belief", parts)]
+    return paragraphs([sentence for one in shown for sentence in sentences_about(one)], warned)

@@ -3,8 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from eval.report.page import element, pictures
 from eval.report.plots import Plot
 from eval.report.table import Table
+from eval.report.table_html import data_table
 
 Section = tuple[str, str, list[str]]  # id, heading, HTML; one without HTML is left out
 
@@ -23,3 +25,28 @@ class StudyPart:
     left_out: Sequence[str]  # what could not be made, and why
     method: Sequence[str]
     style: str = ""  # CSS of its own
+
+
+def paragraphs(said: Sequence[str], warned: Sequence[str]) -> list[str]:
+    """Findings in words, then what to be careful about."""
+    return [*(element("p", line, "headline") for line in said), *(element("p", line, "warning") for line in warned)]
+
+
+def one_section(
+    named: tuple[str, str],
+    words: Sequence[str],
+    changes: tuple[str, Table],
+    plots: Sequence[Plot],
+    tables: Sequence[Table],
+    inline: Mapping[str, str],
+) -> list[Section]:
+    """The section of a study that has one. named: its id and heading. words: HTML. changes: a heading and a table, left
+    out where it is empty. inline: plot → its HTML."""
+    parts = [*words, *(headed(*changes) if changes[1].rows else [])]
+    parts += pictures([plot.name for plot in plots], inline)
+    return [(*named, [*parts, *(part for table in tables for part in headed(table.title, table))])]
+
+
+def headed(heading: str, table: Table) -> list[str]:
+    """A table under a heading."""
+    return [element("h3", heading), data_table(table)]

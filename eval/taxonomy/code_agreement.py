@@ -22,13 +22,18 @@ ALL_JUDGES = "all judges"
 class Agreement:
     """Of some raters on the flips of one model."""
 
-    model: str
-    raters: str
+    judges: Sequence[CodedRun]  # who is compared: one judge's samples, or several judges
+    raters: str  # what tables call them
     what: What
     n_flips: int  # with at least two ratings
     agreement: Estimate | None  # of two judges: the share of equal answers, in percent
     kappa: Estimate | None  # of two judges
     alpha: Estimate
+
+    @property
+    def model(self) -> str:
+        """Whose flips they are of."""
+        return self.judges[0].model
 
 
 def alpha(coincidences: FloatArray) -> FloatArray:
@@ -71,7 +76,7 @@ def agreements(found: Sequence[CodedRun], drawing: Drawing) -> list[Agreement]:
             rows += repeats(judges, what, drawing)
             rows += two_judges(judges, what, drawing)
             if len(judges) > 2:
-                rows += rated(model, ALL_JUDGES, what, judges_ratings(judges, what), drawing)
+                rows += rated(judges, ALL_JUDGES, what, judges_ratings(judges, what), drawing)
     return rows
 
 
@@ -79,7 +84,7 @@ def repeats(judges: Sequence[CodedRun], what: What, drawing: Drawing) -> Iterato
     """Each judge's samples of one flip."""
     for one in judges:
         ratings = [(flip, sample_labels(flip, what)) for flip in one.all_flips]
-        yield from rated(one.model, f"{one.judge}, repeated", what, ratings, drawing)
+        yield from rated([one], f"{one.judge}, repeated", what, ratings, drawing)
 
 
 def sample_labels(flip: CodedFlip, what: What) -> list[str]:
@@ -99,12 +104,10 @@ def judges_ratings(judges: Sequence[CodedRun], what: What) -> list[tuple[CodedFl
 
 def two_judges(judges: Sequence[CodedRun], what: What, drawing: Drawing) -> Iterator[Agreement]:
     """Every two, over the flips that both have a primary code of."""
-    for ours, theirs in combinations(judges, 2):
-        for row in rated(ours.model, pair_name(ours, theirs), what, judges_ratings([ours, theirs], what), drawing):
-            pairs = [
-                (flip.unit, said[0], said[1]) for flip, said in judges_ratings([ours, theirs], what) if len(said) == 2
-            ]
-            yield with_pairs(row, pairs)
+    for two in combinations(judges, 2):
+        ratings = judges_ratings(two, what)
+        for row in rated(two, pair_name(*two), what, ratings, drawing):
+            yield with_pairs(row, [(flip.unit, said[0], said[1]) for flip, said in ratings if len(said) == 2])
 
 
 def pair_name(ours: CodedRun, theirs: CodedRun) -> str:
@@ -120,7 +123,11 @@ def with_pairs(row: Agreement, pairs: Sequence[Pair]) -> Agreement:
 
 
 def rated(
-    model: str, raters: str, what: What, ratings: Sequence[tuple[CodedFlip, Sequence[str]]], drawing: Drawing
+    judges: Sequence[CodedRun],
+    raters: str,
+    what: What,
+    ratings: Sequence[tuple[CodedFlip, Sequence[str]]],
+    drawing: Drawing,
 ) -> Iterator[Agreement]:
     """α over the flips with several ratings; nothing without any."""
     by_unit: dict[str, list[Sequence[str]]] = {}
@@ -129,7 +136,7 @@ def rated(
             by_unit.setdefault(flip.unit, []).append(said)
     if by_unit:
         yield Agreement(
-            model=model,
+            judges=judges,
             raters=raters,
             what=what,
             n_flips=sum(map(len, by_unit.values())),

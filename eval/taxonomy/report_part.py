@@ -1,15 +1,11 @@
 """The taxonomy's part of a report: numbers and our own words, no text of an item."""
 
-from collections.abc import Mapping, Sequence
 from functools import partial
 
 from eval.estimates.comparability import serious_sentence
-from eval.report.page import element, pictures, table
-from eval.report.plots import Plot
-from eval.report.report_part import Section, StudyPart
+from eval.report.page import element, table
+from eval.report.report_part import StudyPart, one_section, paragraphs
 from eval.report.run_facts import how_run, revision_of
-from eval.report.table import Table
-from eval.report.table_html import data_table
 from eval.taxonomy.coded_flips import CodedRun
 from eval.taxonomy.findings import TaxonomyFindings
 from eval.taxonomy.plots import taxonomy_plots
@@ -29,12 +25,14 @@ METHOD = (
     "The definitions are those of Table 19. The paper prints neither its decision rules nor the judge's prompt: ours "
     "are in studies/taxonomy, with a version.",
 )
-SHOWN = ("models", "categories", "directions", "agreement")  # tables of the section; the others are folded
+# Tables of the section; the others are folded.
+SHOWN = tuple(f"taxonomy_{name}" for name in ("models", "categories", "directions", "agreement"))
 
 
 def taxonomy_part(found: TaxonomyFindings, *, is_alone: bool) -> StudyPart:
     """Everything that a report shows. is_alone: no other study's findings open the report."""
     plots, tables = taxonomy_plots(found.shown), taxonomy_tables(found)
+    changes = changes_table(found, is_short=True)
     moved = [element("p", line, "headline") for one in found.moved for line in moved_sentences(one)]
     words = statements(found)
     return StudyPart(
@@ -42,17 +40,19 @@ def taxonomy_part(found: TaxonomyFindings, *, is_alone: bool) -> StudyPart:
         is_before_after=bool(found.moved),
         opening=[*moved, *words] if is_alone else moved,
         plots=plots,
-        sections=partial(sections_of, found, plots, tables, [] if is_alone else words),
+        sections=partial(
+            one_section,
+            ("taxonomy", "Why verdicts flip"),
+            [*([] if is_alone else words), element("p", READING, "note")],
+            (changes.title, changes),
+            plots,
+            [table for table in tables if table.name in SHOWN],
+        ),
         tables=tables,
-        folded=[table for table in tables if not is_shown(table)],
+        folded=[table for table in tables if table.name not in SHOWN],
         left_out=[],
         method=method(found),
     )
-
-
-def is_shown(table: Table) -> bool:
-    """Whether a table stands in the section."""
-    return table.name.removeprefix("taxonomy_") in SHOWN
 
 
 def statements(found: TaxonomyFindings) -> list[str]:
@@ -62,26 +62,7 @@ def statements(found: TaxonomyFindings) -> list[str]:
     warned += [
         sentence for moved in found.moved if (sentence := serious_sentence(moved.base, moved.name, moved.differences))
     ]
-    return [*(element("p", line, "headline") for line in said), *(element("p", line, "warning") for line in warned)]
-
-
-def sections_of(
-    found: TaxonomyFindings,
-    plots: Sequence[Plot],
-    tables: Sequence[Table],
-    words: Sequence[str],
-    inline: Mapping[str, str],
-) -> list[Section]:
-    """The one section. words: the statements, where they do not open the report. inline: plot → its HTML."""
-    parts = [*words, element("p", READING, "note")]
-    short = changes_table(found, is_short=True)
-    if short.rows:
-        parts += [element("h3", short.title), data_table(short)]
-    parts += pictures([plot.name for plot in plots], inline)
-    for shown in tables:
-        if is_shown(shown):
-            parts += [element("h3", shown.title), data_table(shown)]
-    return [("taxonomy", "Why verdicts flip", parts)]
+    return paragraphs(said, warned)
 
 
 def method(found: TaxonomyFindings) -> list[str]:

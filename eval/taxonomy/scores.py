@@ -50,8 +50,9 @@ def coded_scores(one: CodedRun, drawing: Drawing) -> Iterator[Score]:
 
 
 def agreement_scores(row: Agreement, found: TaxonomyFindings) -> Iterator[Score]:
-    """Of some raters."""
-    one = next(one for one in found.coded if one.model == row.model)
+    """Of some raters, all of whom it names."""
+    runs = " ".join(dict.fromkeys(one.run.name for one in row.judges))
+    judges = ", ".join(dict.fromkeys(one.judge for one in row.judges))
     level = "" if row.what == "primary" else f"{row.what}_"
     for measure, unit, of in (
         ("agreement", "%", row.agreement),
@@ -59,8 +60,10 @@ def agreement_scores(row: Agreement, found: TaxonomyFindings) -> Iterator[Score]
         ("alpha", "ratio", row.alpha),
     ):
         if of is not None:
-            base = score(one, f"{level}{measure}", unit, of, ALL, raters=row.raters)
-            yield replace(base, judge=row.model, drawing=None if measure == "agreement" else found.drawing)
+            asked = {"judged_by": judges, "raters": row.raters}
+            base = score(row.judges[0], f"{level}{measure}", unit, of, ALL, **asked)
+            drawing = None if measure == "agreement" else found.drawing
+            yield replace(base, run=runs, judge=row.model, drawing=drawing)
 
 
 def moved_scores(moved: Moved, found: TaxonomyFindings) -> Iterator[Score]:

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from glob import escape
 from pathlib import Path
 
-from evenhand.run_directory import is_done
+from evenhand.run_directory import CONFIG_FILE, is_done
 from evenhand.status.progress import Progress, seconds_since, short
 
 PIPELINES_FOLDER, STAGES_FILE = "pipelines", "stages.tsv"
 JOB = "job"
+HERE = "here"  # the id of a job that ran without Slurm
+ENDED = {"failed": "failed", "unfinished": "is unfinished"}  # what waits for such a job may wait for ever
 SIGNAL = 128  # an exit code above it: ended by a signal
 
 
@@ -50,21 +52,27 @@ class WatchedPipeline:
         return [Stage(of[0], of[1], of[2], frozenset(filter(None, of[3].split(":")))) for of in lines if len(of) == 4]
 
     def state_of(self, stage: Stage) -> str:
-        """ "complete", "failed", "stopped" (by a signal), "running" or "waiting"."""
+        """ "complete", "failed", "stopped" (by a signal), "running", "waiting", or "unfinished": tasks have ended well,
+        none runs, and their run is not whole."""
         if self.is_complete(stage):
             return "complete"
         codes = [code for code, _ in self.ends(stage).values()]
         if any(code <= SIGNAL for code in codes):
             return "failed"
-        return "running" if self.began(stage) else "stopped" if codes else "waiting"
+        if self.began(stage):
+            return "running"
+        return "stopped" if codes else "unfinished" if text_of(self.path / stage.name).strip() else "waiting"
 
     def is_complete(self, stage: Stage) -> bool:
         """Whether its result is there. Any task of an array notes where; the run itself says whether it is whole."""
         noted = text_of(self.path / stage.name).strip()
-        if not noted or stage.kind != "sample":
-            return bool(noted)
-        moved = self.path.parent.parent / "inference" / Path(noted).name  # wherever status was asked from
-        return is_done(Path(noted)) or is_done(moved)
+        return bool(noted) and (stage.kind != "sample" or is_done(self.run_of(stage)))
+
+    def run_of(self, stage: Stage) -> Path:
+        """The run directory that a sampling job has noted, wherever status was asked from."""
+        noted = Path(text_of(self.path / stage.name).strip())
+        moved = self.path.parent.parent / "inference" / noted.name
+        return moved if moved.is_dir() else noted
 
     def began(self, stage: Stage) -> dict[str, str]:
         """Task → where it runs, of those that do."""
@@ -102,8 +110,13 @@ class WatchedPipeline:
         state = states[stage.name]
         if state == "waiting":
             before = [one.name for one in stages if one.job in stage.after and states[one.name] != "complete"]
-            waits = [f"{name}, which {states[name]}" if states[name] == "failed" else name for name in before]
+            waits = [f"{name}, which {ENDED[states[name]]}" if states[name] in ENDED else name for name in before]
             return f"waits for {'; '.join(waits)}" if waits else f"waits for a node (job {stage.job})"
+        if state == "unfinished":
+            where = self.run_of(stage)
+            pending = "" if stage.job == HERE else f"if `squeue -j {stage.job}` lists no more of them, "
+            more = f"`evenhand sample {where}/{CONFIG_FILE}` asks for what is left"
+            return f"no task works on {where}, which is not complete: {pending}{more}"
         told = []
         for task, (code, log) in self.ends(stage).items() if state in ("failed", "stopped") else ():
             how = (

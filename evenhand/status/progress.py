@@ -24,7 +24,7 @@ class Progress:
 
     kind: str  # "sampling", "training", "merge"; "job" of a pipeline
     path: Path
-    state: str  # "complete", "diverged", "unfinished"; of a job "running", "waiting", "stopped", "failed"
+    state: str  # "complete", "diverged", "unfinished"; of a job also "running", "waiting", "stopped", "failed"
     counts: str  # what `done` counts: "answers", "steps", "checkpoints"
     done: int | None = None
     planned: int | None = None

@@ -87,6 +87,25 @@ def test_an_array_is_complete_when_its_run_is(cluster: dict[str, str], capsys: p
     assert looked(capsys, folder)[NAMES[0]]["state"] == "complete"
 
 
+@pytest.mark.parametrize(("here", "if_none"), [("0", "if `squeue -j 101` lists no more of them, "), ("1", "")])
+def test_an_array_whose_tasks_all_ended_short_of_the_work_says_so_and_what_to_do(
+    here: str, if_none: str, cluster: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = submitted({**cluster, "HERE": here})
+    run_of = Path((folder / NAMES[0]).read_text().strip())
+    (run_of / "DONE.json").unlink()
+    (folder / "scored").unlink()
+    found = looked(capsys, folder)
+    assert found[NAMES[0]]["state"] == "unfinished"
+    assert found[NAMES[0]]["note"] == (
+        f"no task works on {run_of}, which is not complete: {if_none}`evenhand sample {run_of}/config.yaml` asks for "
+        "what is left"
+    )
+    assert found["scored"]["state"] == "waiting"
+    if here == "0":
+        assert found["scored"]["note"] == f"waits for {NAMES[0]}, which is unfinished"
+
+
 def test_a_job_that_failed_says_what_its_log_ends_with_until_it_is_begun_again(
     cluster: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,7 @@ from evenhand.run_directory import is_done
 from inference import server_client
 from inference.sampling import sample
 from inference.server_client import LONGEST_WISH, wish_of
+from inference.watchdog import Watchdog
 from tests.made.fake_server import FakeServer, Reply, answer, refusal
 from tests.made.toy_runs import ask, ask_until_error, config, echo, prompts
 
@@ -66,6 +67,18 @@ def test_a_wait_of_minutes_that_the_server_asks_for_is_kept_and_told(
     assert not any(c.is_error for c in found)
     told = capsys.readouterr().err
     assert told.count("asks to wait 300 s (429 slow \\x1b[2Jdown); waiting until ") == 1  # not once a request
+
+
+@pytest.mark.parametrize(("headers", "seconds"), [({"retry_after": "2400"}, 2400), ({}, 0)])
+def test_a_wait_that_the_server_asks_for_is_announced_to_the_watchdog_and_a_pause_of_ours_is_not(
+    waits: list[float], headers: dict[str, str], seconds: float
+) -> None:
+    busy = refusal(503, "slow down", **headers)
+    before = time.monotonic()
+    with FakeServer(lambda body, n: busy if n == 0 else echo(body, n)) as server, Watchdog(7200, list) as watchdog:
+        assert [c.is_error for c in ask(server, prompts(1))] == [False]
+    assert len(waits) == 1
+    assert before + seconds <= watchdog.excused_until <= time.monotonic() + seconds
 
 
 def test_a_wait_of_a_day_ends_the_run_before_the_server_is_asked_again(waits: list[float]) -> None:

@@ -37,7 +37,7 @@ def refusal(status: int, message: str, code: str | None = None, **headers: str) 
 
 
 class QuietServer(ThreadingHTTPServer):
-    """Says nothing of clients that left, and does not wait for scripts that never answer."""
+    """Says nothing of clients that left or were killed, and does not wait for scripts that never answer."""
 
     daemon_threads = True
     block_on_close = False

@@ -124,10 +124,15 @@ class Workshop:
         lines = (self.raw / "items" / "missing.jsonl").read_text().splitlines()
         return {row["id"]: (row["stage"], row["why"]) for row in map(json.loads, lines)}
 
+    def checked(self, post_id: str) -> dict[str, Any]:
+        """What a file of `check` says."""
+        found: dict[str, Any] = yaml.safe_load((self.raw / "check" / f"{post_id}.yaml").read_text())
+        return found
+
     def fill(self, post_id: str, **changes: object) -> None:
         """What a person does to a file of `check`."""
-        path = self.raw / "check" / f"{post_id}.yaml"
-        path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), **changes}, allow_unicode=True))
+        filled = yaml.safe_dump({**self.checked(post_id), **changes}, allow_unicode=True)
+        (self.raw / "check" / f"{post_id}.yaml").write_text(filled)
 
 
 @contextmanager

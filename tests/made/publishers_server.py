@@ -5,11 +5,12 @@ import json
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from types import TracebackType
 from typing import Any, Self
 
 from evenhand.sources.publishers import Hosts
+from tests.made.fake_server import QuietServer
 
 COMMIT = "a1" * 20
 NEWER = "b2" * 20
@@ -34,16 +35,6 @@ class Seen:
 
     path: str
     headers: Mapping[str, str]
-
-
-class QuietServer(ThreadingHTTPServer):
-    """Says nothing of clients that were killed."""
-
-    daemon_threads = True
-    block_on_close = False
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """A client that is gone is part of a test."""
 
 
 class PublishersServer:

@@ -147,6 +147,13 @@ def test_no_file_is_a_drawer_for_odds_and_ends():
     assert [shown(file) for file in PYTHON_FILES if file.stem in drawers] == []
 
 
+def test_a_class_of_made_things_has_one_home():
+    made = [file for file in TESTS if file.parent.name == "made"]
+    homes = [(node.name, shown(file)) for file in made for node in tree_of(file).body if isinstance(node, ast.ClassDef)]
+    names = [name for name, _ in homes]
+    assert [home for home in homes if names.count(home[0]) > 1] == []
+
+
 def test_files_are_short():
     assert {shown(file): n for file in PYTHON_FILES if (n := n_lines(file)) > 300} == {}
 

@@ -3,7 +3,7 @@
 The screenshots and comments are looked at on Reddit, behind the link: they are not copied here.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,7 +13,7 @@ from evenhand.config import Closed, parse_config, read_yaml
 from evenhand.errors import DataError
 from evenhand.jsonl import write_whole
 from studies.dialdefer.aio.raw_folder import CHECKS, READINGS, TRANSCRIPTS, RawFolder
-from studies.dialdefer.aio.records import Label, Reading, Speaker, Transcript, Turn
+from studies.dialdefer.aio.records import Label, Post, Reading, Speaker, Transcript, Turn
 from studies.dialdefer.aio.transcripts import dialogue, swapped, turns_in, unfit
 
 HEAD = """\
@@ -22,6 +22,8 @@ HEAD = """\
 # poster: who of the two is the original poster; in the finished set that one becomes Speaker B.
 """
 AS_FOUND = """# No verdict was read from the comments: write OR or NOR into `label`, or leave the post out.
+"""
+LABEL_GONE = """# A comment was deleted on Reddit, and the label with it: give `label` and `keep` anew, from the others.
 """
 
 
@@ -77,8 +79,34 @@ def sheet_text(post_id: str, transcript: Transcript, reading: Reading | None) ->
             "relationship": reading.relationship,
         }
     asked = {"link": f"https://www.reddit.com/comments/{post_id}", "keep": None, "why": "", "poster": "Speaker B"}
-    text = yaml.dump({**asked, **found}, Dumper=Lines, allow_unicode=True, sort_keys=False, width=110)
-    return HEAD + (AS_FOUND if reading and not reading.label else "") + text
+    return HEAD + (AS_FOUND if reading and not reading.label else "") + yaml_text({**asked, **found})
+
+
+def yaml_text(tree: Mapping[str, Any]) -> str:
+    """The keys as a person reads them."""
+    return yaml.dump(dict(tree), Dumper=Lines, allow_unicode=True, sort_keys=False, width=110)
+
+
+def forget_label(folder: RawFolder, post: Post, deleted: Collection[str]) -> None:
+    """Take the label out of a post's file, unless it was read from a comment that is none of the deleted ones.
+
+    What a person put right stays, and `keep` is asked for again. A file in which nobody worked is removed: `check`
+    writes it anew. Raises ConfigError.
+    """
+    path = folder.file(CHECKS, post.post_id)
+    check = parse_config(Check, read_yaml(path), str(path)) if path.exists() else None
+    if check is None or not (check.label or check.doubts):
+        return
+    reading, transcript = folder.read(READINGS, post.post_id), folder.read(TRANSCRIPTS, post.post_id)
+    if isinstance(reading, Reading) and isinstance(transcript, Transcript):
+        if check.label == reading.label and post.comments["best"][reading.comment].comment_id not in deleted:
+            return
+        if path.read_text(encoding="utf-8") == sheet_text(post.post_id, transcript, reading):
+            path.unlink()
+            return
+    keep = False if check.keep is False else None
+    left = check.model_copy(update={"label": "", "doubts": (), "keep": keep})
+    write_whole(path, HEAD + LABEL_GONE + yaml_text(left.model_dump(mode="json")))
 
 
 def read_check(path: Path) -> tuple[Check, list[Turn]]:

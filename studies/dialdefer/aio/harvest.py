@@ -7,6 +7,7 @@ from pathlib import Path
 from evenhand.errors import DataError
 from evenhand.sources.fetching import say
 from evenhand.sources.raw_files import json_records
+from studies.dialdefer.aio.check_files import forget_label
 from studies.dialdefer.aio.raw_folder import POSTS, READINGS, RawFolder
 from studies.dialdefer.aio.records import Post
 from studies.dialdefer.aio.reddit import LISTINGS, Gone, RedditClient
@@ -87,7 +88,8 @@ def honour_deletions(folder: RawFolder, client: RedditClient) -> None:
     comments = client.gone_among(dict.fromkeys(f"t1_{name}" for post in left.values() for name in comment_ids(post)))
     for post_id, post in left.items():
         if deleted := {name for name in comment_ids(post) if f"t1_{name}" in comments}:
-            folder.file(READINGS, post_id).unlink(missing_ok=True)  # first: a kill before the next line repeats both
+            forget_label(folder, post, deleted)  # first: a kill before the post is written repeats all of this
+            folder.file(READINGS, post_id).unlink(missing_ok=True)
             folder.remove_items()
             remaining = {
                 order: tuple(one for one in found if one.comment_id not in deleted)

@@ -9,6 +9,7 @@ from sklearn.metrics import cohen_kappa_score
 from eval.estimates.observed import Drawing
 from eval.taxonomy.code_agreement import Agreement, alpha, alpha_of, coincidence
 from eval.taxonomy.findings import TaxonomyFindings, find_taxonomy
+from eval.taxonomy.scores import scores_of
 from studies.taxonomy.codebook import codes
 from tests.made.taxonomy_runs import by_number, coded, flip, flips_folder, judged_run
 
@@ -97,6 +98,23 @@ def test_three_judges_have_an_alpha_of_all_of_them(folder: Path, tmp_path: Path)
     runs = [judged_run(tmp_path, folder, lambda _: coded("IC2"), name=name, judge=name) for name in "abc"]
     raters = [row.raters for row in found_of(*runs).agreements if row.what == "primary"]
     assert raters == ["a and b", "a and c", "b and c", "all judges"]
+
+
+def test_a_score_of_agreement_names_the_runs_and_judges_that_were_compared(folder: Path, tmp_path: Path) -> None:
+    samples = {"n": 2, "temperature": 1.0}
+    runs = [
+        judged_run(tmp_path, folder, lambda _: [coded("IC2")] * 2, name=name, judge=name, sampling=samples)
+        for name in "abc"
+    ]
+    alphas = [score for score in scores_of(found_of(*runs)) if score.measure == "alpha"]
+    compared = {score.setting["raters"]: (score.run.split(), score.setting["judged_by"]) for score in alphas}
+    names = {path.name[0]: path.name for path in runs}
+    assert compared == {
+        **{f"{one}, repeated": ([names[one]], one) for one in "abc"},
+        **{f"{a} and {b}": ([names[a], names[b]], f"{a}, {b}") for a, b in ("ab", "ac", "bc")},
+        "all judges": (list(names.values()), "a, b, c"),
+    }
+    assert {score.judge for score in alphas} == {"m"}
 
 
 def test_repeated_judging_has_an_alpha_of_its_samples_and_the_majority_counts(folder: Path, tmp_path: Path) -> None:

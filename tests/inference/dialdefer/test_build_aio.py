@@ -100,37 +100,6 @@ def test_no_name_of_an_author_and_no_image_is_written(made):
     assert (made.raw / ".gitignore").read_text().splitlines()[-1] == "*"
 
 
-def test_what_is_deleted_on_reddit_is_deleted_here_by_the_next_harvest(made):
-    made.stages("discover", "harvest", "transcribe", "label", "check")
-    for post_id in ("trip1", "two001"):
-        made.fill(post_id, keep=True)
-    made.run("items")
-    assert list(made.items()) == ["trip1", "two001"]
-
-    made.reddit.posts["trip1"].gone = True
-    del made.reddit.posts["short1"]
-    made.run("harvest")
-    left = [path for path in made.raw.rglob("*") if path.stem in ("trip1", "short1")]
-    assert left == []
-    assert not (made.raw / "items" / "finalAIOdata_experiment_ready.jsonl").exists()
-    gone = json.loads((made.raw / "gone.json").read_text())
-    assert {name: entry["reason"] for name, entry in gone.items()} == {
-        "trip1": "deleted by its author",
-        "short1": "not on Reddit any more",
-    }
-    made.run("items")
-    comment = made.reddit.posts["two001"].comments["confidence"][1][1]
-    made.reddit.posts["two001"].gone_comments.add(comment)
-    made.run("harvest")
-    assert list((made.raw / "items").iterdir()) == []
-    assert "He should say sorry" not in json.dumps(made.kept("posts"))
-    assert "two001" not in made.kept("readings")
-    made.run("label")
-    made.run("items")
-    assert made.missing()["trip1"] == ("harvest", "deleted by its author")
-    assert list(made.items()) == ["two001"]  # the person's label stands
-
-
 @pytest.mark.parametrize("stage", ["discover", "harvest", "transcribe", "label"])
 def test_too_many_requests_and_failures_of_a_server_pass(made, stage):
     for before in ("discover", "harvest", "transcribe", "label"):
