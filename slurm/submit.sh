@@ -66,7 +66,7 @@ submit() {
     JOB=here
     note_stage "$kind"
     echo "$kind${LABEL:+ $LABEL}: $*"
-    NOTE=${NOTE:-} bash "slurm/$kind.sh" "$@"
+    SAMPLE_SHARDS=1 NOTE=${NOTE:-} bash "slurm/$kind.sh" "$@" # no array here
     return
   fi
   mkdir -p "$LOGS"

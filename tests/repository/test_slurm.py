@@ -173,7 +173,7 @@ def test_every_arm_is_trained_with_each_seed_from_a_base_that_was_trained_first(
     bent.write_text("method: sft\n")
     env = {**cluster, "PATH": f"{cluster['VENV']}/bin:{cluster['PATH']}", "SAMPLE_SHARDS": "1", "FETCH": "0"}
     env |= {"DOCTOR": "0", "SEEDS": "2", "BASE_TRAINING": str(bent), "ARM_OPTIONS": "lora.r=8"} | (
-        {"HERE": "1", "TRAIN_GPUS": "0"} if is_here else {}
+        {"HERE": "1", "TRAIN_GPUS": "0", "SAMPLE_SHARDS": "3"} if is_here else {}
     )
     done = run("pipeline.sh", f"{sampling} {new}", sft, dpo, env=env)
     assert done.returncode == 0, done.stderr
@@ -192,6 +192,7 @@ def test_every_arm_is_trained_with_each_seed_from_a_base_that_was_trained_first(
     assert all(("accelerate/cpu.yaml" in call) == is_here for call in trained)
     sampled = [call for call in calls if call.startswith("evenhand sample")]
     assert len(sampled) == 2 * (1 + 2 * 2)
+    assert all("--shard 0/1 " in call for call in sampled), "without an array a job asks for everything"
     assert f"{sampling} {base} run.root" in sampled[0]
     assert f"{new} name=new-dpo-seed1 model.name={runs}/merged-dpo_1 model.label=dpo-seed1" in sampled[-1]
     cards = [call for call in calls if call.startswith("evenhand scorecard")]
