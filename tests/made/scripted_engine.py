@@ -35,7 +35,7 @@ class ScriptedEngine:
         pass
 
     def generate(self, prompts: Sequence[Prompt], further: Further = nothing_further) -> Iterator[Completion]:
-        for number, prompt in enumerate(prompts):
+        for number, prompt in enumerate(one_after_the_other(prompts, further)):
             if number == self.die_after:
                 raise ModelError("the engine died")
             if self.signal_after and number == self.signal_after[0]:
@@ -48,6 +48,13 @@ class ScriptedEngine:
                 text="" if failed else prompt.prompt_hash,
                 finish_reason="error: 500" if failed else "stop",
             )
+
+
+def one_after_the_other(prompts: Sequence[Prompt], further: Further) -> Iterator[Prompt]:
+    """Prompts in the order in which they are handed out."""
+    while prompts:
+        yield from prompts
+        prompts = further()
 
 
 def scripted(monkeypatch: pytest.MonkeyPatch) -> ScriptedEngine:
