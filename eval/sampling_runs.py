@@ -1,12 +1,12 @@
 """A finished sampling run of any study, as far as all of them are alike."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from evenhand.checkpoints import ModelConfig
-from evenhand.completion_shards import read_answers, replies_by_prompt
+from evenhand.completion_shards import read_answers
 from evenhand.config import parse_config, read_yaml
 from evenhand.errors import DataError
 from evenhand.excluded_units import read_excluded
@@ -65,14 +65,16 @@ def run_config(path: Path) -> dict[str, Any]:
     return config
 
 
-def refuse_unfinished(path: Path, hashes: Collection[str], is_there: Callable[[str], bool]) -> None:
+def refuse_unfinished(
+    path: Path, hashes: Collection[str], replies: Mapping[str, Sequence[Completion]], n_samples: int
+) -> None:
     """Raises DataError when a planned prompt lacks a completion: a score over part of the items is another score.
 
-    hashes: of the planned prompts, each once. is_there: whether one has all of its completions.
+    hashes: of the planned prompts, each once.
     """
     if not hashes:
         raise DataError(f"{path}: its plan is empty, so there is nothing to score")
-    if n_missing := sum(not is_there(hash_) for hash_ in hashes):
+    if n_missing := sum(len(replies.get(hash_, ())) < n_samples for hash_ in hashes):
         raise DataError(
             f"{path}: {n_missing} of {len(hashes)} prompts have no completion; scores need them all.\n"
             f"  Continue the run with `evenhand sample {path / CONFIG_FILE}`."
@@ -120,8 +122,8 @@ def load_finished(path: Path) -> FinishedRun:
     excluded = read_excluded(path)
     plan = plan_of(line for line in read_plan_lines(path) if line["item_id"] not in excluded)
     answers = read_answers(path)
-    replies = replies_by_prompt(answers.completions)
-    refuse_unfinished(path, {prompt.prompt_hash for prompt in plan}, replies.__contains__)
+    replies = answers.without_errors
+    refuse_unfinished(path, {prompt.prompt_hash for prompt in plan}, replies, 1)
     return FinishedRun(
         path=path,
         config=config,

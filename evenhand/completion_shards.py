@@ -7,8 +7,9 @@ Of two answers to one prompt the earlier one counts.
 import hashlib
 import json
 import time
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -78,10 +79,16 @@ def append_completions(path: Path, batch: Iterable[Completion], number: int | No
 
 
 class Answers(NamedTuple):
-    """What was answered in a run."""
+    """What was answered in a run, without what the model read: a million prompts fill the memory."""
 
-    completions: Mapping[tuple[str, int], Completion]  # (prompt hash, sample index) → without what the model read
-    rendered: Mapping[str, str]  # prompt hash → 16 hex digits of what the model read; lacks what was rendered unseen
+    replies: dict[str, tuple[Completion, ...]]  # prompt hash → its completions in the order of their samples
+    rendered: dict[str, str]  # prompt hash → 16 hex digits of what the model read; lacks what was rendered unseen
+
+    @property
+    def without_errors(self) -> dict[str, tuple[Completion, ...]]:
+        """The replies of prompts that have any."""
+        kept = {hash_: tuple(c for c in of if not c.is_error) for hash_, of in self.replies.items()}
+        return {hash_: of for hash_, of in kept.items() if of}
 
 
 def read_answers(path: Path) -> Answers:
@@ -89,24 +96,19 @@ def read_answers(path: Path) -> Answers:
 
     Raises DataError naming the shard and line that is damaged, or the shard that is not as it was written.
     """
-    found: dict[tuple[str, int], Completion] = {}
-    rendered: dict[str, str] = {}
+    answers = Answers({}, {})
     for completion in every_completion(path):
-        key = (completion.prompt_hash, completion.sample_index)
-        if key not in found or (found[key].is_error and not completion.is_error):
-            found[key] = replace(completion, rendered=None)  # a million of them fill the memory
-            if completion.rendered is not None:
-                rendered[completion.prompt_hash] = digest(completion.rendered, 16)
-    return Answers(found, rendered)
-
-
-def replies_by_prompt(completions: Mapping[tuple[str, int], Completion]) -> dict[str, list[Completion]]:
-    """Prompt hash → its replies in the order of their samples; without engine errors."""
-    found: dict[str, list[Completion]] = {}
-    for key in sorted(completions):
-        if not completions[key].is_error:
-            found.setdefault(key[0], []).append(completions[key])
-    return found
+        hash_, index = completion.prompt_hash, completion.sample_index
+        there = answers.replies.get(hash_, ())
+        same = next((one for one in there if one.sample_index == index), None)
+        if same is not None and (completion.is_error or not same.is_error):
+            continue
+        others = [one for one in there if one is not same]
+        kept = sorted([*others, replace(completion, rendered=None)], key=attrgetter("sample_index"))
+        answers.replies[hash_] = tuple(kept)
+        if completion.rendered is not None:
+            answers.rendered[hash_] = digest(completion.rendered, 16)
+    return answers
 
 
 def rendered_prompts(path: Path, hashes: Container[str]) -> dict[str, str]:

@@ -134,6 +134,7 @@ def collect(engine: Engine, prompts: Sequence[Prompt], mine: Schedule, watched: 
 
 def settle(run: Run, failed: Failed, log: CompletionLog) -> None:
     """Mark the run complete when nothing is owed; raise ModelError when a prompt asked here got no reply."""
+    log.refuse_if_unseen()
     path, answered, n_twice = run.path, run.answered(), 0
 
     def counted() -> Iterator[Completion]:
@@ -153,7 +154,6 @@ def settle(run: Run, failed: Failed, log: CompletionLog) -> None:
             "--shard i/n",
             sys.stderr,
         )
-    log.refuse_if_unseen()
     survey = Survey(run, answered)
     is_as_planned = same_plan(path, survey.prompts())
     if len(survey.excluded) >= len(run.units):

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -53,12 +54,10 @@ def load_run(path: Path, parser: str = "strict") -> JudgedRun:
     plan = read_plan(path)
     config = run_config(path)
     n_samples = config["sampling"].get("n", 1)
-    completions, rendered = read_answers(path)
-    refuse_unfinished(
-        path, {planned.prompt_hash for planned in plan}, lambda h: all((h, k) in completions for k in range(n_samples))
-    )
+    replies, rendered = read_answers(path)
+    refuse_unfinished(path, {planned.prompt_hash for planned in plan}, replies, n_samples)
     reading = Reading(config["verdict"], parser if config["verdict"] == "reason" else None)
-    verdicts = judge_all(plan, completions, n_samples, reading)
+    verdicts = judge_all(plan, replies, n_samples, reading)
     return JudgedRun(
         path=path,
         config=config,
@@ -70,7 +69,7 @@ def load_run(path: Path, parser: str = "strict") -> JudgedRun:
         panels=with_both_orders(panels_of(verdicts)),
         first_verdicts={v.prompt_hash: v for v in verdicts if v.sample_index == 0},
         rendered=rendered,
-        doubts=answer_doubts(completions.values(), config["verdict"]),
+        doubts=answer_doubts(chain.from_iterable(replies.values()), config["verdict"]),
     )
 
 

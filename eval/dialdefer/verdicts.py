@@ -106,7 +106,7 @@ def judge(asked: Planned, completion: Completion, reading: Reading) -> Verdict:
 
 
 def judge_all(
-    plan: Sequence[Planned], completions: Mapping[tuple[str, int], Completion], n_samples: int, reading: Reading
+    plan: Sequence[Planned], replies: Mapping[str, Sequence[Completion]], n_samples: int, reading: Reading
 ) -> list[Verdict]:
     """A verdict for every planned line and sample. Raises KeyError when a completion is missing."""
-    return [judge(asked, completions[asked.prompt_hash, k], reading) for asked in plan for k in range(n_samples)]
+    return [judge(asked, replies[asked.prompt_hash][k], reading) for asked in plan for k in range(n_samples)]

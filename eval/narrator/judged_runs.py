@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -166,18 +167,16 @@ def load_narrator_run(path: Path, config: Mapping[str, Any], judge: str) -> Narr
     lines = [line for line in enumerate(read_plan_lines(path), start=1) if line[1].get("item_id") not in excluded]
     planned = [planned_from(record, f"{path / PLAN_FILE}:{number}") for number, record in lines]
     n_samples = config["sampling"].get("n", 1)
-    completions, rendered = read_answers(path)
-    refuse_unfinished(
-        path, {hash_ for hash_, *_ in planned}, lambda h: all((h, k) in completions for k in range(n_samples))
-    )
+    replies, rendered = read_answers(path)
+    refuse_unfinished(path, {hash_ for hash_, *_ in planned}, replies, n_samples)
     is_exact, is_raw = config["verdict"] == "options", config.get("format") == "raw"
     answers: dict[tuple[str, tuple[str, ...]], Answers] = {}  # lines of equal texts share their replies
     judgments = []
     for hash_, conversation, factors, options in planned:
         if (hash_, options) not in answers:
-            replies = [completions[hash_, k] for k in range(n_samples)]
+            of_prompt = replies[hash_][:n_samples]
             answers[hash_, options] = (
-                exact(replies[0], options, path) if is_exact else sampled(replies, options, is_raw)
+                exact(of_prompt[0], options, path) if is_exact else sampled(of_prompt, options, is_raw)
             )
         shares, begun, states, n_replies = answers[hash_, options]
         judgments.append(
@@ -206,7 +205,7 @@ def load_narrator_run(path: Path, config: Mapping[str, Any], judge: str) -> Narr
         rendered=rendered,
         judgments=tuple(judgments),
         excluded=excluded,
-        doubts=answer_doubts(completions.values(), config["verdict"]),
+        doubts=answer_doubts(chain.from_iterable(replies.values()), config["verdict"]),
     )
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.checksum import sha256_of
-from evenhand.completion_shards import read_answers, replies_by_prompt
+from evenhand.completion_shards import read_answers
 from evenhand.config import parse_config, read_yaml
 from evenhand.errors import DataError
 from evenhand.excluded_units import read_excluded
@@ -50,7 +50,7 @@ def load_stage(path: Path, stage: Stage) -> FinishedStage:
     if not is_done(path):
         raise DataError(f"{path}: is not complete; continue it with `evenhand sample {file}`")
     excluded = read_excluded(path)
-    replies = replies_by_prompt(read_answers(path).completions)
+    replies = read_answers(path).without_errors
     plan = [line for line in read_plan_lines(path) if line["item_id"] not in excluded]
     if lacking := [line for line in plan if line["prompt_hash"] not in replies]:
         raise DataError(

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from statistics import median
 from typing import Any
 
-from evenhand.completion_shards import read_answers
 from inference.answered import Answered
 from inference.config import InferenceConfig
 from inference.engine import open_engine
@@ -17,6 +16,7 @@ from inference.schedule import Schedule, first_prompts
 from tests.bench import prefill
 from tests.bench.collected import collect_into
 from tests.bench.contenders import has_bf16
+from tests.made.read_back import completions_of
 from tests.made.sampling_configs import sampling_config
 
 N_ITEMS = 24  # × 4 conditions
@@ -63,7 +63,7 @@ def ours_against_bare(engine: Any, settings: InferenceConfig) -> None:
             asked = Schedule(settings.study.units(settings.verdict).units, Answered(settings.sampling))
             asked.due()
             path = collect_into(folder, engine, prompts, asked, settings)
-            return sum(c.completion_tokens or 0 for c in read_answers(path).completions.values())
+            return sum(c.completion_tokens or 0 for c in completions_of(path).values())
 
     def bare() -> int:
         outputs = engine.llm.chat(chats, SamplingParams(temperature=0.0, max_tokens=MAX_TOKENS), use_tqdm=False)

@@ -93,7 +93,7 @@ def ours(engine: Any, settings: InferenceConfig) -> int:
     """As a run asks, with its shards on disk."""
     with tempfile.TemporaryDirectory() as folder:
         asked = Schedule(settings.study.units(settings.verdict).units, Answered(settings.sampling))
-        return len(read_answers(collect_into(folder, engine, asked.due(), asked, settings)).completions)
+        return len(read_answers(collect_into(folder, engine, asked.due(), asked, settings)).replies)
 
 
 def bare(engine: Any, settings: InferenceConfig) -> int:

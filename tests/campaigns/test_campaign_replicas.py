@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.completion_shards import every_completion, read_answers
+from evenhand.completion_shards import every_completion
 from evenhand.embedded import embedded_model_path
 from evenhand.run_directory import is_done
 from inference import replicas
@@ -22,6 +22,7 @@ from inference.config import InferenceConfig
 from inference.sampling import sample
 from tests.made import vllm_server
 from tests.made.process_runs import free_port
+from tests.made.read_back import completions_of
 from tests.made.sampling_configs import sampling_config
 
 pytestmark = [pytest.mark.campaign, pytest.mark.slow, pytest.mark.timeout(2400)]
@@ -43,7 +44,7 @@ def config(root: Path, name: str, model: str, engine: dict[str, Any]) -> Inferen
 
 
 def verdicts(path: Path) -> dict[str, str]:
-    return {hash_: reply.text for (hash_, _), reply in read_answers(path).completions.items()}
+    return {hash_: reply.text for (hash_, _), reply in completions_of(path).items()}
 
 
 def flips(one: dict[str, str], other: dict[str, str]) -> int:

@@ -9,10 +9,10 @@ import pytest
 
 from eval.__main__ import score_main
 from evenhand.answer_doubts import answer_doubts
-from evenhand.completion_shards import read_answers
 from evenhand.records import Completion, Prompt
 from inference.sampling import sample
 from tests.made.fake_server import FakeServer, Reply, as_json
+from tests.made.read_back import completions_of
 from tests.made.toy_runs import config
 
 TWO = "answered by 2 models or versions of a server"
@@ -86,7 +86,7 @@ def test_which_model_answered_is_in_every_shard_and_a_run_of_two_says_so_at_its_
 ) -> None:
     models = [{"model": "judge-0613", "system_fingerprint": fingerprint} for fingerprint in ("fp_1", "fp_2")]
     path = sampled(tmp_path, speaking(models))
-    named = {c.answered_by for c in read_answers(path).completions.values()}
+    named = {c.answered_by for c in completions_of(path).values()}
     assert named == {"judge-0613 fp_1", "judge-0613 fp_2"}
     assert f"{path}: warning: its prompts were {TWO}: judge-0613" in capsys.readouterr().err
     score_main([str(path), "--draws", "10"])

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from evenhand import provenance as facts
-from evenhand.completion_shards import read_answers
 from evenhand.errors import ConfigError, DataError, ModelError
 from evenhand.records import Prompt
 from evenhand.reproduce import main
@@ -21,6 +20,7 @@ from inference.sampling import sample
 from studies.registry import STUDIES
 from tests.made.pluraleval_models import OWN, everything, model
 from tests.made.pocket_judge import AnsweringEngine, perfect, stage_run
+from tests.made.read_back import completions_of
 from tests.toy_study import KEY, TOY
 
 Answers = Callable[[Prompt], str]
@@ -163,7 +163,7 @@ def test_a_rerun_that_was_cut_off_is_continued(
     answered_by(monkeypatch, accepts)
     _, found, again = reproduced(capsys, str(path))
     assert len(list(path.parent.iterdir())) == 2
-    assert len(read_answers(again).completions) == len(list(read_plan_lines(path)))
+    assert len(completions_of(again)) == len(list(read_plan_lines(path)))
     assert set(flips_of(found).values()) == {0.0}
 
 

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.completion_shards import CompletionLog, append_completions, every_completion, read_answers
+from evenhand.completion_shards import CompletionLog, append_completions, every_completion
 from evenhand.records import Completion
 from tests.made.fault_trials import TRIALS
 from tests.made.growing_run import Found, GrowingEngine, GrowingRun
+from tests.made.read_back import completions_of
 
 
 @pytest.mark.parametrize("fault", TRIALS)
@@ -43,4 +44,4 @@ def test_a_clock_that_was_set_back_put_a_second_answer_before_the_one_that_a_uni
         log.add(completion(text))
         monkeypatch.setattr("evenhand.completion_shards.time.time_ns", lambda: 10**9)  # in 1970
     assert [c.text for c in every_completion(tmp_path)] == ["first", "second", "third"]
-    assert read_answers(tmp_path).completions["ab", 0].text == "first"
+    assert completions_of(tmp_path)["ab", 0].text == "first"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.completion_shards import every_completion, read_answers
+from evenhand.completion_shards import every_completion
 from evenhand.errors import DataError, ModelError
 from evenhand.records import Completion, Prompt
 from evenhand.run_directory import is_done
@@ -19,6 +19,7 @@ from inference.sampling import sample
 from inference.survey import Run, Survey, in_shard
 from studies.study import Replies, Units
 from tests.made.pocket_judge import AnsweringEngine, Answers
+from tests.made.read_back import completions_of
 from tests.made.scripted_engine import config
 from tests.toy_study.asks import Fruit
 
@@ -79,7 +80,7 @@ class Overtaken(AnsweringEngine):
 
 def outcome(path: Path) -> dict[str, list[str]]:
     """What is asked and counts, unit by unit. Fails when a prompt has no reply."""
-    replies = {hash_: [reply] for (hash_, _), reply in read_answers(path).completions.items()}
+    replies = {hash_: [reply] for (hash_, _), reply in completions_of(path).items()}
     found: dict[str, list[str]] = {}
     for unit in two_units():
         so_far: dict[str, list[Completion]] = {}

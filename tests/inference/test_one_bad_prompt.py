@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 import torch
 
-from evenhand.completion_shards import read_answers
 from evenhand.errors import ModelError
 from evenhand.records import Completion
 from evenhand.run_directory import is_done
@@ -16,6 +15,7 @@ from inference import vllm_engine
 from inference.engine import open_engine
 from inference.sampling import sample
 from inference.transformers_engine import TransformersEngine
+from tests.made.read_back import completions_of
 from tests.made.sampling_configs import sampling_config
 from tests.made.tiny_checkpoint import save_checkpoint
 from tests.made.toy_runs import prompts
@@ -90,7 +90,7 @@ def test_a_run_with_such_a_prompt_keeps_the_rest_names_it_and_is_complete_where_
         with pytest.raises(ModelError, match=r"1 of 12 prompts got no reply, .* out of memory on cpu at this prompt"):
             sample(made)
     (path,) = (tmp_path / "inference").iterdir()
-    assert {hash_ for (hash_, _), c in read_answers(path).completions.items() if c.is_error} == poor
+    assert {hash_ for (hash_, _), c in completions_of(path).items() if c.is_error} == poor
     assert not is_done(path)
     assert is_done(sample(made))
 

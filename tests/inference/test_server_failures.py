@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.completion_shards import read_answers
 from evenhand.errors import ModelError
 from evenhand.run_directory import is_done
 from inference import server_client
 from inference.config import InferenceConfig
 from inference.sampling import sample
 from tests.made.fake_server import FakeServer, Reply, Script, answer, refusal
+from tests.made.read_back import completions_of
 from tests.made.toy_runs import config
 
 N_PROMPTS = 8  # two items under four conditions
@@ -53,7 +53,7 @@ def test_a_run_says_what_failed_keeps_its_answers_and_continues(tmp_path: Path, 
             sample(run(server, tmp_path))
         assert words in str(caught.value)
         (path,) = (tmp_path / "inference").iterdir()
-        kept = {key: c for key, c in read_answers(path).completions.items() if not c.is_error}
+        kept = {key: c for key, c in completions_of(path).items() if not c.is_error}
         assert len(kept) == 3
         assert not is_done(path)
 
@@ -61,7 +61,7 @@ def test_a_run_says_what_failed_keeps_its_answers_and_continues(tmp_path: Path, 
         server.asked.clear()
         assert sample(run(server, tmp_path)) == path
     assert len(server.asked) == N_PROMPTS - 3
-    completions = read_answers(path).completions
+    completions = completions_of(path)
     assert sorted(c.text for c in completions.values()) == ["1"] * 3 + ["2"] * 5
     assert all(completions[key] == completion for key, completion in kept.items())
     assert is_done(path)

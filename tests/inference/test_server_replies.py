@@ -8,13 +8,13 @@ from typing import Any
 import httpx
 import pytest
 
-from evenhand.completion_shards import read_answers
 from evenhand.run_directory import is_done
 from inference import server_client
 from inference.sampling import sample
 from inference.server_client import LONGEST_WISH, wish_of
 from inference.watchdog import Watchdog
 from tests.made.fake_server import FakeServer, Reply, answer, refusal
+from tests.made.read_back import completions_of
 from tests.made.toy_runs import ask, ask_until_error, config, echo, prompts
 
 
@@ -51,7 +51,7 @@ def test_half_a_surrogate_pair_in_one_reply_loses_nothing_and_the_run_finishes(t
     keys: dict[str, Any] = {"benchmarks": [{"dataset": "pocket", "n_items": 2}], "run": {"root": str(tmp_path)}}
     with FakeServer(lambda body, n: Reply(body=HALF) if len(server.asked) == 3 else answer("2")) as server:
         path = sample(config(server.base_url, **keys))
-    found = read_answers(path).completions.values()
+    found = completions_of(path).values()
     assert sorted(c.text for c in found) == ["1 \ufffd", *["2"] * 7]
     assert {(c.finish_reason, c.answered_by) for c in found} == {("st\ufffdop", "m\ufffd"), ("stop", None)}
     assert is_done(path)

@@ -8,12 +8,12 @@ from typing import Self
 
 import pytest
 
-from evenhand.completion_shards import read_answers
 from evenhand.errors import ModelError
 from evenhand.records import Completion, Prompt
 from inference import sampling
 from inference.config import InferenceConfig
 from inference.engine import Further, nothing_further
+from tests.made.read_back import completions_of
 from tests.made.sampling_configs import sampling_config
 
 
@@ -84,4 +84,4 @@ def config(root: Path, **changes: object) -> InferenceConfig:
 
 
 def answers(path: Path) -> dict[tuple[str, int], str]:
-    return {key: c.text for key, c in read_answers(path).completions.items()}
+    return {key: c.text for key, c in completions_of(path).items()}

@@ -16,7 +16,6 @@ from transformers import AutoTokenizer
 from eval.__main__ import compare_main
 from evenhand.chat_templates import FIXED_DATE
 from evenhand.checkpoints import load_tokenizer
-from evenhand.completion_shards import read_answers
 from evenhand.embedded import embedded_model_path
 from evenhand.errors import ModelError
 from evenhand.records import Completion, Prompt
@@ -30,6 +29,7 @@ from studies.dialdefer.planned import read_plan
 from tests.bench.narrator import distinct, n_shareable, requests
 from tests.made.fuzz import more_families
 from tests.made.made_conflicts import conflict, narrator_config, use_conflicts
+from tests.made.read_back import completions_of
 from tests.made.sampling_configs import sampling_config
 from tests.made.tiny_families import TEMPLATES, save_family
 from tests.made.toy_prompts import option_prompt
@@ -105,7 +105,7 @@ def whole_loop(family: str, root: Path, capsys: pytest.CaptureFixture[str]) -> N
         assert is_done(run)
         merged = merge(run, "nf4", n_prompts=8)
         runs.append(sampled(method, merged))
-    before, *after = [margins(read_answers(run).completions.values()) for run in runs]
+    before, *after = [margins(completions_of(run).values()) for run in runs]
     assert len(before) == len(read_plan(runs[0])) == 16
     assert before == pytest.approx(margins(answers(asks(model, PLAIN)).values()), abs=1e-4)
     assert max(abs(margin) for margin in before.values()) > 0.01

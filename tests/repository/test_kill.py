@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from evenhand.completion_shards import read_answers
 from evenhand.jsonl import read_jsonl
 from studies.dialdefer.planned import read_plan
 from tests.made.places import ROOT
+from tests.made.read_back import completions_of
 from tests.made.tiny_checkpoint import save_checkpoint
 
 N_ITEMS = 40
@@ -76,6 +76,6 @@ def test_a_run_killed_at_random_moments_equals_an_undisturbed_one(tmp_path: Path
     assert set(answered) == planned
     assert len(planned) == 4 * N_ITEMS
     assert set(answered.values()) == {1}
-    texts, expected = ({key: c.text for key, c in read_answers(path).completions.items()} for path in (run, reference))
+    texts, expected = ({key: c.text for key, c in completions_of(path).items()} for path in (run, reference))
     assert texts == expected
     assert len(set(texts.values())) > 1, "a model that always says the same would hide a mix-up"

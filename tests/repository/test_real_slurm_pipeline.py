@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from evenhand.completion_shards import every_completion, read_answers
+from evenhand.completion_shards import every_completion
 from evenhand.config import read_yaml
 from evenhand.run_directory import is_done
 from evenhand.status.found_runs import Board
 from tests.made.places import CONFIGS, ROOT
+from tests.made.read_back import completions_of
 from tests.made.slurm_host import SlurmHost, slurm_host
 
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(3600)]
@@ -118,7 +119,7 @@ def check_equal(run: Path, other: Path) -> None:
     """Every prompt answered once and alike; how a batch is filled moves a log-probability by a last digit."""
     assert is_done(run)
     assert is_done(other)
-    found, expected = read_answers(run).completions, read_answers(other).completions
+    found, expected = completions_of(run), completions_of(other)
     assert found.keys() == expected.keys()
     assert len([*every_completion(run)]) == len(found)
     for key, one in found.items():

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from evenhand.completion_shards import read_answers
 from evenhand.jsonl import read_jsonl
 from evenhand.run_directory import read_json, read_plan_lines
 from inference.config import load_sampling_config
@@ -20,6 +19,7 @@ from tests.made.made_conflicts import conflict, of_page, use_corpus
 from tests.made.made_merges import made_merge
 from tests.made.one_batch import byte_model
 from tests.made.places import CONFIGS
+from tests.made.read_back import completions_of
 from tests.made.training_runs import tiny_run
 from training.callbacks import read_metrics
 from training.config import AnyRun, load_training_config
@@ -142,7 +142,7 @@ def named(checkpoint: Path, label: str, root: Path) -> dict[str, float]:
     run = sample(load_sampling_config(words))
     factors = {line["prompt_hash"]: line["factors"] for line in read_plan_lines(run)}
     found = defaultdict(list)
-    for completion in read_answers(run).completions.values():
+    for completion in completions_of(run).values():
         assert completion.answer_logprobs is not None
         asked = factors[completion.prompt_hash]
         found[asked["perspective"]].append(math.exp(completion.answer_logprobs[asked["target"]]))

@@ -9,7 +9,6 @@ from typing import Any, Self
 
 import pytest
 
-from evenhand.completion_shards import read_answers
 from evenhand.errors import DataError, ModelError
 from evenhand.excluded_units import EXCLUDED_FOLDER, read_excluded
 from evenhand.records import Completion, Message, Prompt
@@ -24,6 +23,7 @@ from inference.server_requests import request_body
 from inference.survey import in_shard
 from studies.dialdefer.records import Condition, Factors
 from tests.made.made_conflicts import conflict, narrator_config, use_conflicts
+from tests.made.read_back import completions_of
 
 SHORT, LONG, OTHER = conflict("short"), conflict("long", 3, 6, "On and on it goes. " * 20), conflict("other", 5, 6)
 
@@ -150,7 +150,7 @@ def test_a_conversation_that_does_not_fit_is_left_out_whole_and_the_run_is_compl
     assert (done["n_planned"], done["n_distinct"], done["n_excluded_items"]) == (len(prompts), n_distinct, 1)
     assert "1 of 3 items are left out" in (told := capsys.readouterr().err)
     assert ": long (all of them in excluded/)" in told
-    answered = {hash_ for hash_, _ in read_answers(path).completions}
+    answered = {hash_ for hash_, _ in completions_of(path)}
     assert answered >= {p.prompt_hash for p in prompts if p.item_id != "long"}
     if not is_server:
         assert answered == {p.prompt_hash for p in prompts if p.item_id != "long"}

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.completion_shards import read_answers
 from evenhand.records import Prompt
 from studies.pluraleval.build_references import build
 from studies.pluraleval.clustering import bootstrap_size, random_order
 from studies.pluraleval.reference_sets import ReferenceSettings
 from tests.made.made_threads import by_letter, clusters, judged, overridden, steps, thread
 from tests.made.pocket_judge import AnsweringEngine, perfect, stage_run
+from tests.made.read_back import completions_of
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_batches_order_and_shards_change_nothing(
     other = stage_run(tmp_path, monkeypatch, section, engine, name="other", shards=shards)
     hashes = [build(run, tmp_path / run.name)["reference_set_hash"] for run in (whole, other)]
     assert hashes[0] == hashes[1]
-    assert len(engine.asked) == len({p.prompt_hash for p in engine.asked}) == len(read_answers(other).completions)
+    assert len(engine.asked) == len({p.prompt_hash for p in engine.asked}) == len(completions_of(other))
 
 
 def test_a_run_that_is_killed_ten_times_finds_the_same_clusters_and_asks_nothing_twice_that_was_written(
@@ -192,7 +192,7 @@ def test_a_run_that_is_killed_ten_times_finds_the_same_clusters_and_asks_nothing
             os._exit(0)
         assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
     (path,) = tmp_path.glob("inference/killed-*")
-    written = {hash_ for hash_, _ in read_answers(path).completions}
+    written = {hash_ for hash_, _ in completions_of(path)}
     last = AnsweringEngine(perfect)
     assert stage_run(tmp_path, monkeypatch, section, last, name="killed", shard_size=4) == path
     assert not written & {prompt.prompt_hash for prompt in last.asked}
