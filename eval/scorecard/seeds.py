@@ -73,9 +73,10 @@ def seed_tables(arms: Sequence[CardArm], headlines: Sequence[Headline], changes:
     against = [change for change in changes if change.first == BASE and change.second in arm_of]
     found = []
     for headline in headlines:
+        rows = {change.second: change for change in filter(headline.is_of, against)}  # a sole dataset is the average too
         seeds: dict[str, list[Change]] = {}
-        for change in filter(headline.is_of, against):
-            seeds.setdefault(arm_of[change.second], []).append(change)
+        for row, change in rows.items():
+            seeds.setdefault(arm_of[row], []).append(change)
         seeds.pop(BASE, None)
         if seeds:
             moved = adjusted([[change_over_seeds(of, arm)] for arm, of in seeds.items()])

@@ -41,6 +41,7 @@ def test_an_arm_is_the_mean_of_its_seeds_and_its_interval_is_wider_than_each_of_
     found = pooled(tmp_path)["good", "mean_abs_dds_own"]
     of_seeds = [rows[f"good/{n}"]["change_mean_abs_dds_own_pp"] for n in (1, 2, 3)]
     assert (found["n_seeds"], found["change"]) == (3, pytest.approx(sum(of_seeds) / 3))
+    assert {row["n_seeds"] for (arm, _), row in pooled(tmp_path).items() if arm == "good"} == {3}  # in every figure
     widths = [
         rows[f"good/{n}"]["change_mean_abs_dds_own_ci_high_pp"] - rows[f"good/{n}"]["change_mean_abs_dds_own_ci_low_pp"]
         for n in (1, 2, 3)
