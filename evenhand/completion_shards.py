@@ -113,7 +113,11 @@ def read_answers(path: Path) -> Answers:
 
 def rendered_prompts(path: Path, hashes: Container[str]) -> dict[str, str]:
     """What the model read of some of a run's prompts; lacks what a server rendered unseen."""
-    return {c.prompt_hash: c.rendered for c in every_completion(path) if c.prompt_hash in hashes and c.rendered}
+    found: dict[str, str] = {}
+    for completion in every_completion(path):
+        if completion.prompt_hash in hashes and completion.rendered is not None:
+            found.setdefault(completion.prompt_hash, completion.rendered)
+    return found
 
 
 def every_completion(path: Path) -> Iterator[Completion]:

@@ -7,7 +7,6 @@ written by atomic rename, and DONE.json last. No database: SQLite's log fails on
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, zip_longest
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +114,7 @@ def refuse_other_config(config_file: Path, config: BaseModel) -> None:
         )
 
 
-def write_plan(path: Path, prompts: Iterable[Prompt]) -> None:
+def write_plan(path: Path, prompts: Iterable[Prompt], *, plan_grows: bool = False) -> None:
     """plan.jsonl: the key of every prompt planned so far, unit by unit, so that scores need only the run directory.
 
     Raises DataError when the run was planned with other prompts: the code's templates have changed since. A unit of a
@@ -125,7 +124,7 @@ def write_plan(path: Path, prompts: Iterable[Prompt]) -> None:
     if not (path / PLAN_FILE).exists():
         write_jsonl(path / PLAN_FILE, planned)
         return
-    units = zip_longest(by_unit(read_plan_lines(path)), by_unit(planned))
+    units = zip_longest(by_unit(there(path, plan_grows)), by_unit(planned))
     if any(before is None or now is None or not agree(before, now) for before, now in units):
         raise DataError(
             f"{path}: was planned with other prompts than this code makes of its config; continue it with the "
@@ -133,9 +132,15 @@ def write_plan(path: Path, prompts: Iterable[Prompt]) -> None:
         )
 
 
-def same_plan(path: Path, prompts: Iterable[Prompt]) -> bool:
+def same_plan(path: Path, prompts: Iterable[Prompt], *, plan_grows: bool = False) -> bool:
     """Whether plan.jsonl names just these prompts, every one of which is looked at."""
-    return not sum(before != now for before, now in zip_longest(read_plan_lines(path), map(planned_line, prompts)))
+    return not sum(before != now for before, now in zip_longest(there(path, plan_grows), map(planned_line, prompts)))
+
+
+def there(path: Path, plan_grows: bool) -> Iterable[dict[str, Any]]:
+    """The lines of plan.jsonl. Of a plan that grows all at once: another process may put its own in its place."""
+    lines = read_plan_lines(path)
+    return list(lines) if plan_grows else lines
 
 
 def rewrite_plan(path: Path, prompts: Iterable[Prompt]) -> None:
@@ -145,7 +150,7 @@ def rewrite_plan(path: Path, prompts: Iterable[Prompt]) -> None:
 
 def by_unit(lines: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
     """The lines of a plan in lists, one for each unit that they ask about."""
-    return (list(of_unit) for _, of_unit in groupby(lines, key=itemgetter("item_id")))
+    return (list(of_unit) for _, of_unit in groupby(lines, key=lambda line: line.get("item_id")))
 
 
 def agree(one: Sequence[Mapping[str, Any]], other: Sequence[Mapping[str, Any]]) -> bool:

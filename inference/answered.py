@@ -1,6 +1,6 @@
 """Which answers of a run are there, and what units read of them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from evenhand.records import Completion, Prompt
@@ -31,6 +31,10 @@ class Answered:
         if self.keeps_replies:
             self.replies.setdefault(hash_, {})[completion.sample_index] = replace(completion, rendered=None)
         return True
+
+    def completions(self) -> Iterator[Completion]:
+        """Those that are kept."""
+        return (completion for of_prompt in self.replies.values() for completion in of_prompt.values())
 
     def has_all_of(self, prompt: Prompt) -> bool:
         """Whether every sample of a prompt is there."""

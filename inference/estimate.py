@@ -53,7 +53,7 @@ def planned(config: InferenceConfig) -> tuple[list[Prompt], Check]:
     """Every prompt of a run, none where the data are not there."""
     try:
         units = config.study.units(config.verdict)
-        prompts = prompts_of(units, config.sampling)
+        prompts = list(prompts_of(units, config.sampling))
     except EvenhandError as error:
         return [], wrong("data", str(error))
     datasets = list(dict.fromkeys(prompt.dataset for prompt in prompts))

@@ -83,7 +83,7 @@ class OpenAIEngine:
         After an error that every prompt would meet nothing new is asked; what is under way is awaited and yielded, and
         then ModelError is raised. Prompts over the context window are named by PromptsTooLong at the end.
         """
-        warn_of_special_tokens(prompts, self._place)
+        special = warn_of_special_tokens(prompts, self._place)
         waiting, running, n_prompts = deque(prompts), set[Asked](), len(prompts)
         fatal: ModelError | None = None
         too_long: dict[Prompt, str] = {}
@@ -92,7 +92,7 @@ class OpenAIEngine:
                 if not fatal:
                     waiting.extend(new := further())
                     n_prompts += len(new)
-                    warn_of_special_tokens(new, self._place)
+                    special = special or warn_of_special_tokens(new, self._place)  # once
                 if not (running or (waiting and not fatal)):
                     break
                 for task in self._loop.run(self._advance(waiting if not fatal else deque(), running)):
@@ -180,8 +180,11 @@ async def cancel(running: set[Asked]) -> None:
     await asyncio.gather(*running, return_exceptions=True)
 
 
-def warn_of_special_tokens(prompts: Sequence[Prompt], address: str) -> None:
-    """Say which items hold what looks like special tokens: a server may read them as such, and end the user's turn."""
+def warn_of_special_tokens(prompts: Sequence[Prompt], address: str) -> bool:
+    """Say which items hold what looks like special tokens: a server may read them as such, and end the user's turn.
+
+    Returns whether any does.
+    """
     found = {prompt.item_id: names for prompt in prompts if (names := look_special(prompt.messages))}
     if found:
         named = "; ".join(f"{item_id}: {' '.join(names)}" for item_id, names in list(found.items())[:5])
@@ -191,3 +194,4 @@ def warn_of_special_tokens(prompts: Sequence[Prompt], address: str) -> None:
             "that tokenises here (vllm, transformers) reads them as text",
             sys.stderr,
         )
+    return bool(found)

@@ -5,6 +5,7 @@ import time
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from tqdm import tqdm
@@ -22,7 +23,7 @@ from inference.engine import Engine, PromptsTooLong, device_name, open_engine
 from inference.schedule import Schedule
 from inference.survey import Run, Survey
 from inference.watchdog import Watchdog
-from studies.study import Made
+from studies.study import Made, Unit
 
 
 def parse_shard(text: str) -> tuple[int, int]:
@@ -39,26 +40,32 @@ def sample(config: InferenceConfig, shard: tuple[int, int] | None = None, only: 
     only: ids of the units to ask, where a run is asked again in part (inference/rerun.py).
     """
     found = config.study.units(config.verdict)
-    units = found.units if only is None else [unit for unit in found.units if unit.unit_id in only]
+    units = found.units if only is None else part_of(found.units, only)
     path = run_path(config.run.root, "inference", config.name, config, FREE_OF_EFFECT)
     facts, device = model_facts(config), partial(device_name, config)
     inputs = config.study.inputs()
     open_run(path, config, found.content_hash, facts, device, inputs, plan_grows=found.plan_grows)
     run = Run(path, config, units, found.plan_grows)
     survey = Survey(run, run.answered(every_completion(path)), shard)
-    write_plan(path, survey.prompts())
+    write_plan(path, survey.prompts(), plan_grows=run.plan_grows)
     if is_done(path) and not survey.owed:
         say(f"{path}: complete already ({survey.n_planned} prompts)", sys.stderr)
         return path
     if is_done(path):  # a shard was lost or deleted since, and with it what later prompts may rest on
         reopen(path)
-        rewrite_plan(path, survey.prompts())
+        if run.plan_grows:
+            rewrite_plan(path, survey.prompts())
     planned = f"{survey.n_planned} prompts planned, {len(survey.texts)} different ones"
     say(f"{path}: {planned}, {len(survey.own)} owed by this process", sys.stderr)
     log = CompletionLog(path, config.run.shard_size * config.sampling.n)
     failed = ask_all(run, survey, log) if survey.own else Failed()
     settle(run, failed, log)
     return path
+
+
+def part_of(units: Sequence[Unit], ids: Collection[str]) -> Made:
+    """The units of these ids."""
+    return Made([place for place, unit in enumerate(units) if unit.unit_id in ids], units.__getitem__)
 
 
 @dataclass
@@ -83,9 +90,11 @@ def ask_all(run: Run, survey: Survey, log: CompletionLog) -> Failed:
             if not run.plan_grows:  # no unit goes by what is replied
                 break
             # Where two processes asked one prompt, the other's reply may count: a unit here then goes another way.
-            answered = run.answered(every_completion(run.path))
+            # What was answered here is there, though the folder may not show it yet.
+            answered = run.answered(chain(every_completion(run.path), mine.answered.completions()))
             mine = Schedule(own, answered, read_excluded(run.path), failed.hashes)
             prompts = mine.due()
+            mine.n_expected = mine.n_answers(prompts)
     return failed
 
 
@@ -94,36 +103,42 @@ def ask(engine: Engine, prompts: Sequence[Prompt], mine: Schedule, watched: Watc
 
     Raises PromptsTooLong where a study's units are all to be asked.
     """
-    path = watched.log.path
+    path, too_long = watched.log.path, list[PromptsTooLong]()
     while prompts:
         try:
             collect(engine, prompts, mine, watched, config.name)
-            return
+            break
         except PromptsTooLong as error:
-            if not config.study.skips_long_units:
-                raise
-            exclude(path, error.reasons)
             names = {prompt.item_id: None for prompt in error.reasons}
+            mine.leave_out(names)
+            prompts = mine.due()
+            if not config.study.skips_long_units:
+                too_long.append(error)
+                continue
+            exclude(path, error.reasons)
             say(
                 f"{path}: {len(names)} of {len(mine.units)} items are left out, since a prompt of theirs does not fit "
                 f"the context window: {', '.join([*names][:5])}{' ...' if len(names) > 5 else ''} (all of them in "
                 f"{EXCLUDED_FOLDER}/)",
                 sys.stderr,
             )
-            mine.leave_out(names)
-            prompts = mine.due()
+    if too_long:
+        reasons = {prompt: reason for error in too_long for prompt, reason in error.reasons.items()}
+        first = str(too_long[0])
+        raise PromptsTooLong(first if len(too_long) == 1 else f"{len(reasons)} prompts in all. {first}", reasons)
 
 
 def collect(engine: Engine, prompts: Sequence[Prompt], mine: Schedule, watched: Watchdog, name: str) -> None:
     """Write completions a shard at a time as they come, with progress, throughput and time left."""
     started, tokens = time.monotonic(), 0
     every = 0.5 if sys.stderr.isatty() else 30.0  # seconds; a job's log file is no screen
-    with tqdm(total=mine.n_expected, unit="answer", dynamic_ncols=True, desc=name, mininterval=every) as bar:
+    total, done = mine.n_expected, mine.n_taken
+    with tqdm(total=total, initial=done, unit="answer", dynamic_ncols=True, desc=name, mininterval=every) as bar:
         try:
             for completion in engine.generate(prompts, mine.due):
                 mine.add(completion)
                 tokens += (completion.prompt_tokens or 0) + (completion.completion_tokens or 0)
-                bar.total = mine.n_expected
+                bar.total = max(mine.n_expected, mine.n_taken)
                 bar.set_postfix_str(f"{tokens / (time.monotonic() - started):.0f} tok/s", refresh=False)
                 bar.update()
                 watched.add(completion)
@@ -155,7 +170,8 @@ def settle(run: Run, failed: Failed, log: CompletionLog) -> None:
             sys.stderr,
         )
     survey = Survey(run, answered)
-    is_as_planned = same_plan(path, survey.prompts())
+    planned = list(survey.prompts()) if run.plan_grows else None  # of such a plan every pass is dear
+    is_as_planned = same_plan(path, planned or survey.prompts(), plan_grows=run.plan_grows)
     if len(survey.excluded) >= len(run.units):
         raise ModelError(
             f"{path}: no item fits the context window, so nothing was asked. Raise engine.max_model_len, or take a "
@@ -164,7 +180,7 @@ def settle(run: Run, failed: Failed, log: CompletionLog) -> None:
     if not survey.owed:
         assert survey.is_over
         if not is_as_planned:
-            rewrite_plan(path, survey.prompts())
+            rewrite_plan(path, planned or survey.prompts())
         left_out = {"n_excluded_items": len(survey.excluded)} if survey.excluded else {}
         finish(path, {"n_planned": survey.n_planned, "n_distinct": len(survey.texts), **left_out})
         return

@@ -14,8 +14,9 @@ from inference.config import InferenceConfig, SamplingConfig
 from inference.drawing import n_samples
 from inference.prefix_order import in_prefix_order
 from studies.study import OneRound, Unit, Units
+from studies.unit_sets import refuse_repeats
 
-AHEAD = 16_384  # prompts that are handed out before their replies: more than an engine holds, sorted as one piece
+AHEAD = 32_768  # prompts that are handed out before their replies: twice what an engine holds, sorted as one piece
 
 
 @dataclass
@@ -52,11 +53,14 @@ def advance(one: Progress, answered: Answered) -> None:
 
 
 def replayed(units: Iterable[Unit], answered: Answered) -> Iterator[Progress]:
-    """Each unit as far as the answers bring it."""
+    """Each unit as far as the answers bring it. Raises DataError at the end when two have one id."""
+    ids = []
     for unit in units:
+        ids.append(unit.unit_id)
         one = Progress(unit)
         advance(one, answered)
         yield one
+    refuse_repeats(ids, "units of this run")
 
 
 class Schedule:
@@ -77,6 +81,7 @@ class Schedule:
         self.fresh: list[Prompt] = []  # to be handed out
         self.n_asked = 0  # prompts
         self.n_expected = 0  # answers: what the caller knows to be lacking, and what replies lead to
+        self.n_taken = 0  # of them, errors too
 
     def due(self) -> Sequence[Prompt]:
         """What is to be asked now: each prompt once, so that neighbours share the longest beginnings."""
@@ -94,6 +99,7 @@ class Schedule:
     def add(self, completion: Completion) -> None:
         """Take a reply; the units that waited for it go on. An engine error is no reply, and not asked again here."""
         hash_ = completion.prompt_hash
+        self.n_taken += 1
         if completion.is_error:
             self.unanswered.add(hash_)
             self.waiting.pop(hash_, None)
@@ -109,7 +115,7 @@ class Schedule:
             if not one.lacking:
                 advance(one, self.answered)
                 self.hand_out(one)
-        self.n_expected += sum(n_samples(prompt, self.answered.sampling) for prompt in self.fresh[before:])
+        self.n_expected += self.n_answers(self.fresh[before:])
 
     def hand_out(self, one: Progress) -> None:
         """Have what a unit lacks asked, unless it is under way already."""
@@ -122,18 +128,25 @@ class Schedule:
     def leave_out(self, unit_ids: Container[str]) -> None:
         """Ask nothing more of these units, and once more what others lack: nothing is under way."""
         begun = {id(one): one for of_prompt in self.waiting.values() for one in of_prompt}
+        handed_out = {hash_: of_prompt[0].lacking[hash_] for hash_, of_prompt in self.waiting.items()}
         self.waiting, self.fresh = {}, []
         for one in begun.values():
             if one.unit.unit_id not in unit_ids:
                 self.hand_out(one)
+        self.n_asked -= len(self.fresh)
+        self.n_expected -= self.n_answers(handed_out.values()) - self.n_answers(self.fresh)
+
+    def n_answers(self, prompts: Iterable[Prompt]) -> int:
+        """That prompts take."""
+        return sum(n_samples(prompt, self.answered.sampling) for prompt in prompts)
 
 
-def prompts_of(units: Units, sampling: SamplingConfig) -> list[Prompt]:
+def prompts_of(units: Units, sampling: SamplingConfig) -> Iterator[Prompt]:
     """What units ask before there is any reply."""
     answered = Answered(sampling, keeps_replies=units.plan_grows)
-    return [prompt for one in replayed(units.units, answered) for prompt in one.planned]
+    return (prompt for one in replayed(units.units, answered) for prompt in one.planned)
 
 
 def first_prompts(config: InferenceConfig) -> list[Prompt]:
     """What a run asks before there is any reply: all of it, where no study waits for replies."""
-    return prompts_of(config.study.units(config.verdict), config.sampling)
+    return list(prompts_of(config.study.units(config.verdict), config.sampling))

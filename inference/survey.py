@@ -11,7 +11,6 @@ from inference.config import InferenceConfig
 from inference.drawing import n_samples
 from inference.schedule import replayed
 from studies.study import Unit
-from studies.unit_sets import refuse_repeats
 
 
 @dataclass(frozen=True)
@@ -48,10 +47,8 @@ class Survey:
     def prompts(self) -> Iterator[Prompt]:
         """Every prompt known so far, unit by unit, in the order in which each asks; counted on the way."""
         self.begin()
-        ids = []
         for place, one in enumerate(replayed(self.run.units, self.answered)):
             unit_id = one.unit.unit_id
-            ids.append(unit_id)
             is_own, is_left_out = in_shard(unit_id, self.shard), unit_id in self.excluded
             if is_own:
                 self.own_units.append(place)
@@ -66,7 +63,6 @@ class Survey:
             if is_own:
                 sampling = self.answered.sampling
                 self.own.update({hash_: n_samples(prompt, sampling) for hash_, prompt in one.lacking.items()})
-        refuse_repeats(ids, "units of this run")
 
 
 def in_shard(unit_id: str, shard: tuple[int, int] | None) -> bool:

@@ -77,11 +77,10 @@ class TransformersEngine:
         return Encoder(self.tokenizer, self.config, self.answers.lead)
 
     def generate(self, prompts: Sequence[Prompt], further: Further = nothing_further) -> Iterator[Completion]:
-        """Yield completions a batch at a time, of `prompts` the longest first; see Engine."""
+        """Yield completions a batch at a time, the longest of those handed out together first; see Engine."""
         window = self.model.config.get_text_config().max_position_embeddings
-        # Like lengths together: little padding.
-        longest_first = sorted(prompts, key=lambda p: sum(len(message.content) for message in p.messages), reverse=True)
-        supply, readings = Supply(self.encoder, longest_first, further, window), Readings()
+        supply = Supply(self.encoder, longest_first(prompts), lambda: longest_first(further()), window)
+        readings = Readings()
         waiting = deque[Asked]()
         while batch := self.next_batch(waiting, supply):
             yield from self.answer_within_memory(batch, readings)
@@ -244,3 +243,8 @@ def completion(
         completion_tokens=n_tokens,
         rendered=encoded.rendered if sample_index == 0 else None,  # once per prompt: ten copies would fill the disk
     )
+
+
+def longest_first(prompts: Sequence[Prompt]) -> list[Prompt]:
+    """Like lengths together: little padding."""
+    return sorted(prompts, key=lambda p: sum(len(message.content) for message in p.messages), reverse=True)

@@ -5,7 +5,7 @@ answer space, and completions; the study's part of `eval` knows what they mean.
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar, overload
 
@@ -48,6 +48,10 @@ class Made(Sequence[Unit]):
 
     def __len__(self) -> int:
         return len(self.sources)
+
+    def __iter__(self) -> Iterator[Unit]:
+        # Sequence's own would take an IndexError of `make` for the end.
+        return map(self.make, self.sources)
 
     @overload
     def __getitem__(self, index: int) -> Unit: ...

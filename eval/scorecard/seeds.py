@@ -73,7 +73,8 @@ def seed_tables(arms: Sequence[CardArm], headlines: Sequence[Headline], changes:
     against = [change for change in changes if change.first == BASE and change.second in arm_of]
     found = []
     for headline in headlines:
-        rows = {change.second: change for change in filter(headline.is_of, against)}  # a sole dataset is the average too
+        # By row, since a sole dataset is the average once more.
+        rows = {change.second: change for change in filter(headline.is_of, against)}
         seeds: dict[str, list[Change]] = {}
         for row, change in rows.items():
             seeds.setdefault(arm_of[row], []).append(change)

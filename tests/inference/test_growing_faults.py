@@ -8,8 +8,9 @@ import pytest
 
 from evenhand.completion_shards import CompletionLog, append_completions, every_completion
 from evenhand.records import Completion
+from inference import sampling
 from tests.made.fault_trials import TRIALS
-from tests.made.growing_run import Found, GrowingEngine, GrowingRun
+from tests.made.growing_run import N_STEPS, N_UNITS, Found, GrowingEngine, GrowingRun
 from tests.made.read_back import completions_of
 
 
@@ -45,3 +46,20 @@ def test_a_clock_that_was_set_back_put_a_second_answer_before_the_one_that_a_uni
         monkeypatch.setattr("evenhand.completion_shards.time.time_ns", lambda: 10**9)  # in 1970
     assert [c.text for c in every_completion(tmp_path)] == ["first", "second", "third"]
     assert completions_of(tmp_path)["ab", 0].text == "first"
+
+
+def test_what_was_answered_here_is_not_asked_again_while_its_folder_is_shown_late(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[Path] = []
+
+    def late(path: Path) -> list[Completion]:
+        looks.append(path)
+        found = list(every_completion(path))
+        return found[:-7] if len(looks) == 2 else found  # at the first look nothing is there yet
+
+    monkeypatch.setattr(sampling, "every_completion", late)
+    run, engine = GrowingRun(tmp_path), GrowingEngine()
+    assert run.found(run.command(engine)) == Found()
+    assert engine.n_asked == N_UNITS * N_STEPS
+    assert len(looks) > 2

@@ -11,8 +11,9 @@ from evenhand.errors import ModelError
 from evenhand.records import Completion, Prompt
 from evenhand.run_directory import is_done
 from inference import sampling, schedule
-from inference.engine import Further, nothing_further
+from inference.engine import Further, PromptsTooLong, nothing_further
 from inference.sampling import sample
+from studies.study import Made, OneRound
 from tests.made.scripted_engine import config, scripted
 
 N_ITEMS, N_PROMPTS = 60, 240
@@ -61,3 +62,41 @@ def test_prompts_that_got_no_reply_do_not_keep_the_others_from_being_asked(
     with pytest.raises(ModelError, match="24 of 40 prompts got no reply"):
         sample(settings)
     assert len(engine.asked) == len(set(engine.asked)) == 40
+
+
+class ShortWindow(Counting):
+    """Takes no prompt of some items, and says so when it is done with the others, as engines do."""
+
+    def __init__(self, too_long: set[str]) -> None:
+        super().__init__()
+        self.too_long = too_long
+
+    def generate(self, prompts: Sequence[Prompt], further: Further = nothing_further) -> Iterator[Completion]:
+        refused: dict[Prompt, str] = {}
+
+        def fit(some: Sequence[Prompt]) -> list[Prompt]:
+            refused.update({prompt: "long" for prompt in some if prompt.item_id in self.too_long})
+            return [prompt for prompt in some if prompt.item_id not in self.too_long]
+
+        yield from super().generate(fit(prompts), lambda: fit(further()))
+        if refused:
+            raise PromptsTooLong(f"{len(refused)} do not fit", refused)
+
+
+def test_many_prompts_that_are_too_long_do_not_keep_the_others_from_being_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schedule, "AHEAD", 8)
+    monkeypatch.setattr(sampling, "model_facts", lambda config: {"name": "counting"})
+    settings = config(tmp_path, benchmarks=[{"dataset": "pocket", "n_items": N_ITEMS}])
+    items = list(dict.fromkeys(prompt.item_id for prompt in schedule.first_prompts(settings)))
+    engine = ShortWindow(set(items[:20]))
+    monkeypatch.setattr(sampling, "open_engine", lambda config, prompts: nullcontext(engine))
+    with pytest.raises(PromptsTooLong, match="80 prompts in all"):
+        sample(settings)
+    assert len(engine.asked) == len(set(engine.asked)) == N_PROMPTS - 80
+
+
+def test_an_error_while_a_unit_is_made_is_not_the_end_of_the_units() -> None:
+    with pytest.raises(IndexError):
+        list(Made(["kiwi", ""], lambda name: OneRound(name[0], ())))
