@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from evenhand.errors import DataError
+from evenhand.errors import ConfigError, DataError
 from evenhand.sources.fetching import say
 from evenhand.sources.raw_files import json_records
 from studies.dialdefer.aio.check_files import forget_label
@@ -86,18 +86,25 @@ def honour_deletions(folder: RawFolder, client: RedditClient) -> None:
     folder.purge({name.removeprefix("t3_"): reason for name, reason in gone.items()})
     left = {post_id: post for post_id, post in posts.items() if f"t3_{post_id}" not in gone}
     comments = client.gone_among(dict.fromkeys(f"t1_{name}" for post in left.values() for name in comment_ids(post)))
+    unread: list[ConfigError] = []  # files of people that no longer parse: what else is deleted does not wait for them
     for post_id, post in left.items():
         if deleted := {name for name in comment_ids(post) if f"t1_{name}" in comments}:
-            forget_label(folder, post, deleted)  # first: a kill before the post is written repeats all of this
-            folder.file(READINGS, post_id).unlink(missing_ok=True)
+            try:
+                forget_label(folder, post, deleted)  # first: a kill before the post is written repeats all of this
+            except ConfigError as error:
+                unread.append(error)
+                continue
             folder.remove_items()
             remaining = {
                 order: tuple(one for one in found if one.comment_id not in deleted)
                 for order, found in post.comments.items()
             }
+            folder.file(READINGS, post_id).unlink(missing_ok=True)
             folder.write(POSTS, post_id, post.model_copy(update={"comments": remaining}))
     if gone or comments:
         say(f"harvest: {len(gone):,} posts and {len(comments):,} comments are gone from Reddit, and deleted here, too")
+    if unread:
+        raise ConfigError(f"{unread[0]}\n  Comments of {len(unread)} posts with such files are still here; mend them")
 
 
 def comment_ids(post: Post) -> Iterable[str]:

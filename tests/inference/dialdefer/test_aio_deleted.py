@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from evenhand.errors import ConfigError
 from tests.made.made_aio import Workshop, use_environment, workshop
 
 
@@ -74,3 +75,20 @@ def test_a_label_goes_from_the_file_of_a_check_with_the_comment_that_it_was_read
     made.reddit.posts["money1"].gone_comments.add("OR a bit, honestly. It is only money.")
     made.run("harvest")
     assert made.checked("money1")["label"] == ""
+
+
+def test_a_file_that_no_longer_parses_does_not_keep_what_is_deleted_elsewhere(made):
+    made.stages("discover", "harvest", "transcribe", "label", "check")
+    broken = made.raw / "check" / "trip1.yaml"
+    whole = broken.read_text()
+    broken.write_text("keep: [")
+    for post_id in ("trip1", "two001"):
+        of = made.reddit.posts[post_id]
+        of.gone_comments.add(of.comments["confidence"][1][1])
+    with pytest.raises(ConfigError, match=r"trip1\.yaml(.|\n)*Comments of 1 posts with such files are still here"):
+        made.run("harvest")
+    gone = {post_id: made.reddit.posts[post_id].comments["confidence"][1][1] for post_id in ("trip1", "two001")}
+    assert gone["two001"] not in json.dumps(made.kept("posts")["two001"])
+    broken.write_text(whole)
+    made.run("harvest")
+    assert gone["trip1"] not in json.dumps(made.kept("posts")["trip1"])
