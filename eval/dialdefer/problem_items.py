@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from eval.dialdefer.consistency import SharedFlips, shared_flips
 from eval.dialdefer.judges import Judge
 from studies.dialdefer.records import Item
@@ -39,12 +41,11 @@ def problem_items(judges: Sequence[Judge], texts: Mapping[str, Item]) -> list[Pr
 
 def problems_of(shared: SharedFlips, texts: Mapping[str, Item]) -> list[ProblemItem]:
     """The items of one dataset that flip in every judge."""
-    in_all = shared.flipped.all(axis=1)
+    in_all = np.flatnonzero(shared.flipped.all(axis=1)).tolist()
     n_deference, n_skepticism = shared.deference.sum(axis=1), shared.skepticism.sum(axis=1)
     return [
-        problem_item(shared, row, texts.get(item_id), int(n_deference[row]), int(n_skepticism[row]))
-        for row, item_id in enumerate(shared.item_ids)
-        if in_all[row]
+        problem_item(shared, row, texts.get(shared.item_ids[row]), int(n_deference[row]), int(n_skepticism[row]))
+        for row in in_all
     ]
 
 
