@@ -11,6 +11,8 @@ from typing import Any, Self
 
 from evenhand.sources.publishers import Hosts
 
+BIG = bytes(range(256)) * 4_000
+SMALL = b'{"line": 0}\n'
 COMMIT = "a1" * 20
 NEWER = "b2" * 20
 
