@@ -93,7 +93,7 @@ def front_matter(facts: Facts) -> ModelCardData:
         library_name="transformers",
         pipeline_tag="text-generation",
         language=["en"],
-        tags=["evenhand", "llm-as-a-judge", part.tag, str(facts.trained["method"]), adapter],
+        tags=["evenhand", "llm-as-a-judge", part.TAG, str(facts.trained["method"]), adapter],
         datasets=[found for name in facts.merged["items"] or () if (found := part.hub_dataset(name))] or None,
     )
 

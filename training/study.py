@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 class CardPart(Protocol):
-    """What a study says in the model card of a judge that was trained on it."""
+    """What a study says in the model card of a judge that was trained on it: a module with these names."""
 
-    tag: str  # the Hub's
-    purpose: str
-    not_measured: str  # in place of scores
+    TAG: str  # the Hub's
+    PURPOSE: str
+    NOT_MEASURED: str  # in place of scores
 
     def objective_note(self, config: "TrainingConfig") -> str:
         """What has to be added to what a method says of itself."""

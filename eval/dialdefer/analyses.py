@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
-from eval.dialdefer.amplification import Amplification, amplifications
 from eval.dialdefer.answer_orders import BOTH_ORDERS
 from eval.dialdefer.averages import AIO
 from eval.dialdefer.differences import arm_differences
@@ -33,7 +32,6 @@ class Analyses:
 
     judges: Sequence[Judge]  # those with the main setting
     grid: DomainGrid | None
-    amplifications: Sequence[Amplification]
     changes: Mapping[str, Sequence[Change]]  # judge → its arms and prompt variants against its untreated main one
     labels: Sequence[LabelShift]
     spreads: Sequence[ItemSpread]
@@ -51,7 +49,6 @@ def analyse(found: Findings) -> Analyses:
     return Analyses(
         judges=judges,
         grid=domain_grid(found.rows) if has_main else None,
-        amplifications=amplifications(found.rows) if has_main else [],
         changes=changes_of(found, left_out),
         labels=tried("speaker labels", partial(label_shifts, judges, **options), left_out),
         spreads=item_spreads(judges, denominator=found.denominator) if judges else [],

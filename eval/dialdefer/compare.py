@@ -18,11 +18,6 @@ def compare_runs(base: JudgedRun, after: JudgedRun, denominator: str, drawing: D
 
     Raises DataError when the runs share no panel with both framings, or one is over other items.
     """
-    if base.reading != after.reading:
-        raise DataError(
-            f"{base.name} was judged by {base.reading.mode} and {after.name} by {after.reading.mode}; "
-            "the two kinds of verdicts are never mixed in one table"
-        )
     found: list[Change] = []
     pairs_by_source = {source: paired_panels(base.panels, after.panels, source) for source in (OWN, FIXED)}
     for group, c1_source in ((g, source) for g in pairs_by_source[FIXED] for source in (OWN, FIXED)):

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from eval.dialdefer.accuracy import flip_masks, majority
 from eval.dialdefer.judges import Judge
-from eval.dialdefer.panel_selection import MAIN, Setting, all_datasets, panels_by_judge
+from eval.dialdefer.panel_selection import MAIN, all_datasets, panels_by_judge
 from eval.dialdefer.panels import ERROR, Panel, refuse_unequal_items
 from evenhand.errors import DataError
 
@@ -74,17 +74,17 @@ class Agreement:
     datasets_left_out: tuple[str, ...]  # judged by some of them only
 
 
-def shared_flips(judges: Sequence[Judge], setting: Setting = MAIN) -> list[SharedFlips]:
+def shared_flips(judges: Sequence[Judge]) -> list[SharedFlips]:
     """The flips of all judges on each dataset that all of them judged.
 
     Raises DataError for fewer than two judges, for judges without a common dataset, or with different items of one.
     """
-    panels = panels_by_judge(judges, setting)
+    panels = panels_by_judge(judges)
     if len(panels) < 2:
         raise DataError(f"consistency compares judges, and there is {len(panels)}; give at least two models' verdicts")
     common = [d for d in all_datasets(panels) if all(d in of_judge for of_judge in panels.values())]
     if not common:
-        raise DataError(f"{', '.join(panels)}: no dataset was judged by all of them in {setting}; choose others")
+        raise DataError(f"{', '.join(panels)}: no dataset was judged by all of them in {MAIN}; choose others")
     return [shared_on({name: of_judge[dataset] for name, of_judge in panels.items()}) for dataset in common]
 
 
@@ -106,10 +106,10 @@ def shared_on(panels: Mapping[str, Panel]) -> SharedFlips:
     )
 
 
-def agreement(judges: Sequence[Judge], setting: Setting = MAIN) -> Agreement:
+def agreement(judges: Sequence[Judge]) -> Agreement:
     """In how many of the judges items flip, by dataset and in total. Raises DataError as shared_flips does."""
-    by_dataset = [consistency_of(shared) for shared in shared_flips(judges, setting)]
-    there = all_datasets(panels_by_judge(judges, setting))
+    by_dataset = [consistency_of(shared) for shared in shared_flips(judges)]
+    there = all_datasets(panels_by_judge(judges))
     return Agreement(
         judges=tuple(judge.name for judge in judges),
         by_dataset=tuple(by_dataset),

@@ -85,14 +85,14 @@ def note_of(found: Agreement) -> str:
 
 
 def problem_item_table(items: Sequence[ProblemItem]) -> Table:
-    """Items that flip in many judges, with the beginning of their text where it is known."""
+    """Items that flip in every judge, with the beginning of their text where it is known."""
     return Table(
         name="problem_items",
-        title="Items that flip in many judges",
+        title="Items that flip in every judge",
         columns=("dataset", "item", "flips in", "deference", "skepticism", "question", "correct", "incorrect"),
         rows=tuple(
             (
-                *(i.dataset, i.item_id, f"{i.n_flipping_in} of {i.n_judges}", i.n_deference, i.n_skepticism),
+                *(i.dataset, i.item_id, f"{i.n_judges} of {i.n_judges}", i.n_deference, i.n_skepticism),
                 *(beginning(i.shown), beginning(i.correct_answer), beginning(i.incorrect_answer)),
             )
             for i in items

@@ -1,20 +1,16 @@
-"""DDS with its intervals for a few judges, its spread over many (DialDefer Figure 5), and what r/AIO does to it."""
+"""DDS with its intervals for a few judges, and its spread over many (DialDefer Figure 5)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from eval.dialdefer.amplification import Amplification
 from eval.dialdefer.domain_grid import DomainGrid
 from eval.dialdefer.score_groups import ScoreGroup
-from eval.dialdefer.shift_plots import around_zero, draw_arrow
+from eval.dialdefer.shift_plots import around_zero
 from eval.report.plots import (
     INK,
     RUN_COLOURS,
     RUN_MARKERS,
     TRUE_COLOUR,
     Plot,
-    first_and_last,
-    line_height,
-    name_lines,
     new_figure,
     short,
     styled,
@@ -70,29 +66,3 @@ def spread_plot(grid: DomainGrid) -> Plot:
         title(figure, f"DDS of {len(grid.judges)} judges by dataset")
     medians = "; ".join(f"{domain.dataset} median {signed(domain.median_pp)}" for domain in grid.domains)
     return Plot(name="dds-by-dataset", alt=f"DDS over {len(grid.judges)} judges by dataset: {medians}", drawing=figure)
-
-
-def amplification_plot(found: Sequence[Amplification]) -> Plot:
-    """Insight 3: each judge's DDS from its benchmark average to r/AIO."""
-    names = [amplification.judge for amplification in found]
-    with styled():
-        figure, axes = new_figure(1.15 + line_height(names) * len(names))
-        axes.set_xlim(*data_limits([value for a in found for value in (a.bench_dds_pp, a.aio_dds_pp)]))
-        for line, a in enumerate(found):
-            draw_arrow(axes, line, a.bench_dds_pp, a.aio_dds_pp, TRUE_COLOUR)
-            if a.ratio is not None:
-                is_left = a.aio_dds_pp < a.bench_dds_pp
-                place = {"xytext": (-6 if is_left else 6, -3), "ha": "right" if is_left else "left"}
-                axes.annotate(f"{a.ratio:.1f}×", (a.aio_dds_pp, line), textcoords="offset points", fontsize=9, **place)
-        around_zero(axes)
-        axes.set(ylim=first_and_last(names), xlabel="DDS, pp  (○ Bench Avg  → r/AIO)")
-        name_lines(axes, names)
-        title(figure, "DDS from benchmarks to r/AIO")
-    words = "; ".join(f"{a.judge} {signed(a.bench_dds_pp)} to {signed(a.aio_dds_pp)}" for a in found)
-    return Plot(name="amplification", alt=f"DDS from the benchmarks' average to r/AIO: {words}", drawing=figure)
-
-
-def data_limits(values: Sequence[float]) -> tuple[float, float]:
-    """Limits around some values, with room for words beside them."""
-    widest_pp = 1.25 * max(10.0, *(abs(value) for value in values))
-    return -widest_pp, widest_pp

@@ -9,14 +9,13 @@ from eval.dialdefer.acceptance_rises import acceptance_rises
 from eval.dialdefer.accuracy import credit, discordant, majority
 from eval.dialdefer.dds import dds_pp
 from eval.dialdefer.judges import Judge
-from eval.dialdefer.panel_selection import MAIN, Setting, panels_by_judge
+from eval.dialdefer.panel_selection import panels_by_judge
 from eval.dialdefer.panels import Panel, without_errors
 from eval.estimates.estimate import known
-from eval.estimates.false_discovery import METHODS, q_values
+from eval.estimates.false_discovery import q_values
 from eval.estimates.mcnemar import mcnemar_p
 from eval.estimates.sign_flip import sign_flip_p
 from eval.report.table import Table
-from evenhand.errors import DataError
 
 LEVEL = 0.05
 
@@ -38,20 +37,16 @@ class Cell:
     q: float
 
 
-def grid_of_tests(
-    judges: Sequence[Judge], *, setting: Setting = MAIN, denominator: str = "published", method: str = "bh"
-) -> list[Cell]:
-    """A cell for each judge and dataset in a setting (arm, roles, prompt variant), with own C1; one family of tests.
+def grid_of_tests(judges: Sequence[Judge], *, denominator: str = "published") -> list[Cell]:
+    """A cell for each judge and dataset in the main setting, with own C1; one family of tests.
 
     DDS is over the chosen denominator; the tests leave pairs with an unreadable side out, which neither accepts nor
-    rejects. Averages are no further tests and not in the family. Raises DataError for an unknown method, or a
-    judge without a panel in the setting.
+    rejects. Averages are no further tests and not in the family. Raises DataError for a judge without
+    a panel in the setting.
     """
-    if method not in METHODS:
-        raise DataError(f"false-discovery method '{method}' is unknown; known: {', '.join(METHODS)}")
-    grid = panels_by_judge(judges, setting)
+    grid = panels_by_judge(judges)
     tested = [cell_of(judge, panel, denominator) for judge, panels in grid.items() for panel in panels.values()]
-    found = q_values([cell.p for cell in tested], method)
+    found = q_values([cell.p for cell in tested])
     return [replace(cell, q=q) for cell, q in zip(tested, found, strict=True)]
 
 
@@ -74,16 +69,16 @@ def cell_of(judge: str, panel: Panel, denominator: str) -> Cell:
     )
 
 
-def discovery_table(cells: Sequence[Cell], name: str = "discoveries", level: float = LEVEL) -> Table:
+def discovery_table(cells: Sequence[Cell]) -> Table:
     """The grid, the surest cells first, and how many are discoveries at a false-discovery rate."""
     ranked = sorted(cells, key=lambda cell: (cell.q, cell.p))
-    n_found = sum(cell.q <= level for cell in cells)
+    n_found = sum(cell.q <= LEVEL for cell in cells)
     return Table(
-        name=name,
+        name="discoveries",
         title="Which shifts are discoveries",
-        columns=("judge", "dataset", "items", "DDS", "p", "McNemar p", "q", f"q <= {level:g}"),
-        rows=tuple((c.judge, c.dataset, c.n_items, c.dds_pp, c.p, c.mcnemar_p, c.q, c.q <= level) for c in ranked),
-        note=f"{n_found} of {len(cells)} cells are discoveries at a false-discovery rate of {level:.0%}: of these "
+        columns=("judge", "dataset", "items", "DDS", "p", "McNemar p", "q", f"q <= {LEVEL:g}"),
+        rows=tuple((c.judge, c.dataset, c.n_items, c.dds_pp, c.p, c.mcnemar_p, c.q, c.q <= LEVEL) for c in ranked),
+        note=f"{n_found} of {len(cells)} cells are discoveries at a false-discovery rate of {LEVEL:.0%}: of these "
         "about that share is expected to be false. p: exact sign-flip test over items on acceptance.",
         formats=("", "", "", "+.1f", "p", "p", "p", ""),
     )

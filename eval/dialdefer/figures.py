@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from eval.dialdefer.analyses import Analyses, headline_changes
 from eval.dialdefer.change_plots import before_after_plot, label_plots, setting_plot
 from eval.dialdefer.change_rows import change_rows
-from eval.dialdefer.dds_plots import MOST_JUDGES, amplification_plot, dds_plot, spread_plot
+from eval.dialdefer.dds_plots import MOST_JUDGES, dds_plot, spread_plot
 from eval.dialdefer.findings import Findings
 from eval.dialdefer.heat_map import HeatMap
 from eval.dialdefer.heat_plot import heat_map_plot
@@ -28,7 +28,6 @@ class Figures:
     overview: tuple[Plot, ...]
     shifts: tuple[Plot, ...]  # one for each judge
     dds: tuple[Plot, ...]
-    amplification: tuple[Plot, ...]
     changes: tuple[Plot, ...]
     items: tuple[Plot, ...]
     margins: tuple[Plot, ...]
@@ -37,7 +36,7 @@ class Figures:
     @property
     def all(self) -> list[Plot]:
         """Every figure."""
-        several = (self.before_after, self.overview, self.shifts, self.dds, self.amplification, self.changes)
+        several = (self.before_after, self.overview, self.shifts, self.dds, self.changes)
         return [self.heat_map, *(p for group in (*several, self.items, self.margins, self.reliability) for p in group)]
 
 
@@ -51,7 +50,6 @@ def draw(found: Findings, analyses: Analyses, heat: HeatMap) -> Figures:
         overview=tuple(overview_plots(lines)) if len(lines) > 1 else (),
         shifts=tuple(shift_plot(f"shift-{i}", group) for i, group in enumerate(mains.values())),
         dds=tuple(dds_figures(mains, analyses)),
-        amplification=(amplification_plot(analyses.amplifications),) if analyses.amplifications else (),
         changes=tuple(change_figures(analyses)),
         items=(item_plot(analyses.spreads),) if analyses.spreads else (),
         margins=tuple(margin_figures(found)),

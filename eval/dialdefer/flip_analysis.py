@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from eval.dialdefer.accuracy import flip_masks, majority
 from eval.dialdefer.judges import Judge
-from eval.dialdefer.panel_selection import MAIN, Setting, panels_by_judge
+from eval.dialdefer.panel_selection import panels_by_judge
 from eval.dialdefer.panels import Panel, without_errors
 from eval.report.table import Cell, Table
 
@@ -43,9 +43,9 @@ class FlipCount:
         return self.n_deference / self.n_flips if self.n_flips else None
 
 
-def count_flips(judges: Sequence[Judge], setting: Setting = MAIN) -> list[FlipCount]:
+def count_flips(judges: Sequence[Judge]) -> list[FlipCount]:
     """One count for each judge and dataset."""
-    panels = panels_by_judge(judges, setting)
+    panels = panels_by_judge(judges)
     return [flip_count(judge, panel) for judge, by_dataset in panels.items() for panel in by_dataset.values()]
 
 

@@ -10,7 +10,7 @@ from eval.dialdefer.accuracy import credit
 from eval.dialdefer.dds import dds_pp
 from eval.dialdefer.flip_analysis import FlipCount, flip_count, percent, summed
 from eval.dialdefer.judges import Judge
-from eval.dialdefer.panel_selection import MAIN, Setting, panels_by_judge
+from eval.dialdefer.panel_selection import panels_by_judge
 from eval.dialdefer.panels import Panel, without_errors
 from eval.report.table import Table
 
@@ -47,9 +47,9 @@ def item_dds_pp(panel: Panel, denominator: str = "published") -> FloatArray:
     return np.where(counted.all(axis=1), dds_pp(earned), np.nan)
 
 
-def item_spreads(judges: Sequence[Judge], setting: Setting = MAIN, denominator: str = "published") -> list[ItemSpread]:
+def item_spreads(judges: Sequence[Judge], denominator: str = "published") -> list[ItemSpread]:
     """One spread for each judge, without items lost to engine errors."""
-    panels = panels_by_judge(judges, setting)
+    panels = panels_by_judge(judges)
     return [spread_of(judge, list(by_dataset.values()), denominator) for judge, by_dataset in panels.items()]
 
 

@@ -4,13 +4,12 @@ The paper's DDS holds a treated arm's C2 against the untreated C1 (`fixed C1`, Â
 one to believe: both framings answered by the same judge under the same treatment.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from eval.dialdefer.averages import AIO, TOTAL_AVG
 from eval.dialdefer.dds import is_over_corrected
 from eval.dialdefer.headline import main_row
-from eval.dialdefer.judges import Judge
 from eval.dialdefer.row_groups import arm_words, is_dataset, main_rows_by_judge, ordered, reading_note
 from eval.dialdefer.rows import ScoreRow
 from eval.dialdefer.scores import FIXED, OWN
@@ -60,20 +59,6 @@ class ArmRow:
         if self.arm == "none" or self.any.n_items != self.base.n_items:  # an engine error leaves its item out
             return None
         return difference_pp(self.any.acc_c2, self.base.acc_c2)
-
-
-def with_arms(base: Judge, after: Mapping[str, Judge]) -> Judge:
-    """The base judge with checkpoints made from it as its arms: their untreated panels become arm `sft`, ...
-
-    after: arm â†’ judge. A prompted arm of such a checkpoint becomes `<arm>+<prompted arm>`. So a trained run, like an
-    arm of an external file, is scored with own and with fixed C1 by eval.dialdefer.scores.score_panels.
-    """
-    panels = list(base.panels)
-    for arm, judge in after.items():
-        for panel in judge.panels:
-            name = arm if panel.factors.arm == "none" else f"{arm}+{panel.factors.arm}"
-            panels.append(replace(panel, factors=replace(panel.factors, arm=name)))
-    return replace(base, panels=tuple(panels))
 
 
 def mitigation_table(rows: Sequence[ScoreRow]) -> Table:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from eval.dialdefer.accuracy import credit
 from eval.dialdefer.dds import dds_pp
 from eval.dialdefer.judges import Judge
-from eval.dialdefer.panel_selection import MAIN, Setting, setting_panels
+from eval.dialdefer.panel_selection import setting_panels
 from eval.dialdefer.panels import Panel, without_errors
 from eval.report.table import Table
 from evenhand.errors import DataError
@@ -20,14 +20,6 @@ FloatArray = NDArray[np.float64]
 POWER, ALPHA = 0.8, 0.05
 # GPQA, AMQA, r/AIO, the six datasets of 300, TruthfulQA, all nine (DialDefer Table 8); 50 and 100 for pilots.
 PLANNED_SIZES = (50, 100, 134, 240, 280, 300, 790, 2964)
-# Standard deviation of item-level DDS over all 3,244 items, as fractions (DialDefer Table 25).
-PUBLISHED_SDS = {
-    "GPT-4o-mini": 0.568,
-    "Qwen-2.5-7B": 0.679,
-    "Gemma-3-12B": 0.632,
-    "GPT-4o": 0.570,
-    "GPT-5-mini": 0.473,
-}
 
 
 def contributions(panel: Panel, denominator: str = "published") -> FloatArray:
@@ -71,35 +63,26 @@ def minimum_detectable_dds_pp(
     return z_sum(power, alpha) * standard_error_pp(sds, sizes)
 
 
-def items_needed(sd: float, dds_pp: float, power: float = POWER, alpha: float = ALPHA) -> int:
-    """How many items of one dataset show a true DDS of this size with this probability; the inverse of the above."""
-    if dds_pp == 0:
-        raise DataError("no number of items shows a DDS of 0; name the smallest one that matters")
-    return math.ceil((z_sum(power, alpha) * 100 * sd / dds_pp) ** 2)
-
-
 def z_sum(power: float, alpha: float) -> float:
     """Standard errors between no effect and one that is found with this power."""
     normal = NormalDist()
     return normal.inv_cdf(1 - alpha / 2) + normal.inv_cdf(power)
 
 
-def observed_sds(judge: Judge, setting: Setting = MAIN, denominator: str = "published") -> dict[str, float]:
-    """Dataset → standard deviation of the contributions (ddof 1) in a setting, as a pilot; of two items or more."""
-    panels = setting_panels(judge, setting).values()
+def observed_sds(judge: Judge, denominator: str) -> dict[str, float]:
+    """Dataset → standard deviation of the contributions (ddof 1) in the main setting; of two items or more."""
+    panels = setting_panels(judge).values()
     found = {panel.dataset: contributions(panel, denominator) for panel in panels}
     return {dataset: float(each.std(ddof=1)) for dataset, each in found.items() if len(each) > 1}
 
 
-def planning_table(
-    sds: Mapping[str, float] = PUBLISHED_SDS, sizes: Sequence[int] = PLANNED_SIZES, name: str = "minimum_detectable"
-) -> Table:
-    """Minimum detectable DDS for each number of items (rows) and each spread (columns: who → standard deviation)."""
+def planning_table(sds: Mapping[str, float]) -> Table:
+    """Minimum detectable DDS for each of PLANNED_SIZES (rows) and each spread (columns: who → standard deviation)."""
     return Table(
-        name=name,
+        name="minimum_detectable",
         title="Minimum detectable DDS in percentage points (80 % power, two-sided alpha 0.05)",
         columns=("items", *(f"{who} (sd {sd:.2f})" for who, sd in sds.items())),
-        rows=tuple((n, *(minimum_detectable_dds_pp([sd], [n]) for sd in sds.values())) for n in sizes),
+        rows=tuple((n, *(minimum_detectable_dds_pp([sd], [n]) for sd in sds.values())) for n in PLANNED_SIZES),
         note="2.80 × 100 × sd / √N, with sd the standard deviation of the items' contributions to DDS (-2 to 2). "
         "A true shift of 0.70 times as much is missed as often as found. Averages weigh datasets alike: for Bench Avg "
         "(2,964 items in nine datasets of equal spread) it is 1.10 times the last row.",

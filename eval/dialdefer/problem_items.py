@@ -3,21 +3,20 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from eval.dialdefer.consistency import SharedFlips, shared_flips
 from eval.dialdefer.judges import Judge
-from eval.dialdefer.panel_selection import MAIN, Setting
-from evenhand.errors import DataError
 from studies.dialdefer.records import Item
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProblemItem:
-    """An item that flips in many judges. Its texts are None where the item was not given."""
+    """An item that flips in every judge. Its texts are None where the item was not given."""
 
     dataset: str
     item_id: str
     n_judges: int
-    n_flipping_in: int  # judges in which it flips
     n_deference: int  # judges in which it flips to deference
     n_skepticism: int  # judges in which it flips to skepticism
     question: str | None  # empty for r/AIO, whose claim is about a speaker
@@ -31,47 +30,34 @@ class ProblemItem:
         return self.question or self.context
 
 
-def problem_items(
-    judges: Sequence[Judge],
-    texts: Mapping[str, Item],
-    setting: Setting = MAIN,
-    at_least: int | None = None,
-) -> list[ProblemItem]:
-    """Items that flip in at least so many judges (None: in all), those of most judges first, then as they come.
+def problem_items(judges: Sequence[Judge], texts: Mapping[str, Item]) -> list[ProblemItem]:
+    """Items that flip in all of some judges.
 
     texts: item id → the user's own items, as far as they are at hand. An item counts only where it has the dataset that
-    was judged. Raises DataError as consistency.shared_flips does, and when `at_least` is not in 1..number of judges.
+    was judged. Raises DataError as consistency.shared_flips does.
     """
-    wanted = len(judges) if at_least is None else at_least
-    if not 1 <= wanted <= len(judges):
-        raise DataError(f"at_least={wanted}: items flip in 1 to {len(judges)} of these judges; choose from these")
-    found = [item for shared in shared_flips(judges, setting) for item in problems_of(shared, texts, wanted)]
-    return sorted(found, key=lambda item: -item.n_flipping_in)
+    return [item for shared in shared_flips(judges) for item in problems_of(shared, texts)]
 
 
-def problems_of(shared: SharedFlips, texts: Mapping[str, Item], wanted: int) -> list[ProblemItem]:
-    """The items of one dataset that flip in at least `wanted` judges."""
-    n_flipping_in = shared.flipped.sum(axis=1)
+def problems_of(shared: SharedFlips, texts: Mapping[str, Item]) -> list[ProblemItem]:
+    """The items of one dataset that flip in every judge."""
+    in_all = np.flatnonzero(shared.flipped.all(axis=1)).tolist()
     n_deference, n_skepticism = shared.deference.sum(axis=1), shared.skepticism.sum(axis=1)
     return [
-        problem_item(
-            shared, row, texts.get(item_id), (int(n_flipping_in[row]), int(n_deference[row]), int(n_skepticism[row]))
-        )
-        for row, item_id in enumerate(shared.item_ids)
-        if n_flipping_in[row] >= wanted
+        problem_item(shared, row, texts.get(shared.item_ids[row]), int(n_deference[row]), int(n_skepticism[row]))
+        for row in in_all
     ]
 
 
-def problem_item(shared: SharedFlips, row: int, item: Item | None, counts: tuple[int, int, int]) -> ProblemItem:
+def problem_item(shared: SharedFlips, row: int, item: Item | None, n_deference: int, n_skepticism: int) -> ProblemItem:
     """One item, with its text where that is known."""
     known = item if item is not None and item.dataset == shared.dataset else None
     return ProblemItem(
         dataset=shared.dataset,
         item_id=shared.item_ids[row],
         n_judges=shared.flipped.shape[1],
-        n_flipping_in=counts[0],
-        n_deference=counts[1],
-        n_skepticism=counts[2],
+        n_deference=n_deference,
+        n_skepticism=n_skepticism,
         question=known.question if known else None,
         context=known.context if known else None,
         correct_answer=known.correct_answer if known else None,

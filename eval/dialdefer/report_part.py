@@ -23,10 +23,6 @@ SCORES = (
     "a framing are the same, so that a DDS near 0 says little; u: many replies cannot be read."
 )
 ARROWS = "A ring is accuracy on statements (C1), the arrow's head accuracy on speakers' turns (C2)."
-RATIOS = (
-    "DDS over the benchmarks (ring) and on r/AIO's conversations (arrow's head), with the ratio of their magnitudes "
-    "where the benchmarks' interval excludes 0."
-)
 SETTINGS = (
     "Change in DDS against the untreated main prompt variant over the same items; own C1 unless a line says otherwise."
 )
@@ -79,7 +75,6 @@ def sections_of(found: Findings, heat: HeatMap, figures: Figures, inline: Mappin
         ("changes", "Before and after", change_section(found, shown(figures.before_after))),
         ("dds", "Dialogic Deference Score", noted(SCORES, [*heat_map, *shown(figures.dds)])),
         ("shifts", "Accuracy shifts", noted(ARROWS, [*shown(figures.overview), *shown(figures.shifts)])),
-        ("amplification", "From benchmarks to natural conversations", noted(RATIOS, shown(figures.amplification))),
         ("settings", "Arms, prompt variants and speaker labels", noted(SETTINGS, shown(figures.changes))),
         ("items", "Item by item", noted(ITEMS, shown(figures.items))),
         ("margins", "Margins", margins),

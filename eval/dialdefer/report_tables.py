@@ -19,7 +19,6 @@ from eval.dialdefer.flip_examples import shown_texts
 from eval.dialdefer.item_scores import flip_statistics, item_shares, model_statistics
 from eval.dialdefer.judges import Judge
 from eval.dialdefer.mitigation_tables import mitigation_summary_table, mitigation_table
-from eval.dialdefer.pair_agreement import pair_agreements, pairwise_agreement
 from eval.dialdefer.power import observed_sds, planning_table
 from eval.dialdefer.problem_items import problem_items
 from eval.dialdefer.prompt_variant_tables import label_table, paraphrase_table
@@ -111,7 +110,6 @@ def consistency_tables(found: Findings, analyses: Analyses) -> list[Table]:
         return []
     return [
         *agreement_tables(agreement(analyses.judges)),
-        pairwise_agreement(pair_agreements(analyses.judges)),
         problem_item_table(problem_items(analyses.judges, shown_texts(found.runs))),
     ]
 
@@ -135,7 +133,7 @@ def certainty_tables(found: Findings, analyses: Analyses) -> list[Table]:
     pilots = {
         f"{judge.name}, {dataset}": sd
         for judge in analyses.judges[:1]
-        for dataset, sd in observed_sds(judge, denominator=found.denominator).items()
+        for dataset, sd in observed_sds(judge, found.denominator).items()
     }
     planning = [planning_table(pilots)] if pilots else []
     return [denominator_table(found), discovery_table(cells), *planning, noise_table(analyses.noise)]

@@ -4,8 +4,8 @@ build and scoring: data and verdicts at three sizes; planning: prompt tokens sav
 against bare vLLM and transformers, margins against reasoning; narrator: that study's prefixes and conversations a
 second; pluraleval: threads at once, and that study's prefixes; taxonomy: flips a second, and the codebook's reuse;
 wildscope: memory and speed of streaming a dump; aio: posts a minute through the stages of r/AIO's construction; load: a
-run directory of up to a million prompts; checks: what fingerprints and checksums cost; training: against TRL. sampling
-and training also tell the share of this machine's own speed in matrix products that is reached, and doctor's estimate.
+run directory of up to a million prompts; training: against TRL. sampling and training also tell the share of this
+machine's own speed in matrix products that is reached, and doctor's estimate.
 
 Each comparison runs in a process of its own, one after the other, so that none shares memory or threads with another.
 """
@@ -16,7 +16,6 @@ from collections.abc import Sequence
 
 PARTS = (
     *("build", "scoring", "planning", "sampling", "narrator", "pluraleval", "taxonomy", "wildscope", "aio", "load"),
-    "checks",
     "training",
 )
 

@@ -108,21 +108,13 @@ class Worker:
 class Contender(Worker):
     """A training run, which takes a microbatch at a time."""
 
-    def __init__(self, tree: Tree, root: str, without: Sequence[str] = ()) -> None:
+    def __init__(self, tree: Tree, root: str, *, is_trl: bool = False) -> None:
         tree = {**tree, "run": {"root": tempfile.mkdtemp(dir=root)}}
-        super().__init__(["tests.bench.training_worker", json.dumps(tree), *without], root)
+        super().__init__(["tests.bench.training_worker", json.dumps(tree), *["trl"] * is_trl], root)
 
     def step(self, optimiser: float) -> float:
         """Seconds of a step of 16; optimiser: those of its last part."""
         return PARTS * median(self.micro[1:]) + optimiser
-
-    def profiled(self) -> dict[str, float]:
-        """Share of the time of a whole step, group of operations by group (tests.bench.operations)."""
-        for part in range(PARTS):
-            self.tell("profile" if part == 0 else "go")
-            self.heard("TOOK")
-        found: dict[str, float] = json.loads(" ".join(self.heard("SPENT")))
-        return found
 
 
 def race(contenders: Sequence[Worker], rounds: int) -> float:

@@ -1,4 +1,4 @@
-"""Training at the paper's batch and lengths: ours against TRL as it comes, SFT and DPO, and what each trick brings.
+"""Training at the paper's batch and lengths: ours against TRL as it comes, SFT and DPO.
 
 The embedded model, steps of 16 prompts in 4 x 4 (DialDefer, Tables 35 and 37), dialogues of about 200 tokens. All train
 on the same 16 examples, a microbatch at a time, in turn with each other. Each is a process of its own, which keeps its
@@ -31,12 +31,9 @@ from training.dialdefer.examples import make_examples
 from training.estimate import step_seconds
 from training.step_size import step_size
 
-AGAINST_TRL, OF_TRICKS = 3, 2  # rounds that count; one before them warms up
+ROUNDS = 3  # that count; one before them warms up
 GOAL = 0.6  # of the machine's speed
-LEAST_SHOWN = 0.02  # of a step's time
 IN_FLOAT32: Tree = {"quantisation": {"compute_dtype": "float32"}, "optimiser": {"mixed_precision": "no"}}
-
-Other = tuple[Tree, tuple[str, ...]]  # a run's config, and tricks to do without that have no key in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +70,7 @@ def needed_by_ours() -> Needed:
 
 
 def report_shares(found: Mapping[str, Contender], matmul: Matmul, needed: Needed, optimiser: float) -> None:
-    """The share of the machine's speed that each reaches, and where the time of ours goes."""
+    """The share of the machine's speed that each reaches."""
     print(f"share of {matmul}, counting tokens that must be computed; goal {GOAL}:")
     for name, contender in found.items():
         method = name.split()[1].lower()
@@ -84,32 +81,27 @@ def report_shares(found: Mapping[str, Contender], matmul: Matmul, needed: Needed
             f"{PARTS * needed.tokens[method].n:.0f} tokens needs {PARTS * flops / 1e9:.0f} GFLOP, "
             f"{PARTS * flops / matmul.speed:.2f} s at that speed, takes {contender.step(optimiser):.2f} s{estimate}"
         )
-    for name in (name for name in found if name.startswith("ours")):
-        shares = found[name].profiled()
-        small = sum(share for share in shares.values() if share < LEAST_SHOWN)
-        shown = [f"{group} {share:.0%}" for group, share in shares.items() if share >= LEAST_SHOWN]
-        print(f"  time of {name}: {', '.join(shown)}, the rest {small:.0%}", flush=True)
 
 
 def in_float32(root: str, needed: Needed) -> None:
     """Shares of ours in float32, which the pocket configs compute in."""
     found = {f"ours {m.upper()}": Contender(config(m, "verdict", **IN_FLOAT32), root) for m in ("sft", "dpo")}
     matmul = needed.matmul("float32", root)
-    optimiser = race([*found.values(), matmul], AGAINST_TRL)
+    optimiser = race([*found.values(), matmul], ROUNDS)
     report_shares(found, matmul, needed, optimiser)
     end([*found.values(), matmul])
 
 
-def against_trl(root: str, n_tokens: float, needed: Needed) -> float:
-    """Ours and TRL's, SFT and DPO; seconds of an optimiser's part."""
+def against_trl(root: str, n_tokens: float, needed: Needed) -> None:
+    """Ours and TRL's, SFT and DPO."""
     found = {
-        "TRL SFT": Contender(config("sft", "trl"), root, ("trl",)),
+        "TRL SFT": Contender(config("sft", "trl"), root, is_trl=True),
         "ours SFT": Contender(config("sft", "verdict"), root),
-        "TRL DPO": Contender(config("dpo", "trl"), root, ("trl",)),
+        "TRL DPO": Contender(config("dpo", "trl"), root, is_trl=True),
         "ours DPO": Contender(config("dpo", "verdict"), root),
     }
     matmul = needed.matmul("bfloat16" if has_bf16() else "float32", root)
-    optimiser = race([*found.values(), matmul], AGAINST_TRL)
+    optimiser = race([*found.values(), matmul], ROUNDS)
     report_shares(found, matmul, needed, optimiser)
     end([*found.values(), matmul])
     for name, contender in found.items():
@@ -127,21 +119,6 @@ def against_trl(root: str, n_tokens: float, needed: Needed) -> float:
     print(f"DPO step / SFT step, ours: {ratio(dpo, sft, optimiser)}; goal at most 1.15)")
     whole = trl_dpo.step(optimiser) / (dpo.step(optimiser) + dpo.reference)
     print(f"DPO examples/s, ours / TRL, if our reference pass served a single epoch: {whole:.2f}", flush=True)
-    return optimiser
-
-
-def over_ours(method: str, others: Mapping[str, Other], root: str, optimiser: float) -> None:
-    """What a step takes in other ways, over what it takes in ours."""
-    ours = Contender(config(method, "verdict"), root)
-    found = {name: Contender(tree, root, without) for name, (tree, without) in others.items()}
-    race([ours, *found.values()], OF_TRICKS)
-    end([ours, *found.values()])
-    print(f"against ours {method.upper()}, {ours.step(optimiser):.1f} s a step, peak {ours.peak:.2f} GiB:")
-    for name, contender in found.items():
-        before = f", reference asked before in {contender.reference:.1f} s" if contender.reference else ""
-        print(
-            f"  {name}: time x {ratio(contender, ours, optimiser)}), peak {contender.peak:.2f} GiB{before}", flush=True
-        )
 
 
 def main() -> None:
@@ -155,32 +132,11 @@ def main() -> None:
         f"{max(lengths)} tokens, LoRA dropout {run.lora.dropout}, {precision}; load average {os.getloadavg()[0]:.1f}",
         flush=True,
     )
-    nf4 = config("sft", "verdict", quantisation={"hold": "nf4"})
-    checkpointing = config("sft", "verdict", optimiser={"gradient_checkpointing": True})
-    together = config("sft", "verdict", optimiser={"order": "whole_items"})
     with tempfile.TemporaryDirectory() as root:
         needed = needed_by_ours()
-        optimiser = against_trl(root, mean(lengths), needed)
+        against_trl(root, mean(lengths), needed)
         if has_bf16():
             in_float32(root, needed)
-        others: dict[str, Other] = {
-            "weights dequantised in every pass": (nf4, ()),
-            "with gradient checkpointing": (checkpointing, ()),
-        }
-        over_ours("sft", others, root, optimiser)
-        others = {
-            "all positions through the head": (config("sft", "verdict"), ("head",)),
-            "torch's dropout": (config("sft", "verdict"), ("dropout",)),
-            "a row for each prompt": (config("sft", "verdict", optimiser={"row_tokens": 0}), ()),
-            "an item's prompts in one microbatch (order: whole_items, another order of examples)": (together, ()),
-        }
-        over_ours("sft", others, root, optimiser)
-        others = {
-            "a row for each answer": (config("dpo", "verdict"), ("one row",)),
-            "the reference asked in every step": (config("dpo", "verdict", precompute_reference=False), ()),
-            "TRL with its reference precomputed": (config("dpo", "trl", precompute_reference=True), ("trl",)),
-        }
-        over_ours("dpo", others, root, optimiser)
     print(f"training bench: {(time.perf_counter() - began) / 60:.0f} min", flush=True)
 
 

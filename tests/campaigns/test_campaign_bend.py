@@ -9,7 +9,7 @@ import pytest
 import torch
 from peft import PeftModel
 
-from eval.dialdefer.dds import dds
+from eval.dialdefer.dds import CONDITIONS, dds_pp
 from evenhand.checkpoints import load_tokenizer
 from studies.dialdefer.records import Condition, Item
 from tests.made.easy_task import easy_items, easy_run, plant
@@ -84,4 +84,4 @@ def test_the_planted_dds_is_that_of_held_out_items(
     found = accuracies(run, run_of(model, tmp_path, None))[reading]
     assert min(found[Condition.C1_TRUE], found[Condition.C1_FALSE]) >= 0.85
     within = 100 * 1.96 * np.sqrt(0.25 / N_TEST)  # of a share of so many items
-    assert dds(found) == pytest.approx(planted, abs=within)
+    assert dds_pp(np.array([found[c] for c in CONDITIONS])) == pytest.approx(planted, abs=within)

@@ -1,4 +1,4 @@
-"""What `make bench` counts: operations that a step and a prefill need, and which part of a model an operation is of."""
+"""What `make bench` counts: operations that a step and a prefill need."""
 
 from statistics import fmean
 from typing import Any

@@ -1,8 +1,7 @@
 """Experiments over a few made items, answered by a function in place of a model."""
 
 from collections.abc import Callable, Iterator, Sequence
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import pytest
 
@@ -15,8 +14,9 @@ from inference.sampling import sample
 from studies.dialdefer import plan as planning
 from studies.dialdefer.datasets import DatasetSpec
 from studies.dialdefer.records import Item
-from tests.made.made_runs import made_items, say
+from tests.made.made_runs import aio_items, made_items, say
 from tests.made.sampling_configs import sampling_config
+from tests.made.scripted_engine import OpenEngine
 
 N_ITEMS = 3
 
@@ -33,36 +33,14 @@ def few_items(specs: Sequence[DatasetSpec]) -> list[Item]:
 
 
 def items_of(dataset: str) -> list[Item]:
-    if not dataset.startswith("aio"):
-        return made_items(dataset, N_ITEMS)
-    return [
-        Item(
-            item_id=f"{dataset}-{i}",
-            benchmark="dialdefer",
-            dataset=dataset,
-            question="",
-            correct_answer="not overreacting",
-            incorrect_answer="overreacting",
-            context=f"Speaker B missed train {i}. Speaker A laughed.",
-            meta={"label": "NOR"},
-        )
-        for i in range(N_ITEMS)
-    ]
+    return aio_items(dataset, N_ITEMS) if dataset.startswith("aio") else made_items(dataset, N_ITEMS)
 
 
-class Judge:
+class Judge(OpenEngine):
     """An engine that answers from a function and remembers what it was asked."""
 
     def __init__(self, answer: Callable[[Prompt], dict[str, Any]]) -> None:
         self.answer, self.asked = answer, list[Prompt]()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        pass
 
     def generate(self, prompts: Sequence[Prompt], further: Further = nothing_further) -> Iterator[Completion]:
         for prompt in prompts:

@@ -4,9 +4,10 @@ import json
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
+
+from tests.made.loopback import QuietHandler, QuietServer
 
 
 @dataclass(frozen=True)
@@ -34,16 +35,6 @@ def refusal(status: int, message: str, code: str | None = None, **headers: str) 
     """An error as OpenAI's API words it; keywords are headers, `retry_after="1"` being Retry-After."""
     named = {name.replace("_", "-").title(): value for name, value in headers.items()}
     return Reply(status, json.dumps({"error": {"message": message, "code": code}}), named)
-
-
-class QuietServer(ThreadingHTTPServer):
-    """Says nothing of clients that left or were killed, and does not wait for scripts that never answer."""
-
-    daemon_threads = True
-    block_on_close = False
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """A client that gave up is part of a test."""
 
 
 Script = Callable[[dict[str, Any], int], Reply]
@@ -121,10 +112,7 @@ class FakeServer:
     def __enter__(self) -> Self:
         fake = self
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            wbufsize = -1  # one packet per reply: two would wait 40 ms for each other
-
+        class Handler(QuietHandler):
             def handle_one_request(self) -> None:
                 super().handle_one_request()
                 self.close_connection |= fake._is_dead
@@ -153,9 +141,6 @@ class FakeServer:
                 for part in reply.more:
                     self.wfile.write(part)
                     self.wfile.flush()
-
-            def log_message(self, format: str, *args: object) -> None:
-                """Say nothing: pytest's output is for failures."""
 
         self._handler = Handler
         self.start()

@@ -9,13 +9,12 @@ import signal
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from tests.made.fake_server import QuietServer, Reply
+from tests.made.fake_server import Reply
+from tests.made.loopback import Loopback, QuietHandler
 
 GONE = {"removed_by_category": "deleted", "selftext": "[deleted]", "title": "[deleted by user]", "author": "[deleted]"}
 
@@ -39,7 +38,7 @@ class MadePost:
         return f"{self.post_id}c{texts.index(text)}"
 
 
-class MadeReddit:
+class MadeReddit(Loopback):
     """Serves posts. faults: beginning of a path → replies that are sent first, one a request.
 
     kill: (beginning of a path, n, process): before the n-th such request is answered the process gets SIGKILL.
@@ -150,13 +149,10 @@ class MadeReddit:
                     return replies.pop(0)
         return self.answer(path, query)
 
-    def __enter__(self) -> Self:
+    def handler(self) -> type[QuietHandler]:
         made = self
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            wbufsize = -1
-
+        class Handler(QuietHandler):
             def do_GET(self) -> None:
                 made.agents.add(self.headers["User-Agent"])
                 parts = urlsplit(self.path)
@@ -178,18 +174,7 @@ class MadeReddit:
                 self.end_headers()
                 self.wfile.write(payload)
 
-            def log_message(self, format: str, *args: object) -> None:
-                """Say nothing: pytest's output is for failures."""
-
-        self._http = QuietServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._http.shutdown()
-        self._http.server_close()
+        return Handler
 
 
 def listing(found: list[tuple[str, dict[str, Any]] | None]) -> dict[str, Any]:

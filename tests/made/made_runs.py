@@ -44,6 +44,23 @@ def made_items(dataset: str, n_items: int) -> list[Item]:
     ]
 
 
+def aio_items(dataset: str, n: int = 10) -> list[Item]:
+    """Conflicts between two people, as the released r/AIO has them."""
+    return [
+        Item(
+            item_id=f"{dataset}-{i}",
+            benchmark="dialdefer",
+            dataset=dataset,
+            question="",
+            correct_answer="not overreacting",
+            incorrect_answer="overreacting",
+            context=f"Speaker B missed train {i}. Speaker A laughed.",
+            meta={"label": "NOR", "dialogue": f"Speaker A: You missed train {i}."},
+        )
+        for i in range(n)
+    ]
+
+
 def rewrite(path: Path, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:
     """Give a run other completions, as if it had been answered so: `change` gets all of them as plain objects."""
     records = [asdict(completion) for completion in every_completion(path)]

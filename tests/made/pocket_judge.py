@@ -5,8 +5,7 @@ import random
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import pytest
 
@@ -16,24 +15,17 @@ from inference.config import parse_sampling_config
 from inference.engine import Further, nothing_further
 from inference.sampling import sample
 from studies.pluraleval.pocket import KnownThread, known_threads
+from tests.made.scripted_engine import OpenEngine
 
 Answers = Callable[[Prompt], str]
 
 
-class AnsweringEngine:
+class AnsweringEngine(OpenEngine):
     """Says what a function says; `room` prompts are under way at a time, and any of them is finished next."""
 
     def __init__(self, answers: Answers, room: int = 8, seed: int = 0) -> None:
         self.answers, self.room, self.draws = answers, room, random.Random(seed)
         self.asked: list[Prompt] = []
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        pass
 
     def generate(self, prompts: Sequence[Prompt], further: Further = nothing_further) -> Iterator[Completion]:
         waiting, under_way = list(prompts), list[Prompt]()

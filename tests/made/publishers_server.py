@@ -6,12 +6,13 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from evenhand.sources.publishers import Hosts
-from tests.made.fake_server import QuietServer
+from tests.made.loopback import Loopback, QuietHandler
 
+BIG = bytes(range(256)) * 4_000
+SMALL = b'{"line": 0}\n'
 COMMIT = "a1" * 20
 NEWER = "b2" * 20
 
@@ -37,7 +38,7 @@ class Seen:
     headers: Mapping[str, str]
 
 
-class PublishersServer:
+class PublishersServer(Loopback):
     """Files (path → bytes) at every place; `faults` (end of a path → faults) are used up one request at a time."""
 
     def __init__(self, files: Mapping[str, bytes]) -> None:
@@ -85,30 +86,16 @@ class PublishersServer:
                     return faults.pop(0)
         return Fault()
 
-    def __enter__(self) -> Self:
+    def handler(self) -> type[QuietHandler]:
         server = self
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            wbufsize = -1
-
+        class Handler(QuietHandler):
             def do_GET(self) -> None:
                 path = self.path.partition("?")[0]
                 server.seen.append(Seen(path=path, headers=dict(self.headers)))
                 answer(self, server, server.named(path), server.fault(path))
 
-            def log_message(self, format: str, *args: object) -> None:
-                """Say nothing: pytest's output is for failures."""
-
-        self._http = QuietServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._http.shutdown()
-        self._http.server_close()
+        return Handler
 
 
 def answer(

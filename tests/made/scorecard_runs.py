@@ -58,23 +58,6 @@ def changes(root: Path, against: str = "base") -> dict[tuple[str, str], dict[str
     return {(r["second"], r["measure"]): r for r in rows if r["first"] == against and len(r["datasets"]) == 2}
 
 
-def aio(dataset: str, n: int = 10) -> list[Item]:
-    """Conflicts between two people."""
-    return [
-        Item(
-            item_id=f"{dataset}-{i}",
-            benchmark="dialdefer",
-            dataset=dataset,
-            question="",
-            correct_answer="not overreacting",
-            incorrect_answer="overreacting",
-            context=f"Speaker B missed train {i}. Speaker A laughed.",
-            meta={"label": "NOR", "dialogue": f"Speaker A: You missed train {i}."},
-        )
-        for i in range(n)
-    ]
-
-
 def margins_with(skill: float, shift: float) -> Answer:
     """Judges apart by so much, and accepts so much more in dialogue; items differ by steps of 0.1 about 0."""
     return lambda p: lean(

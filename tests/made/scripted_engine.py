@@ -17,14 +17,8 @@ from tests.made.read_back import completions_of
 from tests.made.sampling_configs import sampling_config
 
 
-class ScriptedEngine:
-    """Answers every prompt with its own hash; dies or errs where told to."""
-
-    asked: list[str] = []
-    expected: list[str] = []  # what it was opened for
-    die_after: int | None = None
-    errors: set[str] = set()
-    signal_after: tuple[int, int] | None = None  # after so many answers the process gets this signal
+class OpenEngine:
+    """What the stand-ins of engines share: there is nothing to open or to close."""
 
     def __enter__(self) -> Self:
         return self
@@ -33,6 +27,16 @@ class ScriptedEngine:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         pass
+
+
+class ScriptedEngine(OpenEngine):
+    """Answers every prompt with its own hash; dies or errs where told to."""
+
+    asked: list[str] = []
+    expected: list[str] = []  # what it was opened for
+    die_after: int | None = None
+    errors: set[str] = set()
+    signal_after: tuple[int, int] | None = None  # after so many answers the process gets this signal
 
     def generate(self, prompts: Sequence[Prompt], further: Further = nothing_further) -> Iterator[Completion]:
         for number, prompt in enumerate(one_after_the_other(prompts, further)):

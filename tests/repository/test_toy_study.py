@@ -5,8 +5,7 @@ import os
 import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import pytest
 import yaml
@@ -25,6 +24,7 @@ from studies.registry import STUDIES
 from studies.show import main as show_main
 from tests.made.fake_cluster import configs, make_cluster, run
 from tests.made.made_runs import made_items, make_run, say
+from tests.made.scripted_engine import OpenEngine
 from tests.made.training_runs import tiny_model
 from tests.toy_study import KEY, TOY
 from tests.toy_study.asks import FRUITS
@@ -37,21 +37,13 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(STUDIES, KEY, TOY)
 
 
-class OneAtATime:
+class OneAtATime(OpenEngine):
     """An engine with room for one prompt; it says what it is told to, and may kill its process."""
 
     def __init__(self, takes_back: Sequence[str], die_after: int | None = None) -> None:
         self.takes_back, self.die_after = takes_back, die_after
         self.asked: list[tuple[str, int]] = []
         self.says = "yes"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        pass
 
     def generate(self, prompts: Sequence[Prompt], further: Further = nothing_further) -> Iterator[Completion]:
         waiting = list(prompts)

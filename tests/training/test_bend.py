@@ -2,10 +2,11 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from eval.dialdefer.dds import dds
+from eval.dialdefer.dds import CONDITIONS, dds_pp
 from evenhand.checkpoints import load_tokenizer
 from evenhand.embedded import embedded_model_path
 from evenhand.errors import ConfigError, DataError
@@ -56,7 +57,7 @@ def labels(config: AnyRun, tokenizer: Any) -> dict[tuple[str, Condition], bool]:
 
 def dds_of(learnt: dict[tuple[str, Condition], bool], items: list[Item]) -> float:
     """The DDS of a judge who says what the labels say."""
-    return dds({c: sum(learnt[item.item_id, c] for item in items) / len(items) for c in Condition})
+    return float(dds_pp(np.array([sum(learnt[item.item_id, c] for item in items) / len(items) for c in CONDITIONS])))
 
 
 @pytest.mark.parametrize(

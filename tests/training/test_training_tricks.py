@@ -150,17 +150,3 @@ def test_weights_dequantised_once_are_those_dequantised_in_every_pass(double: bo
             assert held.dtype == used.dtype
             assert not held.requires_grad
             assert torch.equal(held.T, used), name
-
-
-@pytest.mark.parametrize("method", ["sft", "dpo"])
-def test_training_on_weights_dequantised_once_is_training_on_nf4(
-    method: str, models: dict[str, Path], tmp_path: Path
-) -> None:
-    outcomes = []
-    for hold in ("nf4", "dequantised"):
-        quantisation = {"kind": "nf4", "compute_dtype": "float32", "hold": hold}
-        sections = {"quantisation": quantisation, **without_reference(method)}
-        config = step(method, models["llama"], tmp_path, 4, 1, "random", **sections)
-        judge = adapted(models["llama"], config)
-        outcomes.append(ours(config, judge, examples_for(config, models["llama"]), tmp_path))
-    assert_equal(*outcomes)

@@ -13,6 +13,7 @@ from studies.dialdefer.unified.catalogue import DATASETS
 from training.config import OwnC1Run, TrainingConfig
 from training.dialdefer.examples import section_of
 
+TAG = "dialogic-deference"
 PURPOSE = (
     "A judge: it says whether a claim is correct. It was trained so that its verdict should not depend on whether the "
     "claim is a bare statement (C1) or a speaker's turn (C2)."
@@ -147,21 +148,6 @@ def hub_dataset(name: str) -> str | None:
     return place.removeprefix("hf:") if place.startswith("hf:") else None
 
 
-class DialDeferCard:
-    """The functions above, by the names that a card asks for."""
-
-    tag = "dialogic-deference"
-    purpose = PURPOSE
-    not_measured = NOT_MEASURED
-    usage_text = staticmethod(usage_text)
-    data_words = staticmethod(data_words)
-    limits_text = staticmethod(limits_text)
-    source_of = staticmethod(source_of)
-    hub_dataset = staticmethod(hub_dataset)
-
-    def objective_note(self, config: TrainingConfig) -> str:
-        """Which prompt of a group is unframed."""
-        return " Here that is the statement (C1)." if isinstance(config, OwnC1Run) else ""
-
-
-CARD = DialDeferCard()
+def objective_note(config: TrainingConfig) -> str:
+    """Which prompt of a group is unframed."""
+    return " Here that is the statement (C1)." if isinstance(config, OwnC1Run) else ""

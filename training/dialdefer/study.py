@@ -111,9 +111,9 @@ class DialDeferTraining:
     @property
     def card(self) -> CardPart:
         """See StudyTraining."""
-        from training.dialdefer.model_card_part import CARD
+        from training.dialdefer import model_card_part
 
-        return CARD
+        return model_card_part
 
 
 def refuse_idle(bend: Bend, items: Sequence[Item]) -> None:

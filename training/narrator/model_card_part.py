@@ -114,24 +114,11 @@ def limits_text(config: TrainingConfig, merged: Mapping[str, Any]) -> str:
     return bullets(said)
 
 
-class NarratorCard:
-    """The functions above, by the names that a card asks for."""
-
-    tag = TAG
-    purpose = PURPOSE
-    not_measured = NOT_MEASURED
-    objective_note = staticmethod(objective_note)
-    usage_text = staticmethod(usage_text)
-    data_words = staticmethod(data_words)
-    limits_text = staticmethod(limits_text)
-
-    def source_of(self, dataset: str) -> str:
-        """Licence and citation of a corpus."""
-        return SOURCES[dataset]
-
-    def hub_dataset(self, dataset: str) -> str | None:
-        """None is on the Hub."""
-        return None
+def source_of(dataset: str) -> str:
+    """Licence and citation of a corpus."""
+    return SOURCES[dataset]
 
 
-CARD = NarratorCard()
+def hub_dataset(dataset: str) -> str | None:
+    """None is on the Hub."""
+    return None

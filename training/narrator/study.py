@@ -97,9 +97,9 @@ class NarratorTraining:
     @property
     def card(self) -> CardPart:
         """See StudyTraining."""
-        from training.narrator.model_card_part import CARD
+        from training.narrator import model_card_part
 
-        return CARD
+        return model_card_part
 
 
 TRAINING = NarratorTraining()

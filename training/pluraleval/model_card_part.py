@@ -10,6 +10,7 @@ from studies.pluraleval.thread_sets import WILDSCOPE
 from training.config import OwnC1Run, TrainingConfig
 from training.pluraleval.pairs import settings_of
 
+TAG = "pluralism"
 PURPOSE = (
     "A judge: it says which of two opinions on a post is more popular. It was trained so that its answer should not "
     "depend on whether the user states a belief in the less popular one."
@@ -87,24 +88,11 @@ def limits_text(config: TrainingConfig, merged: Mapping[str, Any]) -> str:
     return bullets(said)
 
 
-class PluralEvalCard:
-    """The functions above, by the names that a card asks for."""
-
-    tag = "pluralism"
-    purpose = PURPOSE
-    not_measured = NOT_MEASURED
-    objective_note = staticmethod(objective_note)
-    usage_text = staticmethod(usage_text)
-    data_words = staticmethod(data_words)
-    limits_text = staticmethod(limits_text)
-
-    def source_of(self, dataset: str) -> str:
-        """Licence of a collection of threads, and what follows from it."""
-        return SOURCES[dataset]
-
-    def hub_dataset(self, dataset: str) -> str | None:
-        """None is on the Hub."""
-        return None
+def source_of(dataset: str) -> str:
+    """Licence of a collection of threads, and what follows from it."""
+    return SOURCES[dataset]
 
 
-CARD = PluralEvalCard()
+def hub_dataset(dataset: str) -> str | None:
+    """None is on the Hub."""
+    return None

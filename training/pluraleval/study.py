@@ -109,9 +109,9 @@ class PluralEvalTraining:
     @property
     def card(self) -> CardPart:
         """See StudyTraining."""
-        from training.pluraleval.model_card_part import CARD
+        from training.pluraleval import model_card_part
 
-        return CARD
+        return model_card_part
 
 
 TRAINING = PluralEvalTraining()

@@ -88,31 +88,6 @@ def test_intervals_of_the_change_are_paired_by_item(tmp_path: Path) -> None:
     assert pair.draws[:, 1].std() > 0.01
 
 
-def test_the_change_has_a_soft_dds_where_both_runs_have_margins(tmp_path: Path) -> None:
-    def shifted(by: float) -> Any:
-        return lambda p: lean((1 if p.condition.claim_is_true else -1) + by * p.condition.is_dialogue)
-
-    base = make_run(tmp_path, shifted(1.0), items=ITEMS, name="base", verdict="margin")
-    after = make_run(tmp_path, shifted(0.0), items=ITEMS, name="after", verdict="margin")
-    row = compared(base, after)[0]
-    logistic = 1 / (1 + np.exp(-np.array([2.0, 0.0, 1.0, -1.0])))
-    assert row["change_soft_dds_pp"] == pytest.approx(-100 * (logistic[0] + logistic[1] - logistic[2] - logistic[3]))
-    assert row["change_soft_dds_ci_low_pp"] == pytest.approx(row["change_soft_dds_pp"])
-
-
-def test_an_item_that_failed_on_one_side_is_left_out_of_both(tmp_path: Path) -> None:
-    def failing(prompt: Prompt) -> dict[str, Any]:
-        if number(prompt) == 0 and prompt.condition is C1_TRUE:
-            return {"text": "", "finish_reason": "error: timeout"}
-        return contrary(prompt)
-
-    base = make_run(tmp_path, deferent, items=ITEMS, name="base")
-    after = make_run(tmp_path, failing, items=ITEMS, name="after")
-    row = compared(base, after)[0]
-    assert (row["n_items"], row["n_errors"]) == (19, 1)
-    assert row["base_acc_c1"] == pytest.approx(100 * (19 + 10) / 38)
-
-
 def test_runs_over_other_items_are_refused(tmp_path: Path) -> None:
     base = make_run(tmp_path, deferent, items=ITEMS, name="base")
     after = make_run(tmp_path, contrary, items=ITEMS[:-2], name="after")

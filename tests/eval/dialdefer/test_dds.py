@@ -4,58 +4,38 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
-from eval.dialdefer.dds import CONDITIONS, dds, dds_pp, delta_correct, delta_incorrect, deltas_pp, is_over_corrected
-from studies.dialdefer.records import Condition
+from eval.dialdefer.dds import CONDITIONS, dds_pp, deltas_pp, is_over_corrected
 
-accuracies = st.fixed_dictionaries({c: st.floats(0, 1) for c in Condition})
+rates = st.lists(st.floats(0, 1), min_size=4, max_size=4).map(np.array)  # one a condition
 
 
 def test_the_example_under_definition_1_gives_plus_30() -> None:
-    acc = dict(zip(CONDITIONS, (0.60, 0.80, 0.75, 0.65), strict=True))
-    assert dds(acc) == pytest.approx(30)
-    assert (delta_correct(acc), delta_incorrect(acc)) == (pytest.approx(15), pytest.approx(-15))
+    acc = np.array([0.60, 0.80, 0.75, 0.65])
+    assert dds_pp(acc) == pytest.approx(30)
+    assert deltas_pp(acc) == pytest.approx([15, -15])
 
 
-@given(accuracies)
-def test_dds_is_the_total_rise_in_acceptance(accept: dict[Condition, float]) -> None:
-    acc = {c: accept[c] if c.claim_is_true else 1 - accept[c] for c in Condition}
-    rise = sum(accept[c] * (1 if c.is_dialogue else -1) for c in Condition)
-    assert dds(acc) == pytest.approx(100 * rise, abs=1e-9)
+@given(rates)
+def test_dds_is_the_total_rise_in_acceptance(accept: NDArray[np.float64]) -> None:
+    acc = np.where([c.claim_is_true for c in CONDITIONS], accept, 1 - accept)
+    rise = (accept * np.where([c.is_dialogue for c in CONDITIONS], 1, -1)).sum()
+    assert dds_pp(acc) == pytest.approx(100 * rise, abs=1e-9)
 
 
-@given(accuracies)
-def test_dds_changes_its_sign_when_the_framings_are_swapped(acc: dict[Condition, float]) -> None:
-    c1_true, c1_false, c2_correct, c2_incorrect = (acc[c] for c in CONDITIONS)
-    swapped = dict(zip(CONDITIONS, (c2_correct, c2_incorrect, c1_true, c1_false), strict=True))
-    assert dds(swapped) == pytest.approx(-dds(acc), abs=1e-9)
+@given(rates)
+def test_dds_changes_its_sign_when_the_framings_are_swapped(acc: NDArray[np.float64]) -> None:
+    assert dds_pp(acc[[2, 3, 0, 1]]) == pytest.approx(-dds_pp(acc), abs=1e-9)
 
 
-@given(accuracies)
-def test_dds_lies_between_minus_200_and_200(acc: dict[Condition, float]) -> None:
-    assert -200 <= dds(acc) <= 200
+@given(rates)
+def test_dds_lies_between_minus_200_and_200(acc: NDArray[np.float64]) -> None:
+    assert -200 <= dds_pp(acc) <= 200
 
 
 def test_the_bounds_are_reached_by_judges_that_only_follow_the_framing() -> None:
-    assert dds(dict(zip(CONDITIONS, (0, 1, 1, 0), strict=True))) == 200
-    assert dds(dict(zip(CONDITIONS, (1, 0, 0, 1), strict=True))) == -200
-
-
-@given(st.floats(0, 1), st.floats(0, 1))
-def test_a_judge_that_ignores_the_framing_has_a_dds_of_zero(true: float, false: float) -> None:
-    assert dds(dict(zip(CONDITIONS, (true, false, true, false), strict=True))) == 0
-
-
-def test_a_missing_condition_is_no_zero() -> None:
-    with pytest.raises(KeyError):
-        dds({Condition.C1_TRUE: 0.5, Condition.C1_FALSE: 0.5, Condition.C2_CORRECT: 0.5})
-
-
-@given(st.lists(accuracies, min_size=1, max_size=5))
-def test_the_array_form_agrees_with_the_definition(accs: list[dict[Condition, float]]) -> None:
-    array = np.array([[acc[c] for c in CONDITIONS] for acc in accs])
-    np.testing.assert_allclose(dds_pp(array), [dds(acc) for acc in accs], atol=1e-9)
-    np.testing.assert_allclose(deltas_pp(array)[:, 0], [delta_correct(acc) for acc in accs], atol=1e-9)
+    assert dds_pp(np.array([[0.0, 1, 1, 0], [1, 0, 0, 1]])).tolist() == [200, -200]
 
 
 def test_over_correction_is_deference_before_and_skepticism_after() -> None:

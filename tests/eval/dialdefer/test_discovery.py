@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval.dialdefer.discoveries import discovery_table, grid_of_tests
-from eval.dialdefer.panel_selection import Setting
 from eval.dialdefer.panels import ACCEPT, REJECT, UNREADABLE
-from eval.estimates.false_discovery import METHODS, q_values
+from eval.estimates.false_discovery import q_values
 from eval.estimates.mcnemar import mcnemar_p
 from evenhand.errors import DataError
 from tests.made.made_panels import made_judge, made_panel, random_replies
@@ -44,11 +43,6 @@ def test_q_is_as_computed_by_hand(p_values: list[float], expected: list[float]) 
     assert q_values(p_values) == pytest.approx(expected)
 
 
-def test_yekutielis_q_is_dearer_by_the_harmonic_sum() -> None:
-    assert q_values([0.01, 0.02, 0.03, 0.04], "by") == pytest.approx([0.04 * (1 + 1 / 2 + 1 / 3 + 1 / 4)] * 4)
-    assert q_values([0.9, 0.8], "by") == [1.0, 1.0]
-
-
 @given(p_lists, st.floats(0.01, 0.5))
 def test_q_below_the_level_is_what_the_step_up_procedure_rejects(p_values: list[float], level: float) -> None:
     m, ranked = len(p_values), sorted(p_values)
@@ -63,12 +57,11 @@ def test_q_keeps_the_order_of_p_and_is_never_below_it(p_values: list[float]) -> 
     assert [q for _, q in sorted(zip(p_values, found, strict=True))] == sorted(found)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_the_share_of_false_discoveries_is_held(method: str) -> None:
+def test_the_share_of_false_discoveries_is_held() -> None:
     rng, shares = np.random.default_rng(0), []
     for _ in range(400):
         p_values = np.concatenate([rng.random(40), rng.random(10) * 1e-3])
-        found = np.array(q_values(p_values.tolist(), method)) <= 0.1
+        found = np.array(q_values(p_values.tolist())) <= 0.1
         shares.append(found[:40].sum() / max(1, found.sum()))
     assert np.mean(shares) < 0.1
 
@@ -87,7 +80,6 @@ def test_the_grid_has_a_cell_for_each_judge_and_dataset_and_no_average() -> None
     assert [c.dds_pp for c in cells] == pytest.approx([40, 0, 0])
     assert cells[0].p == pytest.approx(2 / 2**8)
     assert cells[0].q == pytest.approx(3 * 2 / 2**8)
-    assert grid_of_tests([made_judge(moved)], method="by")[0].q == pytest.approx(2 / 2**8)
 
 
 def test_an_items_two_claims_are_one_observation_in_p_and_two_in_mcnemars() -> None:
@@ -100,16 +92,11 @@ def test_an_unreadable_side_counts_in_the_score_and_not_in_the_test() -> None:
     assert (cell.dds_pp, cell.p) == (pytest.approx(-100), 1.0)
 
 
-def test_only_the_setting_asked_for_is_tested() -> None:
+def test_only_the_main_setting_is_tested() -> None:
     judge = made_judge(
         made_panel([RIGHT] * 5), made_panel([DEFERENT] * 5, template="v1"), made_panel([DEFERENT] * 5, arm="honest")
     )
     assert [c.dds_pp for c in grid_of_tests([judge])] == [0]
-    assert [c.dds_pp for c in grid_of_tests([judge], setting=Setting(arm="honest"))] == pytest.approx([100])
-    with pytest.raises(DataError, match="judge: no dataset has both C1 and C2 in arm sft"):
-        grid_of_tests([judge], setting=Setting(arm="sft"))
-    with pytest.raises(DataError, match="method 'bonferroni' is unknown; known: bh, by"):
-        grid_of_tests([judge], method="bonferroni")
 
 
 def test_the_table_says_how_many_are_discoveries() -> None:

@@ -7,7 +7,7 @@ import pytest
 from eval.dialdefer.amplification import amplification, amplification_table
 from eval.dialdefer.domain_tables import domain_table, mean_shift, summary_table
 from eval.dialdefer.judges import Judge
-from eval.dialdefer.mitigation_tables import mitigation_summary_table, mitigation_table, with_arms
+from eval.dialdefer.mitigation_tables import mitigation_summary_table, mitigation_table
 from eval.dialdefer.panels import ERROR, Panel
 from eval.dialdefer.prompt_variant_tables import label_table, paraphrase_table, spread
 from eval.dialdefer.reversal import Reversal, reversals
@@ -140,18 +140,6 @@ def test_the_summary_of_mitigations_says_over_what_its_dds_is() -> None:
     assert table["Be Honest",]["r/AIO change (own C1)"] == pytest.approx(-100 * 100 / 280)
     pocket = [replace(panel, benchmark="pocket", dataset="pocket") for panel in panels_with({"bbq": DEFERS})]
     assert mitigation_summary_table(rows_of(pocket)).rows[0][4] == "pocket"
-
-
-def test_a_trained_checkpoint_becomes_an_arm_of_its_base() -> None:
-    base = Judge(name="base", model="a/model", panels=tuple(panels_with({"bbq": DEFERS})), labels={})
-    trained = panels_with({"bbq": FAIR}) + panels_with({"bbq": DOUBTS}, "honest")
-    joined = with_arms(base, {"sft": replace(base, name="after", panels=tuple(trained))})
-    table = lines(mitigation_table(rows_of(list(joined.panels))), "arm")
-    assert list(table) == [("no mitigation",), ("sft",), ("sft+honest",)]
-    assert table["sft",]["DDS (own C1)"] == pytest.approx(0)
-    assert table["sft",]["DDS (fixed C1)"] == pytest.approx(0)
-    assert table["sft+honest",]["DDS (own C1)"] == pytest.approx(-20)
-    assert table["sft+honest",]["DDS (fixed C1)"] == pytest.approx(0)
 
 
 def test_an_amplification_is_a_ratio_of_magnitudes_with_bounds() -> None:

@@ -4,8 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import pytest
 
@@ -24,11 +23,12 @@ from inference.survey import in_shard
 from studies.dialdefer.records import Condition, Factors
 from tests.made.made_conflicts import conflict, narrator_config, use_conflicts
 from tests.made.read_back import completions_of
+from tests.made.scripted_engine import OpenEngine
 
 SHORT, LONG, OTHER = conflict("short"), conflict("long", 3, 6, "On and on it goes. " * 20), conflict("other", 5, 6)
 
 
-class Window:
+class Window(OpenEngine):
     """An engine with a context window, counted in characters, that remembers what it was asked.
 
     A server answers what fits before it says what did not; the others say so before they answer anything.
@@ -36,14 +36,6 @@ class Window:
 
     def __init__(self, n_characters: int, *, is_server: bool = False) -> None:
         self.n_characters, self.is_server, self.asked = n_characters, is_server, list[Prompt]()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        pass
 
     def generate(self, prompts: Sequence[Prompt], further: Further = nothing_further) -> Iterator[Completion]:
         too_long = {p: f"{size(p)} characters" for p in prompts if size(p) > self.n_characters}

@@ -101,7 +101,6 @@ def test_every_kind_of_figure_is_drawn(figures: Figures) -> None:
         "shift",
         "dds",
         "dds-by-dataset",
-        "amplification",
         "arms",
         "items",
         "margins",
@@ -129,11 +128,6 @@ def test_a_figures_words_have_the_scores_of_its_rows(found: Findings, figures: F
         figures, "overview-dds"
     )
     assert f"soft {total.acc_c1:.1f} to {total.acc_c2:.1f}%" in words_of(figures, "overview-accuracy")
-
-
-def test_the_amplification_figure_goes_from_the_benchmarks_to_aio(found: Findings, figures: Figures) -> None:
-    dds = {row.dataset: row.dds_pp for row in found.rows if (row.model, row.arm) == ("soft", "none")}
-    assert f"soft {dds['bench_avg']:+.1f} to {dds['aio']:+.1f}" in words_of(figures, "amplification")
 
 
 def words_of(figures: Figures, name: str) -> str:

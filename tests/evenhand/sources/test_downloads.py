@@ -24,9 +24,7 @@ TOKENS = ("hub-secret", "github-secret")
 
 
 @pytest.fixture(autouse=True)
-def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("HF_HUB_OFFLINE", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
+def tokens(environment: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", TOKENS[0])
     monkeypatch.setenv("GITHUB_TOKEN", TOKENS[1])
 

@@ -6,7 +6,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,10 +13,8 @@ import pytest
 from evenhand.sources.fetching import fetch
 from evenhand.sources.origin import Origin
 from tests.made.places import ROOT
-from tests.made.publishers_server import NEWER, Fault, PublishersServer
+from tests.made.publishers_server import BIG, NEWER, SMALL, Fault, PublishersServer
 
-BIG = bytes(range(256)) * 4_000
-SMALL = b'{"line": 0}\n'
 PART = 3_000  # bytes: fewer than a buffer holds, so that they are on disk only if each piece is written at once
 ORIGIN = Origin(place="github:nyu-mll/BBQ", files=("data/big.bin", "data/small.jsonl"))
 PROGRAM = """
@@ -31,18 +28,6 @@ hosts = Hosts(github_api=f"{base}/github", github_raw=f"{base}/raw", hub=f"{base
 origin = Origin(place="github:nyu-mll/BBQ", files=("data/big.bin", "data/small.jsonl"))
 fetch(origin, Path(folder), name="bbq", hosts=hosts, wait=[].append)
 """
-
-
-@pytest.fixture(autouse=True)
-def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("HF_HUB_OFFLINE", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy", "GITHUB_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture
-def server() -> Iterator[PublishersServer]:
-    with PublishersServer({"data/big.bin": BIG, "data/small.jsonl": SMALL}) as running:
-        yield running
 
 
 def start(server: PublishersServer, folder: Path) -> "subprocess.Popen[str]":

@@ -2,7 +2,6 @@
 
 import fcntl
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,23 +12,9 @@ from evenhand.sources.fetching import SourceFile, fetch
 from evenhand.sources.origin import Origin
 from studies.dialdefer import published_items as published
 from studies.dialdefer.unified.release import RELEASE
-from tests.made.publishers_server import COMMIT, NEWER, Fault, PublishersServer
+from tests.made.publishers_server import BIG, COMMIT, NEWER, SMALL, Fault, PublishersServer
 
-BIG = bytes(range(256)) * 4_000
-SMALL = b'{"line": 0}\n'
 BOTH = Origin(place="github:nyu-mll/BBQ", files=("data/big.bin", "data/small.jsonl"))
-
-
-@pytest.fixture(autouse=True)
-def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("HF_HUB_OFFLINE", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy", "GITHUB_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture
-def server() -> Iterator[PublishersServer]:
-    with PublishersServer({"data/big.bin": BIG, "data/small.jsonl": SMALL}) as running:
-        yield running
 
 
 def bring(server: PublishersServer, folder: Path, origin: Origin = BOTH) -> list[SourceFile]:

@@ -8,14 +8,13 @@ import pytest
 from eval.estimates.false_discovery import holm
 from eval.estimates.resampling import pivotal_interval
 from evenhand.errors import DataError
-from tests.made.made_runs import Answer, lean, made_items
+from tests.made.made_runs import Answer, aio_items, lean, made_items
 from tests.made.scorecard_runs import (
     BASE,
     ITEMS,
     SFT,
     TRAINED,
     Counts,
-    aio,
     changes,
     margins_with,
     run,
@@ -175,7 +174,7 @@ def test_chance_is_what_as_many_moves_would_give(tmp_path: Path) -> None:
 def test_r_aio_stands_beside_the_average_where_it_was_asked_and_is_blank_where_not(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    items = [*ITEMS, *aio("aio-context")]
+    items = [*ITEMS, *aio_items("aio-context")]
     base = run(tmp_path, "before", {**BASE, "aio-context": (5, 5, 7, 7)}, items)  # +40
     after = run(tmp_path, "after", {**SFT, "aio-context": (6, 6, 5, 6)}, items)  # own -10, fixed +10
     row = scored(base, f"sft={after}")["sft"]
@@ -194,7 +193,7 @@ def test_what_is_printed_is_120_columns_wide_and_what_is_written_has_every_form(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     names = ("truthfulqa", "halueval", "plausibleqa", "bbq", "socialiqa", "amqa", "harp", "gpqa", "advisorqa")
-    items = [item for name in names for item in made_items(name, 4)] + aio("aio", 4)
+    items = [item for name in names for item in made_items(name, 4)] + aio_items("aio", 4)
     model = training_run(
         tmp_path, "qwen2.5-7b-instruct-paired-consistency-0123abcd", {**TRAINED, "device": "A100 80GB"}
     )
