@@ -47,4 +47,6 @@ def draw_arm(axes: Any, number: int, arm: str, low: SeedTable, kept: SeedTable) 
         for name, of in halves.items()
         if of.value is not None and of.low is not None and of.high is not None
     }
+    if "xerr" in bars:  # nothing lies below 0
+        bars["xerr"][0] = [min(bars["xerr"][0][0], x.after.value)]
     axes.errorbar(x.after.value, y.after.value, **bars, marker=marker, color=colour, linewidth=0.8, label=arm, zorder=3)

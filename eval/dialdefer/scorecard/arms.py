@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from eval.dialdefer.compare import paired_panels
 from eval.dialdefer.panels import Panel
+from eval.dialdefer.prompt_variants import variant_of
 from eval.dialdefer.runs import JudgedRun
 from eval.dialdefer.scores import FIXED, OWN
 from eval.scorecard.arms import CardArm
@@ -33,7 +34,9 @@ def base_arm(of: CardArm, run: JudgedRun, variant: str) -> Arm:
     panels = panels_of(run.panels, run.panels, variant)[OWN]
     if not panels:
         worded = f"prompt variant '{variant}'" if variant else "its main prompt variant"
-        raise DataError(f"{run.name}: no dataset has both C1 and C2 without a prompt mitigation in {worded}")
+        others = list(dict.fromkeys(name for panel in run.panels if (name := variant_of(panel, run.panels))))
+        known = f"; its variants: {', '.join(others)}" if others else ""
+        raise DataError(f"{run.name}: no dataset has both C1 and C2 without a prompt mitigation in {worded}{known}")
     return Arm(name=of.name, kind=of.kind, run=run, panels={OWN: panels, FIXED: panels}, cost=of.cost, arm=of.arm)
 
 

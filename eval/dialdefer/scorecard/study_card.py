@@ -98,12 +98,13 @@ def dialdefer_card(arms: Sequence[CardArm], runs: Mapping[str, Path], options: a
     if not options.allow_differences:
         refuse_serious(run.name, {f"{name} ({loaded[name].name})": of for name, of in found.items()})
     files = calibrated_names(options.calibrated)
+    first = base_arm(base, run, options.variant)
     made = [
         calibrated_arm(arm, files, run)
         if arm.kind == CALIBRATED
         else trained_arm(arm, loaded[arm.name], run, options.variant)
         for arm in others
     ]
-    every = [base_arm(base, run, options.variant), *made]
+    every = [first, *made]
     card = make_scorecard(every, options.against, options.denominator, drawing_of(options))
     return DialDeferCard(card=card, arms=every, found=found)
