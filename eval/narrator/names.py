@@ -109,10 +109,6 @@ class Names:
         is_spelled = written in (form, form[:1].upper() + form[1:])
         return is_spelled or (option != ME and (is_first or not form.isalpha()))
 
-    def is_word(self, mention: Mention) -> bool:
-        """Whether a mention could be a mere word or a mark of punctuation."""
-        return any(choice in self.function_words or choice in self.marks for choice in mention.choices)
-
     def is_extended(self, text: str) -> bool:
         """Whether a text ends with an option that another option begins with: cut off, it could have been either."""
         end = bare(plain(text)).casefold()

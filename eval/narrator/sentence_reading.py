@@ -21,7 +21,6 @@ LISTED = re.compile(
     rf"(?P<first>{NAMES})\s*(?P<by>(?:[,،、;/&+]|\b(?:and|or|as\s+well\s+as|also|maybe|perhaps|et|y|und|ou|oder|nor)\b|\s)+)"
     rf"\s*(?P<second>{NAMES})"
 )
-IN_ONE_PLACE = re.compile(r"(?:^|[;:(,]|\b(?:both|either|neither|that|and|of|by|from|between))\s*$")
 CLAUSES = re.compile(
     rf"""\s*(?P<strong>[;:()|—–]|\s-+\s)\s* | \s*[,،，](?:\s|$)\s*
       | \s+(?=(?:but|while|whereas|although|though|because|whether|if|due\s+to)\b)

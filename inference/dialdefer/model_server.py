@@ -32,6 +32,7 @@ class ModelServer:
 
     def __init__(self, server: OpenAIConfig, model: str) -> None:
         self.server, self.model = server, model
+        self.n_silent = 0  # posts in a row without an answer
 
     async def ask(self, content: str | list[dict[str, Any]], max_tokens: int) -> Completion:
         """The greedy reply to one user message. Raises Unanswered, and ModelError where every question would fail."""
@@ -52,6 +53,7 @@ class ModelServer:
             if error.status == 404:
                 raise ModelError(f"{self.replicas.place}: knows no model '{self.model}' ({error})") from None
             raise Unanswered(str(error)) from None
+        self.n_silent = 0
         return reply
 
     def each(self, ids: Sequence[str], work: Callable[[str], Awaitable[None]], doing: str) -> int:
@@ -60,20 +62,19 @@ class ModelServer:
 
     async def _each(self, ids: Sequence[str], work: Callable[[str], Awaitable[None]], doing: str) -> int:
         self.replicas = Replicas(self.server, REPLY_BYTES)
-        waiting, n_failed, in_a_row = iter(ids), 0, 0
+        waiting, n_failed, self.n_silent = iter(ids), 0, 0
 
         async def worker(bar: "tqdm[Never]") -> None:
-            nonlocal n_failed, in_a_row
+            nonlocal n_failed
             for post_id in waiting:
                 try:
                     await work(post_id)
-                    in_a_row = 0
                 except Unanswered as reason:
-                    n_failed, in_a_row = n_failed + 1, in_a_row + 1
+                    n_failed, self.n_silent = n_failed + 1, self.n_silent + 1
                     say(f"{doing}: {post_id}: no answer ({reason}); it is asked again by the next call", sys.stderr)
-                    if in_a_row >= max(FAILURES_IN_A_ROW, self.server.concurrency):
+                    if self.n_silent >= max(FAILURES_IN_A_ROW, self.server.concurrency):
                         raise ModelError(
-                            f"{self.replicas.place}: {in_a_row} posts in a row got no answer, the last one '{reason}'."
+                            f"{self.replicas.place}: {self.n_silent} posts in a row got no answer, the last one '{reason}'."
                             " See to the server, then run the same command again to continue"
                         ) from None
                 bar.update()

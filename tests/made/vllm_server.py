@@ -3,7 +3,6 @@
 import contextlib
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -11,6 +10,8 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+
+from tests.made.process_runs import free_port
 
 # Imports alone take vLLM 30 s on two busy cores; this is a hang guard, no measure of speed.
 PATIENCE_S = 400
@@ -65,10 +66,3 @@ def stop(process: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)  # it leads its own group
     process.wait()
-
-
-def free_port() -> int:
-    """A port of loopback that was free just now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
