@@ -1,6 +1,6 @@
 """Findings → scores in long form, and flips with their codes as rows."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +19,10 @@ ASKED = ("judged_by", "label", "direction", "raters", "against", "state")
 
 def scores_of(found: TaxonomyFindings) -> list[Score]:
     """Of every run, of all models together, of judges against each other, and of what was removed and made."""
-    rows = [score for one in found.shown for score in coded_scores(one, found.drawing)]
+    rows = [score for one in found.coded for score in coded_scores(one, found.drawing)]
+    if found.pooled:
+        runs = run_names(found.coded)
+        rows = [replace(score, run=runs) for score in coded_scores(found.pooled, found.drawing)] + rows
     rows += [score for row in found.agreements for score in agreement_scores(row, found)]
     return rows + [score for moved in found.moved for score in moved_scores(moved, found)]
 
@@ -51,7 +54,7 @@ def coded_scores(one: CodedRun, drawing: Drawing) -> Iterator[Score]:
 
 def agreement_scores(row: Agreement, found: TaxonomyFindings) -> Iterator[Score]:
     """Of some raters, all of whom it names."""
-    runs = " ".join(dict.fromkeys(one.run.name for one in row.judges))
+    runs = run_names(row.judges)
     judges = ", ".join(dict.fromkeys(one.judge for one in row.judges))
     level = "" if row.what == "primary" else f"{row.what}_"
     for measure, unit, of in (
@@ -64,6 +67,11 @@ def agreement_scores(row: Agreement, found: TaxonomyFindings) -> Iterator[Score]
             base = score(row.judges[0], f"{level}{measure}", unit, of, ALL, **asked)
             drawing = None if measure == "agreement" else found.drawing
             yield replace(base, run=runs, judge=row.model, drawing=drawing)
+
+
+def run_names(coded: Sequence[CodedRun]) -> str:
+    """All runs that a row is about."""
+    return " ".join(dict.fromkeys(one.run.name for one in coded))
 
 
 def moved_scores(moved: Moved, found: TaxonomyFindings) -> Iterator[Score]:

@@ -9,6 +9,7 @@ import pytest
 from eval.estimates.observed import Drawing
 from eval.taxonomy.fates import Fate, Moved
 from eval.taxonomy.findings import find_taxonomy
+from eval.taxonomy.scores import scores_of
 from eval.taxonomy.sentences import moved_sentences
 from evenhand.errors import DataError
 from tests.made.taxonomy_runs import by_number, coded, flip, flips_folder, judged_run
@@ -126,3 +127,11 @@ def test_a_run_of_several_models_has_no_before_and_after(tmp_path: Path) -> None
     several = judged_run(tmp_path, flips_folder(tmp_path / "flips", flips), lambda _: coded("IC2"))
     with pytest.raises(DataError, match="before and after is of one model a run"):
         moved(several, run(tmp_path, "arm", AFTER))
+
+
+def test_a_row_of_all_models_names_all_their_runs(tmp_path: Path) -> None:
+    runs = [run(tmp_path, "base", BASE), run(tmp_path, "arm", AFTER)]
+    found = find_taxonomy(runs, DRAWING, allow_differences=False, is_before_after=False)
+    named = {score.judge: score.run for score in scores_of(found)}
+    assert named["all models"].split() == [path.name for path in runs]
+    assert named["base"] == runs[0].name
