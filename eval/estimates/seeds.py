@@ -21,8 +21,11 @@ from eval.estimates.student_t import LEVEL
 SEEDS = "n_seeds"  # in the setting of a change over seeds
 
 
-def over_seeds(found: Sequence[Estimate]) -> Estimate:
-    """The mean of a measure over trainings with different seeds. Without an interval where one of them has none."""
+def over_seeds(found: Sequence[Estimate], of_seeds: float | None = None) -> Estimate:
+    """The mean of a measure over trainings with different seeds. Without an interval where one of them has none.
+
+    of_seeds: half the width of the interval over seeds; None: from the spread of the values.
+    """
     values = [one.value for one in found if one.value is not None]
     n_units = min(one.n_units for one in found)
     if len(values) < len(found):
@@ -32,7 +35,7 @@ def over_seeds(found: Sequence[Estimate]) -> Estimate:
     highs = [one.high - value for value, one in zip(values, found, strict=True) if one.high is not None]
     if len(lows) < len(found) or len(highs) < len(found):
         return Estimate(value=mean, low=None, high=None, n_units=n_units)
-    of_seeds = half_of_seeds(values)
+    of_seeds = half_of_seeds(values) if of_seeds is None else of_seeds
     low, high = (math.hypot(fmean(halves), of_seeds) for halves in (lows, highs))
     return Estimate(value=mean, low=mean - low, high=mean + high, n_units=n_units)
 
@@ -88,16 +91,8 @@ def p_over_seeds(found: Sequence[Estimate]) -> float | None:
     return high
 
 
-def lead_over_seeds(a: Estimate, b: Estimate) -> Estimate:
-    """By how much one arm's change against a base lies above another's against the same base.
-
-    Both are taken for independent, though they share their units: too wide rather than too narrow.
+def lead_over_seeds(leads: Sequence[Estimate], a: Sequence[float], b: Sequence[float]) -> Estimate:
+    """By how much one arm lies above another. leads: of each seed of the one over each of the other, paired by unit;
+    a, b: the values of each one's seeds, whose spreads both count.
     """
-    if a.value is None or b.value is None:
-        return Estimate(value=None, low=None, high=None, n_units=a.n_units)
-    value = a.value - b.value
-    if a.low is None or a.high is None or b.low is None or b.high is None:
-        return Estimate(value=value, low=None, high=None, n_units=a.n_units)
-    low = value - math.hypot(a.value - a.low, b.high - b.value)
-    high = value + math.hypot(a.high - a.value, b.value - b.low)
-    return Estimate(value=value, low=low, high=high, n_units=a.n_units)
+    return over_seeds(leads, math.hypot(half_of_seeds(a), half_of_seeds(b)))

@@ -33,6 +33,7 @@ class Ranking:
     lowest: str  # words of the headline by which the lowest is best
     kept: tuple[str, ...]  # words of headlines in which a shown fall takes an arm out
     unfit: Mapping[str, str]  # row → why it is not ranked whatever its figures
+    change: Callable[[str, str], Estimate]  # of the headline from one row to another, paired by unit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,12 +104,19 @@ def ranking_sentences(tables: Sequence[SeedTable], ranking: Ranking, arms: Seque
     said = f"Lowest {ranking.lowest} over seeds at no shown loss of {kept}: {ranked[0]}, {number(best.after.value)} "
     said += f"({words_of(best.change)} against the base{'' if best.direction == -1 else ', not shown to be lower'})."
     if len(ranked) > 1:
-        lead = lead_over_seeds(main[ranked[1]].change, best.change)
-        has_both = all(len(by_words[ranking.lowest].seeds[arm]) > 1 for arm in ranked[:2])  # one seed tells no variance
+        first, second = (by_words[ranking.lowest].seeds[arm] for arm in ranked[:2])
+        leads = [ranking.change(one.second, other.second) for one in first for other in second]
+        lead = lead_over_seeds(leads, levels(first), levels(second))
+        has_both = min(len(first), len(second)) > 1  # one seed tells no variance
         is_shown = has_both and lead.low is not None and lead.low > 0
         said += f" Next: {ranked[1]}, {number(main[ranked[1]].after.value)} ({words_of(lead)} above it; "
         said += "the ranking of the two is shown)." if is_shown else "the ranking of the two is not shown)."
     return [said, *out]
+
+
+def levels(seeds: Sequence[Change]) -> list[float]:
+    """The values of an arm's seeds."""
+    return [one.after.value for one in seeds if one.after.value is not None]
 
 
 def why_not(arm: str, tables: Mapping[str, SeedTable], ranking: Ranking, arms: Sequence[CardArm]) -> str:

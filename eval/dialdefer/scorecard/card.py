@@ -10,6 +10,7 @@ from eval.dialdefer.scorecard.rows import ArmRow, arm_row
 from eval.dialdefer.scorecard.summaries import Scope, scope_of
 from eval.dialdefer.scores import OWN
 from eval.estimates.changes import Change
+from eval.estimates.estimate import Estimate
 from eval.estimates.observed import Drawing
 from eval.report.shown_numbers import interval, percent, signed
 from evenhand.errors import DataError
@@ -43,6 +44,11 @@ class Scorecard:
         """Whether an arm has several rows, its seeds."""
         arms = [row.arm.arm for row in self.arms]
         return len({*arms}) < len(arms)
+
+    def change(self, first: str, second: str) -> Estimate:
+        """Of MAIN from one row to another."""
+        arms = {row.name: row.arm for row in self.rows}
+        return changes_between(arms[first], arms[second], self.scope, self.denominator, self.drawing)[MAIN].change
 
     def as_rows(self) -> list[dict[str, Any]]:
         """The rows as JSON has them."""

@@ -69,6 +69,7 @@ class DialDeferCard:
             lowest=SHOWN[MAIN],
             kept=(SHOWN["acc"], SHOWN["acc_c2"]),
             unfit={name: reason for name, reason in reasons.items() if reason},
+            change=self.card.change,
         )
 
     def differences(self) -> Mapping[str, Sequence[Difference]]:

@@ -6,7 +6,7 @@ from scipy.stats import ttest_1samp
 
 from eval.estimates.estimate import Estimate
 from eval.estimates.false_discovery import holm
-from eval.estimates.seeds import lead_over_seeds, over_seeds, p_over_seeds
+from eval.estimates.seeds import half_of_seeds, lead_over_seeds, over_seeds, p_over_seeds
 
 N_ITEMS, N_RUNS = 100, 4000
 
@@ -56,9 +56,28 @@ def test_nine_arms_without_an_effect_are_seldom_told_apart(sd_seed: float):
     assert called <= 0.08 * n_runs
 
 
-def test_the_lead_of_one_arm_over_another_has_both_their_intervals():
-    found = lead_over_seeds(estimate(-5.0, 3.0), estimate(-20.0, 4.0))
-    assert (found.value, found.low, found.high) == (15.0, 10.0, 20.0)
+def test_a_lead_has_the_noise_of_units_once_and_that_of_both_arms_seeds():
+    leads = [estimate(value, 3.0) for value in (14.0, 16.0)]
+    alone = lead_over_seeds(leads, [20.0], [5.0])
+    assert (alone.value, alone.low, alone.high) == (15.0, 12.0, 18.0)
+    of_seeds = half_of_seeds([19.0, 21.0])
+    both = lead_over_seeds(leads, [19.0, 21.0], [4.0, 6.0])
+    assert both.high == pytest.approx(15 + np.hypot(3.0, np.hypot(of_seeds, of_seeds)))
+
+
+@pytest.mark.parametrize("sd_seed", [0.0, 10.0])
+def test_the_lead_of_two_arms_covers_at_its_level(sd_seed: float):
+    """Two arms over the same items: what an item adds to both is in no lead of the one over the other."""
+    rng, covered = np.random.default_rng(5), 0
+    for _ in range(N_RUNS // 4):
+        shared = rng.normal(0, 50, N_ITEMS)
+        arms = [[rng.normal(0, sd_seed) + shared + rng.normal(0, 10, N_ITEMS) for _ in range(3)] for _ in range(2)]
+        pairs = [first - second for first in arms[0] for second in arms[1]]
+        halves = [1.96 * pair.std(ddof=1) / np.sqrt(N_ITEMS) for pair in pairs]
+        leads = [estimate(float(pair.mean()), float(half)) for pair, half in zip(pairs, halves, strict=True)]
+        covered += not lead_over_seeds(leads, *([float(one.mean()) for one in arm] for arm in arms)).excludes(0.0)
+    print(f"sd {sd_seed} of seeds: covers {100 * covered / (N_RUNS // 4):.1f} %")
+    assert covered >= 0.94 * (N_RUNS // 4)
 
 
 def coverage(n_seeds: int, sd_seed: float, sd_item: float, sd_both: float) -> float:
