@@ -12,6 +12,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -96,19 +97,20 @@ def create(path: Path) -> int | None:
 def watch(path: Path, doing: str) -> None:
     """Return when the lease is free: given back, or removed here as its holder is dead. Raises DataError if held."""
     before = state_of(path)
-    deadline = time.monotonic() + STALE_S
-    while before is not None and time.monotonic() < deadline:
-        alive = is_alive(before[1])
-        if alive is False:
-            break
-        now = state_of(path)
-        if now is None:
+    for attempt in count():
+        deadline = time.monotonic() + STALE_S
+        while before is not None and time.monotonic() < deadline:
+            alive = is_alive(before[1])
+            if alive is False and not attempt:
+                break
+            now = state_of(path)
+            if now is None:
+                return
+            if alive or now[0] != before[0]:
+                raise DataError(told_of(path, before[1], doing))
+            time.sleep(LOOK_S)
+        if before is None or remove(path, before[0], attempt):
             return
-        if alive or now[0] != before[0]:
-            raise DataError(told_of(path, before[1], doing))
-        time.sleep(LOOK_S)
-    if before is not None:
-        remove(path, before[0])
 
 
 def told_of(path: Path, holder: dict[str, Any], doing: str) -> str:
@@ -134,18 +136,22 @@ def state_of(path: Path) -> tuple[tuple[int, int], dict[str, Any]] | None:
     return (facts.st_ino, facts.st_mtime_ns), holder
 
 
-def remove(path: Path, seen: tuple[int, int]) -> None:
-    """Remove the lease file that was seen, and no other one that has taken its place since."""
-    aside = path.with_name(f"{path.name}.{uuid.uuid4().hex}.stale")
+def remove(path: Path, seen: tuple[int, int], attempt: int) -> bool:
+    """Remove the lease file that was seen, and no other one that has taken its place; whether this process might.
+
+    Of several processes at one attempt, one may: a second look at the file and its removal are two steps, between which
+    another process could have removed it and made its own. That one dead too, the next attempt has another claim.
+    """
+    claim = path.with_name(f"{path.name}.{seen[0]}-{seen[1]}-{attempt}.claim")
     try:
-        path.rename(aside)  # of several processes that try, one succeeds
-    except FileNotFoundError:
-        return
-    moved = state_of(aside)
-    if moved is not None and moved[0] != seen:
-        with suppress(FileExistsError):
-            os.link(aside, path)  # somebody was quicker: back with theirs
-    aside.unlink()
+        os.close(os.open(claim, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
+    except FileExistsError:
+        return False
+    now = state_of(path)
+    if now is not None and now[0] == seen:
+        path.unlink(missing_ok=True)
+    claim.unlink(missing_ok=True)
+    return True
 
 
 def place() -> dict[str, str]:

@@ -154,3 +154,40 @@ def test_a_holder_whose_clock_jumps_keeps_its_lease_and_one_that_watches_by_a_wr
     over.set()
     heart.join()
     assert json.loads(file.read_text()) == ELSEWHERE
+
+
+def test_who_took_over_is_not_removed_by_one_that_saw_the_dead_holder_before(file: Path) -> None:
+    file.parent.mkdir()
+    file.write_text(json.dumps(ELSEWHERE), encoding="utf-8")
+    seen = lease.state_of(file)
+    assert seen is not None
+    assert lease.remove(file, seen[0], 0)
+    with held(file, "trained") as mine:
+        assert lease.remove(file, seen[0], 0)
+        mine.refuse_if_lost()
+    assert list(file.parent.iterdir()) == []
+
+
+def test_a_process_that_died_while_it_removed_a_dead_holder_keeps_nobody_out(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lease, "STALE_S", 0.2)
+    monkeypatch.setattr(lease, "LOOK_S", 0.01)
+    file.parent.mkdir()
+    file.write_text(json.dumps(ELSEWHERE), encoding="utf-8")
+    seen = lease.state_of(file)
+    assert seen is not None
+    (file.parent / f"{file.name}.{seen[0][0]}-{seen[0][1]}-0.claim").touch()
+    with held(file, "trained") as mine:
+        mine.refuse_if_lost()
+
+
+def test_two_processes_never_remove_at_once(file: Path) -> None:
+    """Who comes second while the first is at it may not: what it would remove may by then be somebody's own."""
+    file.parent.mkdir()
+    file.write_text(json.dumps(ELSEWHERE), encoding="utf-8")
+    seen = lease.state_of(file)
+    assert seen is not None
+    (file.parent / f"{file.name}.{seen[0][0]}-{seen[0][1]}-0.claim").touch()
+    assert not lease.remove(file, seen[0], 0)
+    assert file.exists()
