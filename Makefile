@@ -11,6 +11,9 @@ ifeq ($(DEVICE),cpu)
 export CUDA_VISIBLE_DEVICES :=# the CPU is meant, also where there is a GPU (evenhand/device.py)
 endif
 
+# Each step is a process of its own; one that keeps no bytecode compiles four thousand files of the libraries anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready-$(DEVICE)
 READY_DEV := $(VENV)/.ready-dev
