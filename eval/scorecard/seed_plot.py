@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from eval.estimates.estimate import Estimate
 from eval.report.plots import FAINT, INK, RUN_COLOURS, RUN_MARKERS, Plot, new_figure, styled, title
 from eval.scorecard.seeds import Ranking, SeedTable
 
@@ -20,33 +21,36 @@ def seed_plot(tables: Sequence[SeedTable], ranking: Ranking) -> Plot | None:
         for number, arm in enumerate(low.pooled):
             if arm in kept.pooled:
                 draw_arm(axes, number, arm, low, kept)
-        base = next(iter(low.pooled.values())).before.value, next(iter(kept.pooled.values())).before.value
-        if base[0] is not None and base[1] is not None:
-            axes.plot(*base, marker="*", markersize=13, color=INK, linestyle="", label="base", zorder=4)
+        x, y = (next(iter(table.pooled.values())).before for table in (low, kept))
+        draw_point(axes, x, y, marker="*", markersize=13, color=INK, label="base", zorder=4)
         axes.set(xlabel=f"{ranking.lowest}, pp", ylabel=f"{ranking.kept[0]}, %")
         axes.set_xlim(left=min(0.0, axes.get_xlim()[0]))
         axes.grid(color=FAINT, linewidth=0.5)
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8)
         title(figure, "Arms over their seeds")
-    alt = f"{ranking.kept[0]} against {ranking.lowest} of {len(low.pooled)} arms and the base, with their seeds."
+    arms = f"{len(low.pooled)} arms and the base"
+    alt = f"{ranking.kept[0]} against {ranking.lowest} of {arms}, with their seeds and 95% intervals."
     return Plot(name="scorecard_seeds", alt=alt, drawing=figure)
 
 
 def draw_arm(axes: Any, number: int, arm: str, low: SeedTable, kept: SeedTable) -> None:
-    """An arm's mean with the interval of each change, and its seeds as small points."""
+    """An arm's mean over its seeds, and they as small points."""
     colour, marker = RUN_COLOURS[number % len(RUN_COLOURS)], RUN_MARKERS[number // len(RUN_COLOURS) % len(RUN_MARKERS)]
-    x, y = low.pooled[arm], kept.pooled[arm]
-    if x.after.value is None or y.after.value is None:
-        return
     height = {change.second: change.after.value for change in kept.seeds[arm]}
     points = [(change.after.value, height.get(change.second)) for change in low.seeds[arm]]
     axes.plot(*zip(*points, strict=True), marker=marker, markersize=3, color=colour, linestyle="", alpha=0.6)
-    halves = {"xerr": x.change, "yerr": y.change}
+    draw_point(axes, low.pooled[arm].after, kept.pooled[arm].after, marker=marker, color=colour, label=arm, zorder=3)
+
+
+def draw_point(axes: Any, x: Estimate, y: Estimate, **look: Any) -> None:
+    """A point with its 95 % intervals, where it is known."""
+    if x.value is None or y.value is None:
+        return
     bars = {
         name: [[max(0.0, of.value - of.low)], [max(0.0, of.high - of.value)]]  # a pivotal interval may miss its value
-        for name, of in halves.items()
+        for name, of in (("xerr", x), ("yerr", y))
         if of.value is not None and of.low is not None and of.high is not None
     }
     if "xerr" in bars:  # nothing lies below 0
-        bars["xerr"][0] = [min(bars["xerr"][0][0], x.after.value)]
-    axes.errorbar(x.after.value, y.after.value, **bars, marker=marker, color=colour, linewidth=0.8, label=arm, zorder=3)
+        bars["xerr"][0] = [min(bars["xerr"][0][0], x.value)]
+    axes.errorbar(x.value, y.value, **bars, linewidth=0.8, linestyle="", **look)
