@@ -140,8 +140,8 @@ class StudyCard(Protocol):
         """As tables for files."""
         ...
 
-    def text(self) -> str:
-        """As plain text for the console."""
+    def text(self, *, has_rows: bool) -> str:
+        """As plain text for the console; without rows only what is to know of them, where arms have seeds."""
         ...
 
     def headlines(self) -> Sequence[Headline]:

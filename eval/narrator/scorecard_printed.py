@@ -21,8 +21,14 @@ from eval.report.table import Table
 from eval.scorecard.seeds import Headline
 
 
-def narrator_text(card: NarratorCard) -> str:
+def narrator_text(card: NarratorCard, *, has_rows: bool) -> str:
     """Everything that is printed of the study."""
+    said = [caption(card), warnings(card)]
+    return "\n\n".join(row_blocks(card) if has_rows else [wrapped(lines) for lines in said if lines])
+
+
+def row_blocks(card: NarratorCard) -> list[str]:
+    """A line an arm, under each task."""
     asked = [task for task in TASKS if any(key[0] == task for row in card.rows for key in row.levels)]
     blocks = [wrapped(caption(card))]
     for task in asked:
@@ -30,7 +36,7 @@ def narrator_text(card: NarratorCard) -> str:
         blocks.append(block(f"Narrator study, {words}", level_lines(card, task)))
         blocks.append(block(f"Narrator study, {words}: changes against the base", change_lines(card, task)))
     moved = [change_sentence(row.name, list(row.changes.values())) for row in card.rows[1:] if row.run is not None]
-    return "\n\n".join([*blocks, *(wrapped(lines) for lines in (moved, warnings(card)) if lines)])
+    return [*blocks, *(wrapped(lines) for lines in (moved, warnings(card)) if lines)]
 
 
 def caption(card: NarratorCard) -> list[str]:
@@ -113,9 +119,9 @@ class NarratorStudyCard:
         """See StudyCard."""
         return narrator_tables(self.card)
 
-    def text(self) -> str:
+    def text(self, *, has_rows: bool) -> str:
         """See StudyCard."""
-        return narrator_text(self.card)
+        return narrator_text(self.card, has_rows=has_rows)
 
     def changes(self) -> list[Change]:
         """See StudyCard."""

@@ -83,7 +83,7 @@ class PluralEvalCard:
             note=MEANING,
         )
 
-    def text(self) -> str:
+    def text(self, *, has_rows: bool) -> str:
         """See StudyCard."""
         lines = [
             ["arm", *COLUMN_WORDS.values()],
@@ -99,11 +99,8 @@ class PluralEvalCard:
         lacking = [row.name for row in self.rows if row.measured is None]
         notes = [f"Without a run of PluralEval, and blank: {', '.join(lacking)}."] if lacking else []
         warned = [f"Warning: {words}." for words in self.foreign]
-        return "\n\n".join(
-            part
-            for part in (wrapped([MEANING]), block("PluralEval", lines), wrapped([*moved, *notes, *warned]))
-            if part
-        )
+        rows, said = ([block("PluralEval", lines)], moved) if has_rows else ([], [])
+        return "\n\n".join(part for part in (wrapped([MEANING]), *rows, wrapped([*said, *notes, *warned])) if part)
 
     def changes(self) -> list[Change]:
         """See StudyCard."""

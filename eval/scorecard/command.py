@@ -14,6 +14,7 @@ from eval.report.table import write_tables
 from eval.run_studies import runs_by_study
 from eval.scorecard.arms import BASE, CardArm, base_arm, sampled_arms, split_word
 from eval.scorecard.beside import runs_beside
+from eval.scorecard.seeds import NOTE as SEEDS_NOTE
 from eval.scorecard.seeds import SeedTable, has_seeds, ranking_sentences, seed_tables, seeds_table, seeds_text
 from eval.study import StudyCard, evaluation_of
 from evenhand.errors import DataError
@@ -28,18 +29,20 @@ def main(argv: Sequence[str]) -> None:
     seeds = {
         study: seed_tables(arms, card.headlines(), card.changes()) for study, card in cards.items() if has_seeds(arms)
     }
-    for card in cards.values():
+    for study, card in cards.items():
         rows = [{**row, **fields} for row, fields in zip(rows, card.fields(), strict=True)]
-        say(card.text() + "\n")
+        say(card.text(has_rows=study not in seeds) + "\n")
     for sentence in difference_sentences(
         {name: of for card in cards.values() for name, of in card.differences().items()}
     ):
         say(wrapped([sentence]))
-    for doubt in (doubt for card in cards.values() for doubt in card.doubts()):
+    for doubt in dict.fromkeys(doubt for card in cards.values() for doubt in card.doubts()):
         say(f"Warning: {doubt}")
+    if seeds:
+        say("\n" + wrapped([SEEDS_NOTE]))
     for study, of_study in seeds.items():
         ranking = cards[study].ranking()
-        say(f"\n{seeds_text(of_study, ranking_sentences(of_study, ranking, arms) if ranking else [])}")
+        say("\n" + seeds_text(of_study, ranking_sentences(of_study, ranking, arms) if ranking else []))
     out = options.out or options.base / "scorecard"
     files = write_changes(out, "scorecard_changes", {study: card.changes() for study, card in cards.items()})
     pooled = {study: [one for of in found for one in of.pooled.values()] for study, found in seeds.items()}

@@ -14,7 +14,8 @@ from eval.scorecard.arms import BASE, CardArm
 
 NOTE = (
     "Mean over seeds. Intervals of changes are over units and seeds (half-widths added in quadrature, Student's t over "
-    "seeds); p is read off them and adjusted over the arms (Holm). The values of single seeds stand last."
+    "seeds); p is read off them and adjusted over the arms (Holm). The values of single seeds stand last; all else of "
+    "them is in the tables for files."
 )
 
 
@@ -142,7 +143,7 @@ def words_of(found: Estimate) -> str:
 def seeds_text(tables: Sequence[SeedTable], sentences: Sequence[str]) -> str:
     """All tables and sentences for the console."""
     blocks = [block(f"Arms over their seeds: {table.headline.words}", table.lines()) for table in tables]
-    return "\n\n".join([wrapped([NOTE]), *blocks, *([wrapped(sentences)] if sentences else [])])
+    return "\n\n".join([*blocks, *([wrapped(sentences)] if sentences else [])])
 
 
 def seeds_table(tables: Sequence[SeedTable]) -> Table:

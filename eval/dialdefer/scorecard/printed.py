@@ -19,11 +19,22 @@ FIXED_FIGURES = {"|DDS| fixed": "mean_abs_dds_fixed", "acc C2": "acc_c2"}
 Changes = Mapping[str, Mapping[str, Change]]
 
 
-def scorecard_text(card: Scorecard) -> str:
-    """Everything that is printed of a scorecard."""
-    of_base = {row.name: row.changes for row in card.arms}
+def scorecard_text(card: Scorecard, *, has_rows: bool) -> str:
+    """Everything that is printed of a scorecard; without rows, those against an arm that was named are left."""
     blocks = [
         wrapped(caption(card)),
+        *(row_blocks(card) if has_rows else []),
+        *(block(f"Changes against {n}, own C1", change_lines(c, OWN_FIGURES)) for n, c in card.against.items()),
+        *(block(f"Changes against {n}, fixed C1", change_lines(c, FIXED_FIGURES)) for n, c in card.against.items()),
+        wrapped(sentences(card)),
+    ]
+    return "\n\n".join(blocks)
+
+
+def row_blocks(card: Scorecard) -> list[str]:
+    """A line a row: values, changes against the base, cost."""
+    of_base = {row.name: row.changes for row in card.arms}
+    return [
         block("Scorecard", overview(card)),
         wrapped(lowest_sentences(card)),
         block("Changes against the base, own C1", change_lines(of_base, OWN_FIGURES)),
@@ -32,11 +43,7 @@ def scorecard_text(card: Scorecard) -> str:
         *([block(f"r/AIO ({card.scope.aio})", aio_lines(card))] if card.scope.aio else []),
         *([block("What margins tell, own C1", margin_lines(card))] if has_margins(card) else []),
         *([block("Cost of training", cost_lines(card))] if any(row.arm.cost.training_run for row in card.arms) else []),
-        *(block(f"Changes against {n}, own C1", change_lines(c, OWN_FIGURES)) for n, c in card.against.items()),
-        *(block(f"Changes against {n}, fixed C1", change_lines(c, FIXED_FIGURES)) for n, c in card.against.items()),
-        wrapped(sentences(card)),
     ]
-    return "\n\n".join(blocks)
 
 
 def value(change: Change | None, *, has_sign: bool = False) -> str:

@@ -52,9 +52,9 @@ class DialDeferCard:
         """See StudyCard."""
         return all_tables(self.card)
 
-    def text(self) -> str:
+    def text(self, *, has_rows: bool) -> str:
         """See StudyCard."""
-        return scorecard_text(self.card)
+        return scorecard_text(self.card, has_rows=has_rows)
 
     def headlines(self) -> list[Headline]:
         """See StudyCard."""

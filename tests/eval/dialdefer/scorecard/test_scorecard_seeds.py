@@ -58,6 +58,7 @@ def test_an_arm_is_the_mean_of_its_seeds_and_its_interval_is_wider_than_each_of_
     assert "the ranking of the two is not shown)" in printed
     assert "Not ranked: yes (yes/2 saturated)." in printed
     assert "Lowest own-C1 |DDS| at no" not in printed  # of single seeds, which would be chosen by chance
+    assert "Changes against the base" not in printed  # a line a seed is for the files
     assert (tmp_path / "out" / "scorecard_seeds.png").stat().st_size > 10_000
 
 
