@@ -107,7 +107,7 @@ def watch(path: Path, doing: str) -> None:
             if now is None:
                 return
             if alive or now[0] != before[0]:
-                raise DataError(told_of(path, before[1], doing))
+                raise DataError(told_of(path, now[1], doing))
             time.sleep(LOOK_S)
         if before is None or remove(path, before[0], attempt):
             return
