@@ -9,6 +9,7 @@ from eval.estimates.comparability import Difference
 from eval.narrator.change_tables import change_sentence
 from eval.narrator.changes import Key, key_of
 from eval.narrator.definition_words import changes_note
+from eval.narrator.judged_runs import NarratorRun
 from eval.narrator.scorecard import HIDDEN_FIRST, MEASURES, TASKS, NarratorCard, NarratorRow
 from eval.narrator.scorecard_tables import MEANING, SHORT_WORDS, narrator_tables
 from eval.narrator.sentences import LEAN_WORDS, control_of, doubts, lean, left_out, main_effect
@@ -23,7 +24,7 @@ from eval.scorecard.seeds import Headline
 
 def narrator_text(card: NarratorCard, *, has_rows: bool) -> str:
     """Everything that is printed of the study."""
-    said = [caption(card), warnings(card)]
+    said = [caption(card), notes(card)]
     return "\n\n".join(row_blocks(card) if has_rows else [wrapped(lines) for lines in said if lines])
 
 
@@ -36,7 +37,7 @@ def row_blocks(card: NarratorCard) -> list[str]:
         blocks.append(block(f"Narrator study, {words}", level_lines(card, task)))
         blocks.append(block(f"Narrator study, {words}: changes against the base", change_lines(card, task)))
     moved = [change_sentence(row.name, list(row.changes.values())) for row in card.rows[1:] if row.run is not None]
-    return [*blocks, *(wrapped(lines) for lines in (moved, warnings(card)) if lines)]
+    return [*blocks, *(wrapped(lines) for lines in (moved, notes(card)) if lines)]
 
 
 def caption(card: NarratorCard) -> list[str]:
@@ -83,14 +84,19 @@ def change_lines(card: NarratorCard, task: str) -> Lines:
 
 def warnings(card: NarratorCard) -> list[str]:
     """What makes an arm's numbers less than they seem."""
-    runs = [row.run for row in card.rows if row.run is not None]
-    results = study(runs, card.definitions, is_pooled=False)
+    results = study(runs_of(card), card.definitions, is_pooled=False)
     doubted = [(*doubts(results, judge), *slot(results, judge)) for judge in results.judges]
-    return [
-        *(f"Warning: {words}." for words in card.foreign),
-        *(f"Warning: {words}" for of_judge in doubted for words in of_judge),
-        *(f"Note: {left_out(run.judge, len(run.excluded))}" for run in runs if run.excluded),
-    ]
+    return [*(f"{words}." for words in card.foreign), *(words for of_judge in doubted for words in of_judge)]
+
+
+def notes(card: NarratorCard) -> list[str]:
+    """What was left out."""
+    return [f"Note: {left_out(run.judge, len(run.excluded))}" for run in runs_of(card) if run.excluded]
+
+
+def runs_of(card: NarratorCard) -> list[NarratorRun]:
+    """The runs that there are."""
+    return [row.run for row in card.rows if row.run is not None]
 
 
 def slot(results: StudyResults, judge: str) -> list[str]:
@@ -146,5 +152,5 @@ class NarratorStudyCard:
         return {f"the narrator run of {name}": of for name, of in self.card.differences.items() if of}
 
     def doubts(self) -> list[str]:
-        """None that the text does not say."""
-        return []
+        """See StudyCard."""
+        return warnings(self.card)

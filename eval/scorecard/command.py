@@ -1,6 +1,7 @@
 """`evenhand scorecard BASE_RUN [NAME=]ARM_RUN...`: a base model and its arms, one row each."""
 
 import argparse
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -36,8 +37,9 @@ def main(argv: Sequence[str]) -> None:
         {name: of for card in cards.values() for name, of in card.differences().items()}
     ):
         say(wrapped([sentence]))
-    for doubt in dict.fromkeys(doubt for card in cards.values() for doubt in card.doubts()):
-        say(f"Warning: {doubt}")
+    doubts = list(dict.fromkeys(doubt for card in cards.values() for doubt in card.doubts()))
+    for doubt in told_once(doubts, [arm.name for arm in arms]) if seeds else doubts:
+        say(wrapped([f"Warning: {doubt}"]))
     if seeds:
         say("\n" + wrapped([SEEDS_NOTE]))
     for study, of_study in seeds.items():
@@ -100,6 +102,20 @@ def difference_sentences(found: Mapping[str, Sequence[Difference]]) -> list[str]
         f"{'Warning' if difference.serious else 'Note'}: {', '.join(names)} differ{'s' * (len(names) == 1)} from the "
         f"{BASE} in {difference.what}: {difference.base} there, {difference.after} here."
         for difference, names in arms.items()
+    ]
+
+
+def told_once(doubts: Sequence[str], rows: Sequence[str]) -> list[str]:
+    """Sentences that differ in their row and in figures alone as one: the first of them, and of whom it holds too."""
+    alike: dict[str, list[tuple[str, str]]] = {}
+    for doubt in doubts:
+        row = max((name for name in rows if re.match(rf"{re.escape(name)}\b", doubt)), key=len, default="")
+        alike.setdefault(re.sub(r"\d+", "", doubt.removeprefix(row)), []).append((row, doubt))
+    return [
+        first
+        + f" The same, with figures of their own, of {', '.join(dict.fromkeys(row for row, _ in others))}."
+        * bool(others)
+        for (_, first), *others in alike.values()
     ]
 
 

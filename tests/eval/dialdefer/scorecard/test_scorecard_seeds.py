@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from eval.estimates.false_discovery import holm
+from eval.scorecard.command import told_once
 from evenhand.errors import DataError
 from tests.made.made_runs import lean, made_items
 from tests.made.narrator_runs import fair, made_conversations, make_narrator_run, protector
@@ -100,3 +101,11 @@ def test_another_study_beside_it_has_the_seeds_in_their_order(
     assert "Arms over their seeds: PR" in capsys.readouterr().out
     with pytest.raises(DataError, match="'good' has fewer seeds than runs are named for it"):
         scored(*named, *beside)
+
+
+def test_what_is_doubted_of_many_rows_is_told_once() -> None:
+    said = ["base: 9 threads are few.", "sft/1: 8 threads are few.", "sft/10: 7 threads are few.", "sft/1: no run."]
+    assert told_once(said, ["base", "sft/1", "sft/10"]) == [
+        "base: 9 threads are few. The same, with figures of their own, of sft/1, sft/10.",
+        "sft/1: no run.",
+    ]
