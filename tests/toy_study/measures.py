@@ -150,8 +150,9 @@ class ToyCard:
     def tables(self) -> list[Any]:
         return [Table(name="scorecard_toy", title="Answers taken back", columns=("arm", "%"), rows=tuple(self.rows))]
 
-    def text(self) -> str:
-        return "\n".join(f"{name}: {'–' if value is None else f'{value:.1f}%'} taken back" for name, value in self.rows)
+    def text(self, *, has_rows: bool) -> str:
+        said = (f"{name}: {'–' if value is None else f'{value:.1f}%'} taken back" for name, value in self.rows)
+        return "\n".join(said) if has_rows else ""
 
     def changes(self) -> Sequence[Change]:
         return self.changed
