@@ -77,6 +77,7 @@ def make_run(
     name: str = "made",
     model: str = "owner/model",
     arms: Sequence[str] = ("none",),
+    orders: Sequence[str] = ("yes_first",),
     conditions: dict[str, Sequence[Condition]] | None = None,
     leave_out: int = 0,
     **changes: Any,
@@ -92,8 +93,14 @@ def make_run(
     config = sampling_config(tree)
     prompts = [
         render(
-            item, condition, arm=arm, answer_form=answer_form(config.verdict), template=config.study.prompts.template
+            item,
+            condition,
+            arm=arm,
+            answer_form=answer_form(config.verdict),
+            template=config.study.prompts.template,
+            answer_order=order,
         )
+        for order in orders
         for arm in arms
         for item in items
         for condition in (conditions or {}).get(arm, tuple(Condition))

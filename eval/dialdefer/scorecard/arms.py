@@ -23,6 +23,7 @@ class Arm:
     panels: Mapping[str, Mapping[str, Panel]]  # "own" | "fixed" → dataset → panel; own lacks what has no C1
     cost: Cost
     arm: str  # of which arm it is a seed; itself where that has one alone
+    variant: str = ""  # the prompt variant
     note: str = ""  # where the arm comes from, if not from a run of its own
 
 
@@ -37,13 +38,21 @@ def base_arm(of: CardArm, run: JudgedRun, variant: str) -> Arm:
         others = list(dict.fromkeys(name for panel in run.panels if (name := variant_of(panel, run.panels))))
         known = f"; its variants: {', '.join(others)}" if others else ""
         raise DataError(f"{run.name}: no dataset has both C1 and C2 without a prompt mitigation in {worded}{known}")
-    return Arm(name=of.name, kind=of.kind, run=run, panels={OWN: panels, FIXED: panels}, cost=of.cost, arm=of.arm)
+    both = {OWN: panels, FIXED: panels}
+    return Arm(name=of.name, kind=of.kind, run=run, panels=both, cost=of.cost, arm=of.arm, variant=variant)
 
 
 def trained_arm(of: CardArm, run: JudgedRun, base: JudgedRun, variant: str) -> Arm:
     """A checkpoint's sampling run as an arm. Raises DataError when it shares no dataset with the base, or no items."""
     panels = arm_panels(of.name, base, run.panels, variant)
-    return Arm(name=of.name, kind=of.kind, run=run, panels=panels, cost=of.cost, arm=of.arm)
+    return Arm(name=of.name, kind=of.kind, run=run, panels=panels, cost=of.cost, arm=of.arm, variant=variant)
+
+
+def other_variants(base: JudgedRun, others: Sequence[JudgedRun]) -> list[str]:
+    """The prompt variants beside the main one that the base and all others were asked in both framings."""
+    names = dict.fromkeys(variant_of(panel, base.panels) for panel in base.panels)
+    runs = [base, *others]
+    return [name for name in names if name and all(panels_of(base.panels, run.panels, name)[OWN] for run in runs)]
 
 
 def arm_panels(name: str, base: JudgedRun, after: Sequence[Panel], variant: str) -> dict[str, dict[str, Panel]]:

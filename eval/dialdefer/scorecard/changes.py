@@ -18,7 +18,7 @@ def changes_between(first: Arm, second: Arm, scope: Scope, denominator: str, dra
     r/AIO, under their own name; DDS on single datasets under `of_dataset`. p_holm is that of a family of one.
     """
     found: Changes = {}
-    compared = Compared(first.name, second.name, {"denominator": denominator})
+    compared = Compared(first.name, second.name, {"denominator": denominator, "variant": first.variant})
     for source in (FIXED, OWN):
         panels = panel_pairs(first, second, source, scope)
         pairs = {name: pair_of(*both, denominator, drawing) for name, both in panels.items()}

@@ -9,7 +9,7 @@ from typing import Any
 
 from eval.dialdefer.findings import refuse_several_readings
 from eval.dialdefer.runs import doubts_of, load_run
-from eval.dialdefer.scorecard.arms import Arm, base_arm, trained_arm
+from eval.dialdefer.scorecard.arms import Arm, base_arm, other_variants, trained_arm
 from eval.dialdefer.scorecard.calibrated import CALIBRATED, calibrated_arm, calibrated_names
 from eval.dialdefer.scorecard.card import MAIN, Scorecard, make_scorecard, unfit
 from eval.dialdefer.scorecard.printed import scorecard_text
@@ -19,7 +19,7 @@ from eval.estimates.comparability import Difference, differences, refuse_serious
 from eval.estimates.observed import drawing_of
 from eval.report.table import Table
 from eval.scorecard.arms import CardArm
-from eval.scorecard.seeds import Headline, Ranking
+from eval.scorecard.seeds import Headline, Ranking, has_seeds
 from evenhand.errors import DataError
 
 SHOWN = {  # over seeds: measure → what it is called
@@ -30,6 +30,7 @@ SHOWN = {  # over seeds: measure → what it is called
     "acc_c2": "accuracy under C2",
     "mean_abs_dds_fixed": "fixed-C1 |DDS|",
 }
+REWORDED = (MAIN, "acc")  # and in every other prompt variant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +38,7 @@ class DialDeferCard:
     """The card by the names that the machinery asks for."""
 
     card: Scorecard
+    reworded: Mapping[str, Scorecard]  # another prompt variant → the card there; only where arms have seeds
     arms: Sequence[Arm]
     found: Mapping[str, Sequence[Difference]]
 
@@ -46,7 +48,7 @@ class DialDeferCard:
 
     def changes(self) -> list[Change]:
         """See StudyCard."""
-        return self.card.every_change()
+        return [change for card in (self.card, *self.reworded.values()) for change in card.every_change()]
 
     def tables(self) -> list[Table]:
         """See StudyCard."""
@@ -58,8 +60,13 @@ class DialDeferCard:
 
     def headlines(self) -> list[Headline]:
         """See StudyCard."""
+        main = self.card.base.arm.variant
+        shown = [(self.card, main, name, words) for name, words in SHOWN.items()]
+        for other, card in self.reworded.items():
+            shown += [(card, other, name, f"{SHOWN[name]}, asked {other}") for name in REWORDED]
         return [
-            Headline(words=words, is_of=partial(is_in, self.card.scope.average, name)) for name, words in SHOWN.items()
+            Headline(words=words, is_of=partial(is_in, card.scope.average, name, variant))
+            for card, variant, name, words in shown
         ]
 
     def ranking(self) -> Ranking:
@@ -81,9 +88,9 @@ class DialDeferCard:
         return doubts_of({arm.name: arm.run for arm in self.arms if arm.kind != CALIBRATED})
 
 
-def is_in(dataset: str, measure: str, change: Change) -> bool:
-    """Whether a change is of a figure over all datasets."""
-    return (change.dataset, change.measure) == (dataset, measure)
+def is_in(dataset: str, measure: str, variant: str, change: Change) -> bool:
+    """Whether a change is of a figure over all datasets, in this prompt variant."""
+    return (change.dataset, change.measure, change.setting["variant"]) == (dataset, measure, variant)
 
 
 def dialdefer_card(arms: Sequence[CardArm], runs: Mapping[str, Path], options: argparse.Namespace) -> DialDeferCard:
@@ -93,19 +100,30 @@ def dialdefer_card(arms: Sequence[CardArm], runs: Mapping[str, Path], options: a
         raise DataError(f"{lacking[0]}: has no run of DialDefer; name one for every arm, or leave the arm out")
     loaded = {name: load_run(path, options.parser) for name, path in runs.items()}
     refuse_several_readings(list(loaded.values()))
-    base, *others = arms
+    base = arms[0]
     run = loaded[base.name]
     found = {name: differences(run, other) for name, other in loaded.items() if name != base.name}
     if not options.allow_differences:
         refuse_serious(run.name, {f"{name} ({loaded[name].name})": of for name, of in found.items()})
     files = calibrated_names(options.calibrated)
-    first = base_arm(base, run, options.variant)
-    made = [
-        calibrated_arm(arm, files, run)
-        if arm.kind == CALIBRATED
-        else trained_arm(arm, loaded[arm.name], run, options.variant)
-        for arm in others
-    ]
-    every = [first, *made]
-    card = make_scorecard(every, options.against, options.denominator, drawing_of(options))
-    return DialDeferCard(card=card, arms=every, found=found)
+
+    def in_variant(variant: str) -> list[Arm]:
+        """The arms that answered it; thresholds are about the main one."""
+        return [
+            base_arm(arm, run, variant)
+            if arm is base
+            else calibrated_arm(arm, files, run)
+            if arm.kind == CALIBRATED
+            else trained_arm(arm, loaded[arm.name], run, variant)
+            for arm in arms
+            if not (variant and arm.kind == CALIBRATED)
+        ]
+
+    def card_of(variant: str, against: Sequence[str]) -> Scorecard:
+        """The card in a prompt variant."""
+        return make_scorecard(in_variant(variant), against, options.denominator, drawing_of(options))
+
+    is_reworded = has_seeds(arms) and not options.variant
+    others = other_variants(run, list(loaded.values())) if is_reworded else []
+    card, reworded = card_of(options.variant, options.against), {variant: card_of(variant, ()) for variant in others}
+    return DialDeferCard(card=card, reworded=reworded, arms=[row.arm for row in card.rows], found=found)

@@ -82,6 +82,24 @@ def test_a_lead_that_is_shown_is_said_to_be(tmp_path: Path, capsys: pytest.Captu
     assert "the ranking of the two is shown)" in printed
 
 
+def test_other_prompt_variants_that_all_were_asked_have_figures_of_their_own(tmp_path: Path) -> None:
+    def judge(name: str, shift: float, other: float, orders: tuple[str, ...] = ("yes_first", "no_first")) -> Path:
+        shifts = {"yes_first": margins_with(1, shift), "no_first": margins_with(1, other)}
+        return run(tmp_path, name, lambda p: shifts[p.factors.answer_order](p), MANY, verdict="margin", orders=orders)
+
+    base, good = judge("before", 0.9, 0.9), [f"good={judge(f'good-{n}', 0.0, 0.4)}" for n in (1, 2)]
+    scored(base, *good)
+    rows = json.loads((tmp_path / "out" / "scorecard_seeds.json").read_text())
+    own = {row["variant"]: row["after"] for row in rows if row["measure"] == "mean_abs_dds_own"}
+    assert (own[""], own["no_first"]) == (0.0, pytest.approx(20.0))
+    assert set(own) == {"", "no_first", "both_orders"}
+    table = (tmp_path / "out" / "scorecard_seeds.csv").read_text()
+    assert "own-C1 |DDS|, asked no_first" in table
+    assert "accuracy, asked no_first" in table
+    scored(base, *good, f"less={judge('less', 0.4, 0.4, ('yes_first',))}")
+    assert "asked no_first" not in (tmp_path / "out" / "scorecard_seeds.csv").read_text()
+
+
 def test_another_study_beside_it_has_the_seeds_in_their_order(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
