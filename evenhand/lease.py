@@ -82,16 +82,22 @@ def held(path: Path, doing: str) -> Iterator[Lease]:
 
 def create(path: Path) -> int | None:
     """The descriptor of a new lease file, or None where there is one."""
-    try:
-        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o644)
-    except FileExistsError:
+    if (descriptor := new_file(path)) is None:
         return None
-    except OSError as error:
-        raise DataError(f"{path}: cannot be written ({error.strerror}); free space or choose another folder") from None
     holder = {**place(), "process": os.getpid(), "began": process_start(os.getpid()), "since": time.strftime("%F %T")}
     os.write(descriptor, json.dumps(holder).encode())
     os.fsync(descriptor)
     return descriptor
+
+
+def new_file(path: Path) -> int | None:
+    """The descriptor of a file that this process made, or None where there is one. Raises DataError."""
+    try:
+        return os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o644)
+    except FileExistsError:
+        return None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written ({error.strerror}); free space or choose another folder") from None
 
 
 def watch(path: Path, doing: str) -> None:
@@ -143,14 +149,15 @@ def remove(path: Path, seen: tuple[int, int], attempt: int) -> bool:
     another process could have removed it and made its own. That one dead too, the next attempt has another claim.
     """
     claim = path.with_name(f"{path.name}.{seen[0]}-{seen[1]}-{attempt}.claim")
-    try:
-        os.close(os.open(claim, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
-    except FileExistsError:
+    if (descriptor := new_file(claim)) is None:
         return False
-    now = state_of(path)
-    if now is not None and now[0] == seen:
-        path.unlink(missing_ok=True)
-    claim.unlink(missing_ok=True)
+    try:
+        now = state_of(path)
+        if now is not None and now[0] == seen:
+            path.unlink(missing_ok=True)
+    finally:
+        claim.unlink(missing_ok=True)
+        os.close(descriptor)
     return True
 
 

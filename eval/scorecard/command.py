@@ -27,12 +27,11 @@ def main(argv: Sequence[str]) -> None:
     options = scorecard_options(argv)
     arms, cards = load_cards(options)
     rows = [arm.fields() for arm in arms]
-    seeds = {
-        study: seed_tables(arms, card.headlines(), card.changes()) for study, card in cards.items() if has_seeds(arms)
-    }
+    is_pooled = has_seeds([arm.arm for arm in arms])
+    seeds = {study: seed_tables(arms, card.headlines(), card.changes()) for study, card in cards.items() if is_pooled}
     for study, card in cards.items():
         rows = [{**row, **fields} for row, fields in zip(rows, card.fields(), strict=True)]
-        say(card.text(has_rows=study not in seeds) + "\n")
+        say(card.text(has_rows=not seeds.get(study)) + "\n")
     for sentence in difference_sentences(
         {name: of for card in cards.values() for name, of in card.differences().items()}
     ):
@@ -107,15 +106,17 @@ def difference_sentences(found: Mapping[str, Sequence[Difference]]) -> list[str]
 
 def told_once(doubts: Sequence[str], rows: Sequence[str]) -> list[str]:
     """Sentences that differ in their row and in figures alone as one: the first of them, and of whom it holds too."""
-    alike: dict[str, list[tuple[str, str]]] = {}
+    alike: dict[str, dict[str, str]] = {}  # what is doubted → row → the sentence
     for doubt in doubts:
-        row = max((name for name in rows if re.match(rf"{re.escape(name)}\b", doubt)), key=len, default="")
-        alike.setdefault(re.sub(r"\d+", "", doubt.removeprefix(row)), []).append((row, doubt))
+        row = max((name for name in rows if re.match(rf"{re.escape(name)}(?!\w)", doubt)), key=len, default="")
+        of_rows = alike.setdefault(re.sub(r"\d+", "", doubt.removeprefix(row)), {})
+        if row in of_rows:  # the same of another of its figures
+            of_rows = alike.setdefault(doubt, {})
+        of_rows[row] = doubt
     return [
-        first
-        + f" The same, with figures of their own, of {', '.join(dict.fromkeys(row for row, _ in others))}."
-        * bool(others)
-        for (_, first), *others in alike.values()
+        first + f" The same, with figures of their own, of {', '.join(others)}." * bool(others)
+        for (_, first), *rest in (of_rows.items() for of_rows in alike.values())
+        for others in [[row for row, _ in rest]]
     ]
 
 

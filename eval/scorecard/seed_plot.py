@@ -21,8 +21,7 @@ def seed_plot(tables: Sequence[SeedTable], ranking: Ranking) -> Plot | None:
         for number, arm in enumerate(low.pooled):
             if arm in kept.pooled:
                 draw_arm(axes, number, arm, low, kept)
-        x, y = (next(iter(table.pooled.values())).before for table in (low, kept))
-        draw_point(axes, x, y, marker="*", markersize=13, color=INK, label="base", zorder=4)
+        draw_point(axes, low.base, kept.base, marker="*", markersize=13, color=INK, label="base", zorder=4)
         axes.set(xlabel=f"{ranking.lowest}, pp", ylabel=f"{ranking.kept[0]}, %")
         axes.set_xlim(left=min(0.0, axes.get_xlim()[0]))
         axes.grid(color=FAINT, linewidth=0.5)

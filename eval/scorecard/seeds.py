@@ -14,8 +14,8 @@ from eval.scorecard.arms import BASE, CardArm
 
 NOTE = (
     "Mean over seeds. Intervals of changes are over units and seeds (half-widths added in quadrature, Student's t over "
-    "seeds); p is read off them and adjusted over the arms (Holm). The values of single seeds stand last; all else of "
-    "them is in the tables for files."
+    "seeds); p is read off them and adjusted over the arms (Holm). lower, higher: the interval excludes 0 and p < .05. "
+    "The values of single seeds stand last; all else of them is in the tables for files."
 )
 
 
@@ -45,9 +45,16 @@ class SeedTable:
     pooled: Mapping[str, Change]  # arm → its change against the base over its seeds
     seeds: Mapping[str, Sequence[Change]]  # arm → those of its seeds
 
+    @property
+    def base(self) -> Estimate:
+        """The base's level, over all that any arm was asked."""
+        changes = [change for of_arm in self.seeds.values() for change in of_arm]
+        return max(changes, key=lambda change: (len(change.datasets), change.change.n_units)).before
+
     def lines(self) -> Lines:
         """For the console."""
         lines = [["arm", "seeds", "value", "change", "95% interval", "p Holm", "shown", "seeds' values"]]
+        lines.append([BASE, "", number(self.base.value, self.digits), *change_cells(None), ""])
         for arm, change in self.pooled.items():
             digits = self.digits
             cells = [number(change.after.value, digits), *change_cells(change, digits)]
@@ -64,9 +71,9 @@ class SeedTable:
         return " ".join(number(one.after.value, self.digits) for one in self.seeds[arm])
 
 
-def has_seeds(arms: Sequence[CardArm]) -> bool:
-    """Whether an arm was trained with several seeds."""
-    return len({arm.arm for arm in arms}) < len(arms)
+def has_seeds(arms: Sequence[str]) -> bool:
+    """Whether an arm has several rows, its seeds. arms: of each row."""
+    return len({*arms}) < len(arms)
 
 
 def seed_tables(arms: Sequence[CardArm], headlines: Sequence[Headline], changes: Sequence[Change]) -> list[SeedTable]:

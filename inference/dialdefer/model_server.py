@@ -32,7 +32,6 @@ class ModelServer:
 
     def __init__(self, server: OpenAIConfig, model: str) -> None:
         self.server, self.model = server, model
-        self.n_silent = 0  # posts in a row without an answer
 
     async def ask(self, content: str | list[dict[str, Any]], max_tokens: int) -> Completion:
         """The greedy reply to one user message. Raises Unanswered, and ModelError where every question would fail."""
@@ -53,29 +52,32 @@ class ModelServer:
             if error.status == 404:
                 raise ModelError(f"{self.replicas.place}: knows no model '{self.model}' ({error})") from None
             raise Unanswered(str(error)) from None
-        self.n_silent = 0
         return reply
 
-    def each(self, ids: Sequence[str], work: Callable[[str], Awaitable[None]], doing: str) -> int:
-        """Do the work for every post, `concurrency` at a time; how many got no answer. Raises ModelError."""
+    def each(self, ids: Sequence[str], work: Callable[[str], Awaitable[bool]], doing: str) -> int:
+        """Do the work for every post, `concurrency` at a time; how many got no answer. Raises ModelError.
+
+        work: whether the model was asked. A post that needs no model says nothing about its server.
+        """
         return asyncio.run(self._each(ids, work, doing)) if ids else 0
 
-    async def _each(self, ids: Sequence[str], work: Callable[[str], Awaitable[None]], doing: str) -> int:
+    async def _each(self, ids: Sequence[str], work: Callable[[str], Awaitable[bool]], doing: str) -> int:
         self.replicas = Replicas(self.server, REPLY_BYTES)
-        waiting, n_failed, self.n_silent = iter(ids), 0, 0
+        waiting, n_failed, n_silent = iter(ids), 0, 0  # n_silent: posts in a row without an answer
 
         async def worker(bar: "tqdm[Never]") -> None:
-            nonlocal n_failed
+            nonlocal n_failed, n_silent
             for post_id in waiting:
                 try:
-                    await work(post_id)
+                    if await work(post_id):
+                        n_silent = 0
                 except Unanswered as reason:
-                    n_failed, self.n_silent = n_failed + 1, self.n_silent + 1
+                    n_failed, n_silent = n_failed + 1, n_silent + 1
                     say(f"{doing}: {post_id}: no answer ({reason}); it is asked again by the next call", sys.stderr)
-                    if self.n_silent >= max(FAILURES_IN_A_ROW, self.server.concurrency):
+                    if n_silent >= max(FAILURES_IN_A_ROW, self.server.concurrency):
                         raise ModelError(
-                            f"{self.replicas.place}: {self.n_silent} posts in a row got no answer, the last one "
-                            f"'{reason}'. See to the server, then run the same command again to continue"
+                            f"{self.replicas.place}: {n_silent} posts in a row got no answer, the last one '{reason}'. "
+                            "See to the server, then run the same command again to continue"
                         ) from None
                 bar.update()
 

@@ -24,11 +24,12 @@ def read_posts(folder: RawFolder, model: ModelServer) -> int:
     if owed:
         folder.settle("label", {"model": model.model, "prompts": VERSIONS["label"]})
 
-    async def one(post_id: str) -> None:
+    async def one(post_id: str) -> bool:
         post, transcript = folder.read(POSTS, post_id), folder.read(TRANSCRIPTS, post_id)
         assert isinstance(post, Post)
         assert isinstance(transcript, Transcript)
         folder.write(READINGS, post_id, await reading_of(post, transcript, model))
+        return True
 
     return model.each(owed, one, "label")
 

@@ -31,14 +31,14 @@ def transcribe(folder: RawFolder, model: ModelServer) -> int:
         folder.settle("transcribe", {"model": model.model, "prompts": VERSIONS["transcribe"]})
     with connected(time.sleep) as connection:
 
-        async def one(post_id: str) -> None:
+        async def one(post_id: str) -> bool:
             post = folder.read(POSTS, post_id)
             assert isinstance(post, Post)
             try:
                 images = [await asyncio.to_thread(image_at, url, connection) for url in post.images]
             except BrokenImage as reason:
                 folder.write(TRANSCRIPTS, post_id, Dropped(dropped=str(reason)))
-                return
+                return False
             parts: list[dict[str, Any]] = [{"type": "text", "text": TRANSCRIPTION}]
             parts += [{"type": "image_url", "image_url": {"url": image}} for image in images]
             reply = await model.ask(parts, MAX_TOKENS)
@@ -47,6 +47,7 @@ def transcribe(folder: RawFolder, model: ModelServer) -> int:
             else:
                 found = transcript_in(reply.text, reply.answered_by)  # type: ignore[assignment]
             folder.write(TRANSCRIPTS, post_id, found)
+            return True
 
         return model.each(owed, one, "transcribe")
 

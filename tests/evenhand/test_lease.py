@@ -1,5 +1,6 @@
 """A lease is held by one process at a time, on this machine and across machines, also after `kill -9`."""
 
+import errno
 import json
 import multiprocessing
 import os
@@ -180,6 +181,20 @@ def test_a_process_that_died_while_it_removed_a_dead_holder_keeps_nobody_out(
     (file.parent / f"{file.name}.{seen[0][0]}-{seen[0][1]}-0.claim").touch()
     with held(file, "trained") as mine:
         mine.refuse_if_lost()
+
+
+def test_a_full_disk_is_told_where_a_dead_holder_is_to_be_removed(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("{}")
+    seen = lease.state_of(file)
+    assert seen is not None
+    monkeypatch.setattr(lease.os, "open", full)
+    with pytest.raises(DataError, match=r"\.claim: cannot be written \(No space left on device\); free space"):
+        lease.remove(file, seen[0], 0)
+
+
+def full(*_: object) -> int:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def test_two_processes_never_remove_at_once(file: Path) -> None:

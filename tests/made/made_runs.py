@@ -78,6 +78,7 @@ def make_run(
     model: str = "owner/model",
     arms: Sequence[str] = ("none",),
     orders: Sequence[str] = ("yes_first",),
+    is_asked: Callable[[Prompt], bool] = lambda _: True,
     conditions: dict[str, Sequence[Condition]] | None = None,
     leave_out: int = 0,
     **changes: Any,
@@ -105,6 +106,7 @@ def make_run(
         for item in items
         for condition in (conditions or {}).get(arm, tuple(Condition))
     ]
+    prompts = list(filter(is_asked, prompts))
     path = root / f"{name}-0000"
     open_run(path, config, item_set_hash(items), {"name": model}, lambda: "CPU: made up")
     write_plan(path, prompts)

@@ -49,10 +49,14 @@ def trained_arm(of: CardArm, run: JudgedRun, base: JudgedRun, variant: str) -> A
 
 
 def other_variants(base: JudgedRun, others: Sequence[JudgedRun]) -> list[str]:
-    """The prompt variants beside the main one that the base and all others were asked in both framings."""
-    names = dict.fromkeys(variant_of(panel, base.panels) for panel in base.panels)
-    runs = [base, *others]
-    return [name for name in names if name and all(panels_of(base.panels, run.panels, name)[OWN] for run in runs)]
+    """The prompt variants beside the main one that all were asked in both framings, on each of the base's datasets."""
+    names = filter(None, dict.fromkeys(variant_of(panel, base.panels) for panel in base.panels))
+    asked = {name: set(panels_of(base.panels, base.panels, name)[OWN]) for name in names}
+    return [
+        name
+        for name, datasets in asked.items()
+        if datasets and all(datasets <= set(panels_of(base.panels, run.panels, name)[OWN]) for run in others)
+    ]
 
 
 def arm_panels(name: str, base: JudgedRun, after: Sequence[Panel], variant: str) -> dict[str, dict[str, Panel]]:

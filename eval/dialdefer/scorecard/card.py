@@ -13,6 +13,7 @@ from eval.estimates.changes import Change
 from eval.estimates.estimate import Estimate
 from eval.estimates.observed import Drawing
 from eval.report.shown_numbers import interval, percent, signed
+from eval.scorecard.seeds import has_seeds
 from evenhand.errors import DataError
 
 MAIN = "mean_abs_dds_own"  # the figure that arms are ranked by
@@ -42,8 +43,7 @@ class Scorecard:
     @property
     def has_seeds(self) -> bool:
         """Whether an arm has several rows, its seeds."""
-        arms = [row.arm.arm for row in self.arms]
-        return len({*arms}) < len(arms)
+        return has_seeds([row.arm.arm for row in self.rows])
 
     def change(self, first: str, second: str) -> Estimate:
         """Of MAIN from one row to another."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from eval.dialdefer.change_rows import over_corrected as is_over
 from eval.dialdefer.scorecard.card import Scorecard
 from eval.dialdefer.scorecard.rows import ArmRow
-from eval.dialdefer.scorecard.words import caption, lowest_sentences, sentences
+from eval.dialdefer.scorecard.words import caption, doubt_about, lowest_sentences, sentences
 from eval.dialdefer.scores import FIXED, OWN
 from eval.estimates.changes import Change
 from eval.report.change_cells import change_cells
@@ -68,7 +68,7 @@ def overview(card: Scorecard) -> Lines:
 
 def shown(row: ArmRow) -> str:
     """An arm's name, with an asterisk where the warnings below speak of it."""
-    return short(row.name) + "*" * bool(row.lacking or row.doubts.saturated or row.doubts.is_unreadable)
+    return short(row.name) + "*" * bool(row.lacking or doubt_about(row.doubts))
 
 
 def over_corrected(row: ArmRow, c1_source: str) -> str:

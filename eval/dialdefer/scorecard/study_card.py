@@ -14,12 +14,13 @@ from eval.dialdefer.scorecard.calibrated import CALIBRATED, calibrated_arm, cali
 from eval.dialdefer.scorecard.card import MAIN, Scorecard, make_scorecard, unfit
 from eval.dialdefer.scorecard.printed import scorecard_text
 from eval.dialdefer.scorecard.tables import all_tables
+from eval.dialdefer.scorecard.words import doubts_about
 from eval.estimates.changes import Change
 from eval.estimates.comparability import Difference, differences, refuse_serious
 from eval.estimates.observed import drawing_of
 from eval.report.table import Table
 from eval.scorecard.arms import CardArm
-from eval.scorecard.seeds import Headline, Ranking, has_seeds
+from eval.scorecard.seeds import Headline, Ranking
 from evenhand.errors import DataError
 
 SHOWN = {  # over seeds: measure → what it is called
@@ -85,7 +86,11 @@ class DialDeferCard:
 
     def doubts(self) -> list[str]:
         """See StudyCard. Thresholds are on the base's run."""
-        return doubts_of({arm.name: arm.run for arm in self.arms if arm.kind != CALIBRATED})
+        found = doubts_of({arm.name: arm.run for arm in self.arms if arm.kind != CALIBRATED})
+        if self.card.has_seeds:
+            found += doubts_about(self.card)
+            found += [doubt for variant, card in self.reworded.items() for doubt in doubts_about(card, variant)]
+        return found
 
 
 def is_in(dataset: str, measure: str, variant: str, change: Change) -> bool:
@@ -123,7 +128,7 @@ def dialdefer_card(arms: Sequence[CardArm], runs: Mapping[str, Path], options: a
         """The card in a prompt variant."""
         return make_scorecard(in_variant(variant), against, options.denominator, drawing_of(options))
 
-    is_reworded = has_seeds(arms) and not options.variant
-    others = other_variants(run, list(loaded.values())) if is_reworded else []
-    card, reworded = card_of(options.variant, options.against), {variant: card_of(variant, ()) for variant in others}
+    card = card_of(options.variant, options.against)
+    others = other_variants(run, list(loaded.values())) if card.has_seeds and not options.variant else []
+    reworded = {variant: card_of(variant, ()) for variant in others}
     return DialDeferCard(card=card, reworded=reworded, arms=[row.arm for row in card.rows], found=found)

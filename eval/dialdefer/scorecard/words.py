@@ -3,7 +3,7 @@
 from eval.dialdefer.averages import average_sentence
 from eval.dialdefer.score_text import DENOMINATOR_WORDS
 from eval.dialdefer.scorecard.card import MAIN, Scorecard, in_the_running, why_not
-from eval.dialdefer.scorecard.rows import ArmRow
+from eval.dialdefer.scorecard.rows import ArmRow, Doubts
 from eval.dialdefer.scores import FIXED, OWN
 from eval.estimates.changes import LEVEL, Change
 from eval.report.shown_numbers import interval, number, percent, signed
@@ -23,17 +23,25 @@ def caption(card: Scorecard) -> list[str]:
     run = card.base.arm.run
     reading = "margins" if run.reading.mode == "margin" else f"reasoned replies, {run.reading.parser} parser"
     counted = DENOMINATOR_WORDS[run.reading.mode, card.denominator]
+    n_arms = len({row.arm.arm for row in card.arms})
+    of_rows = (
+        " chance: the |DDS| that as many moves would give if each went either way. over: datasets over-corrected, DDS "
+        "positive before and negative after (†)."
+    )
+    of_p = (
+        " p: sign-flip test over items, adjusted over the arms (Holm). lower, higher: the interval excludes 0 and p < "
+        ".05."
+    )
     return [
-        f"Base: {run.model} ({run.name}), and {len(card.arms)} arm{'s' * (len(card.arms) != 1)}. {over_words(card)}",
+        f"Base: {run.model} ({run.name}), and {n_arms} arm{'s' * (n_arms != 1)}"
+        f"{f' in {len(card.arms)} checkpoints' * card.has_seeds}. {over_words(card)}",
         f"Verdicts from {reading}; denominator {card.denominator}: {counted}.",
         "Accuracies in %, DDS and changes in percentage points. |DDS|: mean over datasets of |DDS|, in which signs do "
-        "not cancel; DDS: the mean with signs. chance: the |DDS| that as many moves would give if each went either "
-        "way. over: datasets over-corrected, DDS positive before and negative after (†).",
+        "not cancel; DDS: the mean with signs." + of_rows * (not card.has_seeds),
         "own C1: statements and dialogues judged by the same checkpoint, the one to believe. fixed C1: the arm's "
         "dialogues against the base's statements, as published tables do.",
         f"Intervals resample items jointly, within datasets ({card.drawing.n_draws:,} draws); those of |DDS|, in which "
-        "noise never cancels, are pivotal. p: sign-flip test over items, adjusted over the arms (Holm). lower, higher: "
-        "the interval excludes 0 and p < .05.",
+        "noise never cancels, are pivotal." + of_p * (not card.has_seeds),
         *([f"In none of these figures: {', '.join(card.scope.left_out)}."] if card.scope.left_out else []),
     ]
 
@@ -97,7 +105,7 @@ def warnings(card: Scorecard) -> list[str]:
         for row in card.arms
         if row.lacking
     ]
-    found += [doubt for row in card.rows for doubt in [doubt_about(row)] if doubt]
+    found += [] if card.has_seeds else [f"* {doubt}" for doubt in doubts_about(card)]
     shown = [(dataset, row.dds(OWN, dataset)) for row in card.rows for dataset in card.scope.names]
     few = {dataset: c.change.n_units for dataset, c in shown if c is not None and c.change.n_units < FEW_ITEMS}
     if few:
@@ -115,20 +123,23 @@ def warnings(card: Scorecard) -> list[str]:
     return [*found, *cost_warnings(card)]
 
 
-def doubt_about(row: ArmRow) -> str | None:
-    """Why an arm's DDS says little about judgement, if there is a reason."""
-    doubts = row.doubts
+def doubts_about(card: Scorecard, variant: str = "") -> list[str]:
+    """Why some arms' DDS says little about judgement. variant: of the prompts, to be named."""
+    asked = f", asked {variant}," if variant else ""
+    return [f"{row.name}{asked} {doubt}" for row in card.rows if (doubt := doubt_about(row.doubts))]
+
+
+def doubt_about(doubts: Doubts) -> str | None:
+    """Why an arm's DDS says little about judgement, if there is a reason; goes on behind its name."""
     if doubts.is_unreadable:
-        return (
-            f"* {percent(doubts.unparsed_rate)} of the replies of {row.name} cannot be read: its DDS is about format."
-        )
+        return f"gave {percent(doubts.unparsed_rate)} replies that cannot be read: its DDS is about format."
     if doubts.saturated:
         return (
-            f"* {row.name} is saturated (it accepts {percent(doubts.accept_rate_c1)} of the claims in C1 and "
+            f"is saturated (it accepts {percent(doubts.accept_rate_c1)} of the claims in C1 and "
             f"{percent(doubts.accept_rate_c2)} in C2): its DDS can be near 0 for the wrong reason."
         )
     if doubts.saturated_datasets:
-        return f"{row.name} gives nearly one answer only on {', '.join(doubts.saturated_datasets)}."
+        return f"gives nearly one answer only on {', '.join(doubts.saturated_datasets)}."
     return None
 
 

@@ -68,16 +68,20 @@ def test_a_lead_has_the_noise_of_units_once_and_that_of_both_arms_seeds():
 @pytest.mark.parametrize("sd_seed", [0.0, 10.0])
 def test_the_lead_of_two_arms_covers_at_its_level(sd_seed: float):
     """Two arms over the same items: what an item adds to both is in no lead of the one over the other."""
-    rng, covered = np.random.default_rng(5), 0
+    rng, covered, widths = np.random.default_rng(5), 0, []
     for _ in range(N_RUNS // 4):
         shared = rng.normal(0, 50, N_ITEMS)
         arms = [[rng.normal(0, sd_seed) + shared + rng.normal(0, 10, N_ITEMS) for _ in range(3)] for _ in range(2)]
         pairs = [first - second for first in arms[0] for second in arms[1]]
         halves = [1.96 * pair.std(ddof=1) / np.sqrt(N_ITEMS) for pair in pairs]
         leads = [estimate(float(pair.mean()), float(half)) for pair, half in zip(pairs, halves, strict=True)]
-        covered += not lead_over_seeds(leads, *([float(one.mean()) for one in arm] for arm in arms)).excludes(0.0)
+        lead = lead_over_seeds(leads, *([float(one.mean()) for one in arm] for arm in arms))
+        covered += not lead.excludes(0.0)
+        widths.append((lead.high - lead.low) / 2)
     print(f"sd {sd_seed} of seeds: covers {100 * covered / (N_RUNS // 4):.1f} %")
     assert covered >= 0.94 * (N_RUNS // 4)
+    unpaired = 1.96 * np.hypot(50, 50) / np.sqrt(N_ITEMS)  # as wide as if each arm had items of its own
+    assert sd_seed or np.median(widths) < unpaired / 2
 
 
 def coverage(n_seeds: int, sd_seed: float, sd_item: float, sd_both: float) -> float:

@@ -8,6 +8,7 @@ import pytest
 
 from evenhand.errors import ConfigError, ModelError
 from evenhand.run_directory import is_done
+from inference.dialdefer.read_posts import RELATIONSHIP_TOKENS
 from inference.sampling import sample
 from inference.schedule import first_prompts
 from tests.made.fake_server import Reply, answer
@@ -144,6 +145,21 @@ def test_a_server_that_answers_nothing_ends_the_stage(made):
     with pytest.raises(ModelError, match="posts in a row got no answer"):
         made.run("transcribe")
     assert all("dropped" in record for record in made.kept("transcripts").values())  # of broken images alone
+
+
+def test_a_server_that_answers_only_the_first_question_about_a_post_ends_the_stage(tmp_path, monkeypatch):
+    image = screenshot(TRIP)
+    with workshop(tmp_path, [post(f"post{number:02}", image) for number in range(18)]) as made:
+        use_environment(monkeypatch, made.environment)
+        (tmp_path / "ids.txt").write_text("\n".join(made.reddit.posts))
+        made.run("harvest", "--ids", str(tmp_path / "ids.txt"))
+        made.run("transcribe")
+        script = made.text.script
+        made.text.script = lambda body, n: (
+            Reply(400, "too long") if body["max_tokens"] == RELATIONSHIP_TOKENS else script(body, n)
+        )
+        with pytest.raises(ModelError, match="posts in a row got no answer"):
+            made.run("label", "--concurrency", "1")
 
 
 def test_failures_that_do_not_follow_each_other_end_no_stage(tmp_path, monkeypatch):

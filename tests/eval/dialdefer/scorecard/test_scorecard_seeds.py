@@ -52,7 +52,8 @@ def test_an_arm_is_the_mean_of_its_seeds_and_its_interval_is_wider_than_each_of_
     assert (
         "Arms over their seeds: own-C1 |DDS| arm seeds value change 95% interval p Holm shown seeds' values" in printed
     )
-    assert "good 3 15.0 -30.0" in printed
+    assert "seeds' values base 45.0 – – – – good 3 15.0 -30.0" in printed
+    assert "and 3 arms in 8 checkpoints" in printed
     assert "15.0 20.0 10.0" in printed  # the seeds' values, as small print
     assert "Lowest own-C1 |DDS| over seeds at no shown loss of accuracy and accuracy under C2: good, 15.0 (" in printed
     assert "Next: middle, 20.0 (+5.0 [" in printed
@@ -100,6 +101,48 @@ def test_other_prompt_variants_that_all_were_asked_have_figures_of_their_own(tmp
     assert "asked no_first" not in (tmp_path / "out" / "scorecard_seeds.csv").read_text()
 
 
+def test_a_variant_that_one_seed_was_asked_on_fewer_datasets_has_no_figures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    items, orders = [*MANY[:20], *made_items("amqa", 20)], ("yes_first", "no_first")
+
+    def judge(name: str, *datasets: str) -> Path:
+        return run(
+            tmp_path,
+            name,
+            margins_with(1, 0.4),
+            items,
+            verdict="margin",
+            orders=orders,
+            is_asked=lambda p: p.factors.answer_order == "yes_first" or p.dataset in datasets,
+        )
+
+    base, first = judge("before", "bbq", "amqa"), f"g={judge('g-1', 'bbq', 'amqa')}"
+    scored(base, first, f"g={judge('g-2', 'bbq')}")
+    assert "asked no_first" not in capsys.readouterr().out
+    scored(base, first, f"g={judge('g-3', 'bbq', 'amqa')}")
+    assert "accuracy, asked no_first" in capsys.readouterr().out
+
+
+def test_what_is_doubted_of_another_variant_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def judge(name: str) -> Path:
+        yes, orders = lean(9.0), ("yes_first", "no_first")
+        fair = margins_with(1, 0.0)
+        return run(
+            tmp_path,
+            name,
+            lambda p: yes if p.factors.answer_order == "no_first" else fair(p),
+            MANY,
+            verdict="margin",
+            orders=orders,
+        )
+
+    scored(judge("before"), *(f"g={judge(f'g-{n}')}" for n in (1, 2)))
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "Warning: base, asked no_first, is saturated (it accepts 0% of the claims in C1 and 0% in C2)" in printed
+    assert "The same, with figures of their own, of g/1, g/2." in printed
+
+
 def test_another_study_beside_it_has_the_seeds_in_their_order(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -121,9 +164,33 @@ def test_another_study_beside_it_has_the_seeds_in_their_order(
         scored(*named, *beside)
 
 
+def test_a_study_without_a_figure_over_seeds_has_a_line_a_row(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    conversations = made_conversations({2: 6, 3: 5})
+    beside: list[object] = []
+    for name in ("base", "good/1", "good/2"):
+        asked = make_narrator_run(
+            tmp_path,
+            fair,
+            conversations,
+            name=f"narrator-{len(beside)}",
+            is_exact=True,
+            tasks=("blame",),
+            visibilities=("hidden",),
+        )
+        beside += ["--beside", f"{name}={asked}"]
+    scored(*words(tmp_path, good=(0.3, 0.4)), *beside)
+    printed = capsys.readouterr().out
+    assert "Arms over their seeds: PR" not in printed
+    assert "Narrator study, blame attribution" in printed
+
+
 def test_what_is_doubted_of_many_rows_is_told_once() -> None:
     said = ["base: 9 threads are few.", "sft/1: 8 threads are few.", "sft/10: 7 threads are few.", "sft/1: no run."]
-    assert told_once(said, ["base", "sft/1", "sft/10"]) == [
-        "base: 9 threads are few. The same, with figures of their own, of sft/1, sft/10.",
+    said += ["sft/1: 3 threads are few.", "cut (by 2): 8 threads are few."]
+    assert told_once(said, ["base", "sft/1", "sft/10", "cut (by 2)"]) == [
+        "base: 9 threads are few. The same, with figures of their own, of sft/1, sft/10, cut (by 2).",
         "sft/1: no run.",
+        "sft/1: 3 threads are few.",  # of another figure of a row that was named
     ]
