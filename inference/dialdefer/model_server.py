@@ -10,7 +10,7 @@ from typing import Any, Never
 
 from tqdm import tqdm
 
-from evenhand.errors import EvenhandError, ModelError
+from evenhand.errors import ModelError
 from evenhand.records import Completion
 from evenhand.terminal import say
 from inference.config import OpenAIConfig
@@ -87,7 +87,7 @@ class ModelServer:
                 async with asyncio.TaskGroup() as group:
                     for _ in range(min(self.server.concurrency, len(ids))):
                         group.create_task(worker(bar))
-        except* EvenhandError as errors:
+        except ExceptionGroup as errors:  # of the workers
             raise errors.exceptions[0] from None
         finally:
             await self.replicas.close()
