@@ -147,31 +147,32 @@ def test_a_server_that_answers_nothing_ends_the_stage(made):
     assert all("dropped" in record for record in made.kept("transcripts").values())  # of broken images alone
 
 
-def test_a_server_that_answers_only_the_first_question_about_a_post_ends_the_stage(tmp_path, monkeypatch):
+@pytest.fixture
+def eighteen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workshop]:
+    """As many good posts, harvested."""
     image = screenshot(TRIP)
     with workshop(tmp_path, [post(f"post{number:02}", image) for number in range(18)]) as made:
         use_environment(monkeypatch, made.environment)
         (tmp_path / "ids.txt").write_text("\n".join(made.reddit.posts))
         made.run("harvest", "--ids", str(tmp_path / "ids.txt"))
-        made.run("transcribe")
-        script = made.text.script
-        made.text.script = lambda body, n: (
-            Reply(400, "too long") if body["max_tokens"] == RELATIONSHIP_TOKENS else script(body, n)
-        )
-        with pytest.raises(ModelError, match="posts in a row got no answer"):
-            made.run("label", "--concurrency", "1")
+        yield made
 
 
-def test_failures_that_do_not_follow_each_other_end_no_stage(tmp_path, monkeypatch):
-    image = screenshot(TRIP)
-    with workshop(tmp_path, [post(f"post{number:02}", image) for number in range(18)]) as made:
-        use_environment(monkeypatch, made.environment)
-        (tmp_path / "ids.txt").write_text("\n".join(made.reddit.posts))
-        made.run("harvest", "--ids", str(tmp_path / "ids.txt"))
-        script = made.vision.script
-        made.vision.script = lambda body, n: script(body, n) if len(made.vision.asked) % 2 else Reply(400)
-        made.run("transcribe", "--concurrency", "1")
-        assert len(made.kept("transcripts")) == 9
+def test_a_server_that_answers_only_the_first_question_about_a_post_ends_the_stage(eighteen):
+    eighteen.run("transcribe")
+    script = eighteen.text.script
+    eighteen.text.script = lambda body, n: (
+        Reply(400, "too long") if body["max_tokens"] == RELATIONSHIP_TOKENS else script(body, n)
+    )
+    with pytest.raises(ModelError, match="posts in a row got no answer"):
+        eighteen.run("label", "--concurrency", "1")
+
+
+def test_failures_that_do_not_follow_each_other_end_no_stage(eighteen):
+    script = eighteen.vision.script
+    eighteen.vision.script = lambda body, n: script(body, n) if len(eighteen.vision.asked) % 2 else Reply(400)
+    eighteen.run("transcribe", "--concurrency", "1")
+    assert len(eighteen.kept("transcripts")) == 9
 
 
 def test_the_released_ids_become_items_and_what_is_gone_is_listed(made, tmp_path):
