@@ -28,7 +28,9 @@ class Scorecard:
     denominator: str
     drawing: Drawing
     against: Mapping[str, Mapping[str, Mapping[str, Change]]]  # another arm → arm → key → change
-    lead: Change | None  # in MAIN from the second lowest arm in the running to the lowest; None unless there are two
+    lead: (
+        Change | None
+    )  # in MAIN from the second lowest arm in the running to the lowest; None unless there are two, and with seeds
 
     @property
     def base(self) -> ArmRow:
@@ -75,7 +77,8 @@ def make_scorecard(arms: Sequence[Arm], against: Sequence[str], denominator: str
     of_arms = adjusted_by_key([changes_of(base, arm, scope, denominator, drawing) for arm in others])
     changes = [changes_between(base, base, scope, denominator, drawing), *of_arms]
     rows = [arm_row(arm, of_arm, scope, denominator, drawing) for arm, of_arm in zip(arms, changes, strict=True)]
-    ranked = [row.arm for row in in_the_running(rows[1:])]
+    # Of seeds none is the lowest; see eval.scorecard.seeds.
+    ranked = [] if has_seeds([arm.arm for arm in arms]) else [row.arm for row in in_the_running(rows[1:])]
     lead = changes_between(ranked[1], ranked[0], scope, denominator, drawing)[MAIN] if len(ranked) > 1 else None
     return Scorecard(
         rows=tuple(rows),
