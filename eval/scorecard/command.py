@@ -113,11 +113,12 @@ def told_once(doubts: Sequence[str], rows: Sequence[str]) -> list[str]:
         if row in of_rows:  # the same of another of its figures
             of_rows = alike.setdefault(doubt, {})
         of_rows[row] = doubt
-    return [
-        first + f" The same, with figures of their own, of {', '.join(others)}." * bool(others)
-        for (_, first), *rest in (of_rows.items() for of_rows in alike.values())
-        for others in [[row for row, _ in rest]]
-    ]
+    told = []
+    for of_rows in alike.values():
+        first, *others = of_rows
+        same = f" The same, with figures of their own, of {', '.join(others)}." if others else ""
+        told.append(of_rows[first] + same)
+    return told
 
 
 def scorecard_options(argv: Sequence[str]) -> argparse.Namespace:

@@ -28,9 +28,8 @@ class Scorecard:
     denominator: str
     drawing: Drawing
     against: Mapping[str, Mapping[str, Mapping[str, Change]]]  # another arm → arm → key → change
-    lead: (
-        Change | None
-    )  # in MAIN from the second lowest arm in the running to the lowest; None unless there are two, and with seeds
+    # In MAIN from the second lowest arm in the running to the lowest; None unless there are two, and with seeds.
+    lead: Change | None
 
     @property
     def base(self) -> ArmRow:

@@ -61,14 +61,10 @@ class DialDeferCard:
 
     def headlines(self) -> list[Headline]:
         """See StudyCard."""
-        main = self.card.base.arm.variant
-        shown = [(self.card, main, name, words) for name, words in SHOWN.items()]
-        for other, card in self.reworded.items():
-            shown += [(card, other, name, f"{SHOWN[name]}, asked {other}") for name in REWORDED]
-        return [
-            Headline(words=words, is_of=partial(is_in, card.scope.average, name, variant))
-            for card, variant, name, words in shown
-        ]
+        shown = [(self.card, name, words) for name, words in SHOWN.items()]
+        for variant, card in self.reworded.items():
+            shown += [(card, name, f"{SHOWN[name]}, asked {variant}") for name in REWORDED]
+        return [Headline(words=words, is_of=partial(is_in, card, name)) for card, name, words in shown]
 
     def ranking(self) -> Ranking:
         """See StudyCard."""
@@ -93,9 +89,10 @@ class DialDeferCard:
         return found
 
 
-def is_in(dataset: str, measure: str, variant: str, change: Change) -> bool:
-    """Whether a change is of a figure over all datasets, in this prompt variant."""
-    return (change.dataset, change.measure, change.setting["variant"]) == (dataset, measure, variant)
+def is_in(card: Scorecard, measure: str, change: Change) -> bool:
+    """Whether a change is of a figure over all datasets of a card, in its prompt variant."""
+    meant = card.scope.average, measure, card.base.arm.variant
+    return (change.dataset, change.measure, change.setting["variant"]) == meant
 
 
 def dialdefer_card(arms: Sequence[CardArm], runs: Mapping[str, Path], options: argparse.Namespace) -> DialDeferCard:
