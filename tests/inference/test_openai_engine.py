@@ -182,7 +182,7 @@ def test_prompts_over_the_context_window_are_named_after_the_others_were_answere
     assert {c.prompt_hash for c in kept} == {p.prompt_hash for p in prompts(6)[1:]}
     assert "1 of 6 prompts do not fit" in words
     assert f"toy-0 (c1_true): 400 {said}" in words
-    assert "question 0" not in server.texts()[1:]  # and it was asked once
+    assert server.texts().count("question 0") == 1
 
 
 def test_a_request_that_the_server_does_not_understand_stops_the_run() -> None:
