@@ -1,0 +1,77 @@
+"""Sampling runs and the training runs behind them → archives of verdicts and facts: no item's text, no weights.
+
+    python docs/evidence/pack.py docs/evidence/coder-1.5b runs/inference/coder-1.5b-margin-*
+
+Makes FOLDER/RUN.tar.xz of each. Files keep their places in the checkout, so the verbs that read runs read what is
+unpacked there. The same run gives the same bytes.
+"""
+
+import shutil
+import sys
+import tarfile
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from evenhand.completion_shards import append_completions, read_answers
+from evenhand.config import read_yaml
+from evenhand.errors import DataError
+from evenhand.run_directory import CONFIG_FILE, DONE_FILE, PLAN_FILE, PROVENANCE_FILE
+
+METRICS_FILE = "metrics.jsonl"  # of a training run: its curve
+
+
+def main(argv: Sequence[str]) -> None:
+    """Pack the runs argv[1:], with paths from the checkout, into the folder argv[0]."""
+    target = Path(argv[0])
+    target.mkdir(parents=True, exist_ok=True)
+    for run in map(Path, argv[1:]):
+        pack(run, target / f"{run.name}.tar.xz")
+
+
+def pack(run: Path, archive_file: Path) -> None:
+    """Pack a complete sampling run, and the training run in which its checkpoint lies, if it does.
+
+    Raises DataError for a path that does not start at the checkout: it would be unpacked elsewhere.
+    """
+    with TemporaryDirectory() as folder:
+        copied = Path(folder)
+        refuse_absolute(run)
+        copy(run, copied / run, CONFIG_FILE, PROVENANCE_FILE, PLAN_FILE, DONE_FILE)
+        # Without what the model read, which the items' publishers own.
+        replies = read_answers(run).replies
+        append_completions(copied / run, (one for hash_ in sorted(replies) for one in replies[hash_]), number=1)
+        checkpoint = Path(read_yaml(run / CONFIG_FILE)["model"]["name"])
+        training_run = checkpoint.parent
+        if (training_run / DONE_FILE).is_file():
+            refuse_absolute(training_run)
+            copy(training_run, copied / training_run, CONFIG_FILE, PROVENANCE_FILE, METRICS_FILE, DONE_FILE)
+            copy(checkpoint, copied / checkpoint, DONE_FILE)
+        with tarfile.open(archive_file, "w:xz") as archive:
+            for file in sorted(path for path in copied.rglob("*") if path.is_file()):
+                archive.add(file, file.relative_to(copied), filter=undated)
+
+
+def refuse_absolute(path: Path) -> None:
+    """Raises DataError for an absolute path."""
+    if path.is_absolute():
+        raise DataError(f"{path}: is not a path from the checkout; sample and pack there, with a relative run.root")
+
+
+def copy(source: Path, target: Path, *names: str) -> None:
+    """Copy some files of a folder."""
+    target.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        shutil.copyfile(source / name, target / name)
+
+
+def undated(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+    """Without owner, date and rights."""
+    entry.uid = entry.gid = entry.mtime = 0
+    entry.uname = entry.gname = ""
+    entry.mode = 0o644
+    return entry
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,73 @@
+"""docs/evidence: what is packed of a run gives its verdicts again, and holds no item's text and no weights."""
+
+import json
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from docs.evidence.pack import main as pack
+from eval.dialdefer.runs import load_run
+from eval.scorecard.cost import cost_of
+from evenhand.errors import DataError
+from tests.made.made_runs import lean, made_items, make_run
+
+ITEMS = made_items("bbq", 5)
+MERGED = Path("runs/training/arm/merged-bf16")
+
+
+def trained_run() -> Path:
+    """A sampling run of a merged checkpoint, with paths from the current folder."""
+    MERGED.mkdir(parents=True)
+    for folder in (MERGED, MERGED.parent):
+        (folder / "DONE.json").write_text(json.dumps({"seconds": 60.0, "n_processes": 1, "device": "cpu"}))
+    for name in ("config.yaml", "provenance.json", "metrics.jsonl"):
+        (MERGED.parent / name).write_text("{}")
+    (MERGED / "model.safetensors").write_text("the weights")
+    answer = lambda prompt: lean(int(prompt.item_id[-1]) - 2.5)  # noqa: E731
+    return make_run(Path("runs/inference"), answer, items=ITEMS, model=str(MERGED), verdict="margin")
+
+
+def unpacked(archive_file: Path, target: Path) -> Path:
+    """Where an archive was unpacked."""
+    with tarfile.open(archive_file) as archive:
+        archive.extractall(target, filter="data")
+    return target
+
+
+def test_an_archive_gives_the_verdicts_and_the_cost_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = trained_run()
+    pack(["evidence", str(run)])
+    there = unpacked(Path("evidence", f"{run.name}.tar.xz"), tmp_path / "elsewhere")
+    before, after = load_run(run), load_run(there / run)
+    assert after.verdicts == before.verdicts
+    assert {verdict.margin for verdict in after.verdicts} == {-2.5, -1.5, -0.5, 0.5, 1.5}
+    monkeypatch.chdir(there)
+    assert cost_of(after.config, run).seconds == 60
+
+
+def test_no_text_of_an_item_and_no_weight_is_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = trained_run()
+    assert any("the right answer 3" in shard.read_text() for shard in (run / "completions").iterdir())
+    pack(["evidence", str(run)])
+    there = unpacked(Path("evidence", f"{run.name}.tar.xz"), tmp_path / "elsewhere")
+    texts = [file.read_text() for file in there.rglob("*") if file.is_file()]
+    assert len(texts) == 10
+    assert not any(words in text for text in texts for words in ("answer 3", "question 3", "the weights"))
+
+
+def test_a_run_gives_the_same_bytes_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = trained_run()
+    for folder in ("one", "two"):
+        pack([folder, str(run)])
+    one, two = (Path(folder, f"{run.name}.tar.xz").read_bytes() for folder in ("one", "two"))
+    assert one == two
+
+
+def test_a_run_that_lies_elsewhere_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DataError, match="is not a path from the checkout"):
+        pack(["evidence", str(trained_run().resolve())])
