@@ -94,7 +94,10 @@ class TransformersConfig(Closed):
 
     kind: Literal["transformers"]
     dtype: Literal["bfloat16", "float16", "float32"] = "float32"  # of weights and computation
-    batch_size: int = Field(default=16, ge=1)  # prompts at a time
+    batch_size: int = Field(default=16, ge=1)  # prompts at a time, where they do not share rows
+    # Tokens at a time, of verdicts margin and options: prompts share a row, and what they begin with alike is computed
+    # once. 0: each prompt has a row of its own.
+    row_tokens: int = Field(default=0, ge=0, exclude_if=lambda n: n == 0)
 
 
 class RunConfig(Closed):
@@ -138,6 +141,11 @@ class InferenceConfig(StudyRun):
     @model_validator(mode="after")
     def verdict_can_be_had(self) -> "InferenceConfig":
         sampling, engine = self.sampling, self.engine
+        if isinstance(engine, TransformersConfig) and engine.row_tokens and self.verdict not in ("margin", "options"):
+            raise ValueError(
+                f"engine.row_tokens is for verdicts margin and options, which write nothing; verdict {self.verdict} is "
+                "written prompt by prompt: leave engine.row_tokens out"
+            )
         if self.verdict in ("margin", "options"):
             if sampling.structured != "none":
                 raise ValueError(

@@ -1,11 +1,15 @@
-"""Answers from plain transformers: slow and simple, what the other engines are checked against."""
+"""Answers from plain transformers: slow and simple, what the other engines are checked against.
+
+With `row_tokens` the prompts of one forward pass share a row, and what they begin with alike is computed once.
+"""
 
 import sys
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Self
 
+import numpy as np
 import torch
 from transformers import GenerationConfig
 
@@ -16,6 +20,9 @@ from evenhand.errors import ConfigError
 from evenhand.float32_head import float32_head
 from evenhand.float32_products import use_onednn
 from evenhand.records import Completion, Drawing, Prompt, digest, failed
+from evenhand.seen_columns import attend_to_seen_columns
+from evenhand.token_trees import common, padded_rows, tree_of
+from evenhand.tree_forward import logits_at, refuse_other_layers
 from inference.config import InferenceConfig, SamplingConfig, TransformersConfig
 from inference.drawing import drawn_as
 from inference.encoding import Encoded, Encoder
@@ -45,6 +52,7 @@ class TransformersEngine:
         self.config = config
         self.expected = prompts
         self.batch_size = config.engine.batch_size
+        self.row_tokens = config.engine.row_tokens
         self.is_short_of_memory = False
         self.dtype = getattr(torch, config.engine.dtype)
         self.device = torch.device(torch_device())
@@ -59,6 +67,10 @@ class TransformersEngine:
         # A chat template that refuses prompts says so before a model is loaded.
         next(self.encoder.encode(self.expected), None)
         self.model = load_model(folder, dtype=self.dtype).to(self.device).eval()
+        if self.row_tokens:
+            refuse_other_layers(self.model)
+            if self.device.type == "cpu":
+                attend_to_seen_columns(self.model)
         self.stop_ids = stop_ids(self.model, self.tokenizer)
         # The checkpoint's own generation config goes: `generate` would take repetition_penalty or top_k from it.
         self.model.generation_config = generation_config(self.config.sampling, self.stop_ids)
@@ -77,9 +89,13 @@ class TransformersEngine:
         return Encoder(self.tokenizer, self.config, self.answers.lead)
 
     def generate(self, prompts: Sequence[Prompt], further: Further = nothing_further) -> Iterator[Completion]:
-        """Yield completions a batch at a time, the longest of those handed out together first; see Engine."""
+        """Yield completions a batch at a time, the longest of those handed out together first; see Engine.
+
+        Prompts that share rows keep their order, in which neighbours begin alike.
+        """
         window = self.model.config.get_text_config().max_position_embeddings
-        supply = Supply(self.encoder, longest_first(prompts), lambda: longest_first(further()), window)
+        ordered: Callable[[Sequence[Prompt]], list[Prompt]] = list if self.row_tokens else longest_first
+        supply = Supply(self.encoder, ordered(prompts), lambda: ordered(further()), window)
         readings = Readings()
         waiting = deque[Asked]()
         while batch := self.next_batch(waiting, supply):
@@ -87,13 +103,17 @@ class TransformersEngine:
         supply.refuse_too_long()
 
     def next_batch(self, waiting: deque[Asked], supply: Supply) -> list[Asked]:
-        """Up to batch_size of what waits, all drawn alike. Changes `waiting`."""
-        while len(waiting) < self.batch_size and (encoded := supply.take()):
-            waiting.extend(nodes(encoded) if self.config.verdict == "options" else encoded)
+        """What one forward pass takes, all drawn alike: up to batch_size of what waits, or a row. Changes `waiting`."""
         batch: list[Asked] = []
-        while (
-            waiting and len(batch) < self.batch_size and (not batch or drawing_of(waiting[0]) == drawing_of(batch[0]))
-        ):
+        n_tokens = 0  # of the row
+        while waiting or (encoded := supply.take()):
+            if not waiting:
+                waiting.extend(nodes(encoded) if self.config.verdict == "options" else encoded)
+            one = waiting[0]
+            n_tokens += n_new(one, batch)
+            is_full = n_tokens > self.row_tokens if self.row_tokens else len(batch) == self.batch_size
+            if batch and (is_full or drawing_of(one) != drawing_of(batch[0])):
+                break
             batch.append(waiting.popleft())
         return batch
 
@@ -113,7 +133,8 @@ class TransformersEngine:
         if not self.is_short_of_memory:
             self.is_short_of_memory = True
             words = f"{self.device}: no memory for {len(batch)} prompts of up to {longest} tokens"
-            print(f"{words}; such batches are halved. Lower engine.batch_size to save the time", file=sys.stderr)
+            key = "row_tokens" if self.row_tokens else "batch_size"
+            print(f"{words}; such batches are halved. Lower engine.{key} to save the time", file=sys.stderr)
         half = len(batch) // 2
         return [c for part in (batch[:half], batch[half:]) for c in self.answer_within_memory(part, readings)]
 
@@ -129,6 +150,10 @@ class TransformersEngine:
 
     def next_token(self, batch: Sequence[Asked]) -> torch.Tensor:
         """Logits behind each of the batch, [batch, vocabulary], in float32."""
+        if self.row_tokens:
+            tree = tree_of([one.token_ids for one in batch])
+            row = {name: tensor.to(self.device) for name, tensor in padded_rows([tree], self.padding_id).items()}
+            return logits_at(self.model, row, torch.tensor([[0, path[-1]] for path in tree.paths], device=self.device))
         input_ids, mask = pad_left(batch, self.padding_id, self.device)
         # Positions count real tokens only, so that padding moves nothing.
         positions = (mask.cumsum(dim=1) - 1).clamp(min=0)
@@ -190,6 +215,12 @@ class TransformersEngine:
 def drawing_of(asked: Asked) -> Drawing:
     """How the replies to what is asked are drawn."""
     return (asked.encoded if isinstance(asked, Node) else asked).prompt.drawing
+
+
+def n_new(asked: Asked, batch: Sequence[Asked]) -> int:
+    """Tokens that it adds to a row behind what is there."""
+    tokens = np.asarray(asked.token_ids, dtype=np.uint32)
+    return len(tokens) - (common(np.asarray(batch[-1].token_ids, dtype=np.uint32), tokens) if batch else 0)
 
 
 def stop_ids(model: Any, tokenizer: Any) -> list[int]:

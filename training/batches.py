@@ -16,11 +16,11 @@ import torch
 from torch import Tensor
 
 from evenhand.errors import ConfigError
+from evenhand.token_trees import Tree, padded_rows, tree_of
 from training.config import TrainingConfig
 from training.examples import Example, by_group, by_item
 from training.objectives import NEVER, Branches
 from training.packing import Packing, packed
-from training.trees import Tree, padded_rows, tree_of
 
 Bundle = list[Example]  # examples that share a microbatch
 N_LOOKED_AT = 200  # microbatches, for what a run's rows take

@@ -13,7 +13,7 @@ from typing import Self
 
 import numpy as np
 
-from training.trees import Tree, common, in_order
+from evenhand.token_trees import Tree, common, in_order
 
 ORDERS = 16
 GOOD = 1.01  # computed tokens for each of the rows' own: no other order is tried then

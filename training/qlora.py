@@ -16,7 +16,7 @@ from evenhand.config import did_you_mean
 from evenhand.device import torch_device
 from evenhand.errors import ConfigError, ModelError
 from evenhand.run_directory import DONE_FILE, read_json
-from training.attention import SEEN_COLUMNS
+from evenhand.seen_columns import attend_to_seen_columns
 from training.sections import LoraSettings, QuantisationConfig
 
 FIRST_LAYER = ".layers.0."
@@ -34,8 +34,8 @@ def load_base(
     """The frozen base model on this process's device: NF4 as the paper's (Table 34), or unquantised.
 
     Weights that are not quantised are held in bf16, or in float32 where that is the compute dtype.
-    attention: a transformers attention implementation; None takes our own on CPU (training.attention), and the model's
-    default on CUDA.
+    attention: a transformers attention implementation; None takes our own on CPU (evenhand.seen_columns), and the
+    model's default on CUDA.
     storage: the dtype that 4-bit weights are packed in, which changes none of them (sharding.storage_dtype).
     Raises ModelError when the checkpoint cannot be loaded, or would be on the CPU by accident (evenhand.device).
     """
@@ -60,7 +60,7 @@ def load_base(
     keep_unpacked(model)
     # sdpa stands for plain attention: a model that does without has something of its own in it, such as sinks.
     if not is_gpu and attention is None and model._supports_sdpa:
-        model.set_attn_implementation(SEEN_COLUMNS)
+        attend_to_seen_columns(model)
     if quantisation.kind == "nf4" and quantisation.hold == "dequantised":
         model = model.dequantize(dtype=dtype)
         model.requires_grad_(False)

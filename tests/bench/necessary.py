@@ -18,12 +18,12 @@ from statistics import fmean
 
 from evenhand.checkpoints import load_tokenizer, resolve
 from evenhand.model_size import ModelSize
+from evenhand.token_trees import tree_of
 from studies.dialdefer.datasets import load_items
 from training.batches import Collator, bundles_of, schedule
 from training.config import AnyRun
 from training.dialdefer.examples import make_examples
 from training.objectives import objective_of
-from training.trees import tree_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evenhand.token_trees import allowed_of
 from tests.made.one_batch import adapted, assert_equal, byte_model, outcome
 from tests.made.training_runs import tiny_run
 from training.batches import Bundle, Collator, LogProbs, bundles_of, padded_logs, schedule
@@ -27,7 +28,6 @@ from training.objectives import (
     own_c1,
 )
 from training.reference import ask
-from training.trees import allowed_of
 
 PAD = 0
 SIZES = (2, 4, 3)  # speakers of three conversations

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand.errors import ConfigError
+from evenhand.token_trees import allowed_of
 from tests.made.made_examples import ACCEPT, EOS, PAD, REJECT, example
 from tests.made.training_runs import tiny_run
 from training.batches import Bundle, Collator, LogProbs, Schedule, bundles_of, endless, schedule
 from training.config import AnyRun
 from training.examples import Example
-from training.trees import allowed_of
 
 
 def run_of(n_processes: int = 1, accumulation: int = 4, size: int = 4, **optimiser: Any) -> AnyRun:

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evenhand.token_trees import tree_of
 from tests.made.made_examples import example
 from training.batches import Collator
 from training.packing import Packing, packed
-from training.trees import tree_of
 
 PROMPTS = st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=9), min_size=1, max_size=12)
 

@@ -4,32 +4,42 @@ A chunk of queries takes the keys that any of them sees. transformers' eager att
 fused one (sdpa) has a backward pass on CPU that takes three times as long as eager's.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-from torch import Tensor
-from transformers import AttentionInterface
-from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
+if TYPE_CHECKING:
+    from torch import Tensor
 
 SEEN_COLUMNS = "seen_columns"  # as transformers knows it
 CHUNK = 128  # queries
 
 
+def attend_to_seen_columns(model: Any) -> None:
+    """Have a transformers model attend so, of a kind whose attention is plain (its `_supports_sdpa`)."""
+    from transformers import AttentionInterface
+    from transformers.masking_utils import AttentionMaskInterface
+
+    AttentionInterface.register(SEEN_COLUMNS, attend)
+    AttentionMaskInterface.register(SEEN_COLUMNS, boolean_mask)
+    model.set_attn_implementation(SEEN_COLUMNS)
+
+
 def attend(
     module: Any,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attention_mask: Tensor,
+    query: "Tensor",
+    key: "Tensor",
+    value: "Tensor",
+    attention_mask: "Tensor",
     scaling: float | None = None,
     dropout: float = 0.0,
     softcap: float | None = None,
     **_: Any,
-) -> tuple[Tensor, None]:
+) -> "tuple[Tensor, None]":
     """(B, T, H, D) as transformers' eager attention gives it, of query (B, H, T, D), key and value (B, G, S, D).
 
     attention_mask: (B, 1, T, S), true where the token of the row attends to that of the column.
     """
+    import torch
+
     scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
     device = query.device.type
     dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else query.dtype
@@ -53,12 +63,10 @@ def attend(
     return torch.cat(chunks, 3).flatten(1, 2).transpose(1, 2).contiguous(), None
 
 
-def boolean_mask(*arguments: Any, **more: Any) -> Tensor:
+def boolean_mask(*arguments: Any, **more: Any) -> "Tensor":
     """(B, 1, T, S) for rows that do not branch, as transformers asks for it; never None, which would mean causal."""
+    from transformers.masking_utils import sdpa_mask
+
     mask: Tensor | None = sdpa_mask(*arguments, **{**more, "allow_is_causal_skip": False})
     assert mask is not None
     return mask
-
-
-AttentionInterface.register(SEEN_COLUMNS, attend)
-AttentionMaskInterface.register(SEEN_COLUMNS, boolean_mask)

@@ -10,11 +10,14 @@ token. That says who sees whom in T numbers instead of T x T, and the device mak
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
 
 Tokens = NDArray[np.uint32]
 Columns = NDArray[np.int64]
@@ -78,12 +81,14 @@ def common(one: Tokens, other: Tokens) -> int:
     return first if n_tokens and differ[first] else n_tokens
 
 
-def padded_rows(trees: Sequence[Tree], pad: int) -> dict[str, Tensor]:
+def padded_rows(trees: Sequence[Tree], pad: int) -> "dict[str, Tensor]":
     """Rows padded on the right to the longest: input_ids and position_ids (B, T), and which tokens see which.
 
     The last is `attention_mask` (B, T) of ones and zeros where no row branches, so that a model's own causal attention
     serves, else `reach` (B, T), of which attention_argument makes the mask. Padding reaches itself alone.
     """
+    import torch
+
     width = max(len(tree.tokens) for tree in trees)
     ids = np.full((len(trees), width), pad, dtype=np.int64)
     positions = np.zeros((len(trees), width), dtype=np.int64)
@@ -98,13 +103,17 @@ def padded_rows(trees: Sequence[Tree], pad: int) -> dict[str, Tensor]:
     return {**rows, "attention_mask": torch.from_numpy(real)}
 
 
-def allowed_of(reach: Tensor) -> Tensor:
+def allowed_of(reach: "Tensor") -> "Tensor":
     """(B, T, T) of the reach (B, T), true where the token of the row (second axis) attends to that of the column."""
+    import torch
+
     columns = torch.arange(reach.shape[1], device=reach.device)
     return (columns[None, None, :] <= columns[None, :, None]) & (columns[None, :, None] < reach[:, None, :])
 
 
-def attention_argument(config: object, reach: Tensor, depths: Tensor, dtype: torch.dtype) -> Tensor | dict[str, Tensor]:
+def attention_argument(
+    config: object, reach: "Tensor", depths: "Tensor", dtype: "torch.dtype"
+) -> "Tensor | dict[str, Tensor]":
     """The tree of each row as a model's forward takes it: (B, 1, T, T), once for all layers.
 
     Layers with a sliding window see no token that lies `sliding_window` or more before them; where a model has layers
@@ -126,12 +135,14 @@ def attention_argument(config: object, reach: Tensor, depths: Tensor, dtype: tor
     return masks if "sliding_attention" in kinds else full
 
 
-def as_mask(allowed: Tensor, dtype: torch.dtype, attention: str | None) -> Tensor:
+def as_mask(allowed: "Tensor", dtype: "torch.dtype", attention: str | None) -> "Tensor":
     """(B, T, T) booleans as (B, 1, T, T) of what an attention implementation takes: numbers to add, or themselves.
 
     torch's fused attention (sdpa) would make numbers of booleans in each layer, and keep them for the backward pass:
     3.6 GB over 28 layers of one row of 8,192 tokens in bf16.
     """
+    import torch
+
     if attention not in ("eager", "sdpa"):
         return allowed[:, None]
     n_rows, width, _ = allowed.shape

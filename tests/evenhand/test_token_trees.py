@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers.masking_utils import sliding_window_causal_mask_function
 
-from training.trees import Tree, allowed_of, attention_argument, padded_rows, tree_of
+from evenhand.token_trees import Tree, allowed_of, attention_argument, padded_rows, tree_of
 
 PAD = 99
 # Few different tokens, so that sequences often begin alike, repeat each other or end inside one another.

@@ -7,11 +7,11 @@ import torch
 from torch import Tensor
 from transformers.models.gemma3.modeling_gemma3 import eager_attention_forward
 
+from evenhand import seen_columns
+from evenhand.seen_columns import SEEN_COLUMNS, attend
+from evenhand.token_trees import allowed_of, padded_rows, tree_of
 from tests.made.one_batch import adapted, byte_model
 from tests.made.training_runs import tiny_run
-from training import attention
-from training.attention import SEEN_COLUMNS, attend
-from training.trees import allowed_of, padded_rows, tree_of
 
 ROWS = [[[1, 2, 3, 4], [1, 2, 5], [1, 6, 7, 8, 9]], [[1, 2, 3, 4, 5, 6]]]
 
@@ -33,7 +33,7 @@ def tensors(width: int, dtype: torch.dtype) -> list[Tensor]:
 def test_attention_and_its_gradients_are_those_of_eager(
     chunk: int, softcap: float | None, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(attention, "CHUNK", chunk)
+    monkeypatch.setattr(seen_columns, "CHUNK", chunk)
     allowed = allowed_of(padded_rows([tree_of(row) for row in ROWS], pad=0)["reach"])[:, None]
     added = torch.zeros(allowed.shape, dtype=dtype).masked_fill(~allowed, torch.finfo(dtype).min)
     found = []

@@ -1,0 +1,106 @@
+"""Prompts that share a row are answered as each alone, and what they begin with alike is computed once."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from evenhand.errors import ConfigError, ModelError
+from evenhand.records import Completion, Prompt
+from evenhand.token_trees import tree_of
+from evenhand.tree_forward import refuse_other_layers
+from inference.config import InferenceConfig
+from inference.prefix_order import in_prefix_order
+from inference.transformers_engine import TransformersEngine
+from tests.made.made_conflicts import narrator_config
+from tests.made.tiny_checkpoint import save_checkpoint
+from tests.made.tiny_families import TEMPLATES, save_family
+from tests.made.toy_prompts import option_prompt, toy_config, toy_prompt
+
+QUESTIONS = ("Who sang at the harbour on Monday, and who wrote it all down?", "Who paid for the boat?")
+TEXTS = [
+    f"Speaker 1: {question}\nSpeaker 2: {answer}\nIs Speaker 2 correct?\n{order}"
+    for question in QUESTIONS
+    for answer in ("Ann", "Anna", "Bo")
+    for order in ("1. Yes\n2. No", "1. No\n2. Yes")
+]
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_checkpoint(tmp_path_factory.mktemp("tiny"))
+
+
+def engine_of(row_tokens: int) -> dict[str, Any]:
+    return {"kind": "transformers", "batch_size": 1, "row_tokens": row_tokens}
+
+
+def answered(config: InferenceConfig, prompts: list[Prompt]) -> tuple[dict[str, Completion], list[int]]:
+    """Prompt hash → its completion, and how many tokens each forward pass computed."""
+    widths: list[int] = []
+    with TransformersEngine(config) as engine:
+        engine.model.register_forward_pre_hook(
+            lambda _, __, inputs: widths.append(inputs["input_ids"].numel()), with_kwargs=True
+        )
+        found = {completion.prompt_hash: completion for completion in engine.generate(in_prefix_order(prompts))}
+    assert set(found) == {prompt.prompt_hash for prompt in prompts}
+    return found, widths
+
+
+def differences(one: dict[str, Completion], other: dict[str, Completion]) -> Iterator[float]:
+    """Of every log-probability."""
+    for hash_, completion in one.items():
+        before, after = completion.answer_logprobs or {}, other[hash_].answer_logprobs or {}
+        assert before.keys() == after.keys()
+        yield from (abs(before[answer] - after[answer]) for answer in before)
+
+
+@pytest.mark.parametrize("row_tokens", [1, 300, 4000])
+@pytest.mark.parametrize("family", TEMPLATES)
+def test_margins_are_those_of_each_prompt_alone(tmp_path: Path, tiny: Path, family: str, row_tokens: int) -> None:
+    """Of Gemma-3 also where prompts are longer than its sliding window of 64 tokens."""
+    folder = save_family(tmp_path, family, tiny)
+    prompts = [toy_prompt(text) for text in TEXTS]
+    alone, _ = answered(toy_config(str(folder), engine=engine_of(0)), prompts)
+    shared, _ = answered(toy_config(str(folder), engine=engine_of(row_tokens)), prompts)
+    assert max(differences(alone, shared)) < 1e-3
+    assert (
+        max(differences(alone, dict(zip(alone, reversed(alone.values()), strict=True)))) > 1e-2
+    )  # else it tells nothing
+
+
+def test_so_are_the_probabilities_of_options(tiny: Path) -> None:
+    prompts = [option_prompt(text) for text in TEXTS]
+    config = {"model": str(tiny), "verdict": "options"}
+    alone, _ = answered(narrator_config(engine=engine_of(0), **config), prompts)
+    shared, widths = answered(narrator_config(engine=engine_of(2000), **config), prompts)
+    assert max(differences(alone, shared)) < 1e-3
+    assert len(widths) == 1
+
+
+def test_a_row_holds_what_fits_and_computes_common_beginnings_once(tiny: Path) -> None:
+    prompts = [toy_prompt(text) for text in TEXTS]
+    with TransformersEngine(toy_config(str(tiny), engine=engine_of(0))) as engine:
+        encoded = {e.prompt.prompt_hash: e.token_ids for e in engine.encoder.encode(in_prefix_order(prompts))}
+    whole = len(tree_of(list(encoded.values())).tokens)
+    assert answered(toy_config(str(tiny), engine=engine_of(whole)), prompts)[1] == [whole]
+    _, widths = answered(toy_config(str(tiny), engine=engine_of(whole - 1)), prompts)
+    assert len(widths) == 2
+    assert max(widths) < whole < sum(widths) < sum(map(len, encoded.values()))
+    _, widths = answered(toy_config(str(tiny), engine=engine_of(1)), prompts)
+    assert widths == [len(tokens) for tokens in encoded.values()]
+
+
+def test_verdicts_that_are_written_share_no_rows(tiny: Path) -> None:
+    with pytest.raises(ConfigError, match="row_tokens is for verdicts margin and options"):
+        toy_config(str(tiny), "reason", engine=engine_of(100))
+
+
+@pytest.mark.parametrize(("layers", "supports"), [(["full_attention", "linear_attention"], True), (None, False)])
+def test_a_model_that_reads_more_than_its_mask_names_is_refused(layers: list[str] | None, supports: bool) -> None:
+    text = SimpleNamespace(layer_types=layers)
+    model = SimpleNamespace(config=SimpleNamespace(get_text_config=lambda: text), _supports_sdpa=supports)
+    with pytest.raises(ModelError, match="cannot share a row"):
+        refuse_other_layers(model)
