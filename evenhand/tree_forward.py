@@ -16,31 +16,20 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-PLAIN_LAYERS = {"full_attention", "sliding_attention"}
-
-
-def refuse_other_layers(model: Any) -> None:
-    """Raises ModelError for a model that reads more than what its attention mask names: it would mix the paths of a
-    tree, as a recurrent layer does.
-    """
-    text = model.config.get_text_config()
-    others = {*(getattr(text, "layer_types", None) or ())} - PLAIN_LAYERS
-    if others or not model._supports_sdpa:
-        raise ModelError(
-            f"{type(model).__name__} has {', '.join(sorted(others)) or 'layers without plain attention'}, so prompts "
-            "cannot share a row; leave row_tokens out, or set it to 0"
-        )
+ATTENTION = {"full_attention", "sliding_attention"}  # layer types
 
 
 def logits_at(model: Any, rows: "Mapping[str, Tensor]", places: "Tensor", unwrapped: Any | None = None) -> "Tensor":
     """The float32 logits (N, vocabulary) at N places (N, 2), row and column, with gradient where gradients are on.
 
     rows: made by token_trees.padded_rows, on the model's device. model: as wrapped for training. unwrapped: the causal
-    language model inside it, if it is wrapped.
+    language model inside it, if it is wrapped. Raises ModelError where a row branches and a layer reads more than its
+    mask names.
     """
     inner = model if unwrapped is None else unwrapped
     inputs: dict[str, Any] = {name: rows[name] for name in ("input_ids", "position_ids")}
     if "reach" in rows:
+        refuse_recurrent(inner)
         reach = rows["reach"]
         dtype = computing_dtype(inner, reach.device.type)
         inputs["attention_mask"] = attention_argument(inner.config, reach, rows["position_ids"], dtype)
@@ -49,6 +38,17 @@ def logits_at(model: Any, rows: "Mapping[str, Tensor]", places: "Tensor", unwrap
     with scoring_at(inner, places[:, 0], places[:, 1]), float32_head(inner):
         logits: Tensor = model(**inputs, use_cache=False).logits
     return logits
+
+
+def refuse_recurrent(model: Any) -> None:
+    """Raises ModelError for a model with a layer that takes a row as one sequence: it would mix the paths of a tree."""
+    others = {*(getattr(model.config.get_text_config(), "layer_types", None) or ())} - ATTENTION
+    if others or model._is_stateful:
+        what = ", ".join(sorted(others)) or "it keeps a state"
+        raise ModelError(
+            f"{type(model).__name__} has layers that are no attention ({what}), and mixes up prompts that share a row. "
+            "Set row_tokens to 0; where preferences are trained, examples.loss_on_eos to false as well"
+        )
 
 
 @contextmanager

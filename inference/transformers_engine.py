@@ -22,7 +22,7 @@ from evenhand.float32_products import use_onednn
 from evenhand.records import Completion, Drawing, Prompt, digest, failed
 from evenhand.seen_columns import attend_to_seen_columns
 from evenhand.token_trees import common, padded_rows, tree_of
-from evenhand.tree_forward import logits_at, refuse_other_layers
+from evenhand.tree_forward import logits_at
 from inference.config import InferenceConfig, SamplingConfig, TransformersConfig
 from inference.drawing import drawn_as
 from inference.encoding import Encoded, Encoder
@@ -67,10 +67,10 @@ class TransformersEngine:
         # A chat template that refuses prompts says so before a model is loaded.
         next(self.encoder.encode(self.expected), None)
         self.model = load_model(folder, dtype=self.dtype).to(self.device).eval()
-        if self.row_tokens:
-            refuse_other_layers(self.model)
-            if self.device.type == "cpu":
-                attend_to_seen_columns(self.model)
+        if (
+            self.row_tokens and self.device.type == "cpu" and self.model._supports_sdpa
+        ):  # else it is not plain attention
+            attend_to_seen_columns(self.model)
         self.stop_ids = stop_ids(self.model, self.tokenizer)
         # The checkpoint's own generation config goes: `generate` would take repetition_penalty or top_k from it.
         self.model.generation_config = generation_config(self.config.sampling, self.stop_ids)

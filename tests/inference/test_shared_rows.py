@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,7 +9,6 @@ import pytest
 from evenhand.errors import ConfigError, ModelError
 from evenhand.records import Completion, Prompt
 from evenhand.token_trees import tree_of
-from evenhand.tree_forward import refuse_other_layers
 from inference.config import InferenceConfig
 from inference.prefix_order import in_prefix_order
 from inference.transformers_engine import TransformersEngine
@@ -98,9 +96,12 @@ def test_verdicts_that_are_written_share_no_rows(tiny: Path) -> None:
         toy_config(str(tiny), "reason", engine=engine_of(100))
 
 
-@pytest.mark.parametrize(("layers", "supports"), [(["full_attention", "linear_attention"], True), (None, False)])
-def test_a_model_that_reads_more_than_its_mask_names_is_refused(layers: list[str] | None, supports: bool) -> None:
-    text = SimpleNamespace(layer_types=layers)
-    model = SimpleNamespace(config=SimpleNamespace(get_text_config=lambda: text), _supports_sdpa=supports)
-    with pytest.raises(ModelError, match="cannot share a row"):
-        refuse_other_layers(model)
+@pytest.mark.parametrize(("layers", "is_stateful"), [(["full_attention", "conv"], False), (None, True)])
+def test_a_model_that_takes_a_row_as_one_sequence_is_refused(
+    tiny: Path, layers: list[str] | None, is_stateful: bool
+) -> None:
+    with TransformersEngine(toy_config(str(tiny), engine=engine_of(4000))) as engine:
+        engine.model._is_stateful, engine.model.config.layer_types = is_stateful, layers
+        with pytest.raises(ModelError, match="mixes up prompts that share a row"):
+            list(engine.generate([toy_prompt(text) for text in TEXTS]))
+        assert len(list(engine.generate([toy_prompt(TEXTS[0])]))) == 1
