@@ -70,7 +70,7 @@ class TransformersEngine:
         if (
             self.row_tokens and self.device.type == "cpu" and self.model._supports_sdpa
         ):  # else it is not plain attention
-            attend_to_seen_columns(self.model)
+            attend_to_seen_columns(self.model, in_float32=True)
         self.stop_ids = stop_ids(self.model, self.tokenizer)
         # The checkpoint's own generation config goes: `generate` would take repetition_penalty or top_k from it.
         self.model.generation_config = generation_config(self.config.sampling, self.stop_ids)

@@ -57,6 +57,17 @@ def test_under_autocast_it_computes_in_autocasts_dtype_whatever_comes(dtype: tor
     torch.testing.assert_close(found.float(), attend(Layer(), query, key, value, mask)[0], rtol=0.05, atol=0.05)
 
 
+def test_in_bf16_its_scores_can_be_float32() -> None:
+    """Where all keys have much in common, as Qwen2.5's have, scores are large, and bf16 knows no difference of them."""
+    query, key, value = (tensor.detach() for tensor in tensors(9, torch.bfloat16))
+    query[..., 0], key[..., 0] = 30, 20
+    mask = torch.ones(9, 9, dtype=torch.bool).tril().expand(2, 1, 9, 9)
+    exact, _ = attend(Layer(), query.float(), key.float(), value.float(), mask)
+    rounded, close = (attend(Layer(), query, key, value, mask, in_float32=kind)[0] for kind in (False, True))
+    assert close.dtype == rounded.dtype == torch.bfloat16
+    assert (close - exact).abs().max() < 0.03 < 0.1 < (rounded - exact).abs().max()
+
+
 @pytest.mark.parametrize("family", ["llama", "gemma3", "qwen2", "mistral"])
 def test_a_base_on_cpu_takes_it_and_reads_padded_rows_as_with_eager(family: str, tmp_path: Path) -> None:
     config = tiny_run("sft", byte_model(tmp_path, family), tmp_path)
