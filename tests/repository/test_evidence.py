@@ -1,17 +1,19 @@
 """docs/evidence: what is packed of a run gives its verdicts again, and holds no item's text and no weights."""
 
 import json
+import runpy
 import tarfile
 from pathlib import Path
 
 import pytest
 
-from docs.evidence.pack import main as pack
 from eval.dialdefer.runs import load_run
 from eval.scorecard.cost import cost_of
 from evenhand.errors import DataError
 from tests.made.made_runs import lean, made_items, make_run
+from tests.made.places import ROOT
 
+pack = runpy.run_path(str(ROOT / "docs" / "evidence" / "pack.py"))["main"]
 ITEMS = made_items("bbq", 5)
 MERGED = Path("runs/training/arm/merged-bf16")
 
