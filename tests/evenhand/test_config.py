@@ -41,7 +41,7 @@ def test_overrides_reach_nested_keys_and_list_elements(tmp_path: Path) -> None:
         (
             {"engine": {"kind": "transformers", "dtpye": "x"}},
             [],
-            "engine.dtpye: unknown key. Did you mean 'dtype'? Known: batch_size, dtype, kind.",
+            "engine.dtpye: unknown key. Did you mean 'dtype'? Known: batch_size, dtype, kind, row_tokens.",
         ),
         ({}, ["verdict=margin", "sampling.structured=json"], "generates no text to structure"),
         (
