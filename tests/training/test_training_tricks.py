@@ -12,6 +12,7 @@ import torch
 from bitsandbytes.nn import Linear4bit
 from torch import Tensor
 
+from evenhand import tree_forward
 from tests.made.one_batch import (
     Outcome,
     adapted,
@@ -24,7 +25,6 @@ from tests.made.one_batch import (
 )
 from tests.made.tiny_families import SIZES
 from tests.made.training_runs import tiny_run
-from training import forward
 from training.config import AnyRun
 from training.examples import Example
 from training.objectives import Answers, objective_of
@@ -113,7 +113,7 @@ def test_the_head_at_the_answers_positions_alone_is_as_all_logits(
         yield
         hook.remove()
 
-    monkeypatch.setattr(forward, "scoring_at", all_logits)
+    monkeypatch.setattr(tree_forward, "scoring_at", all_logits)
     assert_equal(found, ours(config, judge, examples, tmp_path))
 
 
