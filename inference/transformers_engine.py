@@ -110,7 +110,8 @@ class TransformersEngine:
             if not waiting:
                 waiting.extend(nodes(encoded) if self.config.verdict == "options" else encoded)
             one = waiting[0]
-            n_tokens += n_new(one, batch)
+            if self.row_tokens:
+                n_tokens += n_new(one, batch)
             is_full = n_tokens > self.row_tokens if self.row_tokens else len(batch) == self.batch_size
             if batch and (is_full or drawing_of(one) != drawing_of(batch[0])):
                 break
