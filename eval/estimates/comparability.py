@@ -22,6 +22,7 @@ MILD = (
     "engine.enforce_eager",
     "engine.block_size",
     "engine.batch_size",
+    "engine.row_tokens",
 )
 
 
