@@ -18,13 +18,12 @@ CHUNK = 128  # queries
 
 
 def attend_to_seen_columns(model: Any, *, in_float32: bool = False) -> None:
-    """Have a transformers model attend so, of a kind whose attention is plain (its `_supports_sdpa`).
-
-    in_float32: scores and their softmax.
-    """
+    """Have a transformers model attend so, if its attention is plain; in_float32: scores and their softmax."""
     from transformers import AttentionInterface
     from transformers.masking_utils import AttentionMaskInterface
 
+    if not model._supports_sdpa:  # it has something of its own in its attention, such as sinks
+        return
     for name, function in ((SEEN_COLUMNS, attend), (IN_FLOAT32, partial(attend, in_float32=True))):
         AttentionInterface.register(name, function)
         AttentionMaskInterface.register(name, boolean_mask)

@@ -44,10 +44,11 @@ def refuse_recurrent(model: Any) -> None:
     """Raises ModelError for a model with a layer that takes a row as one sequence: it would mix the paths of a tree."""
     others = {*(getattr(model.config.get_text_config(), "layer_types", None) or ())} - ATTENTION
     if others or model._is_stateful:
-        what = ", ".join(sorted(others)) or "it keeps a state"
+        kinds = f" ({', '.join(sorted(others))})" if others else ""
         raise ModelError(
-            f"{type(model).__name__} has layers that are no attention ({what}), and mixes up prompts that share a row. "
-            "Set row_tokens to 0; where preferences are trained, examples.loss_on_eos to false as well"
+            f"a model of type {model.config.model_type} has layers that take a row as one sequence{kinds}, so it mixes "
+            "up prompts that share one. Set engine.row_tokens to 0 in a sampling config; in a training config "
+            "optimiser.row_tokens, and where preferences are trained examples.loss_on_eos to false as well"
         )
 
 

@@ -67,9 +67,7 @@ class TransformersEngine:
         # A chat template that refuses prompts says so before a model is loaded.
         next(self.encoder.encode(self.expected), None)
         self.model = load_model(folder, dtype=self.dtype).to(self.device).eval()
-        if (
-            self.row_tokens and self.device.type == "cpu" and self.model._supports_sdpa
-        ):  # else it is not plain attention
+        if self.row_tokens and self.device.type == "cpu":
             attend_to_seen_columns(self.model, in_float32=True)
         self.stop_ids = stop_ids(self.model, self.tokenizer)
         # The checkpoint's own generation config goes: `generate` would take repetition_penalty or top_k from it.

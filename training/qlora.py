@@ -58,8 +58,7 @@ def load_base(
         )
     model = load_model(folder, **arguments)
     keep_unpacked(model)
-    # sdpa stands for plain attention: a model that does without has something of its own in it, such as sinks.
-    if not is_gpu and attention is None and model._supports_sdpa:
+    if not is_gpu and attention is None:
         attend_to_seen_columns(model)
     if quantisation.kind == "nf4" and quantisation.hold == "dequantised":
         model = model.dequantize(dtype=dtype)

@@ -1,4 +1,4 @@
-"""Sampling runs and the training runs behind them → archives of verdicts and facts: no item's text, no weights.
+"""DialDefer runs of margins, with the training runs behind them → archives without any item's text and any weight.
 
     python docs/evidence/pack.py docs/evidence/coder-1.5b runs/inference/coder-1.5b-margin-*
 
@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from evenhand.command import run_main
 from evenhand.completion_shards import append_completions, read_answers
 from evenhand.config import read_yaml
 from evenhand.errors import DataError
-from evenhand.run_directory import CONFIG_FILE, DONE_FILE, PLAN_FILE, PROVENANCE_FILE
-
-METRICS_FILE = "metrics.jsonl"  # of a training run: its curve
+from evenhand.run_directory import CONFIG_FILE, DONE_FILE, PLAN_FILE, PROVENANCE_FILE, is_done
+from training.run_folder import METRICS_FILE
 
 
 def main(argv: Sequence[str]) -> None:
@@ -32,19 +32,25 @@ def main(argv: Sequence[str]) -> None:
 def pack(run: Path, archive_file: Path) -> None:
     """Pack a complete sampling run, and the training run in which its checkpoint lies, if it does.
 
-    Raises DataError for a path that does not start at the checkout: it would be unpacked elsewhere.
+    Raises DataError for a path that does not start at the checkout, since it would be unpacked elsewhere; for a run
+    that is not complete; for one whose completions hold an item's words: of another study, or not read by margins.
     """
+    refuse_outside(run)
+    if not is_done(run):
+        raise DataError(f"{run}: is no complete run; the command that made it continues it")
+    config = read_yaml(run / CONFIG_FILE)
+    if "dialdefer" not in config or config["verdict"] != "margin":
+        raise DataError(f"{run}: its completions hold words of the items; those of DialDefer's margins do not")
     with TemporaryDirectory() as folder:
         copied = Path(folder)
-        refuse_absolute(run)
         copy(run, copied / run, CONFIG_FILE, PROVENANCE_FILE, PLAN_FILE, DONE_FILE)
         # Without what the model read, which the items' publishers own.
         replies = read_answers(run).replies
         append_completions(copied / run, (one for hash_ in sorted(replies) for one in replies[hash_]), number=1)
-        checkpoint = Path(read_yaml(run / CONFIG_FILE)["model"]["name"])
+        checkpoint = Path(config["model"]["name"])
         training_run = checkpoint.parent
         if (training_run / DONE_FILE).is_file():
-            refuse_absolute(training_run)
+            refuse_outside(training_run)
             copy(training_run, copied / training_run, CONFIG_FILE, PROVENANCE_FILE, METRICS_FILE, DONE_FILE)
             copy(checkpoint, copied / checkpoint, DONE_FILE)
         with tarfile.open(archive_file, "w:xz") as archive:
@@ -52,9 +58,9 @@ def pack(run: Path, archive_file: Path) -> None:
                 archive.add(file, file.relative_to(copied), filter=undated)
 
 
-def refuse_absolute(path: Path) -> None:
-    """Raises DataError for an absolute path."""
-    if path.is_absolute():
+def refuse_outside(path: Path) -> None:
+    """Raises DataError for a path that is absolute or leads out of the current folder."""
+    if path.is_absolute() or ".." in path.parts:
         raise DataError(f"{path}: is not a path from the checkout; sample and pack there, with a relative run.root")
 
 
@@ -74,4 +80,4 @@ def undated(entry: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(run_main(main))

@@ -1,14 +1,16 @@
 """Attention over the columns that are seen gives what transformers' eager attention gives, and so do its gradients."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 from torch import Tensor
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from transformers.models.gemma3.modeling_gemma3 import eager_attention_forward
 
 from evenhand import seen_columns
-from evenhand.seen_columns import SEEN_COLUMNS, attend
+from evenhand.seen_columns import IN_FLOAT32, SEEN_COLUMNS, attend, attend_to_seen_columns
 from evenhand.token_trees import allowed_of, padded_rows, tree_of
 from tests.made.one_batch import adapted, byte_model
 from tests.made.training_runs import tiny_run
@@ -63,7 +65,10 @@ def test_in_bf16_its_scores_can_be_float32() -> None:
     query[..., 0], key[..., 0] = 30, 20
     mask = torch.ones(9, 9, dtype=torch.bool).tril().expand(2, 1, 9, 9)
     exact, _ = attend(Layer(), query.float(), key.float(), value.float(), mask)
-    rounded, close = (attend(Layer(), query, key, value, mask, in_float32=kind)[0] for kind in (False, True))
+    attend_to_seen_columns(SimpleNamespace(_supports_sdpa=True, set_attn_implementation=str))  # registers both kinds
+    rounded, close = (
+        ALL_ATTENTION_FUNCTIONS[kind](Layer(), query, key, value, mask)[0] for kind in (SEEN_COLUMNS, IN_FLOAT32)
+    )
     assert close.dtype == rounded.dtype == torch.bfloat16
     assert (close - exact).abs().max() < 0.03 < 0.1 < (rounded - exact).abs().max()
 

@@ -118,6 +118,3 @@ def test_a_model_of_both_kinds_gets_a_mask_for_each_also_where_its_text_model_sa
         assert set(masks) == {"full_attention", "sliding_attention"}
         assert torch.equal(masks["full_attention"], expected())
         assert torch.equal(masks["sliding_attention"], expected(WINDOW))
-
-
-# The work: as many steps as tokens, whatever their number.

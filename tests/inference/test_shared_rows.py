@@ -8,6 +8,7 @@ import pytest
 
 from evenhand.errors import ConfigError, ModelError
 from evenhand.records import Completion, Prompt
+from evenhand.seen_columns import IN_FLOAT32
 from evenhand.token_trees import tree_of
 from inference.config import InferenceConfig
 from inference.prefix_order import in_prefix_order
@@ -91,6 +92,12 @@ def test_a_row_holds_what_fits_and_computes_common_beginnings_once(tiny: Path) -
     assert widths == [len(tokens) for tokens in encoded.values()]
 
 
+def test_on_a_cpu_they_take_the_attention_with_scores_in_float32(tiny: Path) -> None:
+    for row_tokens, expected in ((0, "sdpa"), (300, IN_FLOAT32)):
+        with TransformersEngine(toy_config(str(tiny), engine=engine_of(row_tokens))) as engine:
+            assert engine.model.config._attn_implementation == expected
+
+
 def test_verdicts_that_are_written_share_no_rows(tiny: Path) -> None:
     with pytest.raises(ConfigError, match="row_tokens is for verdicts margin and options"):
         toy_config(str(tiny), "reason", engine=engine_of(100))
@@ -102,6 +109,6 @@ def test_a_model_that_takes_a_row_as_one_sequence_is_refused(
 ) -> None:
     with TransformersEngine(toy_config(str(tiny), engine=engine_of(4000))) as engine:
         engine.model._is_stateful, engine.model.config.layer_types = is_stateful, layers
-        with pytest.raises(ModelError, match="mixes up prompts that share a row"):
+        with pytest.raises(ModelError, match="it mixes up prompts that share one"):
             list(engine.generate([toy_prompt(text) for text in TEXTS]))
         assert len(list(engine.generate([toy_prompt(TEXTS[0])]))) == 1

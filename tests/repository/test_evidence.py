@@ -10,7 +10,7 @@ import pytest
 from eval.dialdefer.runs import load_run
 from eval.scorecard.cost import cost_of
 from evenhand.errors import DataError
-from tests.made.made_runs import lean, made_items, make_run
+from tests.made.made_runs import lean, made_items, make_run, say
 from tests.made.places import ROOT
 
 pack = runpy.run_path(str(ROOT / "docs" / "evidence" / "pack.py"))["main"]
@@ -71,5 +71,19 @@ def test_a_run_gives_the_same_bytes_each_time(tmp_path: Path, monkeypatch: pytes
 
 def test_a_run_that_lies_elsewhere_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(DataError, match="is not a path from the checkout"):
-        pack(["evidence", str(trained_run().resolve())])
+    run = trained_run()
+    for path in (run.resolve(), ".." / Path(tmp_path.name) / run):
+        with pytest.raises(DataError, match="is not a path from the checkout"):
+            pack(["evidence", str(path)])
+
+
+def test_so_is_one_with_words_of_items_in_its_replies_and_one_under_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DataError, match="completions hold words of the items"):
+        pack(["evidence", str(make_run(Path("runs"), lambda _: say(1), items=ITEMS, verdict="reason"))])
+    run = trained_run()
+    (run / "DONE.json").unlink()
+    with pytest.raises(DataError, match="is no complete run"):
+        pack(["evidence", str(run)])

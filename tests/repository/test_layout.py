@@ -15,7 +15,7 @@ from studies.registry import STUDIES
 from tests.made.places import ROOT
 from tests.made.source_files import PACKAGES, SOURCES, TESTS, modules_of, shown, top_names, tree_of
 
-PYTHON_FILES = [*SOURCES, *TESTS, ROOT / "requirements" / "lock.py"]
+PYTHON_FILES = [*SOURCES, *TESTS, ROOT / "requirements" / "lock.py", ROOT / "docs" / "evidence" / "pack.py"]
 FOLDERS = ("docs", ".ci", "configs", "slurm", "requirements", "tests")
 SHIPPED = ("pyproject.toml", "Makefile", "README.md", "SECURITY.md", *FOLDERS, *PACKAGES)
 
