@@ -26,7 +26,8 @@ fi
 # The key is in the environment, not among the words, which anyone on the node sees. A server without one answers anyone.
 : "${EVENHAND_SERVE_KEY:=$(od -An -N 24 -tx1 /dev/urandom | tr -d ' \n')}"
 export EVENHAND_SERVE_KEY VLLM_API_KEY=$EVENHAND_SERVE_KEY
-port=${SERVE_PORT:-$((20000 + ${SLURM_JOB_ID:-$$} * SERVE_REPLICAS % 20000))}
+# Below 32768, from where the system deals out ports to whoever asks for any.
+port=${SERVE_PORT:-$((20000 + ${SLURM_JOB_ID:-$$} * SERVE_REPLICAS % 12000))}
 IFS=, read -ra gpus <<< "${CUDA_VISIBLE_DEVICES:-$(seq -s, 0 $((SERVE_GPUS - 1)))}"
 servers=() urls=() logs=$(realpath -m "$LOGS")/serve-${SLURM_JOB_ID:-$$}
 mkdir -p "$(dirname "$logs")"

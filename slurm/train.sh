@@ -22,7 +22,7 @@ read -ra options <<< "$TRAIN_OPTIONS"
 mapfile -t training < <(given -m training "$@" "${options[@]}" run.root="$RUN_ROOT")
 if [ "$nodes" -gt 1 ]; then
   hosts=$(scontrol show hostnames "$SLURM_JOB_NODELIST") # no `| head`: what it cuts off would fail under pipefail
-  words+=(--main_process_ip "${hosts%%$'\n'*}" --main_process_port $((20000 + SLURM_JOB_ID % 20000)))
+  words+=(--main_process_ip "${hosts%%$'\n'*}" --main_process_port $((20000 + SLURM_JOB_ID % 12000)))
   # shellcheck disable=SC2016  # each node has a SLURM_NODEID of its own
   # srun takes no --cpus-per-task from sbatch, and one node that dies must not leave the others waiting.
   make_note srun --ntasks-per-node=1 --cpus-per-task="$TRAIN_CPUS" --kill-on-bad-exit=1 \

@@ -5,9 +5,11 @@ Several processes of one run get the variables that `accelerate launch` and torc
 
 import multiprocessing
 import os
+import secrets
 import signal
 import socket
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -109,9 +111,14 @@ def torchrun_variables(rank: int, n: int, port: int) -> dict[str, str]:
     return {**where, **ranks, "OMP_NUM_THREADS": "1"}
 
 
-def free_port() -> int:
-    """A port of this machine that nothing listens on."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-    return port
+def free_port(count: int = 1) -> int:
+    """The first of `count` ports in a row that nothing listens on, below those that the system deals out by itself."""
+    while True:
+        port = secrets.randbelow(12000) + 20000
+        with ExitStack() as held:
+            try:
+                for number in range(count):
+                    held.enter_context(socket.create_server(("127.0.0.1", port + number)))
+            except OSError:
+                continue
+        return port

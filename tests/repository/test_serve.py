@@ -31,7 +31,7 @@ def job(tmp_path: Path) -> dict[str, str]:
         (programs / name).chmod(0o755)
     (tmp_path / "serving.yaml").write_text("model: judge\n")
     (tmp_path / "sampling.yaml").write_text(yaml.safe_dump(SAMPLING))
-    ports = {"SERVE_PORT": str(free_port()), "SERVE_REPLICAS": "2", "SERVE_GPUS": "4"}
+    ports = {"SERVE_PORT": str(free_port(2)), "SERVE_REPLICAS": "2", "SERVE_GPUS": "4"}
     return {**cluster, **ports, "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": "3,5,6,7"}
 
 

@@ -255,7 +255,7 @@ def launched(cluster: dict[str, str], tmp_path: Path, **settings: str) -> str:
             {"TRAIN_GPUS": "4", "SLURM_NNODES": "2", "SLURM_JOB_NODELIST": "node[7-8]", "SLURM_JOB_ID": "40123"},
             [
                 f"--machine_rank {rank} --config_file configs/accelerate/ddp-two-nodes.yaml --num_processes 8 "
-                "--num_machines 2 --main_process_ip node7 --main_process_port 20123 -m"
+                "--num_machines 2 --main_process_ip node7 --main_process_port 24123 -m"
                 for rank in (0, 1)
             ],
         ),
@@ -263,7 +263,7 @@ def launched(cluster: dict[str, str], tmp_path: Path, **settings: str) -> str:
             {"TRAIN_GPUS": "0", "SLURM_NNODES": "2", "SLURM_JOB_NODELIST": "node[7-8]", "SLURM_JOB_ID": "40123"},
             [
                 f"--machine_rank {rank} --config_file configs/accelerate/ddp-two-nodes.yaml --num_processes 2 "
-                "--num_machines 2 --main_process_ip node7 --main_process_port 20123 -m"
+                "--num_machines 2 --main_process_ip node7 --main_process_port 24123 -m"
                 for rank in (0, 1)
             ],
         ),
