@@ -74,7 +74,7 @@ def test_one_replica_killed_and_one_frozen(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(replicas, "tell", lambda words: (told.append(words), print(words)))
     offline = sample(config(tmp_path / "offline", "run", str(checkpoint), {"kind": "transformers", "batch_size": 4}))
     with ExitStack() as stack:
-        ports = [free_port(), free_port()]
+        ports = [first := free_port(2), first + 1]
         logs = [tmp_path / f"server-{number}.log" for number in (0, 1)]
         servers = []
         for port, log in zip(ports, logs, strict=True):

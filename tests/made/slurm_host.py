@@ -165,12 +165,12 @@ def slurm_host(folder: Path) -> Iterator[SlurmHost]:
 def write_files(folder: Path) -> None:
     """The cluster's files: its configuration, a key, the names of its nodes."""
     folder.chmod(0o755)
-    ports = [free_port() for _ in NODES]
+    controller = free_port(1 + len(NODES))
     nodes = "\n".join(
         f"NodeName={node} NodeHostname={socket.gethostname()} NodeAddr=127.0.0.1 Port={port} CPUs=4 RealMemory=100000"
-        for node, port in zip(NODES, ports, strict=True)
+        for port, node in enumerate(NODES, controller + 1)
     )
-    conf = CONF.format(host=socket.gethostname(), port=free_port(), folder=folder, nodes=nodes)
+    conf = CONF.format(host=socket.gethostname(), port=controller, folder=folder, nodes=nodes)
     (folder / "slurm.conf").write_text(conf)
     (folder / "munge.key").write_bytes(os.urandom(1024))
     (folder / "munge.key").chmod(0o400)
