@@ -54,6 +54,14 @@ def cached_snapshot(name: str, revision: str | None, *, weights: bool = True) ->
         raise ModelError(f"model '{name}': is no Hub id; write owner/name, a checkpoint folder or 'embedded'") from None
 
 
+def failures_of_asking() -> tuple[type[Exception], ...]:
+    """What a question to the Hub can end in: what it refuses, and no connection, which is no OSError in every client."""
+    from huggingface_hub.errors import LocalEntryNotFoundError
+    from huggingface_hub.utils import httpx  # type: ignore[attr-defined]  # its HTTP client, httpx or httpx2
+
+    return httpx.HTTPError, LocalEntryNotFoundError, OSError
+
+
 def refused(name: str, revision: str | None, error: Exception) -> ModelError:
     """What the Hub refuses, with the way out."""
     from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
@@ -76,11 +84,10 @@ def refused(name: str, revision: str | None, error: Exception) -> ModelError:
 def download(name: str, revision: str | None, patterns: list[str]) -> Path:
     """Fetch a snapshot; what can go wrong is told with the way out."""
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
     try:
         return Path(snapshot_download(name, revision=revision, allow_patterns=patterns, ignore_patterns=NOT_WANTED))
-    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
+    except failures_of_asking() as error:
         raise refused(name, revision, error) from None
 
 

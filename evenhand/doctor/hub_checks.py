@@ -1,6 +1,7 @@
 """Whether the Hub can be asked, and as whom. Whether it gives a model is asked for each (model_checks)."""
 
 from evenhand.doctor.check import Check, ok, unknown, wrong
+from evenhand.hub import failures_of_asking
 
 
 def hub_check() -> Check:
@@ -19,6 +20,6 @@ def hub_check() -> Check:
         return wrong(
             "Hub", f"{constants.ENDPOINT} refuses the token ({error})", "set HF_TOKEN to a valid one, or unset it"
         )
-    except OSError as error:
+    except failures_of_asking() as error:
         why = f"{constants.ENDPOINT} is not reached ({type(error).__name__})"
         return unknown("Hub", why, "where models are in the cache, set HF_HUB_OFFLINE=1, and nothing waits for it")

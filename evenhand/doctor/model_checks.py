@@ -10,7 +10,7 @@ from evenhand.checkpoints import ModelConfig, load_tokenizer, resolve
 from evenhand.doctor.check import Check, ok, unknown, wrong
 from evenhand.embedded import CHECKPOINT_DIR, EMBEDDED_NAME, cache_dir, gguf_path
 from evenhand.errors import ModelError
-from evenhand.hub import cached_snapshot, hub_snapshot, missing_files, refused
+from evenhand.hub import cached_snapshot, failures_of_asking, hub_snapshot, missing_files, refused
 from evenhand.model_size import PUBLISHED, ModelSize, model_size
 
 
@@ -68,7 +68,6 @@ def is_of_hub(model: ModelConfig) -> bool:
 def of_hub(model: ModelConfig) -> tuple[Path | None, Check]:
     """The same of a Hub model; the Hub is asked about one that is not in the cache, unless it is offline."""
     from huggingface_hub import HfApi, constants
-    from huggingface_hub.errors import HfHubHTTPError
 
     cached = cached_snapshot(model.name, model.revision)
     if cached and not missing_files(cached):
@@ -80,7 +79,7 @@ def of_hub(model: ModelConfig) -> tuple[Path | None, Check]:
             return cached, wrong("model", str(error))
     try:
         HfApi().auth_check(model.name)
-    except (HfHubHTTPError, OSError) as error:
+    except failures_of_asking() as error:
         return cached, wrong("model", str(refused(model.name, model.revision, error)))
     return cached, ok(
         "model", f"{model.name} is not in the cache yet; the Hub gives it to you (`evenhand fetch CONFIG`)"
