@@ -80,6 +80,19 @@ class Closed(BaseModel):
 C = TypeVar("C", bound=BaseModel)
 
 
+def by_config(words: Sequence[str]) -> list[list[str]]:
+    """Each config with the key=value words behind it. Raises ConfigError for such words before any config."""
+    found: list[list[str]] = []
+    for word in words:
+        if "=" not in word or Path(word).exists():
+            found.append([word])
+        elif found:
+            found[-1].append(word)
+        else:
+            raise ConfigError(f"'{word}' stands before any config; key=value words belong to the config before them")
+    return found
+
+
 def config_tree(words: Sequence[str]) -> dict[str, Any]:
     """What words[0] (a YAML file) holds, with the later words ("a.b=value", "list[0].key=value") applied.
 

@@ -55,7 +55,7 @@ def cached_snapshot(name: str, revision: str | None, *, weights: bool = True) ->
 
 
 def failures_of_asking() -> tuple[type[Exception], ...]:
-    """What a question to the Hub can end in: what it refuses, and no connection, which is no OSError in every client."""
+    """What a question to the Hub can end in: a refusal, or no connection, which not every client calls an OSError."""
     from huggingface_hub.errors import LocalEntryNotFoundError
     from huggingface_hub.utils import httpx  # type: ignore[attr-defined]  # its HTTP client, httpx or httpx2
 

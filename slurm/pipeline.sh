@@ -8,6 +8,7 @@
 # with optimiser.seed 0, 1 and 2, and the card has a row an arm over its seeds.
 # BASE_TRAINING=CONFIG trains and merges this first: the judge that is sampled as the base and that the arms train.
 # ARM_OPTIONS="key=value ..." are words for every arm's training config, not for the base's.
+# MODEL=NAME, a Hub id or a checkpoint folder, is the judge in place of the model that the configs name.
 # HERE=1 runs every job on this machine, one after the other, without Slurm.
 # The sampling config must ask for margins (configs/inference/*-margin.yaml): a checkpoint trained on one-token verdicts
 # no longer writes the JSON that reasoned verdicts are read from.
@@ -64,6 +65,8 @@ if [ -n "$twice" ]; then
   exit 2
 fi
 read -ra arm_options <<< "${ARM_OPTIONS:-}"
+model=()
+if [ -n "${MODEL:-}" ]; then model=("model.name=$MODEL" model.revision=null); fi
 twice=$(basename -a -s .yaml "${samplings[@]}" | sort | uniq -d)
 if [ -n "$twice" ]; then
   echo "slurm/pipeline.sh: several sampling configs are called ${twice//$'\n'/, }, and cards are told apart by that name;" \
@@ -74,9 +77,11 @@ fi
 notes=$RUN_ROOT/pipelines/$(date +%Y%m%d-%H%M%S)-$$
 
 if [ "${FETCH:-1}" = 1 ]; then
-  configs=("${samplings[@]}" "${@:2}" ${BASE_TRAINING:+"$BASE_TRAINING"} "${studies[@]%% *}")
   # shellcheck disable=SC2206  # WRAP holds several words
-  fetch=($WRAP "${VENV:+$VENV/bin/}evenhand" fetch "${configs[@]}")
+  fetch=($WRAP "${VENV:+$VENV/bin/}evenhand" fetch)
+  for config in "${samplings[@]}" "${@:2}" ${BASE_TRAINING:+"$BASE_TRAINING"} "${studies[@]%% *}"; do
+    fetch+=("$config" "${model[@]}")
+  done
   if [ "${DRY_RUN:-0}" = 1 ]; then echo "${fetch[@]}"; else "${fetch[@]}"; fi
 fi
 
@@ -86,11 +91,11 @@ if [ "${DOCTOR:-1}" = 1 ]; then
   kind=${GPU#gpu} kind=${kind#:}
   if [ $((SAMPLE_GPUS + TRAIN_GPUS)) -gt 0 ]; then doctor+=(--gpu "${kind:-unnamed}"); fi
   doctor+=(--seeds "${SEEDS:-1}" ${BASE_TRAINING:+--base "$BASE_TRAINING"})
-  for sampling in "${samplings[@]}"; do doctor+=("$sampling" "run.root=$RUN_ROOT"); done
-  for training in "${@:2}"; do doctor+=("$training" "${options[@]}" "${arm_options[@]}"); done
-  if [ -n "${BASE_TRAINING:-}" ]; then doctor+=("$BASE_TRAINING" "${options[@]}"); fi
+  for sampling in "${samplings[@]}"; do doctor+=("$sampling" "run.root=$RUN_ROOT" "${model[@]}"); done
+  for training in "${@:2}"; do doctor+=("$training" "${options[@]}" "${model[@]}" "${arm_options[@]}"); done
+  if [ -n "${BASE_TRAINING:-}" ]; then doctor+=("$BASE_TRAINING" "${options[@]}" "${model[@]}"); fi
   # shellcheck disable=SC2206  # a study holds several words
-  for study in "${studies[@]}"; do doctor+=($study "run.root=$RUN_ROOT"); done
+  for study in "${studies[@]}"; do doctor+=($study "run.root=$RUN_ROOT" "${model[@]}"); done
   # As the jobs will work: what is not in the cache by now is not there for them.
   if [ "${DRY_RUN:-0}" = 1 ]; then echo "HF_HUB_OFFLINE=1 ${doctor[*]}"; else HF_HUB_OFFLINE=1 "${doctor[@]}" >&2; fi
 fi
@@ -131,9 +136,9 @@ train_and_merge() {
   MERGED=("model.name=@$notes/$1-merged" "model.label=$1" model.revision=null)
 }
 
-beside=() runs=() sampled="" base=() basing=""
+beside=() runs=() sampled="" base=("${model[@]}") basing=""
 if [ -n "${BASE_TRAINING:-}" ]; then
-  train_and_merge before "$BASE_TRAINING"
+  train_and_merge before "$BASE_TRAINING" "${model[@]}"
   base=("${MERGED[@]}") basing=$JOB
 fi
 sample_all base before "$basing" "${base[@]}"

@@ -44,7 +44,7 @@ set -a
 : "${SAMPLE_SHARDS:=1}"
 : "${SAMPLE_GPUS:=1}" "${SAMPLE_CPUS:=8}" "${SAMPLE_MEM:=64G}" "${SAMPLE_TIME:=04:00:00}"
 : "${TRAIN_NODES:=1}" "${TRAIN_GPUS:=1}" "${TRAIN_CPUS:=8}" "${TRAIN_MEM:=96G}" "${TRAIN_TIME:=24:00:00}"
-: "${MERGE_GPUS:=1}" "${MERGE_CPUS:=8}" "${MERGE_MEM:=96G}" "${MERGE_TIME:=01:00:00}"
+: "${MERGE_GPUS:=$((TRAIN_GPUS > 0))}" "${MERGE_CPUS:=8}" "${MERGE_MEM:=96G}" "${MERGE_TIME:=01:00:00}"
 : "${SCORE_GPUS:=0}" "${SCORE_CPUS:=4}" "${SCORE_MEM:=16G}" "${SCORE_TIME:=00:30:00}"
 
 # Servers of slurm/serve.sh: SERVE_REPLICAS of them share SERVE_GPUS (0: CPUs) alike, listen on SERVE_HOST from SERVE_PORT

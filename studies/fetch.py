@@ -2,11 +2,10 @@
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from evenhand.checkpoints import ModelConfig, load_tokenizer, resolve
-from evenhand.config import parse_config, read_yaml
+from evenhand.config import by_config, config_tree, parse_config
 from evenhand.errors import ConfigError
 from evenhand.terminal import say
 from studies.registry import section_class, study_in
@@ -19,14 +18,16 @@ def main(argv: Sequence[str]) -> None:
     that the compute nodes see. There, set HF_HUB_OFFLINE=1.
     """
     parser = argparse.ArgumentParser(prog="evenhand fetch", description=main.__doc__)
-    parser.add_argument("configs", nargs="+", type=Path, help="sampling or training configs")
-    for path in parser.parse_args(argv).configs:
-        fetch(path)
+    parser.add_argument(
+        "configs", nargs="+", metavar="CONFIG [key=value ...]", help="of sampling or training, with overrides"
+    )
+    for words in by_config(parser.parse_args(argv).configs):
+        fetch(words)
 
 
-def fetch(path: Path) -> None:
-    """Fetch what one config names and print where it lies."""
-    tree = read_yaml(path)
+def fetch(words: Sequence[str]) -> None:
+    """Fetch what one config, words[0] with the overrides behind it, names, and print where it lies."""
+    tree, path = config_tree(words), words[0]
     if "model" not in tree:
         raise ConfigError(f"{path}: names no `model`; fetch takes sampling and training configs")
     model = parse_config(ModelConfig, tree["model"], f"{path}: model")
@@ -36,7 +37,7 @@ def fetch(path: Path) -> None:
         folder = resolve(model)
         load_tokenizer(folder)
         say(f"{path}: model {model.name} is at {folder}")
-    key = study_in(tree, str(path))
+    key = study_in(tree, path)
     study = parse_config(section_class(key), section(tree, key), f"{path}: {key}")
     say(f"{path}: {key}: {study.describe()}")
 

@@ -7,10 +7,11 @@ from evenhand.doctor.check import Check, Examined, ok, unknown, wrong
 from evenhand.doctor.durations import shown_seconds
 from evenhand.doctor.model_checks import find_model
 from evenhand.doctor.storage import room_check
-from evenhand.errors import EvenhandError
+from evenhand.errors import ConfigError, EvenhandError
 from evenhand.model_size import ITEM_BYTES, PROJECTIONS, ModelSize
 from training.config import AnyRun, load_training_config
 from training.data import TrainingData, load_data
+from training.merged_on_grid import refuse_merged_on_grid
 from training.step_size import MicroBatch, StepSize, largest_possible, step_size
 
 STARTUP = 60.0  # seconds until the first step: libraries, weights, NF4
@@ -31,6 +32,11 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
     room = room_check("run.root", config.run.root, states * (config.run.keep_checkpoints + 1), "checkpoints")
     data, data_check = loaded(config)
     checks = [room, data_check, *model.checks]
+    if config.quantisation.kind == "nf4" and model.folder is not None:
+        try:
+            refuse_merged_on_grid(model.folder)
+        except ConfigError as error:
+            checks.append(wrong("quantisation", str(error)))
     step = None
     if model.tokenizer is not None:
         try:

@@ -15,8 +15,8 @@ from evenhand.checkpoints import load_model
 from evenhand.config import did_you_mean
 from evenhand.device import torch_device
 from evenhand.errors import ConfigError, ModelError
-from evenhand.run_directory import DONE_FILE, read_json
 from evenhand.seen_columns import attend_to_seen_columns
+from training.merged_on_grid import refuse_merged_on_grid
 from training.sections import LoraSettings, QuantisationConfig
 
 FIRST_LAYER = ".layers.0."
@@ -64,20 +64,6 @@ def load_base(
         model = model.dequantize(dtype=dtype)
         model.requires_grad_(False)
     return model
-
-
-def refuse_merged_on_grid(folder: Path) -> None:
-    """Raises ConfigError for a checkpoint that was merged onto NF4 weights: quantised again, it is its own base.
-
-    All its weights lie on NF4's grid but for what the adapter added, which is less than half a step of that grid and is
-    rounded away: a judge that was trained to DDS +41 had its base's log-probabilities again.
-    """
-    file = folder / DONE_FILE
-    if file.is_file() and read_json(file).get("onto") == "nf4":
-        raise ConfigError(
-            f"{folder}: was merged onto NF4 weights, and quantising it to NF4 again rounds away what it has learnt; "
-            "set quantisation.kind=none, or train from the same run merged with --onto bf16"
-        )
 
 
 def unquantised_dtype(quantisation: QuantisationConfig) -> torch.dtype:

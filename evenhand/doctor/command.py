@@ -6,16 +6,15 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 
-from evenhand.config import config_tree
+from evenhand.config import by_config, config_tree
 from evenhand.doctor.check import Examined, unknown, wrong
 from evenhand.doctor.comparison_time import comparison_check
 from evenhand.doctor.hub_checks import hub_check
 from evenhand.doctor.machine_checks import machine_checks
 from evenhand.doctor.printed import printed
 from evenhand.doctor.storage import cache_checks
-from evenhand.errors import ConfigError, EvenhandError
+from evenhand.errors import EvenhandError
 
 # What a config is for → the module whose `examine` knows it. Loaded by name: packages do not import each other.
 FLOORS = {"sampling": "inference.estimate", "serving": "inference.serving_estimate", "training": "training.estimate"}
@@ -64,19 +63,6 @@ def main(argv: Sequence[str]) -> None:
         print(printed(machine, configs))
     if not is_ok:
         sys.exit(1)
-
-
-def by_config(words: Sequence[str]) -> list[list[str]]:
-    """Each config with the key=value words behind it. Raises ConfigError for such words before any config."""
-    found: list[list[str]] = []
-    for word in words:
-        if "=" not in word or Path(word).exists():
-            found.append([word])
-        elif found:
-            found[-1].append(word)
-        else:
-            raise ConfigError(f"'{word}' stands before any config; key=value words belong to the config before them")
-    return found
 
 
 def examine(words: Sequence[str], named_gpu: str | None) -> Examined:

@@ -19,6 +19,7 @@ class FoundModel:
     """As much of a model as can be had without downloading anything."""
 
     checks: tuple[Check, ...]
+    folder: Path | None = None
     tokenizer: Any | None = None
     size: ModelSize | None = None
     owed: Mapping[str, float] = field(
@@ -42,7 +43,7 @@ def find_model(model: ModelConfig) -> FoundModel:
     if size is None:
         checks.append(unknown("size", why_no_size))
     owed = {model.name: size.weight_bytes("bfloat16")} if size and needs_download(model, folder) else {}
-    return FoundModel(checks=tuple(checks), tokenizer=tokenizer, size=size, owed=owed)
+    return FoundModel(checks=tuple(checks), folder=folder, tokenizer=tokenizer, size=size, owed=owed)
 
 
 def located(model: ModelConfig) -> tuple[Path | None, Check]:

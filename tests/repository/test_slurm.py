@@ -205,6 +205,23 @@ def test_every_arm_is_trained_with_each_seed_from_a_base_that_was_trained_first(
     ]
 
 
+def test_a_judge_of_ones_own_is_fetched_examined_asked_and_trained_in_place_of_the_configs_model(cluster):
+    sampling, sft, _ = configs(cluster)
+    conflicts = sampling.with_name("conflicts.yaml")
+    conflicts.write_text("model: {name: x}\n")
+    env = {**cluster, "PATH": f"{cluster['VENV']}/bin:{cluster['PATH']}", "TRAIN_GPUS": "0", "SAMPLE_GPUS": "0"}
+    env |= {"SAMPLE_SHARDS": "1", "MODEL": "/my/judge", "STUDIES": str(conflicts)}
+    done = run("pipeline.sh", sampling, sft, env=env)
+    assert done.returncode == 0, done.stderr
+    own = "model.name=/my/judge model.revision=null"
+    fetch, doctor, *work = Path(cluster["CALLS"]).read_text().splitlines()
+    assert fetch.startswith(f"evenhand fetch {sampling} {own} {sft} {own} {conflicts} {own} ")
+    assert doctor.count(own) == 3
+    of_base = [call for call in work if own in call]
+    assert [call.split()[0] for call in of_base] == ["evenhand", "evenhand", "accelerate"]
+    assert not any("--gres" in call for call in work), "no job asks for a GPU where training and sampling need none"
+
+
 def test_a_job_whose_command_makes_nothing_fails_so_that_the_next_one_never_starts(cluster):
     env = {**cluster, "PATH": f"{cluster['VENV']}/bin:{cluster['PATH']}", "BROKEN": "1"}
     done = run("merge.sh", "somewhere", env=env)

@@ -15,10 +15,12 @@ from evenhand.errors import ConfigError, DataError, ModelError
 from evenhand.run_directory import DONE_FILE
 from studies.dialdefer.pocket import pocket_items
 from tests.made.fuzz import more_families
+from tests.made.places import ROOT
 from tests.made.training_runs import tiny_model, tiny_run
 from training import merge_check, merged_checkpoint
 from training.data import TrainingData
 from training.dialdefer.study import TRAINING
+from training.estimate import examine
 from training.merge import main
 from training.merge_check import compare, sample_prompts
 from training.merged_checkpoint import merge
@@ -236,5 +238,10 @@ def test_a_checkpoint_merged_onto_nf4_is_not_quantised_again(run: Path) -> None:
     merged = merge(run, "nf4", n_prompts=16, min_agreement=0.5)
     with pytest.raises(ConfigError, match="quantising it to NF4 again rounds away what it has learnt"):
         load_base(merged, QuantisationConfig())
+    words = [str(ROOT / "configs" / "training" / "pocket-sft.yaml"), f"model.name={merged}"]
+    assert [(check.subject, check.says[-19:]) for check in examine(words, None).checks if check.state == "wrong"] == [
+        ("quantisation", "merged with --onto bf16"[-19:])
+    ]
+    assert not [c for c in examine([*words, "quantisation.kind=none"], None).checks if c.state == "wrong"]
     load_base(merged, BF16_BASE)
     load_base(merge(run, "bf16", n_prompts=16, min_agreement=0.5), QuantisationConfig())
