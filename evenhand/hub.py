@@ -85,9 +85,11 @@ def download(name: str, revision: str | None, patterns: list[str]) -> Path:
     """Fetch a snapshot; what can go wrong is told with the way out."""
     from huggingface_hub import snapshot_download
 
+    # Weights come by a client of their own (hf_xet), whose errors are RuntimeErrors.
+    failures: tuple[type[Exception], ...] = (*failures_of_asking(), RuntimeError)
     try:
         return Path(snapshot_download(name, revision=revision, allow_patterns=patterns, ignore_patterns=NOT_WANTED))
-    except failures_of_asking() as error:
+    except failures as error:
         raise refused(name, revision, error) from None
 
 

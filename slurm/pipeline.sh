@@ -79,9 +79,11 @@ notes=$RUN_ROOT/pipelines/$(date +%Y%m%d-%H%M%S)-$$
 if [ "${FETCH:-1}" = 1 ]; then
   # shellcheck disable=SC2206  # WRAP holds several words
   fetch=($WRAP "${VENV:+$VENV/bin/}evenhand" fetch)
-  for config in "${samplings[@]}" "${@:2}" ${BASE_TRAINING:+"$BASE_TRAINING"} "${studies[@]%% *}"; do
-    fetch+=("$config" "${model[@]}")
-  done
+  for sampling in "${samplings[@]}"; do fetch+=("$sampling" "${model[@]}"); done
+  for training in "${@:2}"; do fetch+=("$training" "${model[@]}" "${arm_options[@]}"); done
+  if [ -n "${BASE_TRAINING:-}" ]; then fetch+=("$BASE_TRAINING" "${model[@]}"); fi
+  # shellcheck disable=SC2206  # a study holds several words
+  for study in "${studies[@]}"; do fetch+=($study "${model[@]}"); done
   if [ "${DRY_RUN:-0}" = 1 ]; then echo "${fetch[@]}"; else "${fetch[@]}"; fi
 fi
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from evenhand.config import to_yaml
+from evenhand.config import by_config, to_yaml
 from evenhand.errors import ConfigError
 from inference.config import load_sampling_config, parse_sampling_config
 from tests.made.places import CONFIGS
@@ -152,3 +152,10 @@ def test_an_absent_file_is_named(tmp_path: Path) -> None:
 def test_a_config_that_asks_nothing_is_refused(key):
     with pytest.raises(ConfigError, match=rf"prompts\.{key}"):
         parse_sampling_config({**MINIMAL, "dialdefer": {**POCKET, "prompts": {key: []}}}, "x.yaml")
+
+
+def test_words_belong_to_the_config_before_them_however_long_they_are() -> None:
+    long = f"dialdefer.benchmarks=[{'x' * 300}]"
+    assert by_config(["a.yaml", long, "b.yaml"]) == [["a.yaml", long], ["b.yaml"]]
+    with pytest.raises(ConfigError, match="stands before any config"):
+        by_config(["a.b=1", "a.yaml"])

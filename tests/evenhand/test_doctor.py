@@ -164,6 +164,7 @@ def test_without_a_connection_the_hub_is_unknown_and_a_model_of_it_is_told_as_mi
     monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:1")  # where nobody listens
     monkeypatch.setattr("huggingface_hub.get_token", lambda: token)
     monkeypatch.setenv("HF_TOKEN", "hf_made_up")
+    monkeypatch.setenv("NO_PROXY", "*")
     assert (hub_check().state, hub_check().says) == ("unknown", "http://127.0.0.1:1 is not reached (ConnectError)")
     found = find_model(ModelConfig(name="google/gemma-3-12b-it"))
     assert found.checks[0].state == "wrong"

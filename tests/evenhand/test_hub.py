@@ -62,15 +62,18 @@ def test_every_weight_file_of_the_index_must_be_there(snapshot: Path) -> None:
         ("RepositoryNotFoundError", "the hub knows no such model"),
         ("RevisionNotFoundError", "has no revision 'abc'"),
         ("LocalEntryNotFoundError", "check the connection"),
+        ("RuntimeError", "check the connection"),  # of the client that weights come by
     ],
 )
 def test_what_the_hub_refuses_is_told_with_the_way_out(error: str, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
     import httpx
     import huggingface_hub.errors
 
-    kind = getattr(huggingface_hub.errors, error)
+    kind = RuntimeError if error == "RuntimeError" else getattr(huggingface_hub.errors, error)
     response = httpx.Response(403, request=httpx.Request("GET", "https://hub.invalid"))
-    raised = kind("refused") if error == "LocalEntryNotFoundError" else kind("refused", response=response)
+    raised = (
+        kind("refused") if error in {"LocalEntryNotFoundError", "RuntimeError"} else kind("refused", response=response)
+    )
 
     def refuse(*_: Any, **__: Any) -> str:
         raise raised

@@ -210,12 +210,12 @@ def test_a_judge_of_ones_own_is_fetched_examined_asked_and_trained_in_place_of_t
     conflicts = sampling.with_name("conflicts.yaml")
     conflicts.write_text("model: {name: x}\n")
     env = {**cluster, "PATH": f"{cluster['VENV']}/bin:{cluster['PATH']}", "TRAIN_GPUS": "0", "SAMPLE_GPUS": "0"}
-    env |= {"SAMPLE_SHARDS": "1", "MODEL": "/my/judge", "STUDIES": str(conflicts)}
+    env |= {"SAMPLE_SHARDS": "1", "ARM_OPTIONS": "c.d=2", "MODEL": "/my/judge", "STUDIES": f"{conflicts} a.b=1"}
     done = run("pipeline.sh", sampling, sft, env=env)
     assert done.returncode == 0, done.stderr
     own = "model.name=/my/judge model.revision=null"
     fetch, doctor, *work = Path(cluster["CALLS"]).read_text().splitlines()
-    assert fetch.startswith(f"evenhand fetch {sampling} {own} {sft} {own} {conflicts} {own} ")
+    assert fetch.startswith(f"evenhand fetch {sampling} {own} {sft} {own} c.d=2 {conflicts} a.b=1 {own} ")
     assert doctor.count(own) == 3
     of_base = [call for call in work if own in call]
     assert [call.split()[0] for call in of_base] == ["evenhand", "evenhand", "accelerate"]

@@ -110,7 +110,8 @@ def warnings(card: Scorecard) -> list[str]:
     few = {dataset: c.change.n_units for dataset, c in shown if c is not None and c.change.n_units < FEW_ITEMS}
     if few:
         listed = ", ".join(f"{name} {n}" for name, n in few.items())
-        holds = "p over seeds, read off them, is too small" if card.has_seeds else "p-values hold"
+        over_seeds = "p over seeds is read off them, and too small where seeds hardly differ"
+        holds = over_seeds if card.has_seeds else "p-values hold"
         found.append(f"few items ({listed}): bootstrap intervals over so few are too narrow; {holds}.")
     errors = [f"{row.name} {row.n_errors}" for row in card.rows if row.n_errors]
     if errors:

@@ -164,6 +164,7 @@ def test_one_item_shows_nothing_however_far_it_moves(tmp_path: Path, capsys: pyt
     assert "sft -200.0 [-200.0, -200.0] 1.0000 unclear" in printed
     assert "whose own is no yardstick" in printed  # one item is always judged one way
     assert "few items (bbq 1)" in printed
+    assert "p-values hold." in " ".join(printed.split())
 
 
 def test_another_variant_is_chosen_by_its_name() -> None:
