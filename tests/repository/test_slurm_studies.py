@@ -27,7 +27,7 @@ def test_the_narrator_study_is_sampled_for_the_base_and_every_merged_arm_of_the_
     done = run("pipeline.sh", *configs(cluster), env=env)
     assert done.returncode == 0, done.stderr
     fetch, doctor, *jobs = done.stdout.splitlines()
-    assert fetch.split()[2:] == [*map(str, configs(cluster)), str(study)]
+    assert fetch.split()[2:] == [*map(str, configs(cluster)), str(study), "verdict=options", "sampling.n=1"]
     assert f"{study} verdict=options sampling.n=1" in doctor
     chain = [
         (re.search(r"--job-name=evenhand-(\S+)", job).group(1), "".join(re.findall(r"--dependency=(\S+)", job)))
