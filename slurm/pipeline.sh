@@ -27,10 +27,11 @@ if [ $# -lt 2 ]; then
   exit 2
 fi
 read -ra samplings <<< "$1"
-for config in "${samplings[@]}" "${@:2}" ${BASE_TRAINING:+"$BASE_TRAINING"}; do
+trainings=("${@:2}")
+for config in "${samplings[@]}" "${trainings[@]}" ${BASE_TRAINING:+"$BASE_TRAINING"}; do
   [ -f "$config" ] || { echo "slurm/pipeline.sh: no file $config; paths start at the checkout" >&2; exit 2; }
 done
-twice=$(basename -a -s .yaml "${@:2}" | sort | uniq -d)
+twice=$(basename -a -s .yaml "${trainings[@]}" | sort | uniq -d)
 if [ -n "$twice" ]; then
   echo "slurm/pipeline.sh: several training configs are called ${twice//$'\n'/, }, and arms are told apart by that name;" \
     "rename one" >&2
@@ -76,28 +77,31 @@ fi
 # Where jobs tell the next ones what they made.
 notes=$RUN_ROOT/pipelines/$(date +%Y%m%d-%H%M%S)-$$
 
+# Every config with these words and those that the jobs will give it, into `named`.
+# shellcheck disable=SC2206  # TRAIN_OPTIONS and a study hold several words
+name_all() {
+  local config options=($TRAIN_OPTIONS "$@" "${model[@]}")
+  named=()
+  for config in "${samplings[@]}"; do named+=("$config" "$@" "${model[@]}"); done
+  for config in "${trainings[@]}"; do named+=("$config" "${options[@]}" "${arm_options[@]}"); done
+  if [ -n "${BASE_TRAINING:-}" ]; then named+=("$BASE_TRAINING" "${options[@]}"); fi
+  for config in "${studies[@]}"; do named+=($config "$@" "${model[@]}"); done
+}
+
 if [ "${FETCH:-1}" = 1 ]; then
+  name_all
   # shellcheck disable=SC2206  # WRAP holds several words
-  fetch=($WRAP "${VENV:+$VENV/bin/}evenhand" fetch)
-  for sampling in "${samplings[@]}"; do fetch+=("$sampling" "${model[@]}"); done
-  for training in "${@:2}"; do fetch+=("$training" "${model[@]}" "${arm_options[@]}"); done
-  if [ -n "${BASE_TRAINING:-}" ]; then fetch+=("$BASE_TRAINING" "${model[@]}"); fi
-  # shellcheck disable=SC2206  # a study holds several words
-  for study in "${studies[@]}"; do fetch+=($study "${model[@]}"); done
+  fetch=($WRAP "${VENV:+$VENV/bin/}evenhand" fetch "${named[@]}")
   if [ "${DRY_RUN:-0}" = 1 ]; then echo "${fetch[@]}"; else "${fetch[@]}"; fi
 fi
 
 if [ "${DOCTOR:-1}" = 1 ]; then
-  # shellcheck disable=SC2206  # WRAP and TRAIN_OPTIONS hold several words
-  doctor=($WRAP "${VENV:+$VENV/bin/}evenhand" doctor) options=($TRAIN_OPTIONS "run.root=$RUN_ROOT")
+  # shellcheck disable=SC2206  # WRAP holds several words
+  doctor=($WRAP "${VENV:+$VENV/bin/}evenhand" doctor)
   kind=${GPU#gpu} kind=${kind#:}
   if [ $((SAMPLE_GPUS + TRAIN_GPUS)) -gt 0 ]; then doctor+=(--gpu "${kind:-unnamed}"); fi
-  doctor+=(--seeds "${SEEDS:-1}" ${BASE_TRAINING:+--base "$BASE_TRAINING"})
-  for sampling in "${samplings[@]}"; do doctor+=("$sampling" "run.root=$RUN_ROOT" "${model[@]}"); done
-  for training in "${@:2}"; do doctor+=("$training" "${options[@]}" "${model[@]}" "${arm_options[@]}"); done
-  if [ -n "${BASE_TRAINING:-}" ]; then doctor+=("$BASE_TRAINING" "${options[@]}" "${model[@]}"); fi
-  # shellcheck disable=SC2206  # a study holds several words
-  for study in "${studies[@]}"; do doctor+=($study "run.root=$RUN_ROOT" "${model[@]}"); done
+  name_all "run.root=$RUN_ROOT"
+  doctor+=(--seeds "${SEEDS:-1}" ${BASE_TRAINING:+--base "$BASE_TRAINING"} "${named[@]}")
   # As the jobs will work: what is not in the cache by now is not there for them.
   if [ "${DRY_RUN:-0}" = 1 ]; then echo "HF_HUB_OFFLINE=1 ${doctor[*]}"; else HF_HUB_OFFLINE=1 "${doctor[@]}" >&2; fi
 fi
@@ -144,7 +148,7 @@ if [ -n "${BASE_TRAINING:-}" ]; then
   base=("${MERGED[@]}") basing=$JOB
 fi
 sample_all base before "$basing" "${base[@]}"
-for training in "${@:2}"; do
+for training in "${trainings[@]}"; do
   arm=$(basename "$training" .yaml)
   for ((seed = 0; seed < ${SEEDS:-1}; seed++)); do
     label=$arm words=()
