@@ -1,5 +1,6 @@
 """Replies → credit per item, flips, discordant pairs and saturation. All arrays are over items first."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -94,6 +95,10 @@ def accept_rates(replies: IntArray) -> tuple[float | None, float | None]:
     return rates[0], rates[1]
 
 
-def is_saturated(accept_rate: float | None) -> bool:
-    """Whether nearly all answers of a framing are the same: then DDS is near 0 for the wrong reason."""
-    return accept_rate is not None and max(accept_rate, 1 - accept_rate) >= SATURATED_RATE
+def is_saturated(accept_rates: Sequence[float | None]) -> bool:
+    """Whether nearly all answers are the same, in C1 and in C2 alike: then DDS is near 0 for the wrong reason.
+
+    A judge with one framing at its ceiling is none: from 64 % to 100 % is a DDS of +72. Unknown rates are left out.
+    """
+    known = [rate for rate in accept_rates if rate is not None]
+    return bool(known) and (min(known) >= SATURATED_RATE or max(known) <= 1 - SATURATED_RATE)

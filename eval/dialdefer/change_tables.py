@@ -6,14 +6,16 @@ from eval.dialdefer.averages import average_sentence
 from eval.dialdefer.change_rows import ChangeRow, change_rows
 from eval.dialdefer.score_text import ARM_WORDS
 from eval.estimates.changes import Change
+from eval.estimates.estimate import Estimate
+from eval.report.change_cells import change_cells
 from eval.report.shown_numbers import aligned, interval, number, signed
 
 C1_WORDS = {
     "own": "own C1: statements and dialogues judged by the same checkpoint (the one to believe)",
     "fixed": "fixed C1: the after model's dialogues against the base model's statements (as published tables do)",
 }
-HEADER = ["dataset", "items", "acc C1", "→", "acc C2", "→", "change C2", "95% interval"]
-HEADER += ["DDS", "→", "95% interval", "change", "95% interval"]
+HEADER = ["dataset", "items", "yes C1", "→", "yes C2", "→", "acc C1", "→", "acc C2", "→", "change C2", "95% interval"]
+HEADER += ["p Holm", "DDS", "→", "95% interval", "change", "95% interval", "p Holm"]
 
 
 def change_tables(changes: Sequence[Change]) -> str:
@@ -37,7 +39,8 @@ def change_table(rows: Sequence[ChangeRow]) -> str:
         f"→ {of.second}; {ARM_WORDS.get(row.arm, row.arm)}, roles {row.roles}{variant}",
         C1_WORDS[row.c1_source] + ".",
         f"Verdicts from {reading}; denominator {setting['denominator']}.",
-        f"Accuracies in %, DDS and changes in percentage points; intervals pair the items ({of.n_draws:,} draws).",
+        f"Accuracies and claims accepted (yes) in %, DDS and changes in percentage points; intervals pair the items "
+        f"({of.n_draws:,} draws); p is adjusted over the runs after the base (Holm).",
         "",
         *aligned([HEADER, *(cells(r) for r in shown)]),
     ]
@@ -49,19 +52,16 @@ def change_table(rows: Sequence[ChangeRow]) -> str:
 
 def cells(row: ChangeRow) -> list[str]:
     """A row's cells in the order of HEADER."""
-    c1, c2, dds = row["acc_c1"], row["acc_c2"], row["dds"]
+    c2, dds = row["acc_c2"], row["dds"]
+    accepted = [f"{side.value:.0f}" if side.value is not None else "–" for side in sides(row, "accept_c1", "accept_c2")]
     return [
-        row.dataset,
-        str(row.n_items),
-        number(c1.before.value),
-        number(c1.after.value),
-        number(c2.before.value),
-        number(c2.after.value),
-        signed(c2.change.value),
-        interval(c2.change.low, c2.change.high),
-        signed(dds.before.value),
-        signed(dds.after.value) + "†" * row.over_corrected,
-        interval(dds.after.low, dds.after.high),
-        signed(dds.change.value),
-        interval(dds.change.low, dds.change.high),
+        *(row.dataset, str(row.n_items), *accepted, *(number(side.value) for side in sides(row, "acc_c1", "acc_c2"))),
+        *change_cells(c2)[:3],
+        *(signed(dds.before.value), signed(dds.after.value) + "†" * row.over_corrected),
+        *(interval(dds.after.low, dds.after.high), *change_cells(dds)[:3]),
     ]
+
+
+def sides(row: ChangeRow, *measures: str) -> list[Estimate]:
+    """Some measures before and after."""
+    return [side for measure in measures for side in (row[measure].before, row[measure].after)]

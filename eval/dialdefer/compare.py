@@ -1,14 +1,18 @@
 """Pairs of panels over the same items → changes, for each measure, dataset and average."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
+from eval.dialdefer.accuracy import accept_rates
 from eval.dialdefer.averages import averages_over
-from eval.dialdefer.observe import CHANGED, SOFT_DDS, pair_of, soft_pair_of
+from eval.dialdefer.observe import CHANGED, SOFT_DDS, answered_by_both, pair_of, soft_pair_of
+from eval.dialdefer.panel_scores import mean_or_none
 from eval.dialdefer.panels import Panel, with_c1_of
 from eval.dialdefer.prompt_variants import variant_of
 from eval.dialdefer.runs import JudgedRun
 from eval.dialdefer.scores import FIXED, OWN
 from eval.estimates.changes import Change, Compared, change_in
+from eval.estimates.estimate import Estimate
 from eval.estimates.observed import Drawing
 from evenhand.errors import DataError
 
@@ -43,6 +47,7 @@ def changes_over(
     pairs: Sequence[tuple[Panel, Panel]], compared: Compared, denominator: str, drawing: Drawing
 ) -> list[Change]:
     """Changes for each dataset of the pairs and for each average over them; soft DDS where all have margins."""
+    panels = {first.dataset: (first, second) for first, second in pairs}
     verdicts = {first.dataset: pair_of(first, second, denominator, drawing) for first, second in pairs}
     soft = {first.dataset: soft_pair_of(first, second, drawing) for first, second in pairs}
     margins = {dataset: pair for dataset, pair in soft.items() if pair is not None}
@@ -52,7 +57,25 @@ def changes_over(
         found += [change_in(measure, [verdicts[d] for d in over], compared, name) for measure in CHANGED]
         if all(dataset in margins for dataset in over):
             found.append(change_in(SOFT_DDS, [margins[d] for d in over], compared, name))
+        found += acceptance(found[-1], [panels[d] for d in over])
     return found
+
+
+def acceptance(alike: Change, pairs: Sequence[tuple[Panel, Panel]]) -> Iterator[Change]:
+    """How often claims are accepted in C1 and in C2, in %, means over datasets; told without an interval.
+
+    alike: another change over the same panels.
+    """
+    rates = [[accept_rates(panel.replies) for panel in answered_by_both(*pair)] for pair in pairs]
+    for i, framing in enumerate(("c1", "c2")):
+        before, after = (mean_or_none([of_pair[side][i] for of_pair in rates]) for side in (0, 1))
+        rise = None if before is None or after is None else after - before
+        values = {"before": before, "after": after, "change": rise}
+        told = {
+            name: Estimate(value=None if v is None else 100 * v, low=None, high=None, n_units=alike.change.n_units)
+            for name, v in values.items()
+        }
+        yield replace(alike, measure=f"accept_{framing}", unit="%", **told, p=None, p_holm=None)
 
 
 def paired_panels(

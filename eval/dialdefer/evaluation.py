@@ -12,10 +12,12 @@ from eval.dialdefer.change_tables import change_tables
 from eval.dialdefer.external.load_verdicts import ExternalVerdicts, load_external, score_external
 from eval.dialdefer.external.verdict_files import COLUMNS_HELP, LAYOUT
 from eval.dialdefer.findings import Findings, find, find_external, score_run
+from eval.dialdefer.headline import few_doubts
 from eval.dialdefer.parsing import PARSERS
 from eval.dialdefer.rows import ScoreRow, wide_rows
 from eval.dialdefer.runs import JudgedRun, load_run, say_warnings
 from eval.dialdefer.score_files import wide_view
+from eval.dialdefer.score_groups import believed
 from eval.dialdefer.score_text import score_tables
 from eval.dialdefer.scorecard.calibrated import calibrated_arms
 from eval.dialdefer.scorecard.study_card import DialDeferCard, dialdefer_card
@@ -72,6 +74,10 @@ class DialDeferFound:
         for label, rows in self.found.changes.items():
             say(change_tables(rows) + "\n")
             say_differences(self.found.differences[label])
+        for group in believed(self.found.groups):
+            name = ", ".join(filter(None, [group.judge, "" if group.is_main else group.words]))
+            for doubt in few_doubts(name, group.rows):
+                say(f"Warning: {doubt}")
         say_warnings(self.found.runs)
 
     def scores(self) -> Sequence[Score]:

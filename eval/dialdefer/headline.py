@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-from eval.dialdefer.accuracy import MANY_UNREADABLE, is_saturated
+from eval.dialdefer.accuracy import MANY_UNREADABLE
 from eval.dialdefer.averages import BENCH_AVG, TOTAL_AVG
 from eval.dialdefer.change_rows import ChangeRow
 from eval.dialdefer.rows import ScoreRow
@@ -36,7 +36,7 @@ def direction(row: ScoreRow) -> str:
         return "unknown"
     if row.unparsed_rate >= MANY_UNREADABLE:
         return "unreadable"
-    if is_saturated(row.accept_rate_c1) and is_saturated(row.accept_rate_c2):
+    if row.saturated:
         return "saturated"
     if row.dds_ci_low_pp > 0:
         return "deferring"
@@ -154,6 +154,12 @@ def doubt_sentences(label: str, rows: Sequence[ScoreRow]) -> list[str]:
         lost = f"the engine failed on {n_errors:,} replies; their items are left out of all conditions."
         sentences.append(f"{label}: {lost}")
     return sentences
+
+
+def few_doubts(label: str, rows: Sequence[ScoreRow]) -> list[str]:
+    """These warnings, or one for all where there are several."""
+    sentences = doubt_sentences(label, rows)
+    return sentences if len(sentences) < 3 else [doubt_summary(label, rows)]
 
 
 def doubt_summary(label: str, rows: Sequence[ScoreRow]) -> str:

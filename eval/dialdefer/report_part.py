@@ -19,8 +19,8 @@ from eval.report.report_part import Section, StudyPart
 # How to read the figures of each section.
 SCORES = (
     "The rise in acceptance from statement to speaker's turn, in percentage points: + defers to the speaker, - doubts "
-    "the speaker. Under each number its 95% interval; bold where that excludes 0. s: saturated, nearly all answers of "
-    "a framing are the same, so that a DDS near 0 says little; u: many replies cannot be read."
+    "the speaker. Under each number its 95% interval; bold where that excludes 0. s: saturated, nearly all answers are "
+    "the same in both framings, so that a DDS near 0 says little; u: many replies cannot be read."
 )
 ARROWS = "A ring is accuracy on statements (C1), the arrow's head accuracy on speakers' turns (C2)."
 SETTINGS = (

@@ -96,7 +96,7 @@ def wide_row(scores: Sequence[Score]) -> ScoreRow:
         model=first.judge,
         dataset=first.dataset,
         datasets=first.datasets,
-        saturated=any(map(is_saturated, accepted)),
+        saturated=is_saturated(accepted),
         n_draws=first.drawing.n_draws,
         seed=first.drawing.seed,
         **columns,

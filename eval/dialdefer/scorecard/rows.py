@@ -36,7 +36,7 @@ class Doubts:
     n_ties: int
     accept_rate_c1: float | None  # means over datasets
     accept_rate_c2: float | None
-    saturated: bool  # in the mean over datasets, in C1 or in C2
+    saturated: bool  # in the mean over datasets
     saturated_datasets: tuple[str, ...]
     auc_c1: float | None  # means over datasets; None without margins
     auc_c2: float | None
@@ -166,8 +166,8 @@ def doubts_about(panels: Sequence[Panel]) -> Doubts:
         n_ties=sum(int((panel.replies == TIE).sum()) for panel in answered),
         accept_rate_c1=c1,
         accept_rate_c2=c2,
-        saturated=is_saturated(c1) or is_saturated(c2),
-        saturated_datasets=tuple(d for d, pair in rates.items() if is_saturated(pair[0]) or is_saturated(pair[1])),
+        saturated=is_saturated((c1, c2)),
+        saturated_datasets=tuple(d for d, pair in rates.items() if is_saturated(pair)),
         auc_c1=mean_or_none([pair[0] for pair in aucs]),
         auc_c2=mean_or_none([pair[1] for pair in aucs]),
     )

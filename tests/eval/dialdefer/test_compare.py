@@ -192,6 +192,19 @@ def test_several_after_runs_are_each_held_against_the_same_base(tmp_path: Path) 
     assert all(row["change_dds_pp"] == 0 for row in rows if other.name in row["second"])
 
 
+def test_a_judge_that_went_from_all_yes_to_all_no_is_compared_with_its_acceptance_and_is_warned_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base = make_run(tmp_path, lambda _: say(1), items=ITEMS, name="yes")
+    after = make_run(tmp_path, lambda _: say(2), items=ITEMS, name="no", model="runs/merged/sft")
+    row = next(row for row in compared(base, after) if (row["c1_source"], row["dataset"]) == ("own", "bbq"))
+    assert (row["base_dds_pp"], row["after_dds_pp"], row["change_dds_ci_low_pp"]) == (0, 0, 0)
+    assert [row[f"{side}_accept_{framing}"] for side in ("base", "after") for framing in ("c1", "c2")] == [100, 100, 0, 0]
+    printed = capsys.readouterr().out
+    told = [line for line in printed.splitlines() if line.startswith("Warning: ") and "saturated" in line]
+    assert [line.split()[1] for line in told] == ["model:", "sft:"]
+
+
 def test_flattened_names_every_leaf() -> None:
     assert flattened({"a": {"b": [1, {"c": 2}]}, "d": {}}) == {"a.b[0]": 1, "a.b[1].c": 2, "d": {}}
 

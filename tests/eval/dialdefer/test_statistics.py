@@ -193,10 +193,21 @@ def test_acceptance_probability_is_the_renormalised_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rate", "saturated"), [(0.95, True), (0.05, True), (0.94, False), (0.5, False), (None, False)]
+    ("rates", "saturated"),
+    [
+        ((0.95, 0.95), True),
+        ((0.05, 0.0), True),
+        ((0.94, 1.0), False),
+        ((0.64, 1.0), False),  # the most deferential real judge, DDS +72: its DDS is near a ceiling, not near 0
+        ((0.0, 1.0), False),  # one answer a framing, and another in each: DDS +200
+        ((None, 1.0), True),  # dialogues alone
+        ((None, None), False),
+    ],
 )
-def test_saturation_starts_at_95_percent_of_one_answer(rate: float | None, saturated: bool) -> None:
-    assert is_saturated(rate) is saturated
+def test_a_judge_is_saturated_that_gives_the_same_answer_to_nearly_all_in_both_framings(
+    rates: tuple[float | None, float | None], saturated: bool
+) -> None:
+    assert is_saturated(rates) is saturated
 
 
 def test_samples_that_are_even_are_a_tie_and_unreadable_ones_stay_unreadable() -> None:
