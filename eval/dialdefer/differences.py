@@ -12,7 +12,7 @@ from eval.dialdefer.judges import Judge
 from eval.dialdefer.panels import Panel, named, refuse_unequal_items
 from eval.dialdefer.prompt_variants import variant_of
 from eval.dialdefer.scores import FIXED, OWN, fixed_panels, grouped, own_panels
-from eval.estimates.changes import Change, Compared
+from eval.estimates.changes import Change, Compared, adjusted
 from eval.estimates.observed import Drawing
 from eval.report.table import Table
 from evenhand.errors import DataError
@@ -35,7 +35,8 @@ class Side:
 
 
 def judge_differences(judges: Sequence[Judge], denominator: str, drawing: Drawing) -> list[Change]:
-    """Every pair of judges on every arm, dataset and average that both have, for own and for fixed C1.
+    """Every pair of judges on every arm, dataset and average that both have, for own and for fixed C1; p_holm is over
+    the pairs.
 
     Raises DataError when two judges are not over the same items of a dataset, naming five and the count.
     """
@@ -46,11 +47,11 @@ def judge_differences(judges: Sequence[Judge], denominator: str, drawing: Drawin
             for group, pairs in paired_panels(ours, theirs, OWN, first.panels).items():
                 sides = [Side(judge.name, *group, c1_source) for judge in (first, second)]
                 rows += differences(sides[0], sides[1], pairs, denominator, drawing)
-    return rows
+    return adjusted([rows])[0]
 
 
 def arm_differences(judge: Judge, denominator: str, drawing: Drawing) -> list[Change]:
-    """Every arm and prompt variant of a judge against its untreated arm, for own and for fixed C1.
+    """Every arm and prompt variant of a judge against its untreated arm, for own and for fixed C1; p_holm is over them.
 
     A treated arm is held against the untreated one in the same variant, another untreated variant against the main one.
     Raises DataError when an arm is not over the same items as the untreated one, naming five and the count.
@@ -72,7 +73,7 @@ def arm_differences(judge: Judge, denominator: str, drawing: Drawing) -> list[Ch
                 rows += differences(
                     first, Side(judge.name, arm, roles, variant, c1_source), pairs, denominator, drawing
                 )
-    return rows
+    return adjusted([rows], lambda row: (row.setting["c1_source"], row.dataset, row.measure))[0]
 
 
 def differences(
@@ -122,13 +123,13 @@ def difference_table(rows: Sequence[Change], name: str = "differences") -> Table
     numbers = ("first value", "second value", "difference", "95% low", "95% high")
     shown = [row for row in rows if row.datasets == (row.dataset,) or len(row.datasets) > 1]
     sides = [(r.first, r.second, r.setting["c1_source"], r.dataset, r.measure, r.change.n_units) for r in shown]
-    values = [(r.before.value, r.after.value, r.change.value, r.change.low, r.change.high, r.p) for r in shown]
+    values = [(r.before.value, r.after.value, r.change.value, r.change.low, r.change.high, r.p, r.p_holm) for r in shown]
     return Table(
         name=name,
         title="Differences over the same items, second minus first",
-        columns=(*columns, *numbers, "p"),
+        columns=(*columns, *numbers, "p", "p Holm"),
         rows=tuple((*side, *value) for side, value in zip(sides, values, strict=True)),
         note="Percentage points. Intervals resample items jointly, within datasets in averages; p is a two-sided "
-        "sign-flip test over items.",
-        formats=(*[""] * len(columns), "", "", "+.1f", "+.1f", "+.1f", "p"),
+        "sign-flip test over items; p Holm: adjusted over the arms or judges.",
+        formats=(*[""] * len(columns), "", "", "+.1f", "+.1f", "+.1f", "p", "p"),
     )

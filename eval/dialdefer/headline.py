@@ -9,6 +9,7 @@ from eval.dialdefer.change_rows import ChangeRow
 from eval.dialdefer.rows import ScoreRow
 from eval.dialdefer.score_text import ARM_WORDS, doubt
 from eval.estimates.changes import Change
+from eval.report.change_cells import change_words
 from eval.report.shown_numbers import interval, number, signed
 
 TELLING_GAP_PP = 5.0  # own and fixed C1 further apart than this are worth a sentence
@@ -114,10 +115,10 @@ def change_sentence(label: str, own: ChangeRow | None, fixed: ChangeRow) -> str:
     acc = fixed["acc_c2"]
     parts = [
         f"{label}: accuracy on speakers' turns went from {number(acc.before.value)}% to {number(acc.after.value)}% "
-        f"({change_words(acc)})."
+        f"({change_words(acc, ' pp')})."
     ]
     if own is not None:
-        parts.append(f"DDS went from {from_to(own['dds'])} pp with own C1 ({change_words(own['dds'])}),")
+        parts.append(f"DDS went from {from_to(own['dds'])} pp with own C1 ({change_words(own['dds'], ' pp')}),")
     start = "and" if own else "DDS went"
     parts.append(f"{start} from {from_to(fixed['dds'])} pp with fixed C1.")
     gap = None if own is None else gap_pp(own, fixed)
@@ -132,11 +133,6 @@ def change_sentence(label: str, own: ChangeRow | None, fixed: ChangeRow) -> str:
 def from_to(change: Change) -> str:
     """The values before and after."""
     return f"{signed(change.before.value)} to {signed(change.after.value)}"
-
-
-def change_words(change: Change) -> str:
-    """A change with its interval."""
-    return f"{signed(change.change.value)} pp {interval(change.change.low, change.change.high)}"
 
 
 def gap_pp(own: ChangeRow, fixed: ChangeRow) -> float | None:

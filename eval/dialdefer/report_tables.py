@@ -32,6 +32,7 @@ from eval.dialdefer.strata import alignments
 from eval.dialdefer.strata_tables import balanced_dds, or_nor_alignment
 from eval.estimates.changes import Change
 from eval.report.table import Table
+from eval.scorecard.cost import first_model
 
 MOST_PAIRED = 6  # judges; all pairs of more are too many to read, and to draw intervals for
 
@@ -105,13 +106,18 @@ def item_tables(_: Findings, analyses: Analyses) -> list[Table]:
 
 
 def consistency_tables(found: Findings, analyses: Analyses) -> list[Table]:
-    """Tables 24, 27 and 33: on which items several judges flip; those that flip in all of them, with their text."""
-    if len(analyses.judges) < 2:
+    """Tables 24, 27 and 33: on which items several judges flip; those that flip in all of them, with their text.
+
+    Of the checkpoints of one model the first alone counts: a model and what was trained from it are no two judges.
+    """
+    of_models: dict[str, Judge] = {}
+    for judge in () if found.changes else analyses.judges:
+        run = found.runs.get(judge.name)
+        of_models.setdefault(judge.name if run is None else first_model(run.config, run.path), judge)
+    judges = list(of_models.values())
+    if len(judges) < 2:
         return []
-    return [
-        *agreement_tables(agreement(analyses.judges)),
-        problem_item_table(problem_items(analyses.judges, shown_texts(found.runs))),
-    ]
+    return [*agreement_tables(agreement(judges)), problem_item_table(problem_items(judges, shown_texts(found.runs)))]
 
 
 def aio_tables(found: Findings, analyses: Analyses) -> list[Table]:

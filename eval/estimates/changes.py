@@ -1,7 +1,7 @@
 """Observations of two judges, or of one in two settings → what changed from the first to the second."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -191,7 +191,14 @@ def by_cluster_t(measure: Measure, part: Paired) -> tuple[Estimate, Estimate, Es
     return levels[0], levels[1], cluster_t(measure, float(values[1] - values[0]), rises, is_share=False)
 
 
-def adjusted(of_sides: Sequence[Sequence[Change]]) -> list[list[Change]]:
+def family(change: Change) -> tuple[Any, ...]:
+    """What the changes of several sides have in common that are adjusted for each other."""
+    return tuple(change.setting.items()), change.dataset, change.measure
+
+
+def adjusted(
+    of_sides: Sequence[Sequence[Change]], family: Callable[[Change], tuple[Any, ...]] = family
+) -> list[list[Change]]:
     """The changes of several sides from one first, with p_holm over the sides for each setting, dataset and measure."""
     families: dict[Any, list[float]] = defaultdict(list)
     for change in (change for of_side in of_sides for change in of_side):
@@ -199,8 +206,3 @@ def adjusted(of_sides: Sequence[Sequence[Change]]) -> list[list[Change]]:
             families[family(change)].append(change.p)
     lists: dict[Any, Iterator[float]] = {key: iter(holm(ps)) for key, ps in families.items()}
     return [[c if c.p is None else replace(c, p_holm=next(lists[family(c)])) for c in of_side] for of_side in of_sides]
-
-
-def family(change: Change) -> tuple[Any, ...]:
-    """What the changes of several sides have in common that are adjusted for each other."""
-    return tuple(change.setting.items()), change.dataset, change.measure

@@ -10,7 +10,8 @@ from eval.narrator.measures import main_order
 from eval.narrator.observe import DETECTION
 from eval.narrator.sentences import SIDE_WORDS
 from eval.narrator.tables import ORDER_WORDS, TASK_WORDS
-from eval.report.shown_numbers import interval, number, signed
+from eval.report.change_cells import change_words
+from eval.report.shown_numbers import number, signed
 from eval.report.table import Cell, Table
 
 MEASURE_WORDS = {
@@ -92,17 +93,17 @@ def change_sentence(judge: str, changes: Sequence[Change]) -> str:
     task, side, *_ = main = min(asked, key=lambda key: (list(TASK_WORDS).index(key[0]), key[1] != "visible"))
     pr = by_key[main]
     control = by_key.get((task, side, "fixed_slot", "pr")) if order != "fixed_slot" else None
-    slot = f"; {moved_words(control)} with Me in its name's slot" if control else ""
+    slot = f"; {change_words(control, ' pp')} with Me in its name's slot" if control else ""
     neutral = by_key.get((task, side, order, "neutral"))
     right = (
         f"; when nobody is Me it is right in {number(neutral.before.value)}% before and "
-        f"{number(neutral.after.value)}% after ({moved_words(neutral)})"
+        f"{number(neutral.after.value)}% after ({change_words(neutral, ' pp')})"
         if neutral
         else ""
     )
     return (
         f"{judge}, {TASK_WORDS[task].lower()} {SIDE_WORDS[side]}: PR went from {signed(pr.before.value)} to "
-        f"{signed(pr.after.value)} pp ({moved_words(pr)}{slot}){right}.{protection_words(pr, control)}"
+        f"{signed(pr.after.value)} pp ({change_words(pr, ' pp')}{slot}){right}.{protection_words(pr, control)}"
     )
 
 
@@ -111,8 +112,3 @@ def protection_words(pr: Change, control: Change | None) -> str:
     if pr.direction and control is not None and control.direction != pr.direction:
         return " In words, the change may come from where Me stands: with Me in its name's slot none is shown."
     return PROTECTION_WORDS[pr.direction]
-
-
-def moved_words(change: Change) -> str:
-    """A change with its interval."""
-    return f"{signed(change.change.value)} pp {interval(change.change.low, change.change.high)}"

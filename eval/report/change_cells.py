@@ -6,6 +6,13 @@ from eval.report.shown_numbers import interval, p_value, signed
 DIRECTION_WORDS = {-1: "lower", 0: "unclear", 1: "higher", None: "–"}
 
 
+def change_words(change: Change, unit: str = "", digits: int = 1) -> str:
+    """A change with its interval and its adjusted p, in a sentence."""
+    rise = change.change
+    p = "" if change.p_holm is None else f", p {p_value(change.p_holm)}"
+    return f"{signed(rise.value, digits)}{unit} {interval(rise.low, rise.high, digits)}{p}"
+
+
 def change_cells(change: Change | None, digits: int = 1) -> list[str]:
     """A change, its interval, its adjusted p, and whether it is lower or higher; dashes where there is none."""
     if change is None or change.first == change.second:

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from evenhand.config import read_yaml
 from evenhand.errors import DataError
-from evenhand.run_directory import DONE_FILE, read_json
+from evenhand.run_directory import CONFIG_FILE, DONE_FILE, read_json
 
 MERGED = ("merged-bf16", "merged-nf4")  # folders of a training run that hold a checkpoint
 
@@ -85,6 +86,14 @@ def done_file(training_run: Path, sampling_run: Path) -> Path | None:
     places = [Path(), *sampling_run.resolve().parents]
     files = (place / training_run / DONE_FILE for place in places)
     return next((file for file in files if file.is_file()), None)
+
+
+def first_model(config: Mapping[str, Any], sampling_run: Path) -> str:
+    """The model that a checkpoint was trained from, through all of its training runs that are here; its own name else."""
+    name = str(config["model"]["name"])
+    folder = Path(name).expanduser()
+    file = done_file(folder.parent, sampling_run) if folder.name in MERGED else None
+    return name if file is None else first_model(read_yaml(file.with_name(CONFIG_FILE)), sampling_run)
 
 
 def number(facts: Mapping[str, Any], key: str, file: Path) -> float | None:

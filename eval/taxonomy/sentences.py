@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from eval.estimates.estimate import Estimate
-from eval.report.shown_numbers import interval, signed
+from eval.report.change_cells import change_words
 from eval.taxonomy.coded_flips import CodedRun
-from eval.taxonomy.fates import ANY, CATEGORY, Fate, Moved
+from eval.taxonomy.fates import ANY, CATEGORY, Moved
 from eval.taxonomy.findings import planted_hits
 from eval.taxonomy.shares import Shares
 from eval.taxonomy.tables import ends
@@ -38,7 +38,7 @@ def moved_sentences(moved: Moved) -> list[str]:
     return [
         f"{moved.name}: of {whole.n_before} flips of {moved.base} it removed {whole.n_removed} "
         f"({with_ends(whole.removed)}), left {whole.n_left}, and made {whole.n_made} of "
-        f"its {whole.n_after}; per 100 items {change_words(whole)}.",
+        f"its {whole.n_after}; per 100 items {change_words(whole.change, digits=2)}.",
         *clear_changes(moved),
     ]
 
@@ -47,14 +47,8 @@ def clear_changes(moved: Moved) -> Iterator[str]:
     """A sentence on the codes that became rarer or more frequent."""
     for words, sign in (("Rarer", -1), ("More frequent", 1)):
         found = [fate for fate in moved.fates if fate.change.direction == sign and fate.level != CATEGORY]
-        if labels := [f"{fate.label} ({change_words(fate)})" for fate in found if fate.label != ANY]:
+        if labels := [f"{fate.label} ({change_words(fate.change, digits=2)})" for fate in found if fate.label != ANY]:
             yield f"{words}: {', '.join(labels)}."
-
-
-def change_words(fate: Fate) -> str:
-    """A change with its interval."""
-    of = fate.change.change
-    return f"{signed(of.value, 2)} {interval(of.low, of.high, 2)}"
 
 
 def with_ends(of: Estimate) -> str:

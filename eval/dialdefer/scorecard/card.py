@@ -12,7 +12,8 @@ from eval.dialdefer.scores import OWN
 from eval.estimates.changes import Change
 from eval.estimates.estimate import Estimate
 from eval.estimates.observed import Drawing
-from eval.report.shown_numbers import interval, percent, signed
+from eval.report.change_cells import change_words
+from eval.report.shown_numbers import percent
 from eval.scorecard.seeds import has_seeds
 from evenhand.errors import DataError
 
@@ -142,5 +143,5 @@ def why_not(row: ArmRow) -> str | None:
         if rise.high is None or own.after.value is None:
             return f"its {words} or DDS is unknown"
         if rise.high < 0:
-            return f"{words} {signed(rise.value)} {interval(rise.low, rise.high)}"
+            return f"{words} {change_words(change)}"
     return None

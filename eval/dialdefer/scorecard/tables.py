@@ -3,9 +3,10 @@
 from eval.dialdefer.change_rows import over_corrected
 from eval.dialdefer.scorecard.card import Scorecard
 from eval.dialdefer.scorecard.rows import ArmRow
-from eval.dialdefer.scorecard.words import change_words, lowest_sentences, over_words
+from eval.dialdefer.scorecard.words import lowest_sentences, over_words
 from eval.dialdefer.scores import FIXED, OWN
 from eval.estimates.changes import Change
+from eval.report.change_cells import change_words
 from eval.report.table import Cell, Table
 
 FIGURE_WORDS = {

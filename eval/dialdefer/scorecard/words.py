@@ -5,8 +5,9 @@ from eval.dialdefer.score_text import DENOMINATOR_WORDS
 from eval.dialdefer.scorecard.card import MAIN, Scorecard, in_the_running, why_not
 from eval.dialdefer.scorecard.rows import ArmRow, Doubts
 from eval.dialdefer.scores import FIXED, OWN
-from eval.estimates.changes import LEVEL, Change
-from eval.report.shown_numbers import interval, number, percent, signed
+from eval.estimates.changes import LEVEL
+from eval.report.change_cells import change_words
+from eval.report.shown_numbers import number, percent
 
 FEW_ITEMS = 20
 
@@ -80,11 +81,6 @@ def lowest_sentences(card: Scorecard) -> list[str]:
         words += f" Next: {card.lead.first}, {number(card.lead.before.value)} pp ({change_words(card.lead)}; "
         words += "the lead is shown)." if card.lead.direction == -1 else "the lead may be chance)."
     return [words, *not_considered]
-
-
-def change_words(change: Change) -> str:
-    """A change with its interval."""
-    return f"{signed(change.change.value)} {interval(change.change.low, change.change.high)}"
 
 
 def over_corrected_sentences(card: Scorecard) -> list[str]:

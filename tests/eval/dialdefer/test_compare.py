@@ -205,6 +205,23 @@ def test_a_judge_that_went_from_all_yes_to_all_no_is_compared_with_its_acceptanc
     assert [line.split()[1] for line in told] == ["model:", "sft:"]
 
 
+def test_p_adjusted_over_the_runs_stands_beside_every_interval_of_a_comparison(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base, after = both(tmp_path)
+    other = make_run(tmp_path, contrary, items=ITEMS, name="dpo", model="runs/merged/dpo")
+    compare_main([str(base), str(after), str(other), "--out", str(tmp_path / "out"), "--draws", "99"])
+    rows = json.loads((tmp_path / "out" / "compare.json").read_text())
+    (dds, acc) = (next(r for r in rows if r["measure"] == name and r["c1_source"] == "own") for name in ("dds", "acc_c2"))
+    assert dds["p_holm"] == 2 * dds["p"]
+    shown = [f"{p:.4f}".removeprefix("0") for p in (acc["p_holm"], dds["p_holm"])]
+    first = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("bbq")).split()
+    assert [cell for cell in first if cell.startswith(".")] == shown
+    html = (tmp_path / "out" / "report.html").read_text()
+    assert html.count("p Holm</th>") >= 4  # with own and with fixed C1
+    assert f"], p {shown[1]})" in html  # the sentence on DDS
+
+
 def test_flattened_names_every_leaf() -> None:
     assert flattened({"a": {"b": [1, {"c": 2}]}, "d": {}}) == {"a.b[0]": 1, "a.b[1].c": 2, "d": {}}
 

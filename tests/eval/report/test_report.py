@@ -18,7 +18,7 @@ from eval.dialdefer.flip_examples import telling_flips
 from eval.dialdefer.heat_map import heat_map_of, html_heat_map
 from eval.dialdefer.method import method_section
 from eval.dialdefer.opening import opening
-from eval.dialdefer.report_tables import denominator_table, report_tables
+from eval.dialdefer.report_tables import consistency_tables, denominator_table, report_tables
 from eval.dialdefer.runs import load_run
 from eval.dialdefer.table_sections import change_section, score_section
 from eval.estimates.observed import Drawing
@@ -115,6 +115,24 @@ def test_the_headline_says_which_way_the_judge_bends(tmp_path: Path) -> None:
     html = told(pocket_run(tmp_path, bends))
     assert "over 12 pocket items it is right on 100.0% of statements" in html
     assert "it defers" in html
+
+
+def test_a_checkpoint_and_its_base_are_no_two_judges_that_agree(tmp_path: Path) -> None:
+    folder = tmp_path / "runs" / "training" / "sft-0000"
+    folder.mkdir(parents=True)
+    (folder / "DONE.json").write_text("{}")
+    (folder / "config.yaml").write_text("model: {name: owner/base}")
+    models = {"base": "owner/base", "sft": str(folder / "merged-bf16"), "other": "owner/other"}
+    runs = [pocket_run(tmp_path, bends, name=name, model=model) for name, model in models.items()]
+
+    def judges(*words: Path | str) -> str:
+        options = report_options([*map(str, words), "--draws", "20"])
+        found = made_findings(options.sources, options, is_before_after=not options.side_by_side)
+        tables = consistency_tables(found, analyse(found))
+        return tables[2].title.partition("(")[2].partition(";")[0] if tables else ""
+
+    assert judges(*runs[:2]) == judges(*runs[:2], "--side-by-side") == ""
+    assert judges(*runs, "--side-by-side") == "base, other"
 
 
 def test_the_headline_says_what_prompted_arms_do(tmp_path: Path) -> None:

@@ -104,8 +104,8 @@ def test_the_same_run_gives_the_same_bytes(out: Path, tmp_path: Path) -> None:
 def test_gpqas_items_are_nowhere_in_plain_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     items = [*made_items("gpqa", 12), *made_items("bbq", 3)]
     monkeypatch.setattr(telling, "load_items", lambda specs: items)
-    runs = [make_run(tmp_path, quoting, items=items, name=name) for name in ("one", "two")]
-    html = reported(tmp_path / "out", *runs)
+    runs = [make_run(tmp_path, quoting, items=items, name=name, model=name) for name in ("one", "two")]
+    html = reported(tmp_path / "out", *runs, "--side-by-side")
     assert "of bbq" in html
     files = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
     assert "gpqa-3" in (tmp_path / "out" / "tables" / "problem_items.csv").read_text()
