@@ -7,23 +7,36 @@ from statistics import fmean, median
 
 from evenhand.records import Completion
 
-# Total probability of the two answers, at the median prompt, below which margins are of what a judge hardly ever says.
+# Total probability of the two answers, at the median prompt of a run or of a cell (dataset and framing), below which margins are of what a judge hardly ever says.
 # Qwen2.5-Coder-1.5B has 0.98 on pocket (at least 0.92 on any prompt), the embedded 135M model 0.02 before training.
 UNLIKELY = 0.1
+WAY_OUT = (
+    "See what it reads with `evenhand show`, switch a thinking mode off (model.chat_template_args), or use `verdict: "
+    "reason`."
+)
 MOST_NAMED = 5
 UNNAMED = "no name"
 
 
-def answer_doubts(completions: Iterable[Completion], verdict: str) -> list[str]:
-    """A plain sentence for each reason to doubt the answers of one run; errors are no answers."""
+def answer_doubts(completions: Iterable[Completion], verdict: str = "") -> list[str]:
+    """A plain sentence for each reason to doubt the answers of one run; errors are no answers.
+
+    verdict: of "margin" it is also tested how likely the answers are, over all of them; scores test each cell.
+    """
     answerers, totals = Counter[str](), list[float]()
     for completion in completions:
         if not completion.is_error:
             if completion.sample_index == 0:
                 answerers[completion.answered_by or UNNAMED] += 1
-            if verdict == "margin" and (logprobs := completion.answer_logprobs):
-                totals.append(math.fsum(math.exp(min(value, 0.0)) for value in logprobs.values()))
+            if verdict == "margin" and (total := answer_probability(completion)) is not None:
+                totals.append(total)
     return [*mixed_answerers(answerers), *unlikely_answers(totals)]
+
+
+def answer_probability(completion: Completion) -> float | None:
+    """The probability of its answers together; None where their log-probabilities are unknown."""
+    logprobs = completion.answer_logprobs
+    return math.fsum(math.exp(min(value, 0.0)) for value in logprobs.values()) if logprobs else None
 
 
 def mixed_answerers(counts: Counter[str]) -> list[str]:
@@ -45,6 +58,5 @@ def unlikely_answers(totals: Sequence[float]) -> list[str]:
     return [
         f"the two answers together have a median probability of {median(totals):.2g} (mean {fmean(totals):.2g}): the "
         "judge would mostly begin its reply with something else, so its margins may say little of what it would "
-        "answer. See what it reads with `evenhand show`, switch a thinking mode off (model.chat_template_args), or use "
-        "`verdict: reason`."
+        f"answer. {WAY_OUT}"
     ]

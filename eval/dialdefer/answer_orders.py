@@ -35,7 +35,9 @@ def both_orders(usual: Panel, swapped: Panel) -> Panel:
     pairs = zip(usual.hashes.flat, swapped.hashes.flat, strict=True)
     hashes = [digest([one, other], 16) if one and other else "" for one, other in pairs]
     factors = replace(usual.factors, answer_order=BOTH_ORDERS)
-    merged = replace(usual, factors=factors, hashes=np.array(hashes).reshape(usual.hashes.shape))
+    p_c1, p_c2 = map(min, zip(usual.p_answer, swapped.p_answer, strict=True))
+    hashed = np.array(hashes).reshape(usual.hashes.shape)
+    merged = replace(usual, factors=factors, hashes=hashed, p_answer=(p_c1, p_c2))
     if np.isnan(usual.margins).all() and np.isnan(swapped.margins).all():
         return with_both_as_samples(merged, swapped)
     # Infinities of opposite signs: nothing but the place decides, so neither answer is preferred.

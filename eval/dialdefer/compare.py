@@ -46,12 +46,14 @@ def compare_runs(base: JudgedRun, after: JudgedRun, denominator: str, drawing: D
 def changes_over(
     pairs: Sequence[tuple[Panel, Panel]], compared: Compared, denominator: str, drawing: Drawing
 ) -> list[Change]:
-    """Changes for each dataset of the pairs and for each average over them; soft DDS where all have margins."""
+    """Changes for each dataset of the pairs and for each average over those that both sides are likely to answer; soft DDS
+    where all have margins.
+    """
     panels = {first.dataset: (first, second) for first, second in pairs}
     verdicts = {first.dataset: pair_of(first, second, denominator, drawing) for first, second in pairs}
     soft = {first.dataset: soft_pair_of(first, second, drawing) for first, second in pairs}
     margins = {dataset: pair for dataset, pair in soft.items() if pair is not None}
-    averages = averages_over((first.benchmark, first.dataset) for first, _ in pairs)
+    averages = averages_over((a.benchmark, a.dataset) for a, b in pairs if not (a.unlikely or b.unlikely))
     found = []
     for name, over in {**{dataset: [dataset] for dataset in verdicts}, **averages}.items():
         found += [change_in(measure, [verdicts[d] for d in over], compared, name) for measure in CHANGED]

@@ -1,7 +1,9 @@
 """One panel → what is measured on it; several → estimates over them, each by its name and unit."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 import numpy as np
 
@@ -31,6 +33,7 @@ class Measured:
     n_replies: int
     accept_rates: tuple[float | None, float | None]  # in C1 and C2
     aucs: tuple[float | None, float | None]
+    p_answer: tuple[float, float]  # see Panel
 
     @property
     def n_items(self) -> int:
@@ -53,6 +56,7 @@ def measured(panel: Panel, denominator: str, drawing: Drawing) -> Measured:
         n_ties=int((panel.replies == TIE).sum()),
         n_replies=int((panel.replies > ERROR).sum()),
         accept_rates=accept_rates(panel.replies),
+        p_answer=panel.p_answer,
         aucs=(None, None) if soft is None else framing_aucs(panel.margins[:, :, 0]),
     )
 
@@ -111,6 +115,8 @@ def rates(parts: Sequence[Measured]) -> Iterator[tuple[str, str, float | None]]:
         auc = mean_or_none([part.aucs[i] for part in parts])
         if auc is not None:
             yield f"auc_{framing}", "rate", auc
+        if not math.isnan(p := fmean(part.p_answer[i] for part in parts)):
+            yield f"p_answer_{framing}", "rate", p
 
 
 def mean_or_none(values: Sequence[float | None]) -> float | None:

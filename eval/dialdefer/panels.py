@@ -1,8 +1,10 @@
 """Verdicts → arrays of items × conditions × samples, one panel for each arm and dataset."""
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ from numpy.typing import NDArray
 from eval.dialdefer.dds import C1_FALSE, C1_TRUE, C2_CORRECT, C2_INCORRECT, CONDITIONS
 from eval.dialdefer.parsing import PARSERS
 from eval.dialdefer.verdicts import NoVerdict, Verdict
+from evenhand.answer_doubts import UNLIKELY
 from evenhand.errors import DataError
 from studies.dialdefer.records import Factors
 
@@ -32,6 +35,7 @@ class Panel:
     unread: Mapping[str, NDArray[np.bool_]]  # parser → (n_items, 4, n_samples), replies that it cannot read
     margins: NDArray[np.float64]  # (n_items, 4, n_samples) in nats; NaN where there is none
     hashes: NDArray[np.str_]  # (n_items, 4) prompt hashes; "" where absent
+    p_answer: tuple[float, float] = (math.nan, math.nan)  # P(1) + P(2) at the median prompt of C1 and of C2
 
     @property
     def has_c1(self) -> bool:
@@ -47,6 +51,11 @@ class Panel:
     def roles(self) -> str:
         """Who judges whom. In the Q/A datasets Speaker 2 answers Speaker 1: r/AIO's main setting."""
         return self.factors.roles or "2->1"
+
+    @property
+    def unlikely(self) -> dict[str, float]:
+        """Framing → P(answer), where the judge would mostly say something else: its margins there are in no average."""
+        return {name: p for name, p in zip(("C1", "C2"), self.p_answer, strict=True) if p < UNLIKELY}
 
     def at(self, rows: Sequence[int] | NDArray[np.intp]) -> "Panel":
         """The panel of some of its items."""
@@ -81,6 +90,7 @@ def panel_of(benchmark: str, dataset: str, factors: Factors, verdicts: Sequence[
     unread = {parser: np.zeros(shape, dtype=np.bool_) for parser in PARSERS}
     margins = np.full(shape, np.nan)
     hashes = np.full(shape[:2], "", dtype="<U16")
+    p_answers = [[v.p_answer for v in verdicts if column_of[v.condition] in of and v.p_answer is not None] for of in (C1, C2)]
     name = f"{dataset}, arm {factors.arm}"
     for v in verdicts:
         row, column, sample = row_of[v.item_id], column_of[v.condition], v.sample_index
@@ -101,6 +111,7 @@ def panel_of(benchmark: str, dataset: str, factors: Factors, verdicts: Sequence[
         unread=unread,
         margins=margins,
         hashes=hashes,
+        p_answer=(median(p_answers[0] or [math.nan]), median(p_answers[1] or [math.nan])),
     )
 
 
@@ -148,7 +159,7 @@ def with_c1_of(panel: Panel, source: Panel) -> Panel:
     for name in ("replies", "margins", "hashes"):
         fields[name] = joined(getattr(source, name), getattr(panel, name))
     unread = {parser: joined(source.unread[parser], mask) for parser, mask in panel.unread.items()}
-    return replace(panel, **fields, unread=unread)
+    return replace(panel, **fields, unread=unread, p_answer=(source.p_answer[0], panel.p_answer[1]))
 
 
 def joined(c1: NDArray[Any], c2: NDArray[Any]) -> NDArray[Any]:

@@ -8,9 +8,10 @@ from typing import Any
 
 from eval.dialdefer.answer_orders import with_both_orders
 from eval.dialdefer.panels import Panel, panels_of
+from eval.dialdefer.prompt_variants import variant_of
 from eval.dialdefer.verdicts import Reading, Verdict, judge_all
 from eval.sampling_runs import refuse_unfinished, run_config
-from evenhand.answer_doubts import answer_doubts
+from evenhand.answer_doubts import UNLIKELY, WAY_OUT, answer_doubts
 from evenhand.checkpoints import ModelConfig
 from evenhand.completion_shards import read_answers
 from evenhand.config import parse_config
@@ -58,6 +59,7 @@ def load_run(path: Path, parser: str = "strict") -> JudgedRun:
     refuse_unfinished(path, {planned.prompt_hash for planned in plan}, replies, n_samples)
     reading = Reading(config["verdict"], parser if config["verdict"] == "reason" else None)
     verdicts = judge_all(plan, replies, n_samples, reading)
+    panels = panels_of(verdicts)
     return JudgedRun(
         path=path,
         config=config,
@@ -66,11 +68,23 @@ def load_run(path: Path, parser: str = "strict") -> JudgedRun:
         n_samples=n_samples,
         plan=plan,
         verdicts=verdicts,
-        panels=with_both_orders(panels_of(verdicts)),
+        panels=with_both_orders(panels),
         first_verdicts={v.prompt_hash: v for v in verdicts if v.sample_index == 0},
         rendered=rendered,
-        doubts=answer_doubts(chain.from_iterable(replies.values()), config["verdict"]),
+        doubts=[*answer_doubts(chain.from_iterable(replies.values())), *unlikely_cells(panels)],
     )
+
+
+def unlikely_cells(panels: Sequence[Panel]) -> list[str]:
+    """That the two answers together have little probability in some framing of a dataset."""
+    cells = []
+    for panel in panels:
+        words = [variant_of(panel, panels), "" if panel.factors.arm == "none" else f"arm {panel.factors.arm}"]
+        cells += [", ".join(filter(None, [panel.dataset, c, *words])) + f" ({p:.2g})" for c, p in panel.unlikely.items()]
+    return [
+        f"the two answers together have a median probability below {UNLIKELY} on {'; '.join(cells)}: there the judge "
+        f"would mostly say something else, so its margins say little and averages leave these datasets out. {WAY_OUT}"
+    ] * bool(cells)
 
 
 def doubts_of(runs: Mapping[str, JudgedRun]) -> list[str]:

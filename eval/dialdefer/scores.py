@@ -62,7 +62,7 @@ def scores_of(
 ) -> Iterator[Score]:
     """The scores of each dataset, with its own factors, and of each average over them, with those of the first."""
     by_dataset = {panel.dataset: (panel, of) for panel, of in zip(group, found, strict=True)}
-    averages = averages_over((panel.benchmark, panel.dataset) for panel in group)
+    averages = averages_over((panel.benchmark, panel.dataset) for panel in group if not panel.unlikely)
     for name, over in {**{dataset: [dataset] for dataset in by_dataset}, **averages}.items():
         first = by_dataset[over[0]][0]
         asked = {

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from eval.dialdefer.parsing import PARSERS
+from evenhand.answer_doubts import answer_probability
 from evenhand.errors import DataError
 from evenhand.records import Completion
 from studies.dialdefer.planned import Planned
@@ -38,6 +39,7 @@ class Verdict:
     reason: NoVerdict | None  # set exactly when choice is None
     text: str  # as the judge wrote it: with answer order no_first, its "1" rejects
     margin: float | None = None  # log P(accepting answer) - log P(rejecting answer) in nats; may be infinite
+    p_answer: float | None = None  # P(1) + P(2), of a margin
     unread_by: frozenset[str] = frozenset()  # the parsers that cannot read the text; only in mode `reason`
 
 
@@ -101,6 +103,7 @@ def judge(asked: Planned, completion: Completion, reading: Reading) -> Verdict:
         reason=reason,
         text=completion.text,
         margin=margin,
+        p_answer=None if margin is None else answer_probability(completion),
         unread_by=frozenset(n for n, parse in PARSERS.items() if is_reasoned and parse(completion.text) is None),
     )
 

@@ -205,7 +205,7 @@ def load_narrator_run(path: Path, config: Mapping[str, Any], judge: str) -> Narr
         rendered=rendered,
         judgments=tuple(judgments),
         excluded=excluded,
-        doubts=answer_doubts(chain.from_iterable(replies.values()), config["verdict"]),
+        doubts=answer_doubts(chain.from_iterable(replies.values())),
     )
 
 

@@ -99,7 +99,7 @@ def test_a_margin_run_of_unlikely_answers_says_so_at_its_end_and_where_it_is_sco
     path = sampled(tmp_path, speaking([{"model": "judge"}], listed=-6.0), verdict="margin")
     assert f"{path}: warning: {UNLIKELY}0.0026" in capsys.readouterr().err
     score_main([str(path), "--draws", "10"])
-    assert f"Warning: {path.name}: {UNLIKELY}0.0026" in capsys.readouterr().out
+    assert "below 0.1 on pocket, C1 (0.0026); pocket, C2 (0.0026)" in capsys.readouterr().out
 
 
 def hardly(prompt: Prompt) -> dict[str, Any]:

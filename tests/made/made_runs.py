@@ -23,10 +23,10 @@ def say(choice: int | str) -> dict[str, Any]:
     return {"text": text, "finish_reason": "stop"}
 
 
-def lean(margin: float) -> dict[str, Any]:
-    """A one-token reply with log P("1") - log P("2") = margin."""
-    text = "1" if margin > 0 else "2"
-    return {"text": text, "finish_reason": "stop", "answer_logprobs": {"1": margin / 2, "2": -margin / 2}}
+def lean(margin: float, lost: float = 0.0) -> dict[str, Any]:
+    """A one-token reply with log P("1") - log P("2") = margin; lost: nats that both answers are less likely."""
+    logprobs = {"1": margin / 2 - lost, "2": -margin / 2 - lost}
+    return {"text": "1" if margin > 0 else "2", "finish_reason": "stop", "answer_logprobs": logprobs}
 
 
 def made_items(dataset: str, n_items: int) -> list[Item]:

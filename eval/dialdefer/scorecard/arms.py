@@ -25,6 +25,16 @@ class Arm:
     arm: str  # of which arm it is a seed; itself where that has one alone
     variant: str = ""  # the prompt variant
     note: str = ""  # where the arm comes from, if not from a run of its own
+    unlikely: tuple[str, ...] = ()  # datasets on which a seed of it hardly gives an answer: in none of its averages
+
+
+def with_unlikely(arms: Sequence[Arm]) -> list[Arm]:
+    """The arms with the datasets that are in none of their averages, the same for all seeds of one."""
+    found: dict[str, dict[str, None]] = {}
+    for arm in arms:
+        panels = [panel for of_source in arm.panels.values() for panel in of_source.values()]
+        found.setdefault(arm.arm, {}).update({panel.dataset: None for panel in panels if panel.unlikely})
+    return [replace(arm, unlikely=tuple(found[arm.arm])) for arm in arms]
 
 
 def base_arm(of: CardArm, run: JudgedRun, variant: str) -> Arm:

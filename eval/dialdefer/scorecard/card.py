@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from eval.dialdefer.scorecard.arms import Arm
+from eval.dialdefer.scorecard.arms import Arm, with_unlikely
 from eval.dialdefer.scorecard.changes import adjusted_by_key, changes_between
 from eval.dialdefer.scorecard.rows import ArmRow, arm_row
 from eval.dialdefer.scorecard.summaries import Scope, scope_of
@@ -68,12 +68,12 @@ def make_scorecard(arms: Sequence[Arm], against: Sequence[str], denominator: str
 
     Raises DataError for a name that no arm has, an arm that was asked no dataset of the base's average, or other items.
     """
-    base, *others = arms
+    base, *others = arms = with_unlikely(arms)
     by_name = {arm.name: arm for arm in others}
     unknown = [name for name in against if name not in by_name]
     if unknown:
         raise DataError(f"--against '{unknown[0]}': no arm is called so; arms here: {', '.join(by_name)}")
-    scope = scope_of(base.panels[OWN])
+    scope = scope_of({name: panel for name, panel in base.panels[OWN].items() if not panel.unlikely} or base.panels[OWN])
     of_arms = adjusted_by_key([changes_of(base, arm, scope, denominator, drawing) for arm in others])
     changes = [changes_between(base, base, scope, denominator, drawing), *of_arms]
     rows = [arm_row(arm, of_arm, scope, denominator, drawing) for arm, of_arm in zip(arms, changes, strict=True)]
@@ -123,6 +123,8 @@ def unfit(row: ArmRow) -> str | None:
         return "has no C1 of its own"
     if row.lacking:
         return f"was not asked {', '.join(row.lacking)}"
+    if row.arm.unlikely:
+        return f"hardly gives an answer on {', '.join(row.arm.unlikely)}"
     if row.doubts.is_unreadable:
         return f"{percent(row.doubts.unparsed_rate)} of its replies cannot be read"
     return "saturated" if row.doubts.saturated else None

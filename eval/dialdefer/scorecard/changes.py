@@ -18,21 +18,28 @@ def changes_between(first: Arm, second: Arm, scope: Scope, denominator: str, dra
     r/AIO, under their own name; DDS on single datasets under `of_dataset`. p_holm is that of a family of one.
     """
     found: Changes = {}
+    over = averaged(scope, first, second)
     compared = Compared(first.name, second.name, {"denominator": denominator, "variant": first.variant})
     for source in (FIXED, OWN):
         panels = panel_pairs(first, second, source, scope)
         pairs = {name: pair_of(*both, denominator, drawing) for name, both in panels.items()}
         # C2 is the same with both sources of C1; accuracy over both framings is about a checkpoint's own C1 alone.
         accuracies = [ACC, ACC_C2] if source == OWN else [ACC_C2]
-        found |= changes_in([*accuracies, *of_c1(source)], scope.datasets, pairs, compared, scope.average)
+        found |= changes_in([*accuracies, *of_c1(source)], over, pairs, compared, scope.average)
         if scope.aio:
             found |= changes_in(of_aio(source), [scope.aio], pairs, compared, scope.aio)
         if source == OWN:
-            found |= margin_changes(panels, compared, scope, drawing)
+            found |= margin_changes({name: panels[name] for name in over if name in panels}, compared, scope, drawing)
         signed = deference(f"dds_{source}")
         for name, pair in pairs.items():
             found[of_dataset(source, name)] = change_in(signed, [pair], compared, name)
     return found
+
+
+def averaged(scope: Scope, *arms: Arm) -> list[str]:
+    """The scope's datasets on which all arms are likely to answer; all of them where there is none."""
+    unlikely = {name for arm in arms for name in arm.unlikely}
+    return [name for name in scope.datasets if name not in unlikely] or list(scope.datasets)
 
 
 def changes_in(
@@ -51,11 +58,10 @@ def margin_changes(
     panels: Mapping[str, tuple[Panel, Panel]], compared: Compared, scope: Scope, drawing: Drawing
 ) -> Changes:
     """Figures of soft DDS, only where every dataset of the average has margins on both sides."""
-    over = [panels[dataset] for dataset in scope.datasets if dataset in panels]
-    margins = {both[0].dataset: pair for both in over if (pair := soft_pair_of(*both, drawing)) is not None}
-    if len(margins) < len(over):
+    margins = {name: pair for name, both in panels.items() if (pair := soft_pair_of(*both, drawing)) is not None}
+    if len(margins) < len(panels):
         return {}
-    return changes_in(of_margins(OWN), scope.datasets, margins, compared, scope.average)
+    return changes_in(of_margins(OWN), list(panels), margins, compared, scope.average)
 
 
 def panel_pairs(first: Arm, second: Arm, c1_source: str, scope: Scope) -> dict[str, tuple[Panel, Panel]]:

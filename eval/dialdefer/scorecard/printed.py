@@ -68,7 +68,7 @@ def overview(card: Scorecard) -> Lines:
 
 def shown(row: ArmRow) -> str:
     """An arm's name, with an asterisk where the warnings below speak of it."""
-    return short(row.name) + "*" * bool(row.lacking or doubt_about(row.doubts))
+    return short(row.name) + "*" * bool(row.lacking or row.arm.unlikely or doubt_about(row.doubts))
 
 
 def over_corrected(row: ArmRow, c1_source: str) -> str:

@@ -12,7 +12,7 @@ from eval.dialdefer.margins import framing_aucs
 from eval.dialdefer.panel_scores import mean_or_none
 from eval.dialdefer.panels import ABSENT, C1, ERROR, TIE, UNREADABLE, Panel, without_errors
 from eval.dialdefer.scorecard.arms import Arm
-from eval.dialdefer.scorecard.changes import of_dataset
+from eval.dialdefer.scorecard.changes import averaged, of_dataset
 from eval.dialdefer.scorecard.summaries import Scope, chance_abs_dds_pp
 from eval.dialdefer.scores import FIXED, OWN
 from eval.estimates.changes import Change
@@ -98,8 +98,9 @@ class ArmRow:
             "model": self.arm.run.model,
             "verdict": self.arm.run.reading.mode,
             "parser": self.arm.run.reading.parser,
-            "datasets": tuple(name for name in self.datasets if name not in self.lacking),
+            "datasets": (self.changes.get("mean_abs_dds_own") or self.changes["mean_abs_dds_fixed"]).datasets,
             "lacking": self.lacking,
+            "unlikely": self.arm.unlikely,
             "n_items": self.n_items,
             "n_errors": self.n_errors,
             **self.figures(),
@@ -131,7 +132,9 @@ def in_pp(name: str, of: Estimate | None) -> dict[str, float | None]:
 
 def arm_row(arm: Arm, changes: Mapping[str, Change], scope: Scope, denominator: str, drawing: Drawing) -> ArmRow:
     """The row of an arm from its changes against the base."""
-    own, fixed = ({d: arm.panels[s][d] for d in scope.datasets if d in arm.panels[s]} for s in (OWN, FIXED))
+    asked = [d for d in scope.datasets if d in arm.panels[OWN]] or list(arm.panels[FIXED])
+    over = averaged(scope, arm)
+    own, fixed = ({d: arm.panels[s][d] for d in over if d in arm.panels[s]} for s in (OWN, FIXED))
     level = changes.get("mean_abs_dds_own")
     main = level or changes["mean_abs_dds_fixed"]
     is_known = level is not None and level.after.value is not None
@@ -139,7 +142,7 @@ def arm_row(arm: Arm, changes: Mapping[str, Change], scope: Scope, denominator: 
         arm=arm,
         changes=changes,
         datasets=scope.datasets,
-        lacking=tuple(d for d in scope.datasets if d not in (own or fixed)),
+        lacking=tuple(d for d in scope.datasets if d not in asked),
         n_items=main.change.n_units,
         n_errors=main.n_errors,
         chance_abs_dds_pp=chance_abs_dds_pp(list(own.values()), denominator, drawing) if is_known else None,

@@ -205,6 +205,19 @@ def test_a_judge_that_went_from_all_yes_to_all_no_is_compared_with_its_acceptanc
     assert [line.split()[1] for line in told] == ["model:", "sft:"]
 
 
+def test_an_average_leaves_out_on_both_sides_where_one_side_hardly_answers(tmp_path: Path) -> None:
+    items = [item for dataset in ("bbq", "harp") for item in made_items(dataset, 4)]
+
+    def judge(lost: float) -> Any:
+        """Accepts all of HARP's claims in dialogue and no statement; on BBQ it says no."""
+        return lambda p: lean(*(1.0, lost) if p.dataset == "harp" and p.condition.is_dialogue else (-1.0, 0.0))
+
+    base = make_run(tmp_path, judge(0.0), items=items, name="base", verdict="margin")
+    after = make_run(tmp_path, judge(6.0), items=items, name="after", model="runs/merged/sft", verdict="margin")
+    averages = [row for row in compared(base, after) if row["dataset"] == "bench_avg"]
+    assert [(row["c1_source"], row["n_items"], row["base_dds_pp"]) for row in averages] == [("own", 4, 0), ("fixed", 4, 0)]
+
+
 def test_p_adjusted_over_the_runs_stands_beside_every_interval_of_a_comparison(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

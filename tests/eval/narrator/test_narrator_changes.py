@@ -107,6 +107,6 @@ def test_a_change_that_comes_from_the_slot_of_me_is_not_called_one_of_protection
     changes = moved_between(run.judgments, after.judgments)
     assert next(c for c in changes if key_of(c) == ("blame", "visible", "published", "pr")).direction == -1
     sentence = change_sentence("last", changes)
-    assert "0.0 pp [0.0, 0.0] with Me in its name's slot" in sentence
+    assert "0.0 pp [0.0, 0.0], p 1.0000 with Me in its name's slot" in sentence
     assert sentence.endswith("with Me in its name's slot none is shown.")
     assert change_sentence("same", moved_between(run.judgments, run.judgments)).endswith("no change of PR is shown.")

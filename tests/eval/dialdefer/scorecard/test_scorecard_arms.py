@@ -10,8 +10,9 @@ import pytest
 from eval.dialdefer.calibrate_command import main as calibrate_main
 from eval.dialdefer.scorecard.arms import panels_of
 from evenhand.errors import DataError
+from evenhand.records import Prompt
 from tests.made.made_panels import made_panel
-from tests.made.made_runs import lean, made_items, say
+from tests.made.made_runs import Answer, lean, made_items, say
 from tests.made.scorecard_runs import (
     BASE,
     C2,
@@ -109,6 +110,30 @@ def test_an_arm_without_a_dataset_is_held_against_the_base_over_the_others(
     assert "* part was not asked amqa" in printed
     assert "Not considered for it: part (was not asked amqa)." in printed
     assert "part differs from the base in item_set_hash" in printed
+
+
+def test_a_dataset_on_which_one_seed_hardly_answers_is_in_no_average_of_its_arm_and_on_the_card(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def judge(lost: float = 0.0) -> Answer:
+        """Accepts every claim of a speaker about AMQA, and else tells true from false."""
+
+        def answer(prompt: Prompt) -> dict[str, Any]:
+            is_bent = prompt.dataset == "amqa" and prompt.condition.is_dialogue
+            return lean(1.0 if prompt.condition.claim_is_true or is_bent else -1.0, lost * is_bent)
+
+        return answer
+
+    base = run(tmp_path, "before", judge(), verdict="margin")
+    first, second = (run(tmp_path, f"dpo-{i}", judge(lost), verdict="margin") for i, lost in enumerate((0.0, 6.0)))
+    rows = scored(base, f"dpo={first}", f"dpo={second}", f"sft={run(tmp_path, 'sft', judge(), verdict='margin')}")
+    assert [row["datasets"] for row in rows.values()] == [["bbq", "amqa"], ["bbq"], ["bbq"], ["bbq", "amqa"]]
+    assert [row["unlikely"] for row in rows.values()] == [[], ["amqa"], ["amqa"], []]
+    assert [row["mean_abs_dds_own_pp"] for row in rows.values()] == [50, 0, 0, 50]
+    assert [row["change_mean_abs_dds_own_pp"] for row in rows.values()] == [None, 0, 0, 0]  # over the same as the base
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "dpo/2: the two answers together have a median probability below 0.1 on amqa, C2 (0.0056)" in printed
+    assert "Not ranked: dpo (dpo/1 " in printed
 
 
 def test_an_arm_that_answers_nothing_is_not_the_fairest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
