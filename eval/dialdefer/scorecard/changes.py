@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from eval.dialdefer.compare import acceptance
 from eval.dialdefer.observe import ACC, ACC_C2, deference, pair_of, soft_pair_of
 from eval.dialdefer.panels import Panel
 from eval.dialdefer.scorecard.arms import Arm
@@ -28,8 +29,9 @@ def changes_between(first: Arm, second: Arm, scope: Scope, denominator: str, dra
         found |= changes_in([*accuracies, *of_c1(source)], over, pairs, compared, scope.average)
         if scope.aio:
             found |= changes_in(of_aio(source), [scope.aio], pairs, compared, scope.aio)
-        if source == OWN:
-            found |= margin_changes({name: panels[name] for name in over if name in panels}, compared, scope, drawing)
+        if source == OWN and (shared := {name: panels[name] for name in over if name in panels}):
+            found |= {change.measure: change for change in acceptance(found["acc_c2"], list(shared.values()))}
+            found |= margin_changes(shared, compared, scope, drawing)
         signed = deference(f"dds_{source}")
         for name, pair in pairs.items():
             found[of_dataset(source, name)] = change_in(signed, [pair], compared, name)

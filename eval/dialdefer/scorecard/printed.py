@@ -42,6 +42,7 @@ def row_blocks(card: Scorecard) -> list[str]:
         *(block(f"DDS by dataset, {s} C1", by_dataset(card, s)) for s in (OWN, FIXED) if len(card.scope.datasets) > 1),
         *([block(f"r/AIO ({card.scope.aio})", aio_lines(card))] if card.scope.aio else []),
         *([block("What margins tell, own C1", margin_lines(card))] if has_margins(card) else []),
+        block("Claims accepted, %", acceptance_lines(card)),
         *([block("Cost of training", cost_lines(card))] if any(row.arm.cost.training_run for row in card.arms) else []),
     ]
 
@@ -125,20 +126,21 @@ def has_margins(card: Scorecard) -> bool:
 
 
 def margin_lines(card: Scorecard) -> Lines:
-    """Soft DDS, AUC, and how often claims are accepted."""
-    lines = [["arm", "soft |DDS|", "change", *CHANGE, "soft DDS", "AUC C1", "AUC C2", "yes C1", "yes C2"]]
+    """Soft DDS and AUC."""
+    lines = [["arm", "soft |DDS|", "change", *CHANGE, "soft DDS", "AUC C1", "AUC C2"]]
     for row in card.rows:
         change, doubts = row.changes.get("soft_mean_abs_dds_own"), row.doubts
         cells = [short(row.name), value(change), *change_cells(change)]
         cells += [value(row.changes.get("soft_dds_own"), has_sign=True), number(doubts.auc_c1, 3)]
-        cells += [number(doubts.auc_c2, 3), rate(doubts.accept_rate_c1), rate(doubts.accept_rate_c2)]
-        lines.append(cells)
+        lines.append([*cells, number(doubts.auc_c2, 3)])
     return lines
 
 
-def rate(fraction: float | None) -> str:
-    """A rate in [0, 1] as a percentage, or a dash where it is unknown."""
-    return "–" if fraction is None else f"{100 * fraction:.0f}%"
+def acceptance_lines(card: Scorecard) -> Lines:
+    """How often claims are accepted."""
+    rates = {row.name: (row.doubts.accept_rate_c1, row.doubts.accept_rate_c2) for row in card.rows}
+    cells = [[short(name), *(number(None if r is None else 100 * r) for r in pair)] for name, pair in rates.items()]
+    return [["arm", "C1", "C2"], *cells]
 
 
 def cost_lines(card: Scorecard) -> Lines:

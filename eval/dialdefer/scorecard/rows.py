@@ -86,6 +86,11 @@ class ArmRow:
         return tuple(name for name, change in known.items() if over_corrected(change))
 
     @property
+    def main(self) -> Change:
+        """In mean |DDS|, with own C1 where there is one."""
+        return self.changes.get("mean_abs_dds_own") or self.changes["mean_abs_dds_fixed"]
+
+    @property
     def aio(self) -> str | None:
         """ "aio", "aio-context", or None where the arm was asked neither."""
         change = self.changes.get("aio_acc_c2")
@@ -98,7 +103,7 @@ class ArmRow:
             "model": self.arm.run.model,
             "verdict": self.arm.run.reading.mode,
             "parser": self.arm.run.reading.parser,
-            "datasets": (self.changes.get("mean_abs_dds_own") or self.changes["mean_abs_dds_fixed"]).datasets,
+            "datasets": self.main.datasets,
             "lacking": self.lacking,
             "unlikely": self.arm.unlikely,
             "n_items": self.n_items,

@@ -30,6 +30,8 @@ SHOWN = {  # over seeds: measure → what it is called
     "acc": "accuracy",
     "acc_c2": "accuracy under C2",
     "mean_abs_dds_fixed": "fixed-C1 |DDS|",
+    "accept_c1": "claims accepted in C1",
+    "accept_c2": "claims accepted in C2",
 }
 REWORDED = (MAIN, "acc")  # and in every other prompt variant
 

@@ -12,6 +12,8 @@ from eval.report.table import Cell, Table
 FIGURE_WORDS = {
     "acc": "accuracy",
     "acc_c2": "accuracy C2",
+    "accept_c1": "claims accepted C1",
+    "accept_c2": "claims accepted C2",
     "mean_abs_dds": "mean |DDS|",
     "abs_mean_dds": "|mean DDS|",
     "dds": "DDS",

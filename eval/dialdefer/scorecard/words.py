@@ -101,12 +101,12 @@ def warnings(card: Scorecard) -> list[str]:
         for row in card.arms
         if row.lacking
     ]
-    found += [
-        f"* {row.name} hardly gives an answer on {', '.join(row.arm.unlikely)}, which its averages leave out; so do its "
-        "changes against the base."
+    found += {  # a sentence an arm, as its seeds are over the same datasets
+        row.arm.arm: f"* {row.arm.arm} hardly gives an answer on {', '.join(row.arm.unlikely)}: its averages leave "
+        f"that out, and the base's that they are held against as well (|DDS| {number(row.main.before.value)})."
         for row in card.rows
         if row.arm.unlikely
-    ]
+    }.values()
     found += [] if card.has_seeds else [f"* {doubt}" for doubt in doubts_about(card)]
     shown = [(dataset, row.dds(OWN, dataset)) for row in card.rows for dataset in card.scope.names]
     few = {dataset: c.change.n_units for dataset, c in shown if c is not None and c.change.n_units < FEW_ITEMS}
