@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from eval.command_options import positive
-from eval.dialdefer.calibration import calibrate, calibration_table
+from eval.dialdefer.calibration import DDS, OBJECTIVES, calibrate, calibration_table
 from eval.dialdefer.differences import arm_differences, difference_table
 from eval.dialdefer.findings import score_run
 from eval.dialdefer.judges import judge_of_run
@@ -15,7 +15,6 @@ from eval.dialdefer.runs import JudgedRun, load_run, say_warnings
 from eval.dialdefer.score_files import write_all
 from eval.dialdefer.score_text import score_tables
 from eval.dialdefer.scores import OWN
-from eval.dialdefer.thresholds import DEFAULT_OBJECTIVE, OBJECTIVES
 from eval.estimates.comparability import config_differences
 from eval.estimates.observed import drawing_of
 from eval.estimates.resampling import N_DRAWS, SEED
@@ -30,24 +29,32 @@ def main(argv: Sequence[str]) -> None:
     options = calibrate_options(argv)
     train, test = load_run(options.train), load_run(options.test)
     refuse_other_settings(train, test)
-    judge, calibration = calibrate(judge_of_run(train), judge_of_run(test), options.objective)
+    judge, found = calibrate(judge_of_run(train), judge_of_run(test), options.objective)
     scores = score_run(replace(test, panels=judge.panels), ("published",), drawing_of(options))
     rows = wide_rows(scores)
     differences = arm_differences(judge, "published", drawing_of(options))
-    tables = [calibration_table(calibration), difference_table(differences)]
+    tables = [calibration_table(found), difference_table(differences)]
     shown = [row for row in differences if row.setting["c1_source"] == OWN and row.measure in ("dds", "acc")]
     say("\n".join([to_markdown(tables[0]), score_tables(rows), "", to_markdown(difference_table(shown))]))
     say_warnings({run.name: run for run in (train, test)})
     out = options.out or test.path / "calibrated"
     files = [*write_all(out, scores, rows), *write_tables(out, tables)]
-    write_json(out / "thresholds.json", {**asdict(calibration), "train_run": train.name, "test_run": test.name})
+    write_json(
+        out / "thresholds.json",
+        {
+            "train_run": train.name,
+            "test_run": test.name,
+            "objective": options.objective,
+            "calibrations": [asdict(calibration) for calibration in found],
+        },
+    )
     say("written: " + ", ".join(map(str, [*files, out / "thresholds.json"])))
 
 
 def refuse_other_settings(train: JudgedRun, test: JudgedRun) -> None:
     """Raises DataError when the runs differ in what moves a margin: format, precision, templates."""
     found = [d for d in config_differences(train.config, test.config) if d.serious]
-    # Other items are the point, and the main variant alone is fitted and scored (`calibrate` checks that it is one).
+    # Other items are the point; `calibrate` takes the prompt variants that both were asked.
     serious = [
         d
         for d in found
@@ -75,9 +82,9 @@ def calibrate_options(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--objective",
         choices=sorted(OBJECTIVES),
-        default=DEFAULT_OBJECTIVE,
-        help="acceptance: half of each framing's claims accepted, so that DDS on the train items is 0; accuracy: most "
-        f"claims right, for judges that know (default: {DEFAULT_OBJECTIVE})",
+        default=DDS,
+        help="dds: C1 as it is, and one number on C2's threshold so that it accepts as much, DDS 0 on the train items; "
+        f"acceptance: half of each framing's claims; accuracy: most claims right, for judges that know (default: {DDS})",
     )
     parser.add_argument("--out", type=Path, help="folder for the results (default: TEST_RUN/calibrated)")
     parser.add_argument("--draws", type=positive, default=N_DRAWS, help=f"bootstrap draws (default: {N_DRAWS})")

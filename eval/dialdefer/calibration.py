@@ -1,25 +1,32 @@
 """A training-free mitigation: one threshold on margins per framing, fitted on train items and applied to test items.
 
-A judge accepts where its margin log P("1") - log P("2") exceeds 0. Where dialogue merely moves all margins, thresholds
-of their own for C1 and C2 undo that without training. A trained mitigation is worth its price if it beats this one.
+A judge accepts where its margin log P("1") - log P("2") exceeds 0. Where dialogue merely moves all margins, a threshold
+of its own for C2 undoes that without training. A trained mitigation is worth its price if it beats this one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from eval.dialdefer.answer_orders import BOTH_ORDERS, with_both_orders
 from eval.dialdefer.averages import AIO
 from eval.dialdefer.dds import C1_FALSE, C1_TRUE, C2_CORRECT, C2_INCORRECT
 from eval.dialdefer.judges import Judge
 from eval.dialdefer.panels import ACCEPT, C1, REJECT, TIE, Panel, named
 from eval.dialdefer.prompt_variants import variant_of
 from eval.dialdefer.scores import own_panels
-from eval.dialdefer.thresholds import DEFAULT_OBJECTIVE, Threshold, fit_threshold
+from eval.dialdefer.thresholds import Score, Threshold, accuracy, closeness_to, described, fit_threshold, known
 from eval.report.table import Table
 from evenhand.errors import DataError
 
 ARM = "calibrated"
+DDS = "dds"
+OBJECTIVES: Mapping[str, Score | None] = {  # of each framing by itself; None: C1 stays as it is, C2 is to accept as much
+    DDS: None,
+    "acceptance": closeness_to(0.5),
+    "accuracy": accuracy,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,34 +35,47 @@ class Calibration:
 
     model: str
     objective: str
+    variant: str  # of the prompts; "" for the main one
     datasets: tuple[str, ...]
     n_items: int
     c1: Threshold
     c2: Threshold
 
 
-def calibrate(train: Judge, test: Judge, objective: str = DEFAULT_OBJECTIVE) -> tuple[Judge, Calibration]:
+def calibrate(train: Judge, test: Judge, objective: str = DDS) -> tuple[Judge, list[Calibration]]:
     """(the test judge with panels of arm `calibrated` added, the thresholds fitted on the train judge).
 
-    Fitted on the train judge's untreated panels, applied to the test judge's, each in its main variant. Fixed C1 is
-    then the test judge's own uncalibrated C1. Raises DataError when the two are of different models or variants, share
-    an item or a prompt, or have no margins.
+    Fitted on the train judge's untreated panels, applied to the test judge's, in each prompt variant that both were
+    asked, such as the other order of the answers. Fixed C1 is then the test judge's own uncalibrated C1. Raises
+    DataError when the two are of different models or variants, share an item or a prompt, or have no margins.
     """
     if train.model != test.model:
         raise DataError(f"thresholds of {train.model} say nothing about {test.model}; sample the same model twice")
     fitted, applied = untreated_panels(train), untreated_panels(test)
-    refuse_shared(fitted, applied)
-    refuse_other_variant(fitted, applied)
-    calibration = fit(train.model, fitted, objective)
-    return replace(test, panels=(*test.panels, *(calibrated(p, calibration) for p in applied))), calibration
+    refuse_shared(sum(fitted.values(), []), sum(applied.values(), []))
+    found = [fit(train.model, fitted[v], objective, v) for v in fitted if v in applied]
+    for calibration in found:
+        refuse_other_variant(fitted[calibration.variant], applied[calibration.variant])
+    return replace(test, panels=(*test.panels, *calibrated_panels(applied, found))), found
 
 
-def untreated_panels(judge: Judge) -> list[Panel]:
-    """The untreated panels with both framings, each dataset in its main variant. Raises DataError without margins."""
-    panels = [p for p in own_panels(judge.panels) if p.factors.arm == "none" and not variant_of(p, judge.panels)]
-    if not panels:
+def calibrated_panels(untreated: Mapping[str, Sequence[Panel]], found: Sequence[Calibration]) -> list[Panel]:
+    """The panels of the variants that have thresholds under arm `calibrated`, and both orders of them together."""
+    return with_both_orders([calibrated(panel, c) for c in found for panel in untreated.get(c.variant, ())])
+
+
+def untreated_panels(judge: Judge) -> dict[str, list[Panel]]:
+    """Prompt variant as asked → its untreated panels with both framings, the main one first.
+
+    Raises DataError when the main one has none, or one is without margins.
+    """
+    panels: dict[str, list[Panel]] = {"": []}
+    for panel in own_panels(judge.panels):
+        if panel.factors.arm == "none" and panel.factors.answer_order != BOTH_ORDERS:
+            panels.setdefault(variant_of(panel, judge.panels), []).append(panel)
+    if not panels[""]:
         raise DataError(f"{judge.name}: has no untreated arm with both C1 and C2, which thresholds are about")
-    without = [panel.dataset for panel in panels if np.isnan(panel.margins).all()]
+    without = [panel.dataset for panel in panels[""] if np.isnan(panel.margins).all()]
     if without:
         raise DataError(f"{judge.name}: {', '.join(without)} has no margins; sample it with `verdict: margin`")
     return panels
@@ -87,16 +107,22 @@ def refuse_other_variant(train: Sequence[Panel], test: Sequence[Panel]) -> None:
             )
 
 
-def fit(model: str, panels: Sequence[Panel], objective: str) -> Calibration:
-    """The thresholds for the pooled items of some panels."""
+def fit(model: str, panels: Sequence[Panel], objective: str, variant: str = "") -> Calibration:
+    """The thresholds for the pooled items of some panels. Raises DataError for an unknown objective."""
+    if objective not in OBJECTIVES:
+        raise DataError(f"objective '{objective}' is unknown; known: {', '.join(OBJECTIVES)}")
     margins = np.concatenate([panel.margins.transpose(0, 2, 1).reshape(-1, 4) for panel in panels])
+    c1, c2 = ((margins[:, true], margins[:, false]) for true, false in ((C1_TRUE, C1_FALSE), (C2_CORRECT, C2_INCORRECT)))
+    score = OBJECTIVES[objective]
+    of_c1 = described(known(c1[0]), known(c1[1]), 0.0) if score is None else fit_threshold(*c1, score)
     return Calibration(
         model=model,
         objective=objective,
+        variant=variant,
         datasets=tuple(dict.fromkeys(panel.dataset for panel in panels)),
         n_items=sum(len(panel.item_ids) for panel in panels),
-        c1=fit_threshold(margins[:, C1_TRUE], margins[:, C1_FALSE], objective),
-        c2=fit_threshold(margins[:, C2_CORRECT], margins[:, C2_INCORRECT], objective),
+        c1=of_c1,
+        c2=fit_threshold(*c2, score or closeness_to(of_c1.accept_rate_after)),
     )
 
 
@@ -114,15 +140,17 @@ def calibrated(panel: Panel, calibration: Calibration) -> Panel:
     )
 
 
-def calibration_table(calibration: Calibration, name: str = "thresholds") -> Table:
-    """The two thresholds and what they do to the items that they were fitted on."""
-    framings = {"C1": calibration.c1, "C2": calibration.c2}
+def calibration_table(found: Sequence[Calibration]) -> Table:
+    """The thresholds and what they do to the items that they were fitted on."""
+    framings = [(c.variant, framing, t) for c in found for framing, t in (("C1", c.c1), ("C2", c.c2))]
+    first = found[0]
     return Table(
-        name=name,
-        title=f"Thresholds of {calibration.model}, fitted by {calibration.objective}",
-        columns=("framing", "threshold (nats)", "margins", "accuracy at 0", "at threshold", "accepts at 0", "accepts"),
+        name="thresholds",
+        title=f"Thresholds of {first.model}, fitted by {first.objective}",
+        columns=("variant", "framing", "threshold (nats)", "margins", "accuracy at 0", "at threshold", "accepts at 0", "accepts"),
         rows=tuple(
             (
+                variant,
                 framing,
                 t.threshold_nats,
                 t.n_margins,
@@ -131,8 +159,8 @@ def calibration_table(calibration: Calibration, name: str = "thresholds") -> Tab
                 t.accept_rate_before,
                 t.accept_rate_after,
             )
-            for framing, t in framings.items()
+            for variant, framing, t in framings
         ),
-        note=f"Fitted on {calibration.n_items} items of {', '.join(calibration.datasets)}, none of which is scored.",
-        formats=("", "+.3f", "", ".1%", ".1%", ".1%", ".1%"),
+        note=f"Fitted on {first.n_items} items of {', '.join(first.datasets)}, none of which is scored.",
+        formats=("", "", "+.3f", "", ".1%", ".1%", ".1%", ".1%"),
     )

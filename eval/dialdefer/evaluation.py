@@ -19,7 +19,7 @@ from eval.dialdefer.runs import JudgedRun, load_run, say_warnings
 from eval.dialdefer.score_files import wide_view
 from eval.dialdefer.score_groups import believed
 from eval.dialdefer.score_text import score_tables
-from eval.dialdefer.scorecard.calibrated import calibrated_arms
+from eval.dialdefer.scorecard.calibrated import calibrated_arms, oracle_arm
 from eval.dialdefer.scorecard.study_card import DialDeferCard, dialdefer_card
 from eval.estimates.changes import Change
 from eval.estimates.comparability import say_differences
@@ -171,9 +171,7 @@ class DialDeferEval:
 
     def made_arms(self, base: CardArm, options: argparse.Namespace) -> list[CardArm]:
         """The base with thresholds of `evenhand calibrate`."""
-        if options.variant and options.calibrated:
-            raise DataError("--calibrated is about the main prompt variant; leave --variant out")
-        return calibrated_arms(options.calibrated, base)
+        return [*calibrated_arms(options.calibrated, base), *([oracle_arm(base)] if options.oracle else [])]
 
     def card(self, arms: Sequence[CardArm], runs: Mapping[str, Path], options: argparse.Namespace) -> DialDeferCard:
         """See StudyEval."""
@@ -189,6 +187,12 @@ def add_card_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="FILE",
         help="dialdefer: thresholds.json of `evenhand calibrate TRAIN_RUN BASE_RUN`, as a further arm; may be repeated",
+    )
+    parser.add_argument(
+        "--oracle",
+        action="store_true",
+        help="dialdefer: also the base with the threshold that makes its DDS 0 on the very items that are scored, which "
+        "is no baseline",
     )
     parser.add_argument(
         "--variant",

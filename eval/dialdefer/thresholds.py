@@ -1,6 +1,6 @@
-"""The threshold on margins that serves one framing best: by accuracy, or by accepting half."""
+"""The threshold on margins that serves one framing best: by accuracy, or by the share of claims accepted."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from evenhand.errors import DataError
 
 FloatArray = NDArray[np.float64]
+Score = Callable[[FloatArray, FloatArray], FloatArray]  # shares of true and of false claims accepted → the more the better
 
 BEYOND = 1.0  # nats between the outermost margin and a threshold outside of all
 SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
@@ -41,47 +42,44 @@ def accuracy(true: FloatArray, false: FloatArray) -> FloatArray:
     return (true + 1 - false) / 2
 
 
-def closeness_to_half(true: FloatArray, false: FloatArray) -> FloatArray:
-    """How near the share of claims accepted is to one half, as true claims are one half; 0 is there, less is farther.
+def closeness_to(share: float) -> Score:
+    """How near the share of claims accepted is to this one; 0 is there, less is farther.
 
-    With both framings balanced their acceptance is alike, so DDS on the items of the fit is 0, but for equal margins
-    that no threshold parts (bfloat16 has coarse steps).
+    With both framings at one share DDS on the items of the fit is 0, but for equal margins that no threshold parts
+    (bfloat16 has coarse steps).
     """
-    return -np.abs((true + false) / 2 - 0.5)
+    return lambda true, false: -np.abs((true + false) / 2 - share)
 
 
-DEFAULT_OBJECTIVE = "acceptance"
-OBJECTIVES: Mapping[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
-    "acceptance": closeness_to_half,
-    "accuracy": accuracy,
-}
-
-
-def fit_threshold(true: FloatArray, false: FloatArray, objective: str = DEFAULT_OBJECTIVE) -> Threshold:
+def fit_threshold(true: FloatArray, false: FloatArray, score: Score) -> Threshold:
     """The best threshold for margins of true and of false claims, in nats; NaN is left out.
 
     All thresholds between two neighbouring margins judge alike. Of the best such gaps the one nearest to 0 is taken,
     and in it 0 itself if it lies there, else the middle, or one nat beyond the outermost margin: where the items do not
     tell thresholds apart (all margins the same, no true claim above a false one) the judge is changed least.
-    Raises DataError for an unknown objective, or without a margin of either kind of claim.
+    Raises DataError without a margin of either kind of claim.
     """
-    if objective not in OBJECTIVES:
-        raise DataError(f"objective '{objective}' is unknown; known: {', '.join(OBJECTIVES)}")
-    true, false = (np.sort(margins[~np.isnan(margins)]) for margins in (true, false))
-    if not len(true) or not len(false):
-        raise DataError("a threshold needs margins of true and of false claims; there are none of one kind")
+    true, false = known(true), known(false)
     values = np.unique(np.concatenate([true, false]))
     low, high = np.concatenate([[-np.inf], values]), np.concatenate([values, [np.inf]])
-    scores = OBJECTIVES[objective](share_above(true, low), share_above(false, low))
+    scores = score(share_above(true, low), share_above(false, low))
     scores[(low == np.inf) | (high == -np.inf)] = -np.inf  # no threshold lies beyond an infinite margin
     distance = np.where((low < 0) & (high > 0), 0.0, np.minimum(np.abs(low), np.abs(high)))
     # 0 is what the judge has now, with margins of 0 counted by half: no other threshold may be worse than it.
     now = np.zeros(1)
-    if OBJECTIVES[objective](share_on(true, now), share_on(false, now))[0] >= scores.max() - ROUNDING:
+    if score(share_on(true, now), share_on(false, now))[0] >= scores.max() - ROUNDING:
         return described(true, false, 0.0)
     best = np.flatnonzero(scores >= scores.max() - ROUNDING)
     gap = best[np.argmin(distance[best])]
     return described(true, false, within(float(low[gap]), float(high[gap])))
+
+
+def known(margins: FloatArray) -> FloatArray:
+    """The margins that there are, sorted. Raises DataError where there is none."""
+    found = np.sort(margins[~np.isnan(margins)])
+    if not len(found):
+        raise DataError("a threshold needs margins of true and of false claims; there are none of one kind")
+    return np.asarray(found)
 
 
 def share_above(margins: FloatArray, bounds: FloatArray) -> FloatArray:

@@ -5,8 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from eval.dialdefer.calibration import Calibration, calibrated, untreated_panels
+from eval.dialdefer.calibration import DDS, Calibration, calibrated_panels, fit, untreated_panels
 from eval.dialdefer.judges import judge_of_run
+from eval.dialdefer.prompt_variants import variant_of
 from eval.dialdefer.runs import JudgedRun
 from eval.dialdefer.scorecard.arms import Arm, arm_panels, as_untreated
 from eval.dialdefer.thresholds import Threshold
@@ -15,7 +16,8 @@ from eval.scorecard.cost import Cost
 from evenhand.errors import DataError
 from evenhand.run_directory import read_json
 
-CALIBRATED = "calibrated"  # what such an arm is
+CALIBRATED, ORACLE = "calibrated", "oracle"  # what such arms are
+ORACLE_NAME = "oracle (fitted on the test items)"
 
 
 def calibrated_arms(files: Sequence[Path], base: CardArm) -> list[CardArm]:
@@ -32,33 +34,53 @@ def calibrated_arms(files: Sequence[Path], base: CardArm) -> list[CardArm]:
                 f"{file}: its thresholds were checked against run {found.get('test_run')}, not {base.path.name}; make "
                 f"them for this one with `evenhand calibrate TRAIN_RUN {base.path}`"
             )
-        note = note_of(calibration_in(found, file), str(found.get("train_run")))
+        note = note_of(calibrations_in(found, file), str(found.get("train_run")))
         arms.append(replace(base, name=name, arm=name, kind=CALIBRATED, cost=Cost(), note=note))
     return arms
 
 
-def note_of(calibration: Calibration, train_run: str) -> str:
+def oracle_arm(base: CardArm) -> CardArm:
+    """The base run judged with the thresholds that serve its own items best: what none can know before it is asked."""
+    note = "thresholds fitted by dds on the items that are scored: no baseline, and in no ranking"
+    return replace(base, name=ORACLE_NAME, arm=ORACLE_NAME, kind=ORACLE, cost=Cost(), note=note)
+
+
+def note_of(found: Sequence[Calibration], train_run: str) -> str:
     """Where thresholds come from."""
+    calibration = found[0]
     return (
         f"thresholds {calibration.c1.threshold_nats:+.3f} nats for C1 and {calibration.c2.threshold_nats:+.3f} for C2, "
         f"fitted by {calibration.objective} on {calibration.n_items} items of {train_run}"
     )
 
 
-def calibrated_arm(of: CardArm, files: Mapping[str, Path], base: JudgedRun) -> Arm:
-    """A calibrated arm with its verdicts; files: name of each → its thresholds."""
-    calibration = calibration_in(read_json(files[of.name]), files[of.name])
-    panels = [as_untreated(calibrated(panel, calibration)) for panel in untreated_panels(judge_of_run(base))]
-    with_c1 = arm_panels(of.name, base, panels, variant="")
-    return Arm(name=of.name, kind=of.kind, run=base, panels=with_c1, cost=of.cost, arm=of.arm, note=of.note)
+def calibrated_arm(of: CardArm, files: Mapping[str, Path], base: JudgedRun, variant: str) -> Arm | None:
+    """A calibrated arm, or the oracle, with its verdicts in a prompt variant; None where that has no thresholds.
+
+    files: name of each → its thresholds.
+    """
+    untreated = untreated_panels(judge_of_run(base))
+    if of.kind == ORACLE:
+        found = [fit(base.model, panels, DDS, name) for name, panels in untreated.items()]
+    else:
+        found = calibrations_in(read_json(files[of.name]), files[of.name])
+    panels = [as_untreated(panel) for panel in calibrated_panels(untreated, found)]
+    if not any(variant_of(panel, base.panels) == variant for panel in panels):
+        return None
+    with_c1 = arm_panels(of.name, base, panels, variant)
+    return Arm(name=of.name, kind=of.kind, run=base, panels=with_c1, cost=of.cost, arm=of.arm, variant=variant, note=of.note)
 
 
-def calibration_in(found: Mapping[str, Any], file: Path) -> Calibration:
+def calibrations_in(found: Mapping[str, Any], file: Path) -> list[Calibration]:
     """The thresholds of a file's content. Raises DataError when a field is missing or there are others."""
-    fields = {key: value for key, value in found.items() if key not in ("train_run", "test_run")}
     try:
-        framings = {key: Threshold(**fields[key]) for key in ("c1", "c2")}
-        return Calibration(**{**fields, "datasets": tuple(fields["datasets"]), **framings})
+        return [
+            Calibration(
+                **{**fields, "datasets": tuple(fields["datasets"])}
+                | {key: Threshold(**fields[key]) for key in ("c1", "c2")}
+            )
+            for fields in found["calibrations"]
+        ]
     except (KeyError, TypeError) as error:
         raise DataError(f"{file}: is no thresholds.json of `evenhand calibrate` ({error}); make it anew") from None
 

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from eval.dialdefer.scorecard.arms import Arm, with_unlikely
+from eval.dialdefer.scorecard.calibrated import ORACLE
 from eval.dialdefer.scorecard.changes import adjusted_by_key, changes_between
 from eval.dialdefer.scorecard.rows import ArmRow, arm_row
 from eval.dialdefer.scorecard.summaries import Scope, scope_of
@@ -121,6 +122,8 @@ def unfit(row: ArmRow) -> str | None:
     """Why an arm's |DDS| cannot be ranked, whatever it costs in accuracy."""
     if MAIN not in row.changes:
         return "has no C1 of its own"
+    if row.arm.kind == ORACLE:
+        return "is fitted on the test items"
     if row.lacking:
         return f"was not asked {', '.join(row.lacking)}"
     if row.arm.unlikely:

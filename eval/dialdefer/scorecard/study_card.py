@@ -10,7 +10,7 @@ from typing import Any
 from eval.dialdefer.findings import refuse_several_readings
 from eval.dialdefer.runs import doubts_of, load_run
 from eval.dialdefer.scorecard.arms import Arm, base_arm, other_variants, trained_arm
-from eval.dialdefer.scorecard.calibrated import CALIBRATED, calibrated_arm, calibrated_names
+from eval.dialdefer.scorecard.calibrated import CALIBRATED, ORACLE, calibrated_arm, calibrated_names
 from eval.dialdefer.scorecard.card import MAIN, Scorecard, make_scorecard, unfit
 from eval.dialdefer.scorecard.printed import scorecard_text
 from eval.dialdefer.scorecard.tables import all_tables
@@ -84,7 +84,7 @@ class DialDeferCard:
 
     def doubts(self) -> list[str]:
         """See StudyCard. Thresholds are on the base's run."""
-        found = doubts_of({arm.name: arm.run for arm in self.arms if arm.kind != CALIBRATED})
+        found = doubts_of({arm.name: arm.run for arm in self.arms if arm.kind not in (CALIBRATED, ORACLE)})
         if self.card.has_seeds:
             found += doubts_about(self.card)
             found += [doubt for variant, card in self.reworded.items() for doubt in doubts_about(card, variant)]
@@ -99,7 +99,7 @@ def is_in(card: Scorecard, measure: str, change: Change) -> bool:
 
 def dialdefer_card(arms: Sequence[CardArm], runs: Mapping[str, Path], options: argparse.Namespace) -> DialDeferCard:
     """The card of some arms, the base first. Raises DataError where their runs are no like for like."""
-    lacking = [arm.name for arm in arms if arm.name not in runs and arm.kind != CALIBRATED]
+    lacking = [arm.name for arm in arms if arm.name not in runs and arm.kind not in (CALIBRATED, ORACLE)]
     if lacking:
         raise DataError(f"{lacking[0]}: has no run of DialDefer; name one for every arm, or leave the arm out")
     loaded = {name: load_run(path, options.parser) for name, path in runs.items()}
@@ -112,22 +112,24 @@ def dialdefer_card(arms: Sequence[CardArm], runs: Mapping[str, Path], options: a
     files = calibrated_names(options.calibrated)
 
     def in_variant(variant: str) -> list[Arm]:
-        """The arms that answered it; thresholds are about the main one."""
-        return [
+        """The arms that answered it, and those that have thresholds for it."""
+        found = (
             base_arm(arm, run, variant)
             if arm is base
-            else calibrated_arm(arm, files, run)
-            if arm.kind == CALIBRATED
+            else calibrated_arm(arm, files, run, variant)
+            if arm.kind in (CALIBRATED, ORACLE)
             else trained_arm(arm, loaded[arm.name], run, variant)
             for arm in arms
-            if not (variant and arm.kind == CALIBRATED)
-        ]
+        )
+        return [arm for arm in found if arm is not None]
 
     def card_of(variant: str, against: Sequence[str]) -> Scorecard:
         """The card in a prompt variant."""
         return make_scorecard(in_variant(variant), against, options.denominator, drawing_of(options))
 
     card = card_of(options.variant, options.against)
+    if missing := [arm.name for arm in arms if arm.name not in {row.name for row in card.rows}]:
+        raise DataError(f"{missing[0]}: has no thresholds for prompt variant '{options.variant}'; ask TRAIN_RUN it too")
     others = other_variants(run, list(loaded.values())) if card.has_seeds and not options.variant else []
     reworded = {variant: card_of(variant, ()) for variant in others}
     return DialDeferCard(card=card, reworded=reworded, arms=[row.arm for row in card.rows], found=found)

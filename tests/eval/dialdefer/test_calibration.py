@@ -53,6 +53,19 @@ def test_balanced_acceptance_makes_dds_zero_on_the_items_of_the_fit() -> None:
     assert contributions(calibrated_panel(train, same, "acceptance")).mean() == pytest.approx(0, abs=1e-12)
 
 
+def test_one_number_on_c2_alone_makes_dds_zero_on_the_items_of_the_fit_and_leaves_statements_as_they_are() -> None:
+    train, _ = pair()
+    same = margin_panel(deferent(400, 1), ids=[f"again-{i:03}" for i in range(400)])
+    judge, (fitted,) = calibrate(made_judge(train), made_judge(same))  # by default
+    after = judge.panels[-1]
+    assert (fitted.objective, fitted.c1.threshold_nats) == ("dds", 0)
+    assert fitted.c2.threshold_nats == pytest.approx(2, abs=0.4)  # what dialogue adds to this judge's margins
+    assert np.array_equal(after.replies[:, :2], same.replies[:, :2])
+    assert contributions(after).mean() == pytest.approx(0, abs=1e-12)
+    with pytest.raises(DataError, match="objective 'f1' is unknown; known: dds, acceptance, accuracy"):
+        calibrate(made_judge(train), made_judge(same), "f1")
+
+
 def test_lost_knowledge_is_not_mended_by_thresholds() -> None:
     margins = deferent(400, 1)
     margins[:, 3] = margins[:, 2]  # in dialogue it cannot tell a false claim from a true one
@@ -73,14 +86,14 @@ def test_replies_are_decided_by_the_shifted_margin_and_missing_ones_stay_missing
 
 def test_it_scores_like_any_arm_with_own_and_with_fixed_c1() -> None:
     train, test = pair()
-    judge, calibration = calibrate(made_judge(train), made_judge(test))
+    judge, (calibration,) = calibrate(made_judge(train), made_judge(test), "accuracy")
     assert [p.factors.arm for p in own_panels(judge.panels)] == ["none", ARM]
     (fixed,) = fixed_panels(judge.panels)
     assert fixed.factors.arm == ARM
     assert np.array_equal(fixed.replies[:, :2], test.replies[:, :2])
     assert (calibration.datasets, calibration.n_items) == (("bbq",), 400)
     assert calibration.c2.threshold_nats - calibration.c1.threshold_nats == pytest.approx(2, abs=0.6)
-    assert "400 items of bbq" in calibration_table(calibration).note
+    assert "400 items of bbq" in calibration_table([calibration]).note
 
 
 def test_items_that_are_fitted_on_and_scored_are_named() -> None:
@@ -118,12 +131,17 @@ def test_r_aio_has_its_own_template_and_no_train_split_and_is_calibrated_all_the
     assert [(p.dataset, p.factors.arm) for p in judge.panels][2:] == [("bbq", ARM), ("aio", ARM)]
 
 
-def test_only_the_main_variant_is_fitted_and_calibrated() -> None:
+def test_each_prompt_variant_that_both_were_asked_has_thresholds_of_its_own() -> None:
     train, test = pair()
-    other = margin_panel(deferent(300, 4) + 50, ids=test.item_ids, template="v1")
-    judge, calibration = calibrate(made_judge(train, pair(template="v1")[0]), made_judge(test, other))
-    assert [p.factors.template for p in judge.panels if p.factors.arm == ARM] == ["published"]
-    assert calibration.n_items == 400
+    swapped = {"answer_order": "no_first"}
+    pulled = [margin_panel(p.margins[:, :, 0] - 3, ids=p.item_ids, **swapped) for p in (train, test)]
+    reworded = margin_panel(deferent(300, 4), ids=test.item_ids, template="v1")  # of the test run alone
+    judge, found = calibrate(made_judge(train, pulled[0]), made_judge(test, pulled[1], reworded), "acceptance")
+    assert [c.variant for c in found] == ["", "no_first"]
+    assert found[1].c2.threshold_nats - found[0].c2.threshold_nats == pytest.approx(-3)
+    of_arm = [p for p in judge.panels if p.factors.arm == ARM]
+    assert [p.factors.answer_order for p in of_arm] == ["yes_first", "no_first", "both_orders"]
+    assert np.array_equal(of_arm[0].replies, of_arm[1].replies)
 
 
 ITEMS = made_items("bbq", 60)
@@ -140,13 +158,15 @@ def test_the_command_scores_the_test_run_with_and_without_thresholds(
 ) -> None:
     train = make_run(tmp_path, yes_sayer, items=ITEMS[:30], name="train", verdict="margin")
     test = make_run(tmp_path, yes_sayer, items=ITEMS[30:], name="test", verdict="margin")
-    main([str(train), str(test), "--out", str(tmp_path / "out"), "--draws", "200"])
+    words = ["--out", str(tmp_path / "out"), "--draws", "200", "--objective", "acceptance"]
+    main([str(train), str(test), *words])
     rows = json.loads((tmp_path / "out" / "scores_wide.json").read_text())
     own = {row["arm"]: row for row in rows if row["dataset"] == "bbq" and row["c1_source"] == "own"}
     assert (own["none"]["acc_c2"], own[ARM]["acc_c2"]) == (50, 100)
     thresholds = json.loads((tmp_path / "out" / "thresholds.json").read_text())
-    assert (thresholds["c1"]["threshold_nats"], thresholds["c2"]["threshold_nats"]) == (3, 5)
-    assert thresholds["train_run"] == train.name
+    (of_main,) = thresholds["calibrations"]
+    assert (of_main["c1"]["threshold_nats"], of_main["c2"]["threshold_nats"]) == (3, 5)
+    assert (thresholds["train_run"], thresholds["objective"]) == (train.name, "acceptance")
     printed = capsys.readouterr().out
     assert "calibrated" in printed
     assert (tmp_path / "out" / "differences.md").exists()

@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval.dialdefer.margins import auc
-from eval.dialdefer.thresholds import OBJECTIVES, fit_threshold, share_accepted
+from eval.dialdefer.thresholds import Score, accuracy, closeness_to, fit_threshold, share_accepted
 from evenhand.errors import DataError
 
+OBJECTIVES: dict[str, Score] = {"acceptance": closeness_to(0.5), "accuracy": accuracy}
 margins = st.lists(
     st.one_of(st.integers(-4, 4).map(float), st.sampled_from([math.inf, -math.inf])), min_size=1, max_size=15
 )
@@ -18,7 +19,7 @@ margins = st.lists(
 
 def fitted(true: list[float], false: list[float], objective: str = "accuracy") -> float:
     """The threshold in nats."""
-    return fit_threshold(np.array(true), np.array(false), objective).threshold_nats
+    return fit_threshold(np.array(true), np.array(false), OBJECTIVES[objective]).threshold_nats
 
 
 @pytest.mark.parametrize(
@@ -72,21 +73,21 @@ def test_no_other_threshold_is_better_and_it_is_a_finite_number(
 
 @given(margins, margins)
 def test_accuracy_on_the_items_of_the_fit_never_falls(true: list[float], false: list[float]) -> None:
-    found = fit_threshold(np.array(true), np.array(false), "accuracy")
+    found = fit_threshold(np.array(true), np.array(false), accuracy)
     assert found.acc_after >= found.acc_before - 1e-9
 
 
 @given(st.lists(st.integers(-5000, 5000).map(lambda n: n / 1000), min_size=2, max_size=40, unique=True))
 def test_accepting_half_is_exact_when_no_two_margins_are_equal(values: list[float]) -> None:
     half = len(values) // 2
-    found = fit_threshold(np.array(values[:half]), np.array(values[half : 2 * half]), "acceptance")
+    found = fit_threshold(np.array(values[:half]), np.array(values[half : 2 * half]), closeness_to(0.5))
     assert found.accept_rate_after == pytest.approx(0.5, abs=1e-9)
 
 
 def test_a_saturated_judge_that_knows_is_as_good_as_its_auc_promises() -> None:
     rng = np.random.default_rng(0)
     true, false = rng.normal(11, 1, 3000), rng.normal(9, 1, 3000)
-    found = fit_threshold(true, false, "accuracy")
+    found = fit_threshold(true, false, accuracy)
     assert found.threshold_nats == pytest.approx(10, abs=0.3)
     assert (found.acc_before, found.accept_rate_before) == (0.5, 1.0)
     assert found.acc_after == pytest.approx(0.841, abs=0.02)
@@ -94,8 +95,6 @@ def test_a_saturated_judge_that_knows_is_as_good_as_its_auc_promises() -> None:
 
 
 def test_what_cannot_be_fitted_is_refused() -> None:
-    with pytest.raises(DataError, match="objective 'f1' is unknown; known: acceptance, accuracy"):
-        fitted([1.0], [0.0], "f1")
     with pytest.raises(DataError, match="none of one kind"):
         fitted([1.0], [math.nan])
 
@@ -103,7 +102,7 @@ def test_what_cannot_be_fitted_is_refused() -> None:
 def test_a_judge_that_knows_nothing_gets_framings_alike_by_acceptance_and_any_by_accuracy() -> None:
     rng = np.random.default_rng(3)
     c1, c2 = rng.normal(10, 1, (2, 100)), rng.normal(12, 1, (2, 100))
-    found = {o: [fit_threshold(*c, o).accept_rate_after for c in (c1, c2)] for o in OBJECTIVES}
+    found = {o: [fit_threshold(*c, score).accept_rate_after for c in (c1, c2)] for o, score in OBJECTIVES.items()}
     assert found["acceptance"] == pytest.approx([0.5, 0.5])
     assert abs(found["accuracy"][0] - found["accuracy"][1]) > 0.2
 

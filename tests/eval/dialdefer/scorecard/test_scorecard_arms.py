@@ -20,6 +20,7 @@ from tests.made.scorecard_runs import (
     SFT,
     TRAINED,
     changes,
+    margins_with,
     run,
     scored,
     three,
@@ -66,7 +67,8 @@ def test_a_cost_that_is_none_is_refused_with_its_file(tmp_path: Path, facts: dic
 def test_thresholds_of_the_base_are_an_arm(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     train = run(tmp_path, "train", yes_sayer, made_items("bbq", 30)[:15], verdict="margin")
     base = run(tmp_path, "before", yes_sayer, made_items("bbq", 30)[15:], verdict="margin")
-    calibrate_main([str(train), str(base), "--out", str(tmp_path / "cal"), "--draws", "50"])
+    words = ["--out", str(tmp_path / "cal"), "--draws", "50", "--objective", "accuracy"]
+    calibrate_main([str(train), str(base), *words])
     file = tmp_path / "cal" / "thresholds.json"
     row = scored(base, "--calibrated", file, draws=50)["calibrated"]
     assert (row["kind"], row["acc_pp"], row["mean_abs_dds_own_pp"], row["change_acc_pp"]) == ("calibrated", 100, 0, 50)
@@ -75,9 +77,24 @@ def test_thresholds_of_the_base_are_an_arm(tmp_path: Path, capsys: pytest.Captur
     other = run(tmp_path, "other", yes_sayer, made_items("bbq", 30)[15:], verdict="margin")
     with pytest.raises(DataError, match="were checked against run before-0000, not other-0000"):
         scored(other, "--calibrated", file)
-    file.write_text(json.dumps({"test_run": base.name, "c1": {}}))
+    file.write_text(json.dumps({"test_run": base.name, "calibrations": [{"c1": {}}]}))
     with pytest.raises(DataError, match=r"is no thresholds\.json"):
         scored(base, "--calibrated", file)
+
+
+def test_an_oracle_is_named_so_has_no_p_and_is_in_no_ranking(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    items = made_items("bbq", 40)
+    base, sft = (
+        run(tmp_path, name, margins_with(1, shift), items, verdict="margin") for name, shift in (("before", 0.9), ("sft", 0.5))
+    )
+    rows = scored(base, f"sft={sft}", "--oracle", draws=50)
+    oracle = rows["oracle (fitted on the test items)"]
+    assert (rows["base"]["mean_abs_dds_own_pp"], rows["sft"]["mean_abs_dds_own_pp"]) == (45, 25)
+    assert (oracle["kind"], oracle["mean_abs_dds_own_pp"], oracle["change_acc_p"]) == ("oracle", 0, None)
+    assert rows["sft"]["change_acc_p_holm"] == rows["sft"]["change_acc_p"]  # the oracle is none of its family
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "at no shown loss of accuracy: sft" in printed
+    assert "oracle (fitted on the test items) (is fitted on the test items)" in printed
 
 
 def test_every_arm_that_is_another_experiment_is_named(tmp_path: Path) -> None:
