@@ -97,8 +97,8 @@ def by_config(words: Sequence[str]) -> list[list[str]]:
 def config_tree(words: Sequence[str]) -> dict[str, Any]:
     """What words[0] (a YAML file) holds, with the later words ("a.b=value", "list[0].key=value") applied.
 
-    Values are read as YAML, so `sampling.n=10` is a number and `model.revision=null` is none. No schema has looked at
-    it. Raises ConfigError that names file, key, value and the fix.
+    Values are read as YAML, so `sampling.n=10` is a number and `model.revision=null` is none. "KEY=<FILE key=value ..."
+    takes the key's value from another config. No schema has looked at it. Raises ConfigError that names file, key, value and the fix.
     """
     if not words:
         raise ConfigError("no config file given; say which one, for example configs/inference/pocket.yaml")
@@ -146,7 +146,7 @@ def apply_override(tree: dict[str, Any], word: str) -> None:
     if not equals or not key:
         raise ConfigError(f"override '{word}': write key=value, for example sampling.n=10")
     try:
-        value = parse_yaml(raw)
+        value = of_other(key, raw[1:]) if raw.startswith("<") else parse_yaml(raw)
     except yaml.YAMLError as error:
         problem = getattr(error, "problem", None) or " ".join(str(error).split())
         raise ConfigError(f"override '{word}': '{raw}' is not a YAML value ({problem}); quote it") from None
@@ -169,6 +169,16 @@ def apply_override(tree: dict[str, Any], word: str) -> None:
             if isinstance(node, dict) and node.get(index) is None:
                 node[index] = {}
             node = node[index]
+
+
+def of_other(key: str, words: str) -> Any:
+    """The value of a key of mappings in another config: a file's name, with key=value words behind it."""
+    value: Any = config_tree(words.split())
+    for part in key.split("."):
+        if not isinstance(value, dict) or part not in value:
+            raise ConfigError(f"override '{key}=<{words}': {words.partition(' ')[0]} has no '{key}'")
+        value = value[part]
+    return value
 
 
 def explain(schema: type[BaseModel], detail: Any) -> str:

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The whole loop: sample the base model; train, merge and sample every arm; score, compare, and one card for all.
+# The whole loop: sample the base model; train, merge and sample every arm; score, compare, and one card for all, with
+# the base under thresholds that are fitted on the first arm's training items (`evenhand calibrate`).
 #
 #   slurm/pipeline.sh SAMPLING_CONFIG TRAINING_CONFIG...
 #   slurm/pipeline.sh "SAMPLING_CONFIG SAMPLING_CONFIG..." TRAINING_CONFIG...      a card for each sampling config
@@ -142,12 +143,26 @@ train_and_merge() {
   MERGED=("model.name=@$notes/$1-merged" "model.label=$1" model.revision=null)
 }
 
-beside=() runs=() sampled="" base=("${model[@]}") basing=""
+beside=() runs=() fitted=() sampled="" base=("${model[@]}") basing=""
 if [ -n "${BASE_TRAINING:-}" ]; then
   train_and_merge before "$BASE_TRAINING" "${model[@]}"
   base=("${MERGED[@]}") basing=$JOB
 fi
 sample_all base before "$basing" "${base[@]}"
+# The free baseline: thresholds for the base, fitted on the items that the first arm trains on.
+for training in "${trainings[@]}"; do
+  grep -q '^dialdefer:' "$training" || continue
+  for i in "${!samplings[@]}"; do
+    grep -q '^dialdefer:' "${samplings[i]}" || continue
+    name=$(basename "${samplings[i]}" .yaml)
+    note=before-fitted-$name
+    AFTER=$basing LABEL=before-fitted NOTE=$notes/$note submit sample "${samplings[i]}" "name=$name-train" \
+      "dialdefer.benchmarks=<$training ${arm_options[*]}" "dialdefer.prompts.arms=[none]" "${base[@]}"
+    sampled=$sampled:$JOB
+    fitted[i]=@$notes/$note
+  done
+  break
+done
 for training in "${trainings[@]}"; do
   arm=$(basename "$training" .yaml)
   for ((seed = 0; seed < ${SEEDS:-1}; seed++)); do
@@ -159,6 +174,7 @@ for training in "${trainings[@]}"; do
 done
 for i in "${!samplings[@]}"; do
   mapfile -t words <<< "${runs[i]}"
+  if [ -n "${fitted[i]:-}" ]; then words+=(--fit "${fitted[i]}"); fi
   if [ "$i" = 0 ]; then words+=("${beside[@]}"); fi
   label=""
   if [ ${#samplings[@]} -gt 1 ]; then label=$(basename "${samplings[i]}" .yaml); fi

@@ -34,6 +34,16 @@ def test_overrides_reach_nested_keys_and_list_elements(tmp_path: Path) -> None:
     assert (config.sampling.max_tokens, config.dialdefer.benchmarks[0].n_items, config.model.label) == (7, 3, "judge")
 
 
+def test_an_override_takes_the_value_that_its_key_has_in_another_config(tmp_path: Path) -> None:
+    arm = tmp_path / "arm.yaml"
+    arm.write_text("dialdefer: {benchmarks: [{dataset: pocket, split: train, n_items: 64}]}")
+    words = [written(tmp_path), f"dialdefer.benchmarks=<{arm} dialdefer.benchmarks[0].n_items=3"]
+    (found,) = load_sampling_config(words).dialdefer.benchmarks
+    assert (found.split, found.n_items) == ("train", 3)
+    with pytest.raises(ConfigError, match=r"arm\.yaml has no 'sampling\.n'"):
+        load_sampling_config([written(tmp_path), f"sampling.n=<{arm}"])
+
+
 @pytest.mark.parametrize(
     ("changes", "words", "says"),
     [

@@ -23,6 +23,7 @@ EVENHAND = """#!/usr/bin/env bash
 echo "evenhand $* [offline=${HF_HUB_OFFLINE:-0}]" >> "$CALLS"
 case $1 in
   sample) [[ "$*" =~ merged-([a-z0-9_]+) ]] && made=run-${BASH_REMATCH[1]} || made=run-before
+    case "$*" in *name=*-train*) made=train-$made;; esac
     case "$*" in *new.yaml*) made=new-$made;; esac
     case "$*" in *conflicts.yaml*) made=conflicts-$made;; esac;;
   merge) made=merged-${2##*-};;
