@@ -7,7 +7,8 @@ from statistics import fmean, median
 
 from evenhand.records import Completion
 
-# Total probability of the two answers, at the median prompt of a run or of a cell (dataset and framing), below which margins are of what a judge hardly ever says.
+# Total probability of the two answers, at the median prompt of a run or of a cell (dataset and framing), below which
+# margins are of what a judge hardly ever says.
 # Qwen2.5-Coder-1.5B has 0.98 on pocket (at least 0.92 on any prompt), the embedded 135M model 0.02 before training.
 UNLIKELY = 0.1
 WAY_OUT = (

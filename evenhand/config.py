@@ -98,7 +98,8 @@ def config_tree(words: Sequence[str]) -> dict[str, Any]:
     """What words[0] (a YAML file) holds, with the later words ("a.b=value", "list[0].key=value") applied.
 
     Values are read as YAML, so `sampling.n=10` is a number and `model.revision=null` is none. "KEY=<FILE key=value ..."
-    takes the key's value from another config. No schema has looked at it. Raises ConfigError that names file, key, value and the fix.
+    takes the key's value from another config. No schema has looked at it. Raises ConfigError that names file, key,
+    value and the fix.
     """
     if not words:
         raise ConfigError("no config file given; say which one, for example configs/inference/pocket.yaml")

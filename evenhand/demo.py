@@ -32,12 +32,17 @@ def main(argv: Sequence[str]) -> None:
     title = "1. Make a judge whose bend is known: +40 points of DDS, planted in its training labels"
     bent = made_by(title, "nf4", BENT, root)
     before = asked("   Ask it every prompt", "bent", bent, root)
-    after = []
+    title = "   Ask it the arms' training items, for thresholds that need no training"
+    fitted = asked(title, "bent", bent, root, f"dialdefer.benchmarks=<{ARMS['label-free']}")
+    after = {}
     for number, (arm, config) in enumerate(ARMS.items(), start=2):
         straightened = made_by(f"{number}. Straighten it: {arm}", "bf16", config, root, f"model.name={bent}")
-        after.append(asked("   Ask it the same prompts", arm, straightened, root))
-    print("\n4. Before and after", flush=True)
-    run([sys.executable, "-m", "evenhand.command", "compare", before, *after, "--out", str(out / "demo")])
+        after[arm] = asked("   Ask it the same prompts", arm, straightened, root)
+    step("4. Before and after", "evenhand.command", "compare", before, *after.values(), "--out", str(out / "demo"))
+    step("5. The free baseline: one number on C2's threshold", "evenhand.command", "calibrate", fitted, before)
+    runs = [before, *(f"{arm}={of_arm}" for arm, of_arm in after.items())]
+    thresholds = f"{before}/calibrated/thresholds.json"
+    step("   Beside the arms", "evenhand.command", "scorecard", *runs, "--calibrated", thresholds)
     print(f"\nReport: {out / 'demo' / 'report.html'}\nDone in {(time.monotonic() - started) / 60:.1f} minutes.")
 
 
@@ -47,10 +52,10 @@ def made_by(title: str, onto: str, config: str, *words: str) -> str:
     return step("   Merge into a standalone checkpoint, and check it", "training.merge", trained, "--onto", onto)
 
 
-def asked(title: str, arm: str, checkpoint: str, root: str) -> str:
-    """Ask a checkpoint every prompt; the run's folder."""
-    words = [f"name=pocket-{arm}", f"model.name={checkpoint}", f"model.label=SmolLM2-135M, {arm}"]
-    return step(title, "inference", SAMPLING, *words, root)
+def asked(title: str, arm: str, checkpoint: str, root: str, *words: str) -> str:
+    """Ask a checkpoint every prompt, or as the words say; the run's folder, which its digest tells from others."""
+    named = [f"name=pocket-{arm}", f"model.name={checkpoint}", f"model.label=SmolLM2-135M, {arm}"]
+    return step(title, "inference", SAMPLING, *named, *words, root)
 
 
 def one_process() -> list[str]:

@@ -84,7 +84,7 @@ def calibrate_options(argv: Sequence[str]) -> argparse.Namespace:
         choices=sorted(OBJECTIVES),
         default=DDS,
         help="dds: C1 as it is, and one number on C2's threshold so that it accepts as much, DDS 0 on the train items; "
-        f"acceptance: half of each framing's claims; accuracy: most claims right, for judges that know (default: {DDS})",
+        "acceptance: half of each framing's claims; accuracy: most claims right, for judges that know (default: dds)",
     )
     parser.add_argument("--out", type=Path, help="folder for the results (default: TEST_RUN/calibrated)")
     parser.add_argument("--draws", type=positive, default=N_DRAWS, help=f"bootstrap draws (default: {N_DRAWS})")

@@ -11,7 +11,6 @@ import numpy as np
 
 from eval.dialdefer.answer_orders import BOTH_ORDERS, with_both_orders
 from eval.dialdefer.averages import AIO
-from eval.dialdefer.dds import C1_FALSE, C1_TRUE, C2_CORRECT, C2_INCORRECT
 from eval.dialdefer.judges import Judge
 from eval.dialdefer.panels import ACCEPT, C1, REJECT, TIE, Panel, named
 from eval.dialdefer.prompt_variants import variant_of
@@ -22,11 +21,8 @@ from evenhand.errors import DataError
 
 ARM = "calibrated"
 DDS = "dds"
-OBJECTIVES: Mapping[str, Score | None] = {  # of each framing by itself; None: C1 stays as it is, C2 is to accept as much
-    DDS: None,
-    "acceptance": closeness_to(0.5),
-    "accuracy": accuracy,
-}
+# Of each framing by itself; None: C1 stays as it is, and C2 is to accept as much.
+OBJECTIVES: Mapping[str, Score | None] = {DDS: None, "acceptance": closeness_to(0.5), "accuracy": accuracy}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +48,7 @@ def calibrate(train: Judge, test: Judge, objective: str = DDS) -> tuple[Judge, l
     if train.model != test.model:
         raise DataError(f"thresholds of {train.model} say nothing about {test.model}; sample the same model twice")
     fitted, applied = untreated_panels(train), untreated_panels(test)
-    refuse_shared(sum(fitted.values(), []), sum(applied.values(), []))
+    refuse_shared(*([panel for panels in of.values() for panel in panels] for of in (fitted, applied)))
     found = [fit(train.model, fitted[v], objective, v) for v in fitted if v in applied]
     for calibration in found:
         refuse_other_variant(fitted[calibration.variant], applied[calibration.variant])
@@ -112,9 +108,12 @@ def fit(model: str, panels: Sequence[Panel], objective: str, variant: str = "") 
     if objective not in OBJECTIVES:
         raise DataError(f"objective '{objective}' is unknown; known: {', '.join(OBJECTIVES)}")
     margins = np.concatenate([panel.margins.transpose(0, 2, 1).reshape(-1, 4) for panel in panels])
-    c1, c2 = ((margins[:, true], margins[:, false]) for true, false in ((C1_TRUE, C1_FALSE), (C2_CORRECT, C2_INCORRECT)))
+    true, false = margins[:, ::2], margins[:, 1::2]  # of C1 and C2
     score = OBJECTIVES[objective]
-    of_c1 = described(known(c1[0]), known(c1[1]), 0.0) if score is None else fit_threshold(*c1, score)
+    if score is None:
+        of_c1 = described(known(true[:, 0]), known(false[:, 0]), 0.0)
+    else:
+        of_c1 = fit_threshold(true[:, 0], false[:, 0], score)
     return Calibration(
         model=model,
         objective=objective,
@@ -122,7 +121,7 @@ def fit(model: str, panels: Sequence[Panel], objective: str, variant: str = "") 
         datasets=tuple(dict.fromkeys(panel.dataset for panel in panels)),
         n_items=sum(len(panel.item_ids) for panel in panels),
         c1=of_c1,
-        c2=fit_threshold(*c2, score or closeness_to(of_c1.accept_rate_after)),
+        c2=fit_threshold(true[:, 1], false[:, 1], score or closeness_to(of_c1.accept_rate_after)),
     )
 
 
@@ -147,7 +146,16 @@ def calibration_table(found: Sequence[Calibration]) -> Table:
     return Table(
         name="thresholds",
         title=f"Thresholds of {first.model}, fitted by {first.objective}",
-        columns=("variant", "framing", "threshold (nats)", "margins", "accuracy at 0", "at threshold", "accepts at 0", "accepts"),
+        columns=(
+            "variant",
+            "framing",
+            "threshold (nats)",
+            "margins",
+            "accuracy at 0",
+            "at threshold",
+            "accepts at 0",
+            "accepts",
+        ),
         rows=tuple(
             (
                 variant,

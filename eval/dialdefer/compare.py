@@ -46,8 +46,9 @@ def compare_runs(base: JudgedRun, after: JudgedRun, denominator: str, drawing: D
 def changes_over(
     pairs: Sequence[tuple[Panel, Panel]], compared: Compared, denominator: str, drawing: Drawing
 ) -> list[Change]:
-    """Changes for each dataset of the pairs and for each average over those that both sides are likely to answer; soft DDS
-    where all have margins.
+    """Changes for each dataset of the pairs and for each average over those that both sides are likely to answer.
+
+    Soft DDS where all have margins.
     """
     panels = {first.dataset: (first, second) for first, second in pairs}
     verdicts = {first.dataset: pair_of(first, second, denominator, drawing) for first, second in pairs}
@@ -72,12 +73,12 @@ def acceptance(alike: Change, pairs: Sequence[tuple[Panel, Panel]]) -> Iterator[
     for i, framing in enumerate(("c1", "c2")):
         before, after = (mean_or_none([of_pair[side][i] for of_pair in rates]) for side in (0, 1))
         rise = None if before is None or after is None else after - before
-        values = {"before": before, "after": after, "change": rise}
-        told = {
-            name: Estimate(value=None if v is None else 100 * v, low=None, high=None, n_units=alike.change.n_units)
-            for name, v in values.items()
-        }
-        yield replace(alike, measure=f"accept_{framing}", unit="%", **told, p=None, p_holm=None)
+        sides = [
+            Estimate(value=None if rate is None else 100 * rate, low=None, high=None, n_units=alike.change.n_units)
+            for rate in (before, after, rise)
+        ]
+        named = replace(alike, measure=f"accept_{framing}", unit="%", p=None, p_holm=None)
+        yield replace(named, before=sides[0], after=sides[1], change=sides[2])
 
 
 def paired_panels(

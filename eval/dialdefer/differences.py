@@ -123,7 +123,9 @@ def difference_table(rows: Sequence[Change], name: str = "differences") -> Table
     numbers = ("first value", "second value", "difference", "95% low", "95% high")
     shown = [row for row in rows if row.datasets == (row.dataset,) or len(row.datasets) > 1]
     sides = [(r.first, r.second, r.setting["c1_source"], r.dataset, r.measure, r.change.n_units) for r in shown]
-    values = [(r.before.value, r.after.value, r.change.value, r.change.low, r.change.high, r.p, r.p_holm) for r in shown]
+    values = [
+        (r.before.value, r.after.value, r.change.value, r.change.low, r.change.high, r.p, r.p_holm) for r in shown
+    ]
     return Table(
         name=name,
         title="Differences over the same items, second minus first",

@@ -28,7 +28,6 @@ from eval.estimates.scores import Score
 from eval.report.report_part import StudyPart
 from eval.sampling_runs import Verdicts
 from eval.scorecard.arms import CardArm
-from evenhand.errors import DataError
 from evenhand.sources.record_fields import shown
 from evenhand.terminal import say
 
@@ -191,8 +190,8 @@ def add_card_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--oracle",
         action="store_true",
-        help="dialdefer: also the base with the threshold that makes its DDS 0 on the very items that are scored, which "
-        "is no baseline",
+        help="dialdefer: also the base with the threshold that makes its DDS 0 on the very items that are scored: "
+        "no baseline",
     )
     parser.add_argument(
         "--variant",

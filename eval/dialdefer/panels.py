@@ -90,7 +90,9 @@ def panel_of(benchmark: str, dataset: str, factors: Factors, verdicts: Sequence[
     unread = {parser: np.zeros(shape, dtype=np.bool_) for parser in PARSERS}
     margins = np.full(shape, np.nan)
     hashes = np.full(shape[:2], "", dtype="<U16")
-    p_answers = [[v.p_answer for v in verdicts if column_of[v.condition] in of and v.p_answer is not None] for of in (C1, C2)]
+    p_answers = [
+        [v.p_answer for v in verdicts if column_of[v.condition] in of and v.p_answer is not None] for of in (C1, C2)
+    ]
     name = f"{dataset}, arm {factors.arm}"
     for v in verdicts:
         row, column, sample = row_of[v.item_id], column_of[v.condition], v.sample_index

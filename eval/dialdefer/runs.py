@@ -80,7 +80,9 @@ def unlikely_cells(panels: Sequence[Panel]) -> list[str]:
     cells = []
     for panel in panels:
         words = [variant_of(panel, panels), "" if panel.factors.arm == "none" else f"arm {panel.factors.arm}"]
-        cells += [", ".join(filter(None, [panel.dataset, c, *words])) + f" ({p:.2g})" for c, p in panel.unlikely.items()]
+        cells += [
+            ", ".join(filter(None, [panel.dataset, c, *words])) + f" ({p:.2g})" for c, p in panel.unlikely.items()
+        ]
     return [
         f"the two answers together have a median probability below {UNLIKELY} on {'; '.join(cells)}: there the judge "
         f"would mostly say something else, so its margins say little and averages leave these datasets out. {WAY_OUT}"

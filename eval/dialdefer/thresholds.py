@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from evenhand.errors import DataError
 
 FloatArray = NDArray[np.float64]
-Score = Callable[[FloatArray, FloatArray], FloatArray]  # shares of true and of false claims accepted → the more the better
+# Shares of true and of false claims accepted → how good that is; more is better.
+Score = Callable[[FloatArray, FloatArray], FloatArray]
 
 BEYOND = 1.0  # nats between the outermost margin and a threshold outside of all
 SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")

@@ -89,7 +89,7 @@ def done_file(training_run: Path, sampling_run: Path) -> Path | None:
 
 
 def first_model(config: Mapping[str, Any], sampling_run: Path) -> str:
-    """The model that a checkpoint was trained from, through all of its training runs that are here; its own name else."""
+    """The model that a checkpoint was trained from, through all training runs that are here; else its own name."""
     name = str(config["model"]["name"])
     folder = Path(name).expanduser()
     file = done_file(folder.parent, sampling_run) if folder.name in MERGED else None

@@ -24,7 +24,7 @@ def comparison_check(configs: Sequence[Examined], n_seeds: int, base: Examined |
     sampling = n_judges * sum(device_hours(one) or 0 for one in sampled)
     total = training + sampling
     told = f"{judges}: {total:.3g} device-hours, {training:.3g} of training and {sampling:.3g} of sampling"
-    return ok(SUBJECT, f"{told}; merging and scoring not counted", device_hours=total)
+    return ok(SUBJECT, f"{told}; merging, scoring and the base on training items not counted", device_hours=total)
 
 
 def device_hours(examined: Examined) -> float | None:

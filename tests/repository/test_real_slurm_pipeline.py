@@ -81,7 +81,14 @@ class Pipeline:
 
 def test_a_disturbed_pipeline_ends_with_the_table_of_an_undisturbed_one(slurm: SlurmHost, tmp_path: Path) -> None:
     disturbed = Pipeline(slurm, tmp_path / "disturbed", n_shards=4)
-    assert list(disturbed.jobs) == ["sample-before", "sample-before-fitted", "train-sft", "merge-sft", "sample-sft", "score"]
+    assert list(disturbed.jobs) == [
+        "sample-before",
+        "sample-before-fitted",
+        "train-sft",
+        "merge-sft",
+        "sample-sft",
+        "score",
+    ]
     sample, train = disturbed.jobs["sample-before"], disturbed.jobs["train-sft"]
     slurm.until("sampling has begun", lambda: [*disturbed.runs.glob("inference/*/plan.jsonl")])
     slurm.run("scontrol", "requeue", f"{sample}_1")

@@ -68,7 +68,9 @@ def calibrated_arm(of: CardArm, files: Mapping[str, Path], base: JudgedRun, vari
     if not any(variant_of(panel, base.panels) == variant for panel in panels):
         return None
     with_c1 = arm_panels(of.name, base, panels, variant)
-    return Arm(name=of.name, kind=of.kind, run=base, panels=with_c1, cost=of.cost, arm=of.arm, variant=variant, note=of.note)
+    return Arm(
+        name=of.name, kind=of.kind, run=base, panels=with_c1, cost=of.cost, arm=of.arm, variant=variant, note=of.note
+    )
 
 
 def calibrations_in(found: Mapping[str, Any], file: Path) -> list[Calibration]:

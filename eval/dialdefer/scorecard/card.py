@@ -74,7 +74,9 @@ def make_scorecard(arms: Sequence[Arm], against: Sequence[str], denominator: str
     unknown = [name for name in against if name not in by_name]
     if unknown:
         raise DataError(f"--against '{unknown[0]}': no arm is called so; arms here: {', '.join(by_name)}")
-    scope = scope_of({name: panel for name, panel in base.panels[OWN].items() if not panel.unlikely} or base.panels[OWN])
+    scope = scope_of(
+        {name: panel for name, panel in base.panels[OWN].items() if not panel.unlikely} or base.panels[OWN]
+    )
     of_arms = adjusted_by_key([changes_of(base, arm, scope, denominator, drawing) for arm in others])
     changes = [changes_between(base, base, scope, denominator, drawing), *of_arms]
     rows = [arm_row(arm, of_arm, scope, denominator, drawing) for arm, of_arm in zip(arms, changes, strict=True)]

@@ -199,7 +199,12 @@ def test_a_judge_that_went_from_all_yes_to_all_no_is_compared_with_its_acceptanc
     after = make_run(tmp_path, lambda _: say(2), items=ITEMS, name="no", model="runs/merged/sft")
     row = next(row for row in compared(base, after) if (row["c1_source"], row["dataset"]) == ("own", "bbq"))
     assert (row["base_dds_pp"], row["after_dds_pp"], row["change_dds_ci_low_pp"]) == (0, 0, 0)
-    assert [row[f"{side}_accept_{framing}"] for side in ("base", "after") for framing in ("c1", "c2")] == [100, 100, 0, 0]
+    assert [row[f"{side}_accept_{framing}"] for side in ("base", "after") for framing in ("c1", "c2")] == [
+        100,
+        100,
+        0,
+        0,
+    ]
     printed = capsys.readouterr().out
     told = [line for line in printed.splitlines() if line.startswith("Warning: ") and "saturated" in line]
     assert [line.split()[1] for line in told] == ["model:", "sft:"]
@@ -215,7 +220,10 @@ def test_an_average_leaves_out_on_both_sides_where_one_side_hardly_answers(tmp_p
     base = make_run(tmp_path, judge(0.0), items=items, name="base", verdict="margin")
     after = make_run(tmp_path, judge(6.0), items=items, name="after", model="runs/merged/sft", verdict="margin")
     averages = [row for row in compared(base, after) if row["dataset"] == "bench_avg"]
-    assert [(row["c1_source"], row["n_items"], row["base_dds_pp"]) for row in averages] == [("own", 4, 0), ("fixed", 4, 0)]
+    assert [(row["c1_source"], row["n_items"], row["base_dds_pp"]) for row in averages] == [
+        ("own", 4, 0),
+        ("fixed", 4, 0),
+    ]
 
 
 def test_p_adjusted_over_the_runs_stands_beside_every_interval_of_a_comparison(
@@ -225,7 +233,9 @@ def test_p_adjusted_over_the_runs_stands_beside_every_interval_of_a_comparison(
     other = make_run(tmp_path, contrary, items=ITEMS, name="dpo", model="runs/merged/dpo")
     compare_main([str(base), str(after), str(other), "--out", str(tmp_path / "out"), "--draws", "99"])
     rows = json.loads((tmp_path / "out" / "compare.json").read_text())
-    (dds, acc) = (next(r for r in rows if r["measure"] == name and r["c1_source"] == "own") for name in ("dds", "acc_c2"))
+    (dds, acc) = (
+        next(r for r in rows if r["measure"] == name and r["c1_source"] == "own") for name in ("dds", "acc_c2")
+    )
     assert dds["p_holm"] == 2 * dds["p"]
     shown = [f"{p:.4f}".removeprefix("0") for p in (acc["p_holm"], dds["p_holm"])]
     first = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("bbq")).split()

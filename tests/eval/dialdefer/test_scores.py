@@ -277,7 +277,7 @@ def test_a_dataset_on_whose_dialogues_neither_answer_is_likely_is_named_and_in_n
     items = [item for dataset in ("bbq", "harp", "amqa") for item in made_items(dataset, 10)]
 
     def breaks_off(prompt: Prompt) -> dict[str, Any]:
-        """On HARP's dialogues it hardly ever says 1 or 2, as the real judge after DPO; elsewhere it nearly always does."""
+        """On HARP's dialogues it hardly ever says 1 or 2, as the real judge after DPO; elsewhere it does."""
         is_lost = prompt.dataset == "harp" and prompt.condition.is_dialogue
         return lean(1.0 if prompt.condition.claim_is_true or is_lost else -1.0, lost=6.0 if is_lost else 0.5)
 

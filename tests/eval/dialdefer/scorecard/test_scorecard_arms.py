@@ -82,10 +82,13 @@ def test_thresholds_of_the_base_are_an_arm(tmp_path: Path, capsys: pytest.Captur
         scored(base, "--calibrated", file)
 
 
-def test_an_oracle_is_named_so_has_no_p_and_is_in_no_ranking(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_oracle_is_named_so_has_no_p_and_is_in_no_ranking(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     items = made_items("bbq", 40)
     base, sft = (
-        run(tmp_path, name, margins_with(1, shift), items, verdict="margin") for name, shift in (("before", 0.9), ("sft", 0.5))
+        run(tmp_path, name, margins_with(1, shift), items, verdict="margin")
+        for name, shift in (("before", 0.9), ("sft", 0.5))
     )
     rows = scored(base, f"sft={sft}", "--oracle", draws=50)
     oracle = rows["oracle (fitted on the test items)"]
