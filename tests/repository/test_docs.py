@@ -90,6 +90,7 @@ def test_a_command_parses(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
     elif words[0] == "make":
         assert re.search(rf"^{words[1]}:", (ROOT / "Makefile").read_text(), flags=re.MULTILINE), "no such target"
     assert "/" not in words[0] or (ROOT / words[0]).is_file()
+    monkeypatch.chdir(ROOT)  # an override may name another config
     for config, overrides in configs_in(words):
         check_config(config, overrides)
 
