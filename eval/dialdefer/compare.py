@@ -3,7 +3,18 @@
 from collections.abc import Sequence
 
 from eval.dialdefer.averages import averages_over
-from eval.dialdefer.observe import CHANGED, SOFT_DDS, pair_of, soft_pair_of
+from eval.dialdefer.observe import (
+    BASE_SHIFT,
+    CHANGED,
+    DEFERENCE,
+    POSITION,
+    SHIFT,
+    SOFT_DDS,
+    order_pair_of,
+    pair_of,
+    shift_pair_of,
+    soft_pair_of,
+)
 from eval.dialdefer.panels import Panel, with_c1_of
 from eval.dialdefer.prompt_variants import variant_of
 from eval.dialdefer.runs import JudgedRun
@@ -42,16 +53,23 @@ def compare_runs(base: JudgedRun, after: JudgedRun, denominator: str, drawing: D
 def changes_over(
     pairs: Sequence[tuple[Panel, Panel]], compared: Compared, denominator: str, drawing: Drawing
 ) -> list[Change]:
-    """Changes for each dataset of the pairs and for each average over them; soft DDS where all have margins."""
+    """Changes for each dataset of the pairs and for each average over them.
+
+    Soft DDS and the scale-free shift where all have margins; deference and position where all have both answer orders.
+    """
     verdicts = {first.dataset: pair_of(first, second, denominator, drawing) for first, second in pairs}
     soft = {first.dataset: soft_pair_of(first, second, drawing) for first, second in pairs}
-    margins = {dataset: pair for dataset, pair in soft.items() if pair is not None}
+    shifts = {first.dataset: shift_pair_of(first, second, drawing) for first, second in pairs}
+    orders = {first.dataset: order_pair_of(first, second, denominator, drawing) for first, second in pairs}
     averages = averages_over((first.benchmark, first.dataset) for first, _ in pairs)
     found = []
     for name, over in {**{dataset: [dataset] for dataset in verdicts}, **averages}.items():
         found += [change_in(measure, [verdicts[d] for d in over], compared, name) for measure in CHANGED]
-        if all(dataset in margins for dataset in over):
-            found.append(change_in(SOFT_DDS, [margins[d] for d in over], compared, name))
+        further = ((SOFT_DDS, soft), (SHIFT, shifts), (BASE_SHIFT, shifts), (DEFERENCE, orders), (POSITION, orders))
+        for measure, of in further:
+            parts = [pair for dataset in over if (pair := of[dataset]) is not None]
+            if len(parts) == len(over):
+                found.append(change_in(measure, parts, compared, name))
     return found
 
 

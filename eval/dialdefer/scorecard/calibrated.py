@@ -50,7 +50,7 @@ def calibrated_arm(of: CardArm, files: Mapping[str, Path], base: JudgedRun) -> A
     calibration = calibration_in(read_json(files[of.name]), files[of.name])
     panels = [as_untreated(calibrated(panel, calibration)) for panel in untreated_panels(judge_of_run(base))]
     with_c1 = arm_panels(of.name, base, panels, variant="")
-    return Arm(name=of.name, kind=of.kind, run=base, panels=with_c1, cost=of.cost, arm=of.arm, note=of.note)
+    return Arm(name=of.name, kind=of.kind, run=base, panels=with_c1, orders={}, cost=of.cost, arm=of.arm, note=of.note)
 
 
 def calibration_in(found: Mapping[str, Any], file: Path) -> Calibration:
