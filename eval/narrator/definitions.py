@@ -32,8 +32,8 @@ class Definitions:
     detection: what Table 4 conditions on. "reply": whether any reply of the detection prompt says Yes, and whether any
         says No, so that a conversation with mixed replies is in both rows, once in each, which flattens their contrast;
         the widths of the printed intervals ask for that, and "share" does not fit them
-        (tests/eval/narrator/test_table_4_definitions.py). An exact run has no replies: there it is as "share". "share": in both rows, weighted by the share of Yes and of No. "majority": by the prompt's one
-        answer.
+        (tests/eval/narrator/test_table_4_definitions.py). An exact run has no replies: there it is as "share".
+        "share": in both rows, weighted by the share of Yes and of No. "majority": by the prompt's one answer.
     detected_by: whose detection Table 4 conditions on: of the same "narrator", or of the same "perspective", all
         non-attacker variants of a conversation together.
     fewest_conversations: a number of speakers with fewer conversations leaves Figure 3.
