@@ -201,24 +201,6 @@ def test_the_slot_of_me_confounds_pr_and_the_control_shows_it(tmp_path):
     assert "may come from where Me stands" in headline(study([run]))[0]
 
 
-@pytest.mark.parametrize("share", [0.6, -0.6])
-def test_a_judge_that_takes_the_last_option_or_avoids_it_is_not_called_one_of_the_narrator_by_the_published_order_alone(
-    tmp_path, share
-):
-    def last(prompt):
-        *others, me = prompt.answer_space
-        avoiding = dict.fromkeys(others, 1 / len(others))
-        return mixed({me: 1.0} if share > 0 else avoiding, drawing_lots(prompt), abs(share))
-
-    conversations = made_conversations({3: 40, 4: 20})
-    published = {**BLAME, "option_orders": ("published",)}
-    for asked, says_how in ((published, True), (BLAME, False), ({**BLAME, "option_orders": ("fixed_slot",)}, False)):
-        (tmp_path / f"{len(asked)}{says_how}").mkdir()
-        path = make_narrator_run(tmp_path / f"{len(asked)}{says_how}", last, conversations, is_exact=True, **asked)
-        sentence = headline(study(load_narrator_runs([path])))[0]
-        assert ("narrator.option_orders='[published, fixed_slot]'" in sentence) == says_how
-
-
 @pytest.mark.parametrize(
     ("name", "says"),
     [
