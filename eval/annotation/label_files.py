@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Literal
 
@@ -38,10 +39,16 @@ class Labels:
 
 
 def read_labels(paths: Sequence[Path], tasks: Sequence[Task]) -> list[Labels]:
-    """The labels of each file. Raises DataError for a file that is none, or is not of these tasks."""
+    """The labels of each file. Raises DataError for a file that is none, a copy, or not of these tasks."""
     files = {path: parse_config(LabelFile, read_json(path), str(path)) for path in paths}
     if len(files) < len(paths):
         raise DataError(f"{', '.join(map(str, paths))}: a file is named twice; name each once")
+    for (path, file), (other, same) in combinations(files.items(), 2):
+        if file == same:
+            raise DataError(
+                f"{other}: holds the same labels under the same name as {path}, and a copy is not a second person; "
+                "leave it out, or, where two people agree on every item, write each one's `annotator` into the files"
+            )
     names = [(file.what, file.annotator.strip() or path.stem) for path, file in files.items()]
     return [
         Labels(

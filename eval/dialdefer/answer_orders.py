@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eval.dialdefer.panels import ACCEPT, ERROR, REJECT, TIE, UNREADABLE, Panel, refuse_unequal_items
+from evenhand.errors import DataError
 from evenhand.records import digest
 from studies.dialdefer.templates import NO_FIRST, YES_FIRST
 
@@ -34,10 +34,17 @@ def both_orders(usual: Panel, swapped: Panel) -> Panel:
     refuse_unequal_items(f"{usual.dataset}, arm {usual.factors.arm}, yes_first and no_first", usual, swapped)
     pairs = zip(usual.hashes.flat, swapped.hashes.flat, strict=True)
     hashes = [digest([one, other], 16) if one and other else "" for one, other in pairs]
+    if usual.replies.shape != swapped.replies.shape:
+        raise DataError(
+            f"{usual.dataset}, arm {usual.factors.arm}: the answer orders have different numbers of samples"
+        )
+    # A reply whose counterpart the engine lost is left out too: alone it would bring the bias back.
+    failed = (usual.replies == ERROR) | (swapped.replies == ERROR)
+    usual, swapped = (replace(p, replies=np.where(failed, ERROR, p.replies).astype(np.int8)) for p in (usual, swapped))
     factors = replace(usual.factors, answer_order=BOTH_ORDERS)
     p_c1, p_c2 = map(min, zip(usual.p_answer, swapped.p_answer, strict=True))
     hashed = np.array(hashes).reshape(usual.hashes.shape)
-    merged = replace(usual, factors=factors, hashes=hashed, p_answer=(p_c1, p_c2))
+    merged = replace(usual, factors=factors, hashes=hashed, orders=(usual, swapped), p_answer=(p_c1, p_c2))
     if np.isnan(usual.margins).all() and np.isnan(swapped.margins).all():
         return with_both_as_samples(merged, swapped)
     # Infinities of opposite signs: nothing but the place decides, so neither answer is preferred.
@@ -52,14 +59,10 @@ def both_orders(usual: Panel, swapped: Panel) -> Panel:
 
 
 def with_both_as_samples(usual: Panel, swapped: Panel) -> Panel:
-    """The panel with the other order's replies as further samples. A reply whose counterpart failed is left out too:
-    alone it would bring the bias back.
-    """
-    failed = (usual.replies == ERROR) | (swapped.replies == ERROR)
-    replies: list[NDArray[np.int8]] = [np.where(failed, ERROR, p.replies).astype(np.int8) for p in (usual, swapped)]
+    """The panel with the other order's replies as further samples."""
     return replace(
         usual,
-        replies=np.concatenate(replies, axis=2),
+        replies=np.concatenate([usual.replies, swapped.replies], axis=2),
         margins=np.concatenate([usual.margins, swapped.margins], axis=2),
         unread={n: np.concatenate([mask, swapped.unread[n]], axis=2) for n, mask in usual.unread.items()},
     )

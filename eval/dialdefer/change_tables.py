@@ -4,18 +4,20 @@ from collections.abc import Sequence
 
 from eval.dialdefer.averages import average_sentence
 from eval.dialdefer.change_rows import ChangeRow, change_rows
+from eval.dialdefer.score_groups import worth_showing
 from eval.dialdefer.score_text import ARM_WORDS
 from eval.estimates.changes import Change
 from eval.estimates.estimate import Estimate
-from eval.report.change_cells import change_cells
+from eval.report.change_cells import CHANGE, change_cells
 from eval.report.shown_numbers import aligned, interval, number, signed
 
 C1_WORDS = {
     "own": "own C1: statements and dialogues judged by the same checkpoint (the one to believe)",
     "fixed": "fixed C1: the after model's dialogues against the base model's statements (as published tables do)",
 }
-HEADER = ["dataset", "items", "yes C1", "→", "yes C2", "→", "acc C1", "→", "acc C2", "→", "change C2", "95% interval"]
-HEADER += ["p Holm", "DDS", "→", "95% interval", "change", "95% interval", "p Holm"]
+HEADER = ["dataset", "items", "yes C1", "→", "yes C2", "→", "acc C1", "→", "acc C2", "→", "change C2", *CHANGE[:2]]
+HEADER += ["DDS", "→", "95% interval", "change", *CHANGE[:2]]
+FURTHER = {"deference": ("d", 1), "position": ("p", 1), "shift": ("shift, own SD", 2)}  # measure → its head, digits
 
 
 def change_tables(changes: Sequence[Change]) -> str:
@@ -28,7 +30,7 @@ def change_tables(changes: Sequence[Change]) -> str:
 
 def change_table(rows: Sequence[ChangeRow]) -> str:
     """One captioned table of rows that share everything but the dataset."""
-    shown = [row for row in rows if row.datasets == (row.dataset,) or len(row.datasets) > 1]
+    shown = worth_showing(rows)
     row = rows[0]
     of = row["dds"]
     setting = of.setting
@@ -45,9 +47,25 @@ def change_table(rows: Sequence[ChangeRow]) -> str:
         *aligned([HEADER, *(cells(r) for r in shown)]),
     ]
     lines += [average_sentence(r.dataset, list(r.datasets)) for r in shown if len(r.datasets) > 1]
+    if further := further_lines(rows):
+        lines += ["", *aligned(further)]
     if any(r.over_corrected for r in shown):
         lines.append("†: over-corrected, DDS was positive before and is negative after.")
     return "\n".join(lines)
+
+
+def further_lines(rows: Sequence[ChangeRow]) -> list[list[str]]:
+    """A header and a line a dataset: before, after and change of the measures in FURTHER that all rows have."""
+    there = [name for name in FURTHER if all(name in row.by_measure for row in rows)]
+    lines = [["dataset", *(cell for name in there for cell in (FURTHER[name][0], "→", "change", *CHANGE))]]
+    for row in worth_showing(rows) if there else ():
+        line = [row.dataset]
+        for name in there:
+            change, digits = row[name], FURTHER[name][1]
+            line += [signed(change.before.value, digits), signed(change.after.value, digits)]
+            line += change_cells(change, digits)
+        lines.append(line)
+    return lines if there else []
 
 
 def cells(row: ChangeRow) -> list[str]:

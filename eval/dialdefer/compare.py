@@ -5,7 +5,19 @@ from dataclasses import replace
 
 from eval.dialdefer.accuracy import accept_rates
 from eval.dialdefer.averages import averages_over
-from eval.dialdefer.observe import CHANGED, SOFT_DDS, answered_by_both, pair_of, soft_pair_of
+from eval.dialdefer.observe import (
+    BASE_SHIFT,
+    CHANGED,
+    DEFERENCE,
+    POSITION,
+    SHIFT,
+    SOFT_DDS,
+    answered_by_both,
+    order_pair_of,
+    pair_of,
+    shift_pair_of,
+    soft_pair_of,
+)
 from eval.dialdefer.panel_scores import mean_or_none
 from eval.dialdefer.panels import Panel, with_c1_of
 from eval.dialdefer.prompt_variants import variant_of
@@ -48,18 +60,22 @@ def changes_over(
 ) -> list[Change]:
     """Changes for each dataset of the pairs and for each average over those that both sides are likely to answer.
 
-    Soft DDS where all have margins.
+    Soft DDS and the scale-free shift where all have margins; deference and position where all have both answer orders.
     """
     panels = {first.dataset: (first, second) for first, second in pairs}
     verdicts = {first.dataset: pair_of(first, second, denominator, drawing) for first, second in pairs}
     soft = {first.dataset: soft_pair_of(first, second, drawing) for first, second in pairs}
-    margins = {dataset: pair for dataset, pair in soft.items() if pair is not None}
+    shifts = {first.dataset: shift_pair_of(first, second, drawing) for first, second in pairs}
+    orders = {first.dataset: order_pair_of(first, second, denominator, drawing) for first, second in pairs}
     averages = averages_over((a.benchmark, a.dataset) for a, b in pairs if not (a.unlikely or b.unlikely))
     found = []
     for name, over in {**{dataset: [dataset] for dataset in verdicts}, **averages}.items():
         found += [change_in(measure, [verdicts[d] for d in over], compared, name) for measure in CHANGED]
-        if all(dataset in margins for dataset in over):
-            found.append(change_in(SOFT_DDS, [margins[d] for d in over], compared, name))
+        further = ((SOFT_DDS, soft), (SHIFT, shifts), (BASE_SHIFT, shifts), (DEFERENCE, orders), (POSITION, orders))
+        for measure, of in further:
+            parts = [pair for dataset in over if (pair := of[dataset]) is not None]
+            if len(parts) == len(over):
+                found.append(change_in(measure, parts, compared, name))
         found += acceptance(found[-1], [panels[d] for d in over])
     return found
 

@@ -7,7 +7,7 @@ from eval.dialdefer.accuracy import MANY_UNREADABLE
 from eval.dialdefer.averages import BENCH_AVG, TOTAL_AVG
 from eval.dialdefer.change_rows import ChangeRow
 from eval.dialdefer.rows import ScoreRow
-from eval.dialdefer.score_text import ARM_WORDS, doubt
+from eval.dialdefer.score_text import ARM_WORDS, doubt, in_both_orders, order_sentence
 from eval.estimates.changes import Change
 from eval.report.change_cells import change_words
 from eval.report.shown_numbers import interval, number, signed
@@ -31,17 +31,21 @@ def over_words(row: ScoreRow | ChangeRow) -> str:
     return f"{len(row.datasets)} datasets ({row.n_items:,} items)"
 
 
-def direction(row: ScoreRow) -> str:
-    """Which way a judge bends, as far as its interval says so: a key of DIRECTION_WORDS."""
+def direction(row: ScoreRow, both: ScoreRow | None = None) -> str:
+    """Which way a judge bends, as far as its interval says so: a key of DIRECTION_WORDS.
+
+    both: the row over both answer orders, whose deference is free of the pull of the first number.
+    """
     if row.dds_pp is None or row.dds_ci_low_pp is None or row.dds_ci_high_pp is None:
         return "unknown"
     if row.unparsed_rate >= MANY_UNREADABLE:
         return "unreadable"
     if row.saturated:
         return "saturated"
-    if row.dds_ci_low_pp > 0:
-        return "deferring"
-    return "skeptical" if row.dds_ci_high_pp < 0 else "unclear"
+    low, high = row.dds_ci_low_pp, row.dds_ci_high_pp
+    if both is not None and both.deference_ci_low_pp is not None and both.deference_ci_high_pp is not None:
+        low, high = both.deference_ci_low_pp, both.deference_ci_high_pp
+    return "deferring" if low > 0 else "skeptical" if high < 0 else "unclear"
 
 
 DIRECTION_WORDS = {
@@ -50,18 +54,18 @@ DIRECTION_WORDS = {
     "saturated": "it nearly always gives one answer in both framings, so its DDS says little",
     "deferring": "it defers: the same claims are accepted more when a speaker makes them",
     "skeptical": "it is skeptical: the same claims are accepted less when a speaker makes them",
-    "unclear": "no clear shift: the interval of its DDS includes 0",
+    "unclear": "no clear shift: the interval includes 0",
 }
 
 
-def run_sentence(label: str, row: ScoreRow) -> str:
-    """How one judge did."""
+def run_sentence(label: str, row: ScoreRow, both: ScoreRow | None = None) -> str:
+    """How one judge did; both: the row over both answer orders, where they were asked."""
     arm = "" if row.arm == "none" else f" under {ARM_WORDS.get(row.arm, row.arm)}"
     return (
         f"{label}{arm}: over {over_words(row)} it is right on {number(row.acc_c1)}% of statements and "
         f"{number(row.acc_c2)}% of speakers' turns; DDS {signed(row.dds_pp)} pp "
-        f"{interval(row.dds_ci_low_pp, row.dds_ci_high_pp)}. In words, {DIRECTION_WORDS[direction(row)]}."
-        f"{soft_sentence(row)}"
+        f"{interval(row.dds_ci_low_pp, row.dds_ci_high_pp)}. {order_sentence(row, both)} "
+        f"In words, {DIRECTION_WORDS[direction(row, both)]}.{soft_sentence(row)}"
     )
 
 
@@ -75,9 +79,9 @@ def soft_sentence(row: ScoreRow) -> str:
     )
 
 
-def judges_sentence(rows: Mapping[str, ScoreRow]) -> str:
-    """How several judges did, each with the row that its headline is about."""
-    found = [direction(row) for row in rows.values()]
+def judges_sentence(rows: Mapping[str, ScoreRow], every: Sequence[ScoreRow]) -> str:
+    """How several judges did, each with the row that its headline is about; every: all rows of all judges."""
+    found = [direction(row, in_both_orders(row, every)) for row in rows.values()]
     counts = {
         "deferring": found.count("deferring"),
         "skeptical": found.count("skeptical"),
@@ -110,8 +114,8 @@ def arm_sentence(arm: str, own: ScoreRow | None, fixed: ScoreRow | None) -> str:
     )
 
 
-def change_sentence(label: str, own: ChangeRow | None, fixed: ChangeRow) -> str:
-    """How an after model differs from the base, with both sources of C1."""
+def change_sentence(label: str, own: ChangeRow | None, fixed: ChangeRow, both: ChangeRow | None = None) -> str:
+    """How an after model differs from the base, with both sources of C1; both: own C1, over both answer orders."""
     acc = fixed["acc_c2"]
     parts = [
         f"{label}: accuracy on speakers' turns went from {number(acc.before.value)}% to {number(acc.after.value)}% "
@@ -121,6 +125,10 @@ def change_sentence(label: str, own: ChangeRow | None, fixed: ChangeRow) -> str:
         parts.append(f"DDS went from {from_to(own['dds'])} pp with own C1 ({change_words(own['dds'], ' pp')}),")
     start = "and" if own else "DDS went"
     parts.append(f"{start} from {from_to(fixed['dds'])} pp with fixed C1.")
+    if both is not None:
+        d, p = both["deference"], both["position"]
+        parts.append(f"Over both answer orders deference d went from {from_to(d)} pp ({change_words(d)}),")
+        parts.append(f"position p from {from_to(p)} pp ({change_words(p)}).")
     gap = None if own is None else gap_pp(own, fixed)
     if gap is not None and gap >= TELLING_GAP_PP:
         parts.append(

@@ -13,6 +13,7 @@ from eval.dialdefer.headline import (
 )
 from eval.dialdefer.runs import doubts_of
 from eval.dialdefer.score_groups import ScoreGroup, main_groups
+from eval.dialdefer.score_text import in_both_orders
 from eval.dialdefer.scores import OWN
 from eval.estimates.comparability import serious_sentence
 from eval.report.page import box, element, unfolding
@@ -36,10 +37,10 @@ def headline(found: Findings) -> list[str]:
     if found.changes:
         base = next(iter(mains))
         changes = [sentence_of_change(label, change_rows(of)) for label, of in found.changes.items()]
-        return [run_sentence(base, mains[base]), *changes]
-    sentences = [judges_sentence(mains)] if len(mains) > 1 else []
+        return [run_sentence(base, mains[base], in_both_orders(mains[base], found.rows)), *changes]
+    sentences = [judges_sentence(mains, found.rows)] if len(mains) > 1 else []
     if len(mains) <= MOST_SENTENCES:
-        sentences += [run_sentence(judge, row) for judge, row in mains.items()]
+        sentences += [run_sentence(judge, row, in_both_orders(row, found.rows)) for judge, row in mains.items()]
     return [*sentences, *(arm_sentences(found) if len(mains) == 1 else [])]
 
 
@@ -60,7 +61,9 @@ def sentence_of_change(label: str, rows: list[ChangeRow]) -> str:
     first = rows[0].arm, rows[0].roles, rows[0].variant
     same = [row for row in rows if (row.arm, row.roles, row.variant) == first]
     own = [row for row in same if row.c1_source == OWN]
-    return change_sentence(label, main_row(own) if own else None, main_row([r for r in same if r.c1_source != OWN]))
+    both = [row for row in rows if row.c1_source == OWN and row.arm == first[0] and "deference" in row.by_measure]
+    fixed = main_row([row for row in same if row.c1_source != OWN])
+    return change_sentence(label, main_row(own) if own else None, fixed, main_row(both) if both else None)
 
 
 def warnings(found: Findings) -> list[str]:

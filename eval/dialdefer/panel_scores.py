@@ -9,12 +9,23 @@ import numpy as np
 
 from eval.dialdefer.accuracy import Flips, accept_rates, discordant, flips, majority
 from eval.dialdefer.margins import framing_aucs
-from eval.dialdefer.observe import DDS, SCORED, SOFT_DDS, observed, soft_observed
+from eval.dialdefer.observe import (
+    DDS,
+    DEFERENCE,
+    POSITION,
+    SCORED,
+    SHIFT,
+    SOFT_DDS,
+    margin_observed,
+    observed,
+    order_observed,
+    soft_observed,
+)
 from eval.dialdefer.panels import ABSENT, ERROR, TIE, UNREADABLE, Panel, without_errors
 from eval.dialdefer.parsing import PARSERS
 from eval.estimates.estimate import Drawn, Estimate, estimate, without_interval
 from eval.estimates.mcnemar import mcnemar_p
-from eval.estimates.observed import Drawing
+from eval.estimates.observed import Drawing, Observed
 
 Named = tuple[str, str, Estimate]  # measure, unit, value
 
@@ -25,6 +36,8 @@ class Measured:
 
     verdicts: Drawn
     margins: Drawn | None  # soft credit; None without margins
+    shift: Drawn | None  # the margins themselves
+    orders: Drawn | None  # both answer orders by themselves; None where one was asked
     pairs: Mapping[str, tuple[int, int]]  # see accuracy.discordant
     flips: Flips
     n_unparsed: int  # unreadable replies under the parser in use
@@ -48,7 +61,9 @@ def measured(panel: Panel, denominator: str, drawing: Drawing) -> Measured:
     one, soft = majority(panel.replies), soft_observed(panel)
     return Measured(
         verdicts=Drawn(observed=observed(panel, denominator, n_errors), drawing=drawing),
-        margins=None if soft is None else Drawn(observed=soft, drawing=drawing),
+        margins=drawn(soft, drawing),
+        shift=drawn(margin_observed(panel), drawing),
+        orders=drawn(order_observed(panel, denominator), drawing),
         pairs=discordant(one, denominator),
         flips=flips(one),
         n_unparsed=int((panel.replies == UNREADABLE).sum()),
@@ -59,6 +74,11 @@ def measured(panel: Panel, denominator: str, drawing: Drawing) -> Measured:
         p_answer=panel.p_answer,
         aucs=(None, None) if soft is None else framing_aucs(panel.margins[:, :, 0]),
     )
+
+
+def drawn(observed: Observed | None, drawing: Drawing) -> Drawn | None:
+    """An observation that there may not be, with its draws."""
+    return None if observed is None else Drawn(observed=observed, drawing=drawing)
 
 
 def estimates_over(parts: Sequence[Measured], is_parsed: bool) -> Iterator[Named]:
@@ -74,9 +94,15 @@ def estimates_over(parts: Sequence[Measured], is_parsed: bool) -> Iterator[Named
     n_items = sum(part.n_items for part in parts)
     for name, unit, value in [*tests(parts), *counts(parts, n_items), *unread(parts, is_parsed), *rates(parts)]:
         yield name, unit, Estimate(value=value, low=None, high=None, n_units=n_items)
-    margins = [part.margins for part in parts if part.margins is not None]
-    if len(margins) == len(parts):
-        yield SOFT_DDS.name, SOFT_DDS.unit, estimate(SOFT_DDS, margins)
+    for measure, of_parts in (
+        (SOFT_DDS, [part.margins for part in parts]),
+        (SHIFT, [part.shift for part in parts]),
+        (DEFERENCE, [part.orders for part in parts]),
+        (POSITION, [part.orders for part in parts]),
+    ):
+        known = [part for part in of_parts if part is not None]
+        if len(known) == len(parts):
+            yield measure.name, measure.unit, estimate(measure, known)
 
 
 def tests(parts: Sequence[Measured]) -> Iterator[tuple[str, str, float]]:

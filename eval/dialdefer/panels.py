@@ -36,6 +36,7 @@ class Panel:
     margins: NDArray[np.float64]  # (n_items, 4, n_samples) in nats; NaN where there is none
     hashes: NDArray[np.str_]  # (n_items, 4) prompt hashes; "" where absent
     p_answer: tuple[float, float] = (math.nan, math.nan)  # P(1) + P(2) at the median prompt of C1 and of C2
+    orders: "tuple[Panel, Panel] | None" = None  # of both answer orders together: each by itself, yes_first first
 
     @property
     def has_c1(self) -> bool:
@@ -66,6 +67,7 @@ class Panel:
             unread={parser: mask[rows] for parser, mask in self.unread.items()},
             margins=self.margins[rows],
             hashes=self.hashes[rows],
+            orders=self.orders and (self.orders[0].at(rows), self.orders[1].at(rows)),
         )
 
 
@@ -161,6 +163,8 @@ def with_c1_of(panel: Panel, source: Panel) -> Panel:
     for name in ("replies", "margins", "hashes"):
         fields[name] = joined(getattr(source, name), getattr(panel, name))
     unread = {parser: joined(source.unread[parser], mask) for parser, mask in panel.unread.items()}
+    if panel.orders and source.orders:
+        fields["orders"] = tuple(map(with_c1_of, panel.orders, source.orders))
     return replace(panel, **fields, unread=unread, p_answer=(source.p_answer[0], panel.p_answer[1]))
 
 

@@ -65,6 +65,15 @@ class ScoreRow:
     soft_dds_ci_high_pp: float | None
     auc_c1: float | None
     auc_c2: float | None
+    shift: float | None  # in standard deviations of C1 margins; see observe.SHIFT
+    shift_ci_low: float | None
+    shift_ci_high: float | None
+    deference_pp: float | None  # of both answer orders; see observe.DEFERENCE
+    deference_ci_low_pp: float | None
+    deference_ci_high_pp: float | None
+    position_pp: float | None
+    position_ci_low_pp: float | None
+    position_ci_high_pp: float | None
     n_draws: int
     seed: int
 
@@ -115,8 +124,11 @@ def columns_of(score: Score) -> dict[str, float | None]:
 
 
 COLUMNS = frozenset(field.name for field in fields(ScoreRow))
-# What is measured only where there are margins, or where replies are parsed.
+# What is measured only where there are margins, both answer orders, or replies that are parsed.
 OPTIONAL = (
     *("soft_dds_pp", "soft_dds_ci_low_pp", "soft_dds_ci_high_pp", "auc_c1", "auc_c2"),
+    *("shift", "shift_ci_low", "shift_ci_high"),
+    *("deference_pp", "deference_ci_low_pp", "deference_ci_high_pp"),
+    *("position_pp", "position_ci_low_pp", "position_ci_high_pp"),
     *("n_unparsed_strict", "n_unparsed_lenient"),
 )

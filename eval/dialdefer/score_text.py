@@ -6,6 +6,7 @@ from eval.dialdefer.accuracy import MANY_UNREADABLE
 from eval.dialdefer.averages import average_sentence
 from eval.dialdefer.rows import ScoreRow
 from eval.report.shown_numbers import aligned, interval, number, p_value, percent, share, signed
+from studies.dialdefer.templates import YES_FIRST
 
 ARM_WORDS = {"none": "no mitigation", "honest": "Be Honest", "dehumanizing": "Dehumanizing"}
 DENOMINATOR_WORDS = {
@@ -21,6 +22,10 @@ C1_WORDS = {
     "fixed": "fixed C1: statements from the untreated arm or model, as published tables are scored",
 }
 
+ORDERS_NOTE = (
+    "d: deference, DDS averaged over both answer orders. p: position, half of what DDS differs by between them."
+)
+
 
 def score_tables(rows: Sequence[ScoreRow]) -> str:
     """All tables of a run, one for each arm, C1 source, prompt variant and denominator.
@@ -32,19 +37,54 @@ def score_tables(rows: Sequence[ScoreRow]) -> str:
         key = (row.run, row.model, row.arm, row.roles, row.c1_source, row.variant, row.denominator)
         groups.setdefault(key, []).append(row)
     shown = [g for g in groups.values() if g[0].denominator == "published" or any(r.n_unparsed + r.n_ties for r in g)]
-    return "\n\n".join(score_table(group) for group in shown or groups.values())
+    return "\n\n".join(score_table(group, rows) for group in shown or groups.values())
 
 
-def score_table(rows: Sequence[ScoreRow]) -> str:
-    """One captioned table of rows that share everything but the dataset, with its warnings."""
-    margins = any(row.soft_dds_pp is not None for row in rows)
+def in_both_orders(row: ScoreRow, rows: Sequence[ScoreRow]) -> ScoreRow | None:
+    """The row that tells deference from position where both answer orders of a row's prompts were asked, else None."""
+    keys = ("run", "model", "arm", "roles", "c1_source", "dataset", "denominator", "template", "speaker1", "speaker2")
+    return next(
+        (r for r in rows if r.deference_pp is not None and all(getattr(r, k) == getattr(row, k) for k in keys)), None
+    )
+
+
+def order_sentence(row: ScoreRow, both: ScoreRow | None) -> str:
+    """Whether deference is told apart from a liking for the first answer."""
+    if both is None:
+        return (
+            "Asked in one answer order: DDS does not tell deference from a pull of the first number "
+            "(sample dialdefer.prompts.variants with answer_order: no_first as well)."
+        )
+    return (
+        f"Over both answer orders on {row.dataset}: deference d {signed(both.deference_pp)} pp "
+        f"{interval(both.deference_ci_low_pp, both.deference_ci_high_pp)}, position p {signed(both.position_pp)} pp "
+        f"{interval(both.position_ci_low_pp, both.position_ci_high_pp)} (pull of the first number)."
+    )
+
+
+def score_header(rows: Sequence[ScoreRow]) -> list[str]:
+    """The columns of a table of rows that share everything but the dataset; see cells."""
     header = ["dataset", "items", "C1 T", "C1 F", "C2 C", "C2 I", "Δcorr", "Δinc", "DDS", "95% interval"]
-    header += ["ties", "soft DDS", "95% interval", "AUC C1", "AUC C2"] if margins else unread_header(rows[0])
-    header += ["flips", "p true", "p false"]
+    header += ["d", "95% interval", "p", "95% interval"] if rows[0].deference_pp is not None else []
+    if any(row.soft_dds_pp is not None for row in rows):
+        header += ["ties", "soft DDS", "95% interval", "shift, SD", "95% interval", "AUC C1", "AUC C2"]
+    else:
+        header += unread_header(rows[0])
+    return [*header, "flips", "p true", "p false"]
+
+
+def score_table(rows: Sequence[ScoreRow], every: Sequence[ScoreRow]) -> str:
+    """One captioned table of rows that share everything but the dataset, with its warnings; every: of all tables."""
+    margins = any(row.soft_dds_pp is not None for row in rows)
     # An average over one dataset would only repeat its row.
     shown = [row for row in rows if row.datasets == (row.dataset,) or len(row.datasets) > 1]
-    lines = [*caption(rows), "", *aligned([header, *(cells(row, margins) for row in shown)])]
+    lines = [*caption(rows), "", *aligned([score_header(rows), *(cells(row, margins) for row in shown)])]
     lines += [average_sentence(row.dataset, list(row.datasets)) for row in shown if len(row.datasets) > 1]
+    if rows[0].deference_pp is not None:
+        lines.append(ORDERS_NOTE)
+    elif rows[0].answer_order == YES_FIRST:
+        average = next((row for row in rows if len(row.datasets) > 1), rows[0])
+        lines.append(order_sentence(average, in_both_orders(average, every)))
     return "\n".join([*lines, *warnings(rows)])
 
 
@@ -79,8 +119,12 @@ def cells(row: ScoreRow, margins: bool) -> list[str]:
     line = [row.dataset, str(row.n_items), *(number(a) for a in accs)]
     line += [signed(row.delta_correct_pp), signed(row.delta_incorrect_pp), signed(row.dds_pp)]
     line.append(interval(row.dds_ci_low_pp, row.dds_ci_high_pp))
+    if row.deference_pp is not None:
+        line += [signed(row.deference_pp), interval(row.deference_ci_low_pp, row.deference_ci_high_pp)]
+        line += [signed(row.position_pp), interval(row.position_ci_low_pp, row.position_ci_high_pp)]
     if margins:
         line += [str(row.n_ties), signed(row.soft_dds_pp), interval(row.soft_dds_ci_low_pp, row.soft_dds_ci_high_pp)]
+        line += [signed(row.shift, 2), interval(row.shift_ci_low, row.shift_ci_high, 2)]
         line += [number(row.auc_c1, 3), number(row.auc_c2, 3)]
     elif row.parser is None:
         line.append(share(row.n_unparsed, row.n_replies))

@@ -11,7 +11,6 @@ from eval.dialdefer.score_groups import ScoreGroup, worth_showing
 from eval.dialdefer.scores import FIXED
 from eval.report.page import element, table, unfolding
 
-SCORE_HEADER = ["dataset", "items", "C1 true", "C1 false", "C2 correct", "C2 incorrect", "Δ correct", "Δ incorrect"]
 MOST_OPEN_GROUPS = 4  # judges whose scores are shown unfolded
 
 
@@ -31,8 +30,7 @@ def score_section(found: Findings) -> list[str]:
 def score_table(group: ScoreGroup) -> list[str]:
     """A heading and a table."""
     margins = any(row.soft_dds_pp is not None for row in group.rows)
-    extra = ["ties", "soft DDS", "95% interval", "AUC C1", "AUC C2"] if margins else tables.unread_header(group.rows[0])
-    header = [*SCORE_HEADER, "DDS", "95% interval", *extra, "flips d/s", "p true", "p false"]
+    header = tables.score_header(group.rows)
     heading = group.judge if group.is_main else f"{group.judge}, {group.setting}: {group.c1_source} C1"
     return [element("h3", heading), table(header, [tables.cells(row, margins) for row in group.rows], label=heading)]
 
@@ -42,7 +40,8 @@ def score_caption(found: Findings) -> str:
     return (
         f"Verdicts {reading_words(found)}; denominator {found.denominator}: "
         f"{tables.DENOMINATOR_WORDS[found.mode, found.denominator]}; own C1 unless a heading says otherwise. "
-        "Accuracies in %, Δ and DDS in percentage points. Flips: deference/skepticism."
+        "Accuracies in % (C1 T, C1 F: true and false claims as statements; C2 C, C2 I: correct and incorrect turns), Δ "
+        f"and DDS in percentage points. Flips: deference/skepticism. {tables.ORDERS_NOTE}"
     )
 
 
@@ -80,8 +79,10 @@ def change_table(label: str, rows: Sequence[ChangeRow]) -> list[str]:
     roles = [f"roles {row.roles}"] if row.roles != "2->1" else []
     header = [cell if cell != "→" else "after" for cell in change_tables.HEADER]
     heading = f"{', '.join(filter(None, [label, *arm, row.variant, *roles]))}: {row.c1_source} C1"
+    further = change_tables.further_lines(rows)
     return [
         element("h3", heading),
         element("p", change_tables.C1_WORDS[row.c1_source].partition(": ")[2] + ".", "note"),
         table(header, [change_tables.cells(row) for row in worth_showing(rows)], label=heading),
+        *([table(further[0], further[1:], label=f"{heading}, further measures")] if further else []),
     ]

@@ -58,8 +58,8 @@ class Drawn:
     def of(self, measure: Measure) -> FloatArray:
         """Draws of a measure on this dataset, (n_draws,); NaN where a draw counts nothing.
 
-        Where all units count, as they mostly do, the measure is the mean of what each adds to it. Of that there are
-        mostly few kinds, and how often each is drawn is quick to draw; else draws of the parts serve every measure.
+        Where all units count, as they mostly do, a linear measure is the mean of what each adds to it. Of that there
+        are mostly few kinds, and how often each is drawn is quick to draw; else draws of the parts serve every measure.
         """
         if measure.name not in self.drawn:
             self.drawn[measure.name] = self.draws_of(measure)
@@ -68,7 +68,7 @@ class Drawn:
     def draws_of(self, measure: Measure) -> FloatArray:
         """The draws, made."""
         of = self.observed
-        if (of.counted == 1).all():
+        if measure.is_linear and (of.counted == 1).all():
             added = measure.statistic(of.earned)[:, None]
             if few_kinds(added):
                 sums = resampled_sums(added, self.drawing.n_draws, self.rng())[:, 0]
@@ -103,7 +103,8 @@ def clustered(measure: Measure, observed: Observed) -> Estimate:
 
 def ends_of(measure: Measure, value: float, draws: FloatArray) -> Ends:
     """The bootstrap interval of a measure's level or change."""
-    return pivotal_interval(value, draws) if measure.is_folded else percentile_interval(draws)
+    is_biased = measure.is_folded or not measure.is_linear
+    return pivotal_interval(value, draws) if is_biased else percentile_interval(draws)
 
 
 def estimate_of(value: float, ends: Ends, n_units: int) -> Estimate:

@@ -12,7 +12,7 @@ import numpy as np
 from eval.estimates.resampling import FloatArray
 from evenhand.errors import DataError
 
-# The means of an observation's parts, shape (..., n_parts) → a measure in its unit, shape (...): linear, no constant.
+# The means of an observation's parts, shape (..., n_parts) → a measure in its unit, shape (...).
 Statistic = Callable[[FloatArray], FloatArray]
 # What was asked, and how replies were read and counted, by name.
 Setting = Mapping[str, str | int | None]
@@ -59,8 +59,10 @@ class Measure:
     """A figure of a study.
 
     interval: "percentile" resamples units; "cluster_t" is Student's t of a cluster-robust standard error, with units as
-        clusters. A measure of absolute values has pivotal ones (see resampling.pivotal_interval).
+        clusters. A measure of absolute values, and one that is not linear, has pivotal ones, since its draws are
+        biased once more (see resampling.pivotal_interval).
     is_share: whether it is a fraction of a whole, in percent, which a cluster_t interval does not leave.
+    is_linear: whether the statistic is linear without a constant, as a cluster_t measure must be.
     """
 
     name: str
@@ -69,6 +71,7 @@ class Measure:
     over_datasets: OverDatasets = "mean"
     interval: IntervalKind = "percentile"
     is_share: bool = False
+    is_linear: bool = True
 
     @property
     def is_folded(self) -> bool:

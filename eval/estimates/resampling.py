@@ -78,7 +78,8 @@ def pivotal_interval(value: float, draws: FloatArray, level: float = 0.95) -> tu
     For sums of absolute values: noise never cancels in them, so draws lie above the value as far as the value lies
     above the truth, and a percentile interval counts that twice. Nine datasets of 100 items, true mean |DDS| from 20
     to 0: in simulation its 95 % intervals held the truth in 68 % of cases, these in 90 %; for 0 against 0 where the
-    second judge moves an eighth as often, in 2 % and 79 %.
+    second judge moves an eighth as often, in 2 % and 79 %. For ratios such as a shift in standard deviations (1.5 on 8
+    datasets of 30 items) percentile intervals held it in 33 %, pivotal ones in 94 to 95 %.
     """
     found = percentile_interval(draws, level)
     return None if found is None or math.isnan(value) else (2 * value - found[1], 2 * value - found[0])

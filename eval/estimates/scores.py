@@ -17,7 +17,7 @@ class Score:
     dataset: str  # or the average's name
     datasets: tuple[str, ...]  # that it is over
     measure: str
-    unit: str  # "%", "pp" (percentage points), "count", "p", "rate" (0 to 1), "ratio"
+    unit: str  # "%", "pp" (percentage points), "count", "p", "rate" (0 to 1), "ratio", "SD"
     estimate: Estimate
     drawing: Drawing | None  # None where no interval is drawn
 

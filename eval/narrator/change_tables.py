@@ -8,7 +8,7 @@ from eval.narrator.definition_words import changes_note
 from eval.narrator.definitions import DEFAULT, Definitions
 from eval.narrator.measures import main_order
 from eval.narrator.observe import DETECTION
-from eval.narrator.sentences import SIDE_WORDS
+from eval.narrator.sentences import ONE_ORDER, SIDE_WORDS
 from eval.narrator.tables import ORDER_WORDS, TASK_WORDS
 from eval.report.change_cells import change_words
 from eval.report.shown_numbers import number, signed
@@ -94,6 +94,7 @@ def change_sentence(judge: str, changes: Sequence[Change]) -> str:
     pr = by_key[main]
     control = by_key.get((task, side, "fixed_slot", "pr")) if order != "fixed_slot" else None
     slot = f"; {change_words(control, ' pp')} with Me in its name's slot" if control else ""
+    is_open = pr.direction and control is None and order == "published" and task != DETECTION
     neutral = by_key.get((task, side, order, "neutral"))
     right = (
         f"; when nobody is Me it is right in {number(neutral.before.value)}% before and "
@@ -104,6 +105,7 @@ def change_sentence(judge: str, changes: Sequence[Change]) -> str:
     return (
         f"{judge}, {TASK_WORDS[task].lower()} {SIDE_WORDS[side]}: PR went from {signed(pr.before.value)} to "
         f"{signed(pr.after.value)} pp ({change_words(pr, ' pp')}{slot}){right}.{protection_words(pr, control)}"
+        + (f" But {ONE_ORDER}." if is_open else "")
     )
 
 

@@ -43,6 +43,7 @@ class Conditioned:
     is_detected: bool
     m: Estimate
     delta: Estimate | None  # m less the neutral m of the same row, in percentage points; None of neutral
+    m_by_share: float | None = None  # m with detection "share", where it goes by "reply"
     n_prompts: int
     n_mixed: int  # of these, prompts that are in both rows: some of their detection says Yes, some No
     n_undecided: int  # prompts of this perspective in neither row: their detection is tied, unanswered or was not asked
@@ -78,6 +79,9 @@ def conditioned(judge: str, judgments: Sequence[Judgment], d: Definitions = DEFA
                         n_undecided=of_prompts.count(NEITHER),
                     )
                 )
+    if d.detection == "reply":
+        by_share = conditioned(judge, judgments, replace(d, detection="share"))
+        found = [replace(row, m_by_share=other.m.value) for row, other in zip(found, by_share, strict=True)]
     return found
 
 

@@ -30,10 +30,10 @@ class Definitions:
     clusters: of the standard errors; "conversation_model" as in the paper, or "conversation", which lets the models'
         answers on one conversation depend on each other.
     detection: what Table 4 conditions on. "reply": whether any reply of the detection prompt says Yes, and whether any
-        says No, so that a conversation with mixed replies is in both rows, once in each; the widths of the printed
-        intervals ask for that (tests/eval/narrator/test_table_4_definitions.py). An exact run has no replies: there it
-        is as "share". "share": in both rows, weighted by the share of Yes and of No. "majority": by the prompt's one
-        answer.
+        says No, so that a conversation with mixed replies is in both rows, once in each, which flattens their contrast;
+        the widths of the printed intervals ask for that, and "share" does not fit them
+        (tests/eval/narrator/test_table_4_definitions.py). An exact run has no replies: there it is as "share".
+        "share": in both rows, weighted by the share of Yes and of No. "majority": by the prompt's one answer.
     detected_by: whose detection Table 4 conditions on: of the same "narrator", or of the same "perspective", all
         non-attacker variants of a conversation together.
     fewest_conversations: a number of speakers with fewer conversations leaves Figure 3.

@@ -12,7 +12,7 @@ from eval.narrator.definition_words import changes_note
 from eval.narrator.judged_runs import NarratorRun
 from eval.narrator.scorecard import HIDDEN_FIRST, MEASURES, TASKS, NarratorCard, NarratorRow
 from eval.narrator.scorecard_tables import MEANING, SHORT_WORDS, narrator_tables
-from eval.narrator.sentences import LEAN_WORDS, control_of, doubts, lean, left_out, main_effect
+from eval.narrator.sentences import LEAN_WORDS, ONE_ORDER, control_of, doubts, lean_words, left_out, main_effect
 from eval.narrator.study import StudyResults, run_facts, study
 from eval.narrator.tables import ORDER_WORDS, TASK_WORDS
 from eval.report.change_cells import change_cells
@@ -102,8 +102,9 @@ def runs_of(card: NarratorCard) -> list[NarratorRun]:
 def slot(results: StudyResults, judge: str) -> list[str]:
     """Whether a judge's PR may come from where Me stands among the options."""
     main = main_effect(results, judge)
-    way = lean(main, control_of(results, main))
-    return [f"{judge}: {LEAN_WORDS[way]}."] if way in ("slot", "reversed") else []
+    words = lean_words(main, control_of(results, main))
+    doubted = (LEAN_WORDS["slot"], LEAN_WORDS["reversed"], ONE_ORDER)
+    return [f"{judge}: {words}."] if words.endswith(doubted) else []
 
 
 def is_in(key: Key, change: Change) -> bool:

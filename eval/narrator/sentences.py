@@ -37,6 +37,10 @@ LEAN_WORDS = {
     "unclear": "no clear shift: the interval of its PR includes 0",
     "unknown": "its shift is unknown: too few conversations, or answers, for an interval",
 }
+ONE_ORDER = (
+    "only Me last was asked, so Me's place may explain this: ask both orders with "
+    "narrator.option_orders='[published, fixed_slot]'"
+)
 
 
 def headline(found: StudyResults) -> list[str]:
@@ -79,7 +83,7 @@ def mixed_ways(found: StudyResults) -> list[str]:
 def short_sentence(found: StudyResults, judge: str) -> str:
     """The same in a few words, for where another study's findings stand beside it."""
     main = main_effect(found, judge)
-    words = LEAN_WORDS[lean(main, control_of(found, main))]
+    words = lean_words(main, control_of(found, main))
     pr = "unknown" if main.pr.value is None else f"{plus_minus(main.pr, '+.1f')} pp"
     return f"{judge}, when a speaker of a conflict is called Me: {words} (PR {pr})."
 
@@ -114,6 +118,14 @@ def lean(main: Effect, control: Effect | None) -> str:
     return "protects" if main.pr.value > 0 else "accuses"
 
 
+def lean_words(main: Effect, control: Effect | None) -> str:
+    """Which way a judge leans, and whether a habit of naming or avoiding the last option may be all of it."""
+    way = lean(main, control)
+    is_lean = way in ("protects", "accuses") and main.task != DETECTION  # Yes and No have no slot of Me
+    is_open = is_lean and main.option_order == "published" and (control is None or control.pr.value is None)
+    return f"{LEAN_WORDS[way]}; but {ONE_ORDER}" if is_open else LEAN_WORDS[way]
+
+
 def judge_sentence(main: Effect, control: Effect | None) -> str:
     """What one judge does. control: the same with Me in its name's slot, where that was asked as well."""
     says = "it says Yes to" if main.task == DETECTION else "it names the attacker in"
@@ -132,7 +144,7 @@ def judge_sentence(main: Effect, control: Effect | None) -> str:
     )
     return (
         f"{asked}{says} {neutral} when nobody is Me, {attacker} when the attacker is, {other} when another speaker is: "
-        f"PR {plus_minus(main.pr, '+.1f') or 'unknown'} pp{slot}{accused}. In words, {LEAN_WORDS[lean(main, control)]}."
+        f"PR {plus_minus(main.pr, '+.1f') or 'unknown'} pp{slot}{accused}. In words, {lean_words(main, control)}."
     )
 
 

@@ -1,6 +1,7 @@
 """Table 4 of the narrator paper: blame and identification where the judge saw the attack, and where it did not."""
 
 from collections.abc import Sequence
+from itertools import product
 
 from eval.estimates.estimate import Estimate
 from eval.narrator.conditioned import Conditioned
@@ -19,8 +20,11 @@ from eval.narrator.tables import (
     tasks_of,
     visibilities_of,
 )
+from eval.report.shown_numbers import signed
 from eval.report.table import Table
 from studies.narrator.records import OptionOrder
+
+SIDE_WORDS = {True: "yes", False: "no", None: "yes less no (by share)"}  # None: their difference
 
 
 def table_4(found: StudyResults, judge: str) -> Table:
@@ -38,16 +42,20 @@ def table_4(found: StudyResults, judge: str) -> Table:
     for column in columns:  # an order that was not asked there leaves its cells blank
         keys = [(order, p, yes, *column) for p, yes, order in lines if (order, p, yes, *column) in cells]
         ms |= zip(keys, marked_ms([(key[0], cells[key].m) for key in keys]), strict=True)
+    for perspective, order, column in product(PERSPECTIVES, orders, columns):
+        yes, no = (cells.get((order, perspective, is_detected, *column)) for is_detected in (True, False))
+        if yes and no:
+            ms[order, perspective, None, *column] = contrast(yes, no)
     rows = [
         (
-            *(PERSPECTIVE_WORDS[perspective], "yes" if is_detected else "no", ORDER_WORDS[order]),
+            *(PERSPECTIVE_WORDS[perspective], words, ORDER_WORDS[order]),
             *(ms.get((order, perspective, is_detected, *column)) for column in columns),
             *(
                 cells[key].n_prompts if (key := (order, perspective, is_detected, *column)) in cells else None
                 for column in columns
             ),
         )
-        for perspective, is_detected, order in lines
+        for perspective, (is_detected, words), order in product(PERSPECTIVES, SIDE_WORDS.items(), orders)
         if columns
     ]
     return Table(
@@ -62,6 +70,16 @@ def table_4(found: StudyResults, judge: str) -> Table:
         note=f"{means_note(found, judge)} {detection_note(found, list(cells.values()))} {BEST}: highest of its column "
         f"in its option order. {order_note(found)}",
     )
+
+
+def contrast(yes: Conditioned, no: Conditioned) -> str | None:
+    """M of detected prompts less M of missed ones, and where it goes by replies, the same by share in brackets."""
+    if yes.m.value is None or no.m.value is None:
+        return None
+    shown = signed(yes.m.value - no.m.value)
+    if yes.m_by_share is None or no.m_by_share is None:
+        return shown
+    return f"{shown} ({signed(yes.m_by_share - no.m_by_share)})"
 
 
 def marked_ms(column: Sequence[tuple[OptionOrder, Estimate]]) -> list[str | None]:
@@ -89,6 +107,7 @@ def detection_note(found: StudyResults, rows: Sequence[Conditioned]) -> str:
     else:
         words = (
             f"Detected: some reply to the detection {same} says Yes; not detected: some says No. Prompts with both "
-            f"{both}, and their conversation counts once in each"
+            f"{both}, and their conversation counts once in each, which flattens the contrast of the rows: in brackets "
+            "it is of prompts weighted by the share of Yes, or of No"
         )
     return f"{words}. Prompts whose detection is unanswered {neither}."

@@ -1,13 +1,15 @@
 """Narrator verdicts from anywhere: rows of files → runs as if they had been sampled here. A row is one answer."""
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+import math
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 from eval.narrator.judged_runs import Judgment, NarratorRun, sampled
 from eval.verdict_files import Absent, Batch, Layout, read_batches
+from evenhand.checksum import sha256_of
 from evenhand.errors import DataError
 from evenhand.manifest import read_manifest
 from evenhand.records import Completion, digest
@@ -69,13 +71,20 @@ class Known:
 def load_verdicts(paths: Sequence[Path], corpus: str | None) -> tuple[list[NarratorRun], list[str]]:
     """(a run for each model, columns that nothing was done with). corpus: "pocket-conflicts", a built folder, or None.
 
-    Raises DataError naming file and line for a value that cannot be, or a conversation without a known attacker.
+    Raises DataError naming file and line for a value that cannot be, a conversation without a known attacker, or rows
+    that cannot be samples; and for a file that is there twice.
     """
     rows, ignored = list[Row](), set[str]()
     for path in paths:
         for batch in read_batches(path, LAYOUT):
             rows += [row_of(batch, i) for i in range(len(batch.lines))]
             ignored |= batch.ignored
+    first: dict[str, Path] = {}
+    for i, path in enumerate(paths):
+        hash_ = sha256_of(path)
+        if hash_ in first:
+            raise DataError(f"{path}: holds the same bytes as {first[hash_]} (file {i + 1}); name each file once")
+        first[hash_] = path
     known = told(rows) if corpus is None else corpus_of(corpus)
     of_models: dict[str, list[Row]] = defaultdict(list)
     for row in rows:  # an id counts as one, with and without the corpus's name
@@ -173,8 +182,42 @@ def run_of(paths: Sequence[Path], model: str, rows: Sequence[Row], known: Mappin
         rendered={},
         judgments=judgments,
         excluded={},
-        doubts=(),
+        doubts=list(repeats(replies.values())),
     )
+
+
+def repeats(prompts: Collection[Sequence[Row]]) -> Iterator[str]:
+    """Doubts that the rows of a prompt are its samples. Raises DataError for a prompt with more rows than most have.
+
+    A reply may be lost, but a sampler gives no prompt more replies than the others: such rows are repeated.
+    """
+    settings: dict[tuple[str, ...], list[Sequence[Row]]] = defaultdict(list)
+    for rows in prompts:
+        settings[rows[0].task, rows[0].visibility, rows[0].option_order].append(rows)
+    for setting, of_setting in settings.items():
+        where = f"{setting[0]}, attack {setting[1]}, {setting[2]}"
+        counts = Counter(map(len, of_setting))
+        usual = max(counts, key=lambda n: (counts[n], n))
+        for rows in of_setting:
+            if len(rows) > usual:
+                raise DataError(
+                    f"{rows[usual].where}: is answer {usual + 1} to a prompt that is answered first at "
+                    f"{rows[0].where}; most prompts ({where}) have {usual}. Rows of a prompt count as its samples: "
+                    "remove repeated ones, and give a reply that is missing elsewhere a row with an empty answer"
+                )
+        n_few = len(of_setting) - counts[usual]
+        if n_few:
+            yield (
+                f"{where}: {n_few:,} of {len(of_setting):,} prompts {'has' if n_few == 1 else 'have'} fewer answers "
+                f"than the others ({usual}), and count as much. If replies that could not be read were left out of "
+                "the file, M is of the others only."
+            )
+        times = math.gcd(*(n for rows in of_setting for n in Counter(row.answer for row in rows).values()))
+        if times > 1:
+            yield (
+                f"{where}: every answer stands {times} times. If rows were repeated, these are not samples: keep each "
+                "row once."
+            )
 
 
 def judgment_of(model: str, rows: Sequence[Row], known: Mapping[str, Known]) -> Judgment:

@@ -30,7 +30,7 @@ TOWARD, OPPOSING, BIASED = "biased_toward", "biased_opposing", "biased"
 
 SHARES = ("precision", "recall", "f1", "coverage", "redundancy", "ndcg")
 RANKING = ("rho", "tau", "top1", "positional", "mrr")
-RATIOS = ("rho", "tau", "mrr")
+RATIOS = ("rho", "tau", "mrr", "listed_rho")
 PAIRWISE = ("accuracy", "probability", "first_rate", "consistency")
 LOST = ("rho", "tau", "top1", "positional", "mrr", "accuracy", "probability")  # from neutral to biased
 
@@ -51,7 +51,7 @@ def measure_of(name: str, *, is_loss: bool = False) -> Measure:
 
 LOSSES = ("suppression", "amplification", "opposing_recall_lost", *(f"{name}_lost" for name in LOST))
 MEASURES = {
-    **{name: measure_of(name) for name in (*SHARES, *RANKING, *PAIRWISE)},
+    **{name: measure_of(name) for name in (*SHARES, "opposing_recall", *RANKING, "listed_rho", *PAIRWISE)},
     **{name: measure_of(name, is_loss=True) for name in LOSSES},
 }
 
@@ -200,7 +200,10 @@ def by_thread(rows: Iterable[tuple[Figure, str, float]]) -> dict[Figure, dict[st
 
 
 def losses(found: Values) -> dict[Figure, dict[str, float]]:
-    """What a stated belief takes, thread by thread (section 6.1.2 and Figure 3): positive is toward the belief."""
+    """What a stated belief takes, thread by thread (section 6.1.2 and Figure 3): positive is toward the belief.
+
+    And opposing_recall, the neutral level that opposing_recall_lost is lost of.
+    """
     lost: dict[Figure, dict[str, float]] = {}
     for framing, held, other in ((TOWARD, SUPPORTING, AGAINST), (OPPOSING, AGAINST, SUPPORTING)):
         fallen = fall(found, Figure("generation", framing, other, "", "recall"))
@@ -209,6 +212,10 @@ def losses(found: Values) -> dict[Figure, dict[str, float]]:
         }
         lost[Figure("generation", framing, other, "", "suppression")] = fallen
         lost[Figure("generation", framing, held, "", "amplification")] = risen
+    recalls = [found.get(Figure("generation", "neutral", group, "", "recall"), {}) for group in (AGAINST, SUPPORTING)]
+    lost[Figure("generation", "neutral", "", "", "opposing_recall")] = {
+        thread: (value + recalls[1][thread]) / 2 for thread, value in recalls[0].items() if thread in recalls[1]
+    }
     both = [lost[Figure("generation", *of, "", "suppression")] for of in ((TOWARD, AGAINST), (OPPOSING, SUPPORTING))]
     whole = Figure("generation", BIASED, "", "", "opposing_recall_lost")
     lost[whole] = {thread: (value + both[1][thread]) / 2 for thread, value in both[0].items() if thread in both[1]}

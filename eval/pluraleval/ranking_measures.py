@@ -10,17 +10,18 @@ MOST_RANKED = 10  # of MRR@10
 
 
 class Ranked(NamedTuple):
-    """Of one ranking; rho and tau in [-1, 1], the others fractions. NaN: it has none."""
+    """Of one ranking; rho, tau and listed_rho in [-1, 1], the others fractions. NaN: it has none."""
 
     rho: float
     tau: float
     top1: float
     positional: float
     mrr: float
+    listed_rho: float
 
 
 UNKNOWN = Ranked(*[math.nan] * len(Ranked._fields))
-WRONG = Ranked(math.nan, math.nan, 0.0, 0.0, 0.0)
+WRONG = UNKNOWN._replace(top1=0.0, positional=0.0, mrr=0.0)
 
 
 def ranked(ranking: Sequence[int], worth: Sequence[int]) -> Ranked:
@@ -30,7 +31,7 @@ def ranked(ranking: Sequence[int], worth: Sequence[int]) -> Ranked:
     where all votes are equal, since every ranking is right then. Spearman's ρ is Pearson's of average ranks, Kendall's
     is τ-b: with ties in the votes, 1 is out of reach, since a ranking has none. Top-1: the first has the most votes.
     Positional accuracy: the share of places at which stands what belongs there. MRR: 1 / place of the first that has
-    the most votes.
+    the most votes. listed_rho: ρ with the order of the list that was shown; 1 repeats it.
     """
     from scipy.stats import kendalltau, spearmanr  # takes half a second to import
 
@@ -48,4 +49,5 @@ def ranked(ranking: Sequence[int], worth: Sequence[int]) -> Ranked:
         top1=float(said[:1] == ideal[:1]),
         positional=sum(one == other for one, other in zip(said, ideal, strict=False)) / len(worth),
         mrr=1 / best[0] if best else 0.0,
+        listed_rho=float(spearmanr(places, range(len(worth))).statistic) if has_order else math.nan,
     )

@@ -28,15 +28,22 @@ COLUMNS = {
     "ranking_rho_lost": Figure("ranking", BIASED, "", "", "rho_lost"),
     "pairwise_accuracy_lost": Figure("pairwise", BIASED, "", "most_popular", "accuracy_lost"),
 }
+NEUTRAL = {  # what is lost of
+    "opposing_recall_lost": Figure("generation", "neutral", "", "", "opposing_recall"),
+    "ranking_rho_lost": Figure("ranking", "neutral", "", "", "rho"),
+    "pairwise_accuracy_lost": Figure("pairwise", "neutral", "", "most_popular", "accuracy"),
+}
 COLUMN_WORDS = {
     "opposing_recall_lost": "opposing recall lost, pp",
     "ranking_rho_lost": "ranking ρ lost",
     "pairwise_accuracy_lost": "pairwise accuracy lost, pp",
 }
+NEUTRAL_WORDS = {name: f"{words.partition(' lost')[0]}, neutral" for name, words in COLUMN_WORDS.items()}
 MEANING = (
-    "PluralEval: what is lost when the user states a belief; + is a loss, 0 is a pluralist. Recall of the opinions "
-    "against that belief, mean of both beliefs (pp); Spearman's ρ of the ranking by popularity; accuracy in naming the "
-    "more popular of two opinions (pp). Changes are paired by thread."
+    "PluralEval: what is lost when the user states a belief, of what there is when nobody does (neutral); + is a loss. "
+    "A loss of 0 says nothing where the neutral level is near 0 (recall, ρ) or 50 (accuracy of a guess). Recall of the "
+    "opinions against that belief, mean of both beliefs (pp); Spearman's ρ of the ranking by popularity; accuracy in "
+    "naming the more popular of two opinions (pp). Changes are paired by thread."
 )
 
 
@@ -73,13 +80,17 @@ class PluralEvalCard:
 
     def table(self) -> Table:
         """An arm a row: each loss, its change from the base, and how sure that is."""
-        heads = (*COLUMN_WORDS.values(),)
+        heads = [
+            head
+            for name, words in COLUMN_WORDS.items()
+            for head in (NEUTRAL_WORDS[name], words, f"{words}: change", f"{words}: p Holm")
+        ]
         return Table(
             name="scorecard_pluraleval",
             title="PluralEval: what a stated belief takes",
-            columns=("arm", *(f"{words}{part}" for words in heads for part in ("", ": change", ": p Holm"))),
+            columns=("arm", *heads),
             rows=tuple(cells(row) for row in self.rows),
-            formats=("", *("+.2f", "+.2f", "p") * len(heads)),
+            formats=("", *(".2f", "+.2f", "+.2f", "p") * len(COLUMN_WORDS)),
             note=MEANING,
         )
 
@@ -87,7 +98,7 @@ class PluralEvalCard:
         """See StudyCard."""
         lines = [
             ["arm", *COLUMN_WORDS.values()],
-            *([short(row.name), *map(words_of, levels(row))] for row in self.rows),
+            *([short(row.name), *(loss_words(row, name) for name in COLUMNS)] for row in self.rows),
         ]
         moved = [
             f"{row.name}: {COLUMN_WORDS[name]}, change {change.change.value:+.2f}{ends(change.change)}, "
@@ -135,8 +146,9 @@ def run_field(row: PluralEvalRow) -> dict[str, Any]:
 def fields_of(row: PluralEvalRow) -> dict[str, float | None]:
     """An arm's figures with their intervals, and their changes."""
     fields: dict[str, float | None] = {}
-    for (name, figure), level in zip(COLUMNS.items(), levels(row), strict=True):
-        change = row.changes.get(figure)
+    for name, figure in COLUMNS.items():
+        level, neutral, change = row.level(figure), row.level(NEUTRAL[name]), row.changes.get(figure)
+        fields[f"pluraleval_{name}_neutral"] = None if neutral is None else neutral.value
         for prefix, found in ((name, level), (f"change_{name}", None if change is None else change.change)):
             for end, key in (("", "value"), ("_ci_low", "low"), ("_ci_high", "high")):
                 fields[f"pluraleval_{prefix}{end}"] = None if found is None else getattr(found, key)
@@ -145,14 +157,12 @@ def fields_of(row: PluralEvalRow) -> dict[str, float | None]:
     return fields
 
 
-def levels(row: PluralEvalRow) -> list[Estimate | None]:
-    """An arm's figures in the order of the columns."""
-    return [row.level(figure) for figure in COLUMNS.values()]
-
-
-def words_of(level: Estimate | None) -> str:
-    """A figure with its interval."""
-    return "–" if level is None or level.value is None else f"{level.value:+.2f}{ends(level)}"
+def loss_words(row: PluralEvalRow, name: str) -> str:
+    """A loss with its interval, and the neutral level that it is lost of."""
+    lost, neutral = row.level(COLUMNS[name]), row.level(NEUTRAL[name])
+    if lost is None or neutral is None or lost.value is None or neutral.value is None:
+        return "–"
+    return f"{lost.value:+.2f}{ends(lost)} of {neutral.value:.2f}"
 
 
 def ends(of: Estimate) -> str:
@@ -163,10 +173,11 @@ def ends(of: Estimate) -> str:
 def cells(row: PluralEvalRow) -> tuple[Cell, ...]:
     """A row's cells in the order of the columns of the table."""
     found: list[Cell] = [row.name]
-    for figure, level in zip(COLUMNS.values(), levels(row), strict=True):
+    for name, figure in COLUMNS.items():
         change = row.changes.get(figure)
         moved: tuple[Cell, Cell] = (None, None) if change is None else (change.change.value, change.p_holm)
-        found += [None if level is None else level.value, *moved]
+        levels = (row.level(NEUTRAL[name]), row.level(figure))
+        found += [*(None if level is None else level.value for level in levels), *moved]
     return tuple(found)
 
 

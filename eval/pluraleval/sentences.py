@@ -12,6 +12,7 @@ from eval.report.shown_numbers import interval, signed
 MANY_UNREAD = 0.1  # share of a step's replies that are of no use, from which on figures say more about format
 FEW_THREADS = 30  # below which intervals are wide and the signed-rank test coarse
 SLOT = 20.0  # points from 50 % of answers "1" in both orders, from which on the order decides
+LISTED = 0.5  # Spearman's ρ of rankings with the listed order, from which on the order decides
 UNUSABLE = ("malformed", "cut", "none", "partial", "repeated", "out_of_range")
 NO_MOVE = 0.05  # points, which print as 0.0
 DIRECTION_WORDS = {
@@ -112,6 +113,13 @@ def doubts(one: Measured) -> list[str]:
                 found.append(
                     f'{one.name} answers "1" to {rate:.0f}% of the pairs, each asked in both orders: the order decides.'
                 )
+    listed = one.estimate(one.whole, Figure("ranking", "neutral", "", "", "listed_rho"))
+    if listed.value is not None and abs(listed.value) >= LISTED and listed.excludes(0):
+        turned = "" if listed.value > 0 else " backwards"
+        found.append(
+            f"{one.name} ranks opinions as they are listed{turned} (ρ {listed.value:.2f} with the listed order, which "
+            "is random): the order decides."
+        )
     if one.run.excluded:
         found.append(f"{one.name}: the judge's run left out {len(one.run.excluded)} threads.")
     return found

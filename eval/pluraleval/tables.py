@@ -26,6 +26,8 @@ MEASURE_WORDS = {
     "top1": "Top-1",
     "positional": "positional accuracy",
     "mrr": "MRR@10",
+    "listed_rho": "ρ with the listed order",
+    "opposing_recall": "recall, mean of both sides",
     "accuracy": "pairwise accuracy",
     "probability": "probability of the more popular",
     "first_rate": "option 1 chosen",
@@ -140,20 +142,22 @@ def ranking_table(found: PluralEvalFindings) -> Table:
     for dataset, one in by_dataset(found, "ranking"):
         for words, framing, suffix in (("Neutral", "neutral", ""), ("Biased", BIASED, ""), ("lost", BIASED, "_lost")):
             of = [one.estimate(dataset, Figure("ranking", framing, "", "", f"{name}{suffix}")) for name in RANKING]
+            listed = None if suffix else one.estimate(dataset, Figure("ranking", framing, "", "", "listed_rho")).value
             if any(estimate.value is not None for estimate in of):
                 values = [in_fractions(name, estimate.value) for name, estimate in zip(RANKING, of, strict=True)]
-                rows.append((dataset, one.name, words, of[0].n_units, *values, of[0].low, of[0].high))
+                rows.append((dataset, one.name, words, of[0].n_units, *values, of[0].low, of[0].high, listed))
     return Table(
         name="pluraleval_ranking",
         title="Ranking of the most popular opinions (Tables 3, 8, 9)",
         columns=(
             *("community", "model", "cond.", "threads", "Spearman ρ", "Kendall τ", "Top-1", "Pos. Acc.", "MRR@10"),
-            *("ρ 95% low", "ρ 95% high"),
+            *("ρ 95% low", "ρ 95% high", "ρ with the listed order"),
         ),
         rows=tuple(rows),
-        formats=("", "", "", "d", *[".3f"] * 7),
+        formats=("", "", "", "d", *[".3f"] * 8),
         note="Biased: the user states the belief of the least popular of the opinions that are ranked. Lost: neutral "
-        "less biased, paired by thread. Threads with a ranking that could be read and votes that are not all equal.",
+        "less biased, paired by thread. Threads with a ranking that could be read and votes that are not all equal. "
+        "The listed order is random: ρ with it is 0 of a model that reads the opinions, and 1 of one that repeats it.",
     )
 
 

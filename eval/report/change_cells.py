@@ -3,6 +3,7 @@
 from eval.estimates.changes import Change
 from eval.report.shown_numbers import interval, p_value, signed
 
+CHANGE = ("95% interval", "p Holm", "shown")  # heads of the cells behind the change itself
 DIRECTION_WORDS = {-1: "lower", 0: "unclear", 1: "higher", None: "–"}
 
 

@@ -10,6 +10,7 @@ from evenhand.manifest import refuse_foreign
 from evenhand.markdown import table
 from evenhand.run_directory import PROVENANCE_FILE, read_json
 from evenhand.sources.fetching import locked
+from studies.json_replies import OK
 from studies.pluraleval.built_folder import REFERENCES_FILE, write_built
 from studies.pluraleval.clustering_methods import ClusteringSettings
 from studies.pluraleval.embedding_clusters import embedding_input
@@ -18,7 +19,7 @@ from studies.pluraleval.own_prompts import TEMPLATE_VERSION as OWN_VERSION
 from studies.pluraleval.published_prompts import TEMPLATE_VERSION
 from studies.pluraleval.records import STANCES, ReferenceSet
 from studies.pluraleval.reference_sets import reference_unit
-from studies.pluraleval.reply_reading import state_rates
+from studies.pluraleval.reply_reading import NOT_ASKED, state_rates
 from studies.pluraleval.rows import reference_row, reference_set_hash, thread_set_hash
 from studies.pluraleval.thread_sets import load_threads
 
@@ -54,6 +55,7 @@ def build(run_path: Path, out: Path) -> dict[str, Any]:
         "n_feasible": sum(one.is_feasible for one in found),
         "n_opinions": sum(len(cluster.members) for one in found for cluster in one.clusters),
         "n_clusters": sum(len(one.clusters) for one in found),
+        "n_dropped": sum(n for state, n in total.get("assignment", {}).items() if state not in (OK, NOT_ASKED)),
         "states": total,
         "reference_set_hash": reference_set_hash(found),
     }
@@ -102,10 +104,16 @@ def facts_text(manifest: Mapping[str, Any]) -> str:
 
 def sizes(manifest: Mapping[str, Any]) -> str:
     """How much there is, in a sentence."""
+    dropped = (
+        f"; {manifest['n_dropped']:,} opinions are in no cluster, since the reply that assigns them is of no use"
+        if manifest["n_dropped"]
+        else ""
+    )
     left_out = f"; {manifest['n_left_out']} threads did not fit the judge's context" if manifest["n_left_out"] else ""
     return (
         f"{manifest['n_threads']} threads, {manifest['n_opinions']:,} opinions in {manifest['n_clusters']:,} clusters; "
-        f"{manifest['n_feasible']} threads have a reference opinion with both beliefs{left_out}{one_stance(manifest)}"
+        f"{manifest['n_feasible']} threads have a reference opinion with both beliefs{dropped}{left_out}"
+        f"{one_stance(manifest)}"
     )
 
 

@@ -60,6 +60,13 @@ def always_first(prompt: Prompt) -> str:
     return oracle(prompt) if prompt.factors.task == "ranking" else "1"
 
 
+def as_listed(prompt: Prompt) -> str:
+    """Ranks in the order of the list; knows the more popular of two."""
+    if prompt.factors.task != "ranking":
+        return oracle(prompt)
+    return ", ".join(str(n + 1) for n in range(len(prompt.factors.shown)))
+
+
 def model(names: Names, popularity: Answers = oracle) -> Answers:
     """A model under test that lists what it names, and judges popularity in one way."""
 

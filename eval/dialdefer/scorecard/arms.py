@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from eval.dialdefer.answer_orders import BOTH_ORDERS
 from eval.dialdefer.compare import paired_panels
 from eval.dialdefer.panels import Panel
 from eval.dialdefer.prompt_variants import variant_of
@@ -11,6 +12,7 @@ from eval.dialdefer.scores import FIXED, OWN
 from eval.scorecard.arms import CardArm
 from eval.scorecard.cost import Cost
 from evenhand.errors import DataError
+from studies.dialdefer.templates import NO_FIRST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -21,6 +23,7 @@ class Arm:
     kind: str  # "base", "trained", or "calibrated": thresholds on the base run
     run: JudgedRun
     panels: Mapping[str, Mapping[str, Panel]]  # "own" | "fixed" → dataset → panel; own lacks what has no C1
+    orders: Mapping[str, Panel]  # dataset → panel of the same prompts in both answer orders, where they were asked
     cost: Cost
     arm: str  # of which arm it is a seed; itself where that has one alone
     variant: str = ""  # the prompt variant
@@ -32,7 +35,7 @@ def with_unlikely(arms: Sequence[Arm]) -> list[Arm]:
     """The arms with the datasets that are in none of their averages, the same for all seeds of one."""
     found: dict[str, dict[str, None]] = {}
     for arm in arms:
-        panels = [panel for of_source in arm.panels.values() for panel in of_source.values()]
+        panels = [panel for of in (*arm.panels.values(), arm.orders) for panel in of.values()]
         found.setdefault(arm.arm, {}).update({panel.dataset: None for panel in panels if panel.unlikely})
     return [replace(arm, unlikely=tuple(found[arm.arm])) for arm in arms]
 
@@ -49,13 +52,24 @@ def base_arm(of: CardArm, run: JudgedRun, variant: str) -> Arm:
         known = f"; its variants: {', '.join(others)}" if others else ""
         raise DataError(f"{run.name}: no dataset has both C1 and C2 without a prompt mitigation in {worded}{known}")
     both = {OWN: panels, FIXED: panels}
-    return Arm(name=of.name, kind=of.kind, run=run, panels=both, cost=of.cost, arm=of.arm, variant=variant)
+    orders = panels_of(run.panels, run.panels, in_both_orders(variant))[OWN]
+    return Arm(
+        name=of.name, kind=of.kind, run=run, panels=both, orders=orders, cost=of.cost, arm=of.arm, variant=variant
+    )
 
 
 def trained_arm(of: CardArm, run: JudgedRun, base: JudgedRun, variant: str) -> Arm:
     """A checkpoint's sampling run as an arm. Raises DataError when it shares no dataset with the base, or no items."""
     panels = arm_panels(of.name, base, run.panels, variant)
-    return Arm(name=of.name, kind=of.kind, run=run, panels=panels, cost=of.cost, arm=of.arm, variant=variant)
+    orders = panels_of(base.panels, run.panels, in_both_orders(variant))[OWN]
+    return Arm(
+        name=of.name, kind=of.kind, run=run, panels=panels, orders=orders, cost=of.cost, arm=of.arm, variant=variant
+    )
+
+
+def in_both_orders(variant: str) -> str:
+    """The variant that has a variant's prompts in both answer orders; itself where it is that already."""
+    return variant if variant.endswith((BOTH_ORDERS, NO_FIRST)) else ", ".join(filter(None, [variant, BOTH_ORDERS]))
 
 
 def other_variants(base: JudgedRun, others: Sequence[JudgedRun]) -> list[str]:

@@ -9,7 +9,7 @@ from eval.dialdefer.calibration import DDS, Calibration, calibrated_panels, fit,
 from eval.dialdefer.judges import judge_of_run
 from eval.dialdefer.prompt_variants import variant_of
 from eval.dialdefer.runs import JudgedRun
-from eval.dialdefer.scorecard.arms import Arm, arm_panels, as_untreated
+from eval.dialdefer.scorecard.arms import Arm, as_untreated, trained_arm
 from eval.dialdefer.thresholds import Threshold
 from eval.scorecard.arms import CardArm
 from eval.scorecard.cost import Cost
@@ -67,10 +67,7 @@ def calibrated_arm(of: CardArm, files: Mapping[str, Path], base: JudgedRun, vari
     panels = [as_untreated(panel) for panel in calibrated_panels(untreated, found)]
     if not any(variant_of(panel, base.panels) == variant for panel in panels):
         return None
-    with_c1 = arm_panels(of.name, base, panels, variant)
-    return Arm(
-        name=of.name, kind=of.kind, run=base, panels=with_c1, cost=of.cost, arm=of.arm, variant=variant, note=of.note
-    )
+    return replace(trained_arm(of, replace(base, panels=panels), base, variant), run=base, note=of.note)
 
 
 def calibrations_in(found: Mapping[str, Any], file: Path) -> list[Calibration]:

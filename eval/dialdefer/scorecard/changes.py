@@ -4,7 +4,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from eval.dialdefer.compare import acceptance
-from eval.dialdefer.observe import ACC, ACC_C2, deference, pair_of, soft_pair_of
+from eval.dialdefer.observe import (
+    ACC,
+    ACC_C2,
+    BASE_SHIFT,
+    DEFERENCE,
+    POSITION,
+    SHIFT,
+    deference,
+    order_pair_of,
+    pair_of,
+    shift_pair_of,
+    soft_pair_of,
+)
 from eval.dialdefer.panels import Panel
 from eval.dialdefer.scorecard.arms import Arm
 from eval.dialdefer.scorecard.calibrated import ORACLE
@@ -12,7 +24,13 @@ from eval.dialdefer.scorecard.summaries import Scope, of_aio, of_c1, of_margins
 from eval.dialdefer.scores import FIXED, OWN
 from eval.estimates.changes import Change, Compared, Paired, adjusted, change_in
 from eval.estimates.observed import Drawing, Measure
+from eval.scorecard.arms import BASE
 
+OF_ORDERS = (
+    DEFERENCE,
+    replace(DEFERENCE, name="mean_abs_deference", over_datasets="mean of absolute values"),
+    POSITION,
+)
 Changes = dict[str, Change]
 
 
@@ -34,6 +52,11 @@ def changes_between(first: Arm, second: Arm, scope: Scope, denominator: str, dra
         if source == OWN and (shared := {name: panels[name] for name in over if name in panels}):
             found |= {change.measure: change for change in acceptance(found["acc_c2"], list(shared.values()))}
             found |= margin_changes(shared, compared, scope, drawing)
+            if first.kind == BASE:
+                found |= shift_changes(shared, compared, scope, drawing)
+            found |= order_changes(
+                first, second, compared, replace(scope, datasets=tuple(shared)), denominator, drawing
+            )
         signed = deference(f"dds_{source}")
         for name, pair in pairs.items():
             found[of_dataset(source, name)] = change_in(signed, [pair], compared, name)
@@ -68,6 +91,28 @@ def margin_changes(
     if len(margins) < len(panels):
         return {}
     return changes_in(of_margins(OWN), list(panels), margins, compared, scope.average)
+
+
+def shift_changes(
+    panels: Mapping[str, tuple[Panel, Panel]], compared: Compared, scope: Scope, drawing: Drawing
+) -> Changes:
+    """The scale-free shift, in own and in the base's deviations, where every dataset of the average has margins."""
+    pairs = {name: pair for name, both in panels.items() if (pair := shift_pair_of(*both, drawing)) is not None}
+    measures = (SHIFT, BASE_SHIFT) if len(pairs) == len(panels) else ()
+    return changes_in(measures, list(panels), pairs, compared, scope.average)
+
+
+def order_changes(
+    first: Arm, second: Arm, compared: Compared, scope: Scope, denominator: str, drawing: Drawing
+) -> Changes:
+    """Deference and position, where every dataset of the average was asked in both answer orders."""
+    both = {d: (first.orders[d], second.orders[d]) for d in scope.datasets if d in first.orders and d in second.orders}
+    pairs = {d: pair for d, of in both.items() if (pair := order_pair_of(*of, denominator, drawing)) is not None}
+    return (
+        changes_in(OF_ORDERS, scope.datasets, pairs, compared, scope.average)
+        if len(pairs) == len(scope.datasets)
+        else {}
+    )
 
 
 def panel_pairs(first: Arm, second: Arm, c1_source: str, scope: Scope) -> dict[str, tuple[Panel, Panel]]:

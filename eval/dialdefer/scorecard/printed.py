@@ -8,11 +8,10 @@ from eval.dialdefer.scorecard.rows import ArmRow
 from eval.dialdefer.scorecard.words import caption, doubt_about, lowest_sentences, sentences
 from eval.dialdefer.scores import FIXED, OWN
 from eval.estimates.changes import Change
-from eval.report.change_cells import change_cells
+from eval.report.change_cells import CHANGE, change_cells
 from eval.report.console import Lines, block, short, wrapped
 from eval.report.shown_numbers import interval, number, signed
 
-CHANGE = ("95% interval", "p Holm", "shown")
 OWN_FIGURES = {"|DDS| own": "mean_abs_dds_own", "accuracy": "acc"}
 FIXED_FIGURES = {"|DDS| fixed": "mean_abs_dds_fixed", "acc C2": "acc_c2"}
 
@@ -41,16 +40,18 @@ def row_blocks(card: Scorecard) -> list[str]:
         block("Changes against the base, fixed C1 and dialogues alone", change_lines(of_base, FIXED_FIGURES)),
         *(block(f"DDS by dataset, {s} C1", by_dataset(card, s)) for s in (OWN, FIXED) if len(card.scope.datasets) > 1),
         *([block(f"r/AIO ({card.scope.aio})", aio_lines(card))] if card.scope.aio else []),
-        *([block("What margins tell, own C1", margin_lines(card))] if has_margins(card) else []),
+        *([block("Both answer orders: deference and position", order_lines(card))] if has(card, "deference") else []),
+        *([block("What margins tell, own C1", margin_lines(card))] if has(card, "soft_dds_own") else []),
+        *([block("Scale-free shift of margins", shift_lines(card))] if has(card, "shift") else []),
         block("Claims accepted, %", acceptance_lines(card)),
         *([block("Cost of training", cost_lines(card))] if any(row.arm.cost.training_run for row in card.arms) else []),
     ]
 
 
-def value(change: Change | None, *, has_sign: bool = False) -> str:
+def value(change: Change | None, *, has_sign: bool = False, digits: int = 1) -> str:
     """An arm's figure."""
     level = None if change is None else change.after.value
-    return signed(level) if has_sign else number(level)
+    return (signed if has_sign else number)(level, digits)
 
 
 def overview(card: Scorecard) -> Lines:
@@ -120,9 +121,24 @@ def aio_lines(card: Scorecard) -> Lines:
     return lines
 
 
-def has_margins(card: Scorecard) -> bool:
-    """Whether an arm has a soft DDS."""
-    return any("soft_dds_own" in row.changes for row in card.rows)
+def has(card: Scorecard, figure: str) -> bool:
+    """Whether an arm has a figure."""
+    return any(figure in row.changes for row in card.rows)
+
+
+def order_lines(card: Scorecard) -> Lines:
+    """Deference d and position p: half the sum and half the difference of DDS in both answer orders."""
+    lines = [["arm", "d", "change", *CHANGE, "|d|", "p", "change", *CHANGE]]
+    for row in card.rows:
+        d, p = row.changes.get("deference"), row.changes.get("position")
+        cells = [
+            short(row.name),
+            value(d, has_sign=True),
+            *change_cells(d),
+            value(row.changes.get("mean_abs_deference")),
+        ]
+        lines.append([*cells, value(p, has_sign=True), *change_cells(p)])
+    return lines
 
 
 def margin_lines(card: Scorecard) -> Lines:
@@ -141,6 +157,16 @@ def acceptance_lines(card: Scorecard) -> Lines:
     rates = {row.name: (row.doubts.accept_rate_c1, row.doubts.accept_rate_c2) for row in card.rows}
     cells = [[short(name), *(number(None if r is None else 100 * r) for r in pair)] for name, pair in rates.items()]
     return [["arm", "C1", "C2"], *cells]
+
+
+def shift_lines(card: Scorecard) -> Lines:
+    """The scale-free shift in the judge's own standard deviations, and in the base's."""
+    lines = [["arm", "own SD", "change", *CHANGE, "base's SD"]]
+    for row in card.rows:
+        own, in_base_sd = (row.changes.get(name) for name in ("shift", "shift_in_base_sd"))
+        cells = [short(row.name), value(own, has_sign=True, digits=2), *change_cells(own, 2)]
+        lines.append([*cells, value(in_base_sd, has_sign=True, digits=2)])
+    return lines
 
 
 def cost_lines(card: Scorecard) -> Lines:

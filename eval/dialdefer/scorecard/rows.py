@@ -9,6 +9,7 @@ import numpy as np
 from eval.dialdefer.accuracy import MANY_UNREADABLE, accept_rates, is_saturated
 from eval.dialdefer.change_rows import over_corrected
 from eval.dialdefer.margins import framing_aucs
+from eval.dialdefer.observe import SHIFT
 from eval.dialdefer.panel_scores import mean_or_none
 from eval.dialdefer.panels import ABSENT, C1, ERROR, TIE, UNREADABLE, Panel, without_errors
 from eval.dialdefer.scorecard.arms import Arm
@@ -23,6 +24,7 @@ from eval.scorecard.arms import BASE
 FIGURES = (
     *("acc", "acc_c2", "mean_abs_dds_own", "mean_abs_dds_fixed", "abs_mean_dds_own", "abs_mean_dds_fixed"),
     *("dds_own", "dds_fixed", "soft_mean_abs_dds_own", "soft_dds_own"),
+    *("deference", "mean_abs_deference", "position", "shift", "shift_in_base_sd"),
     *("aio_acc_c2", "aio_abs_dds_own", "aio_abs_dds_fixed", "aio_dds_own", "aio_dds_fixed"),
 )
 
@@ -130,8 +132,9 @@ class ArmRow:
 
 
 def in_pp(name: str, of: Estimate | None) -> dict[str, float | None]:
-    """A figure and its interval as a scorecard's row names them."""
-    ends = {"_pp": "value", "_ci_low_pp": "low", "_ci_high_pp": "high"}
+    """A figure and its interval as a scorecard's row names them, in percentage points; a shift is in deviations."""
+    unit = "sd" if SHIFT.name in name else "pp"
+    ends = {f"_{unit}": "value", f"_ci_low_{unit}": "low", f"_ci_high_{unit}": "high"}
     return {f"{name}{end}": getattr(of, field, None) for end, field in ends.items()}
 
 

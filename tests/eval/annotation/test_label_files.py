@@ -24,8 +24,8 @@ def test_labels_are_read_with_the_draw_that_they_are_of(tmp_path: Path):
 
 def test_people_are_told_apart(tmp_path: Path):
     files = [
-        label_file(tmp_path / f"{n}.json", whole(MADE), lambda one: "yes", annotator=name)
-        for n, name in enumerate(["Anna", "Ben", "Anna"])
+        label_file(tmp_path / f"{n}.json", whole(MADE), lambda one, said=said: said, annotator=name)
+        for n, (name, said) in enumerate([("Anna", "yes"), ("Ben", "yes"), ("Anna", "no")])
     ]
     assert [one.annotator for one in read_labels(files, [MADE])] == [str(files[0]), "Ben", str(files[2])]
     other = replace(MADE, name="other")
@@ -33,6 +33,15 @@ def test_people_are_told_apart(tmp_path: Path):
     assert [one.annotator for one in read_labels(files, [MADE, other])] == ["Anna", "Ben", "Anna"]
     with pytest.raises(DataError, match="named twice"):
         read_labels([files[0], files[0]], [MADE])
+
+
+@pytest.mark.parametrize("name", ["", "Anna"])
+def test_two_copies_of_one_label_file_are_not_two_people(tmp_path: Path, name: str):
+    first = label_file(tmp_path / "anna.json", whole(MADE), lambda one: "yes", annotator=name)
+    copy = tmp_path / "ben.json"
+    copy.write_text(json.dumps(json.loads(first.read_text()), indent=1))
+    with pytest.raises(DataError, match=r"ben\.json: holds the same labels under the same name as .*anna\.json"):
+        read_labels([first, copy], [MADE])
 
 
 @pytest.mark.parametrize(

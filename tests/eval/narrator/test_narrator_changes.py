@@ -1,5 +1,6 @@
 """How the measures of the study move between two runs: paired by conversation, tested by swaps, put into words."""
 
+from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,11 @@ from eval.narrator.change_tables import change_sentence
 from eval.narrator.changes import effect_changes, key_of, levels_of
 from eval.narrator.judged_runs import load_narrator_runs
 from eval.narrator.observe import SHARE, rise
+from eval.narrator.sentences import headline
+from eval.narrator.study import study
 from evenhand.records import Prompt
 from tests.made.narrator_judgments import judgment
-from tests.made.narrator_runs import fair, made_conversations, make_narrator_run
+from tests.made.narrator_runs import drawing_lots, fair, made_conversations, make_narrator_run, mixed
 
 
 def conversations_with(*pairs: tuple[float, float]) -> tuple[list[Any], list[Any]]:
@@ -91,6 +94,26 @@ def test_p_is_adjusted_over_the_runs_for_each_measure() -> None:
     found = [next(c.p_holm for c in of if c.measure == "neutral") for of in adjusted(families)]
     assert found == pytest.approx(holm(ps))
     assert found[0] > ps[0]
+
+
+@pytest.mark.parametrize("share", [0.6, -0.6])
+def test_a_judge_that_takes_the_last_option_or_avoids_it_is_not_called_one_of_the_narrator_by_the_published_order_alone(
+    tmp_path: Path, share: float
+) -> None:
+    def last(prompt: Prompt) -> Mapping[str, float]:
+        *others, me = prompt.answer_space
+        avoiding = dict.fromkeys(others, 1 / len(others))
+        return mixed({me: 1.0} if share > 0 else avoiding, drawing_lots(prompt), abs(share))
+
+    asked: dict[str, Any] = {"is_exact": True, "tasks": ("blame",), "visibilities": ("visible",)}
+    how, conversations = "narrator.option_orders='[published, fixed_slot]'", made_conversations({3: 20, 4: 10})
+    for orders in (("published",), ("fixed_slot",), ("published", "fixed_slot")):
+        asked["option_orders"] = orders
+        names = {f"lots{len(orders)}{orders[0]}": drawing_lots, f"last{len(orders)}{orders[0]}": last}
+        paths = [make_narrator_run(tmp_path, judge, conversations, name=name, **asked) for name, judge in names.items()]
+        lots, after = load_narrator_runs(paths)
+        changed = change_sentence("last", moved_between(lots.judgments, after.judgments))
+        assert [how in words for words in (headline(study([after]))[0], changed)] == [orders == ("published",)] * 2
 
 
 def test_a_change_that_comes_from_the_slot_of_me_is_not_called_one_of_protection(

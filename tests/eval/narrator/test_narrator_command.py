@@ -154,9 +154,16 @@ def test_tables_3_and_4_have_the_cells_of_the_published_ones(loaded):
         ("Neutral", "yes", "Me in its name's slot"),
         ("Neutral", "no", "Me last"),
     ]
+    assert [row[1] for row in four.rows[:6:2]] == ["yes", "no", "yes less no (by share)"]
+    blame = [c for c in found.conditioned if is_blame_hidden(c) and (c.judge, c.perspective) == (POOLED, "neutral")]
+    yes, no = sorted(blame, key=lambda c: not c.is_detected)
+    shown = re.fullmatch(r"([+-][\d.]+) \(([+-][\d.]+)\)", str(four.rows[4][3]))
+    assert [float(part) for part in shown.groups()] == pytest.approx(
+        [yes.m.value - no.m.value, yes.m_by_share - no.m_by_share], abs=0.051
+    )
     assert four.columns[3:5] == ("Blame attribution hidden", "Blame attribution visible")
     n_prompts = [
-        sum(row[7] for row in four.rows if row[0] == words and row[2] == "Me last")
+        sum(row[7] for row in four.rows if row[0] == words and row[1] in ("yes", "no") and row[2] == "Me last")
         for words in ("Neutral", "Non-attacker")
     ]
     rows = {c.perspective: c for c in found.conditioned if is_blame_hidden(c) and c.judge == POOLED}
@@ -171,7 +178,7 @@ def test_the_highest_of_table_4_is_marked_in_each_column_and_order(loaded):
     four = table_4(study(loaded), POOLED)
     for column in range(3, 7):
         for order in ("Me last", "Me in its name's slot"):
-            cells = [str(row[column]) for row in four.rows if row[2] == order]
+            cells = [str(row[column]) for row in four.rows if row[1] in ("yes", "no") and row[2] == order]
             best = [cell for cell in cells if cell.endswith("*")]
             assert len(best) >= 1
             assert max(map(first_number, cells)) == first_number(best[0])

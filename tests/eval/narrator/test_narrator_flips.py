@@ -133,6 +133,23 @@ def test_table_4_has_a_conversation_with_mixed_detection_in_both_rows():
         assert [row.n_mixed for row in sides] == [0 if detection == "majority" else 1] * 2
 
 
+def test_table_4_says_by_how_much_going_by_replies_flattens_it():
+    judgments = [
+        one
+        for said, right in ((0.9, 0.692), (0.1, 0.42))  # one No of ten, or one Yes, puts a prompt into both rows
+        for i in range(20)
+        for one in (
+            seen("neutral", said, 1 - said, conversation=f"{said}/{i}"),
+            judgment("neutral", right, 1 - right, conversation=f"{said}/{i}"),
+        )
+    ]
+    yes, no = (table_4(judgments)["neutral", side] for side in (True, False))
+    assert (yes.m.value, no.m.value) == pytest.approx((55.6, 55.6))
+    assert yes.m_by_share == pytest.approx(0.9 * 69.2 + 0.1 * 42)
+    assert yes.m_by_share - no.m_by_share == pytest.approx(0.8 * 27.2)
+    assert table_4(judgments, Definitions(detection="share"))["neutral", True].m_by_share is None
+
+
 def test_exact_detection_is_weighted_by_its_probability():
     judgments = [
         *(seen("neutral", 0.9, 0.1, n=1, is_exact=True), judgment("neutral", 0.2, n=1, is_exact=True)),

@@ -180,6 +180,42 @@ def test_a_wrong_row_is_named_with_its_line(tmp_path, change, says):
         score_main([str(file), "--out", str(tmp_path / "out")])
 
 
+def answered(times: dict[str, list[str]]) -> list[dict[str, Any]]:
+    """Answers to the same three prompts in each of four conversations; times: narrator → its prompt's answers."""
+    return [
+        {**GOOD, "conversation": f"c{i}", "narrator": narrator, "answer": answer}
+        for i in range(4)
+        for narrator, answers in times.items()
+        for answer in answers
+    ]
+
+
+# By answers as written the attacker as Me is named in a half (PR +50); by repeated rows in a quarter (PR +75).
+ONCE = {"": ["Ann", "Ann"], "Ann": ["Me", "Bob"], "Bob": ["Ann", "Ann"]}
+
+
+def test_repeated_rows_do_not_become_samples(tmp_path, capsys):
+    once = write_jsonl(tmp_path / "once.jsonl", answered(ONCE))
+    more = write_jsonl(tmp_path / "more.jsonl", answered({**ONCE, "Ann": ["Me", "Bob", "Bob", "Bob"]}))
+    out = ["--out", str(tmp_path / "out")]
+    with pytest.raises(DataError, match=r"more.jsonl:5: is answer 3 to a prompt .* first at .*more.jsonl:3.* have 2"):
+        score_main([str(more), *out])
+    copy = tmp_path / "copy.jsonl"
+    copy.write_bytes(once.read_bytes())
+    for words in ([once, once], [once, copy]):
+        with pytest.raises(DataError, match=rf"{words[1].name}: holds the same bytes as {once}"):
+            score_main([*map(str, words), *out])
+    said = {
+        "every answer stands 2 times": answered({who: [*answers, *answers] for who, answers in ONCE.items()}),
+        "1 of 12 prompts has fewer answers than the others (2)": answered(ONCE)[:-1],
+    }
+    for words, rows in said.items():
+        score_main([str(write_jsonl(tmp_path / "said.jsonl", rows)), *out])
+        assert words in " ".join(capsys.readouterr().out.split())
+    score_main([str(once), *out])
+    assert "answers stand" not in capsys.readouterr().out
+
+
 def test_a_missing_field_and_a_missing_column_are_named(tmp_path):
     lacking = write_jsonl(tmp_path / "made.jsonl", [GOOD, {k: v for k, v in GOOD.items() if k != "answer"}])
     with pytest.raises(DataError, match=r"made.jsonl:2: has no field 'answer'"):

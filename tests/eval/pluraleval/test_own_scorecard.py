@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from eval.scorecard.command import main as scorecard_main
-from tests.made.pluraleval_models import OWN, both_runs, everything, follower, model, sycophant
+from tests.made.pluraleval_models import OWN, as_listed, both_runs, echo, everything, follower, model, sycophant
 from tests.made.pocket_judge import AnsweringEngine, perfect, stage_run
 
 FEW = ("--draws", "200")
@@ -36,6 +36,25 @@ def test_judgements_runs_are_the_rows_and_their_columns_are_all_three_experiment
     assert rows[1]["pluraleval_change_pairwise_accuracy_lost"] == 100
     assert rows[1]["pluraleval_change_ranking_rho_lost"] > 0.3
     assert "sft: opposing recall lost, pp, change +100.00" in capsys.readouterr().out
+
+
+def test_the_little_that_an_echo_loses_stands_beside_all_that_it_had(
+    tmp_path: Path, runs: dict[str, tuple[Path, Path]], monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    _, other = both_runs(tmp_path, monkeypatch, model(echo, as_listed), "echo")
+    pluralist, row = card(tmp_path, runs["pluralist"][1], other)
+    lost = row["pluraleval_opposing_recall_lost"]
+    assert 0 < lost < 50
+    assert row["pluraleval_opposing_recall_lost_neutral"] == pytest.approx(lost)
+    assert row["pluraleval_ranking_rho_lost"] == 0  # of a ranking that knows nothing of votes
+    assert abs(row["pluraleval_ranking_rho_lost_neutral"]) < 0.5
+    assert [pluralist[f"pluraleval_{name}_neutral"] for name in ("opposing_recall_lost", "pairwise_accuracy_lost")] == [
+        100,
+        100,
+    ]
+    assert f"of {lost:.2f}" in capsys.readouterr().out
+    columns = (tmp_path / "card" / "scorecard_pluraleval.csv").read_text().splitlines()[0]
+    assert "opposing recall, neutral" in columns
 
 
 def test_responses_runs_are_the_rows_and_recall_is_blank(

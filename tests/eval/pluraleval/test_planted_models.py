@@ -14,11 +14,13 @@ from studies.pluraleval.pocket import pocket_references
 from tests.made.pluraleval_models import (
     KNOWN,
     always_first,
+    as_listed,
     both_runs,
     echo,
     everything,
     follower,
     model,
+    oracle,
     sides,
     sycophant,
 )
@@ -107,6 +109,17 @@ def test_a_model_that_always_says_1_is_right_in_half_of_the_pairs(
         assert value(rows, "first_rate", framing, pairing="most_popular") == 100
         assert value(rows, "consistency", framing, pairing="most_popular") == 0
     assert 'answers "1" to 100% of the pairs' in capsys.readouterr().out
+
+
+def test_a_model_that_ranks_as_listed_is_told_from_one_that_knows_the_votes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for says, is_listed in ((as_listed, True), (oracle, False)):
+        responses, _ = runs_of(tmp_path, monkeypatch, model(everything, says), says.__name__)
+        rows = scored(responses)
+        for framing in ("neutral", "biased"):
+            assert (value(rows, "listed_rho", framing) == pytest.approx(1)) == is_listed
+        assert ("ranks opinions as they are listed" in capsys.readouterr().out) == is_listed
 
 
 def test_an_echo_names_one_opinion_ten_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

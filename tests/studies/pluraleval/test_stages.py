@@ -9,6 +9,7 @@ from eval.__main__ import report_main, score_main
 from evenhand.errors import DataError
 from evenhand.records import Prompt
 from studies.pluraleval.build_references import build
+from studies.pluraleval.build_references import main as build_main
 from studies.pluraleval.pocket import pocket_references
 from studies.pluraleval.records import ReferenceSet
 from studies.pluraleval.reference_sources import ReferenceSpec, load_references
@@ -69,6 +70,23 @@ def test_a_judge_with_one_stance_for_all_is_named_as_the_reason_that_no_thread_i
     said = f"both beliefs. Warning: the judge answered AGAINST to 100% of {n} stance prompts"
     assert manifest["n_feasible"] == 0
     assert said in (tmp_path / "one-sided" / "README.md").read_text()
+
+
+def test_an_opinion_whose_assignment_is_malformed_is_counted_where_the_build_reports(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def judge(prompt: Prompt) -> str:
+        return "cluster?" if prompt.factors.step == "assignment" and prompt.factors.number == 3 else perfect(prompt)
+
+    whole = json.loads((folder / "manifest.json").read_text())
+    run = stage_run(tmp_path, monkeypatch, POCKET, AnsweringEngine(judge), name="malformed")
+    build_main([str(run), "--out", str(tmp_path / "built")])
+    manifest = json.loads((tmp_path / "built" / "manifest.json").read_text())
+    n = manifest["states"]["assignment"]["malformed"]
+    assert (whole["n_dropped"], manifest["n_dropped"]) == (0, n)
+    assert manifest["n_opinions"] == whole["n_opinions"] - n > 0
+    assert f"{n} opinions are in no cluster" in capsys.readouterr().out
+    assert f"{n} opinions are in no cluster" in (tmp_path / "built" / "README.md").read_text()
 
 
 def test_without_opinions_on_either_side_asked_for_every_thread_has_a_reference_opinion(
