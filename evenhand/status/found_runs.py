@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from evenhand.errors import DataError
+from evenhand.errors import DataError, told
 from evenhand.run_directory import CONFIG_FILE, PROVENANCE_FILE
 from evenhand.status.pipelines import PIPELINES_FOLDER, STAGES_FILE, WatchedPipeline, newest
 from evenhand.status.progress import Progress, Watched, config_of
@@ -33,7 +33,16 @@ class Board:
                 )
             found |= {path: self.watched.get(path) or watched(path) for path in paths}
         self.watched = found
-        return [stage for one in found.values() for stage in one.look()]
+        return [stage for path, one in found.items() for stage in looked_at(path, one)]
+
+
+def looked_at(path: Path, one: Watched) -> list[Progress]:
+    """The stages of a run; one that says what is wrong where its files cannot be read."""
+    try:
+        return one.look()
+    except Exception as error:  # a damaged file may bring anything, and must not hide the other runs
+        note = f"{path}: a file of it is damaged ({told(error)})"
+        return [Progress(kind="damaged", path=path, state="unfinished", counts="", note=note)]
 
 
 def runs_below(root: Path) -> Iterator[Path]:

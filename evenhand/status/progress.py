@@ -58,10 +58,7 @@ def holder_of(lease: Path) -> Holder | None:
     if found is None:
         return None
     (_, beat_ns), facts = found
-    try:
-        alive = is_alive(facts)
-    except KeyError:  # killed before it could write who it is
-        alive = None
+    alive = is_alive(facts)
     if alive is False:
         return None
     age = time.time() - beat_ns / 1e9

@@ -16,6 +16,7 @@ from eval.estimates.comparability import differences, flattened
 from eval.estimates.observed import Drawing
 from evenhand.errors import DataError
 from evenhand.records import Prompt
+from evenhand.run_directory import finish
 from studies.dialdefer.records import Condition
 from tests.made.made_runs import lean, made_items, make_run, rewrite, say
 from tests.made.wide_changes import wide_changes
@@ -127,7 +128,7 @@ def test_a_template_whose_words_changed_under_the_same_name_is_noticed(tmp_path:
     first = json.loads(plan[0])
     old, first["prompt_hash"] = first["prompt_hash"], "0" * 16
     (after / "plan.jsonl").write_text("\n".join([json.dumps(first), *plan[1:]]) + "\n")
-    (after / "DONE.json").unlink()
+    finish(after, {})
     other = {old: "0" * 16}
     rewrite(after, lambda lines: [{**line, "prompt_hash": other.get(h := line["prompt_hash"], h)} for line in lines])
     with pytest.raises(DataError, match=r"the words of 1 of 80 prompts \(bbq-0\)"):
@@ -152,6 +153,7 @@ def test_speed_settings_and_software_are_stated_and_not_refused(tmp_path: Path) 
     base, after = both(tmp_path, engine={"kind": "vllm", "max_num_seqs": 8})
     facts = json.loads((after / "provenance.json").read_text())
     (after / "provenance.json").write_text(json.dumps({**facts, "device": "another GPU"}))
+    finish(after, {})
     found = differences(load_run(base), load_run(after))
     assert {d.what: d.serious for d in found} == {"engine.max_num_seqs": False, "device": False}
     assert compared(base, after)
