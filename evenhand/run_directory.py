@@ -89,17 +89,17 @@ def open_run(
 def refuse_changed(path: Path) -> None:
     """Raises DataError when a run's config, plan or provenance is not as the run made it: its answers are those to
     another one."""
-    made = read_json(path / PROVENANCE_FILE).get("config_sha256")
-    if made != sha256_of(path / CONFIG_FILE):
-        raise DataError(
-            f"{path / CONFIG_FILE}: was changed since the run was made, and what the run holds belongs to the config "
-            "as it was; restore it, and give the changed config a run of its own"
-        )
     done = read_json(path / DONE_FILE) if is_done(path) else {}
     if done.get("provenance_sha256", facts := sha256_of(path / PROVENANCE_FILE)) != facts:
         raise DataError(
             f"{path / PROVENANCE_FILE}: was changed since the run was completed, or {DONE_FILE} is another run's; "
             "restore it"
+        )
+    made = read_json(path / PROVENANCE_FILE).get("config_sha256")
+    if made != sha256_of(path / CONFIG_FILE):
+        raise DataError(
+            f"{path / CONFIG_FILE}: was changed since the run was made, and what the run holds belongs to the config "
+            "as it was; restore it, and give the changed config a run of its own"
         )
     plan = path / PLAN_FILE
     if plan.exists() and done.get("plan_sha256", planned := sha256_of(plan)) != planned:
