@@ -83,7 +83,12 @@ def fingerprint(model: ModelConfig, folder: Path) -> dict[str, Any]:
     remedy = f"merge it anew, or, where that was meant, copy it to another folder without {DONE_FILE}"
     found = checked_hash(folder, None if is_of_hub else merged.get("checkpoint_hash"), remedy)
     training = {"training_run": merged["run"], "base_hash": merged["base_hash"]} if "base_hash" in merged else {}
-    return {"name": model.name, **({"revision": folder.name} if is_of_hub else {}), "checkpoint_hash": found, **training}
+    return {
+        "name": model.name,
+        **({"revision": folder.name} if is_of_hub else {}),
+        "checkpoint_hash": found,
+        **training,
+    }
 
 
 def load_tokenizer(folder: Path) -> Any:

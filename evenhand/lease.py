@@ -184,6 +184,10 @@ def process_start(process: int) -> str | None:
 def is_alive(holder: dict[str, Any]) -> bool | None:
     """Whether the holder's process is there; None for one of another machine, which cannot be seen from here."""
     process = holder.get("process")
-    if not isinstance(process, int) or "began" not in holder or any(holder.get(key) != value for key, value in place().items()):
+    if (
+        not isinstance(process, int)
+        or "began" not in holder
+        or any(holder.get(key) != value for key, value in place().items())
+    ):
         return None
     return bool(process_start(process) == holder["began"])

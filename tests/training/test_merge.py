@@ -247,9 +247,7 @@ def test_an_emptied_adapter_of_a_run_that_recorded_no_hash_was_a_traceback(name:
     [(f, "{}") for f in ("DONE.json", "provenance.json", "merged-bf16/DONE.json", "excluded.jsonl")]
     + [("merged-bf16/DONE.json", "")],
 )
-def test_one_damaged_file_was_a_traceback(
-    name: str, text: str, run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_damaged_file_was_a_traceback(name: str, text: str, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with_margins(monkeypatch, 1.0)
     (run / "merged-bf16").mkdir()
     (run / name).write_text(text)

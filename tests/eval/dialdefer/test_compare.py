@@ -1,6 +1,7 @@
 """Before and after: own and fixed C1, paired intervals, and the refusal to compare two different experiments."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -162,6 +163,16 @@ def test_speed_settings_and_software_are_stated_and_not_refused(tmp_path: Path) 
 def test_runs_that_differ_in_the_model_alone_differ_in_nothing(tmp_path: Path) -> None:
     base, after = both(tmp_path)
     assert differences(load_run(base), load_run(after)) == []
+
+
+def test_a_copy_of_a_run_was_compared_with_it_without_a_word(tmp_path: Path) -> None:
+    hashed = make_run(tmp_path, deferent, items=ITEMS, name="base", facts={"checkpoint_hash": "c0"})
+    served = make_run(tmp_path, deferent, items=ITEMS, name="served")
+    for run in (hashed, served):
+        copy = shutil.copytree(run, tmp_path / f"copy-of-{run.name}")
+        with pytest.raises(DataError, match="model.checkpoint_hash, which should differ: .* before, the same after"):
+            compared(run, copy)
+    assert compared(run, copy, "--allow-differences")
 
 
 def test_the_two_kinds_of_verdict_are_never_mixed(tmp_path: Path) -> None:
