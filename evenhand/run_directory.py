@@ -216,7 +216,7 @@ def read_plan_lines(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def finish(path: Path, facts: Mapping[str, Any]) -> None:
-    """DONE.json, written last: the run is complete. With checksums of provenance.json and of the plan, if it has one."""
+    """DONE.json, written last: the run is complete. With checksums of provenance and of the plan, if there is one."""
     files = {"provenance_sha256": path / PROVENANCE_FILE, "plan_sha256": path / PLAN_FILE}
     checked = {name: sha256_of(file) for name, file in files.items() if file.exists()}
     write_json(path / DONE_FILE, {**facts, **checked})

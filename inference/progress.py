@@ -117,8 +117,11 @@ class WatchedSampling:
                 line.get("sample_index"),
                 line.get("finish_reason"),
             )
-            is_index = isinstance(index, int) and 0 <= index < MAX_SAMPLES
-            if hash_ is None or not is_index or not isinstance(reason, str):
+            if (
+                hash_ is None
+                or not (isinstance(index, int) and 0 <= index < MAX_SAMPLES)
+                or not isinstance(reason, str)
+            ):
                 n_damaged += 1
                 self.damaged[file] = f"{n_damaged} lines are no completions"
                 continue

@@ -70,7 +70,7 @@ def config_of(path: Path) -> dict[str, Any]:
     """A run's config as plain values; empty where it cannot be read."""
     try:
         return read_yaml(path / CONFIG_FILE)
-    except ConfigError:
+    except (ConfigError, RecursionError):  # thousands of open brackets
         return {}
 
 

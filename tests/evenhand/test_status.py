@@ -142,7 +142,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {  # what was done â†
     "half a plan": (lambda run: changed(run / "plan.jsonl", lambda text: text[: len(text) // 2]), "plan.jsonl"),
     "another run's plan": (with_another_plan, "provenance.json"),
     "other items": (
-        lambda run: changed(run / "provenance.json", lambda text: text.replace('item_set_hash": "', 'item_set_hash": "0')),
+        lambda run: changed(run / "provenance.json", lambda text: text.replace('set_hash": "', 'set_hash": "0')),
         "provenance.json",
     ),
     "an item left out afterwards": (leaving_out("pocket-0"), "excluded"),
