@@ -1,6 +1,6 @@
 """A finished sampling run of any study, as far as all of them are alike."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -14,10 +14,9 @@ from evenhand.records import Completion
 from evenhand.run_directory import (
     CONFIG_FILE,
     PROVENANCE_FILE,
-    is_done,
     read_json,
     read_plan_lines,
-    refuse_changed,
+    refuse_incomplete,
 )
 
 # (prompt hash, sample) → what its reply was read as; None: it could not be read. Lacks replies that are no verdicts.
@@ -48,8 +47,8 @@ class SampledRun(Protocol):
 
 
 def run_config(path: Path) -> dict[str, Any]:
-    """A sampling run's config. Raises DataError when it was changed since the run was made, or is of something else."""
-    refuse_changed(path)
+    """A complete sampling run's config. Raises DataError when the run is not complete or a file of it was changed."""
+    refuse_incomplete(path)
     file = path / CONFIG_FILE
     config = read_yaml(file)
     lacking = [key for key in ("name", "model", "verdict", "sampling") if key not in config]
@@ -65,18 +64,16 @@ def run_config(path: Path) -> dict[str, Any]:
     return config
 
 
-def refuse_unfinished(
-    path: Path, hashes: Collection[str], replies: Mapping[str, Sequence[Completion]], n_samples: int
-) -> None:
+def refuse_unfinished(path: Path, owed: Mapping[str, int], replies: Mapping[str, Sequence[Completion]]) -> None:
     """Raises DataError when a planned prompt lacks a completion: a score over part of the items is another score.
 
-    hashes: of the planned prompts, each once.
+    owed: hash of a planned prompt → how many.
     """
-    if not hashes:
+    if not owed:
         raise DataError(f"{path}: its plan is empty, so there is nothing to score")
-    if n_missing := sum(len(replies.get(hash_, ())) < n_samples for hash_ in hashes):
+    if n_missing := sum(len(replies.get(hash_, ())) < n for hash_, n in owed.items()):
         raise DataError(
-            f"{path}: {n_missing} of {len(hashes)} prompts have no completion; scores need them all.\n"
+            f"{path}: {n_missing} of {len(owed)} prompts have no completion; scores need them all.\n"
             f"  Continue the run with `evenhand sample {path / CONFIG_FILE}`."
         )
 
@@ -90,6 +87,7 @@ class PlannedPrompt:
     dataset: str
     condition: str
     factors: tuple[tuple[str, Any], ...]  # what the study varied: name and value; a list as a tuple
+    n: int | None = None  # answers that it takes, where not as many as the run's
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,13 +115,12 @@ class FinishedRun:
 def load_finished(path: Path) -> FinishedRun:
     """A run of any study. Raises DataError when it is not complete: a plan may grow until the last reply is there."""
     config = run_config(path)
-    if not is_done(path):
-        raise DataError(f"{path}: is not complete; continue it with `evenhand sample {path / CONFIG_FILE}`")
     excluded = read_excluded(path)
     plan = plan_of(line for line in read_plan_lines(path) if line["item_id"] not in excluded)
+    n_samples = config["sampling"].get("n", 1)
     answers = read_answers(path)
     replies = answers.without_errors
-    refuse_unfinished(path, {prompt.prompt_hash for prompt in plan}, replies, 1)
+    refuse_unfinished(path, {prompt.prompt_hash: prompt.n or n_samples for prompt in plan}, replies)
     return FinishedRun(
         path=path,
         config=config,
@@ -144,5 +141,5 @@ def plan_of(lines: Iterable[Mapping[str, Any]]) -> list[PlannedPrompt]:
         )
         own = {key: str(line[key]) for key in ("item_id", "dataset", "condition")}
         shared = {key: kept.setdefault(value, value) for key, value in (*own.items(), ("factors", factors))}
-        found.append(PlannedPrompt(prompt_hash=str(line["prompt_hash"]), **shared))
+        found.append(PlannedPrompt(prompt_hash=str(line["prompt_hash"]), n=line.get("n"), **shared))
     return found

@@ -10,8 +10,9 @@ from pydantic import field_validator
 from evenhand.config import Closed
 from evenhand.embedded import EMBEDDED_NAME, embedded_model_path
 from evenhand.errors import ModelError, told
-from evenhand.fingerprint import checkpoint_hash
+from evenhand.fingerprint import checked_hash
 from evenhand.hub import hub_snapshot, missing_files
+from evenhand.run_directory import DONE_FILE, is_done, read_json
 
 # Arguments that evenhand.chat_templates gives itself.
 NO_TEMPLATE_ARGS = ("messages", "conversation", "tokenize", "add_generation_prompt")
@@ -74,10 +75,20 @@ def check_folder(folder: Path) -> None:
 def fingerprint(model: ModelConfig, folder: Path) -> dict[str, Any]:
     """What provenance.json says of a model: its name, the Hub revision if it has one, and a hash of the checkpoint.
 
-    Of a revision as well, since a chat template can be edited in the Hub's cache too.
+    Of a revision as well, since a chat template can be edited in the Hub's cache too. Of a merged checkpoint also the
+    training run and the hash of its base. Raises DataError when a merged checkpoint is not as it was merged.
     """
-    revision = {"revision": folder.name} if folder.parent.name == "snapshots" else {}
-    return {"name": model.name, **revision, "checkpoint_hash": checkpoint_hash(folder)}
+    is_of_hub = folder.parent.name == "snapshots"  # which may hold part of what was merged
+    merged = read_json(folder / DONE_FILE) if is_done(folder) else {}
+    remedy = f"merge it anew, or, where that was meant, copy it to another folder without {DONE_FILE}"
+    found = checked_hash(folder, None if is_of_hub else merged.get("checkpoint_hash"), remedy)
+    training = {"training_run": merged["run"], "base_hash": merged["base_hash"]} if "base_hash" in merged else {}
+    return {
+        "name": model.name,
+        **({"revision": folder.name} if is_of_hub else {}),
+        "checkpoint_hash": found,
+        **training,
+    }
 
 
 def load_tokenizer(folder: Path) -> Any:

@@ -29,11 +29,11 @@ def read_excluded(path: Path) -> dict[str, str]:
     found: dict[str, str] = {}
     for file in sorted((path / EXCLUDED_FOLDER).glob("*.jsonl")):
         for number, record in read_jsonl(file):
-            try:
-                found.setdefault(record["item_id"], record["reason"])
-            except KeyError as error:
-                raise DataError(
-                    f"{file}:{number}: names no excluded item (it has no {error}). Delete the file and run the "
-                    "sampling command again: what does not fit is found anew"
-                ) from None
+            for key in ("item_id", "reason"):
+                if not isinstance(record.get(key), str):
+                    raise DataError(
+                        f"{file}:{number}: names no excluded item (its {key} is {record.get(key)!r}). Delete the file "
+                        "and run the sampling command again: what does not fit is found anew"
+                    )
+            found.setdefault(record["item_id"], record["reason"])
     return found

@@ -35,6 +35,16 @@ def checkpoint_hash(folder: Path) -> str:
     return total.hexdigest()[:16]
 
 
+def checked_hash(folder: Path, recorded: object, remedy: str) -> str:
+    """The same. Raises DataError where it is not the one recorded when the files were written; None: there is none."""
+    found = checkpoint_hash(folder)
+    if recorded not in (None, found):
+        raise DataError(
+            f"{folder}: its files have changed since they were written (hash {recorded} then, {found} now); {remedy}"
+        )
+    return found
+
+
 def files_of(folder: Path) -> Iterator[Path]:
     """The files that can change an answer."""
     for pattern in PATTERNS:

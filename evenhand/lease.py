@@ -137,9 +137,9 @@ def state_of(path: Path) -> tuple[tuple[int, int], dict[str, Any]] | None:
         return None
     try:
         holder = json.loads(text)
-    except ValueError:  # killed before it could write who it is
+    except (ValueError, RecursionError):  # killed before it could write who it is; or damaged
         holder = {}
-    return (facts.st_ino, facts.st_mtime_ns), holder
+    return (facts.st_ino, facts.st_mtime_ns), holder if isinstance(holder, dict) else {}
 
 
 def remove(path: Path, seen: tuple[int, int], attempt: int) -> bool:
@@ -183,6 +183,11 @@ def process_start(process: int) -> str | None:
 
 def is_alive(holder: dict[str, Any]) -> bool | None:
     """Whether the holder's process is there; None for one of another machine, which cannot be seen from here."""
-    if any(holder.get(key) != value for key, value in place().items()):
+    process = holder.get("process")
+    if (
+        not isinstance(process, int)
+        or "began" not in holder
+        or any(holder.get(key) != value for key, value in place().items())
+    ):
         return None
-    return bool(process_start(holder["process"]) == holder["began"])
+    return bool(process_start(process) == holder["began"])

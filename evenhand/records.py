@@ -13,6 +13,7 @@ from typing import Any
 
 from evenhand.errors import DataError
 
+MAX_SAMPLES = 1_000_000  # of one prompt
 ROLES = ("system", "user", "assistant")
 
 
@@ -116,6 +117,8 @@ def completion_from(record: Mapping[str, Any]) -> Completion:
     for name, kind in FIELD_TYPES.items():
         if not isinstance(getattr(completion, name), kind):
             raise TypeError(f"its {name} is {json.dumps(getattr(completion, name))[:40]}")
+    if not 0 <= completion.sample_index < MAX_SAMPLES:
+        raise TypeError(f"its sample_index is {completion.sample_index}")
     for answer, value in (completion.answer_logprobs or {}).items():
         if not isinstance(value, float | int):
             raise TypeError(f"its log-probability of '{answer}' is {json.dumps(value)[:40]}")

@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from evenhand.checksum import sha256_of
 from evenhand.config import parse_config, read_yaml, to_yaml
 from evenhand.errors import DataError
+from evenhand.excluded_units import EXCLUDED_FOLDER, read_excluded
 from evenhand.jsonl import read_jsonl, write_json, write_jsonl, write_new
 from evenhand.provenance import provenance
 from evenhand.records import Prompt, digest, plain
@@ -86,7 +87,14 @@ def open_run(
 
 
 def refuse_changed(path: Path) -> None:
-    """Raises DataError when a run's config or plan is not as the run made it: its answers are those to another one."""
+    """Raises DataError when a run's config, plan or provenance is not as the run made it: its answers are those to
+    another one."""
+    done = read_json(path / DONE_FILE) if is_done(path) else {}
+    if done.get("provenance_sha256", facts := sha256_of(path / PROVENANCE_FILE)) != facts:
+        raise DataError(
+            f"{path / PROVENANCE_FILE}: was changed since the run was completed, or {DONE_FILE} is another run's; "
+            "restore it"
+        )
     made = read_json(path / PROVENANCE_FILE).get("config_sha256")
     if made != sha256_of(path / CONFIG_FILE):
         raise DataError(
@@ -94,11 +102,33 @@ def refuse_changed(path: Path) -> None:
             "as it was; restore it, and give the changed config a run of its own"
         )
     plan = path / PLAN_FILE
-    planned = read_json(path / DONE_FILE).get("plan_sha256") if is_done(path) and plan.exists() else None
-    if planned and planned != sha256_of(plan):
+    if plan.exists() and done.get("plan_sha256", planned := sha256_of(plan)) != planned:
         raise DataError(
             f"{plan}: was changed since the run was completed; restore it, or delete it and run "
             f"`evenhand sample {path / CONFIG_FILE}`, which plans anew and asks nothing twice"
+        )
+
+
+def refuse_incomplete(path: Path) -> None:
+    """Raises DataError when a sampling run is not complete, or its files are not those that it was completed with.
+
+    Whether every planned prompt has its replies is for whoever reads them.
+    """
+    read_plan_lines(path)  # says so where there is no run at all
+    more = f"`evenhand sample {path / CONFIG_FILE}`"
+    if not is_done(path):
+        raise DataError(f"{path}: is not complete; continue it with {more}")
+    refuse_changed(path)
+    done = read_json(path / DONE_FILE)
+    if "plan_sha256" not in done:
+        raise DataError(f"{path / DONE_FILE}: does not say which plan was completed; delete it and run {more}")
+    if not isinstance(read_json(path / PROVENANCE_FILE).get("item_set_hash"), str):
+        raise DataError(f"{path / PROVENANCE_FILE}: does not say of which items the run is (item_set_hash); restore it")
+    n_excluded, n_done = len(read_excluded(path)), done.get("n_excluded_items", 0)
+    if n_excluded != n_done:
+        raise DataError(
+            f"{path / EXCLUDED_FOLDER}: leaves out {n_excluded} items, and the run was completed without {n_done}; "
+            f"restore it, or delete it and run {more}: what does not fit is found anew"
         )
 
 
@@ -186,9 +216,9 @@ def read_plan_lines(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def finish(path: Path, facts: Mapping[str, Any]) -> None:
-    """DONE.json, written last: the run is complete. With the plan's checksum, where the run has a plan."""
-    plan = path / PLAN_FILE
-    checked = {"plan_sha256": sha256_of(plan)} if plan.exists() else {}
+    """DONE.json, written last: the run is complete. With checksums of provenance and of the plan, if there is one."""
+    files = {"provenance_sha256": path / PROVENANCE_FILE, "plan_sha256": path / PLAN_FILE}
+    checked = {name: sha256_of(file) for name, file in files.items() if file.exists()}
     write_json(path / DONE_FILE, {**facts, **checked})
 
 

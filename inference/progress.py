@@ -3,13 +3,15 @@
 from itertools import pairwise
 from pathlib import Path
 
-from evenhand.completion_shards import SHARDS_FOLDER
+from evenhand.completion_shards import SHARDS_FOLDER, checksum, config_digest
 from evenhand.errors import EvenhandError
 from evenhand.excluded_units import read_excluded
-from evenhand.run_directory import PLAN_FILE, PROVENANCE_FILE, is_done
+from evenhand.records import MAX_SAMPLES
+from evenhand.run_directory import PLAN_FILE, PROVENANCE_FILE, is_done, refuse_incomplete
 from evenhand.status.progress import Progress, config_of, json_of, seconds_since, short, time_of, whole_lines
 
 RATE_OVER_S = 1800.0  # the rate is that of the last half hour in which something was written
+N_TOLD = 3  # damaged shards
 STILL_WRITING_S = 600.0  # the time left is told while the last write is not older than this, or three usual pauses
 
 
@@ -35,23 +37,25 @@ class WatchedSampling:
         self.shards: set[str] = set()
         self.answered: dict[int, int] = {}  # hash → the samples that are there, as bits
         self.failed: dict[int, str] = {}  # hash → why the engine gave no reply
-        self.damaged: dict[Path, int] = {}  # shard → lines that are no completions
+        self.damaged: dict[Path, str] = {}  # shard → what is wrong with it
         self.writes: list[tuple[float, int]] = []  # (time, answers that were new)
 
     def look(self) -> list[Progress]:
         """The run as one stage."""
         is_complete = is_done(self.path)  # before the shards: those that it counts are then there
-        troubles: list[str] = []
+        troubles, excluded = list[str](), frozenset[str]()
         try:
             excluded = frozenset(read_excluded(self.path))
+            if is_complete:
+                refuse_incomplete(self.path)
         except EvenhandError as error:
-            excluded = frozenset()
             troubles.append(str(error))
         self.read_plan(excluded)
-        troubles += self.read_shards()
+        troubles += self.read_shards(is_complete=is_complete)
         unplanned = sum(bits.bit_count() for hash_, bits in self.answered.items() if hash_ not in self.owed)
         done = unplanned + sum(min(n, self.answered.get(hash_, 0).bit_count()) for hash_, n in self.owed.items())
         planned = unplanned + sum(self.owed.values()) if self.plan_read else None
+        is_complete = is_complete and done == planned and not troubles and not self.damaged  # what can be scored
         grows = unplanned > 0 or bool(json_of(self.path / PROVENANCE_FILE).get("plan_grows"))
         rate = None if is_complete else self.rate()
         ago = seconds_since([self.path / SHARDS_FOLDER, self.path / PLAN_FILE])
@@ -82,14 +86,14 @@ class WatchedSampling:
             owed: dict[int, int] = {}
             for line in whole_lines(file):
                 if (hash_ := number_of(line.get("prompt_hash"))) is not None:
-                    n = 0 if line.get("item_id") in excluded else line.get("n", self.n)
-                    owed[hash_] = max(owed.get(hash_, 0), n)
+                    n = 0 if str(line.get("item_id")) in excluded else line.get("n", self.n)
+                    owed[hash_] = max(owed.get(hash_, 0), n if isinstance(n, int) else self.n)
         except OSError:
             return
         self.owed, self.plan_read = owed, key
 
-    def read_shards(self) -> list[str]:
-        """Read the shards that are new; what is wrong with those that cannot be read."""
+    def read_shards(self, *, is_complete: bool) -> list[str]:
+        """Read the shards that are new; what is wrong with those that cannot be read, or of a complete run are cut."""
         there = {file.name: file for file in (self.path / SHARDS_FOLDER).glob("*.jsonl")}
         if not self.shards <= there.keys():
             self.forget_shards()
@@ -99,20 +103,27 @@ class WatchedSampling:
                 self.read_shard(there[name])
             except OSError as error:
                 troubles.append(f"{there[name]}: cannot be read ({error.strerror})")
+            if is_complete and name not in self.shards:
+                troubles.append(f"{there[name]}: is cut off")
         return troubles
 
     def read_shard(self, file: Path) -> None:
         """Take what a shard adds. One that does not end with a line is read again the next time."""
         self.damaged.pop(file, None)
-        n_new = 0
+        n_new = n_damaged = 0
         for line in whole_lines(file):
             hash_, index, reason = (
                 number_of(line.get("prompt_hash")),
                 line.get("sample_index"),
                 line.get("finish_reason"),
             )
-            if hash_ is None or not isinstance(index, int) or not isinstance(reason, str):
-                self.damaged[file] = self.damaged.get(file, 0) + 1
+            if (
+                hash_ is None
+                or not (isinstance(index, int) and 0 <= index < MAX_SAMPLES)
+                or not isinstance(reason, str)
+            ):
+                n_damaged += 1
+                self.damaged[file] = f"{n_damaged} lines are no completions"
                 continue
             if reason.startswith("error"):
                 self.failed[hash_] = reason
@@ -120,7 +131,9 @@ class WatchedSampling:
             before = self.answered.get(hash_, 0)
             self.answered[hash_] = before | 1 << index
             n_new += self.answered[hash_] != before
-        if ends_with_a_line(file):
+        if (content := file.read_bytes()).endswith(b"\n"):  # else it is still being shown in parts
+            if file.stem.rpartition("-")[2] != checksum(content, config_digest(self.path)):
+                self.damaged.setdefault(file, "is not as this run wrote it")
             self.shards.add(file.name)
         self.writes.append((written_at(file), n_new))
 
@@ -144,7 +157,9 @@ class WatchedSampling:
     def note(self, n_excluded: int, troubles: list[str]) -> str | None:
         """What is wrong, or what is left out."""
         failed = [reason for hash_, reason in self.failed.items() if hash_ not in self.answered]
-        told = [*troubles, *(f"{file}: {n} lines are no completions" for file, n in self.damaged.items())]
+        damaged = [f"{file}: {wrong}" for file, wrong in self.damaged.items()]
+        more = [f"{len(damaged) - N_TOLD} more shards are damaged"] if len(damaged) > N_TOLD else []
+        told = [*troubles, *damaged[:N_TOLD], *more]
         if failed:
             told.append(f"{len(failed)} prompts got no reply so far, the last reason: {short(failed[-1])}")
         if n_excluded:
@@ -164,11 +179,3 @@ def written_at(shard: Path) -> float:
     """When a shard was written: its name says so."""
     began = shard.name.partition("-")[0]
     return int(began) / 1e9 if began.isdecimal() else time_of(shard) or 0.0
-
-
-def ends_with_a_line(file: Path) -> bool:
-    """Whether the last line of a file is whole."""
-    with file.open("rb") as content:
-        size = content.seek(0, 2)
-        content.seek(max(0, size - 1))
-        return size == 0 or content.read(1) == b"\n"

@@ -11,10 +11,9 @@ from evenhand.records import Prompt
 from evenhand.run_directory import (
     CONFIG_FILE,
     PROVENANCE_FILE,
-    is_done,
     read_json,
     read_plan_lines,
-    refuse_changed,
+    refuse_incomplete,
 )
 from inference import sampling
 from inference.config import InferenceConfig, parse_sampling_config
@@ -42,9 +41,7 @@ def prepare(path: Path, overrides: Sequence[str] = (), n_sampled: int | None = N
     any more, ModelError where its model is not.
     """
     refuse_other_kind(path)
-    refuse_changed(path)
-    if not is_done(path):
-        raise DataError(f"{path}: is not complete; finish it with `evenhand sample {path / CONFIG_FILE}`")
+    refuse_incomplete(path)
     config = parse_sampling_config(tree_of(path, overrides), str(path / CONFIG_FILE))
     try:
         units, content_hash = found = config.study.units(config.verdict)

@@ -12,7 +12,9 @@ from training.data import TrainingData
 
 def trained_base(run: Path, config: TrainingConfig) -> Path:
     """The folder of the base, at the revision that was trained. Raises DataError when it is another one by now."""
-    trained = read_json(run / PROVENANCE_FILE)["model"]
+    trained = read_json(run / PROVENANCE_FILE).get("model")
+    if not isinstance(trained, dict):
+        raise DataError(f"{run / PROVENANCE_FILE}: does not say which base was trained; restore it")
     base = resolve(config.model.model_copy(update={"revision": trained.get("revision")}))
     if (now := fingerprint(config.model, base)) != trained:
         raise DataError(
@@ -27,6 +29,6 @@ def training_data(run: Path, data: TrainingData) -> dict[str, Any]:
 
     `items` is None, and there is nothing else, when the data is not what was trained on any more.
     """
-    if data.set_hash != read_json(run / PROVENANCE_FILE)["item_set_hash"]:
+    if data.set_hash != read_json(run / PROVENANCE_FILE).get("item_set_hash"):
         return {"items": None}
     return {"items": data.counts, **data.study.facts(data.units)}

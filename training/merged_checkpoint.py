@@ -17,10 +17,11 @@ import torch
 from peft import PeftModel
 
 from evenhand.checkpoints import load_tokenizer
-from evenhand.errors import ConfigError, DataError, ModelError
+from evenhand.errors import ConfigError, DataError, ModelError, told
+from evenhand.fingerprint import checked_hash, checkpoint_hash
 from evenhand.jsonl import sync_folder, write_json
 from evenhand.lease import held
-from evenhand.run_directory import DONE_FILE, is_done, read_json
+from evenhand.run_directory import DONE_FILE, PROVENANCE_FILE, is_done, read_json, refuse_changed
 from training.config import TrainingConfig
 from training.data import load_data
 from training.finished_run import trained_base, training_data
@@ -49,6 +50,7 @@ def merge(run: Path, onto: str, n_prompts: int = 64, min_agreement: float = 0.95
     agree, and then the checkpoint does not appear.
     """
     config = finished_config(run)
+    refuse_changed(run)
     if onto == NF4 and config.quantisation.kind != NF4:
         raise ConfigError(f"{run}: was trained on bf16 weights, there are no NF4 ones to merge onto; take --onto bf16")
     target = run / f"{MERGED_PREFIX}{onto}"
@@ -56,9 +58,13 @@ def merge(run: Path, onto: str, n_prompts: int = 64, min_agreement: float = 0.95
         for left_over in run.glob(f"{MERGED_PREFIX}*.partial"):  # of merges that were killed
             shutil.rmtree(left_over)
         if is_done(target):
+            done = read_json(target / DONE_FILE)
+            check = check_of(target, done)
+            checked_hash(target, done.get("checkpoint_hash"), "delete the folder and merge again")
             print(f"{target}: merged and checked already")
-            check = check_of(read_json(target / DONE_FILE))
-            print(told(run, check))
+            print(in_words(run, check))
+            if "checkpoint_hash" not in done:
+                print(f"{target}: was merged without a hash of its files: whether they are as merged is unknown")
             refuse_disagreement(run, check, min_agreement)
             return target
         partial = run / f"{MERGED_PREFIX}{onto}.{uuid.uuid4().hex}.partial"
@@ -80,6 +86,8 @@ def merge_anew(
     run: Path, config: TrainingConfig, onto: str, partial: Path, n_prompts: int, min_agreement: float
 ) -> dict[str, Any]:
     """Write a checkpoint to `partial` and ask it as it lies there; the content of its DONE.json."""
+    recorded = read_json(run / DONE_FILE).get("adapter_hash")
+    checked_hash(run / ADAPTER_DIR, recorded, "restore them from a copy, or delete the run and train again")
     base = trained_base(run, config)
     data = load_data(config)
     question = sample_prompts(data, config, load_tokenizer(base), n_prompts)
@@ -88,10 +96,12 @@ def merge_anew(
     release()
     print(f"{run.name}: merging onto {onto}, then judging the same prompts with what was merged", flush=True)
     check = compare(judged(run, config, base, onto, question, partial), expected, onto)
-    print(told(run, check), flush=True)
+    print(in_words(run, check), flush=True)
     refuse_disagreement(run, check, min_agreement)
     return {
         "run": run.name,
+        "base_hash": read_json(run / PROVENANCE_FILE)["model"]["checkpoint_hash"],
+        "checkpoint_hash": checkpoint_hash(partial),
         **asdict(check),
         **training_data(run, data),
         "min_agreement": min_agreement,
@@ -125,7 +135,15 @@ def judged(run: Path, config: TrainingConfig, base: Path, onto: str, question: Q
 
 def adapted(run: Path, base: Path, settings: QuantisationConfig) -> Any:
     """The base, held as the settings say, with the run's adapter."""
-    return PeftModel.from_pretrained(load_base(base, settings), run / ADAPTER_DIR)
+    model = load_base(base, settings)
+    try:
+        return PeftModel.from_pretrained(model, run / ADAPTER_DIR)
+    except (RuntimeError, MemoryError):
+        raise
+    except Exception as error:  # of a damaged file anything
+        raise ModelError(
+            f"{run / ADAPTER_DIR}: cannot be loaded ({told(error)}); restore it, or delete the run and train again"
+        ) from error
 
 
 def to_merge(trained: QuantisationConfig, onto: str) -> QuantisationConfig:
@@ -167,11 +185,14 @@ def is_copied(file: Path) -> bool:
     return is_text or file.name.startswith(LICENCE_NAMES)
 
 
-def check_of(done: Mapping[str, Any]) -> MergeCheck:
-    """The figures in a merged checkpoint's DONE.json."""
-    return MergeCheck(**{name: done[name] for name in MergeCheck.__dataclass_fields__})
+def check_of(target: Path, done: Mapping[str, Any]) -> MergeCheck:
+    """The figures in a merged checkpoint's DONE.json. Raises DataError where it lacks one."""
+    found: dict[str, Any] = {name: done.get(name) for name in MergeCheck.__dataclass_fields__}
+    if any(not isinstance(value, int | float) for name, value in found.items() if name != "onto"):
+        raise DataError(f"{target / DONE_FILE}: lacks figures of the merge; delete {target} and merge again")
+    return MergeCheck(**found)
 
 
-def told(run: Path, check: MergeCheck) -> str:
+def in_words(run: Path, check: MergeCheck) -> str:
     """A check in a sentence."""
     return f"{run.name} merged onto {check.onto}: {check}"

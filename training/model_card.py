@@ -14,6 +14,7 @@ from huggingface_hub import ModelCard, ModelCardData
 
 from evenhand.checkpoints import ModelConfig
 from evenhand.embedded import EMBEDDED_NAME, WHEEL
+from evenhand.errors import DataError
 from evenhand.jsonl import read_jsonl, write_whole
 from evenhand.run_directory import DONE_FILE, PROVENANCE_FILE, read_json
 from studies.registry import STUDIES
@@ -52,9 +53,16 @@ def read_facts(run: Path, merged: Path) -> Facts:
         config=finished_config(run),
         provenance=read_json(run / PROVENANCE_FILE),
         trained=read_json(run / DONE_FILE),
-        excluded=Counter(str(record["dataset"]) for _, record in read_jsonl(run / EXCLUDED_FILE)),
+        excluded=Counter(dataset_of(record, run) for _, record in read_jsonl(run / EXCLUDED_FILE)),
         merged=read_json(merged / DONE_FILE),
     )
+
+
+def dataset_of(record: Mapping[str, Any], run: Path) -> str:
+    """The dataset of a prompt that was left out. Raises DataError for a line that names none."""
+    if "dataset" not in record:
+        raise DataError(f"{run / EXCLUDED_FILE}: a line of it names no dataset; restore the file")
+    return str(record["dataset"])
 
 
 def card_text(facts: Facts) -> str:

@@ -37,7 +37,8 @@ class WatchedTraining:
         n_steps = self.n_steps(logged)
         note = None
         if done:
-            step = n_steps = done.get("n_steps", step)
+            n = done.get("n_steps")
+            step = n_steps = n if isinstance(n, int) else step
             if early := done.get("stopped_early_at_step"):
                 note = f"stopped early at step {early}: the dev loss got no lower"
         elif stopped:

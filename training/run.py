@@ -23,6 +23,7 @@ from datasets import disable_progress_bars
 from evenhand.checkpoints import fingerprint, load_tokenizer, resolve
 from evenhand.device import on_gpu, torch_device_name
 from evenhand.errors import ConfigError
+from evenhand.fingerprint import checkpoint_hash
 from evenhand.jsonl import sync_folder, write_json, write_jsonl
 from evenhand.lease import held
 from evenhand.run_directory import finish, is_done, open_run, run_path
@@ -185,7 +186,8 @@ def close_training(run: OpenRun, trainer: Any, facts: dict[str, Any], *, best: P
         return
     copy_adapter(best or last, run.path / ADAPTER_DIR)
     counts = {"n_examples": len(run.examples), "n_dev": len(run.dev), "n_excluded": run.n_excluded}
-    finish(run.path, {**counts, "n_steps": trainer.state.global_step, **facts})
+    counts["n_steps"] = trainer.state.global_step
+    finish(run.path, {**counts, **facts, "adapter_hash": checkpoint_hash(run.path / ADAPTER_DIR)})
     drop_checkpoints(run.path)
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from evenhand.errors import DataError
-from evenhand.run_directory import CONFIG_FILE, is_done
+from evenhand.run_directory import CONFIG_FILE, DONE_FILE, is_done, read_json
 from training.config import TrainingConfig, load_training_config
 
 EXCLUDED_FILE = "excluded.jsonl"  # prompts left out for their length; every training run has one, however empty
@@ -22,4 +22,6 @@ def finished_config(run: Path) -> TrainingConfig:
     config = load_training_config([str(file)])
     if not is_done(run):
         raise DataError(f"{run}: the training is not finished; continue it with `evenhand train {file}`")
+    if "method" not in read_json(run / DONE_FILE):
+        raise DataError(f"{run / DONE_FILE}: does not say what was trained; restore it")
     return config

@@ -52,11 +52,11 @@ def load_run(path: Path, parser: str = "strict") -> JudgedRun:
 
     Raises DataError when the folder is no run, a file in it is damaged, or a planned prompt has no completion.
     """
-    plan = read_plan(path)
     config = run_config(path)
+    plan = read_plan(path)
     n_samples = config["sampling"].get("n", 1)
     replies, rendered = read_answers(path)
-    refuse_unfinished(path, {planned.prompt_hash for planned in plan}, replies, n_samples)
+    refuse_unfinished(path, {planned.prompt_hash: n_samples for planned in plan}, replies)
     reading = Reading(config["verdict"], parser if config["verdict"] == "reason" else None)
     verdicts = judge_all(plan, replies, n_samples, reading)
     panels = panels_of(verdicts)

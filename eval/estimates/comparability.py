@@ -50,6 +50,8 @@ def differences(base: SampledRun, after: SampledRun, mild: Sequence[str] = ()) -
         *config_differences(base.config, after.config, mild),
         *provenance_differences(base.provenance, after.provenance),
     ]
+    if same := one_checkpoint(base.provenance, after.provenance):
+        found.append(Difference("model.checkpoint_hash, which should differ", same, "the same", serious=True))
     return sorted(found, key=lambda difference: not difference.serious)
 
 
@@ -117,6 +119,15 @@ def provenance_differences(base: Mapping[str, Any], after: Mapping[str, Any]) ->
         one, other = ours.get(key, ABSENT), theirs.get(key, ABSENT)
         if one != other:
             yield Difference(key.removeprefix("packages."), str(one), str(other), serious=key == "item_set_hash")
+
+
+def one_checkpoint(base: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """The checkpoint that two runs have both sampled, by their provenance; "" for two, and where that is unknown."""
+    ours, theirs = (dict(facts.get("model") or {}).get("checkpoint_hash") for facts in (base, after))
+    if ours and theirs:
+        return str(ours) if ours == theirs else ""
+    is_copy = base == after and "created" in base  # of a run whose server does not tell its checkpoint
+    return f"that of the run begun {base['created']}" if is_copy else ""
 
 
 def flattened(tree: Any, prefix: str = "") -> dict[str, Any]:

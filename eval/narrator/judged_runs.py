@@ -168,7 +168,7 @@ def load_narrator_run(path: Path, config: Mapping[str, Any], judge: str) -> Narr
     planned = [planned_from(record, f"{path / PLAN_FILE}:{number}") for number, record in lines]
     n_samples = config["sampling"].get("n", 1)
     replies, rendered = read_answers(path)
-    refuse_unfinished(path, {hash_ for hash_, *_ in planned}, replies, n_samples)
+    refuse_unfinished(path, {hash_: n_samples for hash_, *_ in planned}, replies)
     is_exact, is_raw = config["verdict"] == "options", config.get("format") == "raw"
     answers: dict[tuple[str, tuple[str, ...]], Answers] = {}  # lines of equal texts share their replies
     judgments = []

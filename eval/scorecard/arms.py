@@ -3,12 +3,14 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+from eval.estimates.comparability import one_checkpoint
 from eval.judge_names import judge_names
 from eval.sampling_runs import SampledRun, run_config
-from eval.scorecard.cost import MERGED, Cost, cost_of
+from eval.scorecard.cost import MERGED, Cost, cost_of, training_of
 from evenhand.checkpoints import ModelConfig
 from evenhand.config import parse_config
 from evenhand.errors import DataError
@@ -28,6 +30,8 @@ class CardArm:
     config: Mapping[str, Any]  # of the sampling run of its model, which may be another one
     provenance: Mapping[str, Any]
     cost: Cost
+    training_run: str | None = None  # that its model was merged in, where that is known
+    base_hash: str | None = None  # of the checkpoint that was trained there
     note: str = ""  # where it comes from, if not from a run of its own
 
     def fields(self) -> dict[str, Any]:
@@ -53,8 +57,10 @@ def sampled_arms(
     sampled = {path: tested(path) for _, path in given}
     configs = {path: run_config(sampled[path]) for _, path in given}
     arms = arm_names([name for name, _ in given], list(configs.items()), taken)
-    rows = zip(row_names(arms), arms, given, strict=True)
-    return [base, *(arm_of(name, arm, TRAINED, path, sampled[path]) for name, arm, (_, path) in rows)]
+    named = zip(row_names(arms), arms, given, strict=True)
+    rows = [arm_of(name, arm, TRAINED, path, sampled[path]) for name, arm, (_, path) in named]
+    refuse_one_training(rows)
+    return [base, *rows]
 
 
 def row_names(arms: Sequence[str]) -> list[str]:
@@ -64,16 +70,62 @@ def row_names(arms: Sequence[str]) -> list[str]:
 
 def arm_of(name: str, arm: str, kind: str, path: Path, sampled: Path) -> CardArm:
     """The row of a run, and of the sampling run of its model; the base was not trained here, so it cost nothing."""
-    config = run_config(sampled)
+    config, provenance = run_config(sampled), read_json(sampled / PROVENANCE_FILE)
+    training_run, base_hash = training_of(config, provenance, sampled)
     return CardArm(
         name=name,
         arm=arm,
         kind=kind,
         path=path,
         config=config,
-        provenance=read_json(sampled / PROVENANCE_FILE),
+        provenance=provenance,
         cost=Cost() if kind == BASE else cost_of(config, sampled),
+        training_run=training_run,
+        base_hash=base_hash,
     )
+
+
+def checkpoint_of(arm: CardArm) -> str | None:
+    """The hash of the checkpoint that was sampled; None where a server does not tell it."""
+    found = dict(arm.provenance.get("model") or {}).get("checkpoint_hash")
+    return None if found is None else str(found)
+
+
+def refuse_one_training(rows: Sequence[CardArm]) -> None:
+    """Raises DataError when two seeds of an arm are of one training: its replies twice tell nothing of other seeds."""
+    for one, other in combinations(rows, 2):
+        same = one_checkpoint(one.provenance, other.provenance)
+        names = [row.config["model"]["name"] for row in (one, other)]
+        if not same and one.training_run and one.training_run == other.training_run:
+            same = f"training run {one.training_run}"
+        elif not same and None in (checkpoint_of(one), checkpoint_of(other)) and len({*names}) == 1:
+            same = f"model {names[0]}, whose checkpoint is not known"
+        if same and one.arm == other.arm:
+            raise DataError(
+                f"{one.path} and {other.path}: are both of {same}, so they are no two seeds of {one.arm}; leave one out"
+            )
+
+
+def training_doubts(rows: Sequence[CardArm]) -> list[str]:
+    """Why arms are no different trainings of the base, the first row."""
+    base, *others = rows
+    trained = [row for row in others if row.kind == TRAINED]
+    doubts = [
+        f"{row.name} was trained from checkpoint {row.base_hash}, and the base's run is of {checkpoint_of(base)}"
+        for row in trained
+        if row.base_hash and checkpoint_of(base) not in (None, row.base_hash)
+    ]
+    for one, other in combinations(trained, 2):
+        if same := one_checkpoint(one.provenance, other.provenance):
+            doubts.append(f"{one.name} and {other.name} are of one checkpoint, {same}")
+    return doubts
+
+
+def unknown_bases(rows: Sequence[CardArm]) -> list[str]:
+    """A sentence that names the arms of which it is not known what they were trained from; none where all are known."""
+    is_known = checkpoint_of(rows[0]) is not None
+    names = [row.name for row in rows if row.kind == TRAINED and not (is_known and row.base_hash)]
+    return [f"Note: whether {', '.join(names)} was trained from the base is not known."] if names else []
 
 
 def refuse_repeated(paths: Sequence[Path]) -> None:

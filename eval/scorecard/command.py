@@ -13,7 +13,7 @@ from eval.report.console import WIDTH, wrapped
 from eval.report.result_files import write_rows
 from eval.report.table import write_tables
 from eval.run_studies import runs_by_study
-from eval.scorecard.arms import BASE, CardArm, base_arm, sampled_arms, split_word
+from eval.scorecard.arms import BASE, CardArm, base_arm, sampled_arms, split_word, training_doubts, unknown_bases
 from eval.scorecard.beside import runs_beside
 from eval.scorecard.seeds import NOTE as SEEDS_NOTE
 from eval.scorecard.seeds import SeedTable, has_seeds, ranking_sentences, seed_tables, seeds_table, seeds_text
@@ -36,6 +36,8 @@ def main(argv: Sequence[str]) -> None:
         {name: of for card in cards.values() for name, of in card.differences().items()}
     ):
         say(wrapped([sentence]))
+    if notes := [*(f"Warning: {doubt}." for doubt in training_doubts(arms)), *unknown_bases(arms)]:
+        say(wrapped(notes))
     doubts = list(dict.fromkeys(doubt for card in cards.values() for doubt in card.doubts()))
     for doubt in told_once(doubts, [arm.name for arm in arms]) if seeds else doubts:
         say(wrapped([f"Warning: {doubt}"]))
@@ -82,6 +84,8 @@ def load_cards(options: argparse.Namespace) -> tuple[list[CardArm], dict[str, St
     if len(sampled) + len(made) < 2:
         raise DataError(f"{options.base}: is the only row; name at least one ARM_RUN")
     arms = [*sampled, *made]
+    if (others := training_doubts(arms)) and not options.allow_differences:
+        raise DataError("; ".join(others) + ".\n  Leave such arms out, or say --allow-differences; the card states it.")
     beside = runs_beside(options.beside, sampled)
     if study in beside:
         word = next(iter(beside[study].values()))

@@ -7,7 +7,7 @@ from typing import Any
 
 from evenhand.config import read_yaml
 from evenhand.errors import DataError
-from evenhand.run_directory import CONFIG_FILE, DONE_FILE, read_json
+from evenhand.run_directory import CONFIG_FILE, DONE_FILE, PROVENANCE_FILE, read_json
 
 MERGED = ("merged-bf16", "merged-nf4")  # folders of a training run that hold a checkpoint
 
@@ -78,6 +78,22 @@ def cost_of(config: Mapping[str, Any], sampling_run: Path) -> Cost:
         peak_memory_gib=number(facts, "peak_memory_gib", file),
         unknown_because=f"{file} does not tell seconds and processes" if None in (seconds, n_processes) else None,
     )
+
+
+def training_of(
+    config: Mapping[str, Any], provenance: Mapping[str, Any], sampling_run: Path
+) -> tuple[str | None, str | None]:
+    """(training run, checkpoint hash of its base) of the model that a run sampled, as far as they are known."""
+    model = dict(provenance.get("model") or {})
+    if "base_hash" in model:
+        return model.get("training_run"), model["base_hash"]
+    checkpoint = Path(str(config["model"]["name"])).expanduser()
+    if checkpoint.name not in MERGED:
+        return None, None
+    file = done_file(checkpoint.parent, sampling_run)
+    facts = file.with_name(PROVENANCE_FILE) if file else None
+    base = read_json(facts).get("model") if facts and facts.is_file() else None
+    return checkpoint.parent.name, base.get("checkpoint_hash") if isinstance(base, dict) else None
 
 
 def done_file(training_run: Path, sampling_run: Path) -> Path | None:

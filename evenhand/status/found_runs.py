@@ -5,13 +5,24 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from evenhand.errors import DataError
+from evenhand.errors import DataError, EvenhandError, told
 from evenhand.run_directory import CONFIG_FILE, PROVENANCE_FILE
 from evenhand.status.pipelines import PIPELINES_FOLDER, STAGES_FILE, WatchedPipeline, newest
 from evenhand.status.progress import Progress, Watched, config_of
 
 # What a run is → the module whose `watched` looks at it. Loaded by name: packages do not import each other.
 FLOORS = {"sampling": "inference.progress", "training": "training.progress"}
+# What damaged files bring. It must not hide the other runs.
+UNREADABLE = (
+    EvenhandError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    OSError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 
 
 class Board:
@@ -33,7 +44,16 @@ class Board:
                 )
             found |= {path: self.watched.get(path) or watched(path) for path in paths}
         self.watched = found
-        return [stage for one in found.values() for stage in one.look()]
+        return [stage for path, one in found.items() for stage in looked_at(path, one)]
+
+
+def looked_at(path: Path, one: Watched) -> list[Progress]:
+    """The stages of a run; one that says what is wrong where its files cannot be read."""
+    try:
+        return one.look()
+    except UNREADABLE as error:
+        note = f"{path}: a file of it is damaged ({told(error)})"
+        return [Progress(kind="damaged", path=path, state="unfinished", counts="", note=note)]
 
 
 def runs_below(root: Path) -> Iterator[Path]:

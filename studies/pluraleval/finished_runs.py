@@ -11,7 +11,7 @@ from evenhand.config import parse_config, read_yaml
 from evenhand.errors import DataError
 from evenhand.excluded_units import read_excluded
 from evenhand.records import Completion, digest
-from evenhand.run_directory import CONFIG_FILE, PLAN_FILE, is_done, read_plan_lines, refuse_changed
+from evenhand.run_directory import CONFIG_FILE, PLAN_FILE, read_plan_lines, refuse_incomplete
 from studies.pluraleval.stages import Stage, Stages
 
 KEY = "pluraleval"  # of its section in a config
@@ -40,15 +40,13 @@ def load_stage(path: Path, stage: Stage) -> FinishedStage:
     file = path / CONFIG_FILE
     if not file.is_file():
         raise DataError(f"{path}: is no sampling run (it has no {CONFIG_FILE}); name a run's folder")
-    refuse_changed(path)
     tree = read_yaml(file)
     if not isinstance(tree.get(KEY), dict):
         raise DataError(f"{path}: is of another study; name a run whose config has a section `{KEY}`")
     stages = parse_config(Stages, tree[KEY], f"{file}: {KEY}")
     if stages.stage != stage:
         raise DataError(f"{path}: is a run of the stage `{stages.stage}`; wanted is one of `{stage}`")
-    if not is_done(path):
-        raise DataError(f"{path}: is not complete; continue it with `evenhand sample {file}`")
+    refuse_incomplete(path)
     excluded = read_excluded(path)
     replies = read_answers(path).without_errors
     plan = [line for line in read_plan_lines(path) if line["item_id"] not in excluded]

@@ -81,7 +81,9 @@ def test_what_a_killed_process_of_this_machine_held_is_taken_over_at_once(file: 
         assert json.loads(file.read_text())["process"] == os.getpid()
 
 
-@pytest.mark.parametrize("content", [json.dumps(ELSEWHERE), "", "{"], ids=["another machine", "empty", "cut off"])
+@pytest.mark.parametrize(
+    "content", [json.dumps(ELSEWHERE), "", "{", "[]"], ids=["another machine", "empty", "cut off", "a list"]
+)
 def test_a_holder_that_cannot_be_seen_is_dead_when_its_heart_has_stopped(
     content: str, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

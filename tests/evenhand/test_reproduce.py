@@ -190,7 +190,7 @@ def test_what_is_not_the_run_any_more_is_refused_before_a_model_is_loaded(
     with pytest.raises(ModelError, match=r"no such folder\n  Where the same model or data lie elsewhere now"):
         prepare(path)
     (path / "DONE.json").unlink()
-    with pytest.raises(DataError, match="is not complete; finish it with `evenhand sample"):
+    with pytest.raises(DataError, match="is not complete; continue it with `evenhand sample"):
         prepare(path)
 
 

@@ -4,18 +4,20 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from eval.dialdefer.runs import load_run
 from evenhand.command import run_main
 from evenhand.errors import DataError
 from evenhand.status import command
 from evenhand.status.command import main
 from evenhand.status.printed import printed
 from evenhand.status.progress import Progress
-from tests.made.made_runs import made_items, make_run, say
+from tests.made.made_runs import made_items, make_run, rewrite, say
 from tests.made.places import ROOT
 
 ITEMS = made_items("pocket", 3)
@@ -108,6 +110,82 @@ def test_a_folder_without_runs_is_refused(tmp_path: Path, capsys: pytest.Capture
     assert "there is no run in it" in capsys.readouterr().err
     with pytest.raises(DataError, match="no such folder"):
         main([str(tmp_path / "absent")])
+
+
+def changed(file: Path, change: Callable[[str], str]) -> None:
+    file.write_text(change(file.read_text()))
+
+
+def with_another_plan(run: Path) -> None:
+    """The plan and DONE.json of a smaller run, whose every prompt this one has answered."""
+    other = make_run(run.parents[2] / "other", lambda prompt: say(1), items=ITEMS[:2])
+    for name in ("plan.jsonl", "DONE.json"):
+        shutil.copy(other / name, run / name)
+
+
+def with_a_negative_sample(run: Path) -> None:
+    rewrite(run, lambda lines: [{**line, "sample_index": -1} for line in lines])
+
+
+def leaving_out(item_id: object) -> Callable[[Path], None]:
+    def leave_out(run: Path) -> None:
+        (run / "excluded").mkdir()
+        (run / "excluded" / "0.jsonl").write_text(json.dumps({"item_id": item_id, "reason": "too long"}) + "\n")
+
+    return leave_out
+
+
+DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {  # what was done → the file that is named
+    "no DONE.json": (lambda run: (run / "DONE.json").unlink(), "damaged-0000"),
+    "an empty DONE.json": (lambda run: (run / "DONE.json").write_text(""), "DONE.json"),
+    "a DONE.json of nothing": (lambda run: (run / "DONE.json").write_text("{}"), "DONE.json"),
+    "half a plan": (lambda run: changed(run / "plan.jsonl", lambda text: text[: len(text) // 2]), "plan.jsonl"),
+    "another run's plan": (with_another_plan, "provenance.json"),
+    "other items": (
+        lambda run: changed(run / "provenance.json", lambda text: text.replace('set_hash": "', 'set_hash": "0')),
+        "provenance.json",
+    ),
+    "an item left out afterwards": (leaving_out("pocket-0"), "excluded"),
+    "a list left out": (leaving_out([]), "excluded/0.jsonl:1"),
+    "sample -1": (with_a_negative_sample, "completions"),
+    "an edited shard": (
+        lambda run: [changed(shard, lambda text: text.replace("because", "since")) for shard in run.glob("c*/*.jsonl")],
+        "completions",
+    ),
+    "a shard less": (lambda run: [shard.unlink() for shard in run.glob("completions/*.jsonl")], "damaged-0000"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_run_was_scored_or_called_complete_or_hid_the_others(
+    damage: str, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = make_run(root / "inference", lambda prompt: say(1), items=ITEMS, name="damaged")
+    change, names = DAMAGES[damage]
+    change(run)
+    with pytest.raises(DataError, match=names):
+        load_run(run)
+    main([str(root), "--json"])
+    states = {Path(stage["path"]).name: stage for stage in json.loads(capsys.readouterr().out)}
+    assert {name: stage["state"] for name, stage in states.items()} == {
+        "damaged-0000": "unfinished",
+        "part-0000": "unfinished",
+        "whole-0000": "complete",
+    }
+    assert names in f"{run} {states['damaged-0000']['note']}"
+
+
+def test_a_file_that_no_check_foresees_hides_no_other_run(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    training = root / "training" / "arm-0000"
+    training.mkdir(parents=True)
+    (training / "config.yaml").write_text("method: sft")
+    (training / "provenance.json").write_text("[]")
+    (training / "training.lease").write_text("[]")
+    (training / "metrics.jsonl").write_text('{"step": 1, "seconds": 1, "epoch": 1e-320}\n')
+    main([str(root)])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1] == "1 of 3 complete"
+    assert "OverflowError" in next(line for line in lines if "arm-0000: a file of it is damaged" in line)
 
 
 def test_it_loads_no_library_that_takes_seconds(root: Path) -> None:

@@ -110,6 +110,7 @@ def test_a_plan_that_grows_has_no_time_left_and_is_counted_as_far_as_it_is_known
     assert (stage.done, stage.planned, stage.plan_grows) == (5, 6, True)
     assert stage.per_second
     assert stage.seconds_left is None
+    answer(run, PROMPTS[3:4])
     finish(run, {})
     assert not look(run).plan_grows
 

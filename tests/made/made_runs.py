@@ -81,9 +81,13 @@ def make_run(
     is_asked: Callable[[Prompt], bool] = lambda _: True,
     conditions: dict[str, Sequence[Condition]] | None = None,
     leave_out: int = 0,
+    facts: dict[str, Any] | None = None,
     **changes: Any,
 ) -> Path:
-    """A finished run directory under root; `leave_out` drops the last completions, `changes` are config keys."""
+    """A finished run directory under root; `leave_out` drops the last completions, `changes` are config keys.
+
+    facts: what provenance.json says of the model beside its name.
+    """
     tree = {
         "name": name,
         "model": {"name": model, "revision": None},
@@ -108,7 +112,7 @@ def make_run(
     ]
     prompts = list(filter(is_asked, prompts))
     path = root / f"{name}-0000"
-    open_run(path, config, item_set_hash(items), {"name": model}, lambda: "CPU: made up")
+    open_run(path, config, item_set_hash(items), {"name": model, **(facts or {})}, lambda: "CPU: made up")
     write_plan(path, prompts)
     asked = list({p.prompt_hash: p for p in prompts}.values())
     done = asked[: len(asked) - leave_out]

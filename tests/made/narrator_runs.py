@@ -59,7 +59,7 @@ def make_narrator_run(
     }
     path.mkdir(parents=True)
     (path / "config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
-    write_json(path / "provenance.json", {"config_sha256": sha256_of(path / "config.yaml")})
+    write_provenance(path)
     write_plan(path, prompts)
     assert planned_line(prompts[0])["answer_space"]
     rng = random.Random(seed)
@@ -75,10 +75,17 @@ def edit_config(path: Path, text: str) -> None:
     """Give a run another config.yaml, as if it had been made with it."""
     before = list(every_completion(path))
     (path / "config.yaml").write_text(text, encoding="utf-8")
-    write_json(path / "provenance.json", {"config_sha256": sha256_of(path / "config.yaml")})
+    write_provenance(path)
     for shard in (path / "completions").iterdir():
         shard.unlink()
     append_completions(path, before)
+    finish(path, {})
+
+
+def write_provenance(path: Path) -> None:
+    """Of the config that is there."""
+    facts = {"config_sha256": sha256_of(path / "config.yaml"), "item_set_hash": "made"}
+    write_json(path / "provenance.json", facts)
 
 
 def replies(prompt: Prompt, odds: Mapping[str, float], n: int, is_exact: bool, rng: random.Random) -> list[Completion]:

@@ -32,8 +32,11 @@ def accepting(counts: Counts) -> Answer:
 
 
 def run(root: Path, name: str, answer: Answer | Counts, items: Sequence[Item] = ITEMS, **keys: Any) -> Path:
-    """A sampling run."""
-    return make_run(root, answer if callable(answer) else accepting(answer), items=items, name=name, **keys)
+    """A sampling run, of a checkpoint of its own unless `facts` say otherwise."""
+    facts = {"checkpoint_hash": f"c-{name}", **keys.pop("facts", {})}
+    return make_run(
+        root, answer if callable(answer) else accepting(answer), items=items, name=name, facts=facts, **keys
+    )
 
 
 def three(root: Path, **keys: Any) -> tuple[Path, Path, Path]:

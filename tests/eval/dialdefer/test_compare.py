@@ -1,6 +1,7 @@
 """Before and after: own and fixed C1, paired intervals, and the refusal to compare two different experiments."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from eval.estimates.comparability import differences, flattened
 from eval.estimates.observed import Drawing
 from evenhand.errors import DataError
 from evenhand.records import Prompt
+from evenhand.run_directory import finish
 from studies.dialdefer.records import Condition
 from tests.made.made_runs import lean, made_items, make_run, rewrite, say
 from tests.made.wide_changes import wide_changes
@@ -127,7 +129,7 @@ def test_a_template_whose_words_changed_under_the_same_name_is_noticed(tmp_path:
     first = json.loads(plan[0])
     old, first["prompt_hash"] = first["prompt_hash"], "0" * 16
     (after / "plan.jsonl").write_text("\n".join([json.dumps(first), *plan[1:]]) + "\n")
-    (after / "DONE.json").unlink()
+    finish(after, {})
     other = {old: "0" * 16}
     rewrite(after, lambda lines: [{**line, "prompt_hash": other.get(h := line["prompt_hash"], h)} for line in lines])
     with pytest.raises(DataError, match=r"the words of 1 of 80 prompts \(bbq-0\)"):
@@ -152,6 +154,7 @@ def test_speed_settings_and_software_are_stated_and_not_refused(tmp_path: Path) 
     base, after = both(tmp_path, engine={"kind": "vllm", "max_num_seqs": 8})
     facts = json.loads((after / "provenance.json").read_text())
     (after / "provenance.json").write_text(json.dumps({**facts, "device": "another GPU"}))
+    finish(after, {})
     found = differences(load_run(base), load_run(after))
     assert {d.what: d.serious for d in found} == {"engine.max_num_seqs": False, "device": False}
     assert compared(base, after)
@@ -160,6 +163,16 @@ def test_speed_settings_and_software_are_stated_and_not_refused(tmp_path: Path) 
 def test_runs_that_differ_in_the_model_alone_differ_in_nothing(tmp_path: Path) -> None:
     base, after = both(tmp_path)
     assert differences(load_run(base), load_run(after)) == []
+
+
+def test_a_copy_of_a_run_was_compared_with_it_without_a_word(tmp_path: Path) -> None:
+    hashed = make_run(tmp_path, deferent, items=ITEMS, name="base", facts={"checkpoint_hash": "c0"})
+    served = make_run(tmp_path, deferent, items=ITEMS, name="served")
+    for run in (hashed, served):
+        copy = shutil.copytree(run, tmp_path / f"copy-of-{run.name}")
+        with pytest.raises(DataError, match=r"hash, which should differ: .* before, the same after"):
+            compared(run, copy)
+    assert compared(run, copy, "--allow-differences")
 
 
 def test_the_two_kinds_of_verdict_are_never_mixed(tmp_path: Path) -> None:

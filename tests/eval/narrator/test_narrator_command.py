@@ -28,6 +28,7 @@ from evenhand.errors import DataError
 from evenhand.excluded_units import exclude
 from evenhand.jsonl import read_jsonl, write_jsonl
 from evenhand.records import Prompt
+from evenhand.run_directory import finish
 from studies.narrator.prompts import narrator_prompts
 from studies.narrator.records import OPTION_ORDERS
 from tests.made.made_runs import made_items, make_run, rewrite, say
@@ -222,6 +223,7 @@ def test_a_conversation_that_was_left_out_does_not_count_and_is_named(tmp_path):
     path = make_narrator_run(tmp_path, fair, CONVERSATIONS, n=2, tasks=("blame",))
     gone = next(narrator_prompts(CONVERSATIONS[0], tasks=("blame",)))
     exclude(path, {gone: "9000 tokens"})
+    finish(path, {"n_excluded_items": 1})
     found = study(load_narrator_runs([path]))
     assert "1 of the conversations did not fit" in headline(found)[-1]
     assert found.runs[0].excluded == {CONVERSATIONS[0].conversation_id: "9000 tokens"}
@@ -274,9 +276,13 @@ def test_other_folders_are_refused_with_the_way_out(runs, tmp_path):
     with pytest.raises(DataError, match="named twice"):
         load_narrator_runs([runs[0], runs[0]])
     unfinished = make_narrator_run(tmp_path, fair, CONVERSATIONS, name="half", n=2, leave_out=3, tasks=("blame",))
+    with pytest.raises(DataError, match="is not complete; continue it"):
+        load_narrator_runs([unfinished])
+    finish(unfinished, {})
     with pytest.raises(DataError, match=r"3 of .* prompts have no completion"):
         load_narrator_runs([unfinished])
     plan = unfinished / "plan.jsonl"
     write_jsonl(plan, [{k: v for k, v in line.items() if k != "answer_space"} for _, line in read_jsonl(plan)])
+    finish(unfinished, {})
     with pytest.raises(DataError, match=r"plan.jsonl:1: is no planned prompt .*answer_space"):
         load_narrator_runs([unfinished])

@@ -24,6 +24,7 @@ from eval.dialdefer.table_sections import change_section, score_section
 from eval.estimates.observed import Drawing
 from eval.report.table_html import table_section
 from evenhand.errors import DataError
+from evenhand.run_directory import finish
 from studies.dialdefer.datasets import load_items
 from studies.dialdefer.records import Condition
 from tests.made.made_findings import made_findings
@@ -89,6 +90,7 @@ def test_questions_are_left_out_where_the_items_are_gone_or_others(tmp_path: Pat
     run = pocket_run(tmp_path, bends)
     facts = json.loads((run / "provenance.json").read_text())
     (run / "provenance.json").write_text(json.dumps({**facts, "item_set_hash": "0" * 16}))
+    finish(run, {})
     assert {flip.question for flip in telling_flips({"judge": load_run(run)})} == {None}
     assert "The item&#39;s text is not shown" in told(run)
 

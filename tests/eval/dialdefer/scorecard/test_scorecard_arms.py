@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from tests.made.made_runs import Answer, lean, made_items, say
 from tests.made.scorecard_runs import (
     BASE,
     C2,
+    DPO,
     ITEMS,
     SFT,
     TRAINED,
@@ -197,6 +199,57 @@ def test_arms_of_one_model_get_their_runs_names_and_runs_of_one_name_are_seeds(t
     for twice in ((base, one, one), (base, base), (base, f"a={one}", f"b={tmp_path / 'two-0000' / '..' / one.name}")):
         with pytest.raises(DataError, match="is named twice"):
             scored(*twice)
+
+
+def of_training(name: str, base: str, checkpoint: str) -> dict[str, Any]:
+    """What sampling notes of a merged checkpoint."""
+    return {"checkpoint_hash": checkpoint, "training_run": name, "base_hash": base}
+
+
+def test_one_checkpoint_sampled_twice_was_two_seeds(tmp_path: Path) -> None:
+    base, one = run(tmp_path, "before", BASE), run(tmp_path, "one", SFT)
+    again = run(tmp_path, "again", SFT, facts={"checkpoint_hash": "c-one"})
+    copy = shutil.copytree(one, tmp_path / "copy")
+    for other in (again, copy):
+        with pytest.raises(DataError, match=r"are both of c-one, so they are no two seeds of sft; leave one out"):
+            scored(base, f"sft={one}", f"sft={other}", "--allow-differences")
+        with pytest.raises(DataError, match=r"sft and dpo are of one checkpoint, c-one"):
+            scored(base, f"sft={one}", f"dpo={other}")
+    merges = [run(tmp_path, name, SFT, facts=of_training("sft-0123abcd", "c-before", name)) for name in ("bf16", "nf4")]
+    with pytest.raises(DataError, match=r"are both of training run sft-0123abcd"):
+        scored(base, *(f"sft={merge}" for merge in merges))
+    assert list(scored(base, *(f"{merge.name}={merge}" for merge in merges), draws=20)) == [
+        "base",
+        "bf16-0000",
+        "nf4-0000",
+    ]
+
+
+def test_a_copy_of_a_run_whose_server_does_not_tell_its_checkpoint_is_one_of_it(tmp_path: Path) -> None:
+    base, one = run(tmp_path, "before", BASE), run(tmp_path, "one", SFT, facts={"checkpoint_hash": None})
+    copy = shutil.copytree(one, tmp_path / "copy")
+    with pytest.raises(DataError, match="a and b are of one checkpoint, that of the run begun 20"):
+        scored(base, f"a={one}", f"b={copy}")
+
+
+def test_an_arm_trained_from_another_base_passed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = tmp_path / "runs" / "inference"
+    base = run(root, "before", BASE)
+    noted = run(root, "noted", SFT, facts=of_training("sft-0123abcd", "c-other", "c-noted"))
+    model = training_run(tmp_path, "old-0123abcd", {"n_steps": 3})
+    trained = tmp_path / "runs" / "training" / "old-0123abcd" / "provenance.json"
+    trained.write_text(json.dumps({"model": {"name": "other", "checkpoint_hash": "c-other"}}))
+    found = run(root, "found", SFT, model=model)
+    for other in (noted, found):
+        with pytest.raises(DataError, match="x was trained from checkpoint c-other, and the base's run is of c-bef"):
+            scored(base, f"x={other}")
+    scored(base, f"x={noted}", f"y={run(root, 'hub', DPO)}", "--allow-differences", draws=20)
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "Warning: x was trained from checkpoint c-other" in printed
+    assert "Note: whether y was trained from the base is not known." in printed
+    trained.write_text(json.dumps({"model": {"name": "base", "checkpoint_hash": "c-before"}}))
+    scored(base, f"x={found}", draws=20)
+    assert "is not known" not in capsys.readouterr().out.replace("the cost of x is unknown", "")
 
 
 def test_one_item_shows_nothing_however_far_it_moves(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
