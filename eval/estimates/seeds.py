@@ -72,7 +72,7 @@ def combined(groups: Sequence[Sequence[Estimate]]) -> Estimate:
 def mean_of(found: Sequence[Estimate]) -> Estimate:
     """The mean of some estimates and of their ends, None where one is unknown, and by how much each unit moves it."""
     columns = zip(*((one.value, one.low, one.high) for one in found), strict=True)
-    value, low, high = (fmean(column) if None not in column else None for column in columns)  # type: ignore[type-var]
+    value, low, high = (fmean(column) if None not in column else None for column in columns)
     known = [one.moved for one in found if one.moved is not None]
     moved = mean_moved(known) if len(known) == len(found) else None
     return Estimate(value=value, low=low, high=high, n_units=min(one.n_units for one in found), moved=moved)
