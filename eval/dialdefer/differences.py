@@ -73,7 +73,7 @@ def arm_differences(judge: Judge, denominator: str, drawing: Drawing) -> list[Ch
                 rows += differences(
                     first, Side(judge.name, arm, roles, variant, c1_source), pairs, denominator, drawing
                 )
-    return adjusted([rows], lambda row: (row.setting["c1_source"], row.dataset, row.measure))[0]
+    return adjusted([rows], family=lambda row: (row.setting["c1_source"], row.dataset, row.measure))[0]
 
 
 def differences(

@@ -1,7 +1,7 @@
 """Observations of one judge → a measure's value with its 95 % interval."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -17,9 +17,12 @@ from eval.estimates.resampling import (
     resampled_sums,
     rng_for,
 )
-from eval.estimates.student_t import cluster_t_interval
+from eval.estimates.student_t import cluster_t_interval, standard_error
 
 Ends = tuple[float, float] | None
+STEP = 1e-5  # of a numerical derivative
+# Dataset → its units, and by how much each of them moves a value: these sum to zero.
+Moved = Mapping[str, tuple[tuple[str, ...], FloatArray]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +33,7 @@ class Estimate:
     low: float | None
     high: float | None
     n_units: int  # that it rests on
+    moved: Moved | None = field(default=None, compare=False, repr=False)  # known of a change and of its two sides
 
     @property
     def half(self) -> float | None:
@@ -83,7 +87,7 @@ class Drawn:
 def without_interval(measure: Measure, parts: Sequence[Observed]) -> Estimate:
     """A measure over some datasets, a part each. Its interval, which takes time to draw, is left out."""
     value = measure.over([measure.statistic(part.means) for part in parts])
-    return estimate_of(float(value), None, sum(len(part.units) for part in parts))
+    return estimate_of(float(value) - added_by_noise(measure, parts), None, sum(len(part.units) for part in parts))
 
 
 def estimate(measure: Measure, parts: Sequence[Drawn]) -> Estimate:
@@ -91,14 +95,15 @@ def estimate(measure: Measure, parts: Sequence[Drawn]) -> Estimate:
     if measure.interval == "cluster_t":
         (part,) = parts
         return clustered(measure, part.observed)
-    value = measure.over([measure.statistic(part.observed.means) for part in parts])
-    ends = ends_of(measure, float(value), measure.over([part.of(measure) for part in parts]))
-    return estimate_of(float(value), ends, sum(len(part.observed.units) for part in parts))
+    noise = added_by_noise(measure, [part.observed for part in parts])
+    value = float(measure.over([measure.statistic(part.observed.means) for part in parts])) - noise
+    ends = ends_of(measure, value, measure.over([part.of(measure) for part in parts]) - 2 * noise)
+    return estimate_of(value, ends, sum(len(part.observed.units) for part in parts))
 
 
 def clustered(measure: Measure, observed: Observed) -> Estimate:
     """A cluster_t measure of one dataset: nothing is drawn for it."""
-    return cluster_t(measure, float(measure.statistic(observed.means)), influences(observed, measure))
+    return cluster_t(measure, float(measure.statistic(observed.means)), moved_by(measure, [observed]))
 
 
 def ends_of(measure: Measure, value: float, draws: FloatArray) -> Ends:
@@ -107,10 +112,10 @@ def ends_of(measure: Measure, value: float, draws: FloatArray) -> Ends:
     return pivotal_interval(value, draws) if is_biased else percentile_interval(draws)
 
 
-def estimate_of(value: float, ends: Ends, n_units: int) -> Estimate:
+def estimate_of(value: float, ends: Ends, n_units: int, moved: Moved | None = None) -> Estimate:
     """A value and an interval as an estimate: NaN is unknown."""
     low, high = ends or (None, None)
-    return Estimate(value=known(value), low=low, high=high, n_units=n_units)
+    return Estimate(value=known(value), low=low, high=high, n_units=n_units, moved=moved)
 
 
 def known(value: float) -> float | None:
@@ -127,11 +132,41 @@ def influences(observed: Observed, measure: Measure) -> FloatArray:
         moved = (observed.earned - observed.means * observed.counted) / observed.counted.sum(axis=0)
     used = measure.statistic(np.eye(observed.earned.shape[1])) != 0
     is_in = (observed.counted[:, used] > 0).any(axis=1)
-    return np.where(is_in, measure.statistic(moved), np.nan)
+    if measure.is_linear:
+        return np.where(is_in, measure.statistic(moved), np.nan)
+    here = measure.statistic(observed.means)  # the slope of the statistic along each unit's step
+    return np.where(is_in, (measure.statistic(observed.means + STEP * moved) - here) / STEP, np.nan)
 
 
-def cluster_t(measure: Measure, value: float, moved: FloatArray, *, is_share: bool | None = None) -> Estimate:
-    """A value with its cluster-robust interval; moved: by how much each unit moves it, NaN for those not in it."""
-    moved = moved[~np.isnan(moved)]
+def moved_by(measure: Measure, parts: Sequence[Observed]) -> Moved:
+    """By how much each unit moves a measure over some datasets, a part each."""
+    slopes = measure.slopes(np.array([float(measure.statistic(part.means)) for part in parts]))
+    return {
+        part.dataset: (part.units, slope * influences(part, measure)) for part, slope in zip(parts, slopes, strict=True)
+    }
+
+
+def added_by_noise(measure: Measure, parts: Sequence[Observed]) -> float:
+    """What noise of the units adds to a mean of squares on average, and a resampling to its draws once more; else 0."""
+    if not measure.is_squared:
+        return 0.0
+    return float(np.mean([standard_error(influences(part, measure)) ** 2 for part in parts]))
+
+
+def by_chance(level: Estimate) -> float | None:
+    """What a mean of absolute values is on average where each dataset's true value is 0 and its units vary as they do.
+
+    The mean over datasets of E|N(0, se)| = se √(2/π); None where the level, or the noise of a dataset, is unknown.
+    """
+    if level.value is None or level.moved is None:
+        return None
+    return known(math.sqrt(2 / math.pi) * sum(standard_error(of_units) for _, of_units in level.moved.values()))
+
+
+def cluster_t(measure: Measure, value: float, moved: Moved, *, is_share: bool | None = None) -> Estimate:
+    """A value on one dataset with its cluster-robust interval; units that are not in it move it by NaN."""
+    ((_, of_units),) = moved.values()
+    of_units = of_units[~np.isnan(of_units)]
     share = measure.is_share if is_share is None else is_share
-    return estimate_of(value, None if math.isnan(value) else cluster_t_interval(value, moved, share), len(moved))
+    ends = None if math.isnan(value) else cluster_t_interval(value, of_units, share)
+    return estimate_of(value, ends, len(of_units), moved)

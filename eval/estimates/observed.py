@@ -16,7 +16,7 @@ from evenhand.errors import DataError
 Statistic = Callable[[FloatArray], FloatArray]
 # What was asked, and how replies were read and counted, by name.
 Setting = Mapping[str, str | int | None]
-OverDatasets = Literal["mean", "mean of absolute values", "absolute value of the mean"]
+OverDatasets = Literal["mean", "mean of absolute values", "absolute value of the mean", "mean of squares"]
 IntervalKind = Literal["percentile", "cluster_t"]
 Row = tuple[str, float, float]  # unit, value, weight
 
@@ -61,6 +61,8 @@ class Measure:
     interval: "percentile" resamples units; "cluster_t" is Student's t of a cluster-robust standard error, with units as
         clusters. A measure of absolute values, and one that is not linear, has pivotal ones, since its draws are
         biased once more (see resampling.pivotal_interval).
+    over_datasets: in absolute values and squares noise does not cancel. What it adds is taken from the squares, so that
+        they are unbiased (estimate.added_by_noise); from absolute values it cannot be: see estimate.by_chance.
     is_share: whether it is a fraction of a whole, in percent, which a cluster_t interval does not leave.
     is_linear: whether the statistic is linear without a constant, as a cluster_t measure must be.
     """
@@ -75,16 +77,31 @@ class Measure:
 
     @property
     def is_folded(self) -> bool:
-        """Whether it is of absolute values, in which noise does not cancel."""
-        return self.over_datasets != "mean"
+        """Whether it is of absolute values."""
+        return self.over_datasets in ("mean of absolute values", "absolute value of the mean")
+
+    @property
+    def is_squared(self) -> bool:
+        """Whether it is of squares."""
+        return self.over_datasets == "mean of squares"
 
     def over(self, of_datasets: Sequence[FloatArray]) -> FloatArray:
         """The measure over several datasets from its values on each, of any shape."""
         values = np.stack(of_datasets)
         if self.over_datasets == "mean of absolute values":
             return np.asarray(np.abs(values).mean(axis=0))
+        if self.is_squared:
+            return np.asarray(np.square(values).mean(axis=0))
         mean = np.asarray(values.mean(axis=0))
         return np.abs(mean) if self.is_folded else mean
+
+    def slopes(self, values: FloatArray) -> FloatArray:
+        """By how much `over` rises with each dataset's value, at these values; both of shape (n_datasets,)."""
+        if self.is_squared:
+            return np.asarray(2 * values / len(values))
+        signed = values if self.over_datasets == "mean of absolute values" else values.mean()
+        signs = np.where(signed < 0, -1.0, 1.0) if self.is_folded else 1.0
+        return np.asarray(np.full(len(values), signs) / len(values))
 
 
 def added_up(dataset: str, parts: Sequence[Iterable[Row]]) -> Observed:

@@ -1,51 +1,140 @@
 """The same change seen in several trainings of one arm → one change, whose interval is over units and seeds.
 
-Half-widths are added in quadrature, each side by itself (MOVER: Zou and Donner, Statistics in Medicine 2008). That over
-units is the mean of the seeds' own, as if all seeds had the same noise, which is the most that it can be; that over
-seeds is Student's, of S values with S - 1 degrees of freedom. What is noise of both is counted twice, so the interval
-is rather too wide than too narrow: see tests/eval/estimates/test_seeds.py for how often it covers. p is the level at
-which such an interval would end at 0.
+All seeds are asked the same units, so the noise of the units does not shrink with their number: the variance of the
+mean over S seeds is the covariance that the units give any two of them, plus the variance of the S values over S. It is
+never less than what the units give the mean. The half-width is that many standard errors: the mean of two quantiles of
+Student's t, one with the units' degrees of freedom and one with S - 1, weighted by their variances (Cochran and Cox,
+Experimental Designs, 1957, section 4.14). p is the level at which such an interval would end at 0.
+
+The rule was chosen by simulated coverage, family-wise error and power (docs/results.md, Seeds; the simulation is
+tests/eval/estimates/seeds_simulation.py). Satterthwaite's degrees of freedom and variances shared by the arms have more
+power, but their tests are wrong too often where seeds differ much, or differ more in one arm than in others.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
-from statistics import NormalDist, fmean, stdev
+from dataclasses import dataclass, replace
+from statistics import fmean, variance
 
+import numpy as np
+from scipy.optimize import brentq
 from scipy.special import stdtrit  # exact, which t_quantile is not below three degrees of freedom
 
 from eval.estimates.changes import Change
-from eval.estimates.estimate import Estimate
-from eval.estimates.student_t import LEVEL
+from eval.estimates.estimate import Estimate, Moved
+from eval.estimates.resampling import FloatArray
+from eval.estimates.student_t import LEVEL, standard_error
 
 SEEDS = "n_seeds"  # in the setting of a change over seeds
+LEAST_P = 1e-15
 
 
-def over_seeds(found: Sequence[Estimate], of_seeds: float | None = None) -> Estimate:
-    """The mean of a measure over trainings with different seeds. Without an interval where one of them has none.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noise:
+    """How far a mean over seeds may lie from the truth."""
 
-    of_seeds: half the width of the interval over seeds; None: from the spread of the values.
+    variance: float
+    seeds: tuple[tuple[float, int], ...]  # for each arm: what its seeds add to the variance, degrees of freedom
+    n_degrees: int  # of what the units add
+
+    def half_width(self, p: float) -> float:
+        """Of the interval with level 1 - p."""
+        if not self.variance:
+            return 0.0
+        of_seeds = [(min(1.0, added / self.variance), n_degrees) for added, n_degrees in self.seeds]
+        parts = [(1 - sum(weight for weight, _ in of_seeds), self.n_degrees), *of_seeds]
+        return math.sqrt(self.variance) * sum(-weight * float(stdtrit(n, p / 2)) for weight, n in parts)
+
+
+def over_seeds(found: Sequence[Estimate]) -> Estimate:
+    """The mean of a measure over trainings with different seeds. Without an interval where one of them has none."""
+    return found[0] if len(found) == 1 else combined([found])
+
+
+def lead_over_seeds(leads: Sequence[Sequence[Estimate]]) -> Estimate:
+    """By how much one arm lies above another. leads: a row for each seed of the one, over each seed of the other."""
+    groups = [[mean_of(row) for row in leads], [mean_of(column) for column in zip(*leads, strict=True)]]
+    return leads[0][0] if len(leads) == len(leads[0]) == 1 else combined(groups)
+
+
+def combined(groups: Sequence[Sequence[Estimate]]) -> Estimate:
+    """The mean of a group, with noise of the units and of the seeds of every group. All have the same mean.
+
+    The interval lies about the middle of the seeds' own, which are pivotal where noise does not cancel.
     """
-    values = [one.value for one in found if one.value is not None]
-    n_units = min(one.n_units for one in found)
-    if len(values) < len(found):
-        return Estimate(value=None, low=None, high=None, n_units=n_units)
-    mean = fmean(values)
-    lows = [value - one.low for value, one in zip(values, found, strict=True) if one.low is not None]
-    highs = [one.high - value for value, one in zip(values, found, strict=True) if one.high is not None]
-    if len(lows) < len(found) or len(highs) < len(found):
-        return Estimate(value=mean, low=None, high=None, n_units=n_units)
-    of_seeds = half_of_seeds(values) if of_seeds is None else of_seeds
-    low, high = (math.hypot(fmean(halves), of_seeds) for halves in (lows, highs))
-    return Estimate(value=mean, low=mean - low, high=mean + high, n_units=n_units)
+    mean, noise = mean_of(groups[0]), noise_of(groups)
+    if noise is None or mean.low is None or mean.high is None:
+        return replace(mean, low=None, high=None)
+    middle, half = (mean.low + mean.high) / 2, noise.half_width(1 - LEVEL)
+    return replace(mean, low=middle - half, high=middle + half)
 
 
-def half_of_seeds(values: Sequence[float]) -> float:
-    """Half the width of Student's interval of the mean of some seeds' values; 0 for a single seed, of which it tells
-    nothing.
+def mean_of(found: Sequence[Estimate]) -> Estimate:
+    """The mean of some estimates and of their ends, None where one is unknown, and by how much each unit moves it."""
+    columns = zip(*((one.value, one.low, one.high) for one in found), strict=True)
+    value, low, high = (fmean(column) if None not in column else None for column in columns)
+    known = [one.moved for one in found if one.moved is not None]
+    moved = mean_moved(known) if len(known) == len(found) else None
+    return Estimate(value=value, low=low, high=high, n_units=min(one.n_units for one in found), moved=moved)
+
+
+def mean_moved(found: Sequence[Moved]) -> Moved:
+    """By how much each unit moves a mean over seeds. A unit that a seed lacks moves it by nothing there."""
+    means = {}
+    for dataset in dict.fromkeys(dataset for moved in found for dataset in moved):
+        known = [moved[dataset] for moved in found if dataset in moved]
+        units = tuple(dict.fromkeys(unit for of_seed, _ in known for unit in of_seed))
+        columns = np.stack([values if of_seed == units else on(units, of_seed, values) for of_seed, values in known])
+        sums = np.nan_to_num(columns).sum(axis=0) / len(found)
+        means[dataset] = units, np.where(np.isnan(columns).all(axis=0), np.nan, sums)
+    return means
+
+
+def on(units: tuple[str, ...], some: tuple[str, ...], values: FloatArray) -> FloatArray:
+    """Values of some units with a place for each of all; NaN where there is none."""
+    place = {unit: i for i, unit in enumerate(units)}
+    column = np.full(len(units), np.nan)
+    column[[place[unit] for unit in some]] = values
+    return column
+
+
+def noise_of(groups: Sequence[Sequence[Estimate]]) -> Noise | None:
+    """Of the mean of a group; None where a value, or what its units add, is unknown."""
+    means = [mean_of(group) for group in groups]
+    if any(mean.value is None or mean.moved is None for mean in means) or means[0].moved is None:
+        return None
+    of_units = variance_of(means[0].moved)
+    seeds, of_units_alone = [], 0.0  # of one seed and not of others
+    for group, mean in zip(groups, means, strict=True):
+        if len(group) > 1:
+            moved = [one.moved or {} for one in group]
+            own = sum(variance_of(one) for one in moved) - len(group) * variance_of(mean.moved or {})
+            of_units_alone += own / (len(group) - 1) / len(group)
+            seeds.append((variance([one.value or 0.0 for one in group]) / len(group), len(group) - 1))
+    total = max(of_units, max(0.0, of_units - of_units_alone) + sum(added for added, _ in seeds))
+    n_degrees = sum(int((~np.isnan(values)).sum()) - 1 for _, values in means[0].moved.values())
+    return None if math.isnan(total) else Noise(variance=total, seeds=tuple(seeds), n_degrees=n_degrees)
+
+
+def variance_of(moved: Moved) -> float:
+    """What noise of the units gives a value; NaN where a dataset has a single one."""
+    return sum(standard_error(values) ** 2 for _, values in moved.values())
+
+
+def p_over_seeds(found: Sequence[Estimate]) -> float | None:
+    """The two-sided p at which the interval over units and seeds would end at 0; None where there is no interval.
+
+    Not below 2/2ⁿ for n units, as if all ways to swap their sides had been counted.
     """
-    n = len(values)
-    return float(stdtrit(n - 1, (1 + LEVEL) / 2)) * stdev(values) / math.sqrt(n) if n > 1 else 0.0
+    mean, noise = mean_of(found), noise_of([found])
+    if noise is None or mean.low is None or mean.high is None:
+        return None
+    middle, least = abs(mean.low + mean.high) / 2, max(2.0 ** (1 - mean.n_units), LEAST_P)
+    if not middle:
+        return 1.0
+    if noise.half_width(least) <= middle:
+        return least
+    return float(brentq(lambda p: noise.half_width(p) - middle, least, 1.0))
 
 
 def with_number(change: Change, n_seeds: int) -> Change:
@@ -58,41 +147,15 @@ def change_over_seeds(found: Sequence[Change], second: str) -> Change:
     one = found[0]
     if len(found) == 1:
         return replace(one, second=second)
-    rise, p = over_seeds([change.change for change in found]), p_over_seeds([change.change for change in found])
+    p = p_over_seeds([change.change for change in found])
+    is_one_base = len({change.before for change in found}) == 1
     return replace(
         one,
         second=second,
-        before=over_seeds([change.before for change in found]),
+        before=one.before if is_one_base else over_seeds([change.before for change in found]),
         after=over_seeds([change.after for change in found]),
-        change=rise,
+        change=over_seeds([change.change for change in found]),
         n_errors=sum(change.n_errors for change in found),
         p=p,
         p_holm=p,
     )
-
-
-def p_over_seeds(found: Sequence[Estimate]) -> float | None:
-    """The two-sided p at which the interval over units and seeds would end at 0; None where there is no interval."""
-    rise = over_seeds(found)
-    if rise.value is None or rise.low is None or rise.high is None:
-        return None
-    if not rise.value:
-        return 1.0
-    values = [one.value for one in found if one.value is not None]
-    sides = [(one.value or 0.0) - one.low if rise.value > 0 else one.high - (one.value or 0.0) for one in found]  # type: ignore[operator]
-    of_units = fmean(sides) / NormalDist().inv_cdf((1 + LEVEL) / 2)
-    of_seeds = stdev(values) / math.sqrt(len(values)) if len(values) > 1 else 0.0
-    low, high = 0.0, 1.0
-    for _ in range(60):  # bisection: the half-width falls as p rises
-        p = (low + high) / 2
-        seeds = float(stdtrit(len(values) - 1, 1 - p / 2)) * of_seeds if of_seeds else 0.0
-        half = math.hypot(NormalDist().inv_cdf(1 - p / 2) * of_units, seeds) if p > 1e-15 else math.inf
-        low, high = (low, p) if half < abs(rise.value) else (p, high)
-    return high
-
-
-def lead_over_seeds(leads: Sequence[Estimate], a: Sequence[float], b: Sequence[float]) -> Estimate:
-    """By how much one arm lies above another. leads: of each seed of the one over each of the other, paired by unit;
-    a, b: the values of each one's seeds, whose spreads both count.
-    """
-    return over_seeds(leads, math.hypot(half_of_seeds(a), half_of_seeds(b)))

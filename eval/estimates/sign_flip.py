@@ -1,4 +1,4 @@
-"""Sign-flip tests over items: exact for one judge's shift in acceptance, by seeded swaps for two judges."""
+"""Sign-flip tests over items: exact for one judge's shift in acceptance, by all or by seeded swaps for two judges."""
 
 import math
 
@@ -11,6 +11,7 @@ MANY_KINDS = 400  # above this, a coin an item is faster than a binomial a kind 
 ITEMS_PER_KIND = 3  # and below this many items of a kind
 CHUNK_CELLS = 2**20  # coins held at once
 ROUNDING = 1e-9  # sums that differ by less are equal
+MOST_ENUMERATED = 16  # of so many units all choices of swaps are counted
 
 
 def sign_flip_p(rises: NDArray[np.int64]) -> float:
@@ -50,6 +51,22 @@ def swapped_sums(gaps: FloatArray, n_draws: int, rng: np.random.Generator) -> Fl
         )
         sums[start : start + size] = coins.reshape(size, len(gaps)).astype(np.float64) @ gaps
     return sums
+
+
+def all_swaps(n_units: int) -> FloatArray:
+    """Every choice of the units that change sides, a row each: (2 ** n_units, n_units) of 0 and 1."""
+    choices = np.arange(2**n_units)
+    return np.asarray((choices[:, None] >> np.arange(n_units)) & 1, dtype=np.float64)
+
+
+def enumerated_p(observed: float, null: FloatArray) -> float | None:
+    """Exact two-sided p of an observed difference among those of all swaps; None when it or one of them is unknown.
+
+    It is at least 2 / 2 ** n_units: no swap at all and that of every unit give the observed difference.
+    """
+    if math.isnan(observed) or np.isnan(null).any():
+        return None
+    return float((np.abs(null) >= abs(observed) - ROUNDING).mean())
 
 
 def draws_p(observed: float, draws: FloatArray) -> float | None:

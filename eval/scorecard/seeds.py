@@ -1,10 +1,11 @@
 """Arms that were trained with several seeds: a row an arm, its seeds as small print, and which arm is lowest."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from eval.estimates.changes import Change, adjusted
-from eval.estimates.estimate import Estimate
+from eval.estimates.estimate import Estimate, by_chance
 from eval.estimates.seeds import change_over_seeds, lead_over_seeds, with_number
 from eval.report.change_cells import change_cells
 from eval.report.console import Lines, block, short, wrapped
@@ -13,9 +14,10 @@ from eval.report.table import Table
 from eval.scorecard.arms import BASE, CardArm
 
 NOTE = (
-    "Mean over seeds. Intervals of changes are over units and seeds (half-widths added in quadrature, Student's t over "
-    "seeds); p is read off them and adjusted over the arms (Holm). lower, higher: the interval excludes 0 and p < .05. "
-    "The values of single seeds stand last; all else of them is in the tables for files."
+    "Mean over seeds. Intervals of changes are over units and seeds (Cochran and Cox's weighted t). p is read off them "
+    "and adjusted over the arms that can be ranked (Holm). Arms that are saturated, unreadable or lack a dataset have "
+    "no adjusted p. lower, higher: the interval excludes 0 and p < .05. chance: what noise of the units alone gives a "
+    "mean of absolute values. The values of single seeds stand last; all else of them is in the tables for files."
 )
 
 
@@ -25,6 +27,8 @@ class Headline:
 
     words: str
     is_of: Callable[[Change], bool]  # whether a change of the study is one in this figure
+    unranked: Collection[str] = ()  # rows that cannot be ranked in it; their arms are not in Holm's family
+    is_absolute: bool = False  # a mean of absolute values, which noise raises
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,18 +57,29 @@ class SeedTable:
 
     def lines(self) -> Lines:
         """For the console."""
-        lines = [["arm", "seeds", "value", "change", "95% interval", "p Holm", "shown", "seeds' values"]]
-        lines.append([BASE, "", number(self.base.value, self.digits), *change_cells(None), ""])
+        digits, chance = self.digits, ["chance"] * self.headline.is_absolute
+        lines = [["arm", "seeds", "value", *chance, "change", "95% interval", "p Holm", "shown", "seeds' values"]]
+        of_chance = [number(self.chance([self.base]), digits) for _ in chance]
+        lines.append([BASE, "", number(self.base.value, digits), *of_chance, *change_cells(None), ""])
         for arm, change in self.pooled.items():
-            digits = self.digits
-            cells = [number(change.after.value, digits), *change_cells(change, digits)]
+            of_chance = [number(self.chance_of(arm), digits) for _ in chance]
+            cells = [number(change.after.value, digits), *of_chance, *change_cells(change, digits)]
             lines.append([short(arm), str(len(self.seeds[arm])), *cells, self.values_of(arm)])
         return lines
+
+    def chance(self, levels: Sequence[Estimate]) -> float | None:
+        """The mean of what noise of the units alone gives some levels; None where it is unknown or not of absolutes."""
+        known = [chance for level in levels if (chance := by_chance(level)) is not None]
+        return fmean(known) if self.headline.is_absolute and known else None
+
+    def chance_of(self, arm: str) -> float | None:
+        """That of an arm over its seeds."""
+        return self.chance([change.after for change in self.seeds[arm]])
 
     @property
     def digits(self) -> int:
         """Behind the point: a correlation has more."""
-        return 1 if next(iter(self.pooled.values())).unit in ("%", "pp") else 2
+        return 1 if next(iter(self.pooled.values())).unit in ("%", "pp", "pp²") else 2
 
     def values_of(self, arm: str) -> str:
         """The values of its single seeds."""
@@ -89,7 +104,8 @@ def seed_tables(arms: Sequence[CardArm], headlines: Sequence[Headline], changes:
             seeds.setdefault(arm_of[row], []).append(change)
         seeds.pop(BASE, None)
         if seeds:
-            moved = adjusted([[change_over_seeds(of, arm)] for arm, of in seeds.items()])
+            unranked = [any(change.second in headline.unranked for change in of) for of in seeds.values()]
+            moved = adjusted([[change_over_seeds(of, arm)] for arm, of in seeds.items()], unranked)
             pooled = {arm: with_number(change, len(seeds[arm])) for arm, (change,) in zip(seeds, moved, strict=True)}
             found.append(SeedTable(headline=headline, pooled=pooled, seeds=seeds))
     return found
@@ -113,18 +129,12 @@ def ranking_sentences(tables: Sequence[SeedTable], ranking: Ranking, arms: Seque
     said += f"({words_of(best.change)} against the base{'' if best.direction == -1 else ', not shown to be lower'})."
     if len(ranked) > 1:
         first, second = (by_words[ranking.lowest].seeds[arm] for arm in ranked[:2])
-        leads = [ranking.change(one.second, other.second) for one in first for other in second]
-        lead = lead_over_seeds(leads, levels(first), levels(second))
+        lead = lead_over_seeds([[ranking.change(one.second, other.second) for other in second] for one in first])
         has_both = min(len(first), len(second)) > 1  # one seed tells no variance
         is_shown = has_both and lead.low is not None and lead.low > 0
         said += f" Next: {ranked[1]}, {number(main[ranked[1]].after.value)} ({words_of(lead)} above it; "
         said += "the ranking of the two is shown)." if is_shown else "the ranking of the two is not shown)."
     return [said, *out]
-
-
-def levels(seeds: Sequence[Change]) -> list[float]:
-    """The values of an arm's seeds."""
-    return [one.after.value for one in seeds if one.after.value is not None]
 
 
 def why_not(arm: str, tables: Mapping[str, SeedTable], ranking: Ranking, arms: Sequence[CardArm]) -> str:
@@ -159,13 +169,26 @@ def seeds_table(tables: Sequence[SeedTable]) -> Table:
     for table in tables:
         for arm, change in table.pooled.items():
             rise = change.change
-            figures = (change.before.value, change.after.value, rise.value, rise.low, rise.high, change.p_holm)
+            levels = (change.before.value, change.after.value, table.chance_of(arm))
+            figures = (*levels, rise.value, rise.low, rise.high, change.p_holm)
             rows.append((table.headline.words, arm, len(table.seeds[arm]), *figures, table.values_of(arm)))
     return Table(
         name="scorecard_seeds",
         title="Arms over their seeds",
-        columns=("figure", "arm", "seeds", "base", "value", "change", "low", "high", "p Holm", "seeds' values"),
+        columns=(
+            "figure",
+            "arm",
+            "seeds",
+            "base",
+            "value",
+            "chance",
+            "change",
+            "low",
+            "high",
+            "p Holm",
+            "seeds' values",
+        ),
         rows=tuple(rows),
-        formats=("", "", "d", ".2f", ".2f", "+.2f", "+.2f", "+.2f", "p", ""),
+        formats=("", "", "d", ".2f", ".2f", ".2f", "+.2f", "+.2f", "+.2f", "p", ""),
         note=NOTE,
     )

@@ -1,7 +1,7 @@
 """Arms → the scorecard: a row for each, changes against other arms, and which arm's |DDS| is lowest."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from eval.dialdefer.scorecard.arms import Arm, with_unlikely
@@ -77,9 +77,12 @@ def make_scorecard(arms: Sequence[Arm], against: Sequence[str], denominator: str
     scope = scope_of(
         {name: panel for name, panel in base.panels[OWN].items() if not panel.unlikely} or base.panels[OWN]
     )
-    of_arms = adjusted_by_key([changes_of(base, arm, scope, denominator, drawing) for arm in others])
-    changes = [changes_between(base, base, scope, denominator, drawing), *of_arms]
-    rows = [arm_row(arm, of_arm, scope, denominator, drawing) for arm, of_arm in zip(arms, changes, strict=True)]
+    of_arms = [changes_of(base, arm, scope, denominator, drawing) for arm in others]
+    unadjusted = [arm_row(arm, of_arm, scope) for arm, of_arm in zip(others, of_arms, strict=True)]
+    unranked = [row.name for row in unadjusted if doubted(row)]
+    of_arms = adjusted_by_key(of_arms, [arm.name in unranked for arm in others])
+    rows = [arm_row(base, changes_between(base, base, scope, denominator, drawing), scope)]
+    rows += [replace(row, changes=of_arm) for row, of_arm in zip(unadjusted, of_arms, strict=True)]
     # Of seeds none is the lowest; see eval.scorecard.seeds.
     ranked = [] if has_seeds([arm.arm for arm in arms]) else [row.arm for row in in_the_running(rows[1:])]
     lead = changes_between(ranked[1], ranked[0], scope, denominator, drawing)[MAIN] if len(ranked) > 1 else None
@@ -89,7 +92,8 @@ def make_scorecard(arms: Sequence[Arm], against: Sequence[str], denominator: str
         denominator=denominator,
         drawing=drawing,
         against={
-            name: against_arm(by_name[name], others, scope, denominator, drawing) for name in dict.fromkeys(against)
+            name: against_arm(by_name[name], others, scope, denominator, drawing, unranked)
+            for name in dict.fromkeys(against)
         },
         lead=lead,
     )
@@ -107,11 +111,12 @@ def changes_of(base: Arm, arm: Arm, scope: Scope, denominator: str, drawing: Dra
 
 
 def against_arm(
-    reference: Arm, arms: Sequence[Arm], scope: Scope, denominator: str, drawing: Drawing
+    reference: Arm, arms: Sequence[Arm], scope: Scope, denominator: str, drawing: Drawing, unranked: Sequence[str]
 ) -> dict[str, dict[str, Change]]:
     """Arm → changes from the reference to it, for every other arm."""
     others = [arm for arm in arms if arm is not reference]
-    found = adjusted_by_key([changes_between(reference, arm, scope, denominator, drawing) for arm in others])
+    changes = [changes_between(reference, arm, scope, denominator, drawing) for arm in others]
+    found = adjusted_by_key(changes, [arm.name in unranked for arm in others])
     return {arm.name: of_arm for arm, of_arm in zip(others, found, strict=True)}
 
 
@@ -122,8 +127,11 @@ def in_the_running(rows: Sequence[ArmRow]) -> list[ArmRow]:
 
 def unfit(row: ArmRow) -> str | None:
     """Why an arm's |DDS| cannot be ranked, whatever it costs in accuracy."""
-    if MAIN not in row.changes:
-        return "has no C1 of its own"
+    return "has no C1 of its own" if MAIN not in row.changes else doubted(row)
+
+
+def doubted(row: ArmRow) -> str | None:
+    """Why none of an arm's figures can be ranked: it is in no family of Holm's."""
     if row.arm.kind == ORACLE:
         return "is fitted on the test items"
     if row.lacking:

@@ -126,7 +126,7 @@ def of_dataset(c1_source: str, dataset: str) -> str:
     return f"dds_{c1_source} of {dataset}"
 
 
-def adjusted_by_key(of_arms: Sequence[Changes]) -> list[Changes]:
-    """The changes of several arms against one, with p_holm over the arms."""
-    found = adjusted([list(changes.values()) for changes in of_arms])
+def adjusted_by_key(of_arms: Sequence[Changes], unranked: Sequence[bool]) -> list[Changes]:
+    """The changes of several arms against one, with p_holm over those that can be ranked."""
+    found = adjusted([list(changes.values()) for changes in of_arms], unranked)
     return [dict(zip(changes, of, strict=True)) for changes, of in zip(of_arms, found, strict=True)]

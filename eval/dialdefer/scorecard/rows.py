@@ -14,15 +14,15 @@ from eval.dialdefer.panel_scores import mean_or_none
 from eval.dialdefer.panels import ABSENT, C1, ERROR, TIE, UNREADABLE, Panel, without_errors
 from eval.dialdefer.scorecard.arms import Arm
 from eval.dialdefer.scorecard.changes import averaged, of_dataset
-from eval.dialdefer.scorecard.summaries import Scope, chance_abs_dds_pp
+from eval.dialdefer.scorecard.summaries import Scope
 from eval.dialdefer.scores import FIXED, OWN
 from eval.estimates.changes import Change
-from eval.estimates.estimate import Estimate
-from eval.estimates.observed import Drawing
+from eval.estimates.estimate import Estimate, by_chance
 from eval.scorecard.arms import BASE
 
 FIGURES = (
     *("acc", "acc_c2", "mean_abs_dds_own", "mean_abs_dds_fixed", "abs_mean_dds_own", "abs_mean_dds_fixed"),
+    *("mean_square_dds_own", "mean_square_dds_fixed"),
     *("dds_own", "dds_fixed", "soft_mean_abs_dds_own", "soft_dds_own"),
     *("deference", "mean_abs_deference", "position", "shift", "shift_in_base_sd"),
     *("aio_acc_c2", "aio_abs_dds_own", "aio_abs_dds_fixed", "aio_dds_own", "aio_dds_fixed"),
@@ -64,7 +64,7 @@ class ArmRow:
     lacking: tuple[str, ...]  # those of them that the arm was not asked
     n_items: int
     n_errors: int
-    chance_abs_dds_pp: float | None  # own C1; see summaries.chance_abs_dds_pp
+    chance_abs_dds_pp: float | None  # own C1; see estimate.by_chance
     doubts: Doubts
 
     @property
@@ -132,20 +132,21 @@ class ArmRow:
 
 
 def in_pp(name: str, of: Estimate | None) -> dict[str, float | None]:
-    """A figure and its interval as a scorecard's row names them, in percentage points; a shift is in deviations."""
-    unit = "sd" if SHIFT.name in name else "pp"
-    ends = {f"_{unit}": "value", f"_ci_low_{unit}": "low", f"_ci_high_{unit}": "high"}
-    return {f"{name}{end}": getattr(of, field, None) for end, field in ends.items()}
+    """A figure and its interval as a scorecard's row names them; squares are in squared percentage points, pp2, a shift
+    in standard deviations.
+    """
+    unit = "pp2" if "square" in name else "sd" if SHIFT.name in name else "pp"
+    ends = {"": "value", "_ci_low": "low", "_ci_high": "high"}
+    return {f"{name}{end}_{unit}": getattr(of, field, None) for end, field in ends.items()}
 
 
-def arm_row(arm: Arm, changes: Mapping[str, Change], scope: Scope, denominator: str, drawing: Drawing) -> ArmRow:
+def arm_row(arm: Arm, changes: Mapping[str, Change], scope: Scope) -> ArmRow:
     """The row of an arm from its changes against the base."""
     asked = [d for d in scope.datasets if d in arm.panels[OWN]] or list(arm.panels[FIXED])
     over = averaged(scope, arm)
     own, fixed = ({d: arm.panels[s][d] for d in over if d in arm.panels[s]} for s in (OWN, FIXED))
     level = changes.get("mean_abs_dds_own")
     main = level or changes["mean_abs_dds_fixed"]
-    is_known = level is not None and level.after.value is not None
     return ArmRow(
         arm=arm,
         changes=changes,
@@ -153,7 +154,7 @@ def arm_row(arm: Arm, changes: Mapping[str, Change], scope: Scope, denominator: 
         lacking=tuple(d for d in scope.datasets if d not in asked),
         n_items=main.change.n_units,
         n_errors=main.n_errors,
-        chance_abs_dds_pp=chance_abs_dds_pp(list(own.values()), denominator, drawing) if is_known else None,
+        chance_abs_dds_pp=None if level is None else by_chance(level.after),
         doubts=doubts_about(list(own.values()) or [c2_alone(panel) for panel in fixed.values()]),
     )
 

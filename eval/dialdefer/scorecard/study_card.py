@@ -11,7 +11,7 @@ from eval.dialdefer.findings import refuse_several_readings
 from eval.dialdefer.runs import doubts_of, load_run
 from eval.dialdefer.scorecard.arms import Arm, base_arm, other_variants, trained_arm
 from eval.dialdefer.scorecard.calibrated import CALIBRATED, ORACLE, calibrated_arm, calibrated_names
-from eval.dialdefer.scorecard.card import MAIN, Scorecard, make_scorecard, unfit
+from eval.dialdefer.scorecard.card import MAIN, Scorecard, doubted, make_scorecard, unfit
 from eval.dialdefer.scorecard.printed import scorecard_text
 from eval.dialdefer.scorecard.tables import all_tables
 from eval.dialdefer.scorecard.words import doubts_about
@@ -25,6 +25,7 @@ from evenhand.errors import DataError
 
 SHOWN = {  # over seeds: measure → what it is called
     MAIN: "own-C1 |DDS|",
+    "mean_square_dds_own": "own-C1 DDS², unbiased",
     "soft_mean_abs_dds_own": "own-C1 soft |DDS|",
     "dds_own": "own-C1 DDS",
     "deference": "deference d",
@@ -70,7 +71,15 @@ class DialDeferCard:
         shown = [(self.card, name, words) for name, words in SHOWN.items()]
         for variant, card in self.reworded.items():
             shown += [(card, name, f"{SHOWN[name]}, asked {variant}") for name in REWORDED]
-        return [Headline(words=words, is_of=partial(is_in, card, name)) for card, name, words in shown]
+        return [
+            Headline(
+                words=words,
+                is_of=partial(is_in, card, name),
+                unranked=[row.name for row in card.arms if doubted(row)],
+                is_absolute="abs" in name,
+            )
+            for card, name, words in shown
+        ]
 
     def ranking(self) -> Ranking:
         """See StudyCard."""

@@ -3,25 +3,23 @@
 |DDS| of several datasets is summed up in two ways:
 
 - mean_abs_dds, the mean over datasets of |DDS|: the one to believe. It is 0 only where every dataset's DDS is.
+- mean_square_dds, the mean over datasets of DDS² minus its variance, in squared percentage points: unbiased, so that it
+  is 0 on average for a judge without any shift. A value can be below 0.
 - abs_mean_dds, |mean over datasets of DDS|: what `Bench Avg` gives. Signs cancel in it, so a judge that defers by 20 on
   one dataset and is skeptical by 20 on another has 0.
 
-Noise does not cancel in the first: a judge without any shift has one above 0 (`chance_abs_dds_pp`), the lower the fewer
-of its verdicts move at all. Its intervals are pivotal for that reason (eval.estimates.resampling.pivotal_interval).
+Noise does not cancel in the first: a judge without any shift has one above 0 (eval.estimates.estimate.by_chance), the
+lower the fewer of its verdicts move at all. Its intervals are pivotal for that reason
+(eval.estimates.resampling.pivotal_interval).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-
-import numpy as np
 
 from eval.dialdefer.averages import AIO, BENCH_AVG, averages_over
 from eval.dialdefer.observe import ACC_C2, deference
 from eval.dialdefer.panels import Panel
-from eval.dialdefer.power import contributions
-from eval.estimates.observed import Drawing, Measure
-from eval.estimates.resampling import rng_for
-from eval.estimates.sign_flip import swapped_sums
+from eval.estimates.observed import Measure
 
 
 def folded(name: str) -> Measure:
@@ -32,7 +30,8 @@ def folded(name: str) -> Measure:
 def of_c1(source: str) -> list[Measure]:
     """The figures that are over C1 of this source and C2."""
     cancelling = deference(f"abs_mean_dds_{source}", "absolute value of the mean")
-    return [folded(f"mean_abs_dds_{source}"), cancelling, deference(f"dds_{source}")]
+    squared = replace(deference(f"mean_square_dds_{source}", "mean of squares"), unit="pp²")
+    return [folded(f"mean_abs_dds_{source}"), squared, cancelling, deference(f"dds_{source}")]
 
 
 def of_margins(source: str) -> list[Measure]:
@@ -79,17 +78,3 @@ def average_of(panels: Mapping[str, Panel]) -> tuple[str, list[str]]:
         return (name, bench[name]) if len(bench[name]) > 1 else (bench[name][0], bench[name])
     first = next((name for name in panels if not name.startswith(AIO)), next(iter(panels)))
     return first, [first]
-
-
-def chance_abs_dds_pp(panels: Sequence[Panel], denominator: str, drawing: Drawing) -> float:
-    """The mean |DDS| that as many moves would give if each went either way, in percentage points.
-
-    The mean over datasets of E|DDS| when every item's contribution has a random sign. Raises DataError when a
-    condition has no countable reply.
-    """
-    means = []
-    for panel in panels:
-        added = 100 * contributions(panel, denominator)
-        heads = swapped_sums(added[:, None], drawing.n_draws, rng_for(drawing.seed, f"{panel.dataset} chance"))[:, 0]
-        means.append(np.abs(2 * heads - added.sum()).mean() / len(added))
-    return float(np.mean(means))

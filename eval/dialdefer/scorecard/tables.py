@@ -15,6 +15,7 @@ FIGURE_WORDS = {
     "accept_c1": "claims accepted C1",
     "accept_c2": "claims accepted C2",
     "mean_abs_dds": "mean |DDS|",
+    "mean_square_dds": "mean DDS², unbiased",
     "abs_mean_dds": "|mean DDS|",
     "dds": "DDS",
     "soft_mean_abs_dds": "mean |soft DDS|",
@@ -56,7 +57,7 @@ C1_NOTE = (
 ABS_NOTE = (
     "|DDS|: the mean over datasets of |DDS|, in which signs do not cancel as they do in DDS, the mean with signs."
 )
-CHANCE_NOTE = "By chance: the |DDS| that as many moves would give if each went either way."
+CHANCE_NOTE = "By chance: the |DDS| that noise of the items alone gives a judge whose DDS is 0 in every dataset."
 
 
 def all_tables(card: Scorecard) -> list[Table]:
@@ -117,8 +118,9 @@ def change_table(card: Scorecard) -> Table:
         columns=(*columns, "arm 95% low", "arm 95% high", "change", "95% low", "95% high", "p", "p Holm"),
         rows=tuple(change_cells(change) for change in card.every_change()),
         formats=(*[""] * 5, "d", *["+.1f"] * 7, "p", "p"),
-        note="Percentage points; accuracies in %. Intervals resample items jointly for both arms, within datasets; "
-        "those of |DDS| are pivotal. p: two-sided sign-flip test over items; p Holm: adjusted over the arms.",
+        note="Percentage points (DDS²: their squares); accuracies in %. Intervals resample items jointly for both "
+        "arms, within datasets; those of |DDS| are pivotal. p: two-sided sign-flip test over items; p Holm: adjusted "
+        "over the arms that can be ranked, a dash for the others.",
     )
 
 

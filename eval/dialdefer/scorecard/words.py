@@ -26,12 +26,12 @@ def caption(card: Scorecard) -> list[str]:
     counted = DENOMINATOR_WORDS[run.reading.mode, card.denominator]
     n_arms = len({row.arm.arm for row in card.arms})
     of_rows = (
-        " chance: the |DDS| that as many moves would give if each went either way. over: datasets over-corrected, DDS "
-        "positive before and negative after (†)."
+        " chance: the |DDS| that noise of the items alone gives a judge whose DDS is 0 in every dataset. over: "
+        "datasets over-corrected, DDS positive before and negative after (†)."
     )
     of_p = (
-        " p: sign-flip test over items, adjusted over the arms (Holm). lower, higher: the interval excludes 0 and p < "
-        ".05."
+        " p: sign-flip test over items, adjusted over the arms that can be ranked (Holm); the others have none. lower, "
+        "higher: the interval excludes 0 and p < .05."
     )
     return [
         f"Base: {run.model} ({run.name}), and {n_arms} arm{'s' * (n_arms != 1)}"
@@ -112,9 +112,10 @@ def warnings(card: Scorecard) -> list[str]:
     few = {dataset: c.change.n_units for dataset, c in shown if c is not None and c.change.n_units < FEW_ITEMS}
     if few:
         listed = ", ".join(f"{name} {n}" for name, n in few.items())
-        over_seeds = "p over seeds is read off them, and too small where seeds hardly differ"
-        holds = over_seeds if card.has_seeds else "p-values hold"
-        found.append(f"few items ({listed}): bootstrap intervals over so few are too narrow; {holds}.")
+        found.append(
+            f"few items ({listed}): bootstrap intervals over so few are too narrow"
+            f"{'' if card.has_seeds else '; p-values hold'}."
+        )
     errors = [f"{row.name} {row.n_errors}" for row in card.rows if row.n_errors]
     if errors:
         found.append(

@@ -16,7 +16,7 @@ from eval.dialdefer.rows import ScoreRow, wide_rows
 from eval.dialdefer.runs import load_run
 from eval.dialdefer.score_text import in_both_orders
 from eval.estimates.changes import Change, Compared
-from eval.estimates.estimate import Drawn, estimate
+from eval.estimates.estimate import Drawn, estimate, influences
 from eval.estimates.observed import Drawing
 from tests.made.made_panels import made_panel, margin_panel, random_replies
 from tests.made.made_runs import lean
@@ -168,3 +168,16 @@ def changes_of(root: Path, base: Path, arm: Path) -> dict[tuple[str, str], dict[
     """As a scorecard of one arm writes them."""
     scored(base, f"arm={arm}")
     return changes(root)
+
+
+def test_what_each_item_moves_a_shift_by_gives_its_standard_error() -> None:
+    rng = np.random.default_rng(1)
+    values, errors = [], []
+    for _ in range(200):
+        item = rng.normal(size=(100, 2))
+        margins = np.hstack([item, 0.9 * item + 0.7 + 0.4 * rng.normal(size=(100, 2))])
+        observed = margin_observed(margin_panel(margins))
+        assert observed is not None
+        values.append(float(SHIFT.statistic(observed.means)))
+        errors.append(np.linalg.norm(influences(observed, SHIFT)))
+    assert np.mean(errors) == pytest.approx(np.std(values), rel=0.1)

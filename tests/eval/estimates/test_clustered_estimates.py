@@ -88,10 +88,18 @@ def test_there_is_no_interval_over_few_clusters_and_a_wide_one_where_all_agree()
 
 def test_the_interval_of_a_share_stays_a_share_and_that_of_a_difference_is_free():
     rare, often = (each([first, *[1 - first] * 5]) for first in (1.0, 0.0))
-    assert share(rare).low == 0
-    assert share(often).high == 100
-    assert share(rare).high == pytest.approx(100 * (1 / 6 + t_quantile(0.975, 5) * se(SHARE, observed(rare))))
+    assert 0 < share(rare).low < share(rare).high < 100
+    assert share(often).low == pytest.approx(100 - share(rare).high)
+    odds, reach = 1 / 5, t_quantile(0.975, 5) * se(SHARE, observed(rare)) / (1 / 6 * 5 / 6)
+    assert share(rare).high == pytest.approx(100 / (1 + math.exp(-reach) / odds))
     assert fall(rare, often).low < -100
+
+
+@pytest.mark.parametrize(("rate", "n_clusters"), [(0.03, 100), (0.01, 300)])
+def test_rare_events_were_covered_in_87_of_100_intervals(rate: float, n_clusters: int):
+    rng, n_repeats = np.random.default_rng(3), 600
+    covered = sum(holds(share(each((rng.random(n_clusters) < rate) * 1.0)), rate) for _ in range(n_repeats))
+    assert covered >= 0.93 * n_repeats
 
 
 def test_quantiles_of_students_t_are_those_of_the_tables():

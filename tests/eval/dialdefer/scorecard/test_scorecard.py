@@ -164,11 +164,12 @@ def test_margins_give_soft_dds_and_auc(tmp_path: Path) -> None:
     assert (row["auc_c1"], row["auc_c2"]) == (1, 1)
 
 
-def test_chance_is_what_as_many_moves_would_give(tmp_path: Path) -> None:
-    # One claim of one item in ten moves: whichever way, |DDS| is 10. In amqa none does.
+def test_chance_is_what_noise_of_the_items_gives_and_squares_are_without_it(tmp_path: Path) -> None:
+    # One claim of one item in ten moves: DDS is 10, its standard error 10. In amqa none does.
     moved: Counts = {"bbq": (5, 5, 6, 5), "amqa": (5, 5, 5, 5)}
     row = scored(run(tmp_path, "before", BASE), f"one={run(tmp_path, 'after', moved)}")["one"]
-    assert row["chance_abs_dds_own_pp"] == pytest.approx(5)
+    assert row["chance_abs_dds_own_pp"] == pytest.approx(10 * np.sqrt(2 / np.pi) / 2)
+    assert row["mean_square_dds_own_pp2"] == pytest.approx(0)
 
 
 def test_r_aio_stands_beside_the_average_where_it_was_asked_and_is_blank_where_not(
