@@ -1,13 +1,19 @@
-"""A finished training run and its merged checkpoint as files, without any training: what model cards are made of."""
+"""A finished training run and its merged checkpoint as files, without any training: what model cards are made of.
+
+And what tests of merging share: margins that no model gives, and weights that are spoilt.
+"""
 
 import json
 import shutil
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from evenhand.config import to_yaml
 from evenhand.embedded import embedded_model_path
 from tests.made.training_runs import tiny_run
+from training import merged_checkpoint
 
 CHECK = {"n_prompts": 64, "agreement_rate": 0.984375, "mean_margin_drift": 0.0312, "max_margin_drift": 0.25}
 PROVENANCE = {
@@ -51,3 +57,23 @@ def made_merge(
     for name in ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja", "config.json"):
         shutil.copyfile(embedded_model_path() / name, folder / name)
     return run, folder
+
+
+def with_margins(monkeypatch: pytest.MonkeyPatch, margin: float) -> None:
+    """A merge that gives this margin to every prompt, where base + adapter gives 1.0. No model is loaded."""
+
+    def made(run: Path, config: Any, base: Path, onto: str, question: Any, target: Path) -> list[tuple[float, ...]]:
+        shutil.copytree(base, target)
+        return [(margin,)] * len(question.prompts)
+
+    monkeypatch.setattr(merged_checkpoint, "adapted", lambda *_: None)
+    monkeypatch.setattr(merged_checkpoint, "margins", lambda _, question: [(1.0,)] * len(question.prompts))
+    monkeypatch.setattr(merged_checkpoint, "judged", made)
+
+
+def spoil(file: Path) -> None:
+    """Overwrite 1 kB in the middle of a file's weights."""
+    content = bytearray(file.read_bytes())
+    middle = len(content) // 2
+    content[middle : middle + 1024] = bytes(byte ^ 0x5A for byte in content[middle : middle + 1024])
+    file.write_bytes(content)

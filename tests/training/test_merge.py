@@ -10,16 +10,13 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from evenhand import lease
-from evenhand.checkpoints import ModelConfig, check_folder, fingerprint, load_tokenizer
+from evenhand.checkpoints import check_folder, load_tokenizer
 from evenhand.errors import ConfigError, DataError, ModelError
-from evenhand.fingerprint import checkpoint_hash
 from evenhand.run_directory import DONE_FILE
-from inference.sampling import model_facts
 from studies.dialdefer.pocket import pocket_items
 from tests.made.fuzz import more_families
+from tests.made.made_merges import spoil, with_margins
 from tests.made.places import ROOT
-from tests.made.sampling_configs import sampling_config
 from tests.made.training_runs import tiny_model, tiny_run
 from training import merge_check, merged_checkpoint
 from training.data import TrainingData
@@ -103,18 +100,6 @@ def test_a_merge_is_measured_written_and_found_again(run: Path, capsys: pytest.C
     assert (run / "merged-bf16" / "model.safetensors").stat().st_mtime_ns == before
 
 
-def with_margins(monkeypatch: pytest.MonkeyPatch, margin: float) -> None:
-    """A merge that gives this margin to every prompt, where base + adapter gives 1.0. No model is loaded."""
-
-    def made(run: Path, config: Any, base: Path, onto: str, question: Any, target: Path) -> list[tuple[float, ...]]:
-        shutil.copytree(base, target)
-        return [(margin,)] * len(question.prompts)
-
-    monkeypatch.setattr(merged_checkpoint, "adapted", lambda *_: None)
-    monkeypatch.setattr(merged_checkpoint, "margins", lambda _, question: [(1.0,)] * len(question.prompts))
-    monkeypatch.setattr(merged_checkpoint, "judged", made)
-
-
 def test_a_checkpoint_that_judges_otherwise_never_appears(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with_margins(monkeypatch, -1.0)
     with pytest.raises(ModelError, match=r"onto bf16, only 0\.0% of 4 verdicts agree.*Try `--onto nf4`"):
@@ -195,67 +180,6 @@ def test_a_base_that_is_no_longer_the_one_trained_on_is_refused(tmp_path: Path) 
     spoil(model / "model.safetensors")
     with pytest.raises(DataError, match=r"was trained on .* but its base is .* an adapter fits no other"):
         merge(run, "bf16")
-
-
-def spoil(file: Path) -> None:
-    """Overwrite 1 kB in the middle of a file's weights."""
-    content = bytearray(file.read_bytes())
-    middle = len(content) // 2
-    content[middle : middle + 1024] = bytes(byte ^ 0x5A for byte in content[middle : middle + 1024])
-    file.write_bytes(content)
-
-
-def test_1_kb_of_other_bytes_in_merged_weights_passed_as_merged_already(
-    run: Path, model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with_margins(monkeypatch, 1.0)
-    merged = merge(run, "bf16", n_prompts=4)
-    facts = fingerprint(ModelConfig(name=str(merged)), merged)
-    assert facts["training_run"] == run.name
-    assert facts["base_hash"] == checkpoint_hash(model)
-    assert facts["checkpoint_hash"] == facts_of(merged)["checkpoint_hash"]
-    spoil(merged / "model.safetensors")
-    capsys.readouterr()
-    with pytest.raises(DataError, match=r"merged-bf16: its files have changed .* delete the folder and merge again"):
-        merge(run, "bf16", n_prompts=4)
-    assert "agree" not in capsys.readouterr().out
-    with pytest.raises(DataError, match=r"merged-bf16: its files have changed .* merge it anew"):
-        model_facts(
-            sampling_config({"name": "x", "model": {"name": str(merged)}, "benchmarks": [{"dataset": "pocket"}]})
-        )
-
-
-def test_an_adapter_that_is_not_as_trained_is_not_merged(run: Path) -> None:
-    weights = run / "adapter" / "adapter_model.safetensors"
-    spoil(weights)
-    with pytest.raises(DataError, match=r"adapter: its files have changed .* delete the run and train again"):
-        merge(run, "bf16")
-
-
-@pytest.mark.parametrize("name", ["adapter_config.json", "adapter_model.safetensors"])
-def test_an_emptied_adapter_of_a_run_that_recorded_no_hash_was_a_traceback(name: str, run: Path) -> None:
-    facts = facts_of(run)
-    del facts["adapter_hash"]
-    (run / DONE_FILE).write_text(json.dumps(facts))
-    (run / "adapter" / name).write_bytes(b"")
-    with pytest.raises(ModelError, match=r"adapter: cannot be loaded"):
-        merge(run, "bf16")
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [(f, "{}") for f in ("DONE.json", "provenance.json", "merged-bf16/DONE.json", "excluded.jsonl")]
-    + [("merged-bf16/DONE.json", "")],
-)
-def test_one_damaged_file_was_a_traceback(name: str, text: str, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with_margins(monkeypatch, 1.0)
-    (run / "merged-bf16").mkdir()
-    (run / name).write_text(text)
-    (run / "merging.lease").write_text("[]")
-    monkeypatch.setattr(lease, "STALE_S", 0.2)
-    monkeypatch.setattr(lease, "LOOK_S", 0.05)
-    with pytest.raises(DataError, match=name):
-        merge(run, "bf16", n_prompts=4)
 
 
 def test_a_full_disk_is_told_before_anything_is_written(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

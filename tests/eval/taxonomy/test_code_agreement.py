@@ -8,9 +8,12 @@ from sklearn.metrics import cohen_kappa_score
 
 from eval.estimates.observed import Drawing
 from eval.taxonomy.code_agreement import Agreement, alpha, alpha_of, coincidence
+from eval.taxonomy.coded_flips import load_coded
 from eval.taxonomy.findings import TaxonomyFindings, find_taxonomy
 from eval.taxonomy.scores import scores_of
+from evenhand.errors import DataError
 from studies.taxonomy.codebook import codes
+from tests.made.made_runs import rewrite
 from tests.made.taxonomy_runs import by_number, coded, flip, flips_folder, judged_run
 
 DRAWING = Drawing(n_draws=300, seed=1)
@@ -134,3 +137,11 @@ def test_repeated_judging_has_an_alpha_of_its_samples_and_the_majority_counts(fo
     whole = np.sum([coincidence(unit, list(codes())) for unit in ratings], axis=0)
     assert of.alpha.value == pytest.approx(float(alpha(whole)))
     assert of.kappa is None
+
+
+def test_a_run_that_lost_one_reply_of_three_was_scored(tmp_path: Path) -> None:
+    folder = flips_folder(tmp_path / "flips", [flip(0), flip(1)])
+    run = judged_run(tmp_path, folder, lambda _: [coded("IC2")] * 3, sampling={"n": 3, "temperature": 1.0})
+    rewrite(run, lambda lines: lines[:-1])
+    with pytest.raises(DataError, match="1 of 2 prompts have no completion"):
+        load_coded([run])
