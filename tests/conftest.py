@@ -27,6 +27,18 @@ settings.register_profile("untimed", deadline=None, max_examples=N_EXAMPLES, der
 settings.load_profile("untimed")
 
 
+@pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What the test computes on: here the CPU, also where there is a GPU; with `make test-gpu` the GPU."""
+    import torch
+
+    if request.param == "cpu":
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # evenhand.device reads it, also when CUDA has started
+    elif not torch.cuda.is_available():
+        pytest.fail("torch sees no CUDA device")
+    return str(request.param)
+
+
 @pytest.fixture
 def one_thread() -> Iterator[None]:
     """Sums in one order, whatever else the machine does."""

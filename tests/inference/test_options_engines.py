@@ -51,7 +51,7 @@ def spelled(folder: Path, behind: str, ids: list[int], temperature: float) -> fl
 
 @pytest.mark.parametrize(("temperature", "chat_format"), [(1.0, "chat"), (0.7, "chat"), (0.7, "raw")])
 def test_an_option_has_the_probability_of_its_tokens_at_the_sampling_temperature(
-    checkpoint: Path, temperature: float, chat_format: str
+    checkpoint: Path, temperature: float, chat_format: str, device: str
 ) -> None:
     tokenizer = AutoTokenizer.from_pretrained(checkpoint)
     found = answers(checkpoint, PROMPTS, sampling={"temperature": temperature}, format=chat_format)

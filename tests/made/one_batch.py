@@ -22,8 +22,9 @@ from training.objectives import objective_of
 from training.qlora import load_base, lora_config, set_adapter_dtype, trainable
 from training.trainer import VerdictTrainer
 
-# Of float32: what two ways of adding up the same numbers may differ by. Seen: under 3e-6 for gradients.
-TOLERANCE = 2e-5
+# Of float32: what two ways of adding up the same numbers may differ by. Seen on a CPU: under 3e-6 for gradients.
+# The attention of a GPU multiplies in three parts of 11 bits each, and adds in any order.
+TOLERANCE = {"cpu": 2e-5, "cuda": 2e-4}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,9 +115,10 @@ def verdict_trainer(
 def assert_equal(found: Outcome, expected: Outcome) -> None:
     """The same loss, and the same gradient of every weight, each to TOLERANCE of its own size."""
     assert found.gradients.keys() == expected.gradients.keys()
-    assert abs(found.loss - expected.loss) <= TOLERANCE * abs(expected.loss), (found.loss, expected.loss)
     name, worst = worst_gradient(found, expected)
-    assert worst <= TOLERANCE, f"{name}: differs by {worst:.1e} of its size"
+    tolerance = TOLERANCE[expected.gradients[name].device.type]
+    assert abs(found.loss - expected.loss) <= tolerance * abs(expected.loss), (found.loss, expected.loss)
+    assert worst <= tolerance, f"{name}: differs by {worst:.1e} of its size"
 
 
 def worst_gradient(found: Outcome, expected: Outcome) -> tuple[str, float]:

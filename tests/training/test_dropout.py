@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from tests.made.one_batch import adapted, byte_model, examples_for, outcome, verdict_trainer
+from tests.made.one_batch import adapted, byte_model, examples_for, outcome, verdict_trainer, worst_gradient
 from tests.made.tiny_families import SIZES
 from tests.made.training_runs import tiny_run
 from training.dropout import QuickDropout, dropped
@@ -61,7 +61,10 @@ def test_the_same_seed_drops_the_same_as_a_continued_run_must() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("hold", ["nf4", "dequantised"])
-def test_adapters_under_autocast_take_their_input_uncast_and_compute_the_same(hold: str, tmp_path: Path) -> None:
+def test_adapters_under_autocast_take_their_input_uncast_and_compute_the_same(
+    hold: str, tmp_path: Path, device: str
+) -> None:
+    pytest.importorskip("bitsandbytes", reason="a base is loaded with it")
     model = byte_model(tmp_path / "model")
     kept: dict[str, Any] = {"quantisation": {"compute_dtype": "bfloat16", "hold": hold}}
     config = tiny_run("sft", model, tmp_path, optimiser={"mixed_precision": "bf16", "max_steps": 1}, **kept)
@@ -78,12 +81,15 @@ def test_adapters_under_autocast_take_their_input_uncast_and_compute_the_same(ho
         seen: set[torch.dtype] = set()
         for layer in layers:
             layer.lora_dropout["default"].register_forward_pre_hook(lambda _, x, seen=seen: seen.add(x[0].dtype))
-        batch = trainer.data_collator([[example] for example in examples])
+        collated = trainer.data_collator([[example] for example in examples])
+        batch = {name: part.to(device) for name, part in collated.items()}
         outcomes.append(outcome(judge, partial(loss_of, trainer, judge, batch)))
         assert seen == {torch.float32 if casts else torch.bfloat16}
     uncast, cast = outcomes
-    assert uncast.loss == cast.loss
-    assert all(torch.equal(uncast.gradients[name], gradient) for name, gradient in cast.gradients.items())
+    # A GPU's attention adds up its gradients in any order, and they are rounded to the 8 bits of bf16 on their way.
+    tolerance = {"cpu": 0, "cuda": 2**-6}[device]
+    assert uncast.loss == pytest.approx(cast.loss, rel=tolerance, abs=0)
+    assert worst_gradient(uncast, cast)[1] <= tolerance
 
 
 def loss_of(trainer: VerdictTrainer, judge: Any, batch: dict[str, torch.Tensor]) -> list[torch.Tensor]:

@@ -6,14 +6,13 @@ from typing import Any, cast
 
 import pytest
 import torch
-from accelerate.state import AcceleratorState
 from transformers import TrainerControl, TrainerState, TrainingArguments
 
 from evenhand.errors import ModelError
 from evenhand.run_directory import DONE_FILE
+from tests.made.disturbed_training import begin_fp16_at
 from tests.made.easy_task import easy_items, easy_run, plant
 from tests.made.training_runs import tiny_model
-from training.arguments import training_arguments
 from training.callbacks import GradientCheck, read_metrics
 from training.config import AnyRun
 from training.run import folder_of
@@ -80,30 +79,18 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_model(tmp_path_factory.mktemp("model"))
 
 
-def run_in_fp16(model: Path, root: Path, scale: float, monkeypatch: pytest.MonkeyPatch) -> AnyRun:
-    """A run in fp16 on CPU, which config and accelerate keep for GPUs; its gradient scaler begins at `scale`."""
+def run_in_fp16(model: Path, root: Path, scale: float, device: str, monkeypatch: pytest.MonkeyPatch) -> AnyRun:
+    """A run in fp16 whose gradient scaler begins at `scale`."""
     plant(easy_items(60), monkeypatch)
-
-    def arguments(config: AnyRun, path: Path) -> TrainingArguments:
-        optimiser = config.optimiser.model_copy(update={"mixed_precision": "no"})
-        return training_arguments(config.model_copy(update={"optimiser": optimiser}), path)
-
-    def switch(trainer: Any, config: AnyRun) -> None:
-        trainer.args.fp16 = True
-        trainer.accelerator.native_amp = True
-        trainer.accelerator.scaler = torch.amp.GradScaler("cpu", init_scale=scale)
-        monkeypatch.setitem(AcceleratorState._shared_state, "_mixed_precision", "fp16")
-
-    monkeypatch.setattr("training.train.training_arguments", arguments)
-    monkeypatch.setattr("training.train.prepare_sharding", switch)
+    begin_fp16_at(scale, device, monkeypatch)
     return easy_run(model, root, optimiser={"mixed_precision": "fp16", "max_steps": N_STEPS})
 
 
 @pytest.mark.slow
 def test_a_run_goes_on_after_the_overflows_of_its_first_steps_and_counts_them(
-    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    model: Path, tmp_path: Path, device: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = run_in_fp16(model, tmp_path, 2.0**18, monkeypatch)
+    config = run_in_fp16(model, tmp_path, 2.0**18, device, monkeypatch)
     folder = train(config)
     metrics = read_metrics(folder / "metrics.jsonl")
     counts = [record["n_skipped_steps"] for record in metrics if "loss" in record]
@@ -116,9 +103,9 @@ def test_a_run_goes_on_after_the_overflows_of_its_first_steps_and_counts_them(
 
 @pytest.mark.slow
 def test_a_run_of_nothing_but_overflows_is_stopped(
-    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    model: Path, tmp_path: Path, device: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = run_in_fp16(model, tmp_path, 2.0**120, monkeypatch)
+    config = run_in_fp16(model, tmp_path, 2.0**120, device, monkeypatch)
     with pytest.raises(ModelError, match=rf"fp16 has overflowed {N_STEPS} times in a row.*mixed_precision=bf16"):
         train(config)
     assert not (folder_of(config) / DONE_FILE).exists()

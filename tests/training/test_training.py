@@ -9,16 +9,16 @@ import pytest
 import torch
 from peft import get_peft_model
 from safetensors.torch import load_file
-from transformers import TrainerState
 
 from evenhand import float32_head
 from evenhand.errors import ConfigError, DataError, ModelError
 from evenhand.float32_head import by_copy
 from evenhand.run_directory import DONE_FILE
+from tests.made.disturbed_training import killed_at
 from tests.made.places import CONFIGS
 from tests.made.training_runs import tiny_model, tiny_run
 from training.__main__ import main
-from training.callbacks import GradientCheck, read_metrics
+from training.callbacks import read_metrics
 from training.qlora import load_base, lora_config, refuse_blocked_gradients, set_adapter_dtype, trainable
 from training.run import ADAPTER_FILES, open_training
 from training.sections import LoraSettings, QuantisationConfig
@@ -38,16 +38,6 @@ def adapter_of(run: Path) -> dict[str, torch.Tensor]:
 
 def metrics_of(run: Path) -> list[dict[str, Any]]:
     return [record for record in read_metrics(run / "metrics.jsonl") if "loss" in record]
-
-
-def killed_at(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the next training stop as if killed, in the middle of a step."""
-
-    def die(self: GradientCheck, args: Any, state: TrainerState, control: Any, **_: Any) -> None:
-        if state.global_step + 1 == step:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(GradientCheck, "on_pre_optimizer_step", die)
 
 
 @pytest.mark.parametrize("method", ["sft", "dpo"])

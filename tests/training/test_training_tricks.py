@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 import torch
-from bitsandbytes.nn import Linear4bit
 from torch import Tensor
 
 from evenhand import tree_forward
@@ -32,6 +31,7 @@ from training.qlora import load_base
 from training.sections import QuantisationConfig
 
 pytestmark = pytest.mark.slow
+bitsandbytes = pytest.importorskip("bitsandbytes", reason="`make venv` installs it from the lock files")
 FAMILIES = ["llama", "qwen2", "gemma3", "mistral", "mistral with a window"]
 WINDOW = 64  # tokens; the prompts are longer
 
@@ -63,7 +63,7 @@ def step(method: str, model: Path, folder: Path, size: int, parts: int, order: s
 
 @pytest.mark.parametrize(("family", "attention"), [*((family, "sdpa") for family in FAMILIES), (FAMILIES[4], "eager")])
 def test_one_row_for_the_prompts_of_an_item_is_as_rows_of_their_own(
-    family: str, attention: str, models: dict[str, Path], tmp_path: Path
+    family: str, attention: str, models: dict[str, Path], tmp_path: Path, device: str
 ) -> None:
     config = step("simpo", models[family], tmp_path, 4, 2, "whole_items")  # EOS behind both answers, in two branches
     judge = adapted(models[family], config, attention)
@@ -79,7 +79,7 @@ def separate(config: AnyRun, judge: Any, examples: Sequence[Example]) -> Outcome
     """Every answer of every example read in a row of its own, with the model's own causal attention and all logits."""
 
     def log_p(ids: tuple[int, ...], answer: tuple[int, ...]) -> Tensor:
-        logs = judge(input_ids=torch.tensor([[*ids, *answer]])).logits[0].log_softmax(-1)
+        logs = judge(input_ids=torch.tensor([[*ids, *answer]], device=judge.device)).logits[0].log_softmax(-1)
         return torch.stack([logs[len(ids) - 1 + n, token] for n, token in enumerate(answer)])
 
     def losses() -> Iterator[Tensor]:
@@ -89,9 +89,9 @@ def separate(config: AnyRun, judge: Any, examples: Sequence[Example]) -> Outcome
             answers = Answers(
                 verdicts=logs[None, :, 0],
                 ends=logs[None, :, 1],
-                right=torch.tensor([example.right]),
-                groups=torch.tensor([0]),
-                anchors=torch.tensor([True]),
+                right=torch.tensor([example.right], device=judge.device),
+                groups=torch.tensor([0], device=judge.device),
+                anchors=torch.tensor([True], device=judge.device),
             )
             yield objective.total(answers).sum() / len(examples)
 
@@ -135,15 +135,23 @@ def test_how_a_step_is_cut_changes_nothing(method: str, models: dict[str, Path],
 
 
 @pytest.mark.parametrize("double", [True, False])
-def test_weights_dequantised_once_are_those_dequantised_in_every_pass(double: bool, models: dict[str, Path]) -> None:
+def test_weights_dequantised_once_are_those_dequantised_in_every_pass(
+    double: bool, models: dict[str, Path], device: str
+) -> None:
     for dtype in ("float32", "bfloat16"):
         settings = QuantisationConfig(compute_dtype=dtype, double_quant=double)
         on_the_fly = load_base(models["llama"], settings)
         once = load_base(models["llama"], settings.model_copy(update={"hold": "dequantised"}))
-        layers = {name: module for name, module in on_the_fly.named_modules() if isinstance(module, Linear4bit)}
+        layers = {
+            name: module
+            for name, module in on_the_fly.named_modules()
+            if isinstance(module, bitsandbytes.nn.Linear4bit)
+        }
         assert len(layers) == 7 * SIZES["num_hidden_layers"]
         for name, layer in layers.items():
-            unit = torch.eye(layer.in_features, dtype=getattr(torch, dtype))  # x I is what the layer computes with
+            unit = torch.eye(
+                layer.in_features, dtype=getattr(torch, dtype), device=device
+            )  # x I is what the layer computes with
             with torch.no_grad():
                 used = layer(unit)
             held = once.get_submodule(name).weight

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from evenhand.errors import DataError
+from evenhand.sources.archives import LONGEST
 
 WINDOW = 1 << 31  # bytes; zstd's own limit of 128 MiB refuses these dumps
-BLOCK = 1 << 17  # bytes that are read at a time
-LONGEST_LINE = 1 << 26  # bytes; no record of Reddit comes near
+BLOCK = 1 << 17  # bytes of content at a time
+PACKED = 1 << 10  # bytes that are unpacked at a time: 4 of zstd's hold 128 KiB at most, so these hold 32 MiB at most
 SUBMISSIONS = re.compile(r"(?:RS_.*|.*_submissions)(?:\.zst|\.jsonl|\.ndjson|\.json)?", re.IGNORECASE)
 COMMENTS = re.compile(r"(?:RC_.*|.*_comments)(?:\.zst|\.jsonl|\.ndjson|\.json)?", re.IGNORECASE)
 
@@ -42,23 +43,32 @@ def find_dump(folder: Path) -> DumpFiles:
 
 
 def lines_of(path: Path) -> Iterator[bytes]:
-    """The lines of a file without their ends. Raises DataError when it is cut off or damaged."""
-    rest = b""
+    """The lines of a file that are not empty, without their ends.
+
+    Raises DataError when it is cut off or damaged, or unpacks to what no dump holds: kilobytes can hold gigabytes.
+    """
+    rest, n_lines = b"", 0
     for block in blocks_of(path):
+        if len(block) == BLOCK and block.isspace():
+            raise DataError(f"{path}:{n_lines + 1}: {BLOCK >> 10} KiB of blanks begin here; it is no dump of Reddit")
         *lines, rest = (rest + block).split(b"\n")
-        yield from lines
-        if len(rest) > LONGEST_LINE:
-            raise DataError(f"{path}: has a line of more than {LONGEST_LINE >> 20} MiB; it is no dump of Reddit")
+        yield from filter(None, lines)
+        n_lines += len(lines)
+        if len(rest) > LONGEST:
+            raise DataError(f"{path}:{n_lines + 1}: has more than {LONGEST >> 20} MiB; it is no dump of Reddit")
     if rest:
         yield rest
 
 
 def blocks_of(path: Path) -> Iterator[bytes]:
-    """A file's content, unpacked where its name ends in .zst. Raises DataError as lines_of."""
+    """A file's content, at most BLOCK bytes at a time, unpacked where its name ends in .zst. Raises as lines_of."""
     try:
         with path.open("rb") as file:
-            packed = iter(partial(file.read, BLOCK), b"")
-            yield from unpacked(packed, path) if path.suffix == ".zst" else packed
+            if path.suffix != ".zst":
+                yield from iter(partial(file.read, BLOCK), b"")
+                return
+            for piece in unpacked(iter(partial(file.read, PACKED), b""), path):
+                yield from (piece[start : start + BLOCK] for start in range(0, len(piece), BLOCK))
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from None
 

@@ -2,6 +2,8 @@
 
 import json
 import random
+import tracemalloc
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from studies.build import main as build_main
 from studies.pluraleval.records import Thread
 from studies.pluraleval.thread_sets import ThreadSpec, load_threads
 from studies.pluraleval.wildscope.build import Request, build
+from studies.pluraleval.wildscope.dump_lines import lines_of
 from studies.pluraleval.wildscope.sample_threads import TABLE_2, Stratum, Wanted
 from tests.made.places import SHARED
 from tests.made.reddit_dump import MAY_2018, comment, comments, packed, post
@@ -186,6 +189,30 @@ def test_a_file_that_is_no_zstd_is_named(tmp_path: Path) -> None:
     (tmp_path / "RC_2019-05.zst").write_bytes(b"this is no zstd")
     with pytest.raises(DataError, match=r"RC_2019-05.zst: is no whole zstd file"):
         build(Request(out=tmp_path / "out", raw=tmp_path, wanted=Wanted(strata=(ECONOMICS,))))
+
+
+MIB = 1 << 20
+BOMBS = {  # a line of it, how often it comes, and what is said of it; each is some kilobytes, packed
+    "newlines alone": (b"\n" * MIB, 48, r"RC_2019-05.zst:\d+: 128 KiB of blanks"),
+    "one line": (b"x" * MIB, 48, r"RC_2019-05.zst:2: has more than 16 MiB"),
+    "newlines around text": (b"x" + b"\n" * (MIB // 16), 500, None),
+}
+
+
+@pytest.mark.parametrize(("part", "n", "message"), BOMBS.values(), ids=BOMBS)
+def test_12_kb_of_zst_that_unpacked_to_millions_of_empty_lines_or_one_endless_line_take_little_memory(
+    part: bytes, n: int, message: str | None, tmp_path: Path
+) -> None:
+    file = packed(tmp_path / "RC_2019-05.zst", [b"first", part * n])
+    assert file.stat().st_size < 20_000
+    tracemalloc.start()
+    try:
+        with pytest.raises(DataError, match=message) if message else nullcontext():
+            assert sum(map(len, lines_of(file))) == len(b"first") + n
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 80 * MIB
 
 
 def test_files_of_a_subreddit_plain_files_and_several_frames_are_read(tmp_path: Path) -> None:
