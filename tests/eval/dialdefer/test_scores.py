@@ -189,14 +189,11 @@ def test_an_arm_with_dialogues_only_has_a_fixed_row_and_no_own_one(tmp_path: Pat
     assert treated[0]["dds_pp"] == pytest.approx(50)
 
 
-def test_an_unfinished_run_is_refused_with_the_count_and_the_command_that_continues_it(tmp_path: Path) -> None:
+def test_an_unfinished_run_is_refused_with_the_command_that_continues_it(tmp_path: Path) -> None:
     path = make_run(tmp_path, JUDGE, items=made_items("bbq", 10), leave_out=3)
     with pytest.raises(DataError) as refusal:
         scored(path)
-    assert str(refusal.value) == (
-        f"{path}: 3 of 40 prompts have no completion; scores need them all.\n"
-        f"  Continue the run with `evenhand sample {path}/config.yaml`."
-    )
+    assert f"`evenhand sample {path}/config.yaml`" in str(refusal.value)
     assert not (path / "scores").exists()
 
 
