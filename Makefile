@@ -42,7 +42,7 @@ test: venv-dev ## all tests that need no CUDA device, in JOBS=2 processes
 test-all: venv-dev ## the same with many drawn cases, and the campaigns: commands killed before KILLS=40 file operations
 	FUZZ=many HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not gpu and not slurm" $(ARGS)
 
-test-gpu: venv-dev ## the tests that need a CUDA device
+test-gpu: venv-dev ## what GPU jobs run, on a CUDA device: half precision, dropout, kernels, compiled vLLM
 	@$(BIN)/python -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' || { \
 	  echo 'make test-gpu: torch sees no CUDA device; on a machine that has one, run `make venv-cuda` first.' >&2; exit 1; }
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -m gpu $(ARGS)
