@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from eval.dialdefer.averages import average_sentence
 from eval.dialdefer.change_rows import ChangeRow, change_rows
 from eval.dialdefer.score_groups import worth_showing
-from eval.dialdefer.score_text import ARM_WORDS
+from eval.dialdefer.score_text import ARM_WORDS, ONE_ORDER
 from eval.estimates.changes import Change
 from eval.estimates.estimate import Estimate
 from eval.report.change_cells import CHANGE, change_cells
@@ -17,7 +17,12 @@ C1_WORDS = {
 }
 HEADER = ["dataset", "items", "yes C1", "→", "yes C2", "→", "acc C1", "→", "acc C2", "→", "change C2", *CHANGE[:2]]
 HEADER += ["DDS", "→", "95% interval", "change", *CHANGE[:2]]
-FURTHER = {"deference": ("d", 1), "position": ("p", 1), "shift": ("shift, own SD", 2)}  # measure → its head, digits
+FURTHER = {  # measure → its head, digits
+    "deference": ("deference d", 1),
+    "position": ("position p", 1),
+    "shift": ("shift, own SD", 2),
+    "shift_in_base_sd": ("shift, base's SD", 2),
+}
 
 
 def change_tables(changes: Sequence[Change]) -> str:
@@ -25,7 +30,8 @@ def change_tables(changes: Sequence[Change]) -> str:
     groups: dict[tuple[str, ...], list[ChangeRow]] = {}
     for row in change_rows(changes):
         groups.setdefault((row.arm, row.roles, row.variant, row.c1_source), []).append(row)
-    return "\n\n".join(change_table(group) for group in groups.values())
+    has_orders = any(change.measure == "deference" for change in changes)
+    return "\n\n".join([*(change_table(group) for group in groups.values()), *([] if has_orders else [ONE_ORDER])])
 
 
 def change_table(rows: Sequence[ChangeRow]) -> str:

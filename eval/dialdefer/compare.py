@@ -65,7 +65,11 @@ def changes_over(
     panels = {first.dataset: (first, second) for first, second in pairs}
     verdicts = {first.dataset: pair_of(first, second, denominator, drawing) for first, second in pairs}
     soft = {first.dataset: soft_pair_of(first, second, drawing) for first, second in pairs}
-    shifts = {first.dataset: shift_pair_of(first, second, drawing) for first, second in pairs}
+    # Of one judge's dialogues and another's statements there is no shift in own deviations.
+    shifts = {
+        first.dataset: None if compared.setting.get("c1_source") == FIXED else shift_pair_of(first, second, drawing)
+        for first, second in pairs
+    }
     orders = {first.dataset: order_pair_of(first, second, denominator, drawing) for first, second in pairs}
     averages = averages_over((a.benchmark, a.dataset) for a, b in pairs if not (a.unlikely or b.unlikely))
     found = []

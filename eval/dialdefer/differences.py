@@ -51,7 +51,8 @@ def judge_differences(judges: Sequence[Judge], denominator: str, drawing: Drawin
 
 
 def arm_differences(judge: Judge, denominator: str, drawing: Drawing) -> list[Change]:
-    """Every arm and prompt variant of a judge against its untreated arm, for own and for fixed C1; p_holm is over them.
+    """Every arm and prompt variant of a judge against its untreated arm, for own and for fixed C1; p_holm is over the
+    arms of one variant.
 
     A treated arm is held against the untreated one in the same variant, another untreated variant against the main one.
     Raises DataError when an arm is not over the same items as the untreated one, naming five and the count.
@@ -73,7 +74,12 @@ def arm_differences(judge: Judge, denominator: str, drawing: Drawing) -> list[Ch
                 rows += differences(
                     first, Side(judge.name, arm, roles, variant, c1_source), pairs, denominator, drawing
                 )
-    return adjusted([rows], family=lambda row: (row.setting["c1_source"], row.dataset, row.measure))[0]
+    return adjusted([rows], family=arm_family)[0]
+
+
+def arm_family(row: Change) -> tuple[object, ...]:
+    """What the arms that are adjusted for each other have in common."""
+    return row.setting["c1_source"], row.setting["variant"], row.dataset, row.measure
 
 
 def differences(

@@ -58,14 +58,14 @@ DIRECTION_WORDS = {
 }
 
 
-def run_sentence(label: str, row: ScoreRow, both: ScoreRow | None = None) -> str:
-    """How one judge did; both: the row over both answer orders, where they were asked."""
+def run_sentence(label: str, row: ScoreRow, every: Sequence[ScoreRow] = ()) -> str:
+    """How one judge did; every: the rows of all prompt variants."""
     arm = "" if row.arm == "none" else f" under {ARM_WORDS.get(row.arm, row.arm)}"
     return (
         f"{label}{arm}: over {over_words(row)} it is right on {number(row.acc_c1)}% of statements and "
         f"{number(row.acc_c2)}% of speakers' turns; DDS {signed(row.dds_pp)} pp "
-        f"{interval(row.dds_ci_low_pp, row.dds_ci_high_pp)}. {order_sentence(row, both)} "
-        f"In words, {DIRECTION_WORDS[direction(row, both)]}.{soft_sentence(row)}"
+        f"{interval(row.dds_ci_low_pp, row.dds_ci_high_pp)}. {order_sentence(row, every)} "
+        f"In words, {DIRECTION_WORDS[direction(row, in_both_orders(row, every))]}.{soft_sentence(row)}"
     )
 
 

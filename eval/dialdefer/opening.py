@@ -13,7 +13,6 @@ from eval.dialdefer.headline import (
 )
 from eval.dialdefer.runs import doubts_of
 from eval.dialdefer.score_groups import ScoreGroup, main_groups
-from eval.dialdefer.score_text import in_both_orders
 from eval.dialdefer.scores import OWN
 from eval.estimates.comparability import serious_sentence
 from eval.report.page import box, element, unfolding
@@ -37,10 +36,10 @@ def headline(found: Findings) -> list[str]:
     if found.changes:
         base = next(iter(mains))
         changes = [sentence_of_change(label, change_rows(of)) for label, of in found.changes.items()]
-        return [run_sentence(base, mains[base], in_both_orders(mains[base], found.rows)), *changes]
+        return [run_sentence(base, mains[base], found.rows), *changes]
     sentences = [judges_sentence(mains, found.rows)] if len(mains) > 1 else []
     if len(mains) <= MOST_SENTENCES:
-        sentences += [run_sentence(judge, row, in_both_orders(row, found.rows)) for judge, row in mains.items()]
+        sentences += [run_sentence(judge, row, found.rows) for judge, row in mains.items()]
     return [*sentences, *(arm_sentences(found) if len(mains) == 1 else [])]
 
 

@@ -26,6 +26,11 @@ ORDERS_NOTE = (
     "d: deference, DDS averaged over both answer orders. p: position, half of what DDS differs by between them."
 )
 
+ONE_ORDER = (
+    "Asked in one answer order: DDS does not tell deference from a pull of the first number (sample "
+    "dialdefer.prompts.variants with answer_order: no_first as well)."
+)
+
 
 def score_tables(rows: Sequence[ScoreRow]) -> str:
     """All tables of a run, one for each arm, C1 source, prompt variant and denominator.
@@ -42,18 +47,24 @@ def score_tables(rows: Sequence[ScoreRow]) -> str:
 
 def in_both_orders(row: ScoreRow, rows: Sequence[ScoreRow]) -> ScoreRow | None:
     """The row that tells deference from position where both answer orders of a row's prompts were asked, else None."""
-    keys = ("run", "model", "arm", "roles", "c1_source", "dataset", "denominator", "template", "speaker1", "speaker2")
+    keys = ("run", "model", "arm", "roles", "c1_source", "datasets", "denominator", "template", "speaker1", "speaker2")
     return next(
         (r for r in rows if r.deference_pp is not None and all(getattr(r, k) == getattr(row, k) for k in keys)), None
     )
 
 
-def order_sentence(row: ScoreRow, both: ScoreRow | None) -> str:
-    """Whether deference is told apart from a liking for the first answer."""
+def order_sentence(row: ScoreRow, every: Sequence[ScoreRow]) -> str:
+    """Whether deference is told apart from a pull of the first answer; every: the rows of all variants."""
+    both = in_both_orders(row, every)
     if both is None:
+        asked = any(
+            r.deference_pp is not None and (r.run, r.model, r.arm) == (row.run, row.model, row.arm) for r in every
+        )
         return (
-            "Asked in one answer order: DDS does not tell deference from a pull of the first number "
-            "(sample dialdefer.prompts.variants with answer_order: no_first as well)."
+            f"Both answer orders were asked, but not answered on all of {', '.join(row.datasets)}: deference and "
+            "position are in the tables of both_orders."
+            if asked
+            else ONE_ORDER
         )
     return (
         f"Over both answer orders on {row.dataset}: deference d {signed(both.deference_pp)} pp "
@@ -65,7 +76,7 @@ def order_sentence(row: ScoreRow, both: ScoreRow | None) -> str:
 def score_header(rows: Sequence[ScoreRow]) -> list[str]:
     """The columns of a table of rows that share everything but the dataset; see cells."""
     header = ["dataset", "items", "C1 T", "C1 F", "C2 C", "C2 I", "Δcorr", "Δinc", "DDS", "95% interval"]
-    header += ["d", "95% interval", "p", "95% interval"] if rows[0].deference_pp is not None else []
+    header += ["d", "95% interval", "position p", "95% interval"] if rows[0].deference_pp is not None else []
     if any(row.soft_dds_pp is not None for row in rows):
         header += ["ties", "soft DDS", "95% interval", "shift, SD", "95% interval", "AUC C1", "AUC C2"]
     else:
@@ -84,7 +95,7 @@ def score_table(rows: Sequence[ScoreRow], every: Sequence[ScoreRow]) -> str:
         lines.append(ORDERS_NOTE)
     elif rows[0].answer_order == YES_FIRST:
         average = next((row for row in rows if len(row.datasets) > 1), rows[0])
-        lines.append(order_sentence(average, in_both_orders(average, every)))
+        lines.append(order_sentence(average, every))
     return "\n".join([*lines, *warnings(rows)])
 
 

@@ -15,9 +15,11 @@ from eval.scorecard.arms import BASE, CardArm
 
 NOTE = (
     "Mean over seeds. Intervals of changes are over units and seeds (Cochran and Cox's weighted t). p is read off them "
-    "and adjusted over the arms that can be ranked (Holm). Arms that are saturated, unreadable or lack a dataset have "
-    "no adjusted p. lower, higher: the interval excludes 0 and p < .05. chance: what noise of the units alone gives a "
-    "mean of absolute values. The values of single seeds stand last; all else of them is in the tables for files."
+    "and adjusted over the arms that can be ranked (Holm). Arms that are saturated or unreadable, lack a dataset, "
+    "hardly give an answer on one, or are fitted on the test items have no adjusted p. of: the base's level over the "
+    "same datasets, where that is not its row's. lower, higher: the interval excludes 0 and p < .05. chance: what "
+    "noise of the units alone gives a mean of absolute values. The values of single seeds stand last; all else of them "
+    "is in the tables for files."
 )
 
 
@@ -63,7 +65,10 @@ class SeedTable:
         lines.append([BASE, "", number(self.base.value, digits), *of_chance, *change_cells(None), ""])
         for arm, change in self.pooled.items():
             of_chance = [number(self.chance_of(arm), digits) for _ in chance]
-            cells = [number(change.after.value, digits), *of_chance, *change_cells(change, digits)]
+            rise, *others = change_cells(change, digits)
+            if change.before.value != self.base.value:
+                rise += f" of {number(change.before.value, digits)}"
+            cells = [number(change.after.value, digits), *of_chance, rise, *others]
             lines.append([short(arm), str(len(self.seeds[arm])), *cells, self.values_of(arm)])
         return lines
 

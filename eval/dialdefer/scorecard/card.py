@@ -74,9 +74,10 @@ def make_scorecard(arms: Sequence[Arm], against: Sequence[str], denominator: str
     unknown = [name for name in against if name not in by_name]
     if unknown:
         raise DataError(f"--against '{unknown[0]}': no arm is called so; arms here: {', '.join(by_name)}")
-    scope = scope_of(
-        {name: panel for name, panel in base.panels[OWN].items() if not panel.unlikely} or base.panels[OWN]
-    )
+    likely = {name: panel for name, panel in base.panels[OWN].items() if name not in base.unlikely}
+    scope = scope_of(likely or base.panels[OWN])
+    if likely:
+        scope = replace(scope, left_out=(*scope.left_out, *base.unlikely))
     of_arms = [changes_of(base, arm, scope, denominator, drawing) for arm in others]
     unadjusted = [arm_row(arm, of_arm, scope) for arm, of_arm in zip(others, of_arms, strict=True)]
     unranked = [row.name for row in unadjusted if doubted(row)]
@@ -133,11 +134,11 @@ def unfit(row: ArmRow) -> str | None:
 def doubted(row: ArmRow) -> str | None:
     """Why none of an arm's figures can be ranked: it is in no family of Holm's."""
     if row.arm.kind == ORACLE:
-        return "is fitted on the test items"
+        return "knows the answers that it is scored on"
     if row.lacking:
         return f"was not asked {', '.join(row.lacking)}"
-    if row.arm.unlikely:
-        return f"hardly gives an answer on {', '.join(row.arm.unlikely)}"
+    if unlikely := [name for name in row.arm.unlikely if name in row.datasets]:
+        return f"hardly gives an answer on {', '.join(unlikely)}"
     if row.doubts.is_unreadable:
         return f"{percent(row.doubts.unparsed_rate)} of its replies cannot be read"
     return "saturated" if row.doubts.saturated else None

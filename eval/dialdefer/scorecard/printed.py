@@ -128,7 +128,7 @@ def has(card: Scorecard, figure: str) -> bool:
 
 def order_lines(card: Scorecard) -> Lines:
     """Deference d and position p: half the sum and half the difference of DDS in both answer orders."""
-    lines = [["arm", "d", "change", *CHANGE, "|d|", "p", "change", *CHANGE]]
+    lines = [["arm", "d", "change", *CHANGE, "|d|", "position p", "change", *CHANGE]]
     for row in card.rows:
         d, p = row.changes.get("deference"), row.changes.get("position")
         cells = [
@@ -161,11 +161,11 @@ def acceptance_lines(card: Scorecard) -> Lines:
 
 def shift_lines(card: Scorecard) -> Lines:
     """The scale-free shift in the judge's own standard deviations, and in the base's."""
-    lines = [["arm", "own SD", "change", *CHANGE, "base's SD"]]
+    lines = [["arm", "own SD", "change", *CHANGE, "base's SD", "change", *CHANGE]]
     for row in card.rows:
         own, in_base_sd = (row.changes.get(name) for name in ("shift", "shift_in_base_sd"))
         cells = [short(row.name), value(own, has_sign=True, digits=2), *change_cells(own, 2)]
-        lines.append([*cells, value(in_base_sd, has_sign=True, digits=2)])
+        lines.append([*cells, value(in_base_sd, has_sign=True, digits=2), *change_cells(in_base_sd, 2)])
     return lines
 
 

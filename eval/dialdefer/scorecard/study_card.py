@@ -25,13 +25,14 @@ from evenhand.errors import DataError
 
 SHOWN = {  # over seeds: measure → what it is called
     MAIN: "own-C1 |DDS|",
-    "mean_square_dds_own": "own-C1 DDS², unbiased",
+    "mean_square_dds_own": "own-C1 DDS², unbiased, pp²",
     "soft_mean_abs_dds_own": "own-C1 soft |DDS|",
     "dds_own": "own-C1 DDS",
     "deference": "deference d",
     "mean_abs_deference": "|d|",
     "position": "position p",
     "shift": "scale-free shift, own SD",
+    "shift_in_base_sd": "shift, base's SD",
     "acc": "accuracy",
     "acc_c2": "accuracy under C2",
     "mean_abs_dds_fixed": "fixed-C1 |DDS|",

@@ -1,7 +1,7 @@
 """The scorecard in words: what its numbers are, which arm is lowest, and what to be careful about."""
 
 from eval.dialdefer.averages import average_sentence
-from eval.dialdefer.score_text import DENOMINATOR_WORDS
+from eval.dialdefer.score_text import DENOMINATOR_WORDS, ONE_ORDER
 from eval.dialdefer.scorecard.card import MAIN, Scorecard, in_the_running, why_not
 from eval.dialdefer.scorecard.rows import ArmRow, Doubts
 from eval.dialdefer.scores import FIXED, OWN
@@ -43,6 +43,7 @@ def caption(card: Scorecard) -> list[str]:
         "dialogues against the base's statements, as published tables do.",
         f"Intervals resample items jointly, within datasets ({card.drawing.n_draws:,} draws); those of |DDS|, in which "
         "noise never cancels, are pivotal." + of_p * (not card.has_seeds),
+        *([] if any("deference" in row.changes for row in card.rows) else [ONE_ORDER]),
         *([f"In none of these figures: {', '.join(card.scope.left_out)}."] if card.scope.left_out else []),
     ]
 
@@ -102,8 +103,13 @@ def warnings(card: Scorecard) -> list[str]:
         if row.lacking
     ]
     found += {  # a sentence an arm, as its seeds are over the same datasets
-        row.arm.arm: f"* {row.arm.arm} hardly gives an answer on {', '.join(row.arm.unlikely)}: its averages leave "
-        f"that out, and the base's that they are held against as well (|DDS| {number(row.main.before.value)})."
+        row.arm.arm: f"* {row.arm.arm} hardly gives an answer on {', '.join(row.arm.unlikely)}: "
+        + (
+            "no dataset of the average is left, so its figures are over all of them and say little."
+            if {*row.datasets} <= {*row.arm.unlikely}
+            else "its averages leave that out, and the base's that they are held against as well (|DDS| "
+            f"{number(row.main.before.value)})."
+        )
         for row in card.rows
         if row.arm.unlikely
     }.values()

@@ -14,7 +14,7 @@ from eval.dialdefer.observe import BASE_SHIFT, DEFERENCE, POSITION, SHIFT, margi
 from eval.dialdefer.panels import Panel
 from eval.dialdefer.rows import ScoreRow, wide_rows
 from eval.dialdefer.runs import load_run
-from eval.dialdefer.score_text import in_both_orders
+from eval.dialdefer.score_text import ONE_ORDER, in_both_orders, order_sentence
 from eval.estimates.changes import Change, Compared
 from eval.estimates.estimate import Drawn, estimate, influences
 from eval.estimates.observed import Drawing
@@ -87,6 +87,12 @@ def test_a_judge_that_grows_sure_of_itself_keeps_its_scale_free_shift(factor: fl
     assert found["shift_in_base_sd"].after.value == pytest.approx(in_base_sd * found["shift"].before.value)
 
 
+def test_one_judges_dialogues_against_anothers_statements_have_no_shift_in_own_deviations() -> None:
+    panel = margin_panel(np.random.default_rng(1).normal(size=(20, 4)))
+    found = changes_over([(panel, panel)], Compared("a", "b", {"c1_source": "fixed"}), "published", DRAWING)
+    assert {"shift", "shift_in_base_sd"}.isdisjoint(change.measure for change in found)
+
+
 def test_a_shift_is_in_deviations_within_true_and_within_false_claims() -> None:
     c1 = np.array([[3.0, -30.0], [5.0, -50.0]])  # deviations of 1 and 10
     panel = margin_panel(np.hstack([c1, c1 + np.array([2.0, 10.0])]))
@@ -149,6 +155,8 @@ def test_a_judge_that_names_1_more_often_in_dialogues_is_not_said_to_defer(
         assert isinstance(both, ScoreRow)
         assert (main.deference_pp, main.dds_pp) == (None, d + p)
         assert (both.deference_pp, both.position_pp, both.variant) == (d, p, "both_orders")
+        assert order_sentence(main, rows) != ONE_ORDER
+        assert order_sentence(main, [main]) == ONE_ORDER
 
 
 def test_deference_and_position_stand_on_the_scorecard_with_their_changes(tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ def test_an_oracle_is_named_so_has_no_p_and_is_in_no_ranking(
     assert rows["sft"]["change_acc_p_holm"] == rows["sft"]["change_acc_p"]  # the oracle is none of its family
     printed = " ".join(capsys.readouterr().out.split())
     assert "at no shown loss of accuracy: sft" in printed
-    assert "oracle (fitted on the test items) (is fitted on the test items)" in printed
+    assert "Not considered for it: oracle (fitted on the test items) (" in printed
 
 
 def test_every_arm_that_is_another_experiment_is_named(tmp_path: Path) -> None:
@@ -156,6 +156,23 @@ def test_a_dataset_on_which_one_seed_hardly_answers_is_in_no_average_of_its_arm_
     printed = " ".join(capsys.readouterr().out.split())
     assert "dpo/2: the two answers together have a median probability below 0.1 on amqa, C2 (0.0056)" in printed
     assert "Not ranked: dpo (dpo/1 " in printed
+
+
+def test_a_dataset_that_the_base_hardly_answers_takes_no_arm_out_of_the_ranking(tmp_path: Path) -> None:
+    def judge(shift: float) -> Answer:
+        """Answers nothing about AMQA; about the other dataset it leans so far to a speaker."""
+
+        def answer(prompt: Prompt) -> dict[str, Any]:
+            leans = (1.0 if prompt.condition.claim_is_true else -1.0) + shift * prompt.condition.is_dialogue
+            return lean(leans, 6.0 * (prompt.dataset == "amqa"))
+
+        return answer
+
+    base, arm = (run(tmp_path, name, judge(s), verdict="margin") for name, s in (("before", 3.0), ("after", 0.0)))
+    rows = scored(base, f"arm={arm}")
+    assert [row["unlikely"] for row in rows.values()] == [["amqa"], ["amqa"]]
+    assert [row["datasets"] for row in rows.values()] == [["bbq"], ["bbq"]]
+    assert rows["arm"]["change_mean_abs_dds_own_p_holm"] is not None
 
 
 def test_an_arm_that_answers_nothing_is_not_the_fairest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
