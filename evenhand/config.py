@@ -3,6 +3,7 @@
 import difflib
 import os
 import re
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -98,8 +99,8 @@ def config_tree(words: Sequence[str]) -> dict[str, Any]:
     """What words[0] (a YAML file) holds, with the later words ("a.b=value", "list[0].key=value") applied.
 
     Values are read as YAML, so `sampling.n=10` is a number and `model.revision=null` is none. "KEY=<FILE key=value ..."
-    takes the key's value from another config. No schema has looked at it. Raises ConfigError that names file, key,
-    value and the fix.
+    takes the key's value from another config; FILE is one that exists, or ends in .yaml or .yml. No schema has looked
+    at it. Raises ConfigError that names file, key, value and the fix.
     """
     if not words:
         raise ConfigError("no config file given; say which one, for example configs/inference/pocket.yaml")
@@ -147,7 +148,10 @@ def apply_override(tree: dict[str, Any], word: str) -> None:
     if not equals or not key:
         raise ConfigError(f"override '{word}': write key=value, for example sampling.n=10")
     try:
-        value = of_other(key, raw[1:]) if raw.startswith("<") else parse_yaml(raw)
+        other = other_config(raw)
+        value = of_other(key, other) if other else parse_yaml(raw)
+    except ConfigError as error:
+        raise ConfigError(f"override '{word}': {error}") from None
     except yaml.YAMLError as error:
         problem = getattr(error, "problem", None) or " ".join(str(error).split())
         raise ConfigError(f"override '{word}': '{raw}' is not a YAML value ({problem}); quote it") from None
@@ -172,12 +176,22 @@ def apply_override(tree: dict[str, Any], word: str) -> None:
             node = node[index]
 
 
-def of_other(key: str, words: str) -> Any:
+def other_config(raw: str) -> list[str]:
+    """The words behind "<" where the first names a config's file, quoted as in a shell; else none."""
+    try:
+        words = shlex.split(raw[1:]) if raw.startswith("<") else []
+    except ValueError:  # a lone apostrophe
+        words = raw[1:].split()
+    is_file = words and (words[0].endswith((".yaml", ".yml")) or os.path.isfile(words[0]))  # noqa: PTH113
+    return words if is_file else []
+
+
+def of_other(key: str, words: Sequence[str]) -> Any:
     """The value of a key of mappings in another config: a file's name, with key=value words behind it."""
-    value: Any = config_tree(words.split())
+    value: Any = config_tree(words)
     for part in key.split("."):
         if not isinstance(value, dict) or part not in value:
-            raise ConfigError(f"override '{key}=<{words}': {words.partition(' ')[0]} has no '{key}'")
+            raise ConfigError(f"{words[0]} has no '{key}'")
         value = value[part]
     return value
 

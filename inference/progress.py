@@ -7,7 +7,7 @@ from evenhand.completion_shards import SHARDS_FOLDER, checksum, config_digest
 from evenhand.errors import EvenhandError
 from evenhand.excluded_units import read_excluded
 from evenhand.records import MAX_SAMPLES
-from evenhand.run_directory import PLAN_FILE, PROVENANCE_FILE, is_done, refuse_incomplete
+from evenhand.run_directory import CONFIG_FILE, DONE_FILE, PLAN_FILE, PROVENANCE_FILE, is_done, refuse_incomplete
 from evenhand.status.progress import Progress, config_of, json_of, seconds_since, short, time_of, whole_lines
 
 RATE_OVER_S = 1800.0  # the rate is that of the last half hour in which something was written
@@ -29,6 +29,7 @@ class WatchedSampling:
         n = sampling.get("n") if isinstance(sampling, dict) else None
         self.n: int = n if isinstance(n, int) else 1
         self.plan_read: object = None  # which plan was read last
+        self.found_whole: object = None  # the files that were found to be those of a complete run
         self.owed: dict[int, int] = {}  # hash of a planned prompt → how many answers it takes
         self.forget_shards()
 
@@ -46,8 +47,11 @@ class WatchedSampling:
         troubles, excluded = list[str](), frozenset[str]()
         try:
             excluded = frozenset(read_excluded(self.path))
-            if is_complete:
+            files = [self.path / name for name in (CONFIG_FILE, DONE_FILE, PLAN_FILE, PROVENANCE_FILE)]
+            marks = excluded, [(s.st_size, s.st_mtime_ns) for file in files if file.exists() and (s := file.stat())]
+            if is_complete and marks != self.found_whole:
                 refuse_incomplete(self.path)
+                self.found_whole = marks
         except EvenhandError as error:
             troubles.append(str(error))
         self.read_plan(excluded)

@@ -156,8 +156,10 @@ for training in "${trainings[@]}"; do
     grep -q '^dialdefer:' "${samplings[i]}" || continue
     name=$(basename "${samplings[i]}" .yaml)
     note=before-fitted-$name
+    read -ra words <<< "$TRAIN_OPTIONS"
+    items=$(printf ' %q' "$training" "${words[@]}" "${arm_options[@]}")
     AFTER=$basing LABEL=before-fitted NOTE=$notes/$note submit sample "${samplings[i]}" "name=$name-train" \
-      "dialdefer.benchmarks=<$training ${arm_options[*]}" "dialdefer.prompts.arms=[none]" "${base[@]}"
+      "dialdefer.benchmarks=<${items# }" "dialdefer.prompts.arms=[none]" "${base[@]}"
     sampled=$sampled:$JOB
     fitted[i]=@$notes/$note
   done

@@ -12,7 +12,13 @@ from eval.dialdefer.runs import JudgedRun
 from eval.dialdefer.score_groups import ScoreGroup, groups_of
 from eval.dialdefer.scores import Scored, score_panels
 from eval.estimates.changes import Change, adjusted
-from eval.estimates.comparability import Difference, differences, refuse_serious, rendering_differences
+from eval.estimates.comparability import (
+    ONE_CHECKPOINT,
+    Difference,
+    differences,
+    refuse_serious,
+    rendering_differences,
+)
 from eval.estimates.observed import Drawing
 from eval.estimates.scores import Score
 from eval.judge_names import judge_names
@@ -120,11 +126,10 @@ def differences_side_by_side(base: JudgedRun, run: JudgedRun) -> list[Difference
 
     Each has its own chat template, and may need an engine of its own: what follows from that is stated, not refused.
     """
-    rendering = set(rendering_differences(base, run))
-    return [
-        replace(found, serious=False) if found in rendering or found.what.startswith(("engine.", "model.")) else found
-        for found in differences(base, run)
-    ]
+    own = set(rendering_differences(base, run))
+    every = differences(base, run)
+    own |= {found for found in every if found.what.startswith(("engine.", "model.")) and found.what != ONE_CHECKPOINT}
+    return [replace(found, serious=False) if found in own else found for found in every]
 
 
 def refuse_several_readings(runs: Sequence[JudgedRun]) -> None:

@@ -10,6 +10,7 @@ from evenhand.run_directory import FREE_ENGINE_KEYS
 from evenhand.terminal import say
 
 ABSENT = "not set"
+ONE_CHECKPOINT = "model.checkpoint_hash, which should differ"
 
 # Config keys that are meant to differ, or that change no number.
 FREE = ("name", "run", "model.name", "model.revision", "model.label")
@@ -51,7 +52,7 @@ def differences(base: SampledRun, after: SampledRun, mild: Sequence[str] = ()) -
         *provenance_differences(base.provenance, after.provenance),
     ]
     if same := one_checkpoint(base.provenance, after.provenance):
-        found.append(Difference("model.checkpoint_hash, which should differ", same, "the same", serious=True))
+        found.append(Difference(ONE_CHECKPOINT, same, "the same", serious=True))
     return sorted(found, key=lambda difference: not difference.serious)
 
 
@@ -62,10 +63,18 @@ def serious_sentence(base: str, name: str, found: Sequence[Difference]) -> str:
 
 
 def refuse_serious(base: str, found: Mapping[str, Sequence[Difference]], others: Sequence[str] = ()) -> None:
-    """Raises DataError that lists every serious difference from the base, and the way to compare all the same.
+    """Raises DataError for a run of the base's checkpoint; else with every serious difference from the base.
 
     found: what a run is called → in what it differs; others: further reasons, in words.
     """
+    for name, of_run in found.items():
+        for one in of_run:
+            if one.what == ONE_CHECKPOINT:
+                raise DataError(
+                    f"{base} and {name} are of one checkpoint ({one.base}), so they are no before and after, and no "
+                    "two judges; to ask a model again use `evenhand reproduce`, or say --allow-differences; the result "
+                    "then states it"
+                )
     lines = [f"{name}: {found}" for name, of_run in found.items() for found in of_run if found.serious]
     if lines or others:
         raise DataError(

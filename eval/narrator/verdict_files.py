@@ -187,31 +187,35 @@ def run_of(paths: Sequence[Path], model: str, rows: Sequence[Row], known: Mappin
 
 
 def repeats(prompts: Collection[Sequence[Row]]) -> Iterator[str]:
-    """Doubts that the rows of a prompt are its samples. Raises DataError for a prompt with more rows than most have.
-
-    A reply may be lost, but a sampler gives no prompt more replies than the others: such rows are repeated.
+    """Doubts that the rows of a prompt are its samples. Raises DataError for rows that must be repeated ones: twice or
+    more times as many as most prompts of the file have, or copies of answers where elsewhere no two are alike.
     """
     settings: dict[tuple[str, ...], list[Sequence[Row]]] = defaultdict(list)
     for rows in prompts:
-        settings[rows[0].task, rows[0].visibility, rows[0].option_order].append(rows)
+        file = rows[0].where.rpartition(":")[0]  # each may have a number of samples of its own
+        settings[file, rows[0].task, rows[0].visibility, rows[0].option_order].append(rows)
     for setting, of_setting in settings.items():
-        where = f"{setting[0]}, attack {setting[1]}, {setting[2]}"
+        where = f"{setting[1]}, attack {setting[2]}, {setting[3]} in {Path(setting[0]).name}"
         counts = Counter(map(len, of_setting))
         usual = max(counts, key=lambda n: (counts[n], n))
-        for rows in of_setting:
-            if len(rows) > usual:
+        n_unlike = [(len(rows), len({row.answer for row in rows})) for rows in of_setting]
+        is_free_text = all(n == unlike for n, unlike in n_unlike if n <= usual)
+        for rows, (n, unlike) in zip(of_setting, n_unlike, strict=True):
+            if n > usual and (n % usual == 0 or (is_free_text and unlike <= usual)):
                 raise DataError(
                     f"{rows[usual].where}: is answer {usual + 1} to a prompt that is answered first at "
                     f"{rows[0].where}; most prompts ({where}) have {usual}. Rows of a prompt count as its samples: "
-                    "remove repeated ones, and give a reply that is missing elsewhere a row with an empty answer"
+                    "remove repeated ones, give a reply that is missing elsewhere a row with an empty answer, and keep "
+                    "batches of other numbers of samples in files of their own"
                 )
-        n_few = len(of_setting) - counts[usual]
-        if n_few:
-            yield (
-                f"{where}: {n_few:,} of {len(of_setting):,} prompts {'has' if n_few == 1 else 'have'} fewer answers "
-                f"than the others ({usual}), and count as much. If replies that could not be read were left out of "
-                "the file, M is of the others only."
-            )
+        uneven = {"fewer": sum(n < usual for n, _ in n_unlike), "more": sum(n > usual for n, _ in n_unlike)}
+        for word, n_uneven in uneven.items():
+            if n_uneven:
+                yield (
+                    f"{where}: {n_uneven:,} of {len(of_setting):,} prompts {'has' if n_uneven == 1 else 'have'} {word} "
+                    f"answers than the others ({usual}), and count as much. If replies that could not be read were "
+                    "left out of the file, M is of the others only."
+                )
         times = math.gcd(*(n for rows in of_setting for n in Counter(row.answer for row in rows).values()))
         if times > 1:
             yield (

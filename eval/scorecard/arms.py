@@ -125,7 +125,8 @@ def unknown_bases(rows: Sequence[CardArm]) -> list[str]:
     """A sentence that names the arms of which it is not known what they were trained from; none where all are known."""
     is_known = checkpoint_of(rows[0]) is not None
     names = [row.name for row in rows if row.kind == TRAINED and not (is_known and row.base_hash)]
-    return [f"Note: whether {', '.join(names)} was trained from the base is not known."] if names else []
+    said = f"Note: not known what {', '.join(names)} {'were' if names[1:] else 'was'} trained from"
+    return [f"{said} (no training run here, or a server's model)."] if names else []
 
 
 def refuse_repeated(paths: Sequence[Path]) -> None:

@@ -42,6 +42,12 @@ def test_an_override_takes_the_value_that_its_key_has_in_another_config(tmp_path
     assert (found.split, found.n_items) == ("train", 3)
     with pytest.raises(ConfigError, match=r"arm\.yaml has no 'sampling\.n'"):
         load_sampling_config([written(tmp_path), f"sampling.n=<{arm}"])
+    with pytest.raises(ConfigError, match=r"override 'sampling\.n=<no\.yaml': no\.yaml: cannot be read"):
+        load_sampling_config([written(tmp_path), "sampling.n=<no.yaml"])
+    for label in ("<think> judge", "<it's"):
+        assert load_sampling_config([written(tmp_path), f"model.label={label}"]).model.label == label
+    spaced = arm.rename(tmp_path / "an arm.yaml")
+    assert load_sampling_config([words[0], f"dialdefer.benchmarks=<'{spaced}'"]).dialdefer.benchmarks[0].n_items == 64
 
 
 @pytest.mark.parametrize(

@@ -170,11 +170,13 @@ def test_the_card_has_the_base_under_thresholds_that_are_fitted_on_the_items_the
     for config in (sampling, sft, dpo):
         config.write_text("dialdefer:\nverdict: margin\n")
     env = {**cluster, "PATH": f"{cluster['VENV']}/bin:{cluster['PATH']}", "HERE": "1", "FETCH": "0", "DOCTOR": "0"}
-    done = run("pipeline.sh", sampling, sft, dpo, env={**env, "ARM_OPTIONS": "a.b=2"})
+    env |= {"TRAIN_OPTIONS": "dialdefer.benchmarks[0].n_items=64", "ARM_OPTIONS": "a.b=2"}
+    done = run("pipeline.sh", sampling, sft, dpo, env=env)
     assert done.returncode == 0, done.stderr
     runs = cluster["RUN_ROOT"]
     calls = [call.removesuffix(" [offline=1]") for call in Path(cluster["CALLS"]).read_text().splitlines()]
-    items = f"name=eval-train dialdefer.benchmarks=<{sft} a.b=2 dialdefer.prompts.arms=[none]"
+    trained = rf"{sft} dialdefer.benchmarks\[0\].n_items=64 a.b=2"
+    items = f"name=eval-train dialdefer.benchmarks=<{trained} dialdefer.prompts.arms=[none]"
     assert [call for call in calls if "eval-train" in call or "calibrate" in call][:2] == [
         f"evenhand sample {sampling} {items} run.root={runs} --shard 0/1",
         f"evenhand calibrate {runs}/train-run-before {runs}/run-before",

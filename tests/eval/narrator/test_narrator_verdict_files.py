@@ -200,6 +200,9 @@ def test_repeated_rows_do_not_become_samples(tmp_path, capsys):
     out = ["--out", str(tmp_path / "out")]
     with pytest.raises(DataError, match=r"more.jsonl:5: is answer 3 to a prompt .* first at .*more.jsonl:3.* have 2"):
         score_main([str(more), *out])
+    unlike = {"": ["Ann", "Bob"], "Ann": ["Me", "Bob"], "Bob": ["Ann", "Me", "Me"]}
+    with pytest.raises(DataError, match="is answer 3 to a prompt"):
+        score_main([str(write_jsonl(tmp_path / "unlike.jsonl", answered(unlike))), *out])
     copy = tmp_path / "copy.jsonl"
     copy.write_bytes(once.read_bytes())
     for words in ([once, once], [once, copy]):
@@ -208,10 +211,14 @@ def test_repeated_rows_do_not_become_samples(tmp_path, capsys):
     said = {
         "every answer stands 2 times": answered({who: [*answers, *answers] for who, answers in ONCE.items()}),
         "1 of 12 prompts has fewer answers than the others (2)": answered(ONCE)[:-1],
+        "4 of 12 prompts have more answers than the others (2)": answered({**ONCE, "Ann": ["Me", "Bob", "Bob"]}),
     }
     for words, rows in said.items():
         score_main([str(write_jsonl(tmp_path / "said.jsonl", rows)), *out])
         assert words in " ".join(capsys.readouterr().out.split())
+    batch = [{**row, "conversation": f"more-{row['conversation']}"} for row in answered({"Ann": ["Me", *["Bob"] * 3]})]
+    score_main([str(once), str(write_jsonl(tmp_path / "batch.jsonl", batch)), *out])  # 2 samples here, 4 there
+    assert "answers than" not in capsys.readouterr().out
     score_main([str(once), *out])
     assert "answers stand" not in capsys.readouterr().out
 
