@@ -13,6 +13,7 @@ from evenhand.errors import EvenhandError
 
 CHECKOUT = Path(__file__).parents[1]
 SAMPLING = "configs/inference/pocket-demo.yaml"
+FITTING = "configs/inference/pocket-demo-fit.yaml"
 # The libraries' warnings to their developers, which would bury what a newcomer is to see.
 QUIET = {"PYTHONWARNINGS": "ignore", "TORCH_CPP_LOG_LEVEL": "ERROR", "TRANSFORMERS_VERBOSITY": "error"}
 BENT = "configs/training/pocket-bent.yaml"
@@ -33,7 +34,7 @@ def main(argv: Sequence[str]) -> None:
     bent = made_by(title, "nf4", BENT, root)
     before = asked("   Ask it every prompt", "bent", bent, root)
     title = "   Ask it the arms' training items, for thresholds that need no training"
-    fitted = asked(title, "bent", bent, root, f"dialdefer.benchmarks=<{ARMS['label-free']}")
+    fitted = asked(title, "bent", bent, root, FITTING)
     after = {}
     for number, (arm, config) in enumerate(ARMS.items(), start=2):
         straightened = made_by(f"{number}. Straighten it: {arm}", "bf16", config, root, f"model.name={bent}")
@@ -52,10 +53,10 @@ def made_by(title: str, onto: str, config: str, *words: str) -> str:
     return step("   Merge into a standalone checkpoint, and check it", "training.merge", trained, "--onto", onto)
 
 
-def asked(title: str, arm: str, checkpoint: str, root: str, *words: str) -> str:
-    """Ask a checkpoint every prompt, or as the words say; the run's folder, which its digest tells from others."""
-    named = [f"name=pocket-{arm}", f"model.name={checkpoint}", f"model.label=SmolLM2-135M, {arm}"]
-    return step(title, "inference", SAMPLING, *named, *words, root)
+def asked(title: str, arm: str, checkpoint: str, root: str, config: str = SAMPLING) -> str:
+    """Ask a checkpoint every prompt of a config; the run's folder, which its digest tells from others."""
+    words = [f"name=pocket-{arm}", f"model.name={checkpoint}", f"model.label=SmolLM2-135M, {arm}"]
+    return step(title, "inference", config, *words, root)
 
 
 def one_process() -> list[str]:

@@ -37,7 +37,7 @@ def tokenizer() -> object:
 
 
 def test_a_small_run_is_counted_whole_as_the_engine_will_read_it() -> None:
-    config = sampled("inference/pocket-reason.yaml", "dialdefer.benchmarks[0].n_items=40")
+    config = sampled("inference/pocket-reason.yaml", "dialdefer.benchmarks[0].n_items=20")
     prompts = first_prompts(config)
     found = run_size(prompts, config, tokenizer())
     encoded = [one.token_ids for one in Encoder(tokenizer(), config).encode(in_prefix_order(prompts))]

@@ -165,26 +165,6 @@ def test_each_job_finds_what_the_earlier_ones_made(cluster, tmp_path):
     assert options == [f"option --dependency=afterok:{ids}" for ids in ("102", "103", "105", "106", "101:104:107")]
 
 
-def test_the_card_has_the_base_under_thresholds_that_are_fitted_on_the_items_the_arms_train_on(cluster):
-    sampling, sft, dpo = configs(cluster)
-    for config in (sampling, sft, dpo):
-        config.write_text("dialdefer:\nverdict: margin\n")
-    env = {**cluster, "PATH": f"{cluster['VENV']}/bin:{cluster['PATH']}", "HERE": "1", "FETCH": "0", "DOCTOR": "0"}
-    env |= {"TRAIN_OPTIONS": "dialdefer.benchmarks[0].n_items=64", "ARM_OPTIONS": "a.b=2"}
-    done = run("pipeline.sh", sampling, sft, dpo, env=env)
-    assert done.returncode == 0, done.stderr
-    runs = cluster["RUN_ROOT"]
-    calls = [call.removesuffix(" [offline=1]") for call in Path(cluster["CALLS"]).read_text().splitlines()]
-    trained = rf"{sft} dialdefer.benchmarks\[0\].n_items=64 a.b=2"
-    items = f"name=eval-train dialdefer.benchmarks=<{trained} dialdefer.prompts.arms=[none]"
-    assert [call for call in calls if "eval-train" in call or "calibrate" in call][:2] == [
-        f"evenhand sample {sampling} {items} run.root={runs} --shard 0/1",
-        f"evenhand calibrate {runs}/train-run-before {runs}/run-before",
-    ]
-    thresholds = f"--calibrated {runs}/run-before/calibrated/thresholds.json"
-    assert calls[-1] == f"evenhand scorecard {runs}/run-before sft={runs}/run-sft dpo={runs}/run-dpo {thresholds}"
-
-
 @pytest.mark.parametrize("is_here", [False, True])
 def test_every_arm_is_trained_with_each_seed_from_a_base_that_was_trained_first(cluster, is_here):
     sampling, sft, dpo = configs(cluster)

@@ -1,4 +1,4 @@
-"""The Slurm chain with another study: sampled beside the framing study, and handed to the same scores and card."""
+"""The Slurm chain with another study, and with thresholds: sampled beside, and handed to the same scores and card."""
 
 import re
 from pathlib import Path
@@ -78,3 +78,23 @@ def test_runs_of_the_narrator_study_reach_the_scores_and_the_card(cluster, tmp_p
         f"evenhand compare {judged} {conflicts} [offline=1]",
         f"evenhand scorecard {runs}/run-before sft={runs}/run-sft dpo={runs}/run-dpo {options} [offline=1]",
     ]
+
+
+def test_the_card_has_the_base_under_thresholds_that_are_fitted_on_the_items_the_arms_train_on(cluster):
+    sampling, sft, dpo = configs(cluster)
+    for config in (sampling, sft, dpo):
+        config.write_text("dialdefer:\nverdict: margin\n")
+    env = {**cluster, "PATH": f"{cluster['VENV']}/bin:{cluster['PATH']}", "HERE": "1", "FETCH": "0", "DOCTOR": "0"}
+    env |= {"TRAIN_OPTIONS": "dialdefer.benchmarks[0].n_items=64", "ARM_OPTIONS": "a.b=2"}
+    done = run("pipeline.sh", sampling, sft, dpo, env=env)
+    assert done.returncode == 0, done.stderr
+    runs = cluster["RUN_ROOT"]
+    calls = [call.removesuffix(" [offline=1]") for call in Path(cluster["CALLS"]).read_text().splitlines()]
+    trained = rf"{sft} dialdefer.benchmarks\[0\].n_items=64 a.b=2"
+    items = f"name=eval-train dialdefer.benchmarks=<{trained} dialdefer.prompts.arms=[none]"
+    assert [call for call in calls if "eval-train" in call or "calibrate" in call][:2] == [
+        f"evenhand sample {sampling} {items} run.root={runs} --shard 0/1",
+        f"evenhand calibrate {runs}/train-run-before {runs}/run-before",
+    ]
+    thresholds = f"--calibrated {runs}/run-before/calibrated/thresholds.json"
+    assert calls[-1] == f"evenhand scorecard {runs}/run-before sft={runs}/run-sft dpo={runs}/run-dpo {thresholds}"

@@ -268,28 +268,6 @@ def test_a_judge_whose_replies_cannot_be_read_is_warned_of(tmp_path: Path, capsy
     assert "90% of the replies on bbq cannot be read" in capsys.readouterr().out
 
 
-def test_a_dataset_on_whose_dialogues_neither_answer_is_likely_is_named_and_in_no_average(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    items = [item for dataset in ("bbq", "harp", "amqa") for item in made_items(dataset, 10)]
-
-    def breaks_off(prompt: Prompt) -> dict[str, Any]:
-        """On HARP's dialogues it hardly ever says 1 or 2, as the real judge after DPO; elsewhere it does."""
-        is_lost = prompt.dataset == "harp" and prompt.condition.is_dialogue
-        return lean(1.0 if prompt.condition.claim_is_true or is_lost else -1.0, lost=6.0 if is_lost else 0.5)
-
-    rows = scored(make_run(tmp_path, breaks_off, items=items, verdict="margin"))
-    average = only(rows, dataset="bench_avg", denominator="published")
-    assert (average["datasets"], average["dds_pp"]) == (["bbq", "amqa"], 0)
-    assert only(rows, dataset="harp", denominator="published")["dds_pp"] == 100
-    warned = [line for line in capsys.readouterr().out.splitlines() if "harp, C2 (0.0056)" in line]
-    assert len(warned) == 1
-    assert "C1" not in warned[0]
-    long = json.loads((tmp_path / "made-0000" / "scores" / "scores.json").read_text())
-    found = {row["dataset"]: row["value"] for row in long if row["measure"] == "p_answer_c2"}
-    assert found["harp"] == pytest.approx(math.exp(-5.5) + math.exp(-6.5))
-
-
 def test_the_printed_table_names_mode_parser_denominator_and_c1(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
