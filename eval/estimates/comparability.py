@@ -63,18 +63,18 @@ def serious_sentence(base: str, name: str, found: Sequence[Difference]) -> str:
 
 
 def refuse_serious(base: str, found: Mapping[str, Sequence[Difference]], others: Sequence[str] = ()) -> None:
-    """Raises DataError for a run of the base's checkpoint; else with every serious difference from the base.
+    """Raises DataError with every serious difference from the base, or for a run of its checkpoint that has no other.
 
     found: what a run is called → in what it differs; others: further reasons, in words.
     """
     for name, of_run in found.items():
-        for one in of_run:
-            if one.what == ONE_CHECKPOINT:
-                raise DataError(
-                    f"{base} and {name} are of one checkpoint ({one.base}), so they are no before and after, and no "
-                    "two judges; to ask a model again use `evenhand reproduce`, or say --allow-differences; the result "
-                    "then states it"
-                )
+        serious = [one for one in of_run if one.serious]
+        if [one.what for one in serious] == [ONE_CHECKPOINT]:
+            raise DataError(
+                f"{base} and {name} are of one checkpoint ({serious[0].base}), so they are no before and after, and no "
+                "two judges; to ask a model again use `evenhand reproduce`, or say --allow-differences; the result "
+                "then states it"
+            )
     lines = [f"{name}: {found}" for name, of_run in found.items() for found in of_run if found.serious]
     if lines or others:
         raise DataError(
