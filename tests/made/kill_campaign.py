@@ -21,7 +21,7 @@ SIGKILLED = -9
 # A lease whose holder had not written its name yet is waited for; campaigns do not wait three minutes for it.
 LEASES = {"evenhand.lease.STALE_S": 1.0, "evenhand.lease.BEAT_S": 0.3, "evenhand.lease.LOOK_S": 0.1}
 # Facts of the clock, the machine and the checkout, wherever they stand in a JSON file.
-# peft lists modules in no fixed order and provenance has times, so their hashes differ; the files are compared themselves.
+# peft lists modules in no fixed order and provenance has times, so hashes differ; the files are compared themselves.
 OF_THE_MOMENT = (
     *("code", "seconds", "reference_seconds", "peak_memory_gib", "created", "time", "mtime"),
     *("adapter_hash", "provenance_sha256"),
