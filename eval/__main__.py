@@ -9,7 +9,7 @@ from eval.command_options import compare_options, refuse_idle_options, report_op
 from eval.estimates.result_files import write_changes, write_scores
 from eval.report.result_files import write_rows
 from eval.run_studies import runs_by_study
-from eval.study import Found, Scored, evaluation_of, study_of_files
+from eval.study import Found, Scored, named, study_of_files
 from eval.verdict_file_names import is_verdict_file
 from evenhand.command import run_main
 from evenhand.errors import DataError
@@ -22,13 +22,13 @@ def score_main(argv: Sequence[str]) -> None:
     if is_verdict_file(options.sources[0]):
         study = study_of_files(options.sources)
         refuse_idle_options(options, [study])
-        say_and_write(study, evaluation_of(study).score_files(options), options.out)
+        say_and_write(study, named(study).score_files(options), options.out)
         return
     runs = runs_by_study(options.sources)
     refuse_idle_options(options, runs)
     for study, paths in runs.items():
         for path in paths:
-            say_and_write(study, evaluation_of(study).score(path, options), options.out or path / "scores")
+            say_and_write(study, named(study).score(path, options), options.out or path / "scores")
 
 
 def say_and_write(study: str, scored: Scored, out: Path) -> None:
@@ -45,7 +45,7 @@ def compare_main(argv: Sequence[str]) -> None:
     runs = runs_by_study([options.base, *options.after])
     refuse_single(runs.values())
     refuse_idle_options(options, runs)
-    found = {study: evaluation_of(study).find(paths, options, is_before_after=True) for study, paths in runs.items()}
+    found = {study: named(study).find(paths, options, is_before_after=True) for study, paths in runs.items()}
     for of_study in found.values():  # first: what was computed is seen though the disk be full
         of_study.say_changes()
     out = options.out or next(iter(runs.values()))[-1] / "compare"
@@ -68,12 +68,12 @@ def report_main(argv: Sequence[str]) -> None:
     if is_verdict_file(options.sources[0]):
         study, out = study_of_files(options.sources), options.out
         refuse_idle_options(options, [study])
-        found = {study: evaluation_of(study).find_files(options)}
+        found = {study: named(study).find_files(options)}
     else:
         runs = runs_by_study(options.sources)
         refuse_idle_options(options, runs)
         is_before_after = not options.side_by_side
-        found = {s: evaluation_of(s).find(paths, options, is_before_after=is_before_after) for s, paths in runs.items()}
+        found = {s: named(s).find(paths, options, is_before_after=is_before_after) for s, paths in runs.items()}
         out = options.out or next(iter(runs.values()))[-1] / "report"
     try:
         written = write_found(found, out)

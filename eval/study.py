@@ -11,6 +11,7 @@ from eval.estimates.comparability import Difference
 from eval.estimates.scores import Score
 from eval.report.report_part import StudyPart
 from eval.report.table import Table
+from eval.results import Evaluation, Results, load_named, results_of
 from eval.sampling_runs import Verdicts
 from eval.scorecard.arms import CardArm
 from eval.scorecard.seeds import Headline, Ranking
@@ -199,9 +200,66 @@ def evaluation_of(study: str) -> StudyEval:
     return found
 
 
+class ResultsFound:
+    """The results of some runs by the names of Found."""
+
+    def __init__(self, results: Results) -> None:
+        self.results = results
+
+    def say_scores(self) -> None:
+        self.results.print_scores()
+
+    def say_changes(self) -> None:
+        self.results.print_changes()
+
+    def scores(self) -> Sequence[Score]:
+        return self.results.score_rows
+
+    def views(self) -> dict[str, list[dict[str, Any]]]:
+        return {}
+
+    def changes(self) -> Sequence[Change]:
+        return self.results.change_rows
+
+    def part(self, *, is_alone: bool) -> StudyPart:
+        from eval.report.study_part import study_part
+
+        return study_part(self.results, is_alone=is_alone)
+
+
+class NamedEvaluation(RunsOnly):
+    """An Evaluation by the names of StudyEval."""
+
+    def __init__(self, study: str, evaluation: Evaluation) -> None:
+        self.study, self.evaluation = study, evaluation
+        self.files, self.columns_help = evaluation.layout, evaluation.columns_help  # type: ignore[misc]
+
+    def add_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
+        self.evaluation.add_options(parser, verb)
+
+    def score(self, path: Path, options: argparse.Namespace) -> ResultsFound:
+        return self.find([path], options, is_before_after=False)
+
+    def find(self, paths: Sequence[Path], options: argparse.Namespace, *, is_before_after: bool) -> ResultsFound:
+        judges = load_named(self.evaluation, paths, options)
+        return ResultsFound(results_of(self.study, self.evaluation, judges, options, is_before_after=is_before_after))
+
+    def find_files(self, options: argparse.Namespace) -> ResultsFound:  # type: ignore[override]
+        judges = self.evaluation.load_files(options)
+        return ResultsFound(results_of(self.study, self.evaluation, judges, options))
+
+    score_files = find_files  # type: ignore[assignment]
+
+
+def named(study: str) -> Any:
+    """A study's evaluation by the names of StudyEval."""
+    evaluation = evaluation_of(study)
+    return NamedEvaluation(study, evaluation) if isinstance(evaluation, Evaluation) else evaluation
+
+
 def evaluations() -> dict[str, StudyEval]:
     """Those of all studies."""
-    return {study: evaluation_of(study) for study in STUDIES}
+    return {study: named(study) for study in STUDIES}
 
 
 def study_of_files(paths: Sequence[Path]) -> str:

@@ -9,6 +9,8 @@ from eval.report.plots import finish
 from eval.report.report_part import StudyPart
 from eval.report.table import write_tables
 from eval.report.table_html import table_section
+from eval.report.tables import TableSpec
+from eval.report.tables import write_tables as write_specs
 from evenhand.jsonl import write_whole
 
 
@@ -34,7 +36,14 @@ def write_report(parts: Sequence[StudyPart], folder: Path) -> list[Path]:
         sections=[section for section in sections if section[2]],
     )
     write_whole(folder / "report.html", page)
-    return [folder / "report.html", *written, *write_tables(folder / "tables", tables)]
+    old = [table for table in tables if not isinstance(table, TableSpec)]
+    specs = [table for table in tables if isinstance(table, TableSpec)]
+    return [
+        folder / "report.html",
+        *written,
+        *write_tables(folder / "tables", old),
+        *write_specs(folder / "tables", specs),
+    ]
 
 
 def title_of(part: StudyPart) -> str:

@@ -5,16 +5,24 @@ import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from eval.command_options import add_reading_options, add_report_options, refuse_idle_options
+from eval.estimates.changes import Change
 from eval.estimates.comparability import Difference
 from eval.estimates.result_files import write_changes
 from eval.report.console import WIDTH, wrapped
 from eval.report.result_files import write_rows
 from eval.report.table import write_tables
+from eval.report.tables import TableSpec, console
+from eval.report.tables import write_tables as write_specs
+from eval.results import Evaluation
 from eval.run_studies import runs_by_study
 from eval.scorecard.arms import BASE, CardArm, base_arm, sampled_arms, split_word, training_doubts, unknown_bases
 from eval.scorecard.beside import runs_beside
+from eval.scorecard.card import NOTE as FIGURES_NOTE
+from eval.scorecard.card import StudyCard as FiguresOfStudy
+from eval.scorecard.card import make_card
 from eval.scorecard.seeds import NOTE as SEEDS_NOTE
 from eval.scorecard.seeds import SeedTable, has_seeds, ranking_sentences, seed_tables, seeds_table, seeds_text
 from eval.study import StudyCard, evaluation_of
@@ -50,9 +58,11 @@ def main(argv: Sequence[str]) -> None:
     files = write_changes(out, "scorecard_changes", {study: card.changes() for study, card in cards.items()})
     pooled = {study: [one for of in found for one in of.pooled.values()] for study, found in seeds.items()}
     files += write_changes(out, "scorecard_seeds", pooled)
-    tables = [table for card in cards.values() for table in card.tables()]
+    tables: list[Any] = [table for card in cards.values() for table in card.tables()]
     tables += [seeds_table([one for of_study in seeds.values() for one in of_study])] if seeds else []
-    files += [*write_rows(out, "scorecard", rows), *write_tables(out, tables)]
+    files += [*write_rows(out, "scorecard", rows)]
+    files += write_tables(out, [table for table in tables if not isinstance(table, TableSpec)])
+    files += write_specs(out, [table for table in tables if isinstance(table, TableSpec)])
     files += seed_figures(seeds, cards, out)  # last: a figure that fails takes no table with it
     names = ", ".join(sorted({file.stem for file in files} - {"scorecard", "scorecard_changes"}))
     say(f"\nwritten to {out}: scorecard.json and .csv, scorecard_changes.json and .csv, and as .md, .csv and .tex")
@@ -92,7 +102,47 @@ def load_cards(options: argparse.Namespace) -> tuple[list[CardArm], dict[str, St
         raise DataError(f"--beside {word}: is of the scorecard's own study; name it as an arm")
     runs = {study: {arm.name: arm.path for arm in sampled}, **beside}
     refuse_idle_options(options, runs)
-    return arms, {name: evaluation_of(name).card(arms, of, options) for name, of in runs.items()}
+    return arms, {name: card_of(name, arms, of, options) for name, of in runs.items()}
+
+
+def card_of(study: str, arms: Sequence[CardArm], runs: Mapping[str, Path], options: argparse.Namespace) -> StudyCard:
+    """A study's part of the card."""
+    evaluation = evaluation_of(study)
+    if isinstance(evaluation, Evaluation):
+        return FigureCard(make_card(study, evaluation, arms, runs, options))
+    return evaluation.card(arms, runs, options)
+
+
+class FigureCard:
+    """A study's figures by the names of StudyCard."""
+
+    def __init__(self, card: FiguresOfStudy) -> None:
+        self.card = card
+
+    def fields(self) -> list[dict[str, Any]]:
+        return self.card.fields()
+
+    def changes(self) -> Sequence[Change]:
+        return self.card.every_change
+
+    def tables(self) -> Sequence[Any]:
+        return self.card.tables
+
+    def text(self, *, has_rows: bool) -> str:
+        tables = [console(table) for table in self.card.tables if table.place == "console"]
+        return "\n\n".join([*tables, wrapped([FIGURES_NOTE, *self.card.sentences()])])
+
+    def headlines(self) -> list[Any]:
+        return []
+
+    def ranking(self) -> None:
+        return None
+
+    def differences(self) -> Mapping[str, Sequence[Difference]]:
+        return self.card.of_rows
+
+    def doubts(self) -> list[str]:
+        return self.card.warnings()
 
 
 def difference_sentences(found: Mapping[str, Sequence[Difference]]) -> list[str]:
