@@ -177,15 +177,21 @@ class Evaluation:
         """Further rows of a scorecard that its options ask for, made of the base's run."""
         return []
 
-    def arm_judge(self, arm: Any, judges: Mapping[str, Any], options: argparse.Namespace) -> Any:
-        """The judge of such a row, which has no run of its own."""
-        return None
+    def card_judges(
+        self, arms: Sequence[Any], judges: Mapping[str, Any], options: argparse.Namespace
+    ) -> dict[str, Any]:
+        """Row of a scorecard → its judge as card_changes takes it, the base first. judges: those that have a run."""
+        return dict(judges)
+
+    def figures(self, judges: Mapping[str, Any]) -> Sequence[CardFigure]:
+        """The figures of a card of these judges."""
+        return self.card_figures
 
     def card_changes(self, judges: Mapping[str, Any], options: argparse.Namespace) -> list[Change]:
         """Changes between two rows of a scorecard."""
         return self.changes(judges, options)
 
-    def unfit(self, name: str, judge: Any, base: Any, options: argparse.Namespace) -> str:
+    def unfit(self, judge: Any, options: argparse.Namespace) -> str:
         """Why an arm cannot be ranked, whatever its figures are; "" for one that can."""
         return ""
 
