@@ -137,9 +137,8 @@ class Evaluation:
         """In what a run differs from the base beside the model; side by side nothing is compared."""
         return differences(base, after, self.mild_keys) if is_before_after else []
 
-    def refusals(self, judges: Mapping[str, Any]) -> list[str]:
-        """Why some runs are not put beside each other at all."""
-        return []
+    def refuse(self, judges: Mapping[str, Any]) -> None:
+        """Raises DataError for judges that are never put beside each other."""
 
     def tables(self, results: "Results") -> list[TableSpec]:
         """Tables over the long frames."""
@@ -283,9 +282,9 @@ def results_of(
         for name, judge in others
         if has_runs
     }
-    refusals = evaluation.refusals(judges)
-    if refusals or not getattr(options, "allow_differences", False):
-        refuse_serious(base, compared if not getattr(options, "allow_differences", False) else {}, refusals)
+    evaluation.refuse(judges)
+    if not getattr(options, "allow_differences", False):
+        refuse_serious(base, compared)
     moves = [evaluation.changes({base: first, name: judge}, options) for name, judge in others if is_before_after]
     return Results(
         study=study,

@@ -171,7 +171,7 @@ class StudyCard:
             f"{row} against {reference}, {figure.words}: {words_of(change.change)}, p {p_value(change.p_holm)}."
             for reference, rows in self.against.items()
             for row, changes in rows.items()
-            for figure in self.evaluation.card_figures
+            for figure in self.evaluation.figures(self.judges)
             if figure.is_main and (change := next((c for c in changes if figure.is_of(c)), None))
         ]
         lacking = [arm.name for arm in self.arms if arm.name not in self.judges]
@@ -266,13 +266,14 @@ def make_card(
     """
     loaded = {name: evaluation.load(path, options) for name, path in runs.items()}
     base = loaded[BASE]
+    evaluation.refuse(loaded)
     differences = {
         name: evaluation.differences(base, run, is_before_after=True) for name, run in loaded.items() if name != BASE
     }
     if not options.allow_differences:
         foreign = [other_checkpoint(arm, loaded[arm.name], f"{study} run") for arm in arms if arm.name in loaded]
         named = {f"{name} ({loaded[name].name})": of_row for name, of_row in differences.items()}
-        refuse_serious(base.name, named, [*evaluation.refusals(loaded), *filter(None, foreign)])
+        refuse_serious(base.name, named, [*filter(None, foreign)])
     judges = evaluation.card_judges(arms, loaded, options)
     unknown = [name for name in options.against if name not in [arm.name for arm in arms[1:]]]
     if unknown:
