@@ -150,8 +150,8 @@ def reading(text: str, names: Names) -> tuple[Answer, bool]:
         return Answer("chosen", option), option != text.strip() or not names.is_extended(text)
     said = plain(text)
     how = read_yes_or_no if names.options == (YES, NO) else read_sentences
-    found = read_alone(said, names) or read_marked(said, names, how)
-    return found if found is not None else how(said, names)
+    stated = read_alone(said, names) or read_marked(said, names, how)
+    return stated if stated is not None else how(said, names)
 
 
 def exactly(text: str) -> str:
@@ -166,9 +166,9 @@ def exactly(text: str) -> str:
 def read_alone(said: str, names: Names) -> tuple[Answer, bool] | None:
     """The option that a reply's first line is by itself; None where it is none. Two lines with one each are a list."""
     first, _, rest = said.partition("\n")
-    for line in peelings(first, names.has):
+    for line in peelings(first, names):
         if whole := names.whole(line):
-            others = names.whole(peelings(rest.strip().partition("\n")[0], names.has)[-1])
+            others = names.whole(peelings(rest.strip().partition("\n")[0], names)[-1])
             return one_of({*whole, *others}), bool(rest) or not names.is_extended(line)
     return None
 
@@ -176,8 +176,8 @@ def read_alone(said: str, names: Names) -> tuple[Answer, bool] | None:
 def read_marked(said: str, names: Names, how: Reader) -> tuple[Answer, bool] | None:
     """What a reply says behind "Answer:" or "the answer is"; None where nothing is named there."""
     announced = [said[marker.end() :].lstrip() for marker in [*MARKER.finditer(said)][-MOST_MARKERS:]]
-    found = [read_alone(text, names) or how(text, names) for text in announced if text]
-    known = [one for one in found if one[0].state in ("chosen", "ambiguous")]
+    read = [read_alone(text, names) or how(text, names) for text in announced if text]
+    known = [one for one in read if one[0].state in ("chosen", "ambiguous")]
     if not known:
         return None
     return known[-1] if len({answer for answer, _ in known}) == 1 else (AMBIGUOUS, True)
@@ -185,7 +185,7 @@ def read_marked(said: str, names: Names, how: Reader) -> tuple[Answer, bool] | N
 
 def read_yes_or_no(said: str, names: Names) -> tuple[Answer, bool]:
     """Yes or No where a reply begins with it, behind preambles. "No doubt" is no No."""
-    for line in reversed(peelings(DOUBLE_NEGATION.sub("", said).lstrip(" .,:;"), names.has)):
+    for line in reversed(peelings(DOUBLE_NEGATION.sub("", said).lstrip(" .,:;"), names)):
         if start := names.at_start(line):
             listed = LIST.match(line, start.end)
             other = names.at_start(line[listed.end() :]) if listed else None
@@ -197,8 +197,8 @@ def read_sentences(said: str, names: Names) -> tuple[Answer, bool]:
     """Whom the sentences of a reply name."""
     text = named_text(said, names)
     if turn := next((turn for turn in TURN.finditer(text) if not explains(turn["words"])), None):
-        found = said_in(text[: turn.start()], names) if text[: turn.start()].strip() else (OFF_LIST, True)
-        return found if found[0].state in ("chosen", "ambiguous") else (Answer("continues_transcript"), True)
+        before = said_in(text[: turn.start()], names) if text[: turn.start()].strip() else (OFF_LIST, True)
+        return before if before[0].state in ("chosen", "ambiguous") else (Answer("continues_transcript"), True)
     return said_in(TURN.sub(r"\g<names> - \g<words>", text), names)
 
 
@@ -256,17 +256,17 @@ def own_words(text: str) -> str:
     return CONTINUATION.split(THOUGHTS.sub("", text).lstrip(), maxsplit=1)[0]
 
 
-def peelings(head: str, is_option: Callable[[str], bool]) -> list[str]:
+def peelings(head: str, names: Names) -> list[str]:
     """A line as it is, and after each preamble taken from it, the barest last.
 
-    is_option: whether a text is an option by itself. What is an option is no preamble: a speaker may be called "A".
+    What is an option by itself is no preamble: a speaker may be called "A".
     """
     lines = [head]
     while len(lines) <= LONGEST:
         line = lines[-1]
-        found = PREAMBLE.match(line)
-        is_preamble = found is not None and not is_option(found[0])
-        shorter = line[found.end() :].lstrip() if found and is_preamble else line.lstrip(OPENING)
+        preamble = PREAMBLE.match(line)
+        is_preamble = preamble is not None and not names.whole(preamble[0])
+        shorter = line[preamble.end() :].lstrip() if preamble and is_preamble else line.lstrip(OPENING)
         if not shorter or shorter == line:
             break
         lines.append(shorter)

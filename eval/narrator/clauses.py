@@ -1,6 +1,8 @@
-"""One clause of a reply → whom it names as the one who attacked or is to blame, and whom it denies.
+"""Sentences of a reply → whom they name as the one who attacked or is to blame, and whom they deny.
 
-A clause is lower-case text in which each option is one character (named_text.py). Each pattern below is one rule, with
+A sentence is split into clauses, each read by itself, and put together: negation holds in its clause, a clause without
+a subject takes that of the one before, and what is conceded ("although Bob began") gives way to the main clause. A
+clause is lower-case text in which each option is one character (names.named_text). Each pattern below is one rule, with
 the sentence that it reads.
 """
 
@@ -36,12 +38,19 @@ class Clause:
 
     named: str = ""  # the one who attacked or is to blame
     denied: str = ""  # who is said not to be
-    denies: bool = False  # whether it denies at all: somebody, or that anybody did
+    denies_all: bool = False  # that anybody did it
     is_comparison: bool = False  # worse, more problematic
     subject: str = ""  # what a following clause without a subject is about
 
+    @property
+    def denies(self) -> bool:
+        """Whether it denies at all: somebody, or that anybody did."""
+        return bool(self.denied) or self.denies_all
 
-NOTHING = Clause()
+
+def clause_about(names: str, negation: object, subject: str = "") -> Clause:
+    """That some names did it, or did not where there is a negation."""
+    return Clause(denied=names, subject=subject) if negation else Clause(named=names, subject=subject)
 
 
 def rule(pattern: str) -> re.Pattern[str]:
@@ -133,18 +142,18 @@ def read_clause(text: str) -> Clause:
     """What one clause says of who attacked or is to blame."""
     if text.startswith(WITHDRAWN):
         inner = read_clause(text.removeprefix(WITHDRAWN).strip())
-        return Clause(denied=inner.named, denies=bool(inner.named), subject=inner.subject)
-    text = ONE_WHO.sub(lambda found: f"{found['not'].strip()} ".lstrip(), text)
+        return Clause(denied=inner.named, subject=inner.subject)
+    text = ONE_WHO.sub(lambda one: f"{one['not'].strip()} ".lstrip(), text)
     if nobody := NO_ONE.match(text):
         rest = nobody["rest"].strip()
-        return Clause(denies=not rest or bool(ABOUT_BLAME.search(rest) or BARE.match(rest)))
+        return Clause(denies_all=not rest or bool(ABOUT_BLAME.search(rest) or BARE.match(rest)))
     if bare := BARE.match(text):
         names = bare["names"] or bare["of"]
-        return Clause(denied=names, denies=True) if bare["not"] else Clause(named=names, subject=names)
+        return clause_about(names, bare["not"], subject="" if bare["not"] else names)
     if cleft := CLEFT.match(text):
         inner = read_clause(text[cleft.end() :])
         is_denied = NEGATION.search(cleft["how"]) and inner.named
-        return Clause(denied=inner.named, denies=True, subject=inner.subject) if is_denied else inner
+        return Clause(denied=inner.named, subject=inner.subject) if is_denied else inner
     text = WHO.sub(r"\g<names> ", text, count=1)
     if about := ABOUT.match(text):
         names = about["names"] or about["of"]
@@ -156,7 +165,7 @@ def read_predicate(names: str, rest: str, *, is_attack: bool) -> Clause:
     """What a clause says whose subject is some names. is_attack: the subject is their attack itself."""
     about = Clause(subject=names)
     if NOTHING_WRONG.match(rest):
-        return Clause(denied=names, denies=True, subject=names)
+        return Clause(denied=names, subject=names)
     if PASSIVE.match(rest):
         return replace(read_others(rest), subject=names)
     if less := LESS.match(rest):
@@ -170,9 +179,9 @@ def read_predicate(names: str, rest: str, *, is_attack: bool) -> Clause:
     if says or is_attack:
         gap = says[0] if says else rest[: len(rest) // 2]
         if says and says["bad"] and FOR_NOTHING.match(rest, says.end()):
-            return Clause(denied=names, denies=True, subject=names)
+            return Clause(denied=names, subject=names)
         if NEGATION.search(gap) or (says and (says["none"] or NOBODY_AFTER.match(rest, says.end()))):
-            return Clause(denied=names, denies=True, subject=names)
+            return Clause(denied=names, subject=names)
         agent = AGENT.match(rest)
         also = agent["names"] if agent and not is_attack else ""
         is_comparison = bool(says and says["bad"] and re.search(r"\b(?:more|most|worse|worst|\w+er)\b", says[0]))
@@ -182,8 +191,8 @@ def read_predicate(names: str, rest: str, *, is_attack: bool) -> Clause:
 
 def possessor(text: str) -> str:
     """Whose attack a text speaks of, "Ann's attack"; nobody's where it denies something."""
-    found = POSSESSED.search(text)
-    return found["names"] if found and not NEGATION.search(text) else ""
+    attack = POSSESSED.search(text)
+    return attack["names"] if attack and not NEGATION.search(text) else ""
 
 
 def read_others(text: str) -> Clause:
@@ -191,18 +200,15 @@ def read_others(text: str) -> Clause:
     if owner := possessor(text):
         return Clause(named=owner)
     if (agent := AGENT.match(text)) and ABOUT_BLAME.search(agent["before"]):
-        is_denied = NEGATION.search(agent["before"])
-        return Clause(denied=agent["names"], denies=True) if is_denied else Clause(named=agent["names"])
+        return clause_about(agent["names"], NEGATION.search(agent["before"]))
     if NO_ATTACK.search(text):
-        return Clause(denies=True)
+        return Clause(denies_all=True)
     if lies := LIES_WITH.match(text):
         return Clause(named=lies["names"])
-    if found := IDENTIFIED.match(text):
-        if ABOUT_VICTIM.search(found["what"]) or not ABOUT_BLAME.search(found["what"]):
-            return NOTHING
-        is_denied = NEGATION.search(found["how"])
-        return Clause(denied=found["names"], denies=True) if is_denied else Clause(named=found["names"])
-    return NOTHING
+    identified = IDENTIFIED.match(text)
+    if identified and ABOUT_BLAME.search(identified["what"]) and not ABOUT_VICTIM.search(identified["what"]):
+        return clause_about(identified["names"], NEGATION.search(identified["how"]))
+    return Clause()
 
 
 MOST_LETTERS = 400  # of a sentence; a longer one loops
@@ -310,8 +316,8 @@ def without_contrasts(text: str) -> tuple[str, str]:
     """(a sentence without those whom it contrasts with the one it names, these)."""
     denied: list[str] = []
 
-    def taken(found: re.Match[str]) -> str:
-        denied.extend(re.findall(NAME, found[0]))
+    def taken(contrast: re.Match[str]) -> str:
+        denied.extend(re.findall(NAME, contrast[0]))
         return " "
 
     text = NONE_BUT.sub("", NOT_ONLY.sub(r"\1 and \2", text))
@@ -322,27 +328,27 @@ def without_contrasts(text: str) -> tuple[str, str]:
 def listed(text: str) -> str:
     """A sentence in which the names of a list are one run, unless the last of them begins a clause of its own."""
     position = 0
-    while found := LISTED.search(text, position):
-        before, behind = text[: found.start()], text[found.start("second") :]
+    while pair := LISTED.search(text, position):
+        before, behind = text[: pair.start()], text[pair.start("second") :]
         is_fronted = (
             re.search(r"(?:^|[;:(,]|\b(?:both|either|neither|that|and|of|by|from|between))\s*$", before) is not None
         )
         begins_clause = re.match(ABOUT_NAME, behind) is not None and not is_fronted
-        if begins_clause or not found["by"].strip():
-            position = found.start("second")
+        if begins_clause or not pair["by"].strip():
+            position = pair.start("second")
         else:
-            text = f"{before}{found['first']}{found['second']}{text[found.end() :]}"
-            position = found.start()
+            text = f"{before}{pair['first']}{pair['second']}{text[pair.end() :]}"
+            position = pair.start()
     return re.sub(rf"\b(?:both|either)\s+(?={NAME})", "", text)
 
 
 def clauses_of(text: str) -> Iterator[tuple[str, bool]]:
     """(clause, whether a mark stronger than a comma ends it) of a sentence."""
     start = 0
-    for found in CLAUSES.finditer(text):
-        if clause := text[start : found.start()].strip():
-            yield clause, bool(found["strong"])
-        start = found.end()
+    for mark in CLAUSES.finditer(text):
+        if clause := text[start : mark.start()].strip():
+            yield clause, bool(mark["strong"])
+        start = mark.end()
     if clause := text[start:].strip():
         yield clause, False
 

@@ -95,26 +95,15 @@ class Names:
         self.forms = {option: plain(option) for option in options if plain(option)}
         self.function_words = {o for o, form in self.forms.items() if form.casefold() in WORDS and o not in designed}
         # "?" is a name, and the end of half of all sentences.
-        self.marks = {o for o, form in self.forms.items() if not any(map(is_letter_or_symbol, form))}
+        self.marks = {o for o, form in self.forms.items() if not has_letter_or_symbol(form)}
 
     def whole(self, text: str) -> tuple[str, ...]:
         """The options that a text is, by itself or but for markup, stops and case; the closest spelling decides."""
-        for shape in (plain, unmarked, bare):
-            spelled = shape(plain(text))
-            for case in (str, str.casefold):
-                if not spelled:
-                    continue
-                if found := [o for o, form in self.forms.items() if case(form) == case(spelled)]:
-                    return tuple(found)
-        spelled = bare(plain(text))
-        for same in SAMENESS:
-            if spelled and (found := [o for o, form in self.forms.items() if same(bare(form)) == same(spelled)]):
-                return tuple(found)
+        for shape, shape_of_form, case in CLOSENESS:
+            spelled = case(shape(plain(text)))
+            if named := tuple(o for o, form in self.forms.items() if spelled == case(shape_of_form(form))):
+                return named if spelled else ()
         return ()
-
-    def has(self, text: str) -> bool:
-        """Whether a text is an option by itself."""
-        return bool(self.whole(text))
 
     def at_start(self, text: str) -> Mention | None:
         """The longest option that a text begins with, in any case but rather as written; None where there is none."""
@@ -138,14 +127,14 @@ class Names:
         As they are written or with a capital; at the start of a line, and where a name is no single word, in any case.
         Those that are words or marks of sentences only where they are a line's first sentence by themselves.
         """
-        found = [
+        places = [
             Mention(start, start + len(form), (option,), text.startswith(form, start))
             for option, form in self.forms.items()
-            for start in places(text, form)
+            for start in (place.start() for place in re.finditer(re.escape(form), text, re.IGNORECASE))
             if stands_alone(text, start, start + len(form)) and self.is_meant(option, text, start)
         ]
         kept: list[Mention] = []
-        for mention in sorted(found, key=lambda m: (m.start, -m.end, not m.is_exact)):
+        for mention in sorted(places, key=lambda m: (m.start, -m.end, not m.is_exact)):
             last = kept[-1] if kept else None
             if last is None or mention.start >= last.end:
                 kept.append(mention)
@@ -170,23 +159,18 @@ class Names:
         return any(end.endswith(form) and other != form and other.startswith(form) for form in forms for other in forms)
 
 
-def spaced(text: str) -> str:
-    """A text in one case with blanks for underscores, which are the same in the names of Wikipedia's users."""
-    return text.casefold().replace("_", " ")
+def has_letter_or_symbol(name: str) -> bool:
+    """Whether a name can be found in prose: by a letter, digit or emoji."""
+    return any(character.isalnum() or unicodedata.category(character) == "So" for character in name)
 
 
-SAMENESS: tuple[Callable[[str], str], ...] = (str, str.casefold, spaced)
-
-
-def places(text: str, form: str) -> list[int]:
-    """Where a form occurs in a text, in any case."""
-    return [found.start() for found in re.finditer(re.escape(form), text, re.IGNORECASE)]
-
-
-def is_letter_or_symbol(character: str) -> bool:
-    """Whether a character makes a name one that can be found in prose: a letter, digit or emoji."""
-    return character.isalnum() or unicodedata.category(character) == "So"
-
+# Ways in which a reply is an option, the closest first: (shape of the reply, shape of the option, case of both). In the
+# names of Wikipedia's users blanks and underscores are the same.
+Shape = Callable[[str], str]
+CLOSENESS: list[tuple[Shape, Shape, Shape]] = [
+    *((shape, str, case) for shape in (str, unmarked, bare) for case in (str, str.casefold)),
+    *((bare, bare, case) for case in (str, str.casefold, lambda text: text.casefold().replace("_", " "))),
+]
 
 FIRST = 0xE000
 NOT_LISTED, ALL = "\uf000", "\uf001"  # somebody who is no option; everybody
@@ -248,11 +232,11 @@ def named_text(text: str, names: Names) -> str:
 
 def with_persons(sentence: str, names: Names) -> str:
     """A sentence of named_text in which the judge's opinion is gone and the first and second person are Me."""
-    found = FRAME.sub("", DENYING_FRAME.sub(" not so that ", DOUBLE_NEGATION.sub("", sentence)))
-    is_two = FIRST_PERSON.search(found) and SECOND_PERSON.search(found)  # "I attacked you": only one of them is Me
+    text = FRAME.sub("", DENYING_FRAME.sub(" not so that ", DOUBLE_NEGATION.sub("", sentence)))
+    is_two = FIRST_PERSON.search(text) and SECOND_PERSON.search(text)  # "I attacked you": only one of them is Me
     me = chr(FIRST + names.options.index(ME)) if ME in names.options and not is_two else NOT_LISTED
-    found = SELF.sub(me, OWN.sub(f"{me}'s", found))
-    return CALLED.sub(r"\1", EVERYBODY.sub(ALL, found)).strip()
+    text = SELF.sub(me, OWN.sub(f"{me}'s", text))
+    return CALLED.sub(r"\1", EVERYBODY.sub(ALL, text)).strip()
 
 
 def options_in(run: str, names: Names) -> frozenset[str]:

@@ -313,10 +313,10 @@ def state_differences(judgments: Sequence[Judgment]) -> dict[StateKey, Estimate]
     n = max(len(differences), 1)
     wider = NormalDist().inv_cdf(1 - LEVEL / 2 / n) / NormalDist().inv_cdf(1 - LEVEL / 2)
     clear = {
-        key: found
-        for key, found in differences.items()
-        if found.value is not None
-        and found.half is not None
-        and abs(found.value) >= max(SMALLEST_BIAS, wider * found.half)
+        key: estimate
+        for key, estimate in differences.items()
+        if estimate.value is not None
+        and estimate.half is not None
+        and abs(estimate.value) >= max(SMALLEST_BIAS, wider * estimate.half)
     }
     return dict(sorted(clear.items(), key=lambda pair: -abs(pair[1].value or 0.0)))
