@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from eval.__main__ import report_main, score_main
-from eval.narrator.command import main as narrator_main
 from evenhand.completion_shards import every_completion
 from evenhand.errors import DataError
 from evenhand.run_directory import read_plan_lines
@@ -82,7 +81,7 @@ def test_a_file_gives_the_scores_of_the_run_that_it_was_written_from(tmp_path, w
     file = write(tmp_path / f"theirs.{write.__name__.removeprefix('write_')}", rows_of(run, CONVERSATIONS))
     score_main([str(file), "--out", str(tmp_path / "files")])
     assert "Theirs" in capsys.readouterr().out
-    narrator_main([str(run), "--out", str(tmp_path / "run")])
+    score_main([str(run), "--out", str(tmp_path / "run")])
     theirs, ours = scores(tmp_path / "files"), scores(tmp_path / "run")
     unseen = [row for row in ours if row["group"] != "all" and row["n_speakers"] is None]  # a file does not tell these
     assert theirs == [row for row in ours if row not in unseen]
@@ -96,7 +95,7 @@ def test_a_corpus_says_who_the_attacker_is(tmp_path):
     with pytest.raises(DataError, match=r"theirs.jsonl:1: nothing says who the attacker .* --conversations"):
         score_main([str(file), "--out", str(tmp_path / "files")])
     score_main([str(file), "--conversations", "pocket-conflicts", "--out", str(tmp_path / "files")])
-    narrator_main([str(run), "--out", str(tmp_path / "run")])
+    score_main([str(run), "--out", str(tmp_path / "run")])
     assert scores(tmp_path / "files") == scores(tmp_path / "run")
 
 
@@ -144,12 +143,12 @@ def test_models_in_files_are_reported_side_by_side_with_definitions(tmp_path):
     rows = rows_of(run, CONVERSATIONS)
     first = write_jsonl(tmp_path / "one.jsonl", rows)
     second = write_csv(tmp_path / "two.csv", [{**row, "model": "Other"} for row in rows])
-    words = [str(first), str(second), "--narrator", "clusters=conversation", "--draws", "50"]
+    words = [str(first), str(second), "--narrator-denominator", "all", "--draws", "50"]
     report_main([*words, "--out", str(tmp_path / "report")])
     html = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
     assert all(name in html for name in ("Theirs", "Other", "all models"))
     assert "not recorded" in html
-    assert "conversation × model" not in html
+    assert "Shares are of all replies." in html
 
 
 GOOD = {
