@@ -10,7 +10,7 @@ from eval.estimates.result_files import write_changes, write_scores
 from eval.report.result_files import write_rows
 from eval.run_studies import runs_by_study
 from eval.study import Found, Scored, evaluation_of, study_of_files
-from eval.verdict_file_names import is_verdict_file
+from eval.verdict_files import is_verdict_file
 from evenhand.command import run_main
 from evenhand.errors import DataError
 from evenhand.terminal import say

@@ -7,7 +7,7 @@ from pathlib import Path
 from eval.estimates.resampling import N_DRAWS, SEED
 from eval.study import evaluations
 from eval.study_definitions import add_definitions
-from eval.verdict_file_names import is_verdict_file
+from eval.verdict_files import is_verdict_file
 from evenhand.errors import DataError
 
 

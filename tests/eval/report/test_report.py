@@ -11,7 +11,7 @@ from eval.__main__ import report_main
 from eval.command_options import report_options
 from eval.dialdefer import flip_examples as telling
 from eval.dialdefer.analyses import analyse
-from eval.dialdefer.external.load_verdicts import load_external
+from eval.dialdefer.verdict_files import load_external
 from eval.dialdefer.findings import Findings, find_external
 from eval.dialdefer.flip_cards import flip_section
 from eval.dialdefer.flip_examples import telling_flips

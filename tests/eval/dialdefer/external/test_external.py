@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from eval.__main__ import score_main
-from eval.dialdefer.external.load_verdicts import load_external
-from eval.dialdefer.external.spellings import item_key
+from eval.dialdefer.verdict_files import load_external
+from eval.dialdefer.verdict_files import item_key
 from eval.dialdefer.prompt_variants import variant_of
 from eval.dialdefer.runs import load_run
 from eval.dialdefer.verdicts import NoVerdict

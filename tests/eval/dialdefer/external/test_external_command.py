@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from eval.__main__ import score_main
-from eval.dialdefer.external.verdict_files import LAYOUT
+from eval.dialdefer.verdict_files import LAYOUT
 from evenhand.errors import DataError
 from studies.dialdefer.records import Condition
 from tests.made.made_verdicts import only, scores_of, verdict_rows, write

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from eval.dialdefer.external.load_verdicts import load_external
+from eval.dialdefer.verdict_files import load_external
 from evenhand.errors import DataError
 from studies.dialdefer.records import Condition
 from tests.made.made_verdicts import C1_FALSE, C1_TRUE, C2_CORRECT, C2_INCORRECT, Row, verdict_rows, write
