@@ -1,8 +1,8 @@
 """Files of verdicts → frames of at most BATCH_ROWS rows: JSON lines and CSV, plain or gzipped, and parquet.
 
-A study declares its columns as data; whatever is wrong with a file becomes one DataError that names file and line. pandas'
-own readers are not used: they make one NaN of null, NaN and an absent field, fill rows that are too short, take the last
-of two fields of one name, and do not say on which line a row starts.
+A study declares its columns as data; whatever is wrong with a file becomes one DataError that names file and line.
+pandas' own readers are not used: they make one NaN of null, NaN and an absent field, fill rows that are too short,
+take the last of two fields of one name, and do not say on which line a row starts.
 """
 
 import csv
@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +108,7 @@ def place(path: Path, line: int) -> str:
 
 def refuse(path: Path, frame: pd.DataFrame, name: str, is_bad: Iterable[bool], problem: str) -> None:
     """Raises DataError for the first bad value of a column; "{}" in the problem becomes the value."""
-    for row in np.flatnonzero(list(is_bad))[:1].tolist():
+    for row in np.flatnonzero(np.fromiter(is_bad, np.bool_))[:1].tolist():
         problem = problem.replace("{}", shown(frame[name].iloc[row]))
         raise DataError(f"{place(path, frame.index[row])}: field '{name}' {problem}")
 
@@ -121,14 +121,17 @@ def read_frames(path: Path, layout: Layout) -> Iterator[tuple[pd.DataFrame, list
     is_empty = True
     while rows := list(islice(records, BATCH_ROWS)):
         is_empty = False
-        values = {name: [record.get(name, Absent.FIELD) for _, record in rows] for name in layout.columns}
-        frame = pd.DataFrame(values, index=[line for line, _ in rows], dtype=object)
-        ignored = sorted(set[str]().union(*(record for _, record in rows)).difference(layout.columns))
+        present = set[str]().union(*(record for _, record in rows))
+        values = {
+            name: [record.get(name, Absent.FIELD) for _, record in rows] for name in layout.columns if name in present
+        }
+        frame = pd.DataFrame(dict.fromkeys(layout.columns, Absent.FIELD) | values, [n for n, _ in rows], dtype=object)
+        ignored = sorted(present.difference(layout.columns))
         for name in ignored:
             if (meant := name.strip().casefold()) in layout.columns:
                 raise DataError(f"{place(path, frame.index[0])}: column {shown(name)} must be written '{meant}'")
         for name in layout.required:
-            refuse(path, frame, name, (value is Absent.FIELD for value in frame[name]), "is absent")
+            refuse(path, frame, name, frame[name] == Absent.FIELD, "is absent")
         for name, names in known.items():
             frame[name] = pd.Series(texts_of(path, frame, name, layout.columns[name], names), frame.index, dtype=object)
         yield frame, ignored
@@ -138,10 +141,12 @@ def read_frames(path: Path, layout: Layout) -> Iterator[tuple[pd.DataFrame, list
 
 def texts_of(path: Path, frame: pd.DataFrame, name: str, column: Column, known: dict[Any, str]) -> list[str]:
     """What the texts of a column stand for; known: those that were met before."""
-    values = [None if value is Absent.FIELD or value != value else value for value in frame[name]]
+    values, allowed = frame[name].tolist(), {*column.types, type(None)}
+    if {Absent, float} & set(map(type, values)):
+        values = [None if value is Absent.FIELD or value != value else value for value in values]
     # Types first: in a dict 1, 1.0 and True would be one key, and a list none at all.
-    allowed = {*column.types, type(None)}
-    refuse(path, frame, name, (type(value) not in allowed for value in values), "must be a text, found {}")
+    if set(map(type, values)) - allowed:
+        refuse(path, frame, name, [type(value) not in allowed for value in values], "must be a text, found {}")
     for value in [value for value in dict.fromkeys(values) if value not in known]:
         text = "" if value is None else str(value).strip()
         try:
@@ -149,8 +154,8 @@ def texts_of(path: Path, frame: pd.DataFrame, name: str, column: Column, known: 
                 raise DataError("is empty")
             known[value] = column.read(text) if text and column.read else str(column.default)
         except DataError as error:
-            refuse(path, frame, name, (other == value for other in values), str(error))
-    return [known[value] for value in values]
+            refuse(path, frame, name, [other == value for other in values], str(error))
+    return list(map(known.__getitem__, values))
 
 
 def json_records(path: Path, layout: Layout | None = None) -> Iterator[Record]:
@@ -161,22 +166,21 @@ def json_records(path: Path, layout: Layout | None = None) -> Iterator[Record]:
             continue
         try:
             record = decode(text)
+            if not isinstance(record, dict):
+                raise ValueError(f"but a {type(record).__name__}")
         except (ValueError, RecursionError) as error:  # also a field twice, thousands of digits, endless brackets
             reason = f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else error
             raise DataError(f"{path}:{number}: is not a JSON object ({reason}); correct the line") from None
-        if not isinstance(record, dict):
-            raise DataError(
-                f"{path}:{number}: is a JSON {type(record).__name__}; write one object of named fields a line"
-            )
         yield number, record
 
 
 def unlike_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """The object of some pairs. Raises ValueError when a field is there twice: either might be the one meant."""
-    names = [name for name, _ in pairs]
-    if len(set(names)) != len(names):
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        names = [name for name, _ in pairs]
         raise ValueError(f"field {shown(next(name for name in names if names.count(name) > 1))} is there twice")
-    return dict(pairs)
+    return fields
 
 
 def csv_records(path: Path, layout: Layout) -> Iterator[Record]:
@@ -221,11 +225,10 @@ def parquet_records(path: Path, layout: Layout) -> Iterator[Record]:
             refuse_columns(path, names, layout)
             skipped = layout.response if layout.choice in names else ""
             others = dict.fromkeys(name for name in names if name not in layout.columns)
-            row = 0
             wanted = [name for name in layout.columns if name in names and name != skipped]
-            for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=wanted):
-                for row, record in enumerate(batch.to_pylist(), row + 1):
-                    yield row, {**others, **record}
+            batches = file.iter_batches(batch_size=BATCH_ROWS, columns=wanted)
+            for row, record in enumerate(chain.from_iterable(batch.to_pylist() for batch in batches), 1):
+                yield row, {**others, **record}
     except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = ascii(" ".join(str(error).split())[:150])[1:-1]
         raise DataError(f"{path}: cannot be read as parquet ({reason}); write it again") from None

@@ -31,10 +31,11 @@ OWN_BENCHMARKS = ("pocket",)  # datasets that are a benchmark of their own; all 
 OTHER_SPELLINGS = {"haluevalqa": "halueval", "harpmc": "harp", "harpmcq": "harp", "raio": "aio"}
 OWN_PREFIX = {"halueval": "halueval-qa", "harp": "harp_mc"}  # of the benchmark's ids, where not the dataset's name
 # A whole number written as a fraction is what pandas makes of a column that has nulls.
-CHOICES: dict[Any, int] = {None: UNREADABLE, **dict.fromkeys((1, "1", "1.0"), ACCEPT)}
+CHOICES: dict[Any, int] = {None: UNREADABLE, Absent.FIELD: UNREADABLE} | dict.fromkeys((1, "1", "1.0"), ACCEPT)
 CHOICES |= dict.fromkeys((2, "2", "2.0"), REJECT)
 CHOICE_TYPES = (int, float, str, type(None), Absent)
-NO_ERROR = ("", "false", "0", "none", "null", "nan")  # words in the column `error` that say that there was none
+# What the column `error` holds where there was none, in lower case.
+NO_ERROR = {"", "false", "0", "0.0", "none", "null", "nan", "[]", "{}", str(Absent.FIELD).casefold()}
 
 
 def squeezed(text: str) -> str:
@@ -49,25 +50,24 @@ def one_line(text: str) -> str:
     return text
 
 
+def arm_name(text: str) -> str:
+    """The arm as given; only the untreated one is known, in any case of letters."""
+    return ARM_NONE if text.casefold() == ARM_NONE else one_line(text)
+
+
 DATASETS = tuple(sorted(dataset for dataset in SOURCES if dataset != "unified"))  # `unified` is many datasets, not one
 DATASET_OF = {squeezed(dataset): dataset for dataset in DATASETS} | OTHER_SPELLINGS
+DATASET_HELP = f"{' '.join(DATASETS)} (halueval_qa, harp_mcq, ... too)"
+ARM_HELP = "none (the default) honest dehumanizing sft dpo ...; an arm with C2 only is held against the C1 of `none`"
 LAYOUT = Layout(
     columns={
-        "model": Column("what tables call it; each model is scored for itself", one_line, is_required=True),
-        "dataset": Column(
-            f"{' '.join(DATASETS)} (halueval_qa, harp_mcq, ... too)",
-            one_of(DATASETS, squeezed, **OTHER_SPELLINGS),
-            is_required=True,
-        ),
-        "item_id": Column("the same for all conditions, arms and models", one_line, types=(str, int), is_required=True),
-        "condition": Column(" ".join(Condition), one_of(tuple(Condition), squeezed), is_required=True),
+        "model": Column("what tables call it; each model is scored for itself", one_line, True),
+        "dataset": Column(DATASET_HELP, one_of(DATASETS, squeezed, **OTHER_SPELLINGS), True),
+        "item_id": Column("the same for all conditions, arms and models", one_line, True, types=(str, int)),
+        "condition": Column(" ".join(Condition), one_of(tuple(Condition), squeezed), True),
         "choice": Column("1 (accepts the claim), 2 (rejects it), or null for a reply that nobody could read"),
         "response": Column("the reply's text, parsed where there is no choice (CSV: where the choice is empty)"),
-        "arm": Column(
-            "none (the default) honest dehumanizing sft dpo ...; an arm with C2 only is held against the C1 of `none`",
-            lambda text: ARM_NONE if text.casefold() == ARM_NONE else one_line(text),
-            default=ARM_NONE,
-        ),
+        "arm": Column(ARM_HELP, arm_name, default=ARM_NONE),
         "roles": Column(
             "2->1 (the default) or 1->2",
             one_of(("2->1", "1->2"), lambda text: text.replace(" ", "").replace("→", "->")),
@@ -125,8 +125,7 @@ def load_external(paths: Sequence[Path], parser: str = "strict", *, is_strict: b
     rows["item"] = [item_of[key] for key in zip(rows["dataset"], rows["item_id"], strict=True)]
     for column in (*GROUP, "condition", "item"):
         rows[column] = pd.Categorical(rows[column], categories=rows[column].unique())
-    refuse_repeats(rows)
-    refuse_other_labels(rows)
+    refuse_second_rows(rows)
     judges, left_out = [], list[str]()
     for judge in judges_of(rows):
         reasons = unscorable(judge)
@@ -167,22 +166,20 @@ def own_id(dataset: str, item_id: str) -> str:
 def read_replies(path: Path, frame: pd.DataFrame, parser: str) -> pd.DataFrame:
     """The rows with `reply` (codes as in Panel), `parsed` (whether read here), `unread_<parser>` for each parser, and
     `label`. A choice that is null is a reply that nobody could read; a row with an error is no reply."""
-    is_choice = (
-        type(given) in CHOICE_TYPES and (given is Absent.FIELD or given in CHOICES) for given in frame["choice"]
-    )
-    refuse(path, frame, "choice", (not known for known in is_choice), "must be 1, 2 or null, found {}")
-    reply = np.array([CHOICES.get(given, UNREADABLE) for given in frame["choice"]], np.int8)
-    failed = np.array([is_failure(value) for value in frame["error"]], np.bool_)
+    given = frame["choice"]
+    is_bad = (type(choice) not in CHOICE_TYPES or choice not in CHOICES for choice in given)
+    refuse(path, frame, "choice", is_bad, "must be 1, 2 or null, found {}")
+    reply = np.array([CHOICES[choice] for choice in given], np.int8)
+    failed = np.array([str(value).strip().casefold() not in NO_ERROR for value in frame["error"]], np.bool_)
     both = "says that there was no reply, yet the row has a choice; keep one of them"
     refuse(path, frame, "error", failed & (reply > UNREADABLE), both)
-    parsed = np.array([given is Absent.FIELD for given in frame["choice"]]) & ~failed
+    parsed = np.array([choice is Absent.FIELD for choice in given]) & ~failed
     asked = frame[parsed]
     nothing = (text is None or text is Absent.FIELD for text in asked["response"])
     fix = "write null as the choice of an unreadable reply, or why there is no reply into `error`"
     refuse(path, asked, "choice", nothing, f"is absent, and so is a response to read it from; {fix}")
-    refuse(
-        path, asked, "response", (not isinstance(text, str) for text in asked["response"]), "must be a text, found {}"
-    )
+    is_bad = (not isinstance(text, str) for text in asked["response"])
+    refuse(path, asked, "response", is_bad, "must be a text, found {}")
     unread, read = {}, {}
     for name, parse in PARSERS.items():
         read[name] = np.array([CHOICES[parse(text)] for text in asked["response"]], np.int8)
@@ -195,48 +192,26 @@ def read_replies(path: Path, frame: pd.DataFrame, parser: str) -> pd.DataFrame:
     return frame[[*GROUP, "item_id", "condition"]].assign(label=label, reply=reply, parsed=parsed, **unread)
 
 
-def is_failure(value: Any) -> bool:
-    """Whether a value of the column `error` says that the engine failed."""
-    if isinstance(value, str):
-        return value.strip().casefold() not in NO_ERROR
-    return value is not Absent.FIELD and bool(value) and value == value  # NaN is what pandas writes for nothing
+def refuse_second_rows(rows: pd.DataFrame) -> None:
+    """Raises DataError when two rows have one key, or give an r/AIO item two labels, naming both places.
 
-
-def refuse_repeats(rows: pd.DataFrame) -> None:
-    """Raises DataError when two rows are about one key.
-
-    Neither row is better than the other, also where they agree: an average over them is of another size.
+    Of rows with one key neither is better, also where they agree: an average over them is of another size.
     """
-    key = [*GROUP, "item", "condition"]
-    again = rows[rows.duplicated(key)]
-    if len(again):
-        row = again.iloc[0]
-        first = rows[(rows[key] == row[key]).all(axis=1)].iloc[0]
-        raise DataError(
-            f"{place(row.path, row.line)}: is a second verdict of model '{row.model}', {row.dataset}, item '{row['item']}', "
-            f"{row.condition}, arm {row.arm}, roles {row.roles}; the first is at {place(first.path, first.line)}. "
-            f"{items_named(again)} more than one row for a key; keep one"
-        )
-
-
-def refuse_other_labels(rows: pd.DataFrame) -> None:
-    """Raises DataError when an r/AIO item is labelled OR in one row and NOR in another."""
+    key, item = [*GROUP, "item", "condition"], ["dataset", "item"]
     labelled = rows[rows["label"] != ""]
-    firsts = labelled.groupby(["dataset", "item"], observed=True)["label"].transform("first")
-    other = labelled[labelled["label"] != firsts]
-    if len(other):
-        row = other.iloc[0]
-        first = labelled[(labelled["dataset"] == row.dataset) & (labelled["item"] == row["item"])].iloc[0]
-        raise DataError(
-            f"{place(row.path, row.line)}: item '{row['item']}' is labelled {row.label}, but {first.label} at "
-            f"{place(first.path, first.line)}. {items_named(other)} two labels; the label is the community's verdict on "
-            "the original poster, whatever was asked"
-        )
-
-
-def items_named(rows: pd.DataFrame) -> str:
-    """The items of some rows as the subject of a sentence."""
-    return named(rows.drop_duplicates(["dataset", "item"])["item"].tolist())
+    first_label = labelled.groupby(item, observed=True)["label"].transform("first")
+    for same, known, second, words in (
+        (key, rows, rows[rows.duplicated(key)], "more than one row for a key; keep one"),
+        (item, labelled, labelled[labelled["label"] != first_label], "two labels; the community's verdict is one"),
+    ):
+        if len(second):
+            row = second.iloc[0]
+            first = known[(known[same] == row[same]).all(axis=1)].iloc[0]
+            what = f"model '{row.model}', {row.dataset}, item '{row['item']}', {row.condition}, arm {row.arm}"
+            raise DataError(
+                f"{place(row.path, row.line)}: {what}, roles {row.roles} does not go with "
+                f"{place(first.path, first.line)}. {named(second.drop_duplicates(item)['item'].tolist())} {words}"
+            )
 
 
 def judges_of(rows: pd.DataFrame) -> Iterator[Judge]:
@@ -254,11 +229,9 @@ def judges_of(rows: pd.DataFrame) -> Iterator[Judge]:
             reference = references.setdefault((panel.dataset, panel.roles), panel)
             for side, other in ((panel, reference), (reference, panel)):
                 if lacking := sorted(set(side.item_ids) - set(other.item_ids)):
-                    raise DataError(
-                        f"model '{model}', {panel.dataset}, roles {panel.roles}: {named(lacking)} verdicts in arm "
-                        f"{side.factors.arm} and none in arm {other.factors.arm}; both need the same items, or no shift is "
-                        "measured"
-                    )
+                    where = f"model '{model}', {panel.dataset}, roles {panel.roles}"
+                    sides = f"verdicts in arm {side.factors.arm} and none in arm {other.factors.arm}"
+                    raise DataError(f"{where}: {named(lacking)} {sides}; both need the same items")
         keys = {(panel.dataset, item) for panel in of_model for item in panel.item_ids}
         known = {item: label for (data, item), label in labels.items() if (data, item) in keys}
         yield Judge(name=model, model=model, panels=tuple(of_model), labels=known)
@@ -295,15 +268,16 @@ def unscorable(judge: Judge) -> dict[int, str]:
 
     Arm `none` may have statements only, if another arm has the dialogues.
     """
+    settings = [(panel.dataset, panel.roles) for panel in judge.panels]
+    dialogues = {key for key, panel in zip(settings, judge.panels, strict=True) if panel.has_c2}
+    untreated = [panel for panel in judge.panels if panel.factors.arm == ARM_NONE]
+    statements = {(panel.dataset, panel.roles) for panel in untreated if panel.has_c1}
     reasons: dict[int, str] = {}
-    for index, panel in enumerate(judge.panels):
-        beside = [p for p in judge.panels if (p.dataset, p.roles) == (panel.dataset, panel.roles)]
-        if not panel.has_c2:
-            lacks = "c2_correct and c2_incorrect"
-            is_fine = panel.factors.arm == ARM_NONE and any(p.has_c2 for p in beside)
+    for index, (key, panel) in enumerate(zip(settings, judge.panels, strict=True)):
+        if panel.has_c2:
+            is_fine, lacks = panel.has_c1 or key in statements, "c1_true and c1_false, nor has arm none"
         else:
-            lacks = "c1_true and c1_false, nor has arm none"
-            is_fine = panel.has_c1 or any(p.has_c1 and p.factors.arm == ARM_NONE for p in beside)
+            is_fine, lacks = panel in untreated and key in dialogues, "c2_correct and c2_incorrect"
         if not is_fine:
             arm = f"model '{judge.model}', {panel.dataset}, arm {panel.factors.arm}, roles {panel.roles}"
             reasons[index] = f"{arm}: {named(panel.item_ids)} no verdicts for {lacks}; there is no shift to score"

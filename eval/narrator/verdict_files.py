@@ -28,37 +28,25 @@ def speaker(text: str) -> str:
     return "" if text.casefold() == "neutral" else text
 
 
-ID_TYPES = (str, int)
+TASKS, VISIBILITIES, ORDERS = get_args(Task), get_args(Visibility), get_args(OptionOrder)
+NOBODY = "the name of the speaker who is called Me; empty, null or neutral: nobody"
 LAYOUT = Layout(
     columns={
-        "conversation": Column(
-            "its id; with --conversations that of the corpus", str, is_required=True, types=ID_TYPES
-        ),
-        "task": Column(" ".join(get_args(Task)), one_of(get_args(Task)), is_required=True),
-        "narrator": Column(
-            "the name of the speaker who is called Me; empty, null or neutral: nobody",
-            speaker,
-            is_required=True,
-            default="",
-            types=ID_TYPES,
-        ),
-        "visibility": Column(
-            f"of the attack: {' '.join(get_args(Visibility))}", one_of(get_args(Visibility)), is_required=True
-        ),
+        "conversation": Column("its id; with --conversations that of the corpus", str, True, types=(str, int)),
+        "task": Column(" ".join(TASKS), one_of(TASKS), True),
+        "narrator": Column(NOBODY, speaker, True, default="", types=(str, int)),
+        "visibility": Column(f"of the attack: {' '.join(VISIBILITIES)}", one_of(VISIBILITIES), True),
         "answer": Column("the reply's text, which is read as replies of runs are", is_required=True),
         "attacker": Column(
-            "the annotated attacker's name; needed without --conversations", speaker, default="", types=ID_TYPES
+            "the attacker's name; needed without --conversations", speaker, default="", types=(str, int)
         ),
-        "model": Column("what tables call it (default: external)", str, default="external", types=ID_TYPES),
-        "option_order": Column(
-            "published (the default) fixed_slot", one_of(get_args(OptionOrder)), default="published"
-        ),
+        "model": Column("what tables call it (default: external)", str, default="external", types=(str, int)),
+        "option_order": Column(f"{' '.join(ORDERS)} (default: {ORDERS[0]})", one_of(ORDERS), default=ORDERS[0]),
     }
 )
 COLUMNS_HELP = LAYOUT.help(
     "Files of narrator verdicts have a row for each answer; several rows of one prompt are its samples. Columns:",
-    "The first five are needed. Without --conversations a conversation's speakers are its attacker and all who are its\n"
-    "narrator in some row.",
+    "The first five are needed. Without --conversations a conversation's speakers are its attacker and all its\nnarrators.",
 )
 PROMPT = ["model", "conversation", "task", "narrator", "visibility", "option_order"]  # rows alike in these are samples
 
@@ -117,10 +105,8 @@ def conversations_in(rows: pd.DataFrame) -> dict[str, Known]:
                 f"{row.where}: the attacker of '{row.conversation}' is '{row.attacker}', elsewhere '{other}'"
             )
     for row in rows[~rows["conversation"].isin(attackers)].itertuples():
-        raise DataError(
-            f"{row.where}: nothing says who the attacker of '{row.conversation}' is; add a column 'attacker', or name the "
-            "corpus with --conversations"
-        )
+        fix = "add a column 'attacker', or name the corpus with --conversations"
+        raise DataError(f"{row.where}: nothing says who the attacker of '{row.conversation}' is; {fix}")
     groups = rows.groupby("conversation")
     return {key: Known(tuple(sorted({*of["narrator"], attackers[key]} - {""})), attackers[key]) for key, of in groups}
 
@@ -182,23 +168,19 @@ def doubts_of(prompts: pd.DataFrame) -> Iterator[str]:
         for row in alike[(n > usual) & ((n % usual == 0) | (is_free_text & (n_unlike <= usual)))].itertuples():
             raise DataError(
                 f"{row.where[usual]}: is answer {usual + 1} to a prompt that is answered first at {row.where[0]}; most "
-                f"prompts ({where}) have {usual}. Rows of a prompt count as its samples: remove repeated ones, give a "
-                "reply that is missing elsewhere a row with an empty answer, and keep batches of other numbers of samples "
-                "in files of their own"
+                f"prompts ({where}) have {usual}. Rows of a prompt count as its samples: remove repeated ones, write a "
+                "missing reply as an empty answer, and keep batches of other numbers of samples in files of their own"
             )
         for word, n_uneven in (("fewer", (n < usual).sum()), ("more", (n > usual).sum())):
             if n_uneven:
+                have = f"prompts {'has' if n_uneven == 1 else 'have'} {word} answers than the others ({usual})"
                 yield (
-                    f"{where}: {n_uneven:,} of {len(alike):,} prompts {'has' if n_uneven == 1 else 'have'} {word} "
-                    f"answers than the others ({usual}), and count as much. If replies that could not be read were left "
+                    f"{where}: {n_uneven:,} of {len(alike):,} {have}, and count as much. If unreadable replies were left "
                     "out of the file, M is of the others only."
                 )
         times = math.gcd(*(number for answers in alike["answers"] for number in Counter(answers).values()))
         if times > 1:
-            yield (
-                f"{where}: every answer stands {times} times. If rows were repeated, these are not samples: keep each row "
-                "once."
-            )
+            yield f"{where}: every answer stands {times} times. If rows were repeated, keep each row once."
 
 
 def judgment_of(row: Any, known: Known) -> Judgment:
