@@ -46,7 +46,7 @@ LAYOUT = Layout(
 )
 COLUMNS_HELP = LAYOUT.help(
     "Files of narrator verdicts have a row for each answer; several rows of one prompt are its samples. Columns:",
-    "The first five are needed. Without --conversations a conversation's speakers are its attacker and all its\nnarrators.",
+    "The first five are needed. Without --conversations a conversation's speakers are its attacker and its narrators.",
 )
 PROMPT = ["model", "conversation", "task", "narrator", "visibility", "option_order"]  # rows alike in these are samples
 
@@ -174,10 +174,8 @@ def doubts_of(prompts: pd.DataFrame) -> Iterator[str]:
         for word, n_uneven in (("fewer", (n < usual).sum()), ("more", (n > usual).sum())):
             if n_uneven:
                 have = f"prompts {'has' if n_uneven == 1 else 'have'} {word} answers than the others ({usual})"
-                yield (
-                    f"{where}: {n_uneven:,} of {len(alike):,} {have}, and count as much. If unreadable replies were left "
-                    "out of the file, M is of the others only."
-                )
+                left_out = "If unreadable replies were left out of the file, M is of the others only."
+                yield f"{where}: {n_uneven:,} of {len(alike):,} {have}, and count as much. {left_out}"
         times = math.gcd(*(number for answers in alike["answers"] for number in Counter(answers).values()))
         if times > 1:
             yield f"{where}: every answer stands {times} times. If rows were repeated, keep each row once."

@@ -8,8 +8,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from eval.annotation.command import main
-from eval.annotation.page import page_html
+from eval.annotation.command import main, page_html
 from eval.annotation.tasks import Item
 from tests.made.chromium import CHROMIUM, Browser
 from tests.made.hostile_texts import HOSTILE

@@ -4,7 +4,7 @@ import json
 import re
 from dataclasses import replace
 
-from eval.annotation.page import page_data, page_html
+from eval.annotation.command import page_data, page_html
 from eval.annotation.tasks import Item
 from tests.made.hostile_texts import HOSTILE
 from tests.made.made_annotation import item, task, whole

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binomtest
 
 from eval.annotation.agreement import kappa, kappa_of, scores_of
-from eval.annotation.label_files import read_labels
+from eval.annotation.command import read_labels
 from eval.annotation.tasks import Task
 from eval.estimates.estimate import Estimate
 from tests.made.made_annotation import comparison, item, label_file, task, whole

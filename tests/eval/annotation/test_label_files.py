@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from eval.annotation.label_files import read_labels
+from eval.annotation.command import read_labels
 from eval.annotation.tasks import drawn
 from evenhand.errors import ConfigError, DataError
 from tests.made.made_annotation import item, label_file, task, whole
