@@ -11,7 +11,6 @@ from eval.__main__ import report_main
 from eval.command_options import report_options
 from eval.dialdefer import flip_examples as telling
 from eval.dialdefer.analyses import analyse
-from eval.dialdefer.verdict_files import load_external
 from eval.dialdefer.findings import Findings, find_external
 from eval.dialdefer.flip_cards import flip_section
 from eval.dialdefer.flip_examples import telling_flips
@@ -21,6 +20,7 @@ from eval.dialdefer.opening import opening
 from eval.dialdefer.report_tables import consistency_tables, denominator_table, report_tables
 from eval.dialdefer.runs import load_run
 from eval.dialdefer.table_sections import change_section, score_section
+from eval.dialdefer.verdict_files import load_external
 from eval.estimates.observed import Drawing
 from eval.report.table_html import table_section
 from evenhand.errors import DataError
