@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -82,7 +83,7 @@ def rated(
     if not units:
         return
     level = "" if column == "primary" else f"{column}_"
-    asked = {"judged_by": ", ".join(dict.fromkeys(run.judge for run in judges)), "raters": raters}
+    asked: dict[str, Any] = {"judged_by": ", ".join(dict.fromkeys(run.judge for run in judges)), "raters": raters}
     runs = " ".join(dict.fromkeys(run.run.name for run in judges))
     flips = all_flips(judges[:1]).assign(run=runs, name=judges[0].model)
     if len(judges) == 2:

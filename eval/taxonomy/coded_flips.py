@@ -43,9 +43,11 @@ class CodedRun:
 
 
 def load_coded(paths: Sequence[Path]) -> list[CodedRun]:
-    """Each model of each run, in the order given. Raises DataError for a run that is not complete."""
+    """Each model of each run, in the order given. Raises DataError for an incomplete run, or one named twice."""
     runs = [run for path in paths for run in coded_runs(path)]
     names = judge_names([run.model for run in runs], [run.run.name for run in runs], [run.judge for run in runs])
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise DataError(f"{paths[-1]}: two runs here are both called '{twice[0]}'; name each run once, or rename one")
     return [replace(run, name=name) for run, name in zip(runs, names, strict=True)]
 
 

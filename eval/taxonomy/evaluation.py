@@ -35,7 +35,7 @@ class TaxonomyFound:
         """See Found."""
         changes = changes_table(self.found).name
         parts = [plain_table(table) for table in taxonomy_tables(self.found) if table.name != changes]
-        parts += [wrapped(lines) for lines in (sentences_about(self.found), planted_sentences(self.found))]
+        parts += [wrapped([*lines]) for lines in (sentences_about(self.found), planted_sentences(self.found))]
         parts.append(wrapped([f"Warning: {line}" for line in doubts(self.found)]))
         say("\n\n".join(part for part in parts if part))
 
@@ -44,7 +44,7 @@ class TaxonomyFound:
         if self.found.changes:
             say(plain_table(changes_table(self.found, is_short=True)))
         for name, differences in self.found.differences.items():
-            say(wrapped(change_sentences(self.found, name)))
+            say(wrapped([*change_sentences(self.found, name)]))
             say_differences(differences)
 
     def scores(self) -> Sequence[Score]:

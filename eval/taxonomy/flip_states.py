@@ -58,12 +58,12 @@ def flip_states(
             ours, theirs = (side.flips[is_of(side.flips, label)] for side in (before_side, after_side))
             removed = gone(ours, after_side)
             made = gone(theirs, before_side)
-            row = {"name": after.name, "base": base.name, "label": label, "level": level}
+            row: dict[str, Any] = {"name": after.name, "base": base.name, "label": label, "level": level}
             row |= {"n_items": len(before_side.units), "n_before": len(ours), "n_after": len(theirs)}
             row |= {"n_removed": sum(removed["is_gone"]), "n_made": sum(made["is_gone"])}
             row |= {"n_unknown": len(ours) - len(removed), "n_same": sum(ours["claim"].isin(theirs["claim"]))}
             counts.append({**row, "n_left": row["n_before"] - row["n_removed"] - row["n_unknown"]})
-            setting = {"label": label, "against": base.name}
+            setting: dict[str, Any] = {"label": label, "against": base.name}
             share = share_gone(removed)
             for measure, of in (("removed", share), ("left", mirrored(share)), ("made", share_gone(made))):
                 scores.append(score(all_flips([after]), measure, "%", of, **setting))

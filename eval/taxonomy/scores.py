@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -35,7 +36,7 @@ def score(
     estimate: Estimate,
     dataset: str = ALL,
     drawing: Drawing | None = None,
-    **setting: str,
+    **setting: Any,
 ) -> Score:
     """One score of flips of one name, run and judge."""
     first = flips.iloc[0]

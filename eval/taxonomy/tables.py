@@ -86,10 +86,11 @@ def models(found: TaxonomyFindings) -> pd.DataFrame:
     by_name = flips.groupby("name", sort=False)
     sums = by_name[["is_coded", "is_lenient", "n_codes", "n_replies", "n_read", "is_own", "is_hit"]].sum()
     frame = sums.assign(judged_by=by_name["judged_by"].first(), n_flips=by_name.size())
-    top = ranked(by_label(found, "primary")).drop_duplicates("name").set_index("name")
+    shares = by_label(found, "primary")
+    top = ranked(shares).drop_duplicates("name").set_index("name")
     frame = frame.join(top[["label", *ENDS]])
-    shares = by_label(found, "primary").set_index("name")
-    frame = frame.join(shares.loc[shares["label"] == UNEXPLAINED, ENDS], rsuffix="_rest")
+    rest = shares[shares["label"] == UNEXPLAINED].set_index("name")
+    frame = frame.join(rest[ENDS].add_suffix("_rest"))
     frame["n_codes"] = frame["n_codes"].where(frame["is_coded"] > 0) / frame["is_coded"]
     return frame.reset_index()
 
