@@ -169,5 +169,5 @@ def test_a_missing_field_and_a_missing_column_are_named(tmp_path):
 def test_options_that_would_change_nothing_are_refused(tmp_path):
     file = write(tmp_path / "theirs.jsonl", answered(ONCE))
     for words in (["--denominator", "answered"], ["--parser", "lenient"]):
-        with pytest.raises(DataError, match=f"{words[0]}: is of the .* study, of which nothing was named here"):
+        with pytest.raises(DataError, match=f"{words[0]}: is an option of the .* study"):
             scores(file, out=tmp_path / "out", words=words)
