@@ -2,51 +2,82 @@
 
 import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from eval.dialdefer.accuracy import DENOMINATORS
-from eval.dialdefer.change_tables import change_tables
-from eval.dialdefer.external.load_verdicts import ExternalVerdicts, load_external, score_external
+import pandas as pd
+
+from eval.dialdefer.compare import compare_runs
+from eval.dialdefer.external.load_verdicts import EXTERNAL, ExternalVerdicts, load_external, score_external
 from eval.dialdefer.external.verdict_files import COLUMNS_HELP, LAYOUT
-from eval.dialdefer.findings import Findings, find, find_external, score_run
-from eval.dialdefer.headline import few_doubts
+from eval.dialdefer.measures import DENOMINATORS
+from eval.dialdefer.panels import Judge
 from eval.dialdefer.parsing import PARSERS
-from eval.dialdefer.rows import ScoreRow, wide_rows
-from eval.dialdefer.runs import JudgedRun, load_run, say_warnings
-from eval.dialdefer.score_files import wide_view
-from eval.dialdefer.score_groups import believed
-from eval.dialdefer.score_text import score_tables
+from eval.dialdefer.runs import JudgedRun, judge_of_run, load_run, refuse_several_readings, say_warnings
 from eval.dialdefer.scorecard.calibrated import calibrated_arms, oracle_arm
 from eval.dialdefer.scorecard.study_card import DialDeferCard, dialdefer_card
-from eval.estimates.changes import Change
-from eval.estimates.comparability import say_differences
-from eval.estimates.observed import drawing_of
+from eval.dialdefer.scores import KEYS, Scored, believed, records, score_panels, shown, wide_frame, wide_rows
+from eval.dialdefer.sentences import change_tables, few_doubts, score_tables, setting_words
+from eval.estimates.changes import Change, adjusted
+from eval.estimates.comparability import (
+    ONE_CHECKPOINT,
+    Difference,
+    differences,
+    refuse_serious,
+    rendering_differences,
+    say_differences,
+)
+from eval.estimates.observed import Drawing, drawing_of
 from eval.estimates.scores import Score
+from eval.judge_names import judge_names
 from eval.report.report_part import StudyPart
 from eval.sampling_runs import Verdicts
 from eval.scorecard.arms import CardArm
-from evenhand.sources.record_fields import shown
+from evenhand.sources.record_fields import shown as shown_text
 from evenhand.terminal import say
 
 
-@dataclass(frozen=True)
-class DialDeferScored:
-    """Scores of a run or of files; see eval.study.Scored."""
+@dataclass(frozen=True, kw_only=True)
+class Findings:
+    """Everything there is to say of some runs or files, computed once; see eval.study.Found.
 
-    found: Sequence[Score]
-    runs: Mapping[str, JudgedRun]
+    Keys of the mappings are the judges' names; the first is the base.
+    """
+
+    found: Sequence[Score]  # of one reading, in long form
+    runs: Mapping[str, JudgedRun] = field(default_factory=dict)  # empty for verdicts from files
+    judges: Mapping[str, Judge] = field(default_factory=dict)
+    files: ExternalVerdicts | None = None
+    by_run: Mapping[str, Sequence[Change]] = field(default_factory=dict)  # label of each after run → own and fixed C1
+    differences: Mapping[str, Sequence[Difference]] = field(
+        default_factory=dict
+    )  # label → how it differs from the base
+    mode: str = EXTERNAL  # or "reason", "margin"
+    denominator: str = "published"
+    drawing: Drawing
 
     @cached_property
-    def rows(self) -> list[ScoreRow]:
-        """The scores in the wide view."""
-        return wide_rows(self.found)
+    def frame(self) -> pd.DataFrame:
+        """The scores as a wide frame."""
+        return wide_frame(self.found)
 
     def say_scores(self) -> None:
         """See Scored."""
-        say(score_tables(self.rows))
+        say(score_tables(self.frame))
+        say_warnings(self.runs)
+
+    def say_changes(self) -> None:
+        """See Found."""
+        for label, changes in self.by_run.items():
+            say(change_tables(changes) + "\n")
+            say_differences(self.differences[label])
+        for _, group in believed(shown(self.frame)).groupby(KEYS, sort=False):
+            row = records(group)[0]
+            name = ", ".join(filter(None, [row.judge, "" if row.is_headline else setting_words(row, with_c1=True)]))
+            for doubt in few_doubts(name, group):
+                say(f"Warning: {doubt}")
         say_warnings(self.runs)
 
     def scores(self) -> Sequence[Score]:
@@ -55,47 +86,78 @@ class DialDeferScored:
 
     def views(self) -> dict[str, list[dict[str, Any]]]:
         """See Scored."""
-        return wide_view(self.rows)
-
-
-@dataclass(frozen=True, slots=True)
-class DialDeferFound:
-    """Findings by the names that the verbs ask for."""
-
-    found: Findings
-
-    def say_scores(self) -> None:
-        """See Found."""
-        say(score_tables(self.found.rows))
-
-    def say_changes(self) -> None:
-        """See Found."""
-        for label, rows in self.found.changes.items():
-            say(change_tables(rows) + "\n")
-            say_differences(self.found.differences[label])
-        for group in believed(self.found.groups):
-            name = ", ".join(filter(None, [group.judge, "" if group.is_main else group.words]))
-            for doubt in few_doubts(name, group.rows):
-                say(f"Warning: {doubt}")
-        say_warnings(self.found.runs)
-
-    def scores(self) -> Sequence[Score]:
-        """See Scored."""
-        return self.found.scores
-
-    def views(self) -> dict[str, list[dict[str, Any]]]:
-        """See Scored."""
-        return wide_view(self.found.rows)
+        return {"scores_wide": wide_rows(self.found)}
 
     def changes(self) -> list[Change]:
         """See Found."""
-        return [change for changes in self.found.changes.values() for change in changes]
+        return [change for changes in self.by_run.values() for change in changes]
 
     def part(self, *, is_alone: bool) -> StudyPart:
         """See Found."""
-        from eval.dialdefer.report_part import dialdefer_part  # brings matplotlib, which nothing else waits for
+        from eval.dialdefer.report import dialdefer_part  # brings matplotlib, which nothing else waits for
 
-        return dialdefer_part(self.found)
+        return dialdefer_part(self)
+
+
+def find(
+    runs: Sequence[JudgedRun],
+    *,
+    denominator: str,
+    drawing: Drawing,
+    allow_differences: bool = False,
+    is_before_after: bool = True,
+) -> Findings:
+    """Scores of all runs, and the changes from the first to each other one if they are of one model before and after.
+
+    Raises DataError when runs differ in more than the model, unless that is allowed; the report then states it.
+    """
+    base, *afters = runs
+    labels = judge_names([run.model for run in runs], [run.name for run in runs])
+    refuse_several_readings(runs)
+    compared = differences if is_before_after else differences_side_by_side
+    differing = {label: compared(base, run) for label, run in zip(labels[1:], afters, strict=True)}
+    if not allow_differences:
+        refuse_serious(labels[0], differing)
+    changes = [compare_runs(base, run, denominator, drawing) for run in afters] if is_before_after else []
+    return Findings(
+        found=[score for run in runs for score in score_run(run, [denominator], drawing)],
+        runs=dict(zip(labels, runs, strict=True)),
+        judges={label: judge_of_run(run, label) for label, run in zip(labels, runs, strict=True)},
+        by_run=dict(zip(labels[1:], adjusted(changes), strict=False)),
+        differences=differing,
+        mode=base.reading.mode,
+        denominator=denominator,
+        drawing=drawing,
+    )
+
+
+def find_external(files: ExternalVerdicts, *, denominator: str, drawing: Drawing) -> Findings:
+    """Scores of every model in some verdict files. There are no texts, margins or configs in them."""
+    return Findings(
+        found=list(score_external(files, [denominator], drawing)),
+        judges={judge.name: judge for judge in files.judges},
+        files=files,
+        denominator=denominator,
+        drawing=drawing,
+    )
+
+
+def differences_side_by_side(base: JudgedRun, run: JudgedRun) -> list[Difference]:
+    """The differences of two models of which neither was made from the other.
+
+    Each has its own chat template, and may need an engine of its own: what follows from that is stated, not refused.
+    """
+    own = set(rendering_differences(base, run))
+    every = differences(base, run)
+    own |= {d for d in every if d.what.startswith(("engine.", "model.")) and d.what != ONE_CHECKPOINT}
+    return [replace(difference, serious=False) if difference in own else difference for difference in every]
+
+
+def score_run(run: JudgedRun, denominators: Sequence[str], drawing: Drawing) -> list[Score]:
+    """All scores of one run."""
+    reading = run.reading
+    scored = Scored(run=run.name, model=run.model, verdict=reading.mode, parser=reading.parser, drawing=drawing)
+    return score_panels(run.panels, scored, denominators)
 
 
 class DialDeferEval:
@@ -106,7 +168,7 @@ class DialDeferEval:
     definitions = None
 
     def add_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
-        """How replies are read and counted."""
+        """How replies are read and counted; of a scorecard, what it is over and what is on it."""
         parser.add_argument(
             "--parser",
             choices=sorted(PARSERS),
@@ -115,7 +177,27 @@ class DialDeferEval:
             "(default: strict)",
         )
         if verb == "scorecard":
-            add_card_options(parser)
+            parser.add_argument(
+                "--calibrated",
+                type=Path,
+                action="append",
+                default=[],
+                metavar="FILE",
+                help="dialdefer: thresholds.json of `evenhand calibrate TRAIN_RUN BASE_RUN`, as a further arm; may be "
+                "repeated",
+            )
+            parser.add_argument(
+                "--oracle",
+                action="store_true",
+                help="dialdefer: also the base with the threshold that makes its DDS 0 on the very items that are "
+                "scored: no baseline",
+            )
+            parser.add_argument(
+                "--variant",
+                default="",
+                help="dialdefer: the variant to compare where several were sampled, as tables call it: both_orders, "
+                "v1, ... (default: the main one)",
+            )
         if verb in ("score", "report"):
             parser.add_argument(
                 "--strict",
@@ -131,38 +213,35 @@ class DialDeferEval:
             f"published{both})",
         )
 
-    def score(self, path: Path, options: argparse.Namespace) -> DialDeferScored:
+    def score(self, path: Path, options: argparse.Namespace) -> Findings:
         """See StudyEval."""
-        run = load_run(path, options.parser)
-        denominators = chosen_denominators(options.denominator or "both")
-        return DialDeferScored(score_run(run, denominators, drawing_of(options)), {run.name: run})
+        run, drawing = load_run(path, options.parser), drawing_of(options)
+        scores = score_run(run, chosen_denominators(options.denominator or "both"), drawing)
+        return Findings(found=scores, runs={run.name: run}, drawing=drawing)
 
-    def score_files(self, options: argparse.Namespace) -> DialDeferScored:
+    def score_files(self, options: argparse.Namespace) -> Findings:
         """See StudyEval."""
-        found = read_files(options)
-        denominators = chosen_denominators(options.denominator or "published")
-        return DialDeferScored(list(score_external(found, denominators, drawing_of(options))), {})
+        denominators, drawing = chosen_denominators(options.denominator or "published"), drawing_of(options)
+        return Findings(found=list(score_external(read_files(options), denominators, drawing)), drawing=drawing)
 
-    def find(self, paths: Sequence[Path], options: argparse.Namespace, *, is_before_after: bool) -> DialDeferFound:
+    def find(self, paths: Sequence[Path], options: argparse.Namespace, *, is_before_after: bool) -> Findings:
         """See StudyEval."""
-        found = find(
+        return find(
             [load_run(path, options.parser) for path in paths],
             denominator=options.denominator,
             drawing=drawing_of(options),
             allow_differences=options.allow_differences,
             is_before_after=is_before_after,
         )
-        return DialDeferFound(found)
 
-    def find_files(self, options: argparse.Namespace) -> DialDeferFound:
+    def find_files(self, options: argparse.Namespace) -> Findings:
         """See StudyEval."""
-        files = read_files(options)
-        return DialDeferFound(find_external(files, denominator=options.denominator, drawing=drawing_of(options)))
+        return find_external(read_files(options), denominator=options.denominator, drawing=drawing_of(options))
 
     def verdicts(self, path: Path) -> Verdicts:
         """The choice: 1 accepts the claim, 2 rejects it."""
-        found = load_run(path).verdicts
-        return {(v.prompt_hash, v.sample_index): None if v.choice is None else str(v.choice) for v in found}
+        verdicts = load_run(path).verdicts
+        return {(v.prompt_hash, v.sample_index): None if v.choice is None else str(v.choice) for v in verdicts}
 
     def tested_run(self, path: Path) -> Path:
         """The run itself."""
@@ -177,38 +256,14 @@ class DialDeferEval:
         return dialdefer_card(arms, runs, options)
 
 
-def add_card_options(parser: argparse.ArgumentParser) -> None:
-    """What a scorecard may be over, and what may be on it."""
-    parser.add_argument(
-        "--calibrated",
-        type=Path,
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="dialdefer: thresholds.json of `evenhand calibrate TRAIN_RUN BASE_RUN`, as a further arm; may be repeated",
-    )
-    parser.add_argument(
-        "--oracle",
-        action="store_true",
-        help="dialdefer: also the base with the threshold that makes its DDS 0 on the very items that are scored: "
-        "no baseline",
-    )
-    parser.add_argument(
-        "--variant",
-        default="",
-        help="dialdefer: the variant to compare where several were sampled, as tables call it: both_orders, v1, ... "
-        "(default: the main one)",
-    )
-
-
 def read_files(options: argparse.Namespace) -> ExternalVerdicts:
-    """The verdicts of some files; what is not looked at or left out is said."""
-    found = load_external(options.sources, options.parser, is_strict=options.strict)
-    if found.ignored:
-        say(f"Note: columns without a meaning here are ignored: {', '.join(map(shown, found.ignored))}.\n")
-    for reason in found.left_out:
+    """The verdicts of some files; what is not looked at or left out is printed."""
+    files = load_external(options.sources, options.parser, is_strict=options.strict)
+    if files.ignored:
+        say(f"Note: columns without a meaning here are ignored: {', '.join(map(shown_text, files.ignored))}.\n")
+    for reason in files.left_out:
         say(f"Left out: {reason}.\n")
-    return found
+    return files
 
 
 def chosen_denominators(word: str) -> Sequence[str]:

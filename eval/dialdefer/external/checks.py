@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from eval.dialdefer.external.columns import NO_LABEL, CodedRows
 from eval.dialdefer.external.spellings import ARM_NONE, LABELS
-from eval.dialdefer.judges import Judge
-from eval.dialdefer.panels import Panel, named
+from eval.dialdefer.panels import Judge, Panel, named
 from eval.verdict_files import place
 from evenhand.errors import DataError
 

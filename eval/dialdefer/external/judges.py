@@ -3,12 +3,11 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from eval.dialdefer.dds import CONDITIONS
 from eval.dialdefer.external.checks import Items
 from eval.dialdefer.external.columns import NO_LABEL, CodedRows
 from eval.dialdefer.external.spellings import AIO_DATASETS, ARM_NONE, LABELS, MAIN_ROLES, item_key, own_id
-from eval.dialdefer.judges import Judge
-from eval.dialdefer.panels import ABSENT, Panel, refuse_holes
+from eval.dialdefer.measures import ABSENT, CONDITIONS
+from eval.dialdefer.panels import Judge, Panel, refuse_holes
 from studies.dialdefer.records import Condition, Factors
 from studies.dialdefer.render import own_labels
 

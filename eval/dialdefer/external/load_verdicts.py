@@ -10,7 +10,7 @@ from eval.dialdefer.external.checks import refuse_other_labels, refuse_repeats, 
 from eval.dialdefer.external.columns import Coder
 from eval.dialdefer.external.judges import groups_of, items_of, judges_of
 from eval.dialdefer.external.verdict_files import LAYOUT
-from eval.dialdefer.judges import Judge
+from eval.dialdefer.panels import Judge
 from eval.dialdefer.scores import Scored, score_panels
 from eval.estimates.observed import Drawing
 from eval.estimates.scores import Score

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eval.dialdefer.panels import ACCEPT, ERROR, REJECT, UNREADABLE
+from eval.dialdefer.measures import ACCEPT, ERROR, REJECT, UNREADABLE
 from eval.dialdefer.parsing import PARSERS
 from eval.verdict_files import Absent, Batch
 from evenhand.sources.record_fields import shown

@@ -3,10 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from eval.dialdefer.answer_orders import BOTH_ORDERS
 from eval.dialdefer.compare import paired_panels
-from eval.dialdefer.panels import Panel
-from eval.dialdefer.prompt_variants import variant_of
+from eval.dialdefer.panels import BOTH_ORDERS, Panel, variant_of
 from eval.dialdefer.runs import JudgedRun
 from eval.dialdefer.scores import FIXED, OWN
 from eval.scorecard.arms import CardArm

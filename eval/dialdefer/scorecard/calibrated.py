@@ -5,12 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from eval.dialdefer.calibration import DDS, Calibration, calibrated_panels, fit, untreated_panels
-from eval.dialdefer.judges import judge_of_run
-from eval.dialdefer.prompt_variants import variant_of
-from eval.dialdefer.runs import JudgedRun
+from eval.dialdefer.calibrate import DDS, Calibration, Threshold, calibrated_panels, fit, untreated_panels
+from eval.dialdefer.panels import variant_of
+from eval.dialdefer.runs import JudgedRun, judge_of_run
 from eval.dialdefer.scorecard.arms import Arm, as_untreated, trained_arm
-from eval.dialdefer.thresholds import Threshold
 from eval.scorecard.arms import CardArm
 from eval.scorecard.cost import Cost
 from evenhand.errors import DataError

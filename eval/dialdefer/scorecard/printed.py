@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from eval.dialdefer.change_rows import over_corrected as is_over
+from eval.dialdefer.compare import over_corrected as is_over
 from eval.dialdefer.scorecard.card import Scorecard
 from eval.dialdefer.scorecard.rows import ArmRow
 from eval.dialdefer.scorecard.words import caption, doubt_about, lowest_sentences, sentences

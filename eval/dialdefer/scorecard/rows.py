@@ -6,12 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from eval.dialdefer.accuracy import MANY_UNREADABLE, accept_rates, is_saturated
-from eval.dialdefer.change_rows import over_corrected
-from eval.dialdefer.margins import framing_aucs
+from eval.dialdefer.compare import over_corrected
+from eval.dialdefer.measures import (
+    ABSENT,
+    C1,
+    ERROR,
+    MANY_UNREADABLE,
+    TIE,
+    UNREADABLE,
+    accept_rates,
+    framing_aucs,
+    is_saturated,
+    mean_or_none,
+)
 from eval.dialdefer.observe import SHIFT
-from eval.dialdefer.panel_scores import mean_or_none
-from eval.dialdefer.panels import ABSENT, C1, ERROR, TIE, UNREADABLE, Panel, without_errors
+from eval.dialdefer.panels import Panel, without_errors
 from eval.dialdefer.scorecard.arms import Arm
 from eval.dialdefer.scorecard.changes import averaged, of_dataset
 from eval.dialdefer.scorecard.summaries import Scope

@@ -7,8 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from eval.dialdefer.findings import refuse_several_readings
-from eval.dialdefer.runs import doubts_of, load_run
+from eval.dialdefer.runs import doubts_of, load_run, refuse_several_readings
 from eval.dialdefer.scorecard.arms import Arm, base_arm, other_variants, trained_arm
 from eval.dialdefer.scorecard.calibrated import CALIBRATED, ORACLE, calibrated_arm, calibrated_names
 from eval.dialdefer.scorecard.card import MAIN, Scorecard, doubted, make_scorecard, unfit

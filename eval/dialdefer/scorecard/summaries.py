@@ -16,9 +16,9 @@ lower the fewer of its verdicts move at all. Its intervals are pivotal for that 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from eval.dialdefer.averages import AIO, BENCH_AVG, averages_over
 from eval.dialdefer.observe import ACC_C2, deference
 from eval.dialdefer.panels import Panel
+from eval.dialdefer.scores import AIO, BENCH_AVG, averages_over
 from eval.estimates.observed import Measure
 
 

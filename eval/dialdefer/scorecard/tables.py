@@ -1,6 +1,6 @@
 """The scorecard as tables for files: an arm a row, every change, DDS by dataset, cost."""
 
-from eval.dialdefer.change_rows import over_corrected
+from eval.dialdefer.compare import over_corrected
 from eval.dialdefer.scorecard.card import Scorecard
 from eval.dialdefer.scorecard.rows import ArmRow
 from eval.dialdefer.scorecard.words import lowest_sentences, over_words

@@ -1,10 +1,10 @@
 """The scorecard in words: what its numbers are, which arm is lowest, and what to be careful about."""
 
-from eval.dialdefer.averages import average_sentence
-from eval.dialdefer.score_text import DENOMINATOR_WORDS, ONE_ORDER
 from eval.dialdefer.scorecard.card import MAIN, Scorecard, in_the_running, why_not
 from eval.dialdefer.scorecard.rows import ArmRow, Doubts
-from eval.dialdefer.scores import FIXED, OWN
+from eval.dialdefer.scores import FIXED, OWN, average_sentence
+from eval.dialdefer.sentences import ONE_ORDER
+from eval.dialdefer.tables import DENOMINATOR_WORDS
 from eval.estimates.changes import LEVEL
 from eval.report.change_cells import change_words
 from eval.report.shown_numbers import number, percent

@@ -10,9 +10,9 @@ import pytest
 from eval.__main__ import score_main
 from eval.dialdefer.external.load_verdicts import load_external
 from eval.dialdefer.external.spellings import item_key
-from eval.dialdefer.prompt_variants import variant_of
+from eval.dialdefer.panels import variant_of
+from eval.dialdefer.parsing import NoVerdict
 from eval.dialdefer.runs import load_run
-from eval.dialdefer.verdicts import NoVerdict
 from eval.estimates.mcnemar import mcnemar_p
 from evenhand.records import Prompt
 from studies.dialdefer.records import Condition
