@@ -211,8 +211,8 @@ def change_tables(results: Results) -> list[TableSpec]:
     note = f"{CHANGES_NOTE} own C1 (recommended): both framings from one checkpoint; fixed C1: against the base's C1."
     title = "Before and after"
     of_shifts: dict[str, Any] = {"name": "dialdefer_shifts", "title": f"{title}, shift of margins in standard deviations", "note": ""}
-    by_name = {"name": "dialdefer_changes_datasets", "title": f"{title}, by dataset", "place": "page"}
-    every = {"name": "dialdefer_changes_all", "title": "Every change", "place": "files"}
+    by_name: dict[str, Any] = {"name": "dialdefer_changes_datasets", "title": f"{title}, by dataset", "place": "page"}
+    every: dict[str, Any] = {"name": "dialdefer_changes_all", "title": "Every change", "place": "files"}
     return [
         changes_table(results, short, title=title, note=note),
         changes_table(results, shifts, digits=2, **of_shifts),
