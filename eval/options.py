@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eval.estimates.resampling import N_DRAWS, SEED
-from eval.run_studies import study_of_run
+from eval.runs import study_of_run
 from eval.study import evaluation_of, study_of_files
 from eval.verdict_files import is_verdict_file
 from evenhand.errors import DataError

@@ -18,11 +18,11 @@ from eval.estimates.estimate import Drawn, estimate
 from eval.estimates.frames import changes_frame, scores_frame
 from eval.estimates.observed import Measure, Observed, Setting, drawing_of
 from eval.estimates.scores import Score
-from eval.judge_names import judge_names
+from eval.runs import judge_names
 from eval.report.numbers import significance
 from eval.report.sentences import sentences, wrapped
 from eval.report.tables import TableSpec, console
-from eval.sampling_runs import SampledRun, Verdicts, load_finished
+from eval.runs import SampledRun, Verdicts, load_finished
 from evenhand.errors import DataError
 from evenhand.terminal import say
 

@@ -47,7 +47,7 @@ from eval.estimates.observed import drawing_of
 from eval.estimates.scores import Score
 from eval.report.tables import TableSpec
 from eval.results import CardFigure, Evaluation, Results
-from eval.sampling_runs import SampledRun, Verdicts
+from eval.runs import SampledRun, Verdicts
 from eval.scorecard.arms import CardArm
 from eval.scorecard.cost import first_model
 from evenhand.errors import DataError

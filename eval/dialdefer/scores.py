@@ -41,7 +41,7 @@ from eval.estimates.estimate import Drawn, Estimate, estimate, without_interval
 from eval.estimates.mcnemar import mcnemar_p
 from eval.estimates.observed import Drawing
 from eval.estimates.scores import Score
-from eval.judge_names import judge_names
+from eval.runs import judge_names
 from evenhand.errors import DataError
 from studies.dialdefer.render import own_labels
 

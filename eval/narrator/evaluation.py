@@ -19,7 +19,7 @@ from eval.narrator.printed import WIDTH, plain_table, study_text
 from eval.narrator.sentences import doubts, headline, why_absent
 from eval.narrator.verdict_files import COLUMNS_HELP, LAYOUT, load_verdicts
 from eval.report.report_part import StudyPart
-from eval.sampling_runs import Verdicts, load_finished
+from eval.runs import Verdicts, load_finished
 from eval.scorecard.arms import CardArm
 from eval.study import StudyCard
 from evenhand.errors import DataError

@@ -9,9 +9,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
-from eval.judge_names import judge_names
+from eval.runs import judge_names
 from eval.narrator.answers import STATES, State, read_answer
-from eval.sampling_runs import FinishedRun, Verdicts, refuse_unfinished, run_config
+from eval.runs import FinishedRun, Verdicts, refuse_unfinished, run_config
 from evenhand.answer_doubts import answer_doubts
 from evenhand.checkpoints import ModelConfig
 from evenhand.completion_shards import read_answers
@@ -51,7 +51,7 @@ class Judgment:
 
     @property
     def item_id(self) -> str:
-        """What differences name a prompt by; see eval.sampling_runs.SampledRun."""
+        """What differences name a prompt by; see eval.runs.SampledRun."""
         return self.conversation
 
     @property
@@ -107,7 +107,7 @@ class NarratorRun:
 
     @property
     def plan(self) -> Sequence[Judgment]:
-        """What was asked; see eval.sampling_runs.SampledRun."""
+        """What was asked; see eval.runs.SampledRun."""
         return self.judgments
 
     @property

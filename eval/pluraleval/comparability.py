@@ -5,7 +5,7 @@ from typing import Any
 
 from eval.estimates.comparability import Difference, config_differences, differences, provenance_differences
 from eval.pluraleval.measured_runs import MeasuredRun
-from eval.sampling_runs import FinishedRun
+from eval.runs import FinishedRun
 from studies.pluraleval.finished_runs import KEY
 
 # Figures pair within what both were asked.

@@ -18,7 +18,7 @@ from eval.pluraleval.printed import changes_text, findings_text
 from eval.pluraleval.reply_states import StateRate, choices_of, rates_of, state_lines
 from eval.pluraleval.scores import scores_of
 from eval.report.report_part import StudyPart
-from eval.sampling_runs import Verdicts, load_finished
+from eval.runs import Verdicts, load_finished
 from eval.scorecard.arms import CardArm
 from eval.study import RunsOnly, StudyCard
 from eval.study_definitions import definitions_of

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eval.pluraleval.measured_runs import MeasuredRun
-from eval.sampling_runs import FinishedRun
+from eval.runs import FinishedRun
 from evenhand.errors import DataError
 from evenhand.records import Completion
 from studies.pluraleval.records import Framing

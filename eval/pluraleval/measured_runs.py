@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from eval.judge_names import judge_names
+from eval.runs import judge_names
 from eval.pluraleval.reply_states import StateRate, rates_of
-from eval.sampling_runs import FinishedRun, load_finished
+from eval.runs import FinishedRun, load_finished
 from evenhand.config import parse_config, read_yaml
 from evenhand.errors import DataError
 from evenhand.excluded_units import read_excluded

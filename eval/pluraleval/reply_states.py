@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eval.sampling_runs import Verdicts
+from eval.runs import Verdicts
 from evenhand.config import parse_config, read_yaml
 from evenhand.errors import DataError
 from evenhand.records import Completion

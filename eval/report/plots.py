@@ -13,6 +13,7 @@ from typing import Any
 import matplotlib
 from matplotlib.figure import Figure
 
+from eval.report.tables import shortened
 from evenhand.errors import DataError
 
 TRUE_COLOUR, FALSE_COLOUR = "#1f6f8b", "#c8553d"  # true claims, false claims: apart also in grey
@@ -67,7 +68,7 @@ def name_lines(axes: Any, names: Sequence[str]) -> None:
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
     for line, name in enumerate(names):
-        axes.text(0, line - 0.3, short(name, 44), transform=axes.get_yaxis_transform(), va="bottom", fontsize=9)
+        axes.text(0, line - 0.3, shortened(name, 44), transform=axes.get_yaxis_transform(), va="bottom", fontsize=9)
 
 
 def line_height(names: Sequence[str]) -> float:
@@ -78,12 +79,6 @@ def line_height(names: Sequence[str]) -> float:
 def first_and_last(names: Sequence[str]) -> tuple[float, float]:
     """Limits of the axis on which line 0 is on top, with room for a name above it."""
     return len(names) - 0.5, -0.5 if max(map(len, names)) <= LONGEST_TICK else -0.75
-
-
-def short(name: str, n_letters: int) -> str:
-    """A name cut in its middle: both ends tell names apart."""
-    half = (n_letters - 1) // 2
-    return name if len(name) <= n_letters else f"{name[: n_letters - 1 - half]}…{name[len(name) - half :]}"
 
 
 def title(figure: Any, text: str) -> None:

@@ -165,6 +165,23 @@ class StudyCard:
             is_known |= {"seeds": False, "seeds' values": False}
         return {head: column for head, column in columns.items() if is_known[head]}
 
+    def plots(self) -> list[Any]:
+        """The figure that arms are ranked by, and the first that must be kept, each with the arms' intervals."""
+        from eval.report.shapes import interval_plot
+
+        wanted = [name for name in (self.evaluation.lowest, *self.evaluation.kept[:1]) if name]
+        plots = []
+        for pooled in (pooled for pooled in self.figures if pooled.figure.name in wanted):
+            levels = {BASE: pooled.base, **{arm: change.after for arm, change in pooled.pooled.items()}}
+            rows = [
+                {"label": arm, "value": level.value, "low": level.low, "high": level.high}
+                for arm, level in levels.items()
+                if level.value is not None
+            ]
+            name = f"scorecard_{pooled.figure.name}"
+            plots.append(interval_plot(name, pooled.figure.words, pd.DataFrame(rows), pooled.figure.words))
+        return plots
+
     def sentences(self) -> list[str]:
         """Which arm is lowest at no significant loss, which arms are not ranked, and changes against other arms."""
         against = [

@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from eval.judge_names import judge_names
-from eval.sampling_runs import FinishedRun, PlannedPrompt, load_finished
+from eval.runs import judge_names
+from eval.runs import FinishedRun, PlannedPrompt, load_finished
 from evenhand.errors import DataError
 from evenhand.excluded_units import read_excluded
 from evenhand.manifest import MANIFEST_FILE

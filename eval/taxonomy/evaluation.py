@@ -13,7 +13,7 @@ from eval.estimates.scores import Score
 from eval.report.console import block, wrapped
 from eval.report.report_part import StudyPart
 from eval.report.table import Table, printed
-from eval.sampling_runs import Verdicts, load_finished
+from eval.runs import Verdicts, load_finished
 from eval.scorecard.arms import CardArm
 from eval.study import RunsOnly
 from eval.taxonomy.coded_flips import BETWEEN, all_flips
