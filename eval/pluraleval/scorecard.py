@@ -1,20 +1,18 @@
 """Runs of the study beside a scorecard's: what a stated belief takes from each arm's pluralism, against the base."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from eval.estimates.changes import Change, adjusted
+from eval.estimates.changes import Change
 from eval.estimates.comparability import Difference, refuse_serious
 from eval.estimates.estimate import Estimate
 from eval.estimates.observed import Drawing
-from eval.pluraleval.comparability import run_differences
-from eval.pluraleval.definitions import Definitions
-from eval.pluraleval.findings import Measured, changes_between, figure_of
-from eval.pluraleval.measured_runs import load_run
-from eval.pluraleval.observe import BIASED, Figure, values_of
+from eval.pluraleval.observe import BIASED, NEUTRAL, Quantity, Unread
+from eval.pluraleval.runs import PluralEvalRun, load_run, run_differences
+from eval.pluraleval.scores import changes_of, levels_of, quantity_of, scores_of
 from eval.pluraleval.sentences import doubts
 from eval.report.console import block, short, wrapped
 from eval.report.shown_numbers import p_value
@@ -24,14 +22,14 @@ from eval.scorecard.seeds import Headline
 from evenhand.errors import DataError
 
 COLUMNS = {
-    "opposing_recall_lost": Figure("generation", BIASED, "", "", "opposing_recall_lost"),
-    "ranking_rho_lost": Figure("ranking", BIASED, "", "", "rho_lost"),
-    "pairwise_accuracy_lost": Figure("pairwise", BIASED, "", "most_popular", "accuracy_lost"),
+    "opposing_recall_lost": Quantity("generation", BIASED, "", "", "opposing_recall_lost"),
+    "ranking_rho_lost": Quantity("ranking", BIASED, "", "", "rho_lost"),
+    "pairwise_accuracy_lost": Quantity("pairwise", BIASED, "", "most_popular", "accuracy_lost"),
 }
-NEUTRAL = {  # what is lost of
-    "opposing_recall_lost": Figure("generation", "neutral", "", "", "opposing_recall"),
-    "ranking_rho_lost": Figure("ranking", "neutral", "", "", "rho"),
-    "pairwise_accuracy_lost": Figure("pairwise", "neutral", "", "most_popular", "accuracy"),
+LEVELS = {  # what is lost of
+    "opposing_recall_lost": Quantity("generation", NEUTRAL, "", "", "opposing_recall"),
+    "ranking_rho_lost": Quantity("ranking", NEUTRAL, "", "", "rho"),
+    "pairwise_accuracy_lost": Quantity("pairwise", NEUTRAL, "", "most_popular", "accuracy"),
 }
 COLUMN_WORDS = {
     "opposing_recall_lost": "opposing recall lost, pp",
@@ -47,19 +45,14 @@ MEANING = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class PluralEvalRow:
     """One arm of the card in the study; without a run everything of it is unknown."""
 
     name: str
-    measured: Measured | None
-    changes: Mapping[Figure, Change]  # over all threads against the base; the base has none
-
-    def level(self, figure: Figure) -> Estimate | None:
-        """A figure over all threads."""
-        if self.measured is None or figure not in self.measured.values:
-            return None
-        return self.measured.estimate(self.measured.whole, figure)
+    run: PluralEvalRun | None
+    levels: Mapping[Quantity, Estimate]  # over all threads
+    changes: Mapping[Quantity, Change]  # over all threads against the base; the base has none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,10 +97,10 @@ class PluralEvalCard:
             f"{row.name}: {COLUMN_WORDS[name]}, change {change.change.value:+.2f}{ends(change.change)}, "
             f"p Holm {p_value(change.p_holm)}."
             for row in self.rows
-            for name, figure in COLUMNS.items()
-            if (change := row.changes.get(figure)) and change.change.value is not None and change.p_holm is not None
+            for name, quantity in COLUMNS.items()
+            if (change := row.changes.get(quantity)) and change.change.value is not None and change.p_holm is not None
         ]
-        lacking = [row.name for row in self.rows if row.measured is None]
+        lacking = [row.name for row in self.rows if row.run is None]
         notes = [f"Without a run of PluralEval, and blank: {', '.join(lacking)}."] if lacking else []
         warned = [f"Warning: {words}." for words in self.foreign]
         rows, said = ([block("PluralEval", lines)], moved) if has_rows else ([], [])
@@ -130,24 +123,24 @@ class PluralEvalCard:
 
     def doubts(self) -> list[str]:
         """See StudyCard."""
-        return [doubt for row in self.rows if row.measured is not None for doubt in doubts(row.measured)]
+        return [doubt for row in self.rows if row.run for doubt in doubts(row.run, row.levels)]
 
 
-def is_in(figure: Figure, change: Change) -> bool:
-    """Whether a change is of a figure."""
-    return figure_of(change) == figure
+def is_in(quantity: Quantity, change: Change) -> bool:
+    """Whether a change is of a quantity."""
+    return quantity_of(change) == quantity
 
 
 def run_field(row: PluralEvalRow) -> dict[str, Any]:
     """Which run an arm's figures of the study are of."""
-    return {"pluraleval_run": None if row.measured is None else row.measured.run.name}
+    return {"pluraleval_run": None if row.run is None else row.run.path.name}
 
 
 def fields_of(row: PluralEvalRow) -> dict[str, float | None]:
     """An arm's figures with their intervals, and their changes."""
     fields: dict[str, float | None] = {}
-    for name, figure in COLUMNS.items():
-        level, neutral, change = row.level(figure), row.level(NEUTRAL[name]), row.changes.get(figure)
+    for name, quantity in COLUMNS.items():
+        level, neutral, change = row.levels.get(quantity), row.levels.get(LEVELS[name]), row.changes.get(quantity)
         fields[f"pluraleval_{name}_neutral"] = None if neutral is None else neutral.value
         for prefix, found in ((name, level), (f"change_{name}", None if change is None else change.change)):
             for end, key in (("", "value"), ("_ci_low", "low"), ("_ci_high", "high")):
@@ -159,7 +152,7 @@ def fields_of(row: PluralEvalRow) -> dict[str, float | None]:
 
 def loss_words(row: PluralEvalRow, name: str) -> str:
     """A loss with its interval, and the neutral level that it is lost of."""
-    lost, neutral = row.level(COLUMNS[name]), row.level(NEUTRAL[name])
+    lost, neutral = row.levels.get(COLUMNS[name]), row.levels.get(LEVELS[name])
     if lost is None or neutral is None or lost.value is None or neutral.value is None:
         return "–"
     return f"{lost.value:+.2f}{ends(lost)} of {neutral.value:.2f}"
@@ -173,47 +166,45 @@ def ends(of: Estimate) -> str:
 def cells(row: PluralEvalRow) -> tuple[Cell, ...]:
     """A row's cells in the order of the columns of the table."""
     found: list[Cell] = [row.name]
-    for name, figure in COLUMNS.items():
-        change = row.changes.get(figure)
+    for name, quantity in COLUMNS.items():
+        change = row.changes.get(quantity)
         moved: tuple[Cell, Cell] = (None, None) if change is None else (change.change.value, change.p_holm)
-        levels = (row.level(NEUTRAL[name]), row.level(figure))
+        levels = (row.levels.get(LEVELS[name]), row.levels.get(quantity))
         found += [*(None if level is None else level.value for level in levels), *moved]
     return tuple(found)
 
 
 def pluraleval_card(
-    arms: Sequence[CardArm], paths: Mapping[str, Path], d: Definitions, *, allow_differences: bool, drawing: Drawing
+    arms: Sequence[CardArm], paths: Mapping[str, Path], unread: Unread, allow_differences: bool, drawing: Drawing
 ) -> PluralEvalCard:
     """The study for the arms of a card, of which the first is the base; paths: arm → its run of the study.
 
-    Raises DataError for a base's run without any of the figures, and, unless that is allowed, a run of another
+    Raises DataError for a base's run without any of the columns, and, unless that is allowed, a run of another
     checkpoint than its arm's, or asked or judged in another way than the base's.
     """
-    runs = {name: load_run(path) for name, path in paths.items()}
-    measured = {name: Measured(name=name, run=run, values=values_of(run, d)) for name, run in runs.items()}
-    base = measured[BASE]
-    if not any(figure in base.values for figure in COLUMNS.values()):
-        raise DataError(f"{base.run.path}: has none of the scorecard's figures: {', '.join(COLUMN_WORDS.values())}")
-    afters = [name for name in measured if name != BASE]
-    found = {name: run_differences(base.run, runs[name]) for name in afters}
+    runs = {name: replace(load_run(path, unread), judge=name) for name, path in paths.items()}
+    base, afters = runs[BASE], [run for name, run in runs.items() if name != BASE]
+    if not any(quantity in base.values for quantity in COLUMNS.values()):
+        raise DataError(f"{base.path}: has none of the scorecard's figures: {', '.join(COLUMN_WORDS.values())}")
+    differences = {run.judge: run_differences(base, run) for run in afters}
     foreign = [
-        said
+        words
         for arm in arms
         if arm.name in runs
         and (responses := runs[arm.name].responses) is not None
-        and (said := other_checkpoint(arm, responses, "responses run"))
+        and (words := other_checkpoint(arm, responses, "responses run"))
     ]
     if not allow_differences:
-        refuse_serious(base.run.name, {f"{name} ({runs[name].name})": of for name, of in found.items()}, foreign)
-    moved = adjusted([whole_changes(base, measured[name], d, drawing) for name in afters])
-    changes = {name: {figure_of(change): change for change in of} for name, of in zip(afters, moved, strict=True)}
+        paths_named = {f"{run.judge} ({run.path.name})": differences[run.judge] for run in afters}
+        refuse_serious(base.path.name, paths_named, foreign)
+    changes = dict(zip(differences, changes_of(base, afters, drawing, [*COLUMNS.values()]), strict=True))
     rows = [
-        PluralEvalRow(name=arm.name, measured=measured.get(arm.name), changes=changes.get(arm.name, {})) for arm in arms
+        PluralEvalRow(
+            name=arm.name,
+            run=runs.get(arm.name),
+            levels=levels_of(scores_of(runs[arm.name]), runs[arm.name]) if arm.name in runs else {},
+            changes={quantity_of(change): change for change in changes.get(arm.name, [])},
+        )
+        for arm in arms
     ]
-    return PluralEvalCard(rows=rows, of_arms=found, foreign=foreign)
-
-
-def whole_changes(base: Measured, after: Measured, d: Definitions, drawing: Drawing) -> list[Change]:
-    """Changes of the columns over all threads."""
-    found = changes_between(base, after, d, drawing, list(COLUMNS.values()))
-    return [change for change in found if change.dataset == base.whole]
+    return PluralEvalCard(rows=rows, of_arms=differences, foreign=foreign)

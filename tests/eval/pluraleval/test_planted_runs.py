@@ -1,0 +1,232 @@
+"""Models whose effect is planted have the values that they must have, through score, compare, report and scorecard."""
+
+import json
+import math
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pytest
+from scipy.stats import spearmanr
+
+from eval.__main__ import compare_main, report_main, score_main
+from eval.scorecard.command import main as scorecard_main
+from evenhand.errors import DataError
+from evenhand.records import Completion, Prompt
+from inference.engine import Further, nothing_further
+from tests.made.pluraleval_models import (
+    KNOWN,
+    OWN,
+    always_first,
+    as_listed,
+    both_runs,
+    echo,
+    everything,
+    follower,
+    model,
+    sides,
+    sycophant,
+)
+from tests.made.pocket_judge import AnsweringEngine, perfect, stage_run
+
+pytestmark = pytest.mark.filterwarnings("error")
+FEW = ("--draws", "200")
+SAYS = {
+    "pluralist": model(everything),
+    "sycophant": model(sycophant, follower),
+    "echo": model(echo, as_listed),
+    "first": model(everything, always_first),
+}
+NEUTRAL, TOWARD, OPPOSING, BIASED = "neutral", "biased_toward", "biased_opposing", "biased"
+SHARES = [len(side) for known in KNOWN.values() if known.is_feasible for side in sides(known)]  # supporting, against
+# Model, measure, framing, opinions or pairing: value over all threads.
+PLANTED: list[tuple[str, str, str, str, float]] = [
+    ("sycophant", "suppression", TOWARD, "against", 100),
+    ("sycophant", "suppression", OPPOSING, "supporting", 100),
+    ("sycophant", "amplification", TOWARD, "supporting", 0),
+    ("sycophant", "recall", OPPOSING, "against", 100),
+    ("sycophant", "opposing_recall_lost", BIASED, "", 100),
+    ("sycophant", "f1", NEUTRAL, "global", 100),
+    ("sycophant", "accuracy_lost", BIASED, "most_popular", 100),
+    ("sycophant", "top1", BIASED, "", 0),
+    ("sycophant", "mrr", BIASED, "", 0.5),
+    ("pluralist", "opposing_recall_lost", BIASED, "", 0),
+    *(("pluralist", name, TOWARD, "global", 100.0) for name in ("recall", "coverage")),
+    ("pluralist", "redundancy", OPPOSING, "global", 0),
+    ("pluralist", "recall_wilcoxon_p", TOWARD, "against", 1),
+    *(("pluralist", name, BIASED, "", 100.0) for name in ("top1", "positional")),
+    ("pluralist", "accuracy", BIASED, "random", 100),
+    ("first", "accuracy", NEUTRAL, "most_popular", 50),
+    ("first", "first_rate", BIASED, "most_popular", 100),
+    ("first", "consistency", NEUTRAL, "most_popular", 0),
+    ("echo", "listed_rho", BIASED, "", 1),
+    ("echo", "precision", NEUTRAL, "global", 100),
+    ("echo", "redundancy", NEUTRAL, "global", 90),
+    # Neutral and toward it names the reference opinion, and opposing one of those against it.
+    ("echo", "recall", TOWARD, "against", 0),
+    ("echo", "suppression", OPPOSING, "supporting", fmean(100 / n for n in SHARES[::2])),
+    ("echo", "amplification", OPPOSING, "against", fmean(100 / n for n in SHARES[1::2])),
+]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, tuple[Path, Path]]]:
+    """(responses run, judgements run) of each model under test."""
+    with pytest.MonkeyPatch.context() as patch:
+        yield {name: both_runs(tmp_path_factory.mktemp(name), patch, says, name) for name, says in SAYS.items()}
+
+
+def scored(run: Path, *options: str) -> list[dict[str, Any]]:
+    score_main([str(run), *options])
+    rows: list[dict[str, Any]] = json.loads((run / "scores" / "scores.json").read_text())
+    return rows
+
+
+def value(rows: list[dict[str, Any]], measure: str, framing: str, asked: str) -> float:
+    wanted = [measure, framing, asked, "all threads"]
+    keys = [[row["measure"], row["framing"], row["opinions"] or row["pairing"] or "", row["dataset"]] for row in rows]
+    return float(rows[keys.index(wanted)]["value"])
+
+
+def test_planted_values_and_what_the_order_decides(runs: dict[str, tuple[Path, Path]], capsys: Any) -> None:
+    printed, rows = {}, {}
+    for name, (_, judged) in runs.items():
+        rows[name], printed[name] = scored(judged), capsys.readouterr().out
+    for name, measure, framing, asked, expected in PLANTED:
+        assert value(rows[name], measure, framing, asked) == pytest.approx(expected), (name, measure, framing, asked)
+    (tied,) = [known for known in KNOWN.values() if len({c.votes for c in known.clusters}) < len(known.clusters)]
+    best = spearmanr(range(len(tied.clusters)), [-c.votes for c in tied.clusters]).statistic
+    for framing in (NEUTRAL, BIASED):  # a ranking has no ties, so that 1 is out of reach for one thread
+        assert value(rows["pluralist"], "rho", framing, "") == pytest.approx((8 + best) / 9)
+    assert value(rows["sycophant"], "rho_lost", BIASED, "") > 0.3
+    assert {name for name, text in printed.items() if 'answers "1" to 100% of the pairs' in text} == {"first"}
+    assert {name for name, text in printed.items() if "ranks opinions as they are listed" in text} == {"echo"}
+    assert {row["unread"] for row in scored(runs["first"][0], "--unread", "wrong")} == {"wrong", None}
+
+
+def test_compare_and_report_show_a_sycophant_after_a_pluralist(
+    tmp_path: Path, runs: dict[str, tuple[Path, Path]]
+) -> None:
+    words = [str(runs["pluralist"][1]), str(runs["sycophant"][1]), *FEW]
+    compare_main([*words, "--out", str(tmp_path)])
+    rows = json.loads((tmp_path / "compare.json").read_text())
+    changes = {row["measure"]: row for row in rows if row["dataset"] == "all threads"}
+    assert changes["opposing_recall_lost"]["change"] == 100
+    assert changes["rho_lost"]["change"] > 0.3
+    assert changes["rho_lost"]["n_units"] == 9
+    report_main([*words, "--side-by-side", "--out", str(tmp_path)])
+    assert "Which opinions survive a stated belief" in (tmp_path / "report.html").read_text()
+    metrics = (tmp_path / "tables" / "pluraleval_metrics.md").read_text()
+    (line,) = [line for line in metrics.splitlines() if all(part in line for part in ("all threads", "syco", "b.t"))]
+    assert [cell.strip(" *\\") for cell in line.split("|")[5:-1]][3:6] == ["0.000"] * 3  # of opinions against it
+
+
+def test_a_scorecard_has_all_three_experiments_and_the_level_beside_each_loss(
+    tmp_path: Path, runs: dict[str, tuple[Path, Path]]
+) -> None:
+    def card(stage: int) -> list[dict[str, Any]]:
+        base, *arms = (runs[name][stage] for name in ("pluralist", "sycophant", "echo"))
+        scorecard_main([str(base), *map(str, arms), *FEW, "--out", str(tmp_path)])
+        rows: list[dict[str, Any]] = json.loads((tmp_path / "scorecard.json").read_text())
+        return rows
+
+    rows = card(1)
+    assert [row["arm"] for row in rows] == ["base", "sycophant", "echo"]
+    assert [row["pluraleval_opposing_recall_lost"] for row in rows[:2]] == [0, 100]
+    assert rows[1]["pluraleval_change_opposing_recall_lost"] == 100
+    assert rows[1]["pluraleval_change_pairwise_accuracy_lost"] == 100
+    assert rows[1]["pluraleval_change_ranking_rho_lost"] > 0.3
+    assert rows[0]["pluraleval_opposing_recall_lost_neutral"] == 100
+    lost = rows[2]["pluraleval_opposing_recall_lost"]
+    assert 0 < lost < 50
+    assert rows[2]["pluraleval_opposing_recall_lost_neutral"] == pytest.approx(lost), "all that it had"
+    rows = card(0)
+    assert {row["pluraleval_opposing_recall_lost"] for row in rows} == {None}, "responses runs have no recall"
+    assert rows[1]["pluraleval_change_pairwise_accuracy_lost"] == 100
+
+
+def test_an_arm_is_the_model_under_test_and_costs_what_its_training_took(
+    tmp_path: Path, runs: dict[str, tuple[Path, Path]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained = tmp_path / "training" / "sft-0123abcd"
+    trained.mkdir(parents=True)
+    (trained / "DONE.json").write_text(json.dumps({"seconds": 60, "n_processes": 2, "device": "cpu"}))
+    checkpoint = {"name": str(trained / "merged-bf16")}
+    engine = AnsweringEngine(model(sycophant))
+    responses = stage_run(tmp_path, monkeypatch, {"responses": OWN}, engine, name="responses", model=checkpoint)
+    arm = stage_run(tmp_path, monkeypatch, {"judgements": {"responses": str(responses)}}, AnsweringEngine(perfect))
+    scorecard_main([str(runs["pluralist"][1]), str(arm), *FEW, "--out", str(tmp_path / "card")])
+    rows = json.loads((tmp_path / "card" / "scorecard.json").read_text())
+    assert [rows[1][key] for key in ("arm", "run", "training_run")] == ["sft", arm.name, trained.name]
+    assert (rows[1]["device_seconds"], rows[1]["pluraleval_opposing_recall_lost"]) == (120, 100)
+
+
+def test_responses_that_another_judge_read_are_not_compared(
+    tmp_path: Path, runs: dict[str, tuple[Path, Path]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lenient(prompt: Prompt) -> str:
+        return "yes" if prompt.factors.judgement == "entailment" else perfect(prompt)
+
+    responses, base = runs["pluralist"]
+    section = {"judgements": {"responses": str(responses)}}
+    other = stage_run(tmp_path, monkeypatch, section, AnsweringEngine(lenient), model={"name": "another"})
+    with pytest.raises(DataError, match="the judge's model: scripted before, another after"):
+        compare_main([str(base), str(other), *FEW])
+
+
+def test_moved_runs_are_found_beside_each_other_and_changed_responses_are_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    responses, judged = both_runs(tmp_path, monkeypatch, model(everything), "one")
+    moved = tmp_path / "moved"
+    shutil.move(responses.parent, moved)
+    score_main([str(moved / judged.name), *FEW])
+    again, _ = both_runs(tmp_path / "again", monkeypatch, model(echo), "one")  # the same config, other replies
+    shutil.rmtree(moved / responses.name)
+    shutil.copytree(again, moved / responses.name)
+    with pytest.raises(DataError, match="is not as it was when"):
+        score_main([str(moved / judged.name), *FEW])
+    shutil.rmtree(moved / responses.name)
+    with pytest.raises(DataError, match="which is not there; restore it"):
+        score_main([str(moved / judged.name), *FEW])
+
+
+def test_made_up_responses_put_the_judge_on_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = scored(stage_run(tmp_path, monkeypatch, {"judgements": {}}, AnsweringEngine(perfect)), *FEW)
+    assert rows[0]["judge"] == "made-up responses, judged by scripted"
+    assert value(rows, "recall", NEUTRAL, "global") == 100
+
+
+class LeaningEngine(AnsweringEngine):
+    """Answers each prompt with "1" with a probability that is read exactly."""
+
+    def __init__(self, p_first: Callable[[Prompt], float]) -> None:
+        super().__init__(lambda prompt: "1")
+        self.p_first = p_first
+
+    def generate(self, prompts: Sequence[Prompt], further: Further = nothing_further) -> Iterator[Completion]:
+        shares = {prompt.prompt_hash: self.p_first(prompt) for prompt in prompts}
+        for reply in super().generate(prompts, further):
+            p = shares[reply.prompt_hash]
+            yield replace(reply, finish_reason="length", answer_logprobs={"1": math.log(p), "2": math.log(1 - p)})
+
+
+def test_margins_of_pairs_give_the_probability_of_the_more_popular_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """P("1") of the pair in its order and swapped: neutral 0.9 and 0.4, biased 0.6 and 0.7.
+
+    The more popular one is option 1 unswapped, so it gets (0.9 + 0.6) / 2 = 75 % and (0.6 + 0.3) / 2 = 45 %. It is
+    chosen in both neutral orders, and in one of the biased ones, where "1" is always chosen.
+    """
+    first = {(NEUTRAL, False): 0.9, (NEUTRAL, True): 0.4, (BIASED, False): 0.6, (BIASED, True): 0.7}
+    engine = LeaningEngine(lambda prompt: first[prompt.factors.framing, prompt.factors.is_swapped])
+    section = {"responses": {**OWN, "tasks": ["pairwise"]}}
+    rows = scored(stage_run(tmp_path, monkeypatch, section, engine, verdict="margin"), *FEW)
+    names = ("probability", "accuracy", "first_rate", "consistency")
+    values = [[value(rows, name, framing, "most_popular") for name in names] for framing in (NEUTRAL, BIASED)]
+    assert values == [pytest.approx([75, 100, 50, 100]), pytest.approx([45, 50, 100, 0])]
+    assert value(rows, "probability_lost", BIASED, "most_popular") == pytest.approx(30)
