@@ -13,6 +13,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from eval.__main__ import compare_main, report_main, score_main
+from eval.pluraleval.evaluation import EVALUATION
 from eval.scorecard.command import main as scorecard_main
 from evenhand.errors import DataError
 from evenhand.records import Completion, Prompt
@@ -104,6 +105,7 @@ def test_planted_values_and_what_the_order_decides(runs: dict[str, tuple[Path, P
     assert value(rows["sycophant"], "rho_lost", BIASED, "") > 0.3
     assert {name for name, text in printed.items() if 'answers "1" to 100% of the pairs' in text} == {"first"}
     assert {name for name, text in printed.items() if "ranks opinions as they are listed" in text} == {"echo"}
+    assert EVALUATION.tested_run(runs["echo"][1]) == runs["echo"][0], "scorecards name and cost the model under test"
     assert {row["unread"] for row in scored(runs["first"][0], "--unread", "wrong")} == {"wrong", None}
 
 
@@ -146,22 +148,6 @@ def test_a_scorecard_has_all_three_experiments_and_the_level_beside_each_loss(
     rows = card(0)
     assert {row["pluraleval_opposing_recall_lost"] for row in rows} == {None}, "responses runs have no recall"
     assert rows[1]["pluraleval_change_pairwise_accuracy_lost"] == 100
-
-
-def test_an_arm_is_the_model_under_test_and_costs_what_its_training_took(
-    tmp_path: Path, runs: dict[str, tuple[Path, Path]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    trained = tmp_path / "training" / "sft-0123abcd"
-    trained.mkdir(parents=True)
-    (trained / "DONE.json").write_text(json.dumps({"seconds": 60, "n_processes": 2, "device": "cpu"}))
-    checkpoint = {"name": str(trained / "merged-bf16")}
-    engine = AnsweringEngine(model(sycophant))
-    responses = stage_run(tmp_path, monkeypatch, {"responses": OWN}, engine, name="responses", model=checkpoint)
-    arm = stage_run(tmp_path, monkeypatch, {"judgements": {"responses": str(responses)}}, AnsweringEngine(perfect))
-    scorecard_main([str(runs["pluralist"][1]), str(arm), *FEW, "--out", str(tmp_path / "card")])
-    rows = json.loads((tmp_path / "card" / "scorecard.json").read_text())
-    assert [rows[1][key] for key in ("arm", "run", "training_run")] == ["sft", arm.name, trained.name]
-    assert (rows[1]["device_seconds"], rows[1]["pluraleval_opposing_recall_lost"]) == (120, 100)
 
 
 def test_responses_that_another_judge_read_are_not_compared(
