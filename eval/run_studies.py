@@ -17,6 +17,10 @@ def runs_by_study(paths: Sequence[Path]) -> dict[str, list[Path]]:
     for path in paths:
         if not (path / PLAN_FILE).exists():
             read_plan_lines(path)  # says so, and what to do
-        file = path / CONFIG_FILE
-        found.setdefault(study_in(read_yaml(file), str(file)), []).append(path)
+        found.setdefault(study_of_run(path), []).append(path)
     return {study: found[study] for study in STUDIES if study in found}
+
+
+def study_of_run(path: Path) -> str:
+    """The study of a run, as its config says."""
+    return study_in(read_yaml(path / CONFIG_FILE), str(path / CONFIG_FILE))

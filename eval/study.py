@@ -11,9 +11,11 @@ from eval.estimates.comparability import Difference
 from eval.estimates.scores import Score
 from eval.report.report_part import StudyPart
 from eval.report.table import Table
+from eval.results import Evaluation
 from eval.sampling_runs import Verdicts
 from eval.scorecard.arms import CardArm
 from eval.scorecard.seeds import Headline, Ranking
+from eval.study_definitions import add_definitions
 from eval.verdict_files import Layout, column_names
 from evenhand.errors import DataError
 from studies.registry import STUDIES, load_part
@@ -193,19 +195,71 @@ def annotated_study(paths: Sequence[Path]) -> str:
     return studies[0]
 
 
-def evaluation_of(study: str) -> StudyEval:
+def evaluation_of(study: str) -> Any:
     """A study's part of eval."""
-    found: StudyEval = load_part(study, STUDIES[study].evaluation)
-    return found
+    evaluation = load_part(study, STUDIES[study].evaluation)
+    return evaluation if isinstance(evaluation, Evaluation) else OldEvaluation(study, evaluation)
 
 
-def evaluations() -> dict[str, StudyEval]:
-    """Those of all studies."""
-    return {study: evaluation_of(study) for study in STUDIES}
+class OldResults:
+    """The results of an evaluation that is not yet on eval.results, by the names of Results."""
+
+    def __init__(self, study: str, found: Any) -> None:
+        self.study, self.found = study, found
+
+    def print_scores(self) -> None:
+        self.found.say_scores()
+
+    def print_changes(self) -> None:
+        self.found.say_changes()
+
+    @property
+    def score_rows(self) -> Sequence[Score]:
+        return list(self.found.scores())
+
+    @property
+    def change_rows(self) -> Sequence[Change]:
+        return list(self.found.changes())
+
+    def part(self, *, is_alone: bool) -> StudyPart:
+        part: StudyPart = self.found.part(is_alone=is_alone)
+        return part
+
+
+class OldEvaluation:
+    """A StudyEval that is not yet on eval.results."""
+
+    def __init__(self, study: str, evaluation: Any) -> None:
+        self.study, self.evaluation = study, evaluation
+        self.layout, self.columns_help = evaluation.files, evaluation.columns_help
+        self.verdicts, self.tested_run, self.made_arms = (
+            evaluation.verdicts,
+            evaluation.tested_run,
+            evaluation.made_arms,
+        )
+        self.card = evaluation.card
+
+    def add_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
+        self.evaluation.add_options(parser, verb)
+        if self.evaluation.definitions is not None:
+            add_definitions(parser, self.study, self.evaluation.definitions)
+
+    def results(
+        self, paths: Sequence[Path], options: argparse.Namespace, *, is_before_after: bool = False
+    ) -> OldResults:
+        if not hasattr(options, "side_by_side") and len(paths) == 1:
+            return OldResults(self.study, self.evaluation.score(paths[0], options))
+        return OldResults(self.study, self.evaluation.find(paths, options, is_before_after=is_before_after))
+
+    def results_of_files(self, options: argparse.Namespace) -> OldResults:
+        is_report = hasattr(options, "side_by_side")
+        return OldResults(
+            self.study, self.evaluation.find_files(options) if is_report else self.evaluation.score_files(options)
+        )
 
 
 def study_of_files(paths: Sequence[Path]) -> str:
     """The study that files of verdicts are of: the one of whose columns the first file has most; else the first."""
     there = column_names(paths[0])
-    layouts = {study: found.files for study, found in evaluations().items() if found.files is not None}
+    layouts = {study: layout for study in STUDIES if (layout := evaluation_of(study).layout) is not None}
     return max(layouts, key=lambda study: len(there.intersection(layouts[study].required)))

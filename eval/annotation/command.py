@@ -9,8 +9,8 @@ from eval.annotation.agreement_text import agreement_text
 from eval.annotation.label_files import read_labels
 from eval.annotation.page import page_html
 from eval.annotation.tasks import Task, drawn
-from eval.command_options import positive
 from eval.estimates.result_files import write_long
+from eval.options import positive
 from eval.study import annotated_study, annotation_of
 from evenhand.config import did_you_mean
 from evenhand.errors import DataError

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from eval.command_options import positive
 from eval.dialdefer.calibration import DDS, OBJECTIVES, calibrate, calibration_table
 from eval.dialdefer.differences import arm_differences, difference_table
 from eval.dialdefer.findings import score_run
@@ -18,6 +17,7 @@ from eval.dialdefer.scores import OWN
 from eval.estimates.comparability import config_differences
 from eval.estimates.observed import drawing_of
 from eval.estimates.resampling import N_DRAWS, SEED
+from eval.options import positive
 from eval.report.table import to_markdown, write_tables
 from evenhand.errors import DataError
 from evenhand.jsonl import write_json

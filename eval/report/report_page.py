@@ -3,17 +3,26 @@
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from eval.report.page import TEMPLATES, picture
 from eval.report.plots import finish
 from eval.report.report_part import StudyPart
+from eval.report.study_part import study_part
 from eval.report.table import write_tables
 from eval.report.table_html import table_section
+from eval.report.tables import TableSpec
+from eval.report.tables import write_tables as write_specs
+from eval.results import Results
 from evenhand.jsonl import write_whole
 
 
-def write_report(parts: Sequence[StudyPart], folder: Path) -> list[Path]:
+def write_report(every: Sequence[Any], folder: Path) -> list[Path]:
     """report.html, plots/*.png and *.svg, tables/*.md, *.csv and *.tex in a folder; the paths written."""
+    parts = [
+        study_part(results, is_alone=i == 0) if isinstance(results, Results) else results.part(is_alone=i == 0)
+        for i, results in enumerate(every)
+    ]
     written, inline = list[Path](), dict[str, str]()
     for plot in chain.from_iterable(part.plots for part in parts):
         svg, files = finish(plot, folder / "plots")
@@ -34,7 +43,14 @@ def write_report(parts: Sequence[StudyPart], folder: Path) -> list[Path]:
         sections=[section for section in sections if section[2]],
     )
     write_whole(folder / "report.html", page)
-    return [folder / "report.html", *written, *write_tables(folder / "tables", tables)]
+    old = [table for table in tables if not isinstance(table, TableSpec)]
+    specs = [table for table in tables if isinstance(table, TableSpec)]
+    return [
+        folder / "report.html",
+        *written,
+        *write_tables(folder / "tables", old),
+        *write_specs(folder / "tables", specs),
+    ]
 
 
 def title_of(part: StudyPart) -> str:

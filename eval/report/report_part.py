@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from eval.report.page import element, pictures
 from eval.report.plots import Plot
@@ -20,8 +21,8 @@ class StudyPart:
     opening: Sequence[str]  # the findings in words, and what to know before believing them
     plots: Sequence[Plot]
     sections: Callable[[Mapping[str, str]], list[Section]]  # name of each plot → its HTML
-    tables: Sequence[Table]  # all of them, for tables/
-    folded: Sequence[Table]  # those that the list of tables shows; the sections have the others
+    tables: Sequence[Any]  # all of them, for tables/
+    folded: Sequence[Any]  # those that the list of tables shows; the sections have the others
     left_out: Sequence[str]  # what could not be made, and why
     method: Sequence[str]
     style: str = ""  # CSS of its own

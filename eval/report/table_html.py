@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from itertools import groupby, pairwise
+from typing import Any
 
 from eval.report.page import PARTS, element, unfolding
 from eval.report.table import Cell, Table, is_numeric, printed
+from eval.report.tables import TableSpec
 
 MOST_LINES = 120  # of a table on the page; its files have all
 LONG_TEXT = 40  # characters from which on a cell is broken into lines
@@ -17,11 +19,15 @@ def table_section(shown: Sequence[Table], left_out: Sequence[str]) -> list[str]:
     return [*parts, *(element("p", f"Left out: {reason}", "note") for reason in left_out)]
 
 
-def data_table(shown: Table, *, has_files: bool = True) -> str:
+def data_table(shown: Any, *, has_files: bool = True) -> str:
     """A table with its note and the names of its files, if it has any; of a very long one the first lines.
 
     Where lines in a row begin with the same cell it becomes a heading over them, which saves a phone's width.
     """
+    if isinstance(shown, TableSpec):
+        from eval.report.study_part import table_html
+
+        return table_html(shown)
     lines = [
         [(text, css_of(cell, text)) for text, cell in zip(cells, row, strict=True)]
         for cells, row in zip(printed(shown)[:MOST_LINES], shown.rows, strict=False)

@@ -9,12 +9,13 @@ from typing import Any
 
 from eval.estimates.changes import Change
 from eval.estimates.comparability import Difference
+from eval.options import scorecard_options
 from eval.reproduction.environment import environment_differences
 from eval.reproduction.flips import DifferingRate, differing_rates, largest_shift, said_by
 from eval.run_studies import runs_by_study
 from eval.sampling_runs import FinishedRun, load_finished
 from eval.scorecard.arms import BASE
-from eval.scorecard.command import load_cards, scorecard_options
+from eval.scorecard.command import load_cards
 from eval.study import evaluation_of
 from evenhand.completion_shards import append_completions, every_completion
 from evenhand.errors import DataError

@@ -5,18 +5,26 @@ import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from eval.command_options import add_reading_options, add_report_options, refuse_idle_options
+from eval.estimates.changes import Change
 from eval.estimates.comparability import Difference
 from eval.estimates.result_files import write_changes
+from eval.options import scorecard_options
 from eval.report.console import WIDTH, wrapped
 from eval.report.result_files import write_rows
 from eval.report.table import write_tables
+from eval.report.tables import TableSpec, console
+from eval.report.tables import write_tables as write_specs
+from eval.results import Evaluation
 from eval.run_studies import runs_by_study
 from eval.scorecard.arms import BASE, CardArm, base_arm, sampled_arms, split_word, training_doubts, unknown_bases
 from eval.scorecard.beside import runs_beside
+from eval.scorecard.card import NOTE as FIGURES_NOTE
+from eval.scorecard.card import StudyCard as FiguresOfStudy
+from eval.scorecard.card import make_card
 from eval.scorecard.seeds import NOTE as SEEDS_NOTE
-from eval.scorecard.seeds import SeedTable, has_seeds, ranking_sentences, seed_tables, seeds_table, seeds_text
+from eval.scorecard.seeds import Headline, SeedTable, has_seeds, ranking_sentences, seed_tables, seeds_table, seeds_text
 from eval.study import StudyCard, evaluation_of
 from evenhand.errors import DataError
 from evenhand.terminal import say
@@ -28,7 +36,11 @@ def main(argv: Sequence[str]) -> None:
     arms, cards = load_cards(options)
     rows = [arm.fields() for arm in arms]
     is_pooled = has_seeds([arm.arm for arm in arms])
-    seeds = {study: seed_tables(arms, card.headlines(), card.changes()) for study, card in cards.items() if is_pooled}
+    seeds = {
+        study: seed_tables(arms, card.headlines(), card.changes())
+        for study, card in cards.items()
+        if is_pooled and not isinstance(card, FigureCard)
+    }
     for study, card in cards.items():
         rows = [{**row, **fields} for row, fields in zip(rows, card.fields(), strict=True)]
         say(card.text(has_rows=not seeds.get(study)) + "\n")
@@ -50,9 +62,11 @@ def main(argv: Sequence[str]) -> None:
     files = write_changes(out, "scorecard_changes", {study: card.changes() for study, card in cards.items()})
     pooled = {study: [one for of in found for one in of.pooled.values()] for study, found in seeds.items()}
     files += write_changes(out, "scorecard_seeds", pooled)
-    tables = [table for card in cards.values() for table in card.tables()]
+    tables: list[Any] = [table for card in cards.values() for table in card.tables()]
     tables += [seeds_table([one for of_study in seeds.values() for one in of_study])] if seeds else []
-    files += [*write_rows(out, "scorecard", rows), *write_tables(out, tables)]
+    files += [*write_rows(out, "scorecard", rows)]
+    files += write_tables(out, [table for table in tables if not isinstance(table, TableSpec)])
+    files += write_specs(out, [table for table in tables if isinstance(table, TableSpec)])
     files += seed_figures(seeds, cards, out)  # last: a figure that fails takes no table with it
     names = ", ".join(sorted({file.stem for file in files} - {"scorecard", "scorecard_changes"}))
     say(f"\nwritten to {out}: scorecard.json and .csv, scorecard_changes.json and .csv, and as .md, .csv and .tex")
@@ -91,8 +105,48 @@ def load_cards(options: argparse.Namespace) -> tuple[list[CardArm], dict[str, St
         word = next(iter(beside[study].values()))
         raise DataError(f"--beside {word}: is of the scorecard's own study; name it as an arm")
     runs = {study: {arm.name: arm.path for arm in sampled}, **beside}
-    refuse_idle_options(options, runs)
-    return arms, {name: evaluation_of(name).card(arms, of, options) for name, of in runs.items()}
+    return arms, {name: card_of(name, arms, of, options) for name, of in runs.items()}
+
+
+def card_of(study: str, arms: Sequence[CardArm], runs: Mapping[str, Path], options: argparse.Namespace) -> StudyCard:
+    """A study's part of the card."""
+    evaluation = evaluation_of(study)
+    if isinstance(evaluation, Evaluation):
+        return FigureCard(make_card(study, evaluation, arms, runs, options))
+    card: StudyCard = evaluation.card(arms, runs, options)
+    return card
+
+
+class FigureCard:
+    """A study's figures by the names of StudyCard."""
+
+    def __init__(self, card: FiguresOfStudy) -> None:
+        self.card = card
+
+    def fields(self) -> list[dict[str, Any]]:
+        return self.card.fields()
+
+    def changes(self) -> Sequence[Change]:
+        return self.card.every_change
+
+    def tables(self) -> Sequence[Any]:
+        return self.card.tables
+
+    def text(self, *, has_rows: bool) -> str:
+        tables = [console(table) for table in self.card.tables if table.place == "console"]
+        return "\n\n".join([*tables, wrapped([FIGURES_NOTE, *self.card.sentences()])])
+
+    def headlines(self) -> list[Any]:
+        return [Headline(words=one.words, is_of=one.is_of) for one in self.card.evaluation.card_figures if one.is_main]
+
+    def ranking(self) -> None:
+        return None
+
+    def differences(self) -> Mapping[str, Sequence[Difference]]:
+        return self.card.of_rows
+
+    def doubts(self) -> list[str]:
+        return self.card.warnings()
 
 
 def difference_sentences(found: Mapping[str, Sequence[Difference]]) -> list[str]:
@@ -123,41 +177,3 @@ def told_once(doubts: Sequence[str], rows: Sequence[str]) -> list[str]:
         same = f" The same, with figures of their own, of {', '.join(others)}." if others else ""
         told.append(of_rows[first] + same)
     return told
-
-
-def scorecard_options(argv: Sequence[str]) -> argparse.Namespace:
-    """The words of `evenhand scorecard`."""
-    parser = argparse.ArgumentParser(
-        prog="evenhand scorecard",
-        description="One row for a base model and each arm made from it: the figures of each study, such as accuracy "
-        "and |DDS|, and what the training took, with changes against the base paired by unit. Refuses runs that differ "
-        "in more than the model.",
-        epilog="The cost is read from the training run in which the sampled checkpoint lies (merged-bf16, merged-nf4).",
-    )
-    parser.add_argument("base", type=Path, metavar="BASE_RUN", help="the sampling run of the untrained model")
-    parser.add_argument(
-        "arms",
-        nargs="*",
-        metavar="[NAME=]ARM_RUN",
-        help="sampling runs of checkpoints made from it; without NAME= they are called by their label or training run; "
-        "runs of one NAME are seeds of one arm",
-    )
-    parser.add_argument(
-        "--against",
-        action="append",
-        default=[],
-        metavar="ARM",
-        help="also the changes of the other arms against this one; may be repeated",
-    )
-    parser.add_argument(
-        "--beside",
-        action="append",
-        default=[],
-        metavar="NAME=RUN",
-        help="an arm's run of another study, by the name of its row (the base's is `base`): adds that study's figures "
-        "and their changes; once for each arm that has one",
-    )
-    parser.add_argument("--out", type=Path, help="folder for the results (default: BASE_RUN/scorecard)")
-    add_reading_options(parser, "scorecard")
-    add_report_options(parser)
-    return parser.parse_args(argv)

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from eval.command_options import report_options
+from eval.options import report_options
 from eval.dialdefer.analyses import Analyses, analyse, headline_changes
 from eval.dialdefer.figures import Figures, draw
 from eval.dialdefer.findings import Findings

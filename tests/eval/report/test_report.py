@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from eval.__main__ import report_main
-from eval.command_options import report_options
+from eval.options import report_options
 from eval.dialdefer import flip_examples as telling
 from eval.dialdefer.analyses import analyse
 from eval.dialdefer.external.load_verdicts import load_external

@@ -85,12 +85,10 @@ def test_every_table_lies_beside_it_in_three_formats(out: Path, html: str) -> No
 
 
 def test_it_shows_the_numbers_of_scores_json(out: Path, html: str) -> None:
-    row = json.loads((out / "scores_wide.json").read_text())[0]
-    low, high = row["dds_ci_low_pp"], row["dds_ci_high_pp"]
-    assert row["dds_pp"] == pytest.approx(500 / 12)
-    assert f"<strong>{row['dds_pp']:+.1f}</strong><small>[{low:+.1f}, {high:+.1f}]</small>" in html  # the heat map
-    assert f"<td>{row['dds_pp']:+.1f}</td><td>[{low:+.1f}, {high:+.1f}]</td>" in html  # the table of scores
-    assert f"DDS {row['dds_pp']:+.1f} pp [{low:+.1f}, {high:+.1f}]" in html  # the headline
+    row = next(row for row in json.loads((out / "scores.json").read_text()) if row["measure"] == "dds")
+    value, low, high = row["value"], row["low"], row["high"]
+    assert value == pytest.approx(500 / 12)
+    assert f"DDS {value:+.1f} pp [{low:+.1f}, {high:+.1f}]" in html  # the headline
 
 
 def test_the_same_run_gives_the_same_bytes(out: Path, tmp_path: Path) -> None:

@@ -1,0 +1,248 @@
+"""A table: a frame, and which of its fields stand under which heads. One renderer prints it in five languages.
+
+Printed numbers are rounded, those of a CSV are not.
+"""
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import groupby, pairwise
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+
+from eval.report.numbers import is_unknown, printed
+from evenhand.errors import DataError
+from evenhand.jsonl import write_whole
+
+Cell = str | int | float | None | tuple[float | None, float | None]
+Field = str | tuple[str, str]  # a column of the frame; or the two ends of an interval
+Columns = Mapping[str, tuple[Field, str]]  # head → (field, format); see numbers.printed
+Place = Literal["console", "page", "files"]
+
+WIDTH = 120  # characters of a console's line
+NAME_WIDTH = 20  # of the first cell of a printed line; a longer one is cut in its middle
+MOST_LINES = 120  # of a table on the page; its files have all
+LONG_TEXT = 40  # characters from which on a cell of the page is broken into lines
+TEX = {mark: f"\\{mark}" for mark in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "Δ": r"$\Delta$",
+    "μ": r"$\mu$",
+    "σ": r"$\sigma$",
+    "κ": r"$\kappa$",
+    "ρ": r"$\rho$",
+    "→": r"$\rightarrow$",
+    "−": "$-$",
+    "≥": r"$\geq$",
+    "≤": r"$\leq$",
+    "†": r"\textdagger{}",
+    "×": r"$\times$",
+    "±": r"$\pm$",
+    "–": "--",
+    "…": r"\dots{}",
+}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TableSpec:
+    """What a table shows, one line a row of the frame. None and NaN are unknown and print as a dash.
+
+    place: "console": printed, on the page and in files; "page": opened on the page; "files": folded on the page.
+    Raises DataError for a name that is no file's, and for a field that the frame lacks.
+    """
+
+    name: str  # the stem of its files: letters, digits, "-" and "_"
+    title: str
+    frame: pd.DataFrame
+    columns: Columns
+    note: str = ""
+    place: Place = "files"
+    is_change: bool = field(default=False)  # printed by compare, not by score
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[A-Za-z0-9_-]+", self.name):
+            raise DataError(f"table '{self.name}': its name becomes a file's; use letters, digits, '-' and '_'")
+        fields = [name for of, _ in self.columns.values() for name in ([of] if isinstance(of, str) else of)]
+        if lacking := [name for name in fields if name not in self.frame]:
+            raise DataError(f"table {self.name}: its frame has no column {', '.join(lacking)}")
+
+    @cached_property
+    def rows(self) -> list[list[Cell]]:
+        """The cells, unrounded; an interval is a pair."""
+        columns = []
+        for of, _ in self.columns.values():
+            ends = [self.frame[name].tolist() for name in ([of] if isinstance(of, str) else of)]
+            columns.append(ends[0] if isinstance(of, str) else list(zip(*ends, strict=True)))
+        return [list(row) for row in zip(*columns, strict=True)]
+
+    @cached_property
+    def cells(self) -> list[list[str]]:
+        """The same as a reader sees them, not yet escaped for any language."""
+        forms = [form for _, form in self.columns.values()]
+        return [[printed(cell, form) for cell, form in zip(row, forms, strict=True)] for row in self.rows]
+
+    @cached_property
+    def is_numeric(self) -> list[bool]:
+        """For each column whether it holds numbers alone, and is therefore aligned to the right."""
+        columns = [[cell for cell in column if not is_unknown(cell)] for column in zip(*self.rows, strict=True)]
+        return [bool(cells) and not any(isinstance(cell, str) for cell in cells) for cells in columns]
+
+
+def with_rows(name: str, title: str, heads: Mapping[str, str], rows: Iterable[Sequence[Any]], **keys: Any) -> TableSpec:
+    """A table of few lines that are no query. heads: head → format."""
+    frame = pd.DataFrame([list(row) for row in rows], columns=list(heads), dtype=object)
+    return TableSpec(
+        name=name, title=title, frame=frame, columns={head: (head, form) for head, form in heads.items()}, **keys
+    )
+
+
+def aligned(lines: Sequence[Sequence[str]]) -> list[str]:
+    """Columns padded to their widest cell; the first to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return [
+        "  ".join(cell.rjust(w) if i else cell.ljust(w) for i, (cell, w) in enumerate(zip(line, widths, strict=True)))
+        for line in lines
+    ]
+
+
+def shortened(name: str, width: int = NAME_WIDTH) -> str:
+    """A name cut in its middle, since both ends tell names apart."""
+    half = (width - 1) // 2
+    return name if len(name) <= width else f"{name[: width - 1 - half]}…{name[len(name) - half :]}"
+
+
+def console(table: TableSpec) -> str:
+    """The table as text."""
+    first, *_ = table.columns
+    width = max(NAME_WIDTH, len(first))
+    lines = [[shortened(cell, width) if i == 0 else cell for i, cell in enumerate(row)] for row in table.cells]
+    return "\n".join([table.title, *aligned([list(table.columns), *lines])])
+
+
+def markdown(table: TableSpec) -> str:
+    """GitHub-flavoured Markdown: the title, the table with padded columns, the note."""
+    lines = [[markdown_text(cell) for cell in line] for line in [list(table.columns), *table.cells]]
+    right = table.is_numeric or [False] * len(table.columns)
+    widths = [max(3, *map(len, column)) for column in zip(*lines, strict=True)]
+    rule = ["-" * (w - 1) + ":" if r else "-" * w for w, r in zip(widths, right, strict=True)]
+    padded = [
+        "| " + " | ".join(c.rjust(w) if r else c.ljust(w) for c, w, r in zip(line, widths, right, strict=True)) + " |"
+        for line in [lines[0], rule, *lines[1:]]
+    ]
+    note = ["", markdown_text(table.note)] if table.note else []
+    return "\n".join([f"**{markdown_text(table.title)}**", "", *padded, *note]) + "\n"
+
+
+def markdown_text(text: str) -> str:
+    """Text that Markdown shows as it is: one line, nothing in it is markup, a pipe ends no cell."""
+    return re.sub(r"([\\`*_\[\]<>|~$&#])", r"\\\1", " ".join(text.split()))
+
+
+def comma_separated(table: TableSpec) -> str:
+    """CSV: numbers in full precision, what is unknown empty, yes and no for booleans, an interval in two columns."""
+    heads: list[Any] = []
+    for head, (of, _) in table.columns.items():
+        heads += [head] if isinstance(of, str) else [f"{head} low", f"{head} high"]
+    return csv_text(
+        [heads, *([end for cell in row for end in (cell if isinstance(cell, tuple) else [cell])] for row in table.rows)]
+    )
+
+
+class Lines(list[str]):
+    """Takes lines as csv.writer hands them over."""
+
+    write = list.append
+
+
+def csv_text(lines: Iterable[Sequence[Any]]) -> str:
+    """Lines of cells as CSV. Only a terminator with both characters makes Python quote a text that holds either."""
+    written = Lines()
+    csv.writer(written, lineterminator="\r\n").writerows(map(csv_cell, cells) for cells in lines)
+    return "".join(line.removesuffix("\r\n") + "\n" for line in written)
+
+
+def csv_cell(cell: Any) -> Any:
+    """A cell that no spreadsheet computes: before a text that begins as a formula does stands an apostrophe.
+
+    Numbers as we print them ("+1.2", "-3.0 [-5.1, 2.0]") can call nothing and stay.
+    """
+    if is_unknown(cell):
+        return None
+    if isinstance(cell, bool | tuple | list):
+        return " ".join(cell) if isinstance(cell, tuple | list) else printed(cell)
+    if not isinstance(cell, str) or not cell.startswith(("=", "+", "-", "@", "\t", "\r", "\n")):
+        return cell
+    return cell if re.fullmatch(r"[-+0-9.,%±\[\]() –]+", cell) else f"'{cell}"
+
+
+def latex(table: TableSpec) -> str:
+    """A floating table for LaTeX with the package booktabs; label `tab:<name>`."""
+    align = "".join("r" if is_right else "l" for is_right in table.is_numeric or [False] * len(table.columns))
+    lines = [
+        *(r"\begin{table}", r"\centering", rf"\caption{{{latex_text(table.title)}}}", rf"\label{{tab:{table.name}}}"),
+        *(rf"\begin{{tabular}}{{{align}}}", r"\toprule", latex_line(list(table.columns)), r"\midrule"),
+        *map(latex_line, table.cells),
+        *(r"\bottomrule", r"\end{tabular}"),
+        *([rf"\par\smallskip{{\footnotesize {latex_text(table.note)}\par}}"] if table.note else []),
+        r"\end{table}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def latex_line(cells: Sequence[str]) -> str:
+    """A line of a tabular. The minus of a number is no hyphen; a leading [ is no argument of the line break before."""
+    escaped = [("{}" if cell.startswith(("[", "*")) else "") + latex_text(cell) for cell in cells]
+    return " & ".join(re.sub(r"^-(?=[\d.])", "$-$", cell) for cell in escaped) + r" \\"
+
+
+def latex_text(text: str) -> str:
+    """Text that LaTeX shows as it is, on one line."""
+    return "".join(TEX.get(character, character) for character in " ".join(text.split()))
+
+
+def page_lines(table: TableSpec) -> dict[str, Any]:
+    """What the page's template shows of a table: of a very long one the first lines.
+
+    Where lines in a row begin with the same cell it becomes a heading over them, which saves a phone's width.
+    """
+    lines = [
+        [
+            (text, "" if not isinstance(cell, str) else "text long" if len(text) > LONG_TEXT else "text")
+            for text, cell in zip(cells, row, strict=True)
+        ]
+        for cells, row in zip(table.cells[:MOST_LINES], table.rows, strict=False)
+    ]
+    is_grouped = len(table.columns) > 1 and any(a[0][0] == b[0][0] for a, b in pairwise(lines))
+    numeric = table.is_numeric or [False] * len(table.columns)
+    heads = [(head, "" if is_right else "text") for head, is_right in zip(table.columns, numeric, strict=True)]
+    groups = [
+        (heading, [line[is_grouped:] for line in group])
+        for heading, group in groupby(lines, key=lambda line: line[0][0] if is_grouped else None)
+    ]
+    rest = f"The first {MOST_LINES} of {len(table.rows):,} lines." if len(table.rows) > MOST_LINES else ""
+    note = " ".join(filter(None, [rest, table.note]))
+    return {"title": table.title, "name": table.name, "heads": heads[is_grouped:], "groups": groups, "note": note}
+
+
+LANGUAGES = {".md": markdown, ".csv": comma_separated, ".tex": latex}
+
+
+def write_tables(out: Path, tables: Sequence[TableSpec]) -> list[Path]:
+    """Each table as `<name>.md`, `<name>.csv` and `<name>.tex` in a folder. Raises DataError when two share a name."""
+    if twice := [name for name, n in Counter(table.name for table in tables).items() if n > 1]:
+        raise DataError(f"{out}: two tables are called '{twice[0]}', so one would replace the other; rename one")
+    paths = []
+    for table in tables:
+        for suffix, text_of in LANGUAGES.items():
+            paths.append(out / f"{table.name}{suffix}")
+            write_whole(paths[-1], text_of(table))
+    return paths

@@ -1,0 +1,346 @@
+"""What a study gives to have its runs scored, compared, reported and put on a scorecard; and the results of some runs.
+
+completions → verdicts → observed columns → estimates and changes → one long frame → tables, sentences, plots.
+"""
+
+import argparse
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pandas as pd
+
+from eval.estimates.changes import Change, Compared, adjusted, change_in, paired
+from eval.estimates.comparability import Difference, differences, refuse_serious, serious_sentence
+from eval.estimates.estimate import Drawn, estimate
+from eval.estimates.frames import changes_frame, scores_frame
+from eval.estimates.observed import Measure, Observed, Setting, drawing_of
+from eval.estimates.scores import Score
+from eval.judge_names import judge_names
+from eval.report.numbers import significance
+from eval.report.sentences import sentences, wrapped
+from eval.report.tables import TableSpec, console
+from eval.sampling_runs import SampledRun, Verdicts, load_finished
+from evenhand.errors import DataError
+from evenhand.terminal import say
+
+MOST_SENTENCES = 6  # that open a report of several studies
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Block:
+    """What one judge did in one setting: the columns of each dataset, and the measures over them.
+
+    averages: name → the datasets that it is over. Blocks of two judges are compared where their settings are equal.
+    """
+
+    setting: Setting
+    measures: Sequence[Measure]
+    parts: Mapping[str, Observed]
+    averages: Mapping[str, Sequence[str]]
+
+    @property
+    def over(self) -> dict[str, Sequence[str]]:
+        """Each dataset, then each average, with the datasets that it is over."""
+        return {**{dataset: [dataset] for dataset in self.parts}, **self.averages}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardFigure:
+    """A figure of the scorecard: the changes that have these values of measure, dataset or the setting."""
+
+    name: str  # of its columns in scorecard.csv
+    words: str
+    where: Mapping[str, Any]
+    is_main: bool = True  # its changes are printed; else its values alone
+    is_absolute: bool = False  # a mean of absolute values, which noise raises
+    digits: int = 1
+
+    def is_of(self, change: Change) -> bool:
+        """Whether a change is one in this figure."""
+        row = {**change.setting, "measure": change.measure, "dataset": change.dataset}
+        return all(row.get(name) == value for name, value in self.where.items())
+
+
+class Evaluation:
+    """A study's part of eval; a study overrides what is its own.
+
+    A study's judges are what its `load` gives: by default a finished run. `words` is a jinja2 template, or its file,
+    with parts behind lines `## scores` (sentences about levels), `## changes` (before and after), `## reading` (what
+    the figures are) and `## method`; it sees what `facts` gives, and `results`.
+    """
+
+    layout: ClassVar[Any] = None  # of files of its verdicts; None: it reads none
+    columns_help: ClassVar[str] = ""  # what such files hold, for the verbs' help
+    heading: ClassVar[str] = ""  # of its section of a report
+    words: ClassVar[str | Path] = ""
+    measure_words: ClassVar[Mapping[str, str]] = {}  # measure → what tables call it
+    card_figures: ClassVar[Sequence[CardFigure]] = ()
+    lowest: ClassVar[str] = ""  # figure by which arms are ranked, the lowest first
+    kept: ClassVar[Sequence[str]] = ()  # figures in which a significant loss takes an arm out of the ranking
+    mild_keys: ClassVar[Sequence[str]] = ()  # config keys that say which prompts were asked; see comparability
+
+    def add_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
+        """The options of `score`, `compare`, `report`, `scorecard` that are its own."""
+
+    def load(self, path: Path, options: argparse.Namespace) -> Any:
+        """A complete run, as `observe` takes it; it has name, judge, config, provenance, plan and rendered."""
+        return load_finished(path)
+
+    def load_files(self, options: argparse.Namespace) -> dict[str, Any]:
+        """Judge → the same of files of verdicts."""
+        raise DataError(f"{options.sources[0]}: verdicts of this study are not read from files")
+
+    def observe(self, judge: Any, options: argparse.Namespace) -> Iterable[Block]:
+        """What a judge did in each setting."""
+        raise NotImplementedError
+
+    def scores(self, judges: Mapping[str, Any], options: argparse.Namespace) -> list[Score]:
+        """Every measure of every judge in each setting, dataset and average."""
+        drawing = drawing_of(options)
+        return [
+            Score(
+                run=judge.name,
+                judge=name,
+                setting=block.setting,
+                dataset=over,
+                datasets=tuple(datasets),
+                measure=measure.name,
+                unit=measure.unit,
+                estimate=estimate(measure, [Drawn(observed=block.parts[d], drawing=drawing) for d in datasets]),
+                drawing=drawing,
+            )
+            for name, judge in judges.items()
+            for block in self.observe(judge, options)
+            for over, datasets in block.over.items()
+            for measure in block.measures
+        ]
+
+    def changes(self, judges: Mapping[str, Any], options: argparse.Namespace) -> list[Change]:
+        """Every measure's change between two judges, paired by unit, where both were asked."""
+        (first, before), (second, after) = judges.items()
+        drawing, changes = drawing_of(options), list[Change]()
+        theirs = {tuple(block.setting.items()): block for block in self.observe(after, options)}
+        for block in self.observe(before, options):
+            other = theirs.get(tuple(block.setting.items()))
+            shared = [dataset for dataset in block.parts if other and dataset in other.parts]
+            pairs = {d: paired(block.parts[d], other.parts[d], drawing) for d in shared if other}
+            compared = Compared(first, second, block.setting)
+            for over, datasets in block.over.items():
+                if parts := [pairs[dataset] for dataset in datasets if dataset in pairs]:
+                    changes += [change_in(measure, parts, compared, over) for measure in block.measures]
+        return changes
+
+    def differences(self, base: SampledRun, after: SampledRun, *, is_before_after: bool) -> list[Difference]:
+        """In what a run differs from the base beside the model; side by side nothing is compared."""
+        return differences(base, after, self.mild_keys) if is_before_after else []
+
+    def refusals(self, judges: Mapping[str, Any]) -> list[str]:
+        """Why some runs are not put beside each other at all."""
+        return []
+
+    def tables(self, results: "Results") -> list[TableSpec]:
+        """Tables over the long frames."""
+        return [scores_table(results), changes_table(results)]
+
+    def plots(self, results: "Results") -> list[Any]:
+        """Figures, as eval.report.shapes draws them."""
+        return []
+
+    def facts(self, results: "Results") -> dict[str, Any]:
+        """What the template of its sentences sees beside `results`."""
+        return {}
+
+    def warnings(self, results: "Results") -> list[str]:
+        """What to know of the judges' replies before believing a figure."""
+        return []
+
+    def left_out(self, results: "Results") -> list[str]:
+        """What could not be made, and why."""
+        return []
+
+    def extra_html(self, results: "Results") -> list[str]:
+        """Further parts of its section, as HTML."""
+        return []
+
+    def verdicts(self, path: Path) -> Verdicts:
+        """What each reply of a complete run was read as, by the study's defaults."""
+        raise NotImplementedError
+
+    def tested_run(self, path: Path) -> Path:
+        """The sampling run of the model under test: the run itself, unless it is a judge's about another run."""
+        return path
+
+    def made_arms(self, base: Any, options: argparse.Namespace) -> list[Any]:
+        """Further rows of a scorecard that its options ask for, made of the base's run."""
+        return []
+
+    def arm_judge(self, arm: Any, judges: Mapping[str, Any], options: argparse.Namespace) -> Any:
+        """The judge of such a row, which has no run of its own."""
+        return None
+
+    def card_changes(self, judges: Mapping[str, Any], options: argparse.Namespace) -> list[Change]:
+        """Changes between two rows of a scorecard."""
+        return self.changes(judges, options)
+
+    def unfit(self, name: str, judge: Any, base: Any, options: argparse.Namespace) -> str:
+        """Why an arm cannot be ranked, whatever its figures are; "" for one that can."""
+        return ""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Results:
+    """Everything that is computed of some runs of one study, or of its files; the first judge is the base."""
+
+    study: str
+    evaluation: Evaluation
+    judges: Mapping[str, Any]
+    options: argparse.Namespace
+    is_before_after: bool
+    score_rows: Sequence[Score]
+    change_rows: Sequence[Change]  # of each judge from the base; none where they stand side by side
+    differences: Mapping[str, Sequence[Difference]]
+
+    @cached_property
+    def scores(self) -> pd.DataFrame:
+        """The long frame of scores; see eval.estimates.frames."""
+        return scores_frame(self.score_rows)
+
+    @cached_property
+    def changes(self) -> pd.DataFrame:
+        """The long frame of changes."""
+        return changes_frame(self.change_rows)
+
+    @property
+    def base(self) -> str:
+        """The first judge."""
+        return next(iter(self.judges))
+
+    @cached_property
+    def tables(self) -> list[TableSpec]:
+        """All tables that have a row."""
+        return [table for table in self.evaluation.tables(self) if len(table.frame)]
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        """What templates see."""
+        return {"results": self, **self.evaluation.facts(self)}
+
+    @cached_property
+    def sentences(self) -> dict[str, list[str]]:
+        """Part of the study's template → its sentences."""
+        return sentences(self.evaluation.words, self.facts)
+
+    @cached_property
+    def warnings(self) -> list[str]:
+        """What to be careful about, with what the runs differ in."""
+        serious = [serious_sentence(self.base, name, of) for name, of in self.differences.items()]
+        return [*self.evaluation.warnings(self), *filter(None, serious)]
+
+    def print_scores(self) -> None:
+        """Print the tables and sentences about levels, and what to be careful about."""
+        self.print_out(is_change=False)
+
+    def print_changes(self) -> None:
+        """Print what changed from the base, in what each run differs from it, and what to be careful about."""
+        self.print_out(is_change=True)
+        for name, of_run in self.differences.items():
+            for difference in of_run:
+                say(wrapped([f"{'Warning' if difference.serious else 'Note'}: {name} differs in {difference}"]))
+
+    def print_out(self, *, is_change: bool) -> None:
+        """Print the tables and sentences of one kind."""
+        for table in self.tables:
+            if table.place == "console" and table.is_change == is_change:
+                say("\n".join([console(table), *filter(None, [wrapped([table.note])])]) + "\n")
+        for sentence in self.sentences.get("changes" if is_change else "scores", []):
+            say(wrapped([sentence]))
+        for warning in self.warnings:
+            say(wrapped([f"Warning: {warning}"]))
+
+
+def results_of(
+    study: str,
+    evaluation: Evaluation,
+    judges: Mapping[str, Any],
+    options: argparse.Namespace,
+    *,
+    is_before_after: bool = False,
+) -> Results:
+    """The results of some judges, the base first. Raises DataError where runs are not alike, unless that is allowed."""
+    (base, first), *others = judges.items()
+    has_runs = hasattr(first, "config") and bool(others)
+    compared = {
+        name: evaluation.differences(first, judge, is_before_after=is_before_after)
+        for name, judge in others
+        if has_runs
+    }
+    refusals = evaluation.refusals(judges)
+    if refusals or not getattr(options, "allow_differences", False):
+        refuse_serious(base, compared if not getattr(options, "allow_differences", False) else {}, refusals)
+    moves = [evaluation.changes({base: first, name: judge}, options) for name, judge in others if is_before_after]
+    return Results(
+        study=study,
+        evaluation=evaluation,
+        judges=judges,
+        options=options,
+        is_before_after=is_before_after,
+        score_rows=evaluation.scores(judges, options),
+        change_rows=[change for of_judge in adjusted(moves) for change in of_judge],
+        differences=compared,
+    )
+
+
+def load_named(evaluation: Evaluation, paths: Sequence[Path], options: argparse.Namespace) -> dict[str, Any]:
+    """Judge's name → its loaded run."""
+    loaded = [evaluation.load(path, options) for path in paths]
+    names = judge_names([run.judge for run in loaded], [run.name for run in loaded])
+    return dict(zip(names, loaded, strict=True))
+
+
+def varying(frame: pd.DataFrame, names: Iterable[str]) -> list[str]:
+    """The columns that have several values, and so tell rows apart."""
+    return [name for name in names if name in frame and frame[name].map(str).nunique() > 1]
+
+
+def scores_table(results: Results) -> TableSpec:
+    """Every score as a line: what was asked as far as it varies, the measure, its value and interval."""
+    words = results.evaluation.measure_words
+    frame = results.scores.assign(words=lambda f: [words.get(measure, measure) for measure in f["measure"]])
+    asked = [
+        *varying(frame, dict.fromkeys(n for row in results.score_rows for n in row.setting)),
+        *varying(frame, ["dataset"]),
+    ]
+    columns: dict[str, Any] = {"judge": ("judge", ""), **{name: (name, "") for name in asked}, "measure": ("words", "")}
+    columns |= {"units": ("n_units", "d"), "value": ("value", ".1f"), "95% interval": (("low", "high"), ".1f")}
+    return TableSpec(
+        name=f"{results.study}_scores", title=f"{results.study}: scores", frame=frame, columns=columns, place="console"
+    )
+
+
+def changes_table(results: Results, frame: pd.DataFrame | None = None, **keys: Any) -> TableSpec:
+    """Every change as a line; p is adjusted over the runs (Holm). frame: some of the long frame of changes."""
+    words = results.evaluation.measure_words
+    frame = results.changes if frame is None else frame
+    frame = frame.assign(
+        words=[words.get(measure, measure) for measure in frame["measure"]],
+        significance=[significance(None if pd.isna(d) else int(d)) for d in frame["direction"]],
+    )
+    asked = [
+        *varying(frame, dict.fromkeys(n for row in results.change_rows for n in row.setting)),
+        *varying(frame, ["dataset"]),
+    ]
+    columns: dict[str, Any] = {"run": ("second", ""), **{name: (name, "") for name in asked}, "measure": ("words", "")}
+    columns |= {"units": ("n_units", "d"), "before": ("before", ".1f"), "after": ("after", ".1f")}
+    columns |= {"change": ("change", "+.1f"), "95% interval": (("change_low", "change_high"), "+.1f")}
+    columns |= {"p": ("p", "p"), "p (Holm)": ("p_holm", "p"), "": ("significance", "")}
+    settings = {"name": f"{results.study}_changes", "title": f"{results.study}: before and after", "place": "console"}
+    return TableSpec(frame=frame, columns=columns, is_change=True, **{"note": CHANGES_NOTE, **settings, **keys})
+
+
+CHANGES_NOTE = (
+    "Changes are paired by unit, with 95% intervals. p: sign-flip test, adjusted over the runs (Holm). higher, lower: "
+    "significant after correction, that is the interval excludes 0 and p < .05."
+)
