@@ -137,9 +137,8 @@ class Evaluation:
         """In what a run differs from the base beside the model; side by side nothing is compared."""
         return differences(base, after, self.mild_keys) if is_before_after else []
 
-    def refusals(self, judges: Mapping[str, Any]) -> list[str]:
-        """Why some runs are not put beside each other at all."""
-        return []
+    def refuse(self, judges: Mapping[str, Any]) -> None:
+        """Raises DataError for judges that are never put beside each other."""
 
     def tables(self, results: "Results") -> list[TableSpec]:
         """Tables over the long frames."""
@@ -177,15 +176,21 @@ class Evaluation:
         """Further rows of a scorecard that its options ask for, made of the base's run."""
         return []
 
-    def arm_judge(self, arm: Any, judges: Mapping[str, Any], options: argparse.Namespace) -> Any:
-        """The judge of such a row, which has no run of its own."""
-        return None
+    def card_judges(
+        self, arms: Sequence[Any], judges: Mapping[str, Any], options: argparse.Namespace
+    ) -> dict[str, Any]:
+        """Row of a scorecard → its judge as card_changes takes it, the base first. judges: those that have a run."""
+        return dict(judges)
+
+    def figures(self, judges: Mapping[str, Any]) -> Sequence[CardFigure]:
+        """The figures of a card of these judges."""
+        return self.card_figures
 
     def card_changes(self, judges: Mapping[str, Any], options: argparse.Namespace) -> list[Change]:
         """Changes between two rows of a scorecard."""
         return self.changes(judges, options)
 
-    def unfit(self, name: str, judge: Any, base: Any, options: argparse.Namespace) -> str:
+    def unfit(self, judge: Any, options: argparse.Namespace) -> str:
         """Why an arm cannot be ranked, whatever its figures are; "" for one that can."""
         return ""
 
@@ -277,9 +282,9 @@ def results_of(
         for name, judge in others
         if has_runs
     }
-    refusals = evaluation.refusals(judges)
-    if refusals or not getattr(options, "allow_differences", False):
-        refuse_serious(base, compared if not getattr(options, "allow_differences", False) else {}, refusals)
+    evaluation.refuse(judges)
+    if not getattr(options, "allow_differences", False):
+        refuse_serious(base, compared)
     moves = [evaluation.changes({base: first, name: judge}, options) for name, judge in others if is_before_after]
     return Results(
         study=study,

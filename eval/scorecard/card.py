@@ -71,7 +71,8 @@ class StudyCard:
     study: str
     evaluation: Evaluation
     arms: Sequence[CardArm]
-    judges: Mapping[str, Any]  # row → its judge; lacks rows without a run of this study
+    runs: Mapping[str, Any]  # row → its loaded run of this study, where it has one
+    judges: Mapping[str, Any]  # row → its judge, as the study compares it; lacks rows without one
     moves: Mapping[str, Sequence[Change]]  # row → its changes against the base
     against: Mapping[str, Mapping[str, Sequence[Change]]]  # another arm → row → changes
     unfit: Mapping[str, str]  # row → why it cannot be ranked
@@ -89,7 +90,7 @@ class StudyCard:
         """The figures that an arm has, in the study's order."""
         arm_of = {arm.name: arm.arm for arm in self.arms}
         pooled_figures = []
-        for figure in self.evaluation.card_figures:
+        for figure in self.evaluation.figures(self.judges):
             seeds: dict[str, list[Change]] = {}
             for row, changes in self.moves.items():
                 # The last: a sole dataset's average repeats it.
@@ -107,7 +108,7 @@ class StudyCard:
         """What each row of scorecard.json has of this study: figures with their intervals, and their changes."""
         rows = []
         for arm in self.arms:
-            judge = self.judges.get(arm.name)
+            judge = self.runs.get(arm.name)
             row: dict[str, Any] = {f"{self.study}_run": getattr(judge, "name", None)}
             for pooled in self.figures:
                 name = pooled.figure.name
@@ -170,7 +171,7 @@ class StudyCard:
             f"{row} against {reference}, {figure.words}: {words_of(change.change)}, p {p_value(change.p_holm)}."
             for reference, rows in self.against.items()
             for row, changes in rows.items()
-            for figure in self.evaluation.card_figures
+            for figure in self.evaluation.figures(self.judges)
             if figure.is_main and (change := next((c for c in changes if figure.is_of(c)), None))
         ]
         lacking = [arm.name for arm in self.arms if arm.name not in self.judges]
@@ -180,15 +181,11 @@ class StudyCard:
     def warnings(self) -> list[str]:
         """What to know of the arms' answers, and that an arm's two runs are of different checkpoints."""
         rows = {arm.name: arm for arm in self.arms}
-        others = [
-            other_checkpoint(rows[name], judge, f"{self.study} run")
-            for name, judge in self.judges.items()
-            if hasattr(judge, "provenance")
-        ]
+        others = [other_checkpoint(rows[name], judge, f"{self.study} run") for name, judge in self.runs.items()]
         results = Results(
             study=self.study,
             evaluation=self.evaluation,
-            judges={name: judge for name, judge in self.judges.items() if hasattr(judge, "provenance")},
+            judges=self.runs,
             options=self.options,
             is_before_after=True,
             score_rows=[],
@@ -267,28 +264,22 @@ def make_card(
 
     Raises DataError where runs are no like for like, for an unknown --against, and where the base has no figure.
     """
-    judges = {name: evaluation.load(path, options) for name, path in runs.items()}
-    base = judges[BASE]
+    loaded = {name: evaluation.load(path, options) for name, path in runs.items()}
+    base = loaded[BASE]
+    evaluation.refuse(loaded)
     differences = {
-        name: evaluation.differences(base, judge, is_before_after=True)
-        for name, judge in judges.items()
-        if name != BASE
+        name: evaluation.differences(base, run, is_before_after=True) for name, run in loaded.items() if name != BASE
     }
     if not options.allow_differences:
-        foreign = [other_checkpoint(arm, judges[arm.name], f"{study} run") for arm in arms if arm.name in judges]
-        refuse_serious(
-            base.name,
-            {f"{name} ({judges[name].name})": of for name, of in differences.items()},
-            [*filter(None, foreign)],
-        )
-    for arm in arms:
-        if arm.name not in judges and (made := evaluation.arm_judge(arm, judges, options)) is not None:
-            judges[arm.name] = made
+        foreign = [other_checkpoint(arm, loaded[arm.name], f"{study} run") for arm in arms if arm.name in loaded]
+        named = {f"{name} ({loaded[name].name})": of_row for name, of_row in differences.items()}
+        refuse_serious(base.name, named, [*filter(None, foreign)])
+    judges = evaluation.card_judges(arms, loaded, options)
     unknown = [name for name in options.against if name not in [arm.name for arm in arms[1:]]]
     if unknown:
         known = ", ".join(arm.name for arm in arms[1:])
         raise DataError(f"--against '{unknown[0]}': no arm is called so; arms here: {known}")
-    unfit = {name: evaluation.unfit(name, judge, base, options) for name, judge in judges.items() if name != BASE}
+    unfit = {name: evaluation.unfit(judge, options) for name, judge in judges.items() if name != BASE}
 
     def moves_from(reference: str) -> dict[str, Sequence[Change]]:
         """Row → its changes against another row."""
@@ -302,6 +293,7 @@ def make_card(
         study=study,
         evaluation=evaluation,
         arms=arms,
+        runs=loaded,
         judges=judges,
         moves=moves_from(BASE),
         against={name: moves_from(name) for name in dict.fromkeys(options.against) if name in judges},

@@ -11,7 +11,6 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from eval.options import report_options
 from eval.dialdefer.analyses import Analyses, analyse, headline_changes
 from eval.dialdefer.figures import Figures, draw
 from eval.dialdefer.findings import Findings
@@ -20,6 +19,7 @@ from eval.dialdefer.heat_map import DARK, LIGHT, heat_map_of, html_heat_map, let
 from eval.dialdefer.item_plot import class_shares
 from eval.dialdefer.reliability import bins_of, reliability
 from eval.dialdefer.score_groups import untreated_panels
+from eval.options import report_options
 from eval.report.plots import finish, short
 from evenhand.records import Prompt
 from studies.dialdefer.records import Condition, Item

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from eval.__main__ import report_main
-from eval.options import report_options
 from eval.dialdefer import flip_examples as telling
 from eval.dialdefer.analyses import analyse
 from eval.dialdefer.external.load_verdicts import load_external
@@ -22,6 +21,7 @@ from eval.dialdefer.report_tables import consistency_tables, denominator_table, 
 from eval.dialdefer.runs import load_run
 from eval.dialdefer.table_sections import change_section, score_section
 from eval.estimates.observed import Drawing
+from eval.options import report_options
 from eval.report.table_html import table_section
 from evenhand.errors import DataError
 from evenhand.run_directory import finish
