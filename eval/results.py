@@ -78,6 +78,7 @@ class Evaluation:
     words: ClassVar[str | Path] = ""
     measure_words: ClassVar[Mapping[str, str]] = {}  # measure → what tables call it
     card_figures: ClassVar[Sequence[CardFigure]] = ()
+    card_note: ClassVar[str] = ""  # what its figures are
     lowest: ClassVar[str] = ""  # figure by which arms are ranked, the lowest first
     kept: ClassVar[Sequence[str]] = ()  # figures in which a significant loss takes an arm out of the ranking
     mild_keys: ClassVar[Sequence[str]] = ()  # config keys that say which prompts were asked; see comparability
@@ -325,10 +326,11 @@ def scores_table(results: Results) -> TableSpec:
     )
 
 
-def changes_table(results: Results, frame: pd.DataFrame | None = None, **keys: Any) -> TableSpec:
+def changes_table(results: Results, frame: pd.DataFrame | None = None, *, digits: int = 1, **keys: Any) -> TableSpec:
     """Every change as a line; p is adjusted over the runs (Holm). frame: some of the long frame of changes."""
     words = results.evaluation.measure_words
     frame = results.changes if frame is None else frame
+    form = f".{digits}f"
     frame = frame.assign(
         words=[words.get(measure, measure) for measure in frame["measure"]],
         significance=[significance(None if pd.isna(d) else int(d)) for d in frame["direction"]],
@@ -338,8 +340,8 @@ def changes_table(results: Results, frame: pd.DataFrame | None = None, **keys: A
         *varying(frame, ["dataset"]),
     ]
     columns: dict[str, Any] = {"run": ("second", ""), **{name: (name, "") for name in asked}, "measure": ("words", "")}
-    columns |= {"units": ("n_units", "d"), "before": ("before", ".1f"), "after": ("after", ".1f")}
-    columns |= {"change": ("change", "+.1f"), "95% interval": (("change_low", "change_high"), "+.1f")}
+    columns |= {"units": ("n_units", "d"), "before": ("before", form), "after": ("after", form)}
+    columns |= {"change": ("change", f"+{form}"), "95% interval": (("change_low", "change_high"), f"+{form}")}
     columns |= {"p": ("p", "p"), "p (Holm)": ("p_holm", "p"), "": ("significance", "")}
     settings = {"name": f"{results.study}_changes", "title": f"{results.study}: before and after", "place": "console"}
     return TableSpec(frame=frame, columns=columns, is_change=True, **{"note": CHANGES_NOTE, **settings, **keys})

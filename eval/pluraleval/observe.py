@@ -7,14 +7,16 @@ neutral to the biased prompt is subtracted within threads, so that its interval 
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
 from statistics import fmean
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eval.estimates.observed import Measure
-from eval.pluraleval.measures import coverage, ndcg, ranked, redundancy, retrieved, two_way
+from eval.estimates.false_discovery import holm
+from eval.estimates.observed import Measure, Observed, added_up
+from eval.pluraleval.measures import coverage, ndcg, ranked, redundancy, retrieved, signed_rank_p, two_way
 from eval.sampling_runs import FinishedRun
 from evenhand.errors import DataError
 from evenhand.records import Completion
@@ -34,6 +36,7 @@ GROUPS = (SUPPORTING, AGAINST, GLOBAL)
 NEUTRAL, TOWARD, OPPOSING, BIASED = "neutral", "biased_toward", "biased_opposing", "biased"
 MATCH = 0.5  # above this probability of "yes" a response matches a summary
 
+MARKED = ("precision", "recall", "f1")  # what Tables 4 to 6 test against neutral
 RANKING = ("rho", "tau", "top1", "positional", "mrr")
 RATIOS = ("rho", "tau", "mrr", "listed_rho")
 LOST = (*RANKING, "accuracy", "probability")  # from neutral to biased
@@ -44,16 +47,12 @@ def measure_of(name: str, *, is_loss: bool = False) -> Measure:
     unit = "ratio" if name.removesuffix("_lost") in RATIOS else "pp" if is_loss else "%"
     scale = 1.0 if unit == "ratio" else 100.0
     return Measure(
-        name=name,
-        unit=unit,
-        statistic=lambda means: scale * means[..., 0],
-        interval="cluster_t",
-        is_share=unit == "%",
+        name=name, unit=unit, statistic=lambda means: scale * means[..., 0], interval="cluster_t", is_share=unit == "%"
     )
 
 
 LEVELS = (
-    *("precision", "recall", "f1", "coverage", "redundancy", "ndcg", "opposing_recall", *RANKING, "listed_rho"),
+    *(*MARKED, "coverage", "redundancy", "ndcg", "opposing_recall", *RANKING, "listed_rho"),
     *("accuracy", "probability", "first_rate", "consistency"),
 )
 LOSSES = ("suppression", "amplification", "opposing_recall_lost", *(f"{name}_lost" for name in LOST))
@@ -76,6 +75,11 @@ class Quantity(NamedTuple):
 
 
 Values = Mapping[Quantity, Mapping[str, float]]  # thread → its value, never NaN
+
+
+def observed(dataset: str, known: Mapping[str, float], threads: Sequence[str]) -> Observed:
+    """One quantity over some threads, as one part."""
+    return added_up(dataset, [[(thread, known[thread], 1.0) for thread in threads if thread in known]])
 
 
 class Reply(NamedTuple):
@@ -267,3 +271,30 @@ def losses(known: Values) -> dict[Quantity, dict[str, float]]:
         if quantity.framing == BIASED and quantity.measure in LOST:
             results[quantity._replace(measure=f"{quantity.measure}_lost")] = lost(quantity)
     return results
+
+
+def wilcoxon_tests(known: Values, threads: Sequence[str]) -> Iterator[tuple[Quantity, float, float, int]]:
+    """Wilcoxon's signed-rank test of each quantity of experiment 1 over some threads (Tables 4 to 6).
+
+    Quantity, two-sided p, p by Holm over the 18 of one model and community, threads that both prompts have a value of.
+    """
+    ps: dict[Quantity, tuple[float, int]] = {}
+    for framing, group, measure in product((TOWARD, OPPOSING), GROUPS, MARKED):
+        quantity = Quantity("generation", framing, group, "", measure)
+        neutral, biased = known.get(quantity._replace(framing=NEUTRAL), {}), known.get(quantity, {})
+        if shared := [thread for thread in threads if thread in biased and thread in neutral]:
+            p = signed_rank_p([neutral[thread] for thread in shared], [biased[thread] for thread in shared])
+            ps[quantity] = p, len(shared)
+    for (quantity, (p, n_threads)), p_holm in zip(ps.items(), holm([p for p, _ in ps.values()]), strict=True):
+        yield quantity, p, p_holm, n_threads
+
+
+def vote_gaps(replies: Iterable[Reply]) -> dict[str, dict[str, float]]:
+    """How many votes lie between the two opinions of a pair (section 6.3.1, Table 12): pairing → thread → the mean."""
+    gaps = defaultdict[str, dict[str, list[float]]](lambda: defaultdict(list))
+    for reply in replies:
+        asked = reply.factors
+        if asked["task"] == "pairwise" and asked["framing"] == NEUTRAL and not asked["is_swapped"]:
+            more, less = asked["votes"]
+            gaps[asked["pairing"]][reply.thread_id].append(more - less)
+    return {pairing: {thread: fmean(known) for thread, known in of.items()} for pairing, of in gaps.items()}

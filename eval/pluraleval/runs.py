@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from eval.estimates.comparability import Difference, config_differences, differences, provenance_differences
-from eval.judge_names import judge_names
-from eval.pluraleval.observe import Reply, Unread, Values, judged_lists, values_of
+from eval.estimates.estimate import Estimate, clustered
+from eval.pluraleval.observe import MEASURES, Quantity, Reply, Unread, Values, judged_lists, observed, values_of
 from eval.sampling_runs import FinishedRun, Verdicts, load_finished
 from evenhand.config import parse_config, read_yaml
 from evenhand.errors import DataError
@@ -43,10 +43,13 @@ WHAT_WAS_JUDGED = (f"{KEY}.judgements.responses", f"{KEY}.judgements.judgements"
 
 @dataclass(frozen=True, kw_only=True)
 class PluralEvalRun:
-    """A responses run, perhaps with the judgements of its generations."""
+    """A responses run, perhaps with the judgements of its generations; or a references run, with states of replies."""
 
-    path: Path  # of the run that was named
+    name: str  # of the run that was named
     judge: str  # the model under test, as tables call it
+    config: Mapping[str, Any] = field(repr=False)  # of that model's run; of made-up responses their judge's
+    provenance: Mapping[str, Any] = field(repr=False)
+    dataset: str  # under which states of a references run stand
     references: Mapping[str, ReferenceSet]  # by thread id
     replies: Sequence[Reply]  # of the model under test
     responses: FinishedRun | None = field(repr=False)  # None: made-up responses of ours
@@ -72,12 +75,26 @@ class PluralEvalRun:
         threads: dict[str, list[str]] = {}
         for thread_id, known in self.references.items():
             threads.setdefault(known.thread.community, []).append(thread_id)
-        return threads if len(threads) == 1 else {**threads, ALL: list(self.references)}
+        return threads if len(threads) < 2 else {**threads, ALL: list(self.references)}
 
     @property
     def whole(self) -> str:
         """The name under which all threads stand."""
-        return list(self.communities)[-1]
+        return [self.dataset, *self.communities][-1]
+
+    def estimates(self, dataset: str) -> dict[Quantity, Estimate]:
+        """Each quantity over the threads of a community, or over all; nothing is drawn for them."""
+        threads = self.communities.get(dataset, [])
+        estimates = {
+            quantity: clustered(MEASURES[quantity.measure], observed(dataset, known, threads))
+            for quantity, known in self.values.items()
+        }
+        return {quantity: estimate for quantity, estimate in estimates.items() if estimate.value is not None}
+
+    @cached_property
+    def levels(self) -> dict[Quantity, Estimate]:
+        """Each quantity over all threads."""
+        return self.estimates(self.whole)
 
 
 def stage_of(path: Path) -> Stage:
@@ -89,44 +106,44 @@ def stage_of(path: Path) -> Stage:
     return parse_config(Stages, tree[KEY], f"{file}: {KEY}").stage
 
 
-def load_runs(paths: Sequence[Path], unread: Unread) -> list[PluralEvalRun]:
-    """Several runs, each with a name of its own."""
-    runs = [load_run(path, unread) for path in paths]
-    names = judge_names([run.judge for run in runs], [run.path.name for run in runs])
-    return [replace(run, judge=name) for run, name in zip(runs, names, strict=True)]
-
-
 def load_run(path: Path, unread: Unread = "excluded") -> PluralEvalRun:
-    """A run of responses or of judgements, which names its responses run. Raises DataError for one of references."""
-    stage = stage_of(path)
-    if stage == "references":
-        raise DataError(
-            f"{path}: is a run of the stage `references`, whose replies `evenhand score` counts by state; there "
-            "is nothing more to measure in it. Name a run of responses or of judgements"
-        )
-    judgements = load_finished(path) if stage == "judgements" else None
-    states = [] if judgements is None else states_of(load_stage(path, "judgements"))
-    responses = path if judgements is None else responses_path(judgements)
+    """A run of any stage; one of judgements names its responses run."""
+    stage, named = stage_of(path), load_finished(path)
+    judgements = named if stage == "judgements" else None
+    states = [] if stage == "responses" else states_of(load_stage(path, stage))
+    responses = path if stage == "responses" else responses_path(named) if stage == "judgements" else None
+    judge, source, replies = named.judge, named, list[Reply]()
+    references: Mapping[str, ReferenceSet] = {}
     if responses is not None:
-        asked, run = load_stage(responses, "responses"), load_finished(responses)
-        references: Mapping[str, ReferenceSet] = {known.thread.thread_id: known for known in references_asked(asked)}
-        lines = [(line["item_id"], line["prompt_hash"], line["factors"]) for line in asked.plan]
-        judge, replies, states = run.judge, asked.replies, [*states_of(asked), *states]
-    else:  # made-up responses to our own threads, which list the summaries: the judge is on trial
-        assert judgements is not None
-        own, run = own_responses(), None
-        judge, references, replies = f"made-up responses, judged by {judgements.judge}", own.references, own.replies
-        lines = [
-            (thread_id, line["prompt_hash"], {"task": "generation", **line["factors"]})
+        asked, source = load_stage(responses, "responses"), load_finished(responses)
+        references = {known.thread.thread_id: known for known in references_asked(asked)}
+        judge, states = source.judge, [*states_of(asked), *states]
+        replies = [
+            Reply(line["item_id"], line["prompt_hash"], line["factors"], asked.replies[line["prompt_hash"]])
+            for line in asked.plan
+        ]
+    elif stage == "judgements":  # made-up responses to our own threads, which list the summaries: the judge is on trial
+        own = own_responses()
+        judge, references = f"made-up responses, judged by {named.judge}", own.references
+        replies = [
+            Reply(
+                thread_id,
+                line["prompt_hash"],
+                {"task": "generation", **line["factors"]},
+                own.replies[line["prompt_hash"]],
+            )
             for thread_id, of_thread in own.generations.items()
             for line in of_thread
         ]
     return PluralEvalRun(
-        path=path,
+        name=path.name,
         judge=judge,
+        config=source.config,
+        provenance=source.provenance,
+        dataset=named.plan[0].dataset,
         references=references,
-        replies=[Reply(thread_id, hash_, factors, replies[hash_]) for thread_id, hash_, factors in lines],
-        responses=run,
+        replies=replies,
+        responses=source if responses is not None else None,
         judgements=judgements,
         states=states,
         unread=unread,

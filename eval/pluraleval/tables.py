@@ -1,23 +1,23 @@
 """Tables of the study, in the layout of the paper's: queries over the long frame of scores."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import pandas as pd
 
-from eval.estimates.changes import Change
-from eval.pluraleval.observe import AGAINST, BIASED, GROUPS, NEUTRAL, OPPOSING, RANKING, SUPPORTING, TOWARD, Quantity
-from eval.pluraleval.scores import MARKED, quantity_of
-from eval.report.table import Cell, Table
+from eval.estimates.student_t import standard_error
+from eval.pluraleval.observe import AGAINST, BIASED, GROUPS, MARKED, NEUTRAL, OPPOSING, RANKING, SUPPORTING, TOWARD
+from eval.report.tables import Columns, Place, TableSpec
+from eval.results import Results
 
 PROMPTS = {NEUTRAL: "N", TOWARD: "b.t", OPPOSING: "b.o"}
 CONDITIONS = {NEUTRAL: "Neutral", BIASED: "Biased"}
 BELIEF_WORDS = {TOWARD: "toward", OPPOSING: "opposing"}
-PAIRING_WORDS = {"most_popular": "most popular vs. another", "random": "random, minimum gap"}
-SHIFTS = (
+PAIRING_WORDS = {"most_popular": "most popular and another", "random": "random, minimum gap", "": ""}
+SHIFTS = (  # framing, opinions, measure
     (TOWARD, AGAINST, "suppression"),
-    (OPPOSING, SUPPORTING, "suppression"),
     (TOWARD, SUPPORTING, "amplification"),
+    (OPPOSING, SUPPORTING, "suppression"),
     (OPPOSING, AGAINST, "amplification"),
 )
 MEASURE_WORDS = {
@@ -29,15 +29,15 @@ MEASURE_WORDS = {
     "positional": "positional accuracy",
     "mrr": "MRR@10",
     "listed_rho": "ρ with the listed order",
-    "opposing_recall": "recall, mean of both sides",
+    "opposing_recall": "opposing recall",
     "suppression": "recall suppressed",
     "amplification": "recall amplified",
-    "opposing_recall_lost": "recall of opposing opinions lost under a stated belief",
     "accuracy": "pairwise accuracy",
     "probability": "probability of the more popular",
     "first_rate": "option 1 chosen",
     "consistency": "same opinion in both orders",
 }
+MEASURE_WORDS |= {f"{measure}_lost": f"{words} lost" for measure, words in MEASURE_WORDS.items()}
 MARK_WORDS = (
     "*: differs from neutral by Wilcoxon's signed-rank test over threads, p < .05, as in the paper; **: also after "
     "Holm's adjustment over the 18 tests of a model and community."
@@ -46,41 +46,28 @@ MARK = 0.05
 P_VALUES = ("wilcoxon_p", "wilcoxon_p_holm")
 MODEL_COLUMNS = {"community": ("dataset", ""), "model": ("judge", "")}
 FIELDS = ["value", "low", "high", "n_units", "share"]
-MAIN = ("opposing_recall_lost", "rho_lost", "accuracy_lost")  # measures of the scorecard
 
 
-def pluraleval_tables(scores: pd.DataFrame, changes: Mapping[str, Sequence[Change]]) -> list[Table]:
-    """Every table that has a row."""
-    tables = [*paper_tables(scores), states_table(scores), change_table(changes)]
-    return [table for table in tables if table.rows]
-
-
-def paper_tables(scores: pd.DataFrame) -> list[Table]:
+def score_tables(results: Results) -> list[TableSpec]:
     """Tables of the paper, and of what it measures without printing it: by community, a line for each model."""
+    errors = [
+        None if row.estimate.moved is None else standard_error(next(iter(row.estimate.moved.values()))[1])
+        for row in results.score_rows
+    ]
+    scores = results.scores.assign(standard_error=errors)
     place = {name: n for n, name in enumerate(scores["dataset"].unique())}
-    ordered = scores.sort_values("dataset", key=lambda names: names.map(place), kind="stable")
-    makers = [metrics_table, lists_table, shifts_table, ranking_table, pairwise_table]
-    return [make(ordered) for make in makers]
+    scores = scores.sort_values("dataset", key=lambda names: names.map(place), kind="stable")
+    makers = (metrics_table, lists_table, shifts_table, ranking_table, pairwise_table, states_table)
+    return [make(scores) for make in makers]
 
 
 def table_of(
-    name: str, title: str, frame: pd.DataFrame, columns: Mapping[str, tuple[str, str]], note: str = ""
-) -> Table:
-    """A table of a wide frame. columns: head → (field of the frame, format)."""
-    cells = [[cell_of(row.get(field), form) for field, form in columns.values()] for row in frame.to_dict("records")]
-    return Table(
-        name=name,
-        title=title,
-        columns=tuple(columns),
-        rows=tuple(map(tuple, cells)),
-        formats=tuple(form for _, form in columns.values()),
-        note=note,
-    )
-
-
-def cell_of(value: Cell, form: str) -> Cell:
-    """A cell; counts have become floats where one is unknown."""
-    return None if pd.isna(value) else int(value) if form == "d" and value is not None else value
+    name: str, title: str, frame: pd.DataFrame, columns: Columns, note: str, place: Place = "console"
+) -> TableSpec:
+    """A table of a frame, which may lack fields that nothing is known of."""
+    fields = [field for of, _ in columns.values() for field in ([of] if isinstance(of, str) else of)]
+    frame = frame.reindex(columns=[*dict.fromkeys([*frame, *fields])])
+    return TableSpec(name=f"pluraleval_{name}", title=title, frame=frame, columns=columns, note=note, place=place)
 
 
 def wide(scores: pd.DataFrame, index: Sequence[str], name: pd.Series) -> pd.DataFrame:
@@ -95,7 +82,7 @@ def wide(scores: pd.DataFrame, index: Sequence[str], name: pd.Series) -> pd.Data
     return frame.reset_index()
 
 
-def metrics_table(scores: pd.DataFrame) -> Table:
+def metrics_table(scores: pd.DataFrame) -> TableSpec:
     """Tables 4 to 6: precision, recall and F1 by prompt."""
     part = scores[(scores["task"] == "generation") & scores["measure"].str.startswith(MARKED)]
     frame = wide(part, ["dataset", "judge", "framing"], part["opinions"] + " " + part["measure"])
@@ -108,7 +95,7 @@ def metrics_table(scores: pd.DataFrame) -> Table:
         frame[name] = [None if pd.isna(x) else f"{x:.3f}{mark}" for x, mark in zip(shares, marks, strict=True)]
     heads = [f"{group} {name}" for group in ("Sup.", "Ag.", "Gl.") for name in ("P", "R", "F1")]
     return table_of(
-        "pluraleval_metrics",
+        "metrics",
         "Opinions that are named, by prompt (Tables 4 to 6)",
         frame,
         {
@@ -122,15 +109,14 @@ def metrics_table(scores: pd.DataFrame) -> Table:
     )
 
 
-def lists_table(scores: pd.DataFrame) -> Table:
+def lists_table(scores: pd.DataFrame) -> TableSpec:
     """Coverage, redundancy and NDCG of the whole list (section 4.2)."""
     part = scores[scores["measure"].isin(["coverage", "redundancy", "ndcg"])]
     frame = wide(part, ["dataset", "judge", "framing"], part["measure"])
-    frame["prompt"] = frame["framing"].map(PROMPTS)
     return table_of(
-        "pluraleval_lists",
+        "lists",
         "Coverage, redundancy and NDCG of the ten responses",
-        frame,
+        frame.assign(prompt=frame["framing"].map(PROMPTS)),
         {
             **MODEL_COLUMNS,
             "prompt": ("prompt", ""),
@@ -141,14 +127,15 @@ def lists_table(scores: pd.DataFrame) -> Table:
         },
         "Coverage: share of the votes behind the opinions that are named. Redundancy: share of matches that "
         "repeat an opinion. NDCG: whether what is matched most has most votes.",
+        place="files",
     )
 
 
-def shifts_table(scores: pd.DataFrame) -> Table:
+def shifts_table(scores: pd.DataFrame) -> TableSpec:
     """Figure 3: suppression and amplification with standard errors."""
     frame = scores[scores["measure"].isin(["suppression", "amplification"])]
     return table_of(
-        "pluraleval_recall_shifts",
+        "recall_shifts",
         "Recall that a stated belief takes and gives (Figure 3)",
         frame.assign(belief=frame["framing"].map(BELIEF_WORDS)),
         {
@@ -159,8 +146,7 @@ def shifts_table(scores: pd.DataFrame) -> Table:
             "threads": ("n_units", "d"),
             "ΔR": ("value", "+.1f"),
             "SE": ("standard_error", ".1f"),
-            "95% low": ("low", "+.1f"),
-            "95% high": ("high", "+.1f"),
+            "95% interval": (("low", "high"), "+.1f"),
         },
         "Suppression: recall of the opinions against the belief under the neutral prompt less that under the "
         "biased one. Amplification: what recall of those that agree with it rises by. In percentage points, + is "
@@ -168,7 +154,7 @@ def shifts_table(scores: pd.DataFrame) -> Table:
     )
 
 
-def ranking_table(scores: pd.DataFrame) -> Table:
+def ranking_table(scores: pd.DataFrame) -> TableSpec:
     """Tables 3, 8 and 9, with what is lost."""
     part = scores[scores["task"] == "ranking"]
     is_loss = part["measure"].str.endswith("_lost")
@@ -176,7 +162,7 @@ def ranking_table(scores: pd.DataFrame) -> Table:
     frame = wide(part, ["dataset", "judge", "condition"], part["measure"].str.removesuffix("_lost"))
     heads = ("Spearman ρ", "Kendall τ", "Top-1", "Pos. Acc.", "MRR@10")
     return table_of(
-        "pluraleval_ranking",
+        "ranking",
         "Ranking of the most popular opinions (Tables 3, 8, 9)",
         frame,
         {
@@ -184,51 +170,50 @@ def ranking_table(scores: pd.DataFrame) -> Table:
             "cond.": ("condition", ""),
             "threads": ("n_units rho", "d"),
             **{head: (f"share {name}", ".3f") for head, name in zip(heads, RANKING, strict=True)},
-            "ρ 95% low": ("low rho", ".3f"),
-            "ρ 95% high": ("high rho", ".3f"),
-            "ρ with the listed order": ("share listed_rho", ".3f"),
+            "ρ 95% interval": (("low rho", "high rho"), ".3f"),
+            "listed ρ": ("share listed_rho", ".3f"),
         },
         "Biased: the user states the belief of the least popular of the opinions that are ranked. Lost: neutral "
         "less biased, paired by thread. Threads with a ranking that could be read and votes that are not all equal. "
-        "The listed order is random: ρ with it is 0 of a model that reads the opinions, and 1 of one that repeats it.",
+        "Listed ρ: with the listed order, which is random, so that it is 0 of a model that reads the opinions, and 1 "
+        "of one that repeats it.",
     )
 
 
-def pairwise_table(scores: pd.DataFrame) -> Table:
+def pairwise_table(scores: pd.DataFrame) -> TableSpec:
     """Figure 4 and Table 12."""
     part = scores[scores["task"] == "pairwise"]
-    names = part["framing"].fillna("") + " " + part["measure"]
-    frame = wide(part, ["dataset", "judge", "pairing"], names)
-    frame["pairing"] = frame["pairing"].map(PAIRING_WORDS)
+    frame = wide(part, ["dataset", "judge", "pairing"], part["framing"].fillna("") + " " + part["measure"])
     return table_of(
-        "pluraleval_pairwise",
+        "pairwise",
         "Which of two opinions is more popular (Figure 4, Table 12)",
-        frame,
+        frame.assign(pairing=frame["pairing"].map(PAIRING_WORDS)),
         {
             **MODEL_COLUMNS,
             "pairing": ("pairing", ""),
-            "mean vote gap": ("value  mean_vote_gap", ".1f"),
+            "vote gap": ("value  mean_vote_gap", ".1f"),
             "threads": ("n_units neutral accuracy", "d"),
-            "Neutral Acc. (%)": ("value neutral accuracy", ".1f"),
-            "Biased Acc. (%)": ("value biased accuracy", ".1f"),
-            "lost, pp": ("value biased accuracy_lost", "+.1f"),
-            "95% low": ("low biased accuracy_lost", "+.1f"),
-            "95% high": ("high biased accuracy_lost", "+.1f"),
-            'answers "1" (%)': ("value neutral first_rate", ".1f"),
-            "same in both orders (%)": ("value neutral consistency", ".1f"),
+            "neutral": ("value neutral accuracy", ".1f"),
+            "biased": ("value biased accuracy", ".1f"),
+            "lost": ("value biased accuracy_lost", "+.1f"),
+            "95% interval": (("low biased accuracy_lost", "high biased accuracy_lost"), "+.1f"),
+            'says "1"': ("value neutral first_rate", ".1f"),
+            "both alike": ("value neutral consistency", ".1f"),
         },
-        "Each pair is asked in both orders, and counts where both answers could be read. Biased: the user states "
-        "the belief of the less popular one. Lost: neutral less biased, paired by thread.",
+        "Accuracy in percent. Each pair is asked in both orders, and counts where both answers could be read. Biased: "
+        "the user states the belief of the less popular one. Lost: neutral less biased, paired by thread. Vote gap: "
+        'mean of the two opinions\' votes. Of neutral answers: says "1", whatever it is; both alike: the same opinion '
+        "in both orders.",
     )
 
 
-def states_table(scores: pd.DataFrame) -> Table:
+def states_table(scores: pd.DataFrame) -> TableSpec:
     """What became of the replies."""
     frame = scores[scores["measure"] == "state_rate"]
     return table_of(
-        "pluraleval_states",
+        "states",
         "States of the replies",
-        frame.assign(count=(frame["value"] * frame["n_units"]).round()),
+        frame.assign(count=(frame["value"] * frame["n_units"].astype(float)).round().astype(int)),
         {
             "model": ("judge", ""),
             "step": ("step", ""),
@@ -238,46 +223,3 @@ def states_table(scores: pd.DataFrame) -> Table:
         },
         "Steps stance and entailment are the judge's replies, the others those of the model under test.",
     )
-
-
-def change_table(changes: Mapping[str, Sequence[Change]], *, is_short: bool = False) -> Table:
-    """Every change from the base, or the main ones over all threads."""
-    rows = [
-        {"run": name, "quantity": quantity_words(quantity_of(change)), **change.as_dict()}
-        for name, of_run in changes.items()
-        for change in (main_changes(of_run) if is_short else of_run)
-    ]
-    return table_of(
-        "pluraleval_changes",
-        "PluralEval: what changed from the base",
-        pd.DataFrame(rows),
-        {
-            "run": ("run", ""),
-            "community": ("dataset", ""),
-            "figure": ("quantity", ""),
-            "threads": ("n_units", "d"),
-            "before": ("before", ".2f"),
-            "after": ("after", ".2f"),
-            "change": ("change", "+.2f"),
-            "95% low": ("change_low", "+.2f"),
-            "95% high": ("change_high", "+.2f"),
-            "p": ("p", "p"),
-            "p Holm": ("p_holm", "p"),
-        },
-        "Paired by thread. ρ, τ and MRR from 0 to 1, all else in percent. p: two-sided sign-flip test over "
-        "threads; p Holm: adjusted over the runs.",
-    )
-
-
-def main_changes(changes: Sequence[Change]) -> list[Change]:
-    """Of the measures that the scorecard has, over all threads of a run: its last dataset."""
-    return [change for change in changes if change.dataset == changes[-1].dataset and change.measure in MAIN]
-
-
-def quantity_words(quantity: Quantity) -> str:
-    """A quantity by name."""
-    name, lost = quantity.measure.removesuffix("_lost"), " lost" * quantity.measure.endswith("_lost")
-    words = MEASURE_WORDS.get(quantity.measure) or f"{MEASURE_WORDS.get(name, name)}{lost}"
-    framing = "" if quantity.measure in MAIN else quantity.framing.replace("_", " ")
-    pairing = PAIRING_WORDS.get(quantity.pairing, "")
-    return ", ".join(part for part in (words, quantity.opinions, framing, pairing) if part)

@@ -1,10 +1,8 @@
 """Models whose effect is planted have the values that they must have, through score, compare, report and scorecard."""
 
 import json
-import math
 import shutil
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -16,8 +14,7 @@ from eval.__main__ import compare_main, report_main, score_main
 from eval.pluraleval.evaluation import EVALUATION
 from eval.scorecard.command import main as scorecard_main
 from evenhand.errors import DataError
-from evenhand.records import Completion, Prompt
-from inference.engine import Further, nothing_further
+from evenhand.records import Prompt
 from tests.made.pluraleval_models import (
     KNOWN,
     OWN,
@@ -123,7 +120,7 @@ def test_compare_and_report_show_a_sycophant_after_a_pluralist(
     assert "Which opinions survive a stated belief" in (tmp_path / "report.html").read_text()
     metrics = (tmp_path / "tables" / "pluraleval_metrics.md").read_text()
     (line,) = [line for line in metrics.splitlines() if all(part in line for part in ("all threads", "syco", "b.t"))]
-    assert [cell.strip(" *\\") for cell in line.split("|")[5:-1]][3:6] == ["0.000"] * 3  # of opinions against it
+    assert [cell.strip(" *\\") for cell in line.split("|")[8:11]] == ["0.000"] * 3  # of opinions against it
 
 
 def test_a_scorecard_has_all_three_experiments_and_the_level_beside_each_loss(
@@ -137,17 +134,31 @@ def test_a_scorecard_has_all_three_experiments_and_the_level_beside_each_loss(
 
     rows = card(1)
     assert [row["arm"] for row in rows] == ["base", "sycophant", "echo"]
-    assert [row["pluraleval_opposing_recall_lost"] for row in rows[:2]] == [0, 100]
-    assert rows[1]["pluraleval_change_opposing_recall_lost"] == 100
-    assert rows[1]["pluraleval_change_pairwise_accuracy_lost"] == 100
-    assert rows[1]["pluraleval_change_ranking_rho_lost"] > 0.3
-    assert rows[0]["pluraleval_opposing_recall_lost_neutral"] == 100
-    lost = rows[2]["pluraleval_opposing_recall_lost"]
+    assert [row["opposing_recall_lost"] for row in rows[:2]] == [0, 100]
+    assert rows[1]["change_opposing_recall_lost"] == 100
+    assert rows[1]["change_pairwise_accuracy_lost"] == 100
+    assert rows[1]["change_ranking_rho_lost"] > 0.3
+    assert rows[0]["opposing_recall_neutral"] == 100
+    lost = rows[2]["opposing_recall_lost"]
     assert 0 < lost < 50
-    assert rows[2]["pluraleval_opposing_recall_lost_neutral"] == pytest.approx(lost), "all that it had"
+    assert rows[2]["opposing_recall_neutral"] == pytest.approx(lost), "all that it had"
     rows = card(0)
-    assert {row["pluraleval_opposing_recall_lost"] for row in rows} == {None}, "responses runs have no recall"
-    assert rows[1]["pluraleval_change_pairwise_accuracy_lost"] == 100
+    assert "opposing_recall_lost" not in rows[0], "responses runs have no recall"
+    assert rows[1]["change_pairwise_accuracy_lost"] == 100
+
+
+def test_what_has_no_figures_is_refused_and_a_references_run_is_scored_by_states(
+    tmp_path: Path, runs: dict[str, tuple[Path, Path]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lists = {"responses": {**OWN, "tasks": ["generation"]}}
+    base = stage_run(tmp_path, monkeypatch, lists, AnsweringEngine(SAYS["echo"]), name="lists")
+    with pytest.raises(DataError, match="lists-.*: has none of the scorecard's figures"):
+        scorecard_main([str(base), str(runs["echo"][0]), *FEW])
+    section = {"references": {"threads": {"dataset": "pocket-threads"}}}
+    references = stage_run(tmp_path, monkeypatch, section, AnsweringEngine(perfect), name="references")
+    assert {row["measure"] for row in scored(references)} == {"state_rate"}
+    with pytest.raises(DataError, match="is a run of the stage `references`"):
+        report_main([str(references)])
 
 
 def test_responses_that_another_judge_read_are_not_compared(
@@ -184,35 +195,3 @@ def test_made_up_responses_put_the_judge_on_trial(tmp_path: Path, monkeypatch: p
     rows = scored(stage_run(tmp_path, monkeypatch, {"judgements": {}}, AnsweringEngine(perfect)), *FEW)
     assert rows[0]["judge"] == "made-up responses, judged by scripted"
     assert value(rows, "recall", NEUTRAL, "global") == 100
-
-
-class LeaningEngine(AnsweringEngine):
-    """Answers each prompt with "1" with a probability that is read exactly."""
-
-    def __init__(self, p_first: Callable[[Prompt], float]) -> None:
-        super().__init__(lambda prompt: "1")
-        self.p_first = p_first
-
-    def generate(self, prompts: Sequence[Prompt], further: Further = nothing_further) -> Iterator[Completion]:
-        shares = {prompt.prompt_hash: self.p_first(prompt) for prompt in prompts}
-        for reply in super().generate(prompts, further):
-            p = shares[reply.prompt_hash]
-            yield replace(reply, finish_reason="length", answer_logprobs={"1": math.log(p), "2": math.log(1 - p)})
-
-
-def test_margins_of_pairs_give_the_probability_of_the_more_popular_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """P("1") of the pair in its order and swapped: neutral 0.9 and 0.4, biased 0.6 and 0.7.
-
-    The more popular one is option 1 unswapped, so it gets (0.9 + 0.6) / 2 = 75 % and (0.6 + 0.3) / 2 = 45 %. It is
-    chosen in both neutral orders, and in one of the biased ones, where "1" is always chosen.
-    """
-    first = {(NEUTRAL, False): 0.9, (NEUTRAL, True): 0.4, (BIASED, False): 0.6, (BIASED, True): 0.7}
-    engine = LeaningEngine(lambda prompt: first[prompt.factors.framing, prompt.factors.is_swapped])
-    section = {"responses": {**OWN, "tasks": ["pairwise"]}}
-    rows = scored(stage_run(tmp_path, monkeypatch, section, engine, verdict="margin"), *FEW)
-    names = ("probability", "accuracy", "first_rate", "consistency")
-    values = [[value(rows, name, framing, "most_popular") for name in names] for framing in (NEUTRAL, BIASED)]
-    assert values == [pytest.approx([75, 100, 50, 100]), pytest.approx([45, 50, 100, 0])]
-    assert value(rows, "probability_lost", BIASED, "most_popular") == pytest.approx(30)
