@@ -18,7 +18,7 @@ from eval.pluraleval.observe import BIASED, MEASURES, NEUTRAL, Quantity, Unread,
 from eval.pluraleval.runs import PluralEvalRun, choices_of, load_run, responses_path, run_differences, stage_of
 from eval.pluraleval.tables import BELIEF_WORDS, MEASURE_WORDS, PAIRING_WORDS, SHIFTS, score_tables
 from eval.report.tables import TableSpec
-from eval.results import CardFigure, Evaluation, Results, changes_table
+from eval.results import CHANGES_NOTE, CardFigure, Evaluation, Results, changes_table
 from eval.sampling_runs import Verdicts, load_finished
 from eval.scorecard.arms import BASE
 from evenhand.errors import DataError
@@ -129,11 +129,11 @@ class PluralEval(Evaluation):
         """Those of the paper, the main changes, and all changes."""
         frame = results.changes.assign(pairing=lambda f: f["pairing"].map(PAIRING_WORDS) if "pairing" in f else "")
         main = main_changes(results, frame).drop(columns=["task", "framing", "opinions", "dataset"], errors="ignore")
-        title = "PluralEval: before and after"
+        title, note = "PluralEval: before and after", f"ρ, τ and MRR from 0 to 1, all else in percent. {CHANGES_NOTE}"
         return [
             *score_tables(results),
-            changes_table(results, main, digits=2, name="pluraleval_main_changes", title=title),
-            changes_table(results, frame, digits=2, title=f"{title}, every figure", place="files"),
+            changes_table(results, main, digits=2, name="pluraleval_main_changes", title=title, note=note),
+            changes_table(results, frame, digits=2, title=f"{title}, every figure", note=note, place="files"),
         ]
 
     def plots(self, results: Results) -> list[Any]:
