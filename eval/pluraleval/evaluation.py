@@ -198,7 +198,8 @@ def scores_of(name: str, run: PluralEvalRun) -> list[Score]:
         if gaps := [known[thread] for thread in threads if thread in known]:
             rows.append((dataset, setting, "mean_vote_gap", "count", plain(fmean(gaps), len(gaps))))
     for step, state, n, rate in run.states:
-        rows.append((run.whole, {"step": step, "state": state}, "state_rate", "rate", plain(rate, round(n / rate))))
+        setting = {**asked, "step": step, "state": state}
+        rows.append((run.whole, setting, "state_rate", "rate", plain(rate, round(n / rate))))
     return [
         Score(
             run=run.name,
