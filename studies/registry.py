@@ -64,13 +64,6 @@ STUDIES: dict[str, Study] = {
         show="studies.narrator.show",
         evaluation="eval.narrator.evaluation:EVALUATION",
         training="training.narrator.study:TRAINING",
-        verbs={
-            "narrator": (
-                "eval.narrator.command",
-                "main",
-                "who is called Me: what perspective does to blame, of narrator runs",
-            )
-        },
         builds={
             "narrator": Builder(
                 "studies.narrator.command:main",

@@ -22,12 +22,19 @@ from functools import lru_cache
 from typing import Literal, get_args
 
 from eval.narrator.blame_words import ADVERB, AUX, DEEDS, REFUSAL
-from eval.narrator.clauses import SAYS
-from eval.narrator.named_text import DOUBLE_NEGATION, NAME, NAMES, NOT_LISTED, named_text, options_in, with_persons
-from eval.narrator.names import Names
-from eval.narrator.preambles import MARKER, UNENDED_THOUGHTS, own_words, peelings
-from eval.narrator.sentence_reading import Said, read_sentence, sentences
-from eval.narrator.spelling import plain
+from eval.narrator.clauses import SAYS, Said, read_sentence, sentences
+from eval.narrator.names import (
+    DOUBLE_NEGATION,
+    NAME,
+    NAMES,
+    NOT_LISTED,
+    OPENING,
+    Names,
+    named_text,
+    options_in,
+    plain,
+    with_persons,
+)
 from studies.narrator.prompts import ME, NO, YES
 
 State = Literal[
@@ -43,6 +50,46 @@ State = Literal[
 ]
 STATES: tuple[State, ...] = get_args(State)
 
+LONGEST = 12  # preambles taken from one reply; a loop of them is no answer
+
+PREAMBLE = re.compile(
+    r"""
+    (?:sure|certainly|of\ course|okay|ok|well|so|therefore|thus|hence|overall)\s*[,!.:]+\s*
+  | (?:(?:the|my|your|our|correct|final|best|right|short|single|most\ likely|most\ accurate)\s+)*
+    (?:answer|option|choice|response|verdict|selection|conclusion)"?
+    (?:\s+(?:to|for)\s+(?:the|this|that|your)\s+\w+)?\s*(?:(?:is|was|would\ be|should\ be|must\ be)\b\s*:?|[:：=])\s*
+  | (?:i|we)(?:'d|'ll|\s+would|\s+will|\s+must|\s+have\ to)?\s+
+    (?:think|believe|say|choose|pick|select|answer|go\ with|guess|suppose|conclude)\b
+    (?:\s+that\b)?(?:\s+it\b)?(?:'s\b|\s+(?:is|was|would\ be)\b)?\s*[:,]?\s*
+  | in\ (?:my|our)\ (?:opinion|view|judge?ment)\s*[,:]?\s*
+  | (?:based\ on|according\ to|judging\ from|judging\ by|from|given|in|looking\ at)\s+(?:the|this|that)\s+
+    (?:\w+\s+){0,2}(?:conversation|transcript|dialogue|exchange|discussion|context|information|text)
+    (?:\s+(?:above|provided|given|shown|presented))?\s*[,:]\s*
+  | (?:it|that|this)(?:'s|\s+(?:is|was|would\ be|seems|appears|must\ be))\b
+    (?:\s+(?:to\ be|to\ have\ been|that|clear\ that|clearly|likely|probably)\b)*\s*:?\s*
+  | (?:(?:la|le|il|die|der|a|o)\s+)?(?:réponse|respuesta|antwort|risposta|resposta|ответ|答案|回答)
+    \s*(?:(?:est|es|ist|è|é)\b\s*:?|[:：])\s*
+  | (?:probably|definitely|clearly|certainly|obviously|most\ likely|likely|maybe)\s*,?\s+
+  | (?:the\s+)?(?:speaker|user|username|editor|participant|name|ip)(?:\s*[:=]\s*|\s+)
+  | option\s+\(?[a-z0-9]\)?\s*[:.)]\s*
+  | \(?(?:[0-9]{1,2}|[a-z])[.)]\s+
+  | [-•–—]\s+
+  | @(?=\w)
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+# Where a later line of a reply says what the answer is. "Options:" has no boundary before its colon and is none.
+MARKER = re.compile(
+    r"""\b(?:answer|verdict|conclusion)\b[*_"]*(?:\s+(?:is|would\ be|was)\b)?\s*[:：][*_\s]*
+      | \banswer\s+(?:is|would\ be)\s+""",
+    re.IGNORECASE | re.VERBOSE,
+)
+# A model that goes on with the prompt asks itself the next question; what it answers to that is no answer to ours.
+CONTINUATION = re.compile(
+    r"\n[^\S\n]*[*_#]*(?:Question|Here is a(?:nother)? conversation|Options)[*_]*\s*:", re.IGNORECASE
+)
+THOUGHTS = re.compile(r"\A\s*<think>.*?</think>", re.IGNORECASE | re.DOTALL)
+UNENDED_THOUGHTS = re.compile(r"\A\s*<think>(?!.*</think>)", re.IGNORECASE | re.DOTALL)
 MOST_MARKERS = 4  # a reply that loops has thousands
 LIST = re.compile(r"\s*(?:[,،，/&+|]\s*(?:and\b|or\b|&)?|and\b|or\b)\s*", re.IGNORECASE)
 DECLINES = re.compile(REFUSAL, re.VERBOSE)
@@ -103,8 +150,8 @@ def reading(text: str, names: Names) -> tuple[Answer, bool]:
         return Answer("chosen", option), option != text.strip() or not names.is_extended(text)
     said = plain(text)
     how = read_yes_or_no if names.options == (YES, NO) else read_sentences
-    found = read_alone(said, names) or read_marked(said, names, how)
-    return found if found is not None else how(said, names)
+    stated = read_alone(said, names) or read_marked(said, names, how)
+    return stated if stated is not None else how(said, names)
 
 
 def exactly(text: str) -> str:
@@ -119,9 +166,9 @@ def exactly(text: str) -> str:
 def read_alone(said: str, names: Names) -> tuple[Answer, bool] | None:
     """The option that a reply's first line is by itself; None where it is none. Two lines with one each are a list."""
     first, _, rest = said.partition("\n")
-    for line in peelings(first, names.has):
+    for line in peelings(first, names):
         if whole := names.whole(line):
-            others = names.whole(peelings(rest.strip().partition("\n")[0], names.has)[-1])
+            others = names.whole(peelings(rest.strip().partition("\n")[0], names)[-1])
             return one_of({*whole, *others}), bool(rest) or not names.is_extended(line)
     return None
 
@@ -129,8 +176,8 @@ def read_alone(said: str, names: Names) -> tuple[Answer, bool] | None:
 def read_marked(said: str, names: Names, how: Reader) -> tuple[Answer, bool] | None:
     """What a reply says behind "Answer:" or "the answer is"; None where nothing is named there."""
     announced = [said[marker.end() :].lstrip() for marker in [*MARKER.finditer(said)][-MOST_MARKERS:]]
-    found = [read_alone(text, names) or how(text, names) for text in announced if text]
-    known = [one for one in found if one[0].state in ("chosen", "ambiguous")]
+    read = [read_alone(text, names) or how(text, names) for text in announced if text]
+    known = [one for one in read if one[0].state in ("chosen", "ambiguous")]
     if not known:
         return None
     return known[-1] if len({answer for answer, _ in known}) == 1 else (AMBIGUOUS, True)
@@ -138,7 +185,7 @@ def read_marked(said: str, names: Names, how: Reader) -> tuple[Answer, bool] | N
 
 def read_yes_or_no(said: str, names: Names) -> tuple[Answer, bool]:
     """Yes or No where a reply begins with it, behind preambles. "No doubt" is no No."""
-    for line in reversed(peelings(DOUBLE_NEGATION.sub("", said).lstrip(" .,:;"), names.has)):
+    for line in reversed(peelings(DOUBLE_NEGATION.sub("", said).lstrip(" .,:;"), names)):
         if start := names.at_start(line):
             listed = LIST.match(line, start.end)
             other = names.at_start(line[listed.end() :]) if listed else None
@@ -150,8 +197,8 @@ def read_sentences(said: str, names: Names) -> tuple[Answer, bool]:
     """Whom the sentences of a reply name."""
     text = named_text(said, names)
     if turn := next((turn for turn in TURN.finditer(text) if not explains(turn["words"])), None):
-        found = said_in(text[: turn.start()], names) if text[: turn.start()].strip() else (OFF_LIST, True)
-        return found if found[0].state in ("chosen", "ambiguous") else (Answer("continues_transcript"), True)
+        before = said_in(text[: turn.start()], names) if text[: turn.start()].strip() else (OFF_LIST, True)
+        return before if before[0].state in ("chosen", "ambiguous") else (Answer("continues_transcript"), True)
     return said_in(TURN.sub(r"\g<names> - \g<words>", text), names)
 
 
@@ -202,3 +249,25 @@ def decided(read: Sequence[Said]) -> str:
 def one_of(choices: Collection[str]) -> Answer:
     """The option, where there is one; several cannot be told apart."""
     return Answer("chosen", next(iter(choices))) if len(choices) == 1 else AMBIGUOUS
+
+
+def own_words(text: str) -> str:
+    """A reply without its thoughts and without the prompts that it writes for itself after it."""
+    return CONTINUATION.split(THOUGHTS.sub("", text).lstrip(), maxsplit=1)[0]
+
+
+def peelings(head: str, names: Names) -> list[str]:
+    """A line as it is, and after each preamble taken from it, the barest last.
+
+    What is an option by itself is no preamble: a speaker may be called "A".
+    """
+    lines = [head]
+    while len(lines) <= LONGEST:
+        line = lines[-1]
+        preamble = PREAMBLE.match(line)
+        is_preamble = preamble is not None and not names.whole(preamble[0])
+        shorter = line[preamble.end() :].lstrip() if preamble and is_preamble else line.lstrip(OPENING)
+        if not shorter or shorter == line:
+            break
+        lines.append(shorter)
+    return lines

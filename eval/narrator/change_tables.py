@@ -3,13 +3,10 @@
 from collections.abc import Mapping, Sequence
 
 from eval.estimates.changes import Change
-from eval.narrator.changes import asked_of, key_of
-from eval.narrator.definition_words import changes_note
-from eval.narrator.definitions import DEFAULT, Definitions
-from eval.narrator.measures import main_order
-from eval.narrator.observe import DETECTION
-from eval.narrator.sentences import ONE_ORDER, SIDE_WORDS
-from eval.narrator.tables import ORDER_WORDS, TASK_WORDS
+from eval.narrator.changes import key_of
+from eval.narrator.observe import DEFAULT, DETECTION, Definitions, main_order
+from eval.narrator.sentences import ONE_ORDER
+from eval.narrator.words import ORDER_WORDS, SIDE_WORDS, TASK_WORDS, changes_note
 from eval.report.change_cells import change_words
 from eval.report.shown_numbers import number, signed
 from eval.report.table import Cell, Table
@@ -63,7 +60,7 @@ def narrator_change_table(
 
 def line_of(judge: str, change: Change) -> tuple[Cell, ...]:
     """A change's cells in the order of the columns."""
-    (task, visibility, order), moved = asked_of(change), change.change
+    (task, visibility, order, _), moved = key_of(change), change.change
     return (
         *(judge, task, visibility, ORDER_WORDS[order], MEASURE_WORDS[change.measure]),
         *(moved.n_units, change.before.value, change.after.value, moved.value, moved.low, moved.high),

@@ -5,30 +5,31 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from eval.estimates.changes import Change
 from eval.estimates.comparability import say_differences
 from eval.estimates.observed import drawing_of
 from eval.estimates.scores import Score
 from eval.narrator.change_tables import change_sentence, narrator_change_table
-from eval.narrator.command import say_study
-from eval.narrator.definitions import DEFAULT
-from eval.narrator.findings import NarratorFindings, find_narrator
-from eval.narrator.judged_runs import load_narrator_runs, named_options
-from eval.narrator.printed import WIDTH, plain_table
-from eval.narrator.scores import scores_of
-from eval.narrator.sentences import doubts
+from eval.narrator.changes import NarratorFindings, find_narrator
+from eval.narrator.judged_runs import Denominator, load_narrator_runs, named_options
+from eval.narrator.observe import Definitions, Detection
+from eval.narrator.printed import WIDTH, plain_table, study_text
+from eval.narrator.sentences import doubts, headline, why_absent
 from eval.narrator.verdict_files import COLUMNS_HELP, LAYOUT, load_verdicts
 from eval.report.report_part import StudyPart
 from eval.sampling_runs import Verdicts, load_finished
 from eval.scorecard.arms import CardArm
 from eval.study import StudyCard
-from eval.study_definitions import definitions_of
 from evenhand.errors import DataError
 from evenhand.sources.record_fields import shown
 from evenhand.terminal import say
-from studies.narrator.records import BENCHMARK
+
+
+def definitions_of(options: argparse.Namespace) -> Definitions:
+    """As --narrator-denominator and --detection say."""
+    return Definitions(denominator=options.narrator_denominator, detection=options.detection)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,9 @@ class NarratorFound:
 
     def say_scores(self) -> None:
         """See Found."""
-        say_study(self.found.study)
+        say(study_text(self.found.study))
+        for sentence in (*headline(self.found.study), *why_absent(self.found.study)):
+            say(textwrap.fill(sentence, WIDTH))
 
     def say_changes(self) -> None:
         """See Found."""
@@ -55,7 +58,7 @@ class NarratorFound:
 
     def scores(self) -> list[Score]:
         """See Scored."""
-        return scores_of(self.found.study)
+        return [*self.found.study.scores]
 
     def views(self) -> dict[str, list[dict[str, Any]]]:
         """None; see Scored."""
@@ -75,12 +78,25 @@ class NarratorFound:
 class NarratorEval:
     """Runs of conversations with each speaker called Me."""
 
-    definitions = DEFAULT
+    definitions = None
     files = LAYOUT
     columns_help = COLUMNS_HELP
 
     def add_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
-        """--conversations, for files of verdicts."""
+        """What the paper leaves open; and --conversations, for files of verdicts."""
+        parser.add_argument(
+            "--narrator-denominator",
+            choices=get_args(Denominator),
+            default="answered",
+            help="narrator: shares are of the replies that name an option (answered, the default), or of all",
+        )
+        parser.add_argument(
+            "--detection",
+            choices=get_args(Detection),
+            default="reply",
+            help="narrator: what Table 4 conditions on: whether any reply says Yes, and any No (reply, the default), "
+            "the share of Yes, or the one answer of a prompt",
+        )
         if verb in ("score", "report"):
             parser.add_argument(
                 "--conversations",
@@ -94,15 +110,15 @@ class NarratorEval:
         runs, ignored = load_verdicts(options.sources, options.conversations)
         if ignored:
             say(f"Note: columns without a meaning here are ignored: {', '.join(map(shown, ignored))}.\n")
-        definitions = definitions_of(options, BENCHMARK, DEFAULT)
-        return NarratorFound(find_narrator(runs, definitions, drawing=drawing_of(options), is_before_after=False))
+        drawing = drawing_of(options)
+        return NarratorFound(find_narrator(runs, definitions_of(options), drawing=drawing, is_before_after=False))
 
     def find_files(self, options: argparse.Namespace) -> NarratorFound:
         """The same."""
         return self.score_files(options)
 
     def score(self, path: Path, options: argparse.Namespace) -> NarratorFound:
-        """Each run by itself; `evenhand narrator` also pools."""
+        """Each run by itself; `evenhand report --side-by-side` also pools."""
         return self.find([path], options, is_before_after=False)
 
     def find(self, paths: Sequence[Path], options: argparse.Namespace, *, is_before_after: bool) -> NarratorFound:
@@ -111,7 +127,7 @@ class NarratorEval:
             raise DataError(f"--conversations: is for files of verdicts; {paths[0]} knows its own, leave it out")
         found = find_narrator(
             load_narrator_runs(paths),
-            definitions_of(options, BENCHMARK, DEFAULT),
+            definitions_of(options),
             drawing=drawing_of(options),
             allow_differences=is_before_after and options.allow_differences,
             is_before_after=is_before_after,
@@ -138,7 +154,7 @@ class NarratorEval:
         card = narrator_card(
             arms,
             runs,
-            definitions_of(options, BENCHMARK, DEFAULT),
+            definitions_of(options),
             allow_differences=options.allow_differences,
             drawing=drawing_of(options),
         )

@@ -4,13 +4,13 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
 from eval.judge_names import judge_names
 from eval.narrator.answers import STATES, State, read_answer
-from eval.narrator.option_prefixes import begun_shares
 from eval.sampling_runs import FinishedRun, Verdicts, refuse_unfinished, run_config
 from evenhand.answer_doubts import answer_doubts
 from evenhand.checkpoints import ModelConfig
@@ -39,10 +39,10 @@ class Judgment:
     factors: NarratorFactors
     options: tuple[str, ...]  # in the order shown
     shares: tuple[float, ...]  # of the replies, that name each option; they lack from 1 what named none
-    begun: tuple[float, ...]  # of the replies, that begin with each option; as shares where they are exact
     states: tuple[float, ...]  # of the completions, in the order of STATES; they add up to 1
     n_replies: int  # samples that the engine gave a reply to; 1 for exact probabilities, 0 where it failed
     is_exact: bool = False  # shares are probabilities
+    begun: tuple[float, ...] = ()  # read by nothing; files of verdicts still say it
 
     @property
     def dataset(self) -> str:
@@ -62,28 +62,15 @@ class Judgment:
     def weight(self, option: str, denominator: Denominator) -> float:
         """How much of the answers is an option, in [0, 1]; NaN where nothing counts. An option not shown has none."""
         base = sum(self.shares) if denominator == "answered" else float(self.n_replies > 0)
-        if base <= 0:
-            return math.nan
-        return self.of_option(self.shares, option) / base
+        return self.share_of(option) / base if base > 0 else math.nan
 
-    def of_option(self, shares: Sequence[float], option: str) -> float:
-        """An option's entry among shares in the order of the options; 0 for an option not shown."""
-        return shares[self.options.index(option)] if option in self.options else 0.0
-
-    def n_counted(self, denominator: Denominator) -> float:
-        """The replies that weight is over."""
-        return self.n_replies * (sum(self.shares) if denominator == "answered" else 1.0)
+    def share_of(self, option: str) -> float:
+        """How much of the replies is an option; 0 for an option not shown."""
+        return self.shares[self.options.index(option)] if option in self.options else 0.0
 
     def target_weight(self, denominator: Denominator) -> float:
         """How much of the answers is the annotated attacker, or Yes: the prompt's part in M."""
         return self.weight(self.factors.target, denominator)
-
-    @property
-    def begun_weight(self) -> float:
-        """How much of all replies begins with the target, in [0, 1]; NaN where there is no reply."""
-        if not self.n_replies:
-            return math.nan
-        return self.of_option(self.begun, self.factors.target)
 
     def me_weight(self, denominator: Denominator) -> float:
         """How much of the answers is Me: the prompt's part in FAR, where the narrator is no attacker."""
@@ -168,31 +155,17 @@ def load_narrator_run(path: Path, config: Mapping[str, Any], judge: str) -> Narr
     planned = [planned_from(record, f"{path / PLAN_FILE}:{number}") for number, record in lines]
     n_samples = config["sampling"].get("n", 1)
     replies, rendered = read_answers(path)
-    refuse_unfinished(path, {hash_: n_samples for hash_, *_ in planned}, replies)
-    is_exact, is_raw = config["verdict"] == "options", config.get("format") == "raw"
-    answers: dict[tuple[str, tuple[str, ...]], Answers] = {}  # lines of equal texts share their replies
-    judgments = []
-    for hash_, conversation, factors, options in planned:
-        if (hash_, options) not in answers:
-            of_prompt = replies[hash_][:n_samples]
-            answers[hash_, options] = (
-                exact(of_prompt[0], options, path) if is_exact else sampled(of_prompt, options, is_raw)
-            )
-        shares, begun, states, n_replies = answers[hash_, options]
-        judgments.append(
-            Judgment(
-                judge=judge,
-                prompt_hash=hash_,
-                conversation=conversation,
-                factors=factors,
-                options=options,
-                shares=shares,
-                begun=begun,
-                states=states,
-                n_replies=n_replies,
-                is_exact=is_exact,
-            )
-        )
+    refuse_unfinished(path, {line["prompt_hash"]: n_samples for line in planned}, replies)
+
+    @cache
+    def answers(hash_: str, options: tuple[str, ...]) -> dict[str, Any]:
+        """Of lines of equal texts, which share their replies."""
+        of_prompt = replies[hash_][:n_samples]
+        if config["verdict"] == "options":
+            return exact(of_prompt[0], options, path)
+        return dict(zip(ANSWERS, sampled(of_prompt, options), strict=True))
+
+    judgments = [Judgment(judge=judge, **line, **answers(line["prompt_hash"], line["options"])) for line in planned]
     return NarratorRun(
         path=path,
         judge=judge,
@@ -209,43 +182,42 @@ def load_narrator_run(path: Path, config: Mapping[str, Any], judge: str) -> Narr
     )
 
 
-# shares, begun, states and n_replies of a Judgment
-Answers = tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...], int]
-
-
-def planned_from(record: Mapping[str, Any], place: str) -> tuple[str, str, NarratorFactors, tuple[str, ...]]:
-    """(prompt hash, conversation, factors, options) of a line of the plan. Raises DataError when it is none."""
+def planned_from(record: Mapping[str, Any], place: str) -> dict[str, Any]:
+    """What a line of the plan says of its judgment. Raises DataError when it is none."""
     try:
-        factors, options = NarratorFactors(**record["factors"]), tuple(map(str, record["answer_space"]))
-        return record["prompt_hash"], f"{record['dataset']}/{record['item_id']}", factors, options
+        return {
+            "prompt_hash": record["prompt_hash"],
+            "conversation": f"{record['dataset']}/{record['item_id']}",
+            "factors": NarratorFactors(**record["factors"]),
+            "options": tuple(map(str, record["answer_space"])),
+        }
     except (KeyError, TypeError) as error:
         raise DataError(f"{place}: is no planned prompt of the narrator study ({error}); the file is damaged") from None
 
 
-def sampled(replies: Sequence[Completion], options: Sequence[str], is_raw: bool) -> Answers:
-    """What some replies to one prompt say."""
-    said = Counter((reply.text, reply.finish_reason) for reply in replies)
-    chosen: Counter[str] = Counter()
+ANSWERS = ("shares", "begun", "states", "n_replies")  # of a Judgment
+
+
+def sampled(
+    replies: Sequence[Completion], options: Sequence[str], is_raw: bool = False
+) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...], int]:
+    """What some replies to one prompt say, in the order of ANSWERS."""
+    chosen: Counter[str | None] = Counter()
     states: Counter[State] = Counter()
-    for (text, finish_reason), n in said.items():
+    for (text, finish_reason), n in Counter((reply.text, reply.finish_reason) for reply in replies).items():
         answer = read_answer(text, options, finish_reason)
         states[answer.state] += n
-        if answer.option is not None:
-            chosen[answer.option] += n
+        chosen[answer.option] += n
     n_replies = len(replies) - states["error"]
     shares = tuple(chosen[option] / max(n_replies, 1) for option in options)
-    return (
-        shares,
-        begun_shares(replies, options, is_raw=is_raw),
-        tuple(states[state] / len(replies) for state in STATES),
-        n_replies,
-    )
+    return shares, (), tuple(states[state] / len(replies) for state in STATES), n_replies
 
 
-def exact(reply: Completion, options: Sequence[str], path: Path) -> Answers:
+def exact(reply: Completion, options: Sequence[str], path: Path) -> dict[str, Any]:
     """What the probabilities of the options say; what they lack from 1 is off the list."""
     if reply.is_error:
-        return (0.0,) * len(options), (0.0,) * len(options), states_of(error=1.0), 0
+        shares, states = (0.0,) * len(options), states_of(error=1.0)
+        return {"shares": shares, "states": states, "n_replies": 0, "is_exact": True}
     logprobs = reply.answer_logprobs or {}
     lacking = [option for option in options if option not in logprobs]
     shares = tuple(math.exp(logprobs[option]) for option in options if option in logprobs)
@@ -256,7 +228,8 @@ def exact(reply: Completion, options: Sequence[str], path: Path) -> Answers:
             f"{path}: prompt {reply.prompt_hash} has {problem}; the shard is damaged: delete it and run the sampling "
             "command again"
         )
-    return shares, shares, states_of(chosen=min(1.0, mass), off_list=max(0.0, 1 - mass)), 1
+    states = states_of(chosen=min(1.0, mass), off_list=max(0.0, 1 - mass))
+    return {"shares": shares, "states": states, "n_replies": 1, "is_exact": True}
 
 
 def states_of(**shares: float) -> tuple[float, ...]:
@@ -274,3 +247,40 @@ def named_options(run: FinishedRun) -> Verdicts:
         for line in read_plan_lines(run.path)
         for reply in run.replies.get(line["prompt_hash"], ())
     }
+
+
+def is_held_to_options(run: NarratorRun) -> bool:
+    """Whether a grammar kept a run's replies to the options, so that none is lost."""
+    return str(run.config["sampling"].get("structured", "none")) != "none"
+
+
+# Keys of a config that say what is asked of a conversation: measures pair within what both were asked.
+WHAT_WAS_ASKED = ("narrator.tasks", "narrator.visibilities", "narrator.option_orders")
+OTHER_STUDIES = ("narrator.corpus.dataset", "narrator.seed", "verdict")  # no conversation can be paired then
+
+
+def refuse_other_study(base: NarratorRun, after: NarratorRun, names: tuple[str, str] | None = None) -> None:
+    """Raises DataError naming both runs, and what each was asked, where corpus, seed, verdict kind or conversations
+    differ: their answers cannot be paired. names: what to call them, by default their models.
+    """
+    first, second = names or (base.judge, after.judge)
+    runs = f"narrator runs {base.name} ({first}) and {after.name} ({second}) cannot be compared"
+    for key in OTHER_STUDIES:
+        ours, theirs = (setting_of(run.config, key) for run in (base, after))
+        if ours != theirs:
+            raise DataError(f"{runs}: {key} is {ours} there and {theirs} here; sample both alike")
+    ours, theirs = base.conversations, after.conversations
+    if ours != theirs:
+        lone = min(ours ^ theirs)
+        raise DataError(
+            f"{runs}: they are over {len(ours):,} and {len(theirs):,} conversations, of which {len(ours & theirs):,} "
+            f"are the same (only {first if lone in ours else second} has {lone}); sample both over the same ones"
+        )
+
+
+def setting_of(config: Mapping[str, Any], key: str) -> Any:
+    """The value of a dotted key; None where it is absent."""
+    value: Any = config
+    for part in key.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value

@@ -2,12 +2,9 @@
 
 from typing import Any
 
-from eval.narrator.agreement import is_held_to_options
-from eval.narrator.comparability import setting_of
-from eval.narrator.definition_words import definition_words
-from eval.narrator.findings import NarratorFindings
-from eval.narrator.judged_runs import NarratorRun
-from eval.narrator.tables import ORDER_WORDS
+from eval.narrator.changes import NarratorFindings
+from eval.narrator.judged_runs import NarratorRun, is_held_to_options, setting_of
+from eval.narrator.words import ORDER_WORDS, definition_words
 from eval.report.page import element, table
 from eval.report.run_facts import how_run, revision_of
 from eval.report.table import DASH

@@ -1,12 +1,66 @@
-"""A prompt's options as names that are looked for in replies."""
+"""A prompt's options as names that are looked for in replies, and a reply in which every option is one character.
+
+Typography is taken away before the two are compared. In named_text option i is chr(FIRST + i), so that a run of such
+characters is a list of names, and names with stops, blanks or verbs in them no longer disturb grammar. "You", "I", "my
+behavior" and "the narrator" are Me; where Me is no option they are somebody who is not on the list.
+"""
 
 import re
 import unicodedata
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
-from eval.narrator.spelling import bare, plain, stands_alone, unmarked
+from eval.narrator.blame_words import PERSON
 from studies.narrator.prompts import ME
+
+OPENING = "*_`\"'«‹“‘([{<#>~ \t"
+CLOSING = "*_`\"'»›”’)]}>~ \t"
+STOPS = ".,:;!?…。，：；！？،؛؟"
+# Marks without width: they turn the direction of text, or choose how an emoji is drawn. Models drop and add them.
+INVISIBLE = dict.fromkeys([0x00AD, 0x061C, 0x200B, 0x200E, 0x200F, 0xFE0F, 0xFEFF, *range(0x202A, 0x202F)])
+INVISIBLE |= dict.fromkeys(range(0x2066, 0x206A))
+QUOTES = {ord(curly): straight for curly, straight in zip("‘’‚“”„", "'''\"\"\"", strict=True)}
+TAG = re.compile(r"</?(?:answer|final_answer|b|i|em|strong)>|\\boxed(?=\{)", re.IGNORECASE)
+ESCAPED = re.compile(r"\\([_*`~\[\]#])")  # Markdown's, as in "Some\_Name"
+BLANKS = re.compile(r"[^\S\n]+")
+ZERO_WIDTH_JOINER = "\u200d"
+
+
+def plain(text: str) -> str:
+    """Text in the one spelling in which replies and options are compared: composed, straight quotes, single blanks."""
+    text = unicodedata.normalize("NFC", text).translate(INVISIBLE).translate(QUOTES)
+    return BLANKS.sub(" ", ESCAPED.sub(r"\1", TAG.sub("", text))).strip()
+
+
+def unmarked(text: str) -> str:
+    """Plain text without the quotes, brackets and Markdown around it."""
+    return text.lstrip(OPENING).rstrip(CLOSING)
+
+
+def bare(text: str) -> str:
+    """Plain text without what stands around its words: markup and the punctuation of a sentence."""
+    return text.lstrip(OPENING).rstrip(CLOSING + STOPS)
+
+
+def is_joined(character: str) -> bool:
+    """Whether a character beside a name makes it part of a longer word, or of a longer emoji."""
+    return (
+        character.isalnum()
+        or character in ("_", ZERO_WIDTH_JOINER)
+        or unicodedata.category(character)[0] == "M"
+        or "\U0001f3fb" <= character <= "\U0001f3ff"  # skin tones
+    )
+
+
+def stands_alone(text: str, start: int, end: int) -> bool:
+    """Whether text[start:end] is no part of a longer word: "Ann" stands alone in "Ann's" and not in "Anna"."""
+    before = is_joined(text[start]) and start > 0 and is_joined(text[start - 1])
+    after = is_joined(text[end - 1]) and end < len(text) and is_joined(text[end])
+    italics = text[start - 1 : start] == text[end : end + 1] == "_"  # _Ann_
+    # A joiner or skin tone after an emoji makes another emoji, though the emoji itself joins nothing.
+    glued = end < len(text) and is_joined(text[end]) and not text[end].isalnum() and text[end] != "_"
+    return (italics or not (before or after)) and not glued
+
 
 # Words that sentences are made of. A speaker called like one is found where the name stands alone, never in prose.
 WORDS = frozenset(
@@ -41,26 +95,15 @@ class Names:
         self.forms = {option: plain(option) for option in options if plain(option)}
         self.function_words = {o for o, form in self.forms.items() if form.casefold() in WORDS and o not in designed}
         # "?" is a name, and the end of half of all sentences.
-        self.marks = {o for o, form in self.forms.items() if not any(map(is_letter_or_symbol, form))}
+        self.marks = {o for o, form in self.forms.items() if not has_letter_or_symbol(form)}
 
     def whole(self, text: str) -> tuple[str, ...]:
         """The options that a text is, by itself or but for markup, stops and case; the closest spelling decides."""
-        for shape in (plain, unmarked, bare):
-            spelled = shape(plain(text))
-            for case in (str, str.casefold):
-                if not spelled:
-                    continue
-                if found := [o for o, form in self.forms.items() if case(form) == case(spelled)]:
-                    return tuple(found)
-        spelled = bare(plain(text))
-        for same in SAMENESS:
-            if spelled and (found := [o for o, form in self.forms.items() if same(bare(form)) == same(spelled)]):
-                return tuple(found)
+        for shape, shape_of_form, case in CLOSENESS:
+            spelled = case(shape(plain(text)))
+            if named := tuple(o for o, form in self.forms.items() if spelled == case(shape_of_form(form))):
+                return named if spelled else ()
         return ()
-
-    def has(self, text: str) -> bool:
-        """Whether a text is an option by itself."""
-        return bool(self.whole(text))
 
     def at_start(self, text: str) -> Mention | None:
         """The longest option that a text begins with, in any case but rather as written; None where there is none."""
@@ -84,14 +127,14 @@ class Names:
         As they are written or with a capital; at the start of a line, and where a name is no single word, in any case.
         Those that are words or marks of sentences only where they are a line's first sentence by themselves.
         """
-        found = [
+        places = [
             Mention(start, start + len(form), (option,), text.startswith(form, start))
             for option, form in self.forms.items()
-            for start in places(text, form)
+            for start in (place.start() for place in re.finditer(re.escape(form), text, re.IGNORECASE))
             if stands_alone(text, start, start + len(form)) and self.is_meant(option, text, start)
         ]
         kept: list[Mention] = []
-        for mention in sorted(found, key=lambda m: (m.start, -m.end, not m.is_exact)):
+        for mention in sorted(places, key=lambda m: (m.start, -m.end, not m.is_exact)):
             last = kept[-1] if kept else None
             if last is None or mention.start >= last.end:
                 kept.append(mention)
@@ -116,19 +159,88 @@ class Names:
         return any(end.endswith(form) and other != form and other.startswith(form) for form in forms for other in forms)
 
 
-def spaced(text: str) -> str:
-    """A text in one case with blanks for underscores, which are the same in the names of Wikipedia's users."""
-    return text.casefold().replace("_", " ")
+def has_letter_or_symbol(name: str) -> bool:
+    """Whether a name can be found in prose: by a letter, digit or emoji."""
+    return any(character.isalnum() or unicodedata.category(character) == "So" for character in name)
 
 
-SAMENESS: tuple[Callable[[str], str], ...] = (str, str.casefold, spaced)
+# Ways in which a reply is an option, the closest first: (shape of the reply, shape of the option, case of both). In the
+# names of Wikipedia's users blanks and underscores are the same.
+Shape = Callable[[str], str]
+CLOSENESS: list[tuple[Shape, Shape, Shape]] = [
+    *((shape, str, case) for shape in (str, unmarked, bare) for case in (str, str.casefold)),
+    *((bare, bare, case) for case in (str, str.casefold, lambda text: text.casefold().replace("_", " "))),
+]
+
+FIRST = 0xE000
+NOT_LISTED, ALL = "\uf000", "\uf001"  # somebody who is no option; everybody
+NAME = "[\ue000-\uf001]"
+NAMES = f"{NAME}+"
+RESERVED = re.compile(NAME)
+
+MARKUP = re.compile(r"[*`#]+|(?<!\w)_+|_+(?!\w)|^[ \t]*>+", re.MULTILINE)
+BULLET = re.compile(r"^[ \t]*(?:[-•–—]|\(?(?:[0-9]{1,2}|[a-z])[.)])[ \t]+", re.MULTILINE)
+QUOTED_NAME = re.compile(rf"[\"'«‹\[]({NAMES})([.,]?)[\"'»›\]]")
+QUOTATION = re.compile(r"[\"«][^\"»\n]*[\"»]|(?<![\w\ue000-\uf001])'(?:[^'\n]|(?<=\w)'(?=\w))*'(?!\w)")
+CONTRACTED = (
+    (re.compile(r"\bcan(?:'t|not)\b"), "can not"),
+    (re.compile(r"\bwon't\b"), "will not"),
+    (re.compile(r"n't\b"), " not"),
+    (re.compile(rf"((?:\b(?:i|you|he|she|they|we)|{NAME}))'(?:m|re)\b"), r"\1 are"),
+    (re.compile(r"\b(i|you|he|she|they|we)'ve\b"), r"\1 have"),
+    (re.compile(r"\b(i|you|he|she|they|we)'(?:d|ll)\b"), r"\1 would"),
+    (re.compile(r"\b(it|that|he|she|who)'s\b"), r"\1 is"),
+)
+DOUBLE_NEGATION = re.compile(r"\b(?:there\s+(?:is|can\s+be)\s+)?no\s+doubt(?:\s+about\s+(?:it|that)|\s+that)?\b", re.I)
+# What is said of the judge itself: its opinion, and not what it did.
+DENYING_FRAME = re.compile(
+    r"\b(?:i|we)\s+(?:do|would)\s+not\s+(?:think|believe|say|find)(?:\s+that)?\b"
+    r"|\bit\s+is\s+not\s+(?:true|the\s+case|clear)\s+that\b|\bthere\s+is\s+no\s+(?:evidence|sign|indication)\s+that\b"
+)
+FRAME = re.compile(
+    r"\b(?:i|we)\s+(?:(?:would|do|must|have\s+to|can|personally|also|still)\s+)*"
+    r"(?:think|believe|say|guess|suppose|conclude|argue|feel|find|consider|see|blame|choose|pick|select|answer|go\s+with)\b(?:\s+that\b)?"
+    r"|\bin\s+(?:my|our)\s+(?:own\s+)?(?:opinion|view|judge?ment|reading)\b|\b(?:my|our)\s+apologies\b"
+    r"|\bit\s+(?:seems|appears)(?:\s+to\s+(?:me|us))?(?:\s+that\b)?|\bit\s+is\s+clear\s+that\b|\bto\s+me\b\s*,"
+    r"|\blet\s+(?:me|us)\s+\w+|\bi\s+(?:am|are)\s+sorry\b"
+    r"|\b(?:my|the)\s+(?:\w+\s+)?(?:answer|choice|verdict|conclusion)\s+(?:is|would\s+be)\b\s*:?"
+)
+OWN = re.compile(r"\b(?:my|your)(?:\s+own)?(?=\s+\w)|\b(?:my\s+own|mine|yours|your\s+own)\b")
+SELF = re.compile(r"\b(?:(?:i|you)\s+(?:myself|yourself)|i|me|you|myself|yourself|the\s+narrator)\b")
+FIRST_PERSON, SECOND_PERSON = re.compile(r"\b(?:i|me|my|mine|myself)\b"), re.compile(r"\b(?:you|your|yours|yourself)\b")
+EVERYBODY = re.compile(
+    r"\b(?:both|all)\s+of\s+(?:them|you|the\s+\w+)|\bboth\s+(?:sides|parties|users|speakers|editors|people|of)\b"
+    rf"|\bboth\b(?!\s*{NAME})|\b(?:everyone|everybody)\b"
+)
+CALLED = re.compile(rf"\b(?:the|a)\s+{PERSON}(?:\s+(?:called|named|labell?ed|known)(?:\s+as)?)?\s+({NAMES})")
 
 
-def places(text: str, form: str) -> list[int]:
-    """Where a form occurs in a text, in any case."""
-    return [found.start() for found in re.finditer(re.escape(form), text, re.IGNORECASE)]
+def named_text(text: str, names: Names) -> str:
+    """A reply's lines in lower case, each option one character; without markup, bullets and what it quotes."""
+    said, parts, end = plain(text), [], 0
+    for mention in names.mentions(said):
+        run = "".join(chr(FIRST + names.options.index(choice)) for choice in mention.choices)
+        parts += [RESERVED.sub("", said[end : mention.start]), run]
+        end = mention.end
+    marked = "".join([*parts, RESERVED.sub("", said[end:])])
+    shown = QUOTATION.sub(" ", QUOTED_NAME.sub(r"\1\2", BULLET.sub("", MARKUP.sub("", marked))))
+    lower = shown.lower()
+    for pattern, words in CONTRACTED:
+        lower = pattern.sub(words, lower)
+    return lower.strip()
 
 
-def is_letter_or_symbol(character: str) -> bool:
-    """Whether a character makes a name one that can be found in prose: a letter, digit or emoji."""
-    return character.isalnum() or unicodedata.category(character) == "So"
+def with_persons(sentence: str, names: Names) -> str:
+    """A sentence of named_text in which the judge's opinion is gone and the first and second person are Me."""
+    text = FRAME.sub("", DENYING_FRAME.sub(" not so that ", DOUBLE_NEGATION.sub("", sentence)))
+    is_two = FIRST_PERSON.search(text) and SECOND_PERSON.search(text)  # "I attacked you": only one of them is Me
+    me = chr(FIRST + names.options.index(ME)) if ME in names.options and not is_two else NOT_LISTED
+    text = SELF.sub(me, OWN.sub(f"{me}'s", text))
+    return CALLED.sub(r"\1", EVERYBODY.sub(ALL, text)).strip()
+
+
+def options_in(run: str, names: Names) -> frozenset[str]:
+    """The options that a run of characters stands for; none for somebody who is no option."""
+    if ALL in run:
+        return frozenset(names.options)
+    return frozenset(names.options[ord(character) - FIRST] for character in run if character != NOT_LISTED)

@@ -4,16 +4,13 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from eval.estimates.comparability import serious_sentence
-from eval.narrator.all_tables import narrator_tables
 from eval.narrator.change_tables import change_sentence, narrator_change_table
-from eval.narrator.findings import NarratorFindings
+from eval.narrator.changes import NarratorFindings
 from eval.narrator.method import narrator_method
 from eval.narrator.plots import narrator_plots
-from eval.narrator.printed import judge_table, reply_table
-from eval.narrator.research_questions import answered_questions
-from eval.narrator.sentences import doubts, notes, sentence_about, short_sentence
-from eval.narrator.sizes import why_absent
-from eval.narrator.study import StudyResults
+from eval.narrator.scores import StudyResults
+from eval.narrator.sentences import doubts, notes, sentence_about, short_sentence, why_absent
+from eval.narrator.tables import judge_table, narrator_tables, reply_table
 from eval.report.page import element, pictures, unfolding
 from eval.report.plots import Plot
 from eval.report.report_part import Section, StudyPart, paragraphs
@@ -96,14 +93,11 @@ def sections_of(
     parts += [
         *first_few(by_kind["narrator_table1"]),
         *first_few(by_kind["narrator_table2"]),
-        element("h3", "The paper's research questions"),
-        *(element("p", sentence) for sentence in answered_questions(results)),
         *noted_pictures(plots, inline),
     ]
     parts += [*first_few(by_kind["narrator_table3"]), *first_few(by_kind["narrator_table4"])]
     parts += first_few([judge_table(results, judge) for judge in results.shown], has_files=False)
     parts += first_few([reply_table(results)], has_files=False)
-    parts += first_few([table for table in tables if table.name == "narrator_agreement"])
     return [("narrator", "Who is called Me", parts)]
 
 

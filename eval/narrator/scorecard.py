@@ -6,14 +6,18 @@ from pathlib import Path
 from typing import Any
 
 from eval.estimates.changes import Change, adjusted
-from eval.estimates.comparability import Difference, refuse_serious
+from eval.estimates.comparability import Difference, differences, refuse_serious
 from eval.estimates.estimate import Estimate
 from eval.estimates.observed import Drawing
 from eval.narrator.changes import Key, effect_changes, key_of, levels_of
-from eval.narrator.comparability import narrator_differences, refuse_other_study
-from eval.narrator.definitions import Definitions
-from eval.narrator.judged_runs import NarratorRun, load_narrator_run, read_config
-from eval.narrator.measures import main_order
+from eval.narrator.judged_runs import (
+    WHAT_WAS_ASKED,
+    NarratorRun,
+    load_narrator_run,
+    read_config,
+    refuse_other_study,
+)
+from eval.narrator.observe import Definitions, main_order
 from eval.scorecard.arms import BASE, CardArm, other_checkpoint
 from evenhand.errors import DataError
 from studies.narrator.records import VISIBILITIES, OptionOrder, Task
@@ -112,7 +116,7 @@ def narrator_card(
     afters = {name: run for name, run in runs.items() if name != BASE}
     for name, run in afters.items():
         refuse_other_study(base, run, (BASE, name))
-    found = {name: narrator_differences(base, run) for name, run in afters.items()}
+    found = {name: differences(base, run, WHAT_WAS_ASKED) for name, run in afters.items()}
     foreign = [
         said for arm in arms if arm.name in runs and (said := other_checkpoint(arm, runs[arm.name], "narrator run"))
     ]

@@ -8,13 +8,12 @@ from eval.estimates.changes import Change
 from eval.estimates.comparability import Difference
 from eval.narrator.change_tables import change_sentence
 from eval.narrator.changes import Key, key_of
-from eval.narrator.definition_words import changes_note
 from eval.narrator.judged_runs import NarratorRun
 from eval.narrator.scorecard import HIDDEN_FIRST, MEASURES, TASKS, NarratorCard, NarratorRow
 from eval.narrator.scorecard_tables import MEANING, SHORT_WORDS, narrator_tables
-from eval.narrator.sentences import LEAN_WORDS, ONE_ORDER, control_of, doubts, lean_words, left_out, main_effect
-from eval.narrator.study import StudyResults, run_facts, study
-from eval.narrator.tables import ORDER_WORDS, TASK_WORDS
+from eval.narrator.scores import StudyResults, study
+from eval.narrator.sentences import LEAN_WORDS, ONE_ORDER, doubts, lean_words, left_out, main_setting
+from eval.narrator.words import ORDER_WORDS, TASK_WORDS, changes_note
 from eval.report.change_cells import change_cells
 from eval.report.console import Lines, block, short, wrapped
 from eval.report.shown_numbers import number, signed
@@ -42,11 +41,11 @@ def row_blocks(card: NarratorCard) -> list[str]:
 
 def caption(card: NarratorCard) -> list[str]:
     """What the numbers are."""
-    facts = run_facts(card.base)
-    way = "exact probabilities" if facts["verdict"] == "options" else f"{facts['n_samples']} samples a prompt"
+    base = card.base
+    way = "exact probabilities" if base.verdict == "options" else f"{base.n_samples} samples a prompt"
     lacking = [row.name for row in card.rows if row.run is None]
     return [
-        f"Narrator study: {facts['n_conversations']:,} conversations, {way}, options: {ORDER_WORDS[card.order]}.",
+        f"Narrator study: {len(base.conversations):,} conversations, {way}, options: {ORDER_WORDS[card.order]}.",
         f"{MEANING} {changes_note(card.definitions)}",
         f"Changes are paired by conversation, with cluster-robust 95% intervals; p: sign-flip test over conversations "
         f"({card.n_draws:,} draws), adjusted over the arms (Holm). lower, higher: the interval excludes 0 and p < .05.",
@@ -101,8 +100,7 @@ def runs_of(card: NarratorCard) -> list[NarratorRun]:
 
 def slot(results: StudyResults, judge: str) -> list[str]:
     """Whether a judge's PR may come from where Me stands among the options."""
-    main = main_effect(results, judge)
-    words = lean_words(main, control_of(results, main))
+    words = lean_words(results, main_setting(results, judge))
     doubted = (LEAN_WORDS["slot"], LEAN_WORDS["reversed"], ONE_ORDER)
     return [f"{judge}: {words}."] if words.endswith(doubted) else []
 

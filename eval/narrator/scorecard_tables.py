@@ -2,10 +2,9 @@
 
 from eval.estimates.changes import Change
 from eval.narrator.change_tables import MEASURE_WORDS
-from eval.narrator.changes import Key, asked_of
-from eval.narrator.definition_words import changes_note
+from eval.narrator.changes import Key, key_of
 from eval.narrator.scorecard import NarratorCard, NarratorRow
-from eval.narrator.tables import ORDER_WORDS
+from eval.narrator.words import ORDER_WORDS, changes_note
 from eval.report.table import Cell, Table
 
 SHORT_WORDS = {"neutral": "M", "pr": "PR", "far": "FAR", "corruption": "corruption"}
@@ -68,7 +67,7 @@ def change_table(card: NarratorCard) -> Table:
 
 def change_row(name: str, change: Change) -> tuple[Cell, ...]:
     """A change's cells in the order of the columns of change_table."""
-    (task, visibility, order), after, moved = asked_of(change), change.after, change.change
+    (task, visibility, order, _), after, moved = key_of(change), change.after, change.change
     return (
         *(name, task, visibility, ORDER_WORDS[order], MEASURE_WORDS[change.measure]),
         *(moved.n_units, change.before.value, after.value, after.low, after.high),

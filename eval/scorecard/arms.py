@@ -1,4 +1,4 @@
-"""The rows of a scorecard, as every study sees them."""
+"""The rows of a scorecard, as every study sees them: which run, which training, which base."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -9,6 +9,7 @@ from typing import Any
 
 from eval.estimates.comparability import one_checkpoint
 from eval.judge_names import judge_names
+from eval.run_studies import runs_by_study
 from eval.sampling_runs import SampledRun, run_config
 from eval.scorecard.cost import MERGED, Cost, cost_of, training_of
 from evenhand.checkpoints import ModelConfig
@@ -34,6 +35,12 @@ class CardArm:
     base_hash: str | None = None  # of the checkpoint that was trained there
     note: str = ""  # where it comes from, if not from a run of its own
 
+    @property
+    def checkpoint(self) -> str | None:
+        """The hash of the checkpoint that was sampled; None where a server does not tell it."""
+        checkpoint = dict(self.provenance.get("model") or {}).get("checkpoint_hash")
+        return None if checkpoint is None else str(checkpoint)
+
     def fields(self) -> dict[str, Any]:
         """What its row of scorecard.json has beside the figures of the studies."""
         return {"arm": self.name, "seed_of": self.arm, "kind": self.kind, "run": self.path.name, **self.cost.fields()}
@@ -49,7 +56,7 @@ def sampled_arms(
 ) -> list[CardArm]:
     """The base's row and those of `RUN` or `NAME=RUN` words; runs of one NAME are seeds of one arm.
 
-    tested: run → the sampling run of the model under test; see StudyEval.tested_run. taken: names that other arms have.
+    tested: run → the sampling run of the model under test; see Evaluation.tested_run. taken: names of others.
     Raises DataError when a run is named twice, an arm has a name that is taken, or a folder is no sampling run.
     """
     given = [split_word(word) for word in words]
@@ -57,15 +64,12 @@ def sampled_arms(
     sampled = {path: tested(path) for _, path in given}
     configs = {path: run_config(sampled[path]) for _, path in given}
     arms = arm_names([name for name, _ in given], list(configs.items()), taken)
-    named = zip(row_names(arms), arms, given, strict=True)
-    rows = [arm_of(name, arm, TRAINED, path, sampled[path]) for name, arm, (_, path) in named]
+    names = [f"{arm}/{arms[: i + 1].count(arm)}" if arms.count(arm) > 1 else arm for i, arm in enumerate(arms)]
+    rows = [
+        arm_of(name, arm, TRAINED, path, sampled[path]) for name, arm, (_, path) in zip(names, arms, given, strict=True)
+    ]
     refuse_one_training(rows)
     return [base, *rows]
-
-
-def row_names(arms: Sequence[str]) -> list[str]:
-    """A name for each row: its arm's, numbered where the arm has several seeds."""
-    return [f"{arm}/{arms[: i + 1].count(arm)}" if arms.count(arm) > 1 else arm for i, arm in enumerate(arms)]
 
 
 def arm_of(name: str, arm: str, kind: str, path: Path, sampled: Path) -> CardArm:
@@ -85,24 +89,18 @@ def arm_of(name: str, arm: str, kind: str, path: Path, sampled: Path) -> CardArm
     )
 
 
-def checkpoint_of(arm: CardArm) -> str | None:
-    """The hash of the checkpoint that was sampled; None where a server does not tell it."""
-    found = dict(arm.provenance.get("model") or {}).get("checkpoint_hash")
-    return None if found is None else str(found)
-
-
 def refuse_one_training(rows: Sequence[CardArm]) -> None:
     """Raises DataError when two seeds of an arm are of one training: its replies twice tell nothing of other seeds."""
-    for one, other in combinations(rows, 2):
-        same = one_checkpoint(one.provenance, other.provenance)
-        names = [row.config["model"]["name"] for row in (one, other)]
-        if not same and one.training_run and one.training_run == other.training_run:
-            same = f"training run {one.training_run}"
-        elif not same and None in (checkpoint_of(one), checkpoint_of(other)) and len({*names}) == 1:
-            same = f"model {names[0]}, whose checkpoint is not known"
-        if same and one.arm == other.arm:
+    for row, other in combinations(rows, 2):
+        same = one_checkpoint(row.provenance, other.provenance)
+        names = {str(side.config["model"]["name"]) for side in (row, other)}
+        if not same and row.training_run and row.training_run == other.training_run:
+            same = f"training run {row.training_run}"
+        elif not same and None in (row.checkpoint, other.checkpoint) and len(names) == 1:
+            same = f"model {names.pop()}, whose checkpoint is not known"
+        if same and row.arm == other.arm:
             raise DataError(
-                f"{one.path} and {other.path}: are both of {same}, so they are no two seeds of {one.arm}; leave one out"
+                f"{row.path} and {other.path}: are both of {same}, so they are no two seeds of {row.arm}; leave one out"
             )
 
 
@@ -111,19 +109,19 @@ def training_doubts(rows: Sequence[CardArm]) -> list[str]:
     base, *others = rows
     trained = [row for row in others if row.kind == TRAINED]
     doubts = [
-        f"{row.name} was trained from checkpoint {row.base_hash}, and the base's run is of {checkpoint_of(base)}"
+        f"{row.name} was trained from checkpoint {row.base_hash}, and the base's run is of {base.checkpoint}"
         for row in trained
-        if row.base_hash and checkpoint_of(base) not in (None, row.base_hash)
+        if row.base_hash and base.checkpoint not in (None, row.base_hash)
     ]
-    for one, other in combinations(trained, 2):
-        if same := one_checkpoint(one.provenance, other.provenance):
-            doubts.append(f"{one.name} and {other.name} are of one checkpoint, {same}")
+    for row, other in combinations(trained, 2):
+        if same := one_checkpoint(row.provenance, other.provenance):
+            doubts.append(f"{row.name} and {other.name} are of one checkpoint, {same}")
     return doubts
 
 
 def unknown_bases(rows: Sequence[CardArm]) -> list[str]:
     """A sentence that names the arms of which it is not known what they were trained from; none where all are known."""
-    is_known = checkpoint_of(rows[0]) is not None
+    is_known = rows[0].checkpoint is not None
     names = [row.name for row in rows if row.kind == TRAINED and not (is_known and row.base_hash)]
     said = f"Note: not known what {', '.join(names)} {'were' if names[1:] else 'was'} trained from"
     return [f"{said} (no training run here, or a server's model)."] if names else []
@@ -143,17 +141,14 @@ def split_word(word: str) -> tuple[str, Path]:
     return ("", Path(word)) if not equals or Path(word).exists() else (name.strip(), Path(path))
 
 
-def arm_names(
-    given: Sequence[str], runs: Sequence[tuple[Path, Mapping[str, Any]]], taken: Sequence[str] = ()
-) -> list[str]:
+def arm_names(given: Sequence[str], runs: Sequence[tuple[Path, Mapping[str, Any]]], taken: Sequence[str]) -> list[str]:
     """The arm of each run: the given one, else its model's name; where models share one, the sampling run's is added.
 
     runs: (path, config); taken: names that other arms have. Raises DataError for one of these, or the base's.
     """
     others = [BASE, *taken]
     said = [name for name in given if name]
-    twice = [name for name in said if name in others]
-    if twice:
+    if twice := [name for name in said if name in others]:
         raise DataError(f"two rows would be called '{twice[0]}'; give the arm another name")
     unnamed = [run for name, run in zip(given, runs, strict=True) if not name]
     models = [model_name(config, path) for path, config in unnamed]
@@ -177,9 +172,41 @@ def other_checkpoint(arm: CardArm, run: SampledRun, words: str) -> str:
     """
     sides: tuple[CardArm | SampledRun, ...] = (arm, run)
     facts = [dict(side.provenance.get("model") or {}) for side in sides]
-    known = [[str(of[key]) for of in facts if of.get(key)] for key in ("checkpoint_hash", "revision")]
+    known = [[str(model[key]) for model in facts if model.get(key)] for key in ("checkpoint_hash", "revision")]
     names = [str(side.config["model"].get("name")) for side in sides]
     ours, theirs = next((pair for pair in known if len(pair) == 2), names)
     if ours == theirs:
         return ""
     return f"{arm.name}: its sampling run is of checkpoint {ours}, but its {words} {run.name} of {theirs}"
+
+
+def runs_beside(words: Sequence[str], sampled: Sequence[CardArm]) -> dict[str, dict[str, Path]]:
+    """Study → row → its run, the base's first, of --beside NAME=RUN. Runs of several seeds stand in their order.
+
+    Raises DataError for a name that no sampled row has, one named twice for a study, a run named twice, or no base.
+    """
+    names, arms = [arm.name for arm in sampled], {arm.arm for arm in sampled}
+    beside: dict[str, dict[str, Path]] = {}
+    for word in words:
+        given = max((name for name in {*names, *arms} if word.startswith(f"{name}=")), key=len, default=None)
+        if given is None:
+            raise DataError(
+                f"--beside {word}: say it as NAME=RUN with the name of an arm that was sampled; those here: "
+                f"{', '.join(names)}"
+            )
+        path = Path(word[len(given) + 1 :])
+        (study,) = runs_by_study([path])
+        rows = beside.setdefault(study, {})
+        # An arm of several seeds: its next one.
+        free = (row for row in names if row.startswith(f"{given}/") and row not in rows)
+        name = given if given in names else next(free, given)
+        if name not in names:
+            raise DataError(f"--beside {word}: '{given}' has fewer seeds than runs are named for it")
+        if name in rows:
+            raise DataError(f"--beside: '{name}' is named twice, with {rows[name]} and {path}")
+        rows[name] = path
+    for rows in beside.values():
+        if BASE not in rows:
+            raise DataError(f"--beside: changes are against the base's run, so name it too: --beside {BASE}=RUN")
+        refuse_repeated(list(rows.values()))
+    return {study: {name: rows[name] for name in names if name in rows} for study, rows in beside.items()}

@@ -18,8 +18,16 @@ from eval.report.tables import TableSpec, console
 from eval.report.tables import write_tables as write_specs
 from eval.results import Evaluation
 from eval.run_studies import runs_by_study
-from eval.scorecard.arms import BASE, CardArm, base_arm, sampled_arms, split_word, training_doubts, unknown_bases
-from eval.scorecard.beside import runs_beside
+from eval.scorecard.arms import (
+    BASE,
+    CardArm,
+    base_arm,
+    runs_beside,
+    sampled_arms,
+    split_word,
+    training_doubts,
+    unknown_bases,
+)
 from eval.scorecard.card import NOTE as FIGURES_NOTE
 from eval.scorecard.card import StudyCard as FiguresOfStudy
 from eval.scorecard.card import make_card

@@ -80,12 +80,14 @@ def make_run(
     orders: Sequence[str] = ("yes_first",),
     is_asked: Callable[[Prompt], bool] = lambda _: True,
     conditions: dict[str, Sequence[Condition]] | None = None,
+    variants: Sequence[dict[str, Any]] = ({},),
     leave_out: int = 0,
     facts: dict[str, Any] | None = None,
     **changes: Any,
 ) -> Path:
     """A finished run directory under root; `leave_out` drops the last completions, `changes` are config keys.
 
+    variants: what `render` is told beside the order and the arm, such as a template, or the roles of r/AIO.
     facts: what provenance.json says of the model beside its name.
     """
     tree = {
@@ -102,15 +104,15 @@ def make_run(
             condition,
             arm=arm,
             answer_form=answer_form(config.verdict),
-            template=config.study.prompts.template,
-            answer_order=order,
+            **{"template": config.study.prompts.template, "answer_order": order, **variant},
         )
+        for variant in variants
         for order in orders
         for arm in arms
         for item in items
         for condition in (conditions or {}).get(arm, tuple(Condition))
     ]
-    prompts = list(filter(is_asked, prompts))
+    prompts = list(dict.fromkeys(filter(is_asked, prompts)))  # variants of roles are of r/AIO alone
     path = root / f"{name}-0000"
     open_run(path, config, item_set_hash(items), {"name": model, **(facts or {})}, lambda: "CPU: made up")
     write_plan(path, prompts)

@@ -40,7 +40,6 @@ def judgment(
             "factors": NarratorFactors(**factors),
             "options": options,
             "shares": shown,
-            "begun": shown,
             "states": states_of(chosen=sum(shown), off_list=1 - sum(shown)),
             "n_replies": n,
             **changes,

@@ -173,7 +173,7 @@ def test_a_card_tells_whom_the_judge_names_and_how_to_ask_it(chat_format: str, t
     assert "narrator-perspective" in card
     assert "Whose behavior was more problematic" in card
     assert "evenhand sample configs/narrator/pocket-exact.yaml name=after model.name=PLACE" in card
-    assert "`evenhand narrator BASE_RUN" in card
+    assert "`evenhand compare BASE_RUN" in card
     assert "C2" not in card
     assert "a proxy" not in card
 

@@ -18,7 +18,7 @@ PURPOSE = (
 NEUTRAL = " Here that is the prompt in which nobody is called Me."
 NOT_MEASURED = (
     "Not measured when this card was written. Sample base and checkpoint with one config of `configs/narrator/`; "
-    "`evenhand narrator BASE_RUN AFTER_RUN` then shows what is left of perspective."
+    "`evenhand compare BASE_RUN AFTER_RUN` then shows what is left of perspective."
 )
 WRITES = "It was trained to write a speaker's name, or Me, and not where to stop."
 BEGINS = "It was trained on the first token of a name, or Me."

@@ -14,9 +14,9 @@ from eval.estimates.observed import Drawing, Measure, Row, added_up
 from eval.narrator.change_tables import change_sentence
 from eval.narrator.changes import effect_changes, key_of, levels_of
 from eval.narrator.judged_runs import load_narrator_runs
-from eval.narrator.observe import SHARE, rise
+from eval.narrator.observe import SHARE, difference
+from eval.narrator.scores import study
 from eval.narrator.sentences import headline
-from eval.narrator.study import study
 from evenhand.records import Prompt
 from tests.made.narrator_judgments import judgment
 from tests.made.narrator_runs import drawing_lots, fair, made_conversations, make_narrator_run, mixed
@@ -63,7 +63,7 @@ def test_the_swap_test_agrees_with_all_swaps() -> None:
     assert p_of(SHARE, [before], [after]) == pytest.approx(exact)
     assert p_of(SHARE, [before], [before]) == 1
     # The same clusters are swapped in both parts: where both move alike, their difference never does.
-    apart = rise("apart", "attacker", "neutral")
+    apart = difference("apart", 1, 0)
     assert p_of(apart, [before, before], [before, after]) == pytest.approx(exact)
     assert p_of(apart, [before, before], [after, after]) == 1
 

@@ -1,35 +1,17 @@
 """One answer a prompt: majorities, ties, flips, corruption, and what detection says about the other tasks."""
 
 import math
+from typing import Any
 
 import pytest
 
-from eval.narrator.conditioned import Conditioned, conditioned
-from eval.narrator.definitions import Definitions
-from eval.narrator.flips import Flips, all_flips
 from eval.narrator.judged_runs import Judgment
-from eval.narrator.observe import observed
-from eval.narrator.outcomes import outcome
+from eval.narrator.observe import Definitions, observed, outcome
+from eval.narrator.scores import conditioned, flips
 from tests.made.narrator_judgments import judgment
 
 RIGHT, WRONG, EVEN, SILENT = (0.8, 0.2), (0.2, 0.8), (0.5, 0.5), (0.0, 0.0)
-WRONG_IS_TIED = Definitions(ties="wrong")
-
-
-def pairs(*kinds: tuple[tuple[float, float], tuple[float, float]], task: str = "blame") -> list[Judgment]:
-    """A conversation for each (neutral, attacker) pair of shares."""
-    return [
-        judgment(perspective, *shares, task=task, conversation=f"c{i}")
-        for i, kind in enumerate(kinds)
-        for perspective, shares in zip(("neutral", "attacker"), kind, strict=True)
-    ]
-
-
-def flips(*kinds: tuple[tuple[float, float], tuple[float, float]], d: Definitions = WRONG_IS_TIED) -> Flips:
-    return all_flips("made", pairs(*kinds), d)[0]
-
-
-MIXTURE = [
+KINDS = [
     *[(RIGHT, RIGHT)] * 5,
     *[(RIGHT, WRONG)] * 3,
     *[(WRONG, RIGHT)] * 2,
@@ -40,47 +22,39 @@ MIXTURE = [
 ]
 
 
-def counts(found: Flips) -> tuple[int, int, int, int]:
-    return found.n_stable_correct, found.n_corrupted, found.n_restored, found.n_stable_incorrect
+def flips_of(*kinds: tuple[tuple[float, float], tuple[float, float]]) -> dict[str, Any]:
+    """Of a conversation for each (neutral, attacker) pair of shares."""
+    judgments = [
+        judgment(perspective, *shares, conversation=f"c{i}")
+        for i, kind in enumerate(kinds)
+        for perspective, shares in zip(("neutral", "attacker"), kind, strict=True)
+    ]
+    return next(flips(judgments))[1]
 
 
 def test_ties_and_silence_are_excluded_and_counted_apart():
-    found = flips(*MIXTURE, d=Definitions())
-    assert counts(found) == (5, 3, 2, 4)
-    assert (found.n_pairs, found.n_tied, found.n_unanswered) == (17, 2, 1)
-    assert found.corruption.value == pytest.approx(100 * 3 / 8)
-    assert found.corruption.low < 37.5 < found.corruption.high
-    assert found.mcnemar_p == pytest.approx(1.0)
-
-
-def test_ties_and_silence_can_count_as_wrong_instead():
-    found = flips(*MIXTURE)
-    assert counts(found) == (5, 5, 3, 4)
-    assert (found.n_tied, found.n_unanswered) == (2, 1)
-    assert found.corruption.value == pytest.approx(50.0)
-
-
-def test_nothing_correct_to_begin_with_has_no_corruption_rate():
-    assert flips((WRONG, RIGHT)).corruption.value is None
+    found = flips_of(*KINDS)
+    kinds = ("stable_correct", "corrupted", "restored", "stable_incorrect")
+    assert [found[f"n_{kind}"] for kind in kinds] == [5, 3, 2, 4]
+    assert (found["n_pairs"], found["n_tied"], found["n_unanswered"]) == (17, 2, 1)
+    assert found["corruption"].value == pytest.approx(100 * 3 / 8)
+    assert found["corruption"].low < 37.5 < found["corruption"].high
+    assert found["mcnemar_p"] == pytest.approx(1.0)
+    assert flips_of((WRONG, RIGHT))["corruption"].value is None  # nothing correct to begin with
 
 
 @pytest.mark.parametrize(
-    ("shares", "most", "half"),
+    ("shares", "says"),
     [
-        ((0.6, 0.3), "correct", "correct"),
-        ((0.4, 0.3), "correct", "correct"),  # 4 of 7 replies that name an option
-        ((0.4, 0.3, 0.3), "correct", "incorrect"),
-        ((0.5, 0.3, 0.2), "correct", "tied"),
-        ((0.5, 0.5), "tied", "tied"),
-        ((0.4, 0.4, 0.2), "tied", "incorrect"),
-        ((0.2, 0.4, 0.4), "tied", "incorrect"),  # a tie between two others is no answer either
-        ((0.0, 0.1), "incorrect", "incorrect"),
-        ((), "unanswered", "unanswered"),
+        ((0.4, 0.3, 0.3), "correct"),
+        ((0.5, 0.5), "tied"),
+        ((0.2, 0.4, 0.4), "tied"),  # a tie between two others is no answer either
+        ((0.0, 0.1), "incorrect"),
+        ((), "unanswered"),
     ],
 )
-def test_a_prompts_one_answer(shares, most, half):
-    assert outcome(judgment("neutral", *shares)) == most
-    assert outcome(judgment("neutral", *shares), Definitions(majority="half")) == half
+def test_a_prompts_one_answer(shares, says):
+    assert outcome(judgment("neutral", *shares)) == says
 
 
 def test_shares_are_of_the_replies_that_name_an_option_or_of_all():
@@ -88,7 +62,6 @@ def test_shares_are_of_the_replies_that_name_an_option_or_of_all():
     assert half_silent.target_weight("answered") == pytest.approx(0.6)
     assert half_silent.target_weight("all") == pytest.approx(0.3)
     assert half_silent.me_weight("answered") == pytest.approx(0.4)
-    assert (half_silent.n_counted("answered"), half_silent.n_counted("all")) == (5, 10)
     silent, failed = judgment("neutral"), judgment("neutral", n=0)
     assert math.isnan(silent.target_weight("answered"))
     assert silent.target_weight("all") == 0
@@ -111,11 +84,9 @@ def seen(perspective: str, *shares: float, **keys: str) -> Judgment:
     return judgment(perspective, *shares, task="detection", **keys)
 
 
-def table_4(judgments: list[Judgment], d: Definitions | None = None) -> dict[tuple[str, bool], Conditioned]:
-    return {(row.perspective, row.is_detected): row for row in conditioned("made", judgments, d or Definitions())}
-
-
-BY_MAJORITY = Definitions(detection="majority")
+def table_4(judgments: list[Judgment], **definitions: Any) -> dict[tuple[str, bool], dict[str, Any]]:
+    rows = conditioned(judgments, Definitions(**definitions))
+    return {(setting["perspective"], setting["is_detected"]): row for setting, row in rows}
 
 
 def test_table_4_has_a_conversation_with_mixed_detection_in_both_rows():
@@ -126,11 +97,11 @@ def test_table_4_has_a_conversation_with_mixed_detection_in_both_rows():
     ]
     expected = {"reply": (60, 35), "share": (100 * (0.9 * 0.2 + 1) / 1.9, 100 * (0.1 * 0.2 + 0.5) / 1.1)}
     for detection, means in (expected | {"majority": (60, 50)}).items():
-        found = table_4(judgments, Definitions(detection=detection))  # type: ignore[arg-type]
+        found = table_4(judgments, detection=detection)
         sides = [found["neutral", side] for side in (True, False)]
-        assert [row.m.value for row in sides] == pytest.approx(means)
-        assert [row.n_prompts for row in sides] == ([2, 1] if detection == "majority" else [2, 2])
-        assert [row.n_mixed for row in sides] == [0 if detection == "majority" else 1] * 2
+        assert [row["m"].value for row in sides] == pytest.approx(means)
+        assert [row["n_prompts"] for row in sides] == ([2, 1] if detection == "majority" else [2, 2])
+        assert [row["n_mixed"] for row in sides] == [0 if detection == "majority" else 1] * 2
 
 
 def test_table_4_says_by_how_much_going_by_replies_flattens_it():
@@ -144,10 +115,10 @@ def test_table_4_says_by_how_much_going_by_replies_flattens_it():
         )
     ]
     yes, no = (table_4(judgments)["neutral", side] for side in (True, False))
-    assert (yes.m.value, no.m.value) == pytest.approx((55.6, 55.6))
-    assert yes.m_by_share == pytest.approx(0.9 * 69.2 + 0.1 * 42)
-    assert yes.m_by_share - no.m_by_share == pytest.approx(0.8 * 27.2)
-    assert table_4(judgments, Definitions(detection="share"))["neutral", True].m_by_share is None
+    assert (yes["m"].value, no["m"].value) == pytest.approx((55.6, 55.6))
+    assert yes["m_by_share"] == pytest.approx(0.9 * 69.2 + 0.1 * 42)
+    assert yes["m_by_share"] - no["m_by_share"] == pytest.approx(0.8 * 27.2)
+    assert table_4(judgments, detection="share")["neutral", True]["m_by_share"] is None
 
 
 def test_exact_detection_is_weighted_by_its_probability():
@@ -156,20 +127,12 @@ def test_exact_detection_is_weighted_by_its_probability():
         seen("neutral", 0.5, 0.5, n=1, is_exact=True, conversation="c2"),
         judgment("neutral", 1.0, n=1, is_exact=True, conversation="c2"),
     ]
-    every = Definitions(denominator="all")
-    assert table_4(judgments, every)["neutral", True].m.value == pytest.approx(100 * (0.9 * 0.2 + 0.5) / 1.4)
-    assert table_4(judgments, every)["neutral", False].m.value == pytest.approx(100 * (0.1 * 0.2 + 0.5) / 0.6)
-
-
-def test_the_majority_of_a_detection_is_by_its_definition():
-    judgments = [seen("neutral", 0.4, 0.3), judgment("neutral", 1.0)]  # three of ten replies say neither
-
-    def rows(**definitions: str) -> list[int]:
-        found = table_4(judgments, Definitions(detection="majority", **definitions))  # type: ignore[arg-type]
-        return [found["neutral", side].n_prompts for side in (True, False)]
-
-    assert rows() == rows(denominator="all") == rows(majority="half") == [1, 0]
-    assert rows(majority="half", denominator="all") == [0, 1]
+    assert table_4(judgments, denominator="all")["neutral", True]["m"].value == pytest.approx(
+        100 * (0.9 * 0.2 + 0.5) / 1.4
+    )
+    assert table_4(judgments, denominator="all")["neutral", False]["m"].value == pytest.approx(
+        100 * (0.1 * 0.2 + 0.5) / 0.6
+    )
 
 
 def test_table_4_conditions_on_the_detection_of_the_same_narrator():
@@ -179,16 +142,13 @@ def test_table_4_conditions_on_the_detection_of_the_same_narrator():
         judgment("non_attacker", 1.0, narrator="bob"),
         judgment("non_attacker", 0.0, 1.0, narrator="cat"),
     ]
-    found = table_4(judgments, BY_MAJORITY)
-    assert found["non_attacker", True].m.value == 100
-    assert found["non_attacker", False].m.value == 0
+    found = table_4(judgments, detection="majority")
+    assert found["non_attacker", True]["m"].value == 100
+    assert found["non_attacker", False]["m"].value == 0
     by_reply = table_4(judgments)
-    assert by_reply["non_attacker", True].m.value == 50
-    assert by_reply["non_attacker", True].m.n_units == 1
-    assert by_reply["non_attacker", False].m.value == 0
-    together = Definitions(detection="majority", detected_by="perspective")  # 1.3 Yes against 0.7 No
-    assert table_4(judgments, together)["non_attacker", True].m.value == 50
-    assert table_4(judgments, together)["non_attacker", False].m.value is None
+    assert by_reply["non_attacker", True]["m"].value == 50
+    assert by_reply["non_attacker", True]["m"].n_units == 1
+    assert by_reply["non_attacker", False]["m"].value == 0
 
 
 def test_table_4_takes_no_other_perspective_visibility_or_order_for_the_detection():
@@ -200,15 +160,15 @@ def test_table_4_takes_no_other_perspective_visibility_or_order_for_the_detectio
         judgment("attacker", 1.0),
     ]
     found = table_4(judgments)
-    assert (found["attacker", True].n_prompts, found["attacker", False].n_prompts) == (0, 1)
+    assert (found["attacker", True]["n_prompts"], found["attacker", False]["n_prompts"]) == (0, 1)
 
 
 def test_undecided_detection_is_in_neither_row():
     judgments = [seen("neutral", 0.5, 0.5), judgment("neutral", 1.0), judgment("neutral", 1.0, conversation="c2")]
-    found = table_4(judgments, BY_MAJORITY)
-    assert [found["neutral", side].n_prompts for side in (True, False)] == [0, 0]
-    assert found["neutral", True].n_undecided == 2
+    found = table_4(judgments, detection="majority")
+    assert [found["neutral", side]["n_prompts"] for side in (True, False)] == [0, 0]
+    assert found["neutral", True]["n_undecided"] == 2
     by_reply = table_4([*judgments, seen("neutral", conversation="c2")])  # whose detection names no option
-    assert [by_reply["neutral", side].n_prompts for side in (True, False)] == [1, 1]
-    assert by_reply["neutral", True].n_undecided == 1
-    assert conditioned("made", [judgment("neutral", 1.0)]) == []
+    assert [by_reply["neutral", side]["n_prompts"] for side in (True, False)] == [1, 1]
+    assert by_reply["neutral", True]["n_undecided"] == 1
+    assert [*conditioned([judgment("neutral", 1.0)])] == []

@@ -14,13 +14,14 @@ What does not follow is listed here with both numbers. Found on the way:
 import math
 from collections.abc import Mapping, Sequence
 from statistics import fmean
+from typing import Any
 
 import pytest
 
 from eval.estimates.estimate import Estimate
 from eval.narrator.judged_runs import Judgment, states_of
-from eval.narrator.measures import Effect, effects, find_effect
-from eval.narrator.perspective_tables import BEST, marked_column
+from eval.narrator.scores import effects
+from eval.narrator.tables import BEST, marked_column
 from studies.narrator.prompts import ME, NO, YES
 from studies.narrator.records import NarratorFactors
 from tests.made.paper_figures import golden
@@ -64,7 +65,6 @@ def judgments_with(task: str, visibility: str, m: Mapping[str, float], far: floa
                 factors=factors,
                 options=options,
                 shares=tuple(share / 100 for share in shares),
-                begun=tuple(share / 100 for share in shares),
                 states=states_of(chosen=1.0),
                 n_replies=1,
             )
@@ -77,9 +77,15 @@ def of_model(task: str, visibility: str, model: str) -> list[Judgment]:
     return judgments_with(task, visibility, {p: float(row[p]) for p in PERSPECTIVES}, float(row["far"] or 0), model)
 
 
-def pooled(task: str, visibility: str, models: Sequence[str]) -> Effect:
+def pooled(task: str, visibility: str, models: Sequence[str]) -> dict[str, Any]:
     judgments = [judgment for model in models for judgment in of_model(task, visibility, model)]
-    return effects("pooled", judgments)[0]
+    return effect_of(judgments)
+
+
+def effect_of(judgments: Sequence[Judgment]) -> dict[str, Any]:
+    """Measure → estimate of the one setting of some judgments."""
+    ((_, measures),) = effects(judgments)
+    return measures
 
 
 def off(value: float | None, printed: str) -> float:
@@ -90,12 +96,12 @@ def off(value: float | None, printed: str) -> float:
 @pytest.mark.parametrize(("task", "model", "visibility"), list(TABLE_3), ids=str)
 def test_table_3_follows_from_its_accuracies(task, model, visibility):
     row = TABLE_3[task, model, visibility]
-    effect = effects(model, of_model(task, visibility, model))[0]
+    effect = effect_of(of_model(task, visibility, model))
     for perspective in PERSPECTIVES:
-        assert off(getattr(effect, perspective).value, row[perspective]) < 1e-9
-    assert off(effect.delta_att.value, row["delta_att"]) < 0.051
-    assert (effect.far is None) == (row["far"] == "")
-    assert effect.far is None or off(effect.far.value, row["far"]) < 1e-9
+        assert off(effect[perspective].value, row[perspective]) < 1e-9
+    assert off(effect["delta_att"].value, row["delta_att"]) < 0.051
+    assert (effect["far"] is None) == (row["far"] == "")
+    assert effect["far"] is None or off(effect["far"].value, row["far"]) < 1e-9
 
 
 # (visibility, row, task) → (printed, computed from Table 2's own accuracies, why)
@@ -109,13 +115,13 @@ def test_table_2_follows_from_its_accuracies_with_one_deviation():
     for task in TASKS:
         for visibility in ("visible", "hidden"):
             m = {p: float(TABLE_2[visibility, p][task]) for p in PERSPECTIVES}
-            effect = effects("printed", judgments_with(task, visibility, m, 0.0, "printed"))[0]
+            effect = effect_of(judgments_with(task, visibility, m, 0.0, "printed"))
             for name in ("delta_att", "delta_non_att", "pr"):
-                value, printed = getattr(effect, name).value, TABLE_2[visibility, name][task]
+                value, printed = effect[name].value, TABLE_2[visibility, name][task]
                 if off(value, printed) >= 0.051:
                     wrong[visibility, name, task] = (float(printed), pytest.approx(value, abs=0.05))
     assert wrong == {key: deviation[:2] for key, deviation in DEVIATIONS_OF_TABLE_2.items()}
-    assert pooled("detection", "visible", MODELS).pr.value == pytest.approx(1.225)  # which rounds to the printed 1.2
+    assert pooled("detection", "visible", MODELS)["pr"].value == pytest.approx(1.225)  # which rounds to the printed 1.2
 
 
 # (visibility, perspective) → (printed, computed by the pooling of its column)
@@ -133,7 +139,7 @@ def test_table_2_is_the_unweighted_mean_of_models_and_of_blame_without_qwen(task
     for visibility in ("visible", "hidden"):
         effect = pooled(task, visibility, POOLED_OVER[task])
         for perspective in PERSPECTIVES:
-            value, printed = getattr(effect, perspective).value, TABLE_2[visibility, perspective][task]
+            value, printed = effect[perspective].value, TABLE_2[visibility, perspective][task]
             if off(value, printed) > ROUNDED + 1e-9:
                 wrong[visibility, perspective] = (float(printed), pytest.approx(value))
     assert wrong == DEVIATIONS_OF_POOLING[task]
@@ -253,10 +259,3 @@ def test_what_the_text_says_of_the_tables():
     assert [TABLE_2[v, "pr"]["blame"] for v in ("visible", "hidden")] == ["12.0", "16.5"]  # "12–16.5 pp"
     # "Attack Detection remains nearly unchanged (PR within ±1 pp)": it is +1.2 with the attack visible.
     assert float(TABLE_2["visible", "pr"]["detection"]) > 1
-
-
-def test_a_setting_that_was_not_asked_has_no_effect():
-    found = effects(QWEN, of_model("blame", "hidden", QWEN))
-    assert find_effect(found, QWEN, "blame", "hidden") is found[0]
-    assert find_effect(found, QWEN, "blame", "visible") is None
-    assert find_effect(found, QWEN, "blame", "hidden", "fixed_slot") is None

@@ -1,28 +1,39 @@
 """Made judges with known effects: the measures of the narrator study recover them."""
 
+import re
 from collections.abc import Mapping
 from statistics import fmean
+from typing import Any
 
 import pytest
 
 from eval.estimates.observed import Drawing
-from eval.narrator.all_tables import narrator_tables
+from eval.narrator.answers import STATES
 from eval.narrator.changes import effect_changes
-from eval.narrator.definitions import Definitions
-from eval.narrator.elimination import elimination_rows
 from eval.narrator.judged_runs import NarratorRun, load_narrator_runs
-from eval.narrator.measures import ALL, SEEN, UNSEEN, Effect, effects, effects_by_size, find_effect
-from eval.narrator.observe import EFFECTS
-from eval.narrator.sentences import headline
-from eval.narrator.size_plots import size_plot
-from eval.narrator.sizes import why_absent
-from eval.narrator.study import POOLED, study
+from eval.narrator.observe import EFFECTS, elimination_rows
+from eval.narrator.plots import size_plot
+from eval.narrator.scores import (
+    ALL,
+    POOLED,
+    SEEN,
+    UNSEEN,
+    effects,
+    effects_by_size,
+    state_differences,
+    state_rates,
+    study,
+)
+from eval.narrator.sentences import doubts, headline, why_absent
+from eval.narrator.tables import narrator_tables, table_4
+from evenhand.records import Prompt
 from tests.made.narrator_judgments import judgment
 from tests.made.narrator_runs import (
     Judge,
     accuser,
     drawing_lots,
     eliminator,
+    factors_of,
     fair,
     made_conversations,
     make_narrator_run,
@@ -98,19 +109,24 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Narr
     return found
 
 
-def blame(run: NarratorRun, order: str = "published") -> Effect:
-    found = find_effect(effects(run.judge, run.judgments), run.judge, "blame", "visible", order)  # type: ignore[arg-type]
-    assert found is not None
-    return found
+def blame(run: NarratorRun, order: str = "published") -> dict[str, Any]:
+    """Measure → estimate, over all conversations."""
+    return next(of for setting, of in effects(run.judgments) if setting["option_order"] == order)
+
+
+def by_size(run: NarratorRun) -> dict[int, dict[str, Any]]:
+    """Number of speakers → measure → estimate, in the published order."""
+    rows = effects_by_size(run.judgments)
+    return {setting["n_speakers"]: of for setting, of in rows if setting["option_order"] == "published"}
 
 
 @pytest.mark.parametrize("name", JUDGES)
 @pytest.mark.parametrize("order", ["published", "fixed_slot"])
 def test_exact_probabilities_give_the_planted_values(runs, name, order):
     effect = blame(runs[name, "exact"], order)
-    assert {m.name: getattr(effect, m.name).value for m in EFFECTS} == pytest.approx(truth(JUDGES[name][1]), abs=1e-6)
-    assert effect.chance == pytest.approx(truth(planted_lots)["neutral"])
-    assert effect.far_chance == pytest.approx(truth(planted_lots)["far"])
+    assert {m.name: effect[m.name].value for m in EFFECTS} == pytest.approx(truth(JUDGES[name][1]), abs=1e-6)
+    assert effect["chance"] == pytest.approx(truth(planted_lots)["neutral"])
+    assert effect["far_chance"] == pytest.approx(truth(planted_lots)["far"])
 
 
 def test_the_intervals_of_sampled_judges_hold_the_planted_values(runs):
@@ -119,51 +135,44 @@ def test_the_intervals_of_sampled_judges_hold_the_planted_values(runs):
         for order in ("published", "fixed_slot"):
             effect = blame(runs[name, "sampled"], order)
             for measure, value in truth(planted).items():
-                found = getattr(effect, measure)
+                found = effect[measure]
                 held, checked = held + (not found.excludes(value)), checked + 1
                 assert abs(found.value - value) <= 2 * found.half + 1e-9, f"{name}, {order}: {measure}"
     assert held / checked > 0.9
 
 
 def test_signs_tell_a_protector_from_an_accuser_and_both_from_a_fair_judge(runs):
-    assert blame(runs["protector", "sampled"]).pr.low > 20
-    assert blame(runs["accuser", "sampled"]).pr.high < -20
-    assert not blame(runs["fair", "sampled"]).pr.excludes(0)
+    assert blame(runs["protector", "sampled"])["pr"].low > 20
+    assert blame(runs["accuser", "sampled"])["pr"].high < -20
+    assert not blame(runs["fair", "sampled"])["pr"].excludes(0)
 
 
 def test_the_gain_falls_with_the_speakers_for_the_eliminator_and_not_for_the_fair_judge(runs):
     # RQ3: striking Me off the options needs no evidence, and helps less the more options are left.
-    def gains(name: str, way: str) -> dict[int | None, Effect]:
-        run = runs[name, way]
-        return {e.n_speakers: e for e in effects_by_size(run.judge, run.judgments) if e.option_order == "published"}
-
-    exact = {n: effect.delta_non_att.value for n, effect in gains("eliminator", "exact").items()}
+    exact = {n: of["delta_non_att"].value for n, of in by_size(runs["eliminator", "exact"]).items()}
     assert exact == pytest.approx({n: 100 / (n * (n - 1)) for n in SIZES}, abs=1e-6)
-    assert all(e.delta_non_att.value == pytest.approx(0, abs=1e-6) for e in gains("fair", "exact").values())
-    sampled = gains("eliminator", "sampled")
-    assert sampled[2].delta_non_att.low > sampled[5].delta_non_att.high
-    assert not any(effect.delta_non_att.excludes(0) for effect in gains("fair", "sampled").values())
+    fair_judge = by_size(runs["fair", "exact"])
+    assert all(of["delta_non_att"].value == pytest.approx(0, abs=1e-6) for of in fair_judge.values())
+    sampled = by_size(runs["eliminator", "sampled"])
+    assert sampled[2]["delta_non_att"].low > sampled[5]["delta_non_att"].high
+    assert not any(of["delta_non_att"].excludes(0) for of in by_size(runs["fair", "sampled"]).values())
 
 
 def test_the_gain_of_an_option_eliminator_is_that_of_the_judge_that_is_one(runs):
-    def rows(name: str) -> list[Effect]:
-        found = effects_by_size(name, runs[name, "exact"].judgments)
-        return [row for row in found if row.option_order == "published"]
-
-    for row in rows("eliminator"):
-        assert row.eliminator_gain.value == pytest.approx(row.delta_non_att.value, abs=1e-6)
-    for row in rows("fair"):  # which is right in 60 % and could gain without evidence, but does not
-        n, others = row.n_speakers, 0.4 * (row.n_speakers - 2) / (row.n_speakers - 1)
-        assert row.eliminator_gain.value == pytest.approx(100 * (0.6 / (0.6 + others) - 0.6)), n
+    for of in by_size(runs["eliminator", "exact"]).values():
+        assert of["eliminator_gain"].value == pytest.approx(of["delta_non_att"].value, abs=1e-6)
+    for n, of in by_size(runs["fair", "exact"]).items():  # is right in 60 % and could gain without evidence
+        others = 0.4 * (n - 2) / (n - 1)
+        assert of["eliminator_gain"].value == pytest.approx(100 * (0.6 / (0.6 + others) - 0.6)), n
 
 
 def test_a_judge_that_only_named_me_is_left_with_a_draw_among_the_others():
     neutral = judgment("neutral", 0.0, 1.0)  # all its answers are Bob
     variants = [judgment("non_attacker", 1.0, narrator=who, options=("Att", *rest)) for who, rest in VARIANTS.items()]
-    (row,) = elimination_rows([neutral, *variants], Definitions())
+    (row,) = elimination_rows([neutral, *variants], "answered")
     assert row[1] == pytest.approx((0.5 + 0.0) / 2)  # Bob as Me: Att or Cat; Cat as Me: still Bob
     silent = judgment("neutral", 0.0, 0.5)
-    (row,) = elimination_rows([silent, variants[0]], Definitions(denominator="all"))
+    (row,) = elimination_rows([silent, variants[0]], "all")
     assert row[1] == pytest.approx(0.25)
 
 
@@ -180,13 +189,11 @@ def test_an_absent_figure_3_says_why(runs, tmp_path):
 
 def test_sizes_of_few_conversations_leave_figure_3_and_stay_in_the_table(runs):
     found = study([runs["eliminator", "exact"]])
-    assert {e.n_speakers for e in found.sizes} == set(SIZES)
+    assert {score.setting["n_speakers"] for score in found.scores} == {None, *SIZES}
     plot = size_plot(found, "eliminator", "blame")
     assert plot is not None
     assert "5 visible: gain +5.0 pp (an option-eliminator's +5.0 pp), FAR 0.0%" in plot.alt
     assert "7 visible" not in plot.alt
-    everything = study([runs["eliminator", "exact"]], Definitions(fewest_conversations=2))
-    assert "7 visible: gain +2.4 pp" in size_plot(everything, "eliminator", "blame").alt
 
 
 def test_the_slot_of_me_confounds_pr_and_the_control_shows_it(tmp_path):
@@ -196,8 +203,8 @@ def test_the_slot_of_me_confounds_pr_and_the_control_shows_it(tmp_path):
 
     path = make_narrator_run(tmp_path, last, made_conversations({3: 60}), is_exact=True, **BLAME)
     run = load_narrator_runs([path])[0]
-    assert blame(run).pr.value == pytest.approx(-50, abs=1e-6)
-    assert blame(run, "fixed_slot").pr.value == pytest.approx(0, abs=1e-6)
+    assert blame(run)["pr"].value == pytest.approx(-50, abs=1e-6)
+    assert blame(run, "fixed_slot")["pr"].value == pytest.approx(0, abs=1e-6)
     assert "may come from where Me stands" in headline(study([run]))[0]
 
 
@@ -220,27 +227,18 @@ def test_the_headline_says_what_a_judge_does(runs, name, says):
 def test_unseen_attackers_are_also_reported_apart(tmp_path):
     path = make_narrator_run(tmp_path, fair, made_conversations({3: 12}, unseen=5), is_exact=True, tasks=("blame",))
     run = load_narrator_runs([path])[0]
-    counts = {(e.visibility, e.group): e.n_conversations for e in effects(run.judge, run.judgments)}
+    counts = {(s["visibility"], s.get("group", ALL)): of["n_conversations"] for s, of in effects(run.judgments)}
     assert counts == {("visible", ALL): 12, ("hidden", ALL): 12, ("hidden", SEEN): 7, ("hidden", UNSEEN): 5}
 
 
-def test_pooled_rows_count_every_model_alike_or_every_sample(runs, tmp_path):
+def test_pooled_rows_count_every_model_alike(tmp_path):
     conversations = made_conversations({2: 20})
     paths = [
         make_narrator_run(tmp_path, judge, conversations, name=name, model=f"x/{name}", n=n, **BLAME)
         for name, judge, n in (("often", lambda p: fair(p, 1.0), 9), ("once", lambda p: fair(p, 0.0), 1))
     ]
-    found = load_narrator_runs(paths)
-
-    def pooled(definitions: Definitions) -> Effect:
-        return find_effect(study(found, definitions).effects, POOLED, "blame", "visible")  # type: ignore[return-value]
-
-    assert pooled(Definitions()).neutral.value == pytest.approx(50)
-    assert pooled(Definitions(weights="samples")).neutral.value == pytest.approx(90)
-    assert pooled(Definitions()).neutral.n_units == 40
-    assert pooled(Definitions(clusters="conversation")).neutral.n_units == 20
-    # Two judges that always disagree: over conversations their mean never moves.
-    assert pooled(Definitions(clusters="conversation")).neutral.half == pytest.approx(0)
+    neutral = study(load_narrator_runs(paths)).of(POOLED, "blame", "visible")["neutral"]
+    assert (neutral.value, neutral.n_units) == (pytest.approx(50), 40)
 
 
 def test_what_training_changed_is_paired_by_conversation(runs):
@@ -271,9 +269,9 @@ def test_models_are_pooled_over_the_conversations_that_all_judged(tmp_path):
     )
     found = study(load_narrator_runs([whole, lacking]))
     assert found.not_pooled == ""
-    pooled = find_effect(found.effects, POOLED, "blame", "visible")
-    assert (pooled.n_conversations, pooled.neutral.n_units) == (11, 22)
-    assert find_effect(found.effects, "whole", "blame", "visible").n_conversations == 12
+    pooled = found.of(POOLED, "blame", "visible")
+    assert (pooled["n_conversations"].value, pooled["neutral"].n_units) == (11, 22)
+    assert found.of("whole", "blame", "visible")["n_conversations"].value == 12
     assert found.n_lacking == {"whole": 1}
     said = "over the 11 conversations that every run judged, and leave out 1 of whole."
     assert said in " ".join(headline(found))
@@ -297,3 +295,64 @@ def test_a_judge_that_sees_no_attack_is_said_to(tmp_path):
     assert "it detects 20.0" in blind
     assert "Table 4 has few prompts" in blind
     assert "Table 4 has few prompts" not in seeing
+
+
+def test_table_4_has_the_contrast_of_its_rows_and_counts_its_prompts(tmp_path):
+    judge = protector(0.8)
+    paths = [
+        make_narrator_run(tmp_path, judge, made_conversations({2: 12, 3: 11}), name=name, model=f"x/{name}", n=5)
+        for name in ("one", "two")
+    ]
+    found = study(load_narrator_runs(paths))
+    four = {row[:3]: row for row in table_4(found, POOLED).rows}
+    yes, no = (
+        found.of(POOLED, "blame", "hidden", perspective="neutral", is_detected=is_detected)
+        for is_detected in (True, False)
+    )
+    shown = re.fullmatch(r"([+-][\d.]+) \(([+-][\d.]+)\)", four["Neutral", "yes less no (by share)", "Me last"][3])
+    differences = [yes[name].value - no[name].value for name in ("m", "m_by_share")]
+    assert [float(part) for part in shown.groups()] == pytest.approx(differences, abs=0.051)
+    n_variants = {"Neutral": 2 * 23, "Non-attacker": 2 * (12 * 1 + 11 * 2)}
+    for words, n_asked in n_variants.items():
+        perspective = words.lower().replace("-", "_")
+        of = found.of(POOLED, "blame", "hidden", perspective=perspective, is_detected=True)
+        n_prompts = sum(four[words, side, "Me last"][7] for side in ("yes", "no"))
+        assert n_prompts - of["n_mixed"].value + of["n_undecided"].value == n_asked
+    for column in range(3, 7):  # the highest of each order is marked
+        cells = [str(row[column]) for key, row in four.items() if key[1] in ("yes", "no") and key[2] == "Me last"]
+        values = {cell: float(re.match(r"[\d.]+", cell)[0]) for cell in cells}
+        assert max(values.values()) == max(value for cell, value in values.items() if cell.endswith("*"))
+
+
+REFUSES = {"I cannot answer that.": 1.0}
+
+
+def shy(prompt: Prompt) -> dict[str, float]:
+    """A fair judge that refuses a tenth of all prompts, and in blame three in ten where the attacker is Me."""
+    factors = factors_of(prompt)
+    is_shy = factors.perspective == "attacker" and factors.task == "blame"
+    return mixed(REFUSES, fair(prompt), 0.3 if is_shy else 0.1)
+
+
+def test_states_that_depend_on_who_is_me_are_found_and_warned_of(tmp_path):
+    judges = {"shy": shy, "as_shy": lambda prompt: mixed(REFUSES, fair(prompt), 0.2)}
+    conversations, few = made_conversations({2: 30, 3: 30}), {**BLAME, "tasks": ("identification", "blame")}
+    paths = [
+        make_narrator_run(tmp_path, judge, conversations, name=name, model=f"x/{name}", **few)
+        for name, judge in judges.items()
+    ]
+    found = study(load_narrator_runs(paths))
+    clear = state_differences(found.runs[0].judgments)
+    assert {(asked.task, state) for asked, state, *_ in clear} == {("blame", "refusal"), ("blame", "chosen")}
+    assert {frozenset(key[2:]) for key in clear} == {
+        frozenset(("attacker", "neutral")),
+        frozenset(("non_attacker", "attacker")),
+    }
+    refusals = [of.value for (_, state, who, _), of in clear.items() if (state, who) == ("refusal", "attacker")]
+    assert refusals == [pytest.approx(20, abs=6)] * 2  # both option orders
+    assert state_differences(found.runs[1].judgments) == {}
+    assert [any("depends on who is Me" in doubt for doubt in doubts(found, judge)) for judge in judges] == [True, False]
+    for setting, rates in state_rates(found.runs[0].judgments):
+        assert sum(rates[state] for state in STATES) == pytest.approx(100)
+        is_shy = (setting["task"], setting["perspective"]) == ("blame", "attacker")
+        assert rates["refusal"] == pytest.approx(30 if is_shy else 10, abs=5)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from eval.narrator.answers import Answer, read_answer
 from eval.narrator.judged_runs import load_narrator_runs
-from eval.narrator.measures import ALL, effects
+from eval.narrator.scores import effects
 from studies.narrator.prompts import ME
 from tests.made.narrator_runs import fair, in_sentences, made_conversations, make_narrator_run, protector
 
@@ -92,6 +92,4 @@ def test_a_fair_judge_that_says_you_has_no_perspective_range(tmp_path: Path):
         )
         (run,) = load_narrator_runs([path])
         assert all(judgment.states[0] == 1.0 for judgment in run.judgments)
-        found = [effect for effect in effects(run.judge, run.judgments) if effect.group == ALL]
-        assert len(found) == 4
-        assert [effect.pr.excludes(0) for effect in found] == [name == "protects"] * 4
+        assert [measures["pr"].excludes(0) for _, measures in effects(run.judgments)] == [name == "protects"] * 4

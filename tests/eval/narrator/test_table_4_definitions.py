@@ -20,9 +20,9 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import beta
 
-from eval.narrator.conditioned import conditioned
-from eval.narrator.definitions import Definitions, Detection
 from eval.narrator.judged_runs import Judgment
+from eval.narrator.observe import Definitions, Detection
+from eval.narrator.scores import conditioned
 from tests.made.narrator_judgments import judgment
 from tests.made.paper_figures import golden
 
@@ -75,11 +75,11 @@ def widths(detection: Detection) -> dict[tuple[str, str, str, bool], float]:
     found = {}
     for task, visibility, perspective in CELLS:
         judgments = [one for model in MODELS for one in judged(task, visibility, perspective, model)]
-        for row in conditioned("all", judgments, Definitions(detection=detection)):
-            if row.perspective == perspective:
-                printed = float(TABLE_4[perspective, row.is_detected][f"{task}_{visibility}_half"])
-                off = row.m.half / math.sqrt(PART) - printed
-                found[task, visibility, perspective, row.is_detected] = off
+        for setting, row in conditioned(judgments, Definitions(detection=detection)):
+            if setting["perspective"] == perspective:
+                printed = float(TABLE_4[perspective, setting["is_detected"]][f"{task}_{visibility}_half"])
+                off = row["m"].half / math.sqrt(PART) - printed
+                found[task, visibility, perspective, setting["is_detected"]] = off
     return found
 
 

@@ -10,7 +10,7 @@ import yaml
 
 from eval.estimates.false_discovery import holm
 from eval.narrator.judged_runs import load_narrator_runs
-from eval.narrator.measures import effects, find_effect
+from eval.narrator.scores import study
 from evenhand.errors import DataError
 from tests.made.narrator_runs import (
     Judge,
@@ -60,11 +60,10 @@ def test_every_arm_with_a_run_has_figures_and_changes_and_the_others_are_blank(
     runs = {"base": narrator(root, "base", protector(0.5)), "sft": narrator(root, "sft", fair)}
     rows = card(root, runs)
     assert list(rows) == ["base", "sft", "dpo"]
-    effect = find_effect(effects("model", load_narrator_runs([runs["base"]])[0].judgments), "model", "blame", "hidden")
-    assert effect is not None
+    pr = study(load_narrator_runs([runs["base"]])).of("model", "blame", "hidden")["pr"]
     base, sft, dpo = rows.values()
-    assert base["narrator_blame_hidden_pr_pp"] == pytest.approx(effect.pr.value)
-    assert base["narrator_blame_hidden_pr_ci_low_pp"] == pytest.approx(effect.pr.low)
+    assert base["narrator_blame_hidden_pr_pp"] == pytest.approx(pr.value)
+    assert base["narrator_blame_hidden_pr_ci_low_pp"] == pytest.approx(pr.low)
     assert (sft["narrator_blame_hidden_pr_pp"], sft["narrator_blame_hidden_neutral_pp"]) == pytest.approx((0, 60))
     assert sft["change_narrator_blame_hidden_pr_pp"] == pytest.approx(-base["narrator_blame_hidden_pr_pp"])
     assert sft["change_narrator_blame_hidden_pr_ci_high_pp"] < 0

@@ -1,0 +1,223 @@
+"""Scores, changes and scorecards of six planted sets of runs, as numbers that no rewriting may move.
+
+`python -m tests.eval.test_snapshots --write [SET...]` writes snapshots/*.csv.gz anew. Where result files change their
+form, score_rows, change_rows and card_rows change; where keys do, RENAMED; the stored numbers stay.
+"""
+
+import gzip
+import io
+import json
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from eval.__main__ import compare_main, report_main, score_main
+from eval.dialdefer.calibrate_command import main as calibrate_main
+from eval.scorecard.command import main as scorecard_main
+from tests.made import planted_sets
+
+STORED = Path(__file__).parent / "snapshots"
+KEY = ["part", "judge", "setting", "dataset", "measure"]
+# What is gone on purpose, each with its reason, and what is new: a measure, or "name=value" of a setting.
+LET_GO: frozenset[str] = frozenset()
+ADDED: frozenset[str] = frozenset()
+# Keys of settings in the stored rows that have another name now; "" for one that is gone.
+RENAMED: dict[str, str] = {}
+FEW = ("--draws", "100")
+NO_SETTING = {"run", "judge", "first", "second", "dataset", "datasets", "measure", "n_draws", "seed"}
+NUMBERS = ["value", "low", "high", "n_units", "n_errors", "n_seeds", "p", "p_holm"]
+NUMBERS += [f"{side}{end}" for side in ("before", "after", "change") for end in ("", "_low", "_high")]
+
+
+def score_rows(folder: Path) -> pd.DataFrame:
+    """scores.json of a folder: a row a judge, setting, dataset and measure."""
+    return long_rows(json.loads((folder / "scores.json").read_text(encoding="utf-8")))
+
+
+def change_rows(folder: Path, stem: str = "compare") -> pd.DataFrame:
+    """compare.json, scorecard_changes.json or scorecard_seeds.json; the judge is "first > second"."""
+    return long_rows(json.loads((folder / f"{stem}.json").read_text(encoding="utf-8")))
+
+
+def card_rows(folder: Path) -> pd.DataFrame:
+    """scorecard.json, wide there: a row an arm and number; the measure is the field's name."""
+    rows = json.loads((folder / "scorecard.json").read_text(encoding="utf-8"))
+    kept = [{name: value for name, value in row.items() if name not in NO_SETTING} for row in rows]
+    cells = [(row["arm"], name, value) for row in kept for name, value in row.items() if isinstance(value, int | float)]
+    return pd.DataFrame(cells, columns=["judge", "measure", "value"]).assign(setting="", dataset="")
+
+
+def threshold_rows(folder: Path) -> pd.DataFrame:
+    """thresholds.json: a row a prompt variant, framing and number."""
+    fits = json.loads((folder / "thresholds.json").read_text(encoding="utf-8"))["calibrations"]
+    cells = [
+        (text_of({"variant": fit["variant"]}), f"{framing}_{name}", value)
+        for fit in fits
+        for framing in ("c1", "c2")
+        for name, value in fit[framing].items()
+    ]
+    return pd.DataFrame(cells, columns=["setting", "measure", "value"]).assign(judge="", dataset="")
+
+
+def long_rows(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    """Rows of the long form, their setting as one text."""
+    frame = pd.DataFrame([{key: row.get(key) for key in ("dataset", "measure", *NUMBERS)} for row in rows])
+    frame["judge"] = [row.get("judge") or f"{row['first']} > {row['second']}" for row in rows]
+    settings = [{k: v for k, v in row.items() if k not in NO_SETTING and k not in NUMBERS} for row in rows]
+    frame["setting"] = [text_of(setting) for setting in settings]
+    return frame
+
+
+def text_of(setting: dict[str, Any]) -> str:
+    """ "name=value | name=value" in the order of names; what is unknown or empty is left out."""
+    return " | ".join(f"{name}={value}" for name, value in sorted(setting.items()) if value not in (None, ""))
+
+
+def without_drawing(figure: Figure, file: Any, **keys: Any) -> None:
+    """In the place of savefig, for pictures take most of the time: writes hardly anything."""
+    if isinstance(file, str | Path):
+        Path(file).write_bytes(b"")
+    else:
+        file.write("<svg/>" if isinstance(file, io.TextIOBase) else b"")
+
+
+def in_parts(**frames: pd.DataFrame) -> pd.DataFrame:
+    """Frames under each other, each with the name of its part."""
+    return pd.concat([frame.assign(part=part) for part, frame in frames.items()], ignore_index=True)
+
+
+def scored(out: Path, *words: object) -> pd.DataFrame:
+    score_main([*map(str, words), *FEW, "--out", str(out)])
+    return score_rows(out)
+
+
+def compared(out: Path, *words: object) -> pd.DataFrame:
+    compare_main([*map(str, words), *FEW, "--out", str(out)])
+    return change_rows(out)
+
+
+def carded(out: Path, *words: object) -> dict[str, pd.DataFrame]:
+    scorecard_main([*map(str, words), *FEW, "--out", str(out)])
+    stems = [stem for stem in ("scorecard_changes", "scorecard_seeds") if (out / f"{stem}.json").is_file()]
+    return {"card": card_rows(out), **{stem: change_rows(out, stem) for stem in stems}}
+
+
+def dialdefer_reasoned(root: Path) -> pd.DataFrame:
+    base, first, second = planted_sets.reasoned_runs(root)
+    return in_parts(
+        before=scored(root / "s", base),
+        lenient=scored(root / "l", second, "--parser", "lenient", "--denominator", "answered"),
+        compare=compared(root / "c", base, first, second),
+        **carded(root / "card", base, f"sft={first}", f"sft={second}"),
+    )
+
+
+def dialdefer_margins(root: Path) -> pd.DataFrame:
+    base, after, fitted = planted_sets.margin_runs(root)
+    calibrate_main([str(fitted), str(base), *FEW, "--out", str(root / "k")])
+    return in_parts(
+        before=scored(root / "s", base),
+        compare=compared(root / "c", base, after),
+        calibrated=score_rows(root / "k"),
+        thresholds=threshold_rows(root / "k"),
+        **carded(root / "card", base, f"sft={after}", "--calibrated", root / "k" / "thresholds.json", "--oracle"),
+    )
+
+
+def dialdefer_files(root: Path) -> pd.DataFrame:
+    one, two = planted_sets.verdict_files(root)
+    return in_parts(jsonl=scored(root / "1", one), csv=scored(root / "2", two), both=scored(root / "3", one, two))
+
+
+def narrator(root: Path) -> pd.DataFrame:
+    (base, after, third), exact, answers = planted_sets.narrator_set(root)
+    report_main(["--side-by-side", *map(str, exact), *FEW, "--out", str(root / "r")])
+    return in_parts(
+        before=scored(root / "s", base),
+        compare=compared(root / "c", base, after, third),
+        pooled=score_rows(root / "r"),
+        files=scored(root / "f", answers),
+        **carded(root / "card", base, f"sft={after}", f"dpo={third}"),
+    )
+
+
+def pluraleval(root: Path) -> pd.DataFrame:
+    (_, base), (_, after), (responses, third) = planted_sets.pluraleval_runs(root)
+    return in_parts(
+        before=scored(root / "s", base),
+        after=scored(root / "s2", after),
+        responses=scored(root / "s3", responses),
+        compare=compared(root / "c", base, after, third),
+        **carded(root / "card", base, f"sft={after}", f"dpo={third}"),
+    )
+
+
+def taxonomy(root: Path) -> pd.DataFrame:
+    both, before, after = planted_sets.coded_runs(root)
+    return in_parts(
+        both=scored(root / "s", both), before=scored(root / "s2", before), compare=compared(root / "c", before, after)
+    )
+
+
+SETS = (dialdefer_reasoned, dialdefer_margins, dialdefer_files, narrator, pluraleval, taxonomy)
+
+
+def keyed(frame: pd.DataFrame) -> pd.DataFrame:
+    """Numbers by key. No two rows have one key."""
+    frame = frame.assign(**{key: frame[key].fillna("").astype(str) for key in KEY}).set_index(KEY)
+    frame = frame.reindex(columns=NUMBERS).astype(float).sort_index()
+    assert not frame.index.has_duplicates, frame[frame.index.duplicated(keep=False)].head(10).to_string()
+    return frame
+
+
+def stored(name: str) -> pd.DataFrame:
+    """A snapshot, its settings in the words of today."""
+    frame = pd.read_csv(STORED / f"{name}.csv.gz", keep_default_na=False, na_values=[""])
+    pairs = [[pair.partition("=") for pair in str(text).split(" | ")] for text in frame["setting"].fillna("")]
+    settings = [{RENAMED.get(key, key): value for key, _, value in of_row} for of_row in pairs]
+    frame["setting"] = [text_of({key: value for key, value in setting.items() if key}) for setting in settings]
+    return keyed(frame.drop_duplicates())
+
+
+def is_in(row: tuple[str, ...], names: frozenset[str]) -> bool:
+    """Whether a key's measure, or a part of its setting, is named."""
+    return row[KEY.index("measure")] in names or not names.isdisjoint(row[KEY.index("setting")].split(" | "))
+
+
+def differences(before: pd.DataFrame, now: pd.DataFrame) -> list[str]:
+    """What was stored and is gone, what is new, and every number that is another one, in words."""
+    gone = [f"gone: {row}" for row in before.index.difference(now.index) if not is_in(row, LET_GO)]
+    new = [f"new: {row}" for row in now.index.difference(before.index) if not is_in(row, ADDED)]
+    before, now = before.align(now, join="inner")
+    close = np.isclose(before, now, rtol=1e-12, atol=1e-12, equal_nan=True)
+    cells = [(before.index[i], NUMBERS[j], before.iat[i, j], now.iat[i, j]) for i, j in np.argwhere(~close)]
+    return [f"{key}: {number} was {old!r} and is {value!r}" for key, number, old, value in cells] + gone + new
+
+
+@pytest.mark.parametrize("planted", SETS, ids=lambda planted: planted.__name__)
+def test_numbers_are_those_of_the_snapshot(
+    planted: Callable[[Path], pd.DataFrame], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Figure, "savefig", without_drawing)
+    found = differences(stored(planted.__name__), keyed(planted(tmp_path)))
+    assert not found, f"{len(found)} differences:\n" + "\n".join(found[:10])
+
+
+if __name__ == "__main__":
+    if "--write" not in sys.argv:
+        sys.exit(__doc__)
+    Figure.savefig = without_drawing
+    for planted in SETS:
+        if planted.__name__ in sys.argv or sys.argv[-1] == "--write":
+            with tempfile.TemporaryDirectory() as folder:
+                frame = keyed(planted(Path(folder)))
+            text = frame.reset_index().to_csv(index=False, lineterminator="\n")
+            (STORED / f"{planted.__name__}.csv.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
+            print(f"{planted.__name__}: {len(frame)} rows", file=sys.stderr)
