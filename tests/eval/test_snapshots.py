@@ -27,9 +27,19 @@ STORED = Path(__file__).parent / "snapshots"
 KEY = ["part", "judge", "setting", "dataset", "measure"]
 # What is gone on purpose, each with its reason, and what is new: a measure, or "name=value" of a setting.
 LET_GO: frozenset[str] = frozenset()
-ADDED: frozenset[str] = frozenset()
-# Keys of settings in the stored rows that have another name now; "" for one that is gone.
-RENAMED: dict[str, str] = {}
+# PluralEval: the neutral levels are figures of the card, with intervals and changes of their own.
+NEUTRAL_LEVELS = [f"{name}_neutral" for name in ("opposing_recall", "ranking_rho", "pairwise_accuracy")]
+ADDED: frozenset[str] = frozenset(
+    [
+        *("opposing_recall", "rho", "accuracy"),
+        *(f"{name}{end}" for name in NEUTRAL_LEVELS for end in ("_low", "_high")),
+        *(f"change_{name}{end}" for name in NEUTRAL_LEVELS for end in ("", "_low", "_high", "_p", "_p_holm")),
+    ]
+)
+# Keys of settings, or "key=value", in the stored rows that have another name now; "" for one that is gone.
+# PluralEval: decisions about what its paper leaves open that no option changes; --unread is left.
+DECIDED = ("coverage", "matching", "no_response", "precision", "rankings", "redundancy", "reference", "ties=shared")
+RENAMED: dict[str, str] = dict.fromkeys(DECIDED, "")
 FEW = ("--draws", "100")
 NO_SETTING = {"run", "judge", "first", "second", "dataset", "datasets", "measure", "n_draws", "seed"}
 NUMBERS = ["value", "low", "high", "n_units", "n_errors", "n_seeds", "p", "p_holm"]
@@ -181,9 +191,18 @@ def stored(name: str) -> pd.DataFrame:
     """A snapshot, its settings in the words of today."""
     frame = pd.read_csv(STORED / f"{name}.csv.gz", keep_default_na=False, na_values=[""])
     pairs = [[pair.partition("=") for pair in str(text).split(" | ")] for text in frame["setting"].fillna("")]
-    settings = [{RENAMED.get(key, key): value for key, _, value in of_row} for of_row in pairs]
+    settings = [
+        {RENAMED.get(f"{key}={value}", RENAMED.get(key, key)): value for key, _, value in of_row} for of_row in pairs
+    ]
     frame["setting"] = [text_of({key: value for key, value in setting.items() if key}) for setting in settings]
+    frame["measure"] = frame["measure"].map(field_today)
     return keyed(frame.drop_duplicates())
+
+
+def field_today(name: str) -> str:
+    """A measure, or a stored field of PluralEval's card by the generic card's name."""
+    plain = name.removeprefix("pluraleval_")
+    return name if plain == name else plain.replace("_lost_neutral", "_neutral").replace("_ci_", "_")
 
 
 def is_in(row: tuple[str, ...], names: frozenset[str]) -> bool:
