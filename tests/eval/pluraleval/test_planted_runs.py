@@ -131,11 +131,6 @@ def test_what_has_no_figures_is_refused(tmp_path: Path, runs: Runs, monkeypatch:
     base = stage_run(tmp_path, monkeypatch, lists, AnsweringEngine(SAYS["echo"]), name="lists")
     with pytest.raises(DataError, match=r"lists-.*: has none of the scorecard's figures"):
         scorecard_main([str(base), str(runs["echo"][0]), *FEW])
-    section = {"references": {"threads": {"dataset": "pocket-threads"}}}
-    references = stage_run(tmp_path, monkeypatch, section, AnsweringEngine(perfect), name="references")
-    assert {row["measure"] for row in scored(references)} == {"state_rate"}
-    with pytest.raises(DataError, match="is a run of the stage `references`"):
-        report_main([str(references)])
 
 
 def test_runs_of_two_judges_are_not_compared(tmp_path: Path, runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
