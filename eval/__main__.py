@@ -70,7 +70,9 @@ def report_main(argv: Sequence[str]) -> None:
     summarise(out, written)
 
 
-def of_runs(study: str, paths: Sequence[Path], options: argparse.Namespace, *, is_before_after: bool = False) -> Results:
+def of_runs(
+    study: str, paths: Sequence[Path], options: argparse.Namespace, *, is_before_after: bool = False
+) -> Results:
     """The results of some runs of a study, the base first."""
     evaluation = evaluation_of(study)
     judges = load_named(evaluation, paths, options)

@@ -18,11 +18,10 @@ from eval.estimates.estimate import Drawn, estimate
 from eval.estimates.frames import changes_frame, scores_frame
 from eval.estimates.observed import Measure, Observed, Setting, drawing_of
 from eval.estimates.scores import Score
-from eval.runs import judge_names
 from eval.report.numbers import significance
 from eval.report.sentences import sentences, wrapped
 from eval.report.tables import TableSpec, console
-from eval.runs import SampledRun, Verdicts, load_finished
+from eval.runs import SampledRun, Verdicts, judge_names, load_finished
 from evenhand.errors import DataError
 from evenhand.terminal import say
 
@@ -78,6 +77,7 @@ class Evaluation:
     words: ClassVar[str | Path] = ""
     measure_words: ClassVar[Mapping[str, str]] = {}  # measure → what tables call it
     card_figures: ClassVar[Sequence[CardFigure]] = ()
+    card_note: ClassVar[str] = ""  # what its figures are
     lowest: ClassVar[str] = ""  # figure by which arms are ranked, the lowest first
     kept: ClassVar[Sequence[str]] = ()  # figures in which a significant loss takes an arm out of the ranking
     mild_keys: ClassVar[Sequence[str]] = ()  # config keys that say which prompts were asked; see comparability
@@ -329,13 +329,13 @@ def changes_table(results: Results, frame: pd.DataFrame | None = None, *, digits
     """Every change as a line; p is adjusted over the runs (Holm). frame: some of the long frame of changes."""
     words = results.evaluation.measure_words
     frame = results.changes if frame is None else frame
+    form = f".{digits}f"
     frame = frame.assign(
         words=[words.get(measure, measure) for measure in frame["measure"]],
         significance=[significance(None if pd.isna(d) else int(d)) for d in frame["direction"]],
     )
     names = [*dict.fromkeys(name for row in results.change_rows for name in row.setting), "dataset"]
     columns: dict[str, Any] = {"run": ("second", ""), **{name: (name, "") for name in varying(frame, names)}}
-    form = f".{digits}f"
     columns |= {
         "measure": ("words", ""),
         "units": ("n_units", "d"),

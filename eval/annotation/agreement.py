@@ -8,10 +8,10 @@ import numpy as np
 
 from eval.annotation.tasks import Labels, Task
 from eval.estimates.estimate import Estimate, clustered, estimate_of
-from eval.estimates.mcnemar import mcnemar_p
 from eval.estimates.observed import Drawing, Measure, added_up
 from eval.estimates.resampling import N_DRAWS, SEED, FloatArray, percentile_interval, resampled_sums, rng_for
 from eval.estimates.scores import Score
+from eval.estimates.significance import mcnemar_p
 from eval.report.console import block
 from eval.report.shown_numbers import number, p_value
 

@@ -9,9 +9,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
-from eval.runs import judge_names
 from eval.narrator.answers import STATES, State, read_answer
-from eval.runs import FinishedRun, Verdicts, refuse_unfinished, run_config
+from eval.runs import FinishedRun, Verdicts, judge_names, refuse_unfinished, run_config
 from evenhand.answer_doubts import answer_doubts
 from evenhand.checkpoints import ModelConfig
 from evenhand.completion_shards import read_answers

@@ -13,8 +13,7 @@ from eval.estimates.changes import Change
 from eval.estimates.comparability import ABSENT, Difference, config_differences, flattened, rendering_differences
 from eval.estimates.resampling import wilson_interval
 from eval.options import scorecard_options
-from eval.runs import runs_by_study
-from eval.runs import FinishedRun, load_finished
+from eval.runs import FinishedRun, load_finished, runs_by_study
 from eval.scorecard.arms import BASE
 from eval.scorecard.command import load_cards
 from eval.study import evaluation_of

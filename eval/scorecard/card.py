@@ -193,7 +193,8 @@ class StudyCard:
         ]
         lacking = [arm.name for arm in self.arms if arm.name not in self.judges]
         blank = [f"Without a run of {self.study}, and blank: {', '.join(lacking)}."] if lacking else []
-        return [*(self.ranking() if self.evaluation.lowest else []), *against, *blank]
+        note = filter(None, [self.evaluation.card_note])
+        return [*note, *(self.ranking() if self.evaluation.lowest else []), *against, *blank]
 
     def warnings(self) -> list[str]:
         """What to know of the arms' answers, and that an arm's two runs are of different checkpoints."""

@@ -8,8 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from eval.runs import judge_names
-from eval.runs import FinishedRun, PlannedPrompt, load_finished
+from eval.runs import FinishedRun, PlannedPrompt, judge_names, load_finished
 from evenhand.errors import DataError
 from evenhand.excluded_units import read_excluded
 from evenhand.manifest import MANIFEST_FILE
