@@ -12,8 +12,8 @@ from eval.estimates.observed import Drawing, Measure, added_up
 from eval.estimates.resampling import N_DRAWS, SEED, FloatArray, percentile_interval, resampled_sums, rng_for
 from eval.estimates.scores import Score
 from eval.estimates.significance import mcnemar_p
-from eval.report.console import block
-from eval.report.shown_numbers import number, p_value
+from eval.report.numbers import number, p_value
+from eval.report.tables import block
 
 DRAWING = Drawing(n_draws=N_DRAWS, seed=SEED)
 SHARE = Measure(

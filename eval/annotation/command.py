@@ -11,7 +11,7 @@ from pydantic import Field
 
 from eval.annotation.agreement import agreement_text, scores_of
 from eval.annotation.tasks import Draw, Labels, Task, drawn
-from eval.estimates.result_files import write_long
+from eval.estimates.frames import write_long
 from eval.options import positive
 from eval.report.page import TEMPLATES
 from eval.study import annotated_study, annotation_of

@@ -56,7 +56,7 @@ def write_report(every: Sequence[Results], folder: Path) -> list[Path]:
 
 
 def view(results: Results, drawn: Mapping[str, str], *, is_first: bool) -> dict[str, Any]:
-    """What the page's template shows of one study. drawn: figure → its HTML. is_first: all its sentences open the page."""
+    """What the page's template shows of one study. drawn: figure → its HTML. is_first: it opens the page."""
     levels, moves = (results.sentences.get(part, []) for part in ("scores", "changes"))
     shown = sorted((t for t in results.tables if t.place != "files"), key=lambda t: not t.is_change)
     facts = {name: run_facts(judge) for name, judge in results.judges.items() if hasattr(judge, "config")}

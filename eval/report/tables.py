@@ -118,6 +118,11 @@ def aligned(lines: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
+def block(title: str, lines: Sequence[Sequence[str]]) -> str:
+    """Lines of cells under a title, as text."""
+    return "\n".join([title, *aligned(lines)])
+
+
 def shortened(name: str, width: int = NAME_WIDTH) -> str:
     """A name cut in its middle, since both ends tell names apart."""
     half = (width - 1) // 2
@@ -129,7 +134,7 @@ def console(table: TableSpec) -> str:
     first, *_ = table.columns
     width = max(NAME_WIDTH, len(first))
     lines = [[shortened(cell, width) if i == 0 else cell for i, cell in enumerate(row)] for row in table.cells]
-    return "\n".join([table.title, *aligned([list(table.columns), *lines])])
+    return block(table.title, [list(table.columns), *lines])
 
 
 def markdown(table: TableSpec) -> str:

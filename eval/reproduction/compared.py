@@ -126,14 +126,14 @@ def headline_changes(base: Path, again: Sequence[Path]) -> tuple[list[tuple[str,
     try:
         _, cards = load_cards(scorecard_options(words))
         (card,) = cards.values()
-        changes = [change for change in card.changes() if change.first == BASE]
+        changes = [change for change in card.every_change if change.first == BASE]
     except DataError as error:  # of a run that has only states of replies, say
         return [], str(error)
     figures: list[tuple[str, Change]] = []
-    for headline in card.headlines():
-        for change in filter(headline.is_of, changes):
-            if (headline.words, change) not in figures:  # of a single dataset the average is the dataset again
-                figures.append((headline.words, change))
+    for figure in card.evaluation.figures(card.judges):
+        for change in changes if figure.is_main else ():
+            if figure.is_of(change) and (figure.words, change) not in figures:
+                figures.append((figure.words, change))
     return figures, "" if figures else "this run has none of the figures of its study's scorecard"
 
 

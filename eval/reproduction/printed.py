@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from eval.report.console import block, wrapped
-from eval.report.shown_numbers import interval, number, signed
+from eval.report.numbers import interval, number, signed
+from eval.report.sentences import wrapped
+from eval.report.tables import block
 
 
 def reproduction_text(found: Mapping[str, Any]) -> str:
