@@ -5,12 +5,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from eval.estimates.frames import write_long
 from eval.options import compare_options, report_options, score_options
-from eval.results import Results, load_named, results_of
-from eval.runs import runs_by_study
-from eval.study import evaluation_of, study_of_files
-from eval.verdict_files import is_verdict_file
+from eval.report.tables import write_long
+from eval.results import Results, evaluation_of, load_named, results_of, study_of_files
+from eval.runs import is_verdict_file, runs_by_study
 from evenhand.command import run_main
 from evenhand.errors import DataError
 from evenhand.terminal import say

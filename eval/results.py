@@ -14,16 +14,14 @@ import pandas as pd
 
 from eval.estimates.changes import Change, Compared, adjusted, change_in, paired
 from eval.estimates.comparability import Difference, differences, refuse_serious, serious_sentence
-from eval.estimates.estimate import Drawn, estimate
-from eval.estimates.frames import changes_frame, scores_frame
-from eval.estimates.observed import Measure, Observed, Setting, drawing_of
-from eval.estimates.scores import Score
-from eval.report.numbers import significance
-from eval.report.sentences import sentences, wrapped
+from eval.estimates.estimate import Drawn, Measure, Observed, Setting, drawing_of, estimate
+from eval.estimates.frames import Score, changes_frame, scores_frame
 from eval.report.tables import TableSpec, console
+from eval.report.text import sentences, significance, wrapped
 from eval.runs import SampledRun, Verdicts, judge_names, load_finished
 from evenhand.errors import DataError
 from evenhand.terminal import say
+from studies.registry import STUDIES, load_part
 
 MOST_SENTENCES = 6  # that open a report of several studies
 
@@ -145,7 +143,7 @@ class Evaluation:
         return [scores_table(results), changes_table(results)]
 
     def plots(self, results: "Results") -> list[Any]:
-        """Figures, as eval.report.shapes draws them."""
+        """Figures, as eval.report.plots draws them."""
         return []
 
     def facts(self, results: "Results") -> dict[str, Any]:
@@ -283,7 +281,7 @@ def results_of(
         if has_runs
     }
     evaluation.refuse(judges)
-    if not getattr(options, "allow_differences", False):
+    if compared and not getattr(options, "allow_differences", False):
         refuse_serious(base, compared)
     moves = [evaluation.changes({base: first, name: judge}, options) for name, judge in others if is_before_after]
     return Results(
@@ -293,7 +291,7 @@ def results_of(
         options=options,
         is_before_after=is_before_after,
         score_rows=evaluation.scores(judges, options),
-        change_rows=[change for of_judge in adjusted(moves) for change in of_judge],
+        change_rows=[change for of_judge in (adjusted(moves) if moves else []) for change in of_judge],
         differences=compared,
     )
 
@@ -352,3 +350,18 @@ CHANGES_NOTE = (
     "Changes are paired by unit, with 95% intervals. p: sign-flip test, adjusted over the runs (Holm). higher, lower: "
     "significant after correction, that is the interval excludes 0 and p < .05."
 )
+
+
+def evaluation_of(study: str) -> Evaluation:
+    """A study's part of eval."""
+    evaluation: Evaluation = load_part(study, STUDIES[study].evaluation)
+    return evaluation
+
+
+def study_of_files(paths: Sequence[Path]) -> str:
+    """The study that files of verdicts are of: the one of whose columns the first file has most; else the first."""
+    from eval.verdict_files import column_names  # where files are named
+
+    there = column_names(paths[0])
+    layouts = {study: layout for study in STUDIES if (layout := evaluation_of(study).layout) is not None}
+    return max(layouts, key=lambda study: len(there.intersection(layouts[study].required)))

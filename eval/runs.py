@@ -21,6 +21,7 @@ from evenhand.run_directory import (
 )
 from studies.registry import STUDIES, study_in
 
+SUFFIXES = (".jsonl", ".csv", ".parquet")
 # (prompt hash, sample) → what its reply was read as; None: it could not be read. Lacks replies that are no verdicts.
 Verdicts = Mapping[tuple[str, int], str | None]
 
@@ -178,3 +179,14 @@ def judge_names(
         is_told = way and read.count((model, way)) == 1
         names.append(model if [*models, *taken].count(model) == 1 else f"{model} ({way if is_told else run})")
     return names
+
+
+def kind_of(path: Path) -> str:
+    """The suffix that tells the format, without .gz: ".jsonl", ".csv", ".parquet"; any other is of no verdict file."""
+    suffixes = ["", *(suffix.lower() for suffix in path.suffixes[-2:])]
+    return suffixes[-1] if suffixes[-1] != ".gz" else suffixes[-2].replace(".parquet", "")
+
+
+def is_verdict_file(path: Path) -> bool:
+    """Whether a path names a file of verdicts, by its suffix, and is not a folder."""
+    return kind_of(path) in SUFFIXES and not path.is_dir()

@@ -7,8 +7,7 @@ import numpy as np
 
 from eval.estimates.changes import Change, Compared, adjusted, change_in, paired
 from eval.estimates.comparability import Difference, differences, refuse_serious
-from eval.estimates.estimate import Estimate, clustered
-from eval.estimates.observed import Drawing
+from eval.estimates.estimate import Drawing, Estimate, clustered
 from eval.narrator.judged_runs import WHAT_WAS_ASKED, Judgment, NarratorRun, refuse_other_study
 from eval.narrator.observe import DEFAULT, MEASURES, Asked, Definitions, by_setting, observed
 from eval.narrator.scores import StudyResults, study

@@ -1,4 +1,4 @@
-"""How runs of the narrator study are scored, compared and reported; see eval.study."""
+"""How runs of the narrator study are scored, compared and reported; see eval.results."""
 
 import argparse
 import textwrap
@@ -9,8 +9,8 @@ from typing import Any, get_args
 
 from eval.estimates.changes import Change
 from eval.estimates.comparability import say_differences
-from eval.estimates.observed import drawing_of
-from eval.estimates.scores import Score
+from eval.estimates.estimate import drawing_of
+from eval.estimates.frames import Score
 from eval.narrator.change_tables import change_sentence, narrator_change_table
 from eval.narrator.changes import NarratorFindings, find_narrator
 from eval.narrator.judged_runs import Denominator, load_narrator_runs, named_options
@@ -19,9 +19,9 @@ from eval.narrator.printed import WIDTH, plain_table, study_text
 from eval.narrator.sentences import doubts, headline, why_absent
 from eval.narrator.verdict_files import COLUMNS_HELP, LAYOUT, load_verdicts
 from eval.report.report_part import StudyPart
+from eval.results import StudyCard
 from eval.runs import Verdicts, load_finished
 from eval.scorecard.arms import CardArm
-from eval.study import StudyCard
 from evenhand.errors import DataError
 from evenhand.sources.record_fields import shown
 from evenhand.terminal import say

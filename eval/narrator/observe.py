@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import Literal, NamedTuple
 
-from eval.estimates.observed import Measure, Observed, Row, added_up
+from eval.estimates.estimate import Measure, Observed, Row, added_up
 from eval.narrator.judged_runs import Denominator, Judgment
 from studies.narrator.prompts import NO, YES
 from studies.narrator.records import OPTION_ORDERS, TASKS, VISIBILITIES, OptionOrder, Perspective, Task, Visibility

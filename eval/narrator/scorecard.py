@@ -7,8 +7,7 @@ from typing import Any
 
 from eval.estimates.changes import Change, adjusted
 from eval.estimates.comparability import Difference, differences, refuse_serious
-from eval.estimates.estimate import Estimate
-from eval.estimates.observed import Drawing
+from eval.estimates.estimate import Drawing, Estimate
 from eval.narrator.changes import Key, effect_changes, key_of, levels_of
 from eval.narrator.judged_runs import (
     WHAT_WAS_ASKED,

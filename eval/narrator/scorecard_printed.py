@@ -111,7 +111,7 @@ def is_in(key: Key, change: Change) -> bool:
 
 
 class NarratorStudyCard:
-    """The card by the names that the machinery asks for; see eval.study.StudyCard."""
+    """The card by the names that the machinery asks for; see eval.results.StudyCard."""
 
     def __init__(self, card: NarratorCard) -> None:
         self.card = card

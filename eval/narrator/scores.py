@@ -11,9 +11,8 @@ from functools import cached_property
 from statistics import NormalDist, fmean
 from typing import Any
 
-from eval.estimates.estimate import Estimate, clustered
-from eval.estimates.observed import Row, Setting, added_up
-from eval.estimates.scores import Score
+from eval.estimates.estimate import Estimate, Row, Setting, added_up, clustered
+from eval.estimates.frames import Score
 from eval.estimates.significance import mcnemar_p
 from eval.narrator.answers import STATES, State
 from eval.narrator.judged_runs import Judgment, NarratorRun

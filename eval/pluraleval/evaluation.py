@@ -11,9 +11,8 @@ import pandas as pd
 
 from eval.estimates.changes import Change, Compared, change_in, paired
 from eval.estimates.comparability import Difference
-from eval.estimates.estimate import Estimate
-from eval.estimates.observed import drawing_of
-from eval.estimates.scores import Score
+from eval.estimates.estimate import Estimate, drawing_of
+from eval.estimates.frames import Score
 from eval.pluraleval.observe import BIASED, MEASURES, NEUTRAL, Quantity, Unread, observed, vote_gaps, wilcoxon_tests
 from eval.pluraleval.runs import PluralEvalRun, choices_of, load_run, responses_path, run_differences, stage_of
 from eval.pluraleval.tables import BELIEF_WORDS, MEASURE_WORDS, PAIRING_WORDS, SHIFTS, score_tables
@@ -138,7 +137,7 @@ class PluralEval(Evaluation):
 
     def plots(self, results: Results) -> list[Any]:
         """Figures 3 and 4 of the paper, over all threads of each run."""
-        from eval.report.shapes import interval_plot
+        from eval.report.plots import interval_plot
 
         whole = results.scores["judge"].map({name: run.whole for name, run in results.judges.items()})
         scores = results.scores[results.scores["dataset"] == whole]

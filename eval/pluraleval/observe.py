@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from eval.estimates.observed import Measure, Observed, added_up
+from eval.estimates.estimate import Measure, Observed, added_up
 from eval.estimates.significance import holm
 from eval.pluraleval.measures import coverage, ndcg, ranked, redundancy, retrieved, signed_rank_p, two_way
 from eval.runs import FinishedRun

@@ -13,10 +13,10 @@ from eval.estimates.changes import Change
 from eval.estimates.comparability import ABSENT, Difference, config_differences, flattened, rendering_differences
 from eval.estimates.resampling import wilson_interval
 from eval.options import scorecard_options
+from eval.results import evaluation_of
 from eval.runs import FinishedRun, load_finished, runs_by_study
 from eval.scorecard.arms import BASE
 from eval.scorecard.command import load_cards
-from eval.study import evaluation_of
 from evenhand.completion_shards import append_completions, every_completion
 from evenhand.errors import DataError
 from evenhand.jsonl import write_jsonl

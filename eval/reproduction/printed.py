@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from eval.report.numbers import interval, number, signed
-from eval.report.sentences import wrapped
 from eval.report.tables import block
+from eval.report.text import interval, number, signed, wrapped
 
 
 def reproduction_text(found: Mapping[str, Any]) -> str:

@@ -14,8 +14,8 @@ from eval.estimates.changes import Change, adjusted
 from eval.estimates.comparability import Difference, refuse_serious
 from eval.estimates.estimate import Estimate, by_chance
 from eval.estimates.seeds import change_over_seeds, lead_over_seeds, with_number
-from eval.report.numbers import interval, number, p_value, signed, significance
 from eval.report.tables import TableSpec
+from eval.report.text import interval, number, p_value, signed, significance
 from eval.results import CardFigure, Evaluation, Results
 from eval.scorecard.arms import BASE, CardArm, other_checkpoint
 from evenhand.errors import DataError
@@ -167,7 +167,7 @@ class StudyCard:
 
     def plots(self) -> list[Any]:
         """The figure that arms are ranked by, and the first that must be kept, each with the arms' intervals."""
-        from eval.report.shapes import interval_plot
+        from eval.report.plots import interval_plot
 
         wanted = [name for name in (self.evaluation.lowest, *self.evaluation.kept[:1]) if name]
         plots = []

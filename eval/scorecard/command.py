@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from eval.estimates.comparability import Difference
-from eval.estimates.frames import write_long, write_rows
 from eval.options import scorecard_options
-from eval.report.sentences import wrapped
-from eval.report.tables import TableSpec, console, with_rows, write_tables
+from eval.report.tables import TableSpec, console, with_rows, write_long, write_rows, write_tables
+from eval.report.text import wrapped
+from eval.results import evaluation_of
 from eval.runs import runs_by_study
 from eval.scorecard.arms import (
     BASE,
@@ -21,7 +21,6 @@ from eval.scorecard.arms import (
     unknown_bases,
 )
 from eval.scorecard.card import NOTE, StudyCard, make_card
-from eval.study import evaluation_of
 from evenhand.errors import DataError
 from evenhand.terminal import say
 

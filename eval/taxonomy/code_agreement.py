@@ -8,10 +8,9 @@ import numpy as np
 import pandas as pd
 
 from eval.annotation.agreement import kappa_of, share_of
-from eval.estimates.estimate import Estimate, estimate_of
-from eval.estimates.observed import Drawing
+from eval.estimates.estimate import Drawing, Estimate, estimate_of
+from eval.estimates.frames import Score
 from eval.estimates.resampling import FloatArray, percentile_interval, resampled_sums, rng_for
-from eval.estimates.scores import Score
 from eval.taxonomy.coded_flips import CodedRun, all_flips
 from eval.taxonomy.scores import LEVELS, added_by_unit, all_labels, score
 from studies.taxonomy.codebook import category_of

@@ -1,4 +1,4 @@
-"""How runs of the flip taxonomy are scored, compared and reported; see eval.study."""
+"""How runs of the flip taxonomy are scored, compared and reported; see eval.results."""
 
 import argparse
 from collections.abc import Mapping, Sequence
@@ -8,14 +8,14 @@ from typing import Any, NoReturn
 
 from eval.estimates.changes import Change
 from eval.estimates.comparability import say_differences
-from eval.estimates.observed import drawing_of
-from eval.estimates.scores import Score
+from eval.estimates.estimate import drawing_of
+from eval.estimates.frames import Score
 from eval.report.console import block, wrapped
 from eval.report.report_part import StudyPart
 from eval.report.table import Table, printed
+from eval.results import RunsOnly
 from eval.runs import Verdicts, load_finished
 from eval.scorecard.arms import CardArm
-from eval.study import RunsOnly
 from eval.taxonomy.coded_flips import BETWEEN, all_flips
 from eval.taxonomy.findings import TaxonomyFindings, find_taxonomy
 from eval.taxonomy.sentences import change_sentences, doubts, planted_sentences, sentences_about

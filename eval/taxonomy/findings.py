@@ -8,8 +8,8 @@ import pandas as pd
 
 from eval.estimates.changes import Change
 from eval.estimates.comparability import Difference, refuse_serious
-from eval.estimates.observed import Drawing
-from eval.estimates.scores import Score
+from eval.estimates.estimate import Drawing
+from eval.estimates.frames import Score
 from eval.taxonomy.code_agreement import agreements
 from eval.taxonomy.coded_flips import CodedRun, all_flips, load_coded
 from eval.taxonomy.flip_states import flip_states, judge_differences

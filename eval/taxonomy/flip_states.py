@@ -9,9 +9,8 @@ import pandas as pd
 from eval.annotation.agreement import share_of
 from eval.estimates.changes import Change, Compared, adjusted, change_in, paired
 from eval.estimates.comparability import Difference, config_differences, provenance_differences
-from eval.estimates.estimate import Estimate
-from eval.estimates.observed import Drawing, Measure, Observed
-from eval.estimates.scores import Score
+from eval.estimates.estimate import Drawing, Estimate, Measure, Observed
+from eval.estimates.frames import Score
 from eval.taxonomy.coded_flips import CodedRun, all_flips, flips_folder, unit_of
 from eval.taxonomy.scores import UNKNOWN, score
 from evenhand.errors import DataError

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from eval.estimates.estimate import Drawn, Estimate, clustered, estimate_of
-from eval.estimates.observed import Drawing, Measure, Observed
+from eval.estimates.estimate import Drawing, Drawn, Estimate, Measure, Observed, clustered, estimate_of
+from eval.estimates.frames import Score
 from eval.estimates.resampling import FloatArray, percentile_interval
-from eval.estimates.scores import Score
 from eval.taxonomy.coded_flips import BETWEEN, TIE
 from studies.flips import LENIENT, STRICT
 from studies.taxonomy.codebook import categories, codes

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from eval.estimates.observed import Measure, added_up
+from eval.estimates.estimate import Measure, added_up
 from eval.results import Block, CardFigure, Evaluation
 from eval.runs import FinishedRun, Verdicts, load_finished
 

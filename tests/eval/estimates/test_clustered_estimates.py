@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.estimates.estimate import Estimate, clustered, influences
-from eval.estimates.observed import Measure, Observed, Row, added_up
+from eval.estimates.estimate import Estimate, Measure, Observed, Row, added_up, clustered, influences
 from eval.estimates.student_t import FEWEST_CLUSTERS, standard_error, t_quantile
 
 SHARE = Measure(name="share", unit="%", statistic=lambda m: 100 * m[..., 0], interval="cluster_t", is_share=True)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from eval.estimates.changes import Change, Compared, adjusted, change_in, paired
+from eval.estimates.estimate import Drawing, Measure, Row, added_up
 from eval.estimates.false_discovery import holm
-from eval.estimates.observed import Drawing, Measure, Row, added_up
 from eval.narrator.change_tables import change_sentence
 from eval.narrator.changes import effect_changes, key_of, levels_of
 from eval.narrator.judged_runs import load_narrator_runs

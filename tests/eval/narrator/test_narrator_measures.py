@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from eval.estimates.observed import Drawing
+from eval.estimates.estimate import Drawing
 from eval.narrator.answers import STATES
 from eval.narrator.changes import effect_changes
 from eval.narrator.judged_runs import NarratorRun, load_narrator_runs

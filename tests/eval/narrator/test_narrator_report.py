@@ -11,7 +11,7 @@ import pytest
 
 from eval.__main__ import compare_main, report_main, score_main
 from eval.estimates.comparability import differences
-from eval.estimates.observed import Drawing
+from eval.estimates.estimate import Drawing
 from eval.narrator.changes import NarratorFindings, find_narrator, key_of
 from eval.narrator.judged_runs import WHAT_WAS_ASKED, load_narrator_runs
 from eval.narrator.report_part import narrator_part

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from eval.estimates.observed import Drawing
-from eval.estimates.scores import Score
+from eval.estimates.estimate import Drawing
+from eval.estimates.frames import Score
 from eval.taxonomy.code_agreement import alpha, alpha_of, coincidence
 from eval.taxonomy.findings import TaxonomyFindings, find_taxonomy
 from studies.taxonomy.codebook import codes

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from eval.estimates.changes import Change
-from eval.estimates.estimate import Estimate
-from eval.estimates.observed import Drawing
+from eval.estimates.estimate import Drawing, Estimate
 from eval.taxonomy.findings import TaxonomyFindings, find_taxonomy
 from evenhand.errors import DataError
 from tests.made.taxonomy_runs import by_number, coded, flip, flips_folder, judged_run

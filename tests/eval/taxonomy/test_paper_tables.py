@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from eval.estimates.observed import Drawing
+from eval.estimates.estimate import Drawing
 from eval.report.table import Cell, Table, printed
 from eval.taxonomy.findings import TaxonomyFindings, find_taxonomy
 from eval.taxonomy.plots import taxonomy_plots
