@@ -78,6 +78,7 @@ class Evaluation:
     words: ClassVar[str | Path] = ""
     measure_words: ClassVar[Mapping[str, str]] = {}  # measure → what tables call it
     card_figures: ClassVar[Sequence[CardFigure]] = ()
+    card_note: ClassVar[str] = ""  # what its figures are
     lowest: ClassVar[str] = ""  # figure by which arms are ranked, the lowest first
     kept: ClassVar[Sequence[str]] = ()  # figures in which a significant loss takes an arm out of the ranking
     mild_keys: ClassVar[Sequence[str]] = ()  # config keys that say which prompts were asked; see comparability
@@ -96,6 +97,10 @@ class Evaluation:
     def observe(self, judge: Any, options: argparse.Namespace) -> Iterable[Block]:
         """What a judge did in each setting."""
         raise NotImplementedError
+
+    def pooled(self, judges: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Judges side by side, and those that are made of several of them, which have scores alone."""
+        return judges
 
     def scores(self, judges: Mapping[str, Any], options: argparse.Namespace) -> list[Score]:
         """Every measure of every judge in each setting, dataset and average."""
@@ -292,7 +297,7 @@ def results_of(
         judges=judges,
         options=options,
         is_before_after=is_before_after,
-        score_rows=evaluation.scores(judges, options),
+        score_rows=evaluation.scores(judges if is_before_after else evaluation.pooled(judges), options),
         change_rows=[change for of_judge in adjusted(moves) for change in of_judge],
         differences=compared,
     )

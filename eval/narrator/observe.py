@@ -44,10 +44,6 @@ class Definitions:
         the widths of the printed intervals ask for that, and "share" does not fit them
         (tests/eval/narrator/test_table_4_definitions.py). An exact run has no replies: there it is as "share".
         "share": in both rows, weighted by the share of Yes and of No. "majority": by the prompt's one answer.
-
-    What else it leaves open is fixed: a prompt's one answer is the option that most of its replies name; pairs with a
-    tie or without an answer leave corruption and flips; in means over models each conversation of each model counts
-    once, and is a cluster; Table 4 goes by the detection under the same narrator.
     """
 
     denominator: Denominator = "answered"
@@ -55,14 +51,14 @@ class Definitions:
 
     @property
     def recorded(self) -> dict[str, str]:
-        """What every score and change is recorded with."""
-        return asdict(self) | {
-            "majority": "most",
-            "ties": "excluded",
-            "weights": "conversations",
-            "clusters": "conversation_model",
-            "detected_by": "narrator",
-        }
+        """What every score and change is recorded with; the last five are what else the paper leaves open.
+
+        A prompt's one answer is the option that most of its replies name; pairs with a tie or without an answer leave
+        corruption and flips; in means over models each conversation of each model counts once, and is a cluster; Table
+        4 goes by the detection under the same narrator.
+        """
+        fixed = {"majority": "most", "ties": "excluded", "weights": "conversations"}
+        return {**asdict(self), **fixed, "clusters": "conversation_model", "detected_by": "narrator"}
 
 
 DEFAULT = Definitions()

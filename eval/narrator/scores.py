@@ -1,22 +1,21 @@
-"""Everything that is measured of some runs of the study, as scores in long form: these are what tables and plots read.
+"""Everything that is measured of the study's runs, as scores in long form: these are what tables and plots read.
 
 A part of the study is a generator of (setting, measures): what was asked of which group, and name → an estimate, or a
 number without an interval. The first count (n_...) of a setting is the units that such numbers rest on.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from statistics import NormalDist, fmean
 from typing import Any
 
 from eval.estimates.estimate import Estimate, clustered
 from eval.estimates.mcnemar import mcnemar_p
-from eval.estimates.observed import Row, Setting, added_up
+from eval.estimates.observed import Row, added_up
 from eval.estimates.scores import Score
 from eval.narrator.answers import STATES, State
-from eval.narrator.judged_runs import Judgment, NarratorRun
+from eval.narrator.judged_runs import POOLED, Judgment, NarratorRun
 from eval.narrator.observe import (
     DEFAULT,
     DELTA,
@@ -35,18 +34,19 @@ from eval.narrator.observe import (
     difference,
     elimination_rows,
     is_accusable,
+    main_order,
     narrator_key,
     observed,
     outcome_pairs,
     side_rows,
     unit_of,
 )
-from studies.narrator.records import Perspective
+from studies.narrator.records import OPTION_ORDERS, TASKS, VISIBILITIES, Perspective
 
-POOLED = "all models"
 ALL, SEEN, UNSEEN = "all", "attacker seen", "attacker unseen"
 SETTING = ("task", "visibility", "option_order", "group", "n_speakers", "perspective", "is_detected")
 UNITS = {measure.name: measure.unit for measure in (*MEASURES, ELIMINATOR_GAIN, DELTA)} | {"mcnemar_p": "p"}
+FEWEST_CONVERSATIONS = 10  # a number of speakers with fewer leaves Figure 3
 LEVEL = 0.05  # of the tests of a judge's states together
 SMALLEST_BIAS = 1.0  # percentage points by which the share of a state differs, from which on a warning is worth it
 COMPARED: tuple[tuple[Perspective, Perspective], ...] = (
@@ -59,104 +59,62 @@ Measured = tuple[dict[str, Any], dict[str, Any]]  # setting, name → Estimate, 
 StateKey = tuple[Asked, State, Perspective, Perspective]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class StudyResults:
-    """The measures of some runs. Scores of POOLED are over conversation × model, as in the paper's Tables 2 and 4."""
+def scores_of(name: str, run: NarratorRun, d: Definitions = DEFAULT) -> Iterator[Score]:
+    """Every measure of a run, under the name that tables call its judge."""
+    dataset = run.judgments[0].dataset
+    how = {"verdict": run.verdict, "n_samples": run.n_samples, **d.recorded}
+    for part in (effects, effects_by_size, flips, conditioned, state_rates):
+        for setting, measures in part(run.judgments, d):
+            n_units = next(n for measure, n in measures.items() if measure.startswith("n_"))
+            for measure, value in measures.items():
+                if value is not None:  # a measure that the task does not have
+                    is_number = not isinstance(value, Estimate)
+                    yield Score(
+                        run=run.name,
+                        judge=name,
+                        setting=dict.fromkeys(SETTING) | {"group": ALL, **setting, **how},
+                        dataset=dataset,
+                        datasets=(dataset,),
+                        measure=measure,
+                        unit=UNITS.get(measure, "count" if measure.startswith("n_") else "%"),
+                        estimate=Estimate(value=value, low=None, high=None, n_units=n_units) if is_number else value,
+                        drawing=None,
+                    )
 
-    runs: tuple[NarratorRun, ...]
-    definitions: Definitions
-    not_pooled: str  # why there are no pooled scores; "" where there are, or none are wanted
-    pooled_over: frozenset[str]  # the conversations of the pooled scores: those that every run judged; else empty
-    scores: tuple[Score, ...]
 
-    @cached_property
-    def estimates(self) -> dict[tuple[Any, ...], dict[str, Estimate]]:
-        """(judge, values of SETTING) → measure → estimate."""
-        index: dict[tuple[Any, ...], dict[str, Estimate]] = {}
-        for score in self.scores:
+class Levels:
+    """Scores by what was asked, for sentences."""
+
+    def __init__(self, scores: Iterable[Score]) -> None:
+        self.estimates: dict[tuple[Any, ...], dict[str, Estimate]] = {}
+        for score in scores:
             key = score.judge, *(score.setting[name] for name in SETTING)
-            index.setdefault(key, {})[score.measure] = score.estimate
-        return index
+            self.estimates.setdefault(key, {})[score.measure] = score.estimate
+        asked = [{key[i] for key in self.estimates} for i in range(4)]
+        self.judges = list(dict.fromkeys(key[0] for key in self.estimates))
+        self.tasks = [task for task in reversed(TASKS) if task in asked[1]]  # the most subjective first
+        self.sides = [side for side in VISIBILITIES if side in asked[2]]
+        self.orders = [order for order in OPTION_ORDERS if order in asked[3]]
+        self.order = main_order(self.orders)
 
-    def of(
-        self, judge: str, task: str, visibility: str, option_order: str = "published", **setting: Any
-    ) -> dict[str, Estimate]:
+    @property
+    def shown(self) -> list[str]:
+        """Whose Tables 2 and 4 and figures are made: all models together, else every run's own."""
+        return [POOLED] if POOLED in self.judges else self.judges
+
+    def of(self, judge: str, task: str, side: str, order: str = "published", **setting: Any) -> dict[str, Estimate]:
         """Measure → estimate, by default over all conversations; empty where that was not asked."""
         values = {"group": ALL, **setting}
-        key = judge, task, visibility, option_order, *(values.get(name) for name in SETTING[3:])
-        return self.estimates.get(key, {})
+        return self.estimates.get((judge, task, side, order, *(values.get(name) for name in SETTING[3:])), {})
 
-    @cached_property
-    def judges(self) -> tuple[str, ...]:
-        """Whose scores there are: every run, then all together where they are pooled."""
-        return tuple(dict.fromkeys(score.judge for score in self.scores))
-
-    @property
-    def n_lacking(self) -> dict[str, int]:
-        """Run → how many of its conversations the pooled scores leave out, because another run lacks them."""
-        lacking = {run.judge: len(run.conversations - self.pooled_over) for run in self.runs if self.pooled_over}
-        return {judge: n for judge, n in lacking.items() if n}
-
-    @property
-    def shown(self) -> tuple[str, ...]:
-        """Whose Tables 2 and 4 and figures are drawn: all models together, else every run's own."""
-        return (POOLED,) if POOLED in self.judges else self.judges
-
-
-def study(runs: Sequence[NarratorRun], definitions: Definitions = DEFAULT, *, is_pooled: bool = True) -> StudyResults:
-    """All measures of some runs. is_pooled: False for one model before and after, whose mean is of nothing."""
-    is_pooled = is_pooled and len(runs) > 1
-    why_not = reason_not_to_pool(runs) if is_pooled else ""
-    judged = {run.judge: run.judgments for run in runs}
-    shared = frozenset.intersection(*(run.conversations for run in runs)) if is_pooled and not why_not else frozenset()
-    if shared:
-        judged[POOLED] = tuple(j for run in runs for j in run.judgments if j.conversation in shared)
-    scores = [
-        score
-        for part in (effects, effects_by_size, flips, conditioned, state_rates)
-        for judge, judgments in judged.items()
-        for setting, measures in part(judgments, definitions)
-        for score in scores_of([r for r in runs if judge in (r.judge, POOLED)], judge, setting, measures, definitions)
-    ]
-    return StudyResults(
-        runs=tuple(runs), definitions=definitions, not_pooled=why_not, pooled_over=shared, scores=tuple(scores)
-    )
-
-
-def reason_not_to_pool(runs: Sequence[NarratorRun]) -> str:
-    """Why the runs are not averaged, or "" where they are of different models and were asked alike."""
-    if len({run.model for run in runs}) < len(runs):
-        return "a model is among them twice"
-    if len({run.verdict for run in runs}) > 1:
-        return "some were sampled and some read exactly"
-    if not frozenset.intersection(*(run.conversations for run in runs)):
-        return "no conversation was judged by all of them"
-    if len({frozenset(by_setting(run.judgments)) for run in runs}) > 1:
-        return "they were not asked the same tasks, visibilities and option orders"
-    return ""
-
-
-def scores_of(
-    runs: Sequence[NarratorRun], judge: str, setting: Mapping[str, Any], measures: Mapping[str, Any], d: Definitions
-) -> Iterator[Score]:
-    """The numbers of one setting; nothing is drawn for them. runs: that they are of."""
-    n_units = next(n for name, n in measures.items() if name.startswith("n_"))
-    dataset = runs[0].judgments[0].dataset
-    how: Setting = {"verdict": runs[0].verdict, "n_samples": max(run.n_samples for run in runs), **d.recorded}
-    for name, value in measures.items():
-        if value is not None:  # a measure that the task does not have
-            is_number = not isinstance(value, Estimate)
-            yield Score(
-                run=" ".join(run.name for run in runs),
-                judge=judge,
-                setting=dict.fromkeys(SETTING) | {"group": ALL, **setting, **how},
-                dataset=dataset,
-                datasets=(dataset,),
-                measure=name,
-                unit=UNITS.get(name, "count" if name.startswith("n_") else "%"),
-                estimate=Estimate(value=value, low=None, high=None, n_units=n_units) if is_number else value,
-                drawing=None,
-            )
+    def sizes(self, judge: str, task: str, side: str, order: str) -> dict[int, dict[str, Estimate]]:
+        """The same by number of speakers, of sizes with enough conversations for Figure 3."""
+        asked = (judge, task, side, order)
+        return {
+            key[5]: measures
+            for key, measures in sorted(self.estimates.items(), key=lambda pair: pair[0][5] or 0)
+            if key[:4] == asked and key[5] and (measures["n_conversations"].value or 0) >= FEWEST_CONVERSATIONS
+        }
 
 
 def effects(judgments: Sequence[Judgment], d: Definitions = DEFAULT) -> Iterator[Measured]:
