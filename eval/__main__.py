@@ -11,7 +11,7 @@ from eval.options import compare_options, report_options, score_options
 from eval.results import load_named, results_of
 from eval.run_studies import runs_by_study
 from eval.study import OldEvaluation, evaluation_of, study_of_files
-from eval.verdict_file_names import is_verdict_file
+from eval.verdict_files import is_verdict_file
 from evenhand.command import run_main
 from evenhand.errors import DataError
 from evenhand.terminal import say

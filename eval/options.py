@@ -7,7 +7,7 @@ from pathlib import Path
 from eval.estimates.resampling import N_DRAWS, SEED
 from eval.run_studies import study_of_run
 from eval.study import evaluation_of, study_of_files
-from eval.verdict_file_names import is_verdict_file
+from eval.verdict_files import is_verdict_file
 from evenhand.errors import DataError
 from evenhand.run_directory import CONFIG_FILE
 from studies.registry import STUDIES

@@ -1,42 +1,32 @@
-"""Verdict files → batches of columns: JSON lines and CSV, plain or gzipped, and parquet.
+"""Files of verdicts → frames of at most BATCH_ROWS rows: JSON lines and CSV, plain or gzipped, and parquet.
 
-Memory is that of one batch. Whatever is wrong with a file becomes one DataError that names the file and, where there is
-one, the line. pandas reads in chunks too, but makes one NaN of null, NaN and an absent field, fills rows that are too
-short, takes the last of two fields of one name, and does not say on which line a row starts.
+A study declares its columns as data; whatever is wrong with a file becomes one DataError that names file and line.
+pandas' own readers are not used: they make one NaN of null, NaN and an absent field, fill rows that are too short,
+take the last of two fields of one name, and do not say on which line a row starts.
 """
 
 import csv
 import gzip
 import json
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from eval.verdict_file_names import kind_of
+import numpy as np
+import pandas as pd
+
+from evenhand.config import did_you_mean
 from evenhand.errors import DataError
 from evenhand.sources.record_fields import shown
 
 BATCH_ROWS = 8192
 LONGEST_CELL = 10_000_000  # characters; csv's own limit of 131,072 is under what a looping model writes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
-    """The columns that a study's files of verdicts have; others are ignored."""
-
-    required: tuple[str, ...]
-    optional: tuple[str, ...]
-    choice: str = ""  # where there is a column of verdicts as they were read, and
-    response: str = ""  # one of replies to be read: a row has one of the two
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """All that have a meaning."""
-        return (*self.required, *self.optional)
+SUFFIXES = (".jsonl", ".csv", ".parquet")
+Record = tuple[int, dict[str, Any]]  # the line that a row starts on, from 1, or a parquet table's row; its fields
 
 
 class Absent(Enum):
@@ -46,73 +36,142 @@ class Absent(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
-    """Some rows of a file. A column that the file lacks is not in `columns`; all others are as long as `lines`."""
+class Column:
+    """A column with a meaning. Where `read` is None its values stay as they are in the file."""
 
-    path: Path
-    columns: Mapping[str, list[Any]]
-    lines: list[int]  # where each row starts, from 1; for parquet the number of the row
-    ignored: frozenset[str]  # columns that nothing is done with
+    help: str
+    read: Callable[[str], str] | None = None  # text without outer spaces → what it stands for; DataError: unknown
+    is_required: bool = False
+    default: str | None = None  # what an empty or absent text stands for; None: it must not be empty
+    types: tuple[type, ...] = (str,)  # that count as text
 
-    def column(self, name: str) -> list[Any]:
-        """A column's values; absent ones where the file lacks it."""
-        return self.columns[name] if name in self.columns else [Absent.FIELD] * len(self.lines)
 
-    def where(self, row: int) -> str:
-        """File and line of a row, for a person."""
-        return place(self.path, self.lines[row])
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """The columns that a study's files of verdicts have; others are ignored."""
+
+    columns: Mapping[str, Column]
+    choice: str = ""  # where there is a column of verdicts as they were read, and
+    response: str = ""  # one of replies to be read: a row has one of the two
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """Those that every row has."""
+        return tuple(name for name, column in self.columns.items() if column.is_required)
+
+    def help(self, title: str, note: str) -> str:
+        """The columns as a verb's help lists them."""
+        width = 2 + max(map(len, self.columns))
+        return "\n".join([title, *(f"  {name:{width}}{column.help}" for name, column in self.columns.items()), note])
+
+
+def one_of(known: Sequence[str], key: Callable[[str], str] = str, **others: str) -> Callable[[str], str]:
+    """Reads one of some names, spelt in any way that has the same key; others: further keys → names."""
+    names = {key(name): name for name in known} | others
+
+    def read(text: str) -> str:
+        if key(text) not in names:
+            raise DataError(f"is {text[:40]!a}. {did_you_mean(text[:40], known)}")
+        return names[key(text)]
+
+    return read
+
+
+def kind_of(path: Path) -> str:
+    """The suffix that tells the format, without .gz: ".jsonl", ".csv", ".parquet"; any other is of no verdict file."""
+    suffixes = ["", *(suffix.lower() for suffix in path.suffixes[-2:])]
+    return suffixes[-1] if suffixes[-1] != ".gz" else suffixes[-2].replace(".parquet", "")
+
+
+def is_verdict_file(path: Path) -> bool:
+    """Whether a path names a file of verdicts, by its suffix, and is not a folder."""
+    return kind_of(path) in SUFFIXES and not path.is_dir()
+
+
+def column_names(path: Path) -> frozenset[str]:
+    """The columns of a file, of JSON lines the fields of the first; none of a file that cannot be read."""
+    try:
+        if kind_of(path) == ".parquet":
+            import pyarrow.parquet
+
+            return frozenset(pyarrow.parquet.read_schema(path).names)
+        rows = csv_rows(path) if kind_of(path) == ".csv" else json_records(path)
+        return frozenset(next(rows, (1, ()))[1])
+    except (DataError, OSError, ValueError):  # pyarrow's errors are OSError or ValueError
+        return frozenset()
 
 
 def place(path: Path, line: int) -> str:
     """File and line, or row where a file has no lines."""
-    return f"{path}: row {line}" if path.suffix.lower() == ".parquet" else f"{path}:{line}"
+    return f"{path}: row {line}" if kind_of(path) == ".parquet" else f"{path}:{line}"
 
 
-def read_batches(path: Path, layout: Layout) -> Iterator[Batch]:
-    """The rows of a verdict file in order. Raises DataError when it holds none."""
+def refuse(path: Path, frame: pd.DataFrame, name: str, is_bad: Iterable[bool], problem: str) -> None:
+    """Raises DataError for the first bad value of a column; "{}" in the problem becomes the value."""
+    for row in np.flatnonzero(np.fromiter(is_bad, np.bool_))[:1].tolist():
+        problem = problem.replace("{}", shown(frame[name].iloc[row]))
+        raise DataError(f"{place(path, frame.index[row])}: field '{name}' {problem}")
+
+
+def read_frames(path: Path, layout: Layout) -> Iterator[tuple[pd.DataFrame, list[str]]]:
+    """(rows in order, columns without a meaning). The index is the line that a row starts on; a field that a row lacks
+    is Absent.FIELD. Raises DataError where the file holds no row."""
+    records = RECORDS[kind_of(path)](path, layout)
+    known: dict[str, dict[Any, str]] = {name: {} for name, column in layout.columns.items() if column.read}
     is_empty = True
-    for batch in READERS[kind_of(path)](path, layout):
+    while rows := list(islice(records, BATCH_ROWS)):
         is_empty = False
-        yield batch
+        present = set[str]().union(*(record for _, record in rows))
+        values = {
+            name: [record.get(name, Absent.FIELD) for _, record in rows] for name in layout.columns if name in present
+        }
+        frame = pd.DataFrame(dict.fromkeys(layout.columns, Absent.FIELD) | values, [n for n, _ in rows], dtype=object)
+        ignored = sorted(present.difference(layout.columns))
+        for name in ignored:
+            if (meant := name.strip().casefold()) in layout.columns:
+                raise DataError(f"{place(path, frame.index[0])}: column {shown(name)} must be written '{meant}'")
+        for name in layout.required:
+            refuse(path, frame, name, frame[name] == Absent.FIELD, "is absent")
+        for name, names in known.items():
+            frame[name] = pd.Series(texts_of(path, frame, name, layout.columns[name], names), frame.index, dtype=object)
+        yield frame, ignored
     if is_empty:
         raise DataError(f"{path}: holds no verdict; is this the right file?")
 
 
-def column_names(path: Path) -> frozenset[str]:
-    """The columns of a file, of JSON lines the fields of the first; none of one that cannot be read."""
-    try:
-        if kind_of(path) == ".csv":
-            return frozenset(next(csv_rows(path), (1, []))[1])
-        if kind_of(path) == ".parquet":
-            batch = next(parquet_batches(path, Layout(required=(), optional=())), None)
-            return frozenset() if batch is None else batch.ignored
-        found = next(((n, text) for n, text in text_lines(path) if text.strip()), None)
-        return frozenset() if found is None else frozenset(json_object(json.loads, found[1], path, found[0]))
-    except DataError:
-        return frozenset()
+def texts_of(path: Path, frame: pd.DataFrame, name: str, column: Column, known: dict[Any, str]) -> list[str]:
+    """What the texts of a column stand for; known: those that were met before."""
+    values, allowed = frame[name].tolist(), {*column.types, type(None)}
+    if {Absent, float} & set(map(type, values)):
+        values = [None if value is Absent.FIELD or value != value else value for value in values]
+    # Types first: in a dict 1, 1.0 and True would be one key, and a list none at all.
+    if set(map(type, values)) - allowed:
+        refuse(path, frame, name, [type(value) not in allowed for value in values], "must be a text, found {}")
+    for value in [value for value in dict.fromkeys(values) if value not in known]:
+        text = "" if value is None else str(value).strip()
+        try:
+            if not text and column.default is None:
+                raise DataError("is empty")
+            known[value] = column.read(text) if text and column.read else str(column.default)
+        except DataError as error:
+            refuse(path, frame, name, [other == value for other in values], str(error))
+    return list(map(known.__getitem__, values))
 
 
-def json_batches(path: Path, layout: Layout) -> Iterator[Batch]:
+def json_records(path: Path, layout: Layout | None = None) -> Iterator[Record]:
     """Rows of JSON lines. Each line may have other fields than the one before; blank lines are skipped."""
     decode = json.JSONDecoder(object_pairs_hook=unlike_fields).decode
-    records = ((number, json_object(decode, text, path, number)) for number, text in text_lines(path) if text.strip())
-    while rows := list(islice(records, BATCH_ROWS)):
-        columns = {name: [record.get(name, Absent.FIELD) for _, record in rows] for name in layout.columns}
-        ignored = frozenset().union(*(record for _, record in rows)).difference(layout.columns)
-        yield Batch(path, columns, [number for number, _ in rows], ignored)
-
-
-def json_object(decode: Callable[[str], Any], text: str, path: Path, number: int) -> dict[str, Any]:
-    """The object of one line."""
-    try:
-        record = decode(text)
-    except json.JSONDecodeError as error:
-        raise DataError(f"{path}:{number}: is no JSON object ({error.msg} at column {error.colno}); mend it") from None
-    except (ValueError, RecursionError) as error:  # a field twice; a number of thousands of digits; endless brackets
-        raise DataError(f"{path}:{number}: is no JSON that can be read ({error}); mend it") from None
-    if not isinstance(record, dict):
-        raise DataError(f"{path}:{number}: is a JSON {type(record).__name__}; write one object of named fields a line")
-    return record
+    for number, text in text_lines(path):
+        if not text.strip():
+            continue
+        try:
+            record = decode(text)
+            if not isinstance(record, dict):
+                raise ValueError(f"but a {type(record).__name__}")
+        except (ValueError, RecursionError) as error:  # also a field twice, thousands of digits, endless brackets
+            reason = f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else error
+            raise DataError(f"{path}:{number}: is not a JSON object ({reason}); correct the line") from None
+        yield number, record
 
 
 def unlike_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -120,29 +179,30 @@ def unlike_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) != len(pairs):
         names = [name for name, _ in pairs]
-        raise ValueError(f"field {shown(next(n for n in names if names.count(n) > 1))} is there twice")
+        raise ValueError(f"field {shown(next(name for name in names if names.count(name) > 1))} is there twice")
     return fields
 
 
-def csv_batches(path: Path, layout: Layout) -> Iterator[Batch]:
-    """Rows of CSV with a header. A cell may hold newlines; an empty cell is null, and see `emptied`."""
-    csv.field_size_limit(LONGEST_CELL)
+def csv_records(path: Path, layout: Layout) -> Iterator[Record]:
+    """Rows of CSV with a header. An empty cell is null, but an empty choice beside a response is absent."""
     rows = csv_rows(path)
     _, header = next(rows, (1, []))
     refuse_columns(path, header, layout)
-    ignored = frozenset(header).difference(layout.columns)
-    while batch := list(islice(rows, BATCH_ROWS)):
-        for line, row in batch:
-            if len(row) != len(header):
-                found = f"row has {len(row)} columns, the header {len(header)}"
-                raise DataError(f"{path}:{line}: {found}; quote cells that hold commas or newlines")
-        cells = dict(zip(header, map(list, zip(*(row for _, row in batch), strict=True)), strict=True))
-        known = {name: values for name, values in cells.items() if name in layout.columns}
-        yield Batch(path, emptied(known, layout), [line for line, _ in batch], ignored)
+    for line, cells in rows:
+        if len(cells) != len(header):
+            counts = f"row has {len(cells)} columns, the header {len(header)}"
+            raise DataError(f"{path}:{line}: {counts}; quote cells that hold commas or newlines")
+        record = dict(zip(header, (cell or None for cell in cells), strict=True))
+        if layout.response in record:
+            if record[layout.response] and not record.get(layout.choice, ""):
+                record.pop(layout.choice, None)
+            record[layout.response] = record[layout.response] or ""
+        yield line, record
 
 
 def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     """(line it starts at, cells) of each row of CSV that is not blank, the header included."""
+    csv.field_size_limit(LONGEST_CELL)
     rows = csv.reader((text for _, text in text_lines(path)), strict=True)
     start = 1
     try:
@@ -151,22 +211,10 @@ def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
                 yield start, row
             start = rows.line_num + 1
     except csv.Error as error:
-        raise DataError(f"{path}:{start}: is no CSV row ({error}); mend it") from None
+        raise DataError(f"{path}:{start}: is not a CSV row ({error}); correct it") from None
 
 
-def emptied(columns: dict[str, list[Any]], layout: Layout) -> dict[str, list[Any]]:
-    """CSV's columns with null for empty cells. Of an empty choice: absent where there is a response, else null."""
-    choice, response = layout.choice, layout.response
-    nulled = {name: [cell or None for cell in cells] for name, cells in columns.items() if name != response}
-    if response in columns:
-        nulled[response] = columns[response]
-        if choice in columns:
-            pairs = zip(columns[choice], columns[response], strict=True)
-            nulled[choice] = [given or (Absent.FIELD if text else None) for given, text in pairs]
-    return nulled
-
-
-def parquet_batches(path: Path, layout: Layout) -> Iterator[Batch]:
+def parquet_records(path: Path, layout: Layout) -> Iterator[Record]:
     """Rows of a parquet table. A response is not even read where the table has choices."""
     import pyarrow
     import pyarrow.parquet
@@ -176,33 +224,28 @@ def parquet_batches(path: Path, layout: Layout) -> Iterator[Batch]:
             names = file.schema_arrow.names
             refuse_columns(path, names, layout)
             skipped = layout.response if layout.choice in names else ""
+            others = dict.fromkeys(name for name in names if name not in layout.columns)
             wanted = [name for name in layout.columns if name in names and name != skipped]
-            start = 1
-            for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=wanted):
-                columns = {name: batch.column(name).to_pylist() for name in wanted}
-                lines = list(range(start, start + batch.num_rows))
-                start += batch.num_rows
-                if lines:
-                    yield Batch(path, columns, lines, frozenset(names).difference(layout.columns))
+            batches = file.iter_batches(batch_size=BATCH_ROWS, columns=wanted)
+            for row, record in enumerate(chain.from_iterable(batch.to_pylist() for batch in batches), 1):
+                yield row, {**others, **record}
     except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = ascii(" ".join(str(error).split())[:150])[1:-1]
-        raise DataError(f"{path}: is no parquet file that can be read ({reason}); write it again") from None
+        raise DataError(f"{path}: cannot be read as parquet ({reason}); write it again") from None
 
 
 def refuse_columns(path: Path, names: list[str], layout: Layout) -> None:
     """Raises DataError when a table's header lacks what every row needs, or names a column twice."""
-    for name in layout.required:
-        if name not in names:
-            few = [ascii(n)[1:-1][:40] for n in names[:20]]
-            commas = " The cells of a row must be separated by commas." if len(names) == 1 else ""
-            found = f"Found: {', '.join(few) or 'nothing'}."
-            raise DataError(f"{place(path, 1)}: there is no column '{name}'.{commas} {found}")
+    listed = ", ".join(ascii(name)[1:-1][:40] for name in names[:20]) or "nothing"
+    commas = " The cells of a row must be separated by commas." if len(names) == 1 else ""
+    missing = [f"'{name}'" for name in layout.required if name not in names]
+    if layout.choice and layout.choice not in names and layout.response not in names:
+        missing.append(f"'{layout.choice}' or '{layout.response}'")
+    if missing:
+        raise DataError(f"{place(path, 1)}: there is no column {missing[0]}.{commas} The header has: {listed}.")
     for name in layout.columns:
         if names.count(name) > 1:
             raise DataError(f"{place(path, 1)}: column '{name}' is there {names.count(name)} times; keep one")
-    if layout.choice and layout.choice not in names and layout.response not in names:
-        either = f"neither a column '{layout.choice}' nor a column '{layout.response}'"
-        raise DataError(f"{place(path, 1)}: there is {either}")
 
 
 def text_lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -210,23 +253,19 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
     number = 0
     try:
         with gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb") as file:
-            for line in file:
-                number += 1
-                if b"\0" in line:
-                    raise DataError(f"{path}:{number}: holds the byte NUL, so it is no UTF-8 text; save it as UTF-8")
+            for number, line in enumerate(file, 1):
                 yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as error:
-        found = f"0x{error.object[error.start]:02x} at byte {error.start + 1}"
-        raise DataError(f"{path}:{number}: is not UTF-8 ({found} of the line); save the file as UTF-8") from None
+        byte = f"0x{error.object[error.start]:02x} at byte {error.start + 1}"
+        raise DataError(f"{path}:{number}: is not UTF-8 ({byte} of the line); save the file as UTF-8") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(f"{path}:{number + 1}: the gzip data is cut off or damaged there ({error})") from None
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from None
 
 
-READERS: dict[str, Callable[[Path, Layout], Iterator[Batch]]] = {
-    ".jsonl": json_batches,
-    ".json": json_batches,
-    ".csv": csv_batches,
-    ".parquet": parquet_batches,
+RECORDS: dict[str, Callable[[Path, Layout], Iterator[Record]]] = {
+    ".jsonl": json_records,
+    ".csv": csv_records,
+    ".parquet": parquet_records,
 }

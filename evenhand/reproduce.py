@@ -46,7 +46,7 @@ def main(argv: Sequence[str]) -> None:
     again = [rerun.ask_again(asked, number) for number in range(1, words.n + 1)]
     found = compared.reproduction(words.run, again, asked.n_units, asked.chosen)
     say(printed.reproduction_text(found))
-    write_json(again[-1] / FILE, found.as_dict())
+    write_json(again[-1] / FILE, found)
     say(f"\nwritten: {again[-1] / FILE}")
 
 

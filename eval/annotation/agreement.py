@@ -1,18 +1,19 @@
 """Labels → how well a judge agrees with people, in which direction it errs, and how well people agree."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations
+from collections.abc import Mapping, Sequence
+from itertools import combinations, product
 
 import numpy as np
 
-from eval.annotation.label_files import Labels
-from eval.annotation.tasks import Item, Task
+from eval.annotation.tasks import Labels, Task
 from eval.estimates.estimate import Estimate, clustered, estimate_of
 from eval.estimates.mcnemar import mcnemar_p
 from eval.estimates.observed import Drawing, Measure, added_up
 from eval.estimates.resampling import N_DRAWS, SEED, FloatArray, percentile_interval, resampled_sums, rng_for
 from eval.estimates.scores import Score
+from eval.report.console import block
+from eval.report.shown_numbers import number, p_value
 
 DRAWING = Drawing(n_draws=N_DRAWS, seed=SEED)
 SHARE = Measure(
@@ -20,6 +21,17 @@ SHARE = Measure(
 )
 Pair = tuple[str, str, str]  # unit, what the one says, what the other says
 DATASET = "labelled items"
+UNITS = {"kappa": "ratio", "n": "count", "mcnemar_p": "p", "sign_test_p": "p"}
+NAMES = {  # of figures; {0} and {1} are what judge and person say, {2} and {3} the first two answers
+    "n": "n: judge {0}, person {1}",
+    "agreement_in_run": "agreement at the run's shares of answers",
+    "kappa": "Cohen's κ",
+    "leniency": "leniency: judge {2}, person {3}",
+    "strictness": "strictness: judge {3}, person {2}",
+    "mcnemar_p": "McNemar's p of these two",
+    "preferred": "prefers {first} (without ties)",
+    "sign_test_p": "sign test's p",
+}
 
 
 def kappa(tables: FloatArray) -> FloatArray:
@@ -47,74 +59,56 @@ def share_of(rows: Sequence[tuple[str, bool, float]]) -> Estimate:
     return clustered(SHARE, added_up(DATASET, [[(unit, float(yes), weight) for unit, yes, weight in rows]]))
 
 
+def scores_of(all_labels: Sequence[Labels]) -> list[Score]:
+    """The figures of each person's labels, and of each two people's over the items that both have labelled."""
+    scores = list[Score]()
+    for labels in all_labels:
+        task, answers = labels.draw.task, labels.answers
+        pairs = [
+            (item.unit, item.judge, answers[item.item_id]) for item in labels.draw.items if item.item_id in answers
+        ]
+        if task.is_comparison:
+            scores += rows(task, labels.annotator, "", preferences(pairs))
+            continue
+        scores += rows(task, labels.annotator, "judge", against_judge(pairs, task))
+        counts = Counter(pair[1:] for pair in pairs)
+        for judge, person in product(task.answers, repeat=2):
+            n = {"n": plain(counts[judge, person], pairs)}
+            scores += rows(task, labels.annotator, "judge", n, judge_says=judge, person_says=person)
+    for one, other in combinations(all_labels, 2):
+        both = [item for item in one.draw.items if item.item_id in one.answers and item.item_id in other.answers]
+        pairs = [(item.unit, one.answers[item.item_id], other.answers[item.item_id]) for item in both]
+        if pairs:
+            scores += rows(one.draw.task, one.annotator, other.annotator, agreements(pairs, one.draw.task.answers))
+    return scores
+
+
 def plain(value: float, pairs: Sequence[object]) -> Estimate:
     """A count or a p-value."""
     return Estimate(value=value, low=None, high=None, n_units=len(pairs))
 
 
-def scores_of(all_labels: Sequence[Labels]) -> list[Score]:
-    """The figures of each person's labels, and of each two people's over the items that both have labelled."""
-    found = [score for labels in all_labels for score in scores_of_one(labels)]
-    for one, other in combinations(all_labels, 2):
-        items = labelled(one)
-        pairs = [(item.unit, one.answers[i], other.answers[i]) for i, item in items.items() if i in labelled(other)]
-        if pairs:
-            found += rows(one.draw.task, one.annotator, other.annotator, agreements(pairs, one.draw.task.answers))
-    return found
-
-
-def labelled(labels: Labels) -> dict[str, Item]:
-    """The items that have a label, by id."""
-    return {item.item_id: item for item in labels.draw.items if item.item_id in labels.answers}
-
-
-def scores_of_one(labels: Labels) -> Iterator[Score]:
-    """What one person's labels say of the judge, or of the two runs that were compared."""
-    task = labels.draw.task
-    pairs = [(item.unit, item.judge, labels.answers[i]) for i, item in labelled(labels).items()]
-    if task.is_comparison:
-        yield from rows(task, labels.annotator, "", preferences(pairs))
-        return
-    figures = {**agreements(pairs, task.answers), "agreement_in_run": in_run(pairs, task.in_run)}
-    if len(task.answers) == 2:
-        figures |= direction(pairs, task.answers)
-    yield from rows(task, labels.annotator, "judge", figures)
-    counts = Counter(pair[1:] for pair in pairs)
-    for judge in task.answers:
-        for person in task.answers:
-            setting = {"judge_says": judge, "person_says": person}
-            yield from rows(task, labels.annotator, "judge", {"n": plain(counts[judge, person], pairs)}, setting)
-
-
 def agreements(pairs: Sequence[Pair], answers: Sequence[str]) -> dict[str, Estimate]:
     """The share of equal answers, and κ."""
-    return {
-        "agreement": share_of([(unit, first == second, 1.0) for unit, first, second in pairs]),
-        "kappa": kappa_of(pairs, answers),
-    }
+    equal = [(unit, first == second, 1.0) for unit, first, second in pairs]
+    return {"agreement": share_of(equal), "kappa": kappa_of(pairs, answers)}
 
 
-def in_run(pairs: Sequence[Pair], counts: Mapping[str, int]) -> Estimate:
-    """Agreement where the judge's answers are as frequent as in the whole run, of which the draw is balanced.
-
-    None where people labelled none of the items with some answer of the judge's.
-    """
+def against_judge(pairs: Sequence[Pair], task: Task) -> dict[str, Estimate]:
+    """Agreement with the judge; where there are two answers also of what it accepts the share that people do not, the
+    reverse, and McNemar's exact test of both counts."""
     drawn = Counter(judge for _, judge, _ in pairs)
-    if any(n and not drawn[answer] for answer, n in counts.items()):
-        return Estimate(value=None, low=None, high=None, n_units=0)
-    return share_of([(unit, judge == said, counts[judge] / drawn[judge]) for unit, judge, said in pairs])
-
-
-def direction(pairs: Sequence[Pair], answers: tuple[str, ...]) -> dict[str, Estimate]:
-    """Of what the judge accepts the share that people do not, the reverse, and McNemar's exact test of both counts."""
-    yes, no = answers
-    of = {answer: [(unit, said != judge, 1.0) for unit, judge, said in pairs if judge == answer] for answer in answers}
-    n_lenient, n_strict = (sum(is_wrong for _, is_wrong, _ in of[answer]) for answer in (yes, no))
-    return {
-        "leniency": share_of(of[yes]),
-        "strictness": share_of(of[no]),
-        "mcnemar_p": plain(mcnemar_p(n_lenient, n_strict), pairs),
-    }
+    # With the judge's answers as frequent as in the whole run: the draw is balanced.
+    in_run = Estimate(value=None, low=None, high=None, n_units=0)
+    if not any(n and not drawn[answer] for answer, n in task.in_run.items()):
+        in_run = share_of([(unit, judge == said, task.in_run[judge] / drawn[judge]) for unit, judge, said in pairs])
+    figures = {**agreements(pairs, task.answers), "agreement_in_run": in_run}
+    if len(task.answers) == 2:
+        errors = [[(u, said != judge, 1.0) for u, judge, said in pairs if judge == answer] for answer in task.answers]
+        lenient, strict = (sum(is_wrong for _, is_wrong, _ in of_answer) for of_answer in errors)
+        figures |= {"leniency": share_of(errors[0]), "strictness": share_of(errors[1])}
+        figures["mcnemar_p"] = plain(mcnemar_p(lenient, strict), pairs)
+    return figures
 
 
 def preferences(pairs: Sequence[Pair]) -> dict[str, Estimate]:
@@ -128,18 +122,13 @@ def preferences(pairs: Sequence[Pair]) -> dict[str, Estimate]:
     }
 
 
-UNITS = {"kappa": "ratio", "n": "count", "mcnemar_p": "p", "sign_test_p": "p"}
-
-
-def rows(
-    task: Task, annotator: str, against: str, figures: Mapping[str, Estimate], setting: Mapping[str, str] | None = None
-) -> list[Score]:
+def rows(task: Task, annotator: str, against: str, figures: Mapping[str, Estimate], **setting: str) -> list[Score]:
     """Figures as scores."""
     return [
         Score(
             run=" ".join(task.runs),
             judge=task.judge,
-            setting={"what": task.name, "annotator": annotator, "against": against, **(setting or {})},
+            setting={"what": task.name, "annotator": annotator, "against": against, **setting},
             dataset=DATASET,
             datasets=(DATASET,),
             measure=measure,
@@ -149,3 +138,33 @@ def rows(
         )
         for measure, estimate in figures.items()
     ]
+
+
+def agreement_text(all_labels: Sequence[Labels], scores: Sequence[Score]) -> str:
+    """A table a task: a column for each person against the judge, and for each two people; a row a figure."""
+    tables = []
+    for task in {labels.draw.task.name: labels.draw.task for labels in all_labels}.values():
+        cells: dict[str, dict[str, str]] = {}
+        for score in (score for score in scores if score.setting["what"] == task.name):
+            person, against = (str(score.setting[name]) for name in ("annotator", "against"))
+            column = person if against in ("", "judge") else f"{person} and {against}"
+            says = [str(score.setting.get(name)) for name in ("judge_says", "person_says")]
+            name = NAMES.get(score.measure, score.measure).format(*says, *task.answers, first=task.runs[0])
+            cells.setdefault(name, {})[column] = cell(score)
+        people = [labels for labels in all_labels if labels.draw.task.name == task.name]
+        n = {labels.annotator: f"{len(labels.answers)} of {len(labels.draw.items)}" for labels in people}
+        columns = list(dict.fromkeys(column for of_row in cells.values() for column in of_row))
+        lines = [[name, *(of_row.get(column, "") for column in columns)] for name, of_row in cells.items()]
+        lines = [["", *columns], ["items labelled", *(n.get(column, "") for column in columns)], *lines]
+        judge = "" if task.is_comparison else f", judge: {task.judge}"
+        tables.append(block(f"{task.name} of {' and '.join(task.runs)}{judge}; % with 95 % intervals", lines))
+    return "\n\n".join(tables)
+
+
+def cell(score: Score) -> str:
+    """A figure with its interval, if it has one."""
+    figure, digits = score.estimate, {"%": 1, "ratio": 2, "count": 0, "p": 4}[score.unit]
+    if score.unit == "p":
+        return p_value(figure.value or 0)
+    ends = "" if figure.low is None else f" [{number(figure.low, digits)}, {number(figure.high, digits)}]"
+    return number(figure.value, digits) + ends

@@ -1,61 +1,126 @@
 """`evenhand annotate RUN`: a page on which people label what the judge said, and how well it agrees with them."""
 
 import argparse
+from collections import Counter
 from collections.abc import Sequence
+from itertools import combinations
 from pathlib import Path
+from typing import Any, Literal
 
-from eval.annotation.agreement import scores_of
-from eval.annotation.agreement_text import agreement_text
-from eval.annotation.label_files import read_labels
-from eval.annotation.page import page_html
-from eval.annotation.tasks import Task, drawn
+from pydantic import Field
+
+from eval.annotation.agreement import agreement_text, scores_of
+from eval.annotation.tasks import Draw, Labels, Task, drawn
 from eval.estimates.result_files import write_long
 from eval.options import positive
+from eval.report.page import TEMPLATES
 from eval.study import annotated_study, annotation_of
-from evenhand.config import did_you_mean
+from evenhand.config import Closed, did_you_mean, parse_config
 from evenhand.errors import DataError
 from evenhand.jsonl import write_whole
+from evenhand.run_directory import read_json
 from evenhand.terminal import say
+
+
+class LabelFile(Closed):
+    """What a file holds."""
+
+    format: Literal[1]
+    runs: tuple[str, ...]  # names of the run directories
+    what: str  # the task
+    n: int = Field(ge=1)  # of items that were wanted
+    seed: int
+    digest: str  # of the draw
+    annotator: str
+    labels: dict[str, str]  # item id → answer; an item without one is left out
 
 
 def main(argv: Sequence[str]) -> None:
     """`evenhand annotate RUN --out page.html`, then `evenhand annotate RUN --labels FILE...`."""
     options = annotate_options(argv)
+    study = annotated_study(options.runs)
+    tasks = [task for task in annotation_of(study).tasks(options.runs) if task.items]
+    if not tasks:
+        raise DataError(f"{', '.join(map(str, options.runs))}: holds nothing that people could label")
     if options.labels:
-        score_labels(options)
-    else:
-        make_page(options)
-
-
-def make_page(options: argparse.Namespace) -> None:
-    """Write the page."""
-    _, tasks = tasks_of(options.runs)
-    task = tasks[0] if options.what is None else next((task for task in tasks if task.name == options.what), None)
-    if task is None:
-        raise DataError(f"--what {options.what}: {did_you_mean(options.what, [task.name for task in tasks])}")
-    draw = drawn(task, options.n, options.seed)
+        labels = read_labels(options.labels, tasks)
+        scores = scores_of(labels)
+        say(agreement_text(labels, scores))
+        files = write_long(options.out or options.runs[0] / "agreement", "agreement", {study: scores})
+        say("\nwritten: " + ", ".join(map(str, files)))
+        return
+    named = {task.name: task for task in tasks}
+    if options.what and options.what not in named:
+        raise DataError(f"--what {options.what}: {did_you_mean(options.what, list(named))}")
+    draw = drawn(named[options.what or tasks[0].name], options.n, options.seed)
     write_whole(options.out, page_html(draw))
-    say(f"{options.out}: {len(draw.items)} items of {len({item.unit for item in draw.items})} units. {task.question}")
+    n_units = len({item.unit for item in draw.items})
+    say(f"{options.out}: {len(draw.items)} items of {n_units} units. {draw.task.question}")
     say("Open it in a browser and export the labels; score them with --labels.")
 
 
-def score_labels(options: argparse.Namespace) -> None:
-    """Print how labels agree with the judge and with each other, and write agreement.json and agreement.csv."""
-    study, tasks = tasks_of(options.runs)
-    labels = read_labels(options.labels, tasks)
-    scores = scores_of(labels)
-    say(agreement_text(labels, scores))
-    files = write_long(options.out or options.runs[0] / "agreement", "agreement", {study: scores})
-    say("\nwritten: " + ", ".join(map(str, files)))
+def page_html(draw: Draw) -> str:
+    """The page. Only its script, which the policy names, runs; texts of others are data to it."""
+    page = TEMPLATES.get_template("annotation.html")
+    return page.render(task=draw.task, digest=draw.digest, data=page_data(draw))
 
 
-def tasks_of(paths: Sequence[Path]) -> tuple[str, Sequence[Task]]:
-    """(the study, what can be labelled of its run or two runs). Raises DataError where there is nothing."""
-    study = annotated_study(paths)
-    tasks = [task for task in annotation_of(study).tasks(paths) if task.items]
-    if not tasks:
-        raise DataError(f"{', '.join(map(str, paths))}: holds nothing that people could label")
-    return study, tasks
+def page_data(draw: Draw) -> dict[str, Any]:
+    """What the page's script reads. Of an item it is what is shown; the judge's answer is not in it."""
+    task = draw.task
+    made_from = {
+        "format": 1,
+        "runs": task.runs,
+        "what": task.name,
+        "n": draw.n,
+        "seed": draw.seed,
+        "digest": draw.digest,
+    }
+    items = [{"id": item.item_id, "texts": item.texts} for item in draw.items]
+    return {"made_from": made_from, "answers": task.answers, "is_comparison": task.is_comparison, "items": items}
+
+
+def read_labels(paths: Sequence[Path], tasks: Sequence[Task]) -> list[Labels]:
+    """The labels of each file. Raises DataError for a file that is none, a copy, or not of these tasks."""
+    files = {path: parse_config(LabelFile, read_json(path), str(path)) for path in paths}
+    if len(files) < len(paths):
+        raise DataError(f"{', '.join(map(str, paths))}: a file is named twice; name each once")
+    for (path, file), (other, same) in combinations(files.items(), 2):
+        if file == same:
+            raise DataError(
+                f"{other}: holds the same labels under the same name as {path}, and a copy is not a second person; "
+                "leave it out, or, where two people agree on every item, write each one's `annotator` into the files"
+            )
+    names = {path: (file.what, file.annotator.strip() or path.stem) for path, file in files.items()}
+    twice = Counter(names.values())
+    return [
+        Labels(
+            annotator=names[path][1] if twice[names[path]] == 1 else str(path),
+            draw=draw_of(file, tasks, path),
+            answers=file.labels,
+        )
+        for path, file in files.items()
+    ]
+
+
+def draw_of(file: LabelFile, tasks: Sequence[Task], path: Path) -> Draw:
+    """The draw that a file's labels are of, drawn again. Raises DataError where it is not the one that was labelled."""
+    draw = next((drawn(task, file.n, file.seed) for task in tasks if task.name == file.what), None)
+    if draw is None or draw.digest != file.digest:
+        raise DataError(
+            f"{path}: holds labels of '{file.what}' made from {' and '.join(file.runs)}. They do not go with "
+            f"{' and '.join(tasks[0].runs)}: that is another run, or has changed since; name that run as it was"
+        )
+    known = {item.item_id for item in draw.items}
+    for item_id, answer in file.labels.items():
+        if item_id not in known or answer not in draw.task.answers:
+            raise DataError(
+                f"{path}: labels.{item_id}: '{answer}' is not an answer to an item of the page (answers are "
+                f"{', '.join(draw.task.answers)}); export the file again from the page"
+            )
+    if not file.labels:
+        raise DataError(f"{path}: holds no label yet; label items on the page and export it again")
+    return draw
 
 
 def annotate_options(argv: Sequence[str]) -> argparse.Namespace:
@@ -65,19 +130,12 @@ def annotate_options(argv: Sequence[str]) -> argparse.Namespace:
         description="A static page on which a person labels by keyboard what a judge said, without seeing what it "
         "said; and, with --labels, how well the judge agrees with the labels.",
     )
-    parser.add_argument(
-        "runs", nargs="+", type=Path, metavar="RUN", help="a finished run or built folder; two are shown side by side"
-    )
-    parser.add_argument(
-        "--labels",
-        nargs="+",
-        type=Path,
-        metavar="FILE",
-        help="score what pages of the run exported, a file a person; the files say of what and of which draw",
-    )
-    parser.add_argument(
-        "--out", type=Path, help="the page; with --labels the folder of agreement.json (default: RUN/agreement)"
-    )
+    runs_help = "a finished run or built folder; two are shown side by side"
+    labels_help = "score what pages of the run exported, a file a person; the files say of what and of which draw"
+    out_help = "the page; with --labels the folder of agreement.json (default: RUN/agreement)"
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help=runs_help)
+    parser.add_argument("--labels", nargs="+", type=Path, metavar="FILE", help=labels_help)
+    parser.add_argument("--out", type=Path, help=out_help)
     parser.add_argument("--what", help="what is labelled, where a run has several kinds (default: the first)")
     parser.add_argument("--n", type=positive, default=100, help="items on the page (default: 100)")
     parser.add_argument("--seed", type=int, default=0, help="seed of their draw (default: 0)")

@@ -65,34 +65,36 @@ class Draw:
         return digest([*asked, [(item.item_id, item.judge) for item in self.items]], 16)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Labels:
+    """One person's labels of a draw."""
+
+    annotator: str
+    draw: Draw
+    answers: Mapping[str, str]  # item id → answer
+
+
 def drawn(task: Task, n: int, seed: int) -> Draw:
     """At most n items: the judge's answers in equal numbers as far as there are, and one of each unit in turn."""
     draws = random.Random(f"{seed} {task.name}")
     distinct = {(item.unit, item.texts): item for item in task.items}.values()
-    of_answers = [[item for item in distinct if item.judge == answer] for answer in task.answers]
-    chosen = in_turn(in_turn(by_unit(shuffled(items, draws))) for items in of_answers)[:n]
-    if task.is_comparison:
-        chosen = [with_sides_swapped(item) if draws.random() < 0.5 else item for item in chosen]
+    by_answer = []
+    for answer in task.answers:
+        by_unit: dict[str, list[Item]] = {}
+        for item in shuffled((item for item in distinct if item.judge == answer), draws):
+            by_unit.setdefault(item.unit, []).append(item)
+        by_answer.append(in_turn(by_unit.values()))
+    chosen = in_turn(by_answer)[:n]
+    for place, item in enumerate(chosen if task.is_comparison else []):
+        if draws.random() < 0.5:  # the first run goes to the right
+            *others, (left, first), (right, second) = item.texts
+            chosen[place] = replace(item, texts=(*others, (left, second), (right, first)), judge=SIDES[1])
     return Draw(task=task, n=n, seed=seed, items=shuffled(chosen, draws))
-
-
-def with_sides_swapped(item: Item) -> Item:
-    """The same comparison with the first run on the right."""
-    *others, (left, first), (right, second) = item.texts
-    return replace(item, texts=(*others, (left, second), (right, first)), judge=SIDES[1])
 
 
 def shuffled(items: Iterable[Item], draws: random.Random) -> list[Item]:
     """In random order."""
     return sorted(items, key=lambda _: draws.random())  # random() alone never changes in Python
-
-
-def by_unit(items: Iterable[Item]) -> list[list[Item]]:
-    """The items of each unit."""
-    found: dict[str, list[Item]] = {}
-    for item in items:
-        found.setdefault(item.unit, []).append(item)
-    return list(found.values())
 
 
 def in_turn(lists: Iterable[Sequence[Item]]) -> list[Item]:

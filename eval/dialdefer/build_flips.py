@@ -10,7 +10,7 @@ from eval.dialdefer.parsing import PARSERS
 from eval.dialdefer.runs import load_run
 from eval.estimates.comparability import differences, refuse_serious, say_differences
 from eval.judge_names import judge_names
-from eval.verdict_file_names import is_verdict_file
+from eval.verdict_files import is_verdict_file
 from evenhand.errors import DataError
 from evenhand.manifest import refuse_foreign
 from evenhand.sources.fetching import locked

@@ -9,8 +9,6 @@ from typing import Any
 
 from eval.dialdefer.accuracy import DENOMINATORS
 from eval.dialdefer.change_tables import change_tables
-from eval.dialdefer.external.load_verdicts import ExternalVerdicts, load_external, score_external
-from eval.dialdefer.external.verdict_files import COLUMNS_HELP, LAYOUT
 from eval.dialdefer.findings import Findings, find, find_external, score_run
 from eval.dialdefer.headline import few_doubts
 from eval.dialdefer.parsing import PARSERS
@@ -21,6 +19,7 @@ from eval.dialdefer.score_groups import believed
 from eval.dialdefer.score_text import score_tables
 from eval.dialdefer.scorecard.calibrated import calibrated_arms, oracle_arm
 from eval.dialdefer.scorecard.study_card import DialDeferCard, dialdefer_card
+from eval.dialdefer.verdict_files import COLUMNS_HELP, LAYOUT, ExternalVerdicts, load_external, score_external
 from eval.estimates.changes import Change
 from eval.estimates.comparability import say_differences
 from eval.estimates.observed import drawing_of

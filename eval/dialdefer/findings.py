@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 
 from eval.dialdefer.accuracy import DENOMINATORS
 from eval.dialdefer.compare import compare_runs
-from eval.dialdefer.external.load_verdicts import EXTERNAL, ExternalVerdicts, score_external
 from eval.dialdefer.judges import Judge, judge_of_run
 from eval.dialdefer.rows import ScoreRow, wide_rows
 from eval.dialdefer.runs import JudgedRun
 from eval.dialdefer.score_groups import ScoreGroup, groups_of
 from eval.dialdefer.scores import Scored, score_panels
+from eval.dialdefer.verdict_files import EXTERNAL, ExternalVerdicts, score_external
 from eval.estimates.changes import Change, adjusted
 from eval.estimates.comparability import (
     ONE_CHECKPOINT,

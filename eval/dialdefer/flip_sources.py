@@ -3,25 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from eval.dialdefer.dds import CONDITIONS
-from eval.dialdefer.external.load_verdicts import load_external
-from eval.dialdefer.external.spellings import (
-    ARM_NONE,
-    MAIN_ROLES,
-    canonical_arm,
-    canonical_condition,
-    canonical_dataset,
-    canonical_roles,
-    own_id,
-)
-from eval.dialdefer.external.verdict_files import LAYOUT
 from eval.dialdefer.flip_examples import item_texts
 from eval.dialdefer.panels import Panel
 from eval.dialdefer.parsing import reasoning_in
 from eval.dialdefer.runs import JudgedRun
-from eval.verdict_files import Absent, Batch, Layout, read_batches
+from eval.dialdefer.verdict_files import LAYOUT, load_external, own_id
+from eval.verdict_files import Column, Layout, read_frames
 from studies.dialdefer.datasets import DatasetSpec, load_items
 from studies.dialdefer.records import Item
 from studies.dialdefer.render import AIO_DATASETS, aio_judgment, relabel
@@ -105,33 +94,13 @@ def file_source(
 
 def texts_in(paths: Sequence[Path]) -> dict[Key, dict[str, str]]:
     """Key of each row → its texts. The rows were checked when the verdicts were read."""
-    layout = Layout(required=LAYOUT.required, optional=("arm", "roles", *TEXT_COLUMNS))
-    found = {}
+    columns = {name: LAYOUT.columns[name] for name in KEY_COLUMNS} | {name: Column("") for name in TEXT_COLUMNS}
+    texts_of_key = {}
     for path in paths:
-        for batch in read_batches(path, layout):
-            columns = {name: batch.column(name) for name in TEXT_COLUMNS}
-            for row, key in enumerate(keys_of(batch)):
-                texts = {name: values[row] for name, values in columns.items() if isinstance(values[row], str)}
-                if texts:
-                    found[key] = texts
-    return found
-
-
-def keys_of(batch: Batch) -> list[Key]:
-    """Of each row: model, dataset, item, condition, arm and roles as panels have them."""
-    columns = [[given(value) for value in batch.column(name)] for name in KEY_COLUMNS]
-    keys = list[Key]()
-    for model, named, item_id, condition, arm, roles in zip(*columns, strict=True):
-        dataset = canonical_dataset(named)
-        case = (
-            str(canonical_condition(condition)),
-            canonical_arm(arm or ARM_NONE),
-            canonical_roles(roles or MAIN_ROLES),
-        )
-        keys.append((model, dataset, own_id(dataset, item_id), *case))
-    return keys
-
-
-def given(value: Any) -> str:
-    """A cell as text without outer spaces; "" for nothing."""
-    return "" if value is None or value is Absent.FIELD else str(value).strip()
+        for frame, _ in read_frames(path, Layout(columns=columns)):
+            keys = zip(*(frame[name] for name in KEY_COLUMNS), strict=True)
+            for key, texts in zip(keys, frame[list(TEXT_COLUMNS)].to_dict("records"), strict=True):
+                model, dataset, item_id, *case = key
+                if texts := {name: text for name, text in texts.items() if isinstance(text, str)}:
+                    texts_of_key[model, dataset, own_id(dataset, item_id), *map(str, case)] = texts
+    return texts_of_key

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from eval.dialdefer.analyses import Analyses, reruns
-from eval.dialdefer.external.load_verdicts import ExternalVerdicts
 from eval.dialdefer.findings import Findings
 from eval.dialdefer.judges import Judge
 from eval.dialdefer.panels import Panel
@@ -11,6 +10,7 @@ from eval.dialdefer.prompt_variants import main_panels, variant_of
 from eval.dialdefer.rerun_flip_rate import ALL, NoiseRow
 from eval.dialdefer.runs import JudgedRun
 from eval.dialdefer.score_text import ARM_WORDS, DENOMINATOR_WORDS
+from eval.dialdefer.verdict_files import ExternalVerdicts
 from eval.report.page import element, table
 from eval.report.run_facts import how_run, revision_of
 

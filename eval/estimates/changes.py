@@ -17,10 +17,9 @@ from eval.estimates.estimate import (
     estimate_of,
     moved_by,
 )
-from eval.estimates.false_discovery import holm
 from eval.estimates.observed import Drawing, Measure, Observed, Setting, aligned, ratio
 from eval.estimates.resampling import FloatArray, resampled_means, rng_for
-from eval.estimates.sign_flip import MOST_ENUMERATED, all_swaps, draws_p, enumerated_p, swapped_sums
+from eval.estimates.significance import MOST_ENUMERATED, all_swaps, draws_p, enumerated_p, holm, swapped_sums
 
 LEVEL = 0.05  # of a change that is called one
 

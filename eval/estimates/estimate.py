@@ -10,14 +10,15 @@ import numpy as np
 from eval.estimates.observed import Drawing, Measure, Observed
 from eval.estimates.resampling import (
     FloatArray,
+    cluster_t_interval,
     few_kinds,
     percentile_interval,
     pivotal_interval,
     resampled_means,
     resampled_sums,
     rng_for,
+    standard_error,
 )
-from eval.estimates.student_t import cluster_t_interval, standard_error
 
 Ends = tuple[float, float] | None
 STEP = 1e-5  # of a numerical derivative

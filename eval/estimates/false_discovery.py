@@ -1,8 +1,8 @@
 """Which shifts of a grid of judges × datasets are discoveries: q-values under a controlled false-discovery rate."""
 
 from collections.abc import Sequence
-from itertools import accumulate
 
+from eval.estimates.significance import holm
 from evenhand.errors import DataError
 
 
@@ -21,14 +21,4 @@ def q_values(p_values: Sequence[float]) -> list[float]:
     return found
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Adjusted p-values, in [0, 1]: the chance of any false claim in the family stays below the level (Holm 1979).
-
-    Of m the i-th smallest becomes the maximum over j <= i of (m - j + 1) p_(j), at most 1. Holds however tests depend.
-    By hand: scipy has no Holm, and statsmodels would be a large dependency for six lines.
-    """
-    m = len(p_values)
-    order = sorted(range(m), key=lambda i: p_values[i])
-    steps = ((m - rank) * p_values[i] for rank, i in enumerate(order))
-    largest = dict(zip(order, accumulate(steps, max), strict=True))
-    return [min(1.0, largest[i]) for i in range(m)]
+__all__ = ["holm", "q_values"]

@@ -1,5 +1,4 @@
-"""Scores and changes of every study as files in long form, one row a measure and setting; *.schema.json beside this
-file say what a row holds."""
+"""Scores and changes of every study as files in long form, one row a measure and setting."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

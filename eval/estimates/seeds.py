@@ -17,13 +17,10 @@ from dataclasses import dataclass, replace
 from statistics import fmean, variance
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import stdtrit  # exact, which t_quantile is not below three degrees of freedom
 
 from eval.estimates.changes import Change
 from eval.estimates.estimate import Estimate, Moved
-from eval.estimates.resampling import FloatArray
-from eval.estimates.student_t import LEVEL, standard_error
+from eval.estimates.resampling import LEVEL, FloatArray, standard_error
 
 SEEDS = "n_seeds"  # in the setting of a change over seeds
 LEAST_P = 1e-15
@@ -41,6 +38,8 @@ class Noise:
         """Of the interval with level 1 - p."""
         if not self.variance:
             return 0.0
+        from scipy.special import stdtrit  # exact, which t_quantile is not below three degrees of freedom
+
         of_seeds = [(min(1.0, added / self.variance), n_degrees) for added, n_degrees in self.seeds]
         parts = [(1 - sum(weight for weight, _ in of_seeds), self.n_degrees), *of_seeds]
         return math.sqrt(self.variance) * sum(-weight * float(stdtrit(n, p / 2)) for weight, n in parts)
@@ -126,6 +125,8 @@ def p_over_seeds(found: Sequence[Estimate]) -> float | None:
 
     Not below 2/2ⁿ for n units, as if all ways to swap their sides had been counted.
     """
+    from scipy.optimize import brentq  # takes half a second to import
+
     mean, noise = mean_of(found), noise_of([found])
     if noise is None or mean.low is None or mean.high is None:
         return None

@@ -1,60 +1,54 @@
 """Narrator verdicts from anywhere: rows of files → runs as if they had been sampled here. A row is one answer."""
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
+
+import pandas as pd
 
 from eval.narrator.judged_runs import Judgment, NarratorRun, sampled
-from eval.verdict_files import Absent, Batch, Layout, read_batches
+from eval.verdict_files import Column, Layout, one_of, place, read_frames, refuse
 from evenhand.checksum import sha256_of
 from evenhand.errors import DataError
 from evenhand.manifest import read_manifest
 from evenhand.records import Completion, digest
-from evenhand.sources.record_fields import shown
 from studies.narrator import pocket
 from studies.narrator.corpora import CorpusSpec, load_conversations
 from studies.narrator.prompts import ME, NO, YES
 from studies.narrator.records import BENCHMARK, NarratorFactors, OptionOrder, Perspective, Task, Visibility
 
+
+def speaker(text: str) -> str:
+    """A speaker's name; "" for nobody, who is also called neutral. Raises DataError for the name that hides one."""
+    if text == ME:
+        raise DataError(f"must be a speaker's own name, not '{ME}'")
+    return "" if text.casefold() == "neutral" else text
+
+
+TASKS, VISIBILITIES, ORDERS = get_args(Task), get_args(Visibility), get_args(OptionOrder)
+NOBODY = "the name of the speaker who is called Me; empty, null or neutral: nobody"
 LAYOUT = Layout(
-    required=("conversation", "task", "narrator", "visibility", "answer"),
-    optional=("model", "option_order", "attacker"),
+    columns={
+        "conversation": Column("its id; with --conversations that of the corpus", str, True, types=(str, int)),
+        "task": Column(" ".join(TASKS), one_of(TASKS), True),
+        "narrator": Column(NOBODY, speaker, True, default="", types=(str, int)),
+        "visibility": Column(f"of the attack: {' '.join(VISIBILITIES)}", one_of(VISIBILITIES), True),
+        "answer": Column("the reply's text, which is read as replies of runs are", is_required=True),
+        "attacker": Column(
+            "the attacker's name; needed without --conversations", speaker, default="", types=(str, int)
+        ),
+        "model": Column("what tables call it (default: external)", str, default="external", types=(str, int)),
+        "option_order": Column(f"{' '.join(ORDERS)} (default: {ORDERS[0]})", one_of(ORDERS), default=ORDERS[0]),
+    }
 )
-COLUMNS_HELP = """\
-Files of narrator verdicts have a row for each answer; several rows of one prompt are its samples. Columns:
-  conversation  its id; with --conversations that of the corpus
-  task          detection identification blame
-  narrator      the name of the speaker who is called Me; empty, null or neutral: nobody
-  visibility    of the attack: visible hidden
-  answer        the reply's text, which is read as replies of runs are
-and may have:
-  attacker      the annotated attacker's name; needed without --conversations
-  model         what tables call it (default: external)
-  option_order  published (the default) fixed_slot
-Without --conversations a conversation's speakers are its attacker and all who are its narrator in some row."""
-NEUTRAL, DEFAULT_MODEL = "neutral", "external"
-CHOICES = {
-    "task": get_args(Task),
-    "visibility": get_args(Visibility),
-    "option_order": get_args(OptionOrder),
-}
-
-
-class Row(NamedTuple):
-    """One answer."""
-
-    model: str
-    conversation: str
-    task: Task
-    narrator: str  # "" is nobody
-    visibility: Visibility
-    option_order: OptionOrder
-    attacker: str  # "" where the file does not say
-    answer: str
-    where: str
+COLUMNS_HELP = LAYOUT.help(
+    "Files of narrator verdicts have a row for each answer; several rows of one prompt are its samples. Columns:",
+    "The first five are needed. Without --conversations a conversation's speakers are its attacker and its narrators.",
+)
+PROMPT = ["model", "conversation", "task", "narrator", "visibility", "option_order"]  # rows alike in these are samples
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,99 +68,71 @@ def load_verdicts(paths: Sequence[Path], corpus: str | None) -> tuple[list[Narra
     Raises DataError naming file and line for a value that cannot be, a conversation without a known attacker, or rows
     that cannot be samples; and for a file that is there twice.
     """
-    rows, ignored = list[Row](), set[str]()
+    parts, ignored, first = list[pd.DataFrame](), set[str](), dict[str, Path]()
     for path in paths:
-        for batch in read_batches(path, LAYOUT):
-            rows += [row_of(batch, i) for i in range(len(batch.lines))]
-            ignored |= batch.ignored
-    first: dict[str, Path] = {}
-    for i, path in enumerate(paths):
-        hash_ = sha256_of(path)
-        if hash_ in first:
-            raise DataError(f"{path}: holds the same bytes as {first[hash_]} (file {i + 1}); name each file once")
+        for frame, others in read_frames(path, LAYOUT):
+            is_text = (answer is None or isinstance(answer, str) for answer in frame["answer"])
+            refuse(path, frame, "answer", (not text for text in is_text), "must be the reply's text, found {}")
+            where = [place(path, line) for line in frame.index]
+            parts.append(frame.assign(answer=[answer or "" for answer in frame["answer"]], where=where, path=str(path)))
+            ignored.update(others)
+    for path in paths:
+        if (hash_ := sha256_of(path)) in first:
+            raise DataError(f"{path}: holds the same bytes as {first[hash_]}; name each file once")
         first[hash_] = path
-    known = told(rows) if corpus is None else corpus_of(corpus)
-    of_models: dict[str, list[Row]] = defaultdict(list)
-    for row in rows:  # an id counts as one, with and without the corpus's name
-        told_id = known[row.conversation].conversation_id if row.conversation in known else ""
-        of_models[row.model].append(row._replace(conversation=told_id or row.conversation))
-    return [run_of(paths, model, of, known) for model, of in of_models.items()], sorted(ignored)
+    rows = pd.concat(parts, ignore_index=True)
+    known = conversations_in(rows) if corpus is None else conversations_of(corpus)
+    for row in rows.drop_duplicates(["conversation", "narrator"]).itertuples():
+        if row.conversation not in known:
+            raise DataError(f"{row.where}: conversation '{row.conversation}' is not in the corpus")
+        names = known[row.conversation].names
+        if row.narrator and row.narrator not in names:
+            raise DataError(
+                f"{row.where}: '{row.narrator}' is not a speaker of '{row.conversation}': {', '.join(names)}"
+            )
+    # An id counts as one, with and without the corpus's name.
+    rows["conversation"] = [known[key].conversation_id or key for key in rows["conversation"]]
+    return [run_of(paths[0], str(m), of, known) for m, of in rows.groupby("model", sort=False)], sorted(ignored)
 
 
-def row_of(batch: Batch, i: int) -> Row:
-    """A row, checked."""
-    where = batch.where(i)
-    values = {name: batch.column(name)[i] for name in LAYOUT.columns}
-    for name in LAYOUT.required:
-        if values[name] is Absent.FIELD:
-            raise DataError(f"{where}: has no field '{name}'")
-    texts = {name: "" if v is None or v is Absent.FIELD or v != v else str(v).strip() for name, v in values.items()}
-    texts["option_order"] = texts["option_order"] or "published"
-    for name, choices in CHOICES.items():
-        if texts[name] not in choices:
-            raise DataError(f"{where}: {name} is {shown(values[name])}, expected one of {', '.join(choices)}")
-    if not texts["conversation"]:
-        raise DataError(f"{where}: conversation is empty")
-    narrator = "" if texts["narrator"].casefold() == NEUTRAL else texts["narrator"]
-    if ME in (narrator, texts["attacker"]):
-        raise DataError(f"{where}: the narrator and the attacker are speakers, by their own names, not '{ME}'")
-    answer = values["answer"]
-    if not (answer is None or isinstance(answer, str)):
-        raise DataError(f"{where}: answer is {shown(answer)}, expected the reply's text")
-    return Row(
-        **{name: texts[name] for name in ("conversation", "task", "visibility", "option_order", "attacker")},  # type: ignore[arg-type]
-        model=texts["model"] or DEFAULT_MODEL,
-        narrator=narrator,
-        answer=answer or "",
-        where=where,
-    )
-
-
-def told(rows: Sequence[Row]) -> dict[str, Known]:
+def conversations_in(rows: pd.DataFrame) -> dict[str, Known]:
     """Conversation → its speakers and attacker, as the rows say."""
     attackers: dict[str, str] = {}
-    names: dict[str, dict[str, None]] = defaultdict(dict)
-    for row in rows:
-        if row.attacker and attackers.setdefault(row.conversation, row.attacker) != row.attacker:
+    for row in rows[rows["attacker"] != ""].itertuples():
+        if attackers.setdefault(row.conversation, row.attacker) != row.attacker:
+            other = attackers[row.conversation]
             raise DataError(
-                f"{row.where}: the attacker of '{row.conversation}' is '{row.attacker}', elsewhere "
-                f"'{attackers[row.conversation]}'"
+                f"{row.where}: the attacker of '{row.conversation}' is '{row.attacker}', elsewhere '{other}'"
             )
-        names[row.conversation] |= dict.fromkeys(name for name in (row.narrator, row.attacker) if name)
-    for row in rows:
-        if row.conversation not in attackers:
-            raise DataError(
-                f"{row.where}: nothing says who the attacker of '{row.conversation}' is; add a column 'attacker', or "
-                "name the corpus with --conversations"
-            )
-    return {key: Known(tuple(sorted(names[key])), attacker) for key, attacker in attackers.items()}
+    for row in rows[~rows["conversation"].isin(attackers)].itertuples():
+        fix = "add a column 'attacker', or name the corpus with --conversations"
+        raise DataError(f"{row.where}: nothing says who the attacker of '{row.conversation}' is; {fix}")
+    groups = rows.groupby("conversation")
+    return {key: Known(tuple(sorted({*of["narrator"], attackers[key]} - {""})), attackers[key]) for key, of in groups}
 
 
-def corpus_of(corpus: str) -> dict[str, Known]:
+def conversations_of(corpus: str) -> dict[str, Known]:
     """The same of a corpus. A conversation is found by its id, and by the source's own without the corpus's name."""
     if corpus == pocket.DATASET:
         spec = CorpusSpec(dataset=corpus, split="all")
     else:
         spec = CorpusSpec(dataset=read_manifest(Path(corpus), BENCHMARK)["dataset"], split="all", root=Path(corpus))
-    found = {}
-    for one in load_conversations(spec):
-        known = Known(
-            tuple(one.names.values()), one.names[one.attacker], one.attacker_is_unseen, one.dataset, one.conversation_id
-        )
-        found[one.conversation_id] = found[one.conversation_id.removeprefix(f"{one.dataset}-")] = known
-    return found
+    known = {}
+    for made in load_conversations(spec):
+        names, key = tuple(made.names.values()), made.conversation_id
+        known[key] = Known(names, made.names[made.attacker], made.attacker_is_unseen, made.dataset, key)
+        known[key.removeprefix(f"{made.dataset}-")] = known[key]
+    return known
 
 
-def run_of(paths: Sequence[Path], model: str, rows: Sequence[Row], known: Mapping[str, Known]) -> NarratorRun:
+def run_of(path: Path, model: str, rows: pd.DataFrame, known: Mapping[str, Known]) -> NarratorRun:
     """The answers of one model as a run."""
-    replies: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
-    for row in rows:
-        replies[row[: Row._fields.index("attacker")]].append(row)
-    judgments = tuple(judgment_of(model, of, known) for of in replies.values())
-    n_samples = max(map(len, replies.values()))
-    dataset = judgments[0].dataset
+    columns = {"answers": ("answer", list), "where": ("where", list), "path": ("path", "first")}
+    prompts = rows.groupby(PROMPT, sort=False).agg(**columns).reset_index()
+    judgments = tuple(judgment_of(row, known[row.conversation]) for row in prompts.itertuples())
+    n_samples = int(prompts["answers"].map(len).max())
     return NarratorRun(
-        path=paths[0],
+        path=path,
         judge=model,
         model=model,
         verdict="answer",
@@ -174,7 +140,7 @@ def run_of(paths: Sequence[Path], model: str, rows: Sequence[Row], known: Mappin
         temperature=None,
         config={
             "model": {"name": model},
-            "narrator": {"corpus": {"dataset": dataset}},
+            "narrator": {"corpus": {"dataset": judgments[0].dataset}},
             "verdict": "answer",
             "sampling": {"n": n_samples},
         },
@@ -182,80 +148,65 @@ def run_of(paths: Sequence[Path], model: str, rows: Sequence[Row], known: Mappin
         rendered={},
         judgments=judgments,
         excluded={},
-        doubts=list(repeats(replies.values())),
+        doubts=list(doubts_of(prompts)),
     )
 
 
-def repeats(prompts: Collection[Sequence[Row]]) -> Iterator[str]:
+def doubts_of(prompts: pd.DataFrame) -> Iterator[str]:
     """Doubts that the rows of a prompt are its samples. Raises DataError for rows that must be repeated ones: twice or
     more times as many as most prompts of the file have, or copies of answers where elsewhere no two are alike.
     """
-    settings: dict[tuple[str, ...], list[Sequence[Row]]] = defaultdict(list)
-    for rows in prompts:
-        file = rows[0].where.rpartition(":")[0]  # each may have a number of samples of its own
-        settings[file, rows[0].task, rows[0].visibility, rows[0].option_order].append(rows)
-    for setting, of_setting in settings.items():
-        where = f"{setting[1]}, attack {setting[2]}, {setting[3]} in {Path(setting[0]).name}"
-        counts = Counter(map(len, of_setting))
-        usual = max(counts, key=lambda n: (counts[n], n))
-        n_unlike = [(len(rows), len({row.answer for row in rows})) for rows in of_setting]
-        is_free_text = all(n == unlike for n, unlike in n_unlike if n <= usual)
-        for rows, (n, unlike) in zip(of_setting, n_unlike, strict=True):
-            if n > usual and (n % usual == 0 or (is_free_text and unlike <= usual)):
-                raise DataError(
-                    f"{rows[usual].where}: is answer {usual + 1} to a prompt that is answered first at "
-                    f"{rows[0].where}; most prompts ({where}) have {usual}. Rows of a prompt count as its samples: "
-                    "remove repeated ones, give a reply that is missing elsewhere a row with an empty answer, and keep "
-                    "batches of other numbers of samples in files of their own"
-                )
-        uneven = {"fewer": sum(n < usual for n, _ in n_unlike), "more": sum(n > usual for n, _ in n_unlike)}
-        for word, n_uneven in uneven.items():
-            if n_uneven:
-                yield (
-                    f"{where}: {n_uneven:,} of {len(of_setting):,} prompts {'has' if n_uneven == 1 else 'have'} {word} "
-                    f"answers than the others ({usual}), and count as much. If replies that could not be read were "
-                    "left out of the file, M is of the others only."
-                )
-        times = math.gcd(*(n for rows in of_setting for n in Counter(row.answer for row in rows).values()))
-        if times > 1:
-            yield (
-                f"{where}: every answer stands {times} times. If rows were repeated, these are not samples: keep each "
-                "row once."
+    # Each file may have a number of samples of its own.
+    for (file, task, visibility, order), alike in prompts.groupby(
+        ["path", "task", "visibility", "option_order"], sort=False
+    ):
+        where = f"{task}, attack {visibility}, {order} in {Path(file).name}"
+        n, n_unlike = alike["answers"].map(len), alike["answers"].map(lambda answers: len(set(answers)))
+        counts = Counter(n.tolist())
+        usual = max(counts, key=lambda number: (counts[number], number))
+        is_free_text = bool((n == n_unlike)[n <= usual].all())
+        for row in alike[(n > usual) & ((n % usual == 0) | (is_free_text & (n_unlike <= usual)))].itertuples():
+            raise DataError(
+                f"{row.where[usual]}: is answer {usual + 1} to a prompt that is answered first at {row.where[0]}; most "
+                f"prompts ({where}) have {usual}. Rows of a prompt count as its samples: remove repeated ones, write a "
+                "missing reply as an empty answer, and keep batches of other numbers of samples in files of their own"
             )
+        for word, n_uneven in (("fewer", (n < usual).sum()), ("more", (n > usual).sum())):
+            if n_uneven:
+                have = f"prompts {'has' if n_uneven == 1 else 'have'} {word} answers than the others ({usual})"
+                left_out = "If unreadable replies were left out of the file, M is of the others only."
+                yield f"{where}: {n_uneven:,} of {len(alike):,} {have}, and count as much. {left_out}"
+        times = math.gcd(*(number for answers in alike["answers"] for number in Counter(answers).values()))
+        if times > 1:
+            yield f"{where}: every answer stands {times} times. If rows were repeated, keep each row once."
 
 
-def judgment_of(model: str, rows: Sequence[Row], known: Mapping[str, Known]) -> Judgment:
-    """What a model answered to one prompt. Raises DataError for a conversation or narrator that is not known."""
-    row = rows[0]
-    if row.conversation not in known:
-        raise DataError(f"{row.where}: conversation '{row.conversation}' is none of the corpus")
-    of = known[row.conversation]
-    if row.narrator and row.narrator not in of.names:
-        raise DataError(f"{row.where}: '{row.narrator}' is no speaker of '{row.conversation}': {', '.join(of.names)}")
+def judgment_of(row: Any, known: Known) -> Judgment:
+    """What a model answered to one prompt."""
     perspective: Perspective = (
-        "neutral" if not row.narrator else "attacker" if row.narrator == of.attacker else "non_attacker"
+        "neutral" if not row.narrator else "attacker" if row.narrator == known.attacker else "non_attacker"
     )
-    names = {name: ME if name == row.narrator else name for name in of.names}
+    names = {name: ME if name == row.narrator else name for name in known.names}
     options = (YES, NO) if row.task == "detection" else tuple(names.values())
-    hash_ = digest([model, *row[1 : Row._fields.index("attacker")]], 16)
+    hash_ = digest([getattr(row, name) for name in PROMPT], 16)
     completions = [
-        Completion(prompt_hash=hash_, sample_index=k, text=one.answer, finish_reason="stop")
-        for k, one in enumerate(rows)
+        Completion(prompt_hash=hash_, sample_index=k, text=text, finish_reason="stop")
+        for k, text in enumerate(row.answers)
     ]
     shares, begun, states, n_replies = sampled(completions, options, is_raw=False)
     return Judgment(
-        judge=model,
+        judge=row.model,
         prompt_hash=hash_,
-        conversation=f"{of.dataset}/{row.conversation}",
+        conversation=f"{known.dataset}/{row.conversation}",
         factors=NarratorFactors(
             task=row.task,
             visibility=row.visibility,
             perspective=perspective,
             narrator=row.narrator,
             option_order=row.option_order,
-            target=YES if row.task == "detection" else names[of.attacker],
-            n_speakers=len(of.names),
-            attacker_is_unseen=row.visibility == "hidden" and of.is_unseen,
+            target=YES if row.task == "detection" else names[known.attacker],
+            n_speakers=len(known.names),
+            attacker_is_unseen=row.visibility == "hidden" and known.is_unseen,
         ),
         options=options,
         shares=shares,

@@ -1,17 +1,18 @@
 """A finished run and its re-runs → what differs: replies, verdicts, headline estimates, environment."""
 
 import tempfile
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from shutil import copyfile
 from typing import Any
 
+import pandas as pd
+
 from eval.estimates.changes import Change
-from eval.estimates.comparability import Difference
+from eval.estimates.comparability import ABSENT, Difference, config_differences, flattened, rendering_differences
+from eval.estimates.resampling import wilson_interval
 from eval.options import scorecard_options
-from eval.reproduction.environment import environment_differences
-from eval.reproduction.flips import DifferingRate, differing_rates, largest_shift, said_by
 from eval.run_studies import runs_by_study
 from eval.sampling_runs import FinishedRun, load_finished
 from eval.scorecard.arms import BASE
@@ -20,86 +21,104 @@ from eval.study import evaluation_of
 from evenhand.completion_shards import append_completions, every_completion
 from evenhand.errors import DataError
 from evenhand.jsonl import write_jsonl
+from evenhand.records import Completion
 from evenhand.run_directory import CONFIG_FILE, PLAN_FILE, PROVENANCE_FILE, finish, read_plan_lines
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reproduction:
-    """What was found; re-runs are named by their directories."""
-
-    run: str
-    reruns: tuple[str, ...]
-    n_units: int  # of the run
-    n_units_asked: int  # again
-    temperature: float
-    replies: Sequence[DifferingRate]  # text, end or log-probabilities are not the same
-    verdicts: Sequence[DifferingRate]  # the re-run flip rate; empty where no reply is a verdict
-    largest_shift: float | None  # of a log-probability, in nats
-    n_other_prompts: Mapping[str, int]  # re-run → prompts that only one side asked: later ones hang on earlier replies
-    headline: Sequence[tuple[str, Change]]  # what the figure is called, and how far the re-run's lies from the run's
-    no_headline: str  # why there is none; "" where there is one
-    environment: Mapping[str, Sequence[Difference]]  # re-run → in what it differs
-
-    def as_dict(self) -> dict[str, Any]:
-        """As reproduction.json has it."""
-        found = {name: [asdict(one) for one in of] for name, of in self.environment.items()}
-        headline = [{"figure": words, **change.as_dict()} for words, change in self.headline]
-        plain = {name: getattr(self, name) for name in ("run", "reruns", "n_units", "n_units_asked", "temperature")}
-        return {
-            **plain,
-            "replies": [asdict(rate) for rate in self.replies],
-            "verdicts": [asdict(rate) for rate in self.verdicts],
-            "largest_shift_nats": self.largest_shift,
-            "n_other_prompts": dict(self.n_other_prompts),
-            "headline": headline,
-            "no_headline": self.no_headline,
-            "environment": found,
-        }
+ALL = "all"  # the row over every prompt
+# Keys of provenance.json that are another run's in any case, or follow from the config.
+OWN = ("created", "config_sha256", "item_set_hash", "inputs", "plan_grows")
+Said = Mapping[tuple[str, int], Any]  # (prompt hash, sample) → what was said; None where it could not be read
 
 
-def reproduction(path: Path, again: Sequence[Path], n_units: int, chosen: Collection[str] | None) -> Reproduction:
-    """Hold a run's re-runs against it. chosen: ids of the units that were asked again; None for all n_units."""
+def reproduction(path: Path, again: Sequence[Path], n_units: int, chosen: Collection[str] | None) -> dict[str, Any]:
+    """What differs between a run and its re-runs, as reproduction.json has it.
+
+    chosen: ids of the units that were asked again; None for all n_units. `verdicts` is the re-run flip rate, empty
+    where no reply is a verdict; `n_other_prompts` counts prompts that only one side asked, as later ones hang on
+    earlier replies; `no_headline` says why there is no headline estimate.
+    """
     (study,) = runs_by_study([path, *again])
     evaluation = evaluation_of(study)
     with tempfile.TemporaryDirectory() as folder:
         base = path if chosen is None else part_of(path, chosen, Path(folder) / path.name)
-        first, reruns = load_finished(base), [load_finished(one) for one in again]
-        conditions = hashes_by_condition(first)
-        headline, reason = headline_changes(base, again)
-        return Reproduction(
-            run=path.name,
-            reruns=tuple(run.name for run in reruns),
-            n_units=n_units,
-            n_units_asked=n_units if chosen is None else len(chosen),
-            temperature=float(first.config["sampling"].get("temperature", 0.0)),
-            replies=differing_rates(said_by(first.replies), [said_by(run.replies) for run in reruns], conditions),
-            verdicts=verdict_rates(evaluation.verdicts(base), [evaluation.verdicts(one) for one in again], conditions),
-            largest_shift=max(
-                (shift for run in reruns if (shift := largest_shift(first.replies, run.replies)) is not None),
-                default=None,
-            ),
-            n_other_prompts={run.name: len(first.replies.keys() ^ run.replies.keys()) for run in reruns},
-            headline=headline,
-            no_headline=reason,
-            environment={run.name: environment_differences(first, run) for run in reruns},
+        first, reruns = load_finished(base), [load_finished(rerun) for rerun in again]
+        conditions: dict[str, set[str]] = {}
+        for prompt in first.plan:
+            conditions.setdefault(prompt.condition, set()).add(prompt.prompt_hash)
+        verdicts = evaluation.verdicts(base)
+        said_again = [evaluation.verdicts(rerun) for rerun in again]
+        shifts = [shift for rerun in reruns for shift in logprob_shifts(first.replies, rerun.replies)]
+        headline, no_headline = headline_changes(base, again)
+        return {
+            "run": path.name,
+            "reruns": [rerun.name for rerun in reruns],
+            "n_units": n_units,
+            "n_units_asked": n_units if chosen is None else len(chosen),
+            "temperature": float(first.config["sampling"].get("temperature", 0.0)),
+            "replies": differing_rates(whole_replies(first), [whole_replies(rerun) for rerun in reruns], conditions),
+            "verdicts": differing_rates(verdicts, said_again, conditions) if verdicts else [],
+            "largest_shift_nats": max(shifts, default=None),
+            "n_other_prompts": {rerun.name: len(first.replies.keys() ^ rerun.replies.keys()) for rerun in reruns},
+            "headline": [{"figure": figure, **change.as_dict()} for figure, change in headline],
+            "no_headline": no_headline,
+            "environment": {
+                rerun.name: [asdict(difference) for difference in environment_differences(first, rerun)]
+                for rerun in reruns
+            },
+        }
+
+
+def differing_rates(
+    first: Said, again: Sequence[Said], conditions: Mapping[str, Collection[str]]
+) -> list[dict[str, Any]]:
+    """The share of prompts whose reply differs from the first run's: of all, and of each of several conditions.
+
+    Of several samples or re-runs a prompt counts by the share of them that differ: sample k is held against sample k.
+    One without a verdict in either run is left out and counted; one that no re-run asked is no part of any row. The
+    interval is Wilson's over prompts, so prompts of one unit that change together make it somewhat too narrow.
+
+    conditions: condition → the hashes of its prompts.
+    """
+    pairs = [(key[0], first[key], said[key]) for said in again for key in said.keys() & first.keys()]
+    differs = [None if one is None or other is None else float(one != other) for _, one, other in pairs]
+    by_prompt = pd.Series(differs, dtype=float).groupby([prompt for prompt, *_ in pairs], sort=False).mean()
+    hashes = {hash_ for of_condition in conditions.values() for hash_ in of_condition}
+    rows = []
+    for condition, asked in {ALL: hashes, **(conditions if len(conditions) > 1 else {})}.items():
+        shares = by_prompt[by_prompt.index.isin(asked)]
+        n_prompts, n_differing = int(shares.count()), float(shares.sum())
+        low, high = wilson_interval(n_differing, n_prompts) or (None, None)
+        rows.append(
+            {
+                "condition": condition,
+                "n_prompts": n_prompts,
+                "n_left_out": len(shares) - n_prompts,
+                "n_differing": n_differing,
+                "rate": n_differing / n_prompts if n_prompts else None,
+                "low": low,
+                "high": high,
+            }
         )
+    return rows
 
 
-def verdict_rates(
-    first: Mapping[tuple[str, int], Any],
-    again: Sequence[Mapping[tuple[str, int], Any]],
-    conditions: Mapping[str, Collection[str]],
-) -> list[DifferingRate]:
-    """The re-run flip rate; nothing where no reply is a verdict."""
-    return differing_rates(first, again, conditions) if first else []
+def whole_replies(run: FinishedRun) -> dict[tuple[str, int], Any]:
+    """All that a reply is: its text, how it ended, and the log-probabilities that were read."""
+    return {
+        (reply.prompt_hash, reply.sample_index): (reply.text, reply.finish_reason, reply.answer_logprobs)
+        for of_prompt in run.replies.values()
+        for reply in of_prompt
+    }
 
 
-def hashes_by_condition(run: FinishedRun) -> dict[str, set[str]]:
-    """Condition → the hashes of its prompts."""
-    found: dict[str, set[str]] = {}
-    for prompt in run.plan:
-        found.setdefault(prompt.condition, set()).add(prompt.prompt_hash)
-    return found
+def logprob_shifts(
+    first: Mapping[str, Sequence[Completion]], again: Mapping[str, Sequence[Completion]]
+) -> Iterator[float]:
+    """By how many nats the log-probability of each answer moved that was read in both."""
+    for hash_ in first.keys() & again.keys():
+        for one, other in zip(first[hash_], again[hash_], strict=False):
+            before, after = one.answer_logprobs or {}, other.answer_logprobs or {}
+            yield from (abs(before[answer] - after[answer]) for answer in before.keys() & after.keys())
 
 
 def headline_changes(base: Path, again: Sequence[Path]) -> tuple[list[tuple[str, Change]], str]:
@@ -111,12 +130,39 @@ def headline_changes(base: Path, again: Sequence[Path]) -> tuple[list[tuple[str,
         changes = [change for change in card.changes() if change.first == BASE]
     except DataError as error:  # of a run that has only states of replies, say
         return [], str(error)
-    found: list[tuple[str, Change]] = []
+    figures: list[tuple[str, Change]] = []
     for headline in card.headlines():
         for change in filter(headline.is_of, changes):
-            if (headline.words, change) not in found:  # of a single dataset the average is the dataset again
-                found.append((headline.words, change))
-    return found, "" if found else "this run has none of the figures of its study's scorecard"
+            if (headline.words, change) not in figures:  # of a single dataset the average is the dataset again
+                figures.append((headline.words, change))
+    return figures, "" if figures else "this run has none of the figures of its study's scorecard"
+
+
+def environment_differences(first: FinishedRun, again: FinishedRun) -> list[Difference]:
+    """All that is known to differ: software, device, engine settings, model, code.
+
+    Serious differences make the re-run one of something else: of another model, or of prompts that were rendered anew.
+    """
+    facts = []
+    before, after = flattened(first.provenance), flattened(again.provenance)
+    for key in dict.fromkeys([*before, *after]):
+        one, other = before.get(key, ABSENT), after.get(key, ABSENT)
+        if one != other and key.partition(".")[0] not in OWN:
+            is_model = key in ("model.revision", "model.checkpoint_hash")
+            facts.append(Difference(key.removeprefix("packages."), str(one), str(other), serious=is_model))
+    then, now = server_name(first), server_name(again)
+    return [
+        *rendering_differences(first, again),
+        *facts,
+        *config_differences(first.config, again.config),
+        *([Difference("what the server says it is", then, now, serious=True)] if then != now else []),
+    ]
+
+
+def server_name(run: FinishedRun) -> str:
+    """The models and fingerprints that a server's replies name."""
+    names = {reply.answered_by for replies in run.replies.values() for reply in replies if reply.answered_by}
+    return " and ".join(sorted(names)) or "nothing"
 
 
 def part_of(path: Path, units: Collection[str], into: Path) -> Path:

@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+import pandas as pd
+
 from eval.annotation.tasks import Item, Task
 from eval.taxonomy.coded_flips import coded_runs, flips_folder
 from evenhand.config import read_yaml
@@ -30,15 +32,15 @@ class TaxonomyAnnotation:
         """The primary code of each flip that the judge gave one, but for those whose texts are withheld."""
         if len(paths) > 1:
             raise DataError(f"{paths[1]}: flips are labelled one run at a time; name one")
-        found = coded_runs(paths[0])
-        run = found[0].run
+        runs = coded_runs(paths[0])
+        run = runs[0].run
         flips = own_flips() if run.config[KEY].get("flips") is None else read_flips(flips_folder(run))
         by_id = {flip.flip_id: flip for flip in flips}
-        coded = [flip for one in found for flip in one.flips]
+        coded = pd.concat([one.flips[one.flips["primary"] != ""] for one in runs])
         items = [
-            Item(unit=flip.unit, texts=texts_of(by_id[flip.flip_id]), judge=ANSWERS[flip.primary])
-            for flip in coded
-            if not by_id[flip.flip_id].is_withheld
+            Item(unit=unit, texts=texts_of(by_id[flip_id]), judge=ANSWERS[code])
+            for flip_id, unit, code in zip(coded["flip_id"], coded["unit"], coded["primary"], strict=True)
+            if not by_id[flip_id].is_withheld
         ]
         guide = "\n".join(f"{ANSWERS[code]}: {of.definition}. Rule: {of.rule}." for code, of in codes().items())
         return [
@@ -50,7 +52,7 @@ class TaxonomyAnnotation:
                 items=items,
                 in_run=Counter(item.judge for item in items),
                 runs=(paths[0].name,),
-                judge=found[0].judge,
+                judge=runs[0].judge,
             )
         ]
 

@@ -1,10 +1,12 @@
-"""A finished run of the taxonomy → flips with their codes, those of each model apart."""
+"""A finished run of the taxonomy → a frame of flips with their codes, those of each model apart."""
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
+from typing import Any
+
+import pandas as pd
 
 from eval.judge_names import judge_names
 from eval.sampling_runs import FinishedRun, PlannedPrompt, load_finished
@@ -13,57 +15,77 @@ from evenhand.excluded_units import read_excluded
 from evenhand.manifest import MANIFEST_FILE
 from evenhand.records import Completion
 from studies.flips import flips_hash
-from studies.taxonomy.code_replies import Coded, codes_in
+from studies.taxonomy.code_replies import codes_in
+from studies.taxonomy.codebook import category_of
 from studies.taxonomy.section import KEY
 
 TIE = "tie"  # several samples name different primary codes equally often
 POOLED = "all models"
+BETWEEN = "|"  # of the codes of one flip
 
 
 @dataclass(frozen=True, kw_only=True)
-class CodedFlip:
-    """One flip as a judge sorted it, perhaps several times."""
+class CodedRun:
+    """The flips of one model that one judge sorted.
 
-    flip_id: str
-    dataset: str
-    item_id: str
-    claim_is_true: bool
-    direction: str
-    samples: tuple[Coded, ...]
+    flips has a row for each flip: flip_id, dataset, item_id, claim_is_true, direction; unit (what intervals are over:
+    an item may flip twice, and in several models); primary (the code of most samples; "" where there is none), its
+    category, codes (the primary code and those that more than half of the samples list, with a bar between them) and
+    state; states (of each sample) and primaries (of each sample that could be read).
+    """
 
-    @property
-    def unit(self) -> str:
-        """What intervals are over: an item may flip twice, and in several models."""
-        return unit_of(self.dataset, self.item_id)
+    name: str  # what tables call it: the model, with the judge or the run where that is not enough
+    model: str
+    judge: str
+    run: FinishedRun
+    flips: pd.DataFrame
+    n_excluded: int  # flips that did not fit the judge's context
 
-    @property
-    def claim(self) -> tuple[str, str, bool]:
-        """The same in runs of other models."""
-        return self.dataset, self.item_id, self.claim_is_true
 
-    @cached_property
-    def primary(self) -> str:
-        """The primary code of most samples that could be read; "" where there is none."""
-        ranked = Counter(one.primary for one in self.samples if one.is_read).most_common(2)
-        is_tie = len(ranked) == 2 and ranked[0][1] == ranked[1][1]
-        return "" if not ranked or is_tie else ranked[0][0]
+def load_coded(paths: Sequence[Path]) -> list[CodedRun]:
+    """Each model of each run, in the order given. Raises DataError for an incomplete run, or one named twice."""
+    runs = [run for path in paths for run in coded_runs(path)]
+    names = judge_names([run.model for run in runs], [run.run.name for run in runs], [run.judge for run in runs])
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise DataError(f"{paths[-1]}: two runs here are both called '{twice[0]}'; name each run once, or rename one")
+    return [replace(run, name=name) for run, name in zip(runs, names, strict=True)]
 
-    @cached_property
-    def codes(self) -> frozenset[str]:
-        """The primary code, and those that more than half of the samples list; none without a primary code."""
-        read = [one for one in self.samples if one.is_read]
-        listed = Counter(code for one in read for code in one.codes)
-        often = {code for code, n in listed.items() if 2 * n > len(read)}
-        return frozenset({self.primary, *often}) if self.primary else frozenset()
 
-    @property
-    def state(self) -> str:
-        """Of the one sample; of several, why there is no primary code, or "ok"."""
-        if len(self.samples) == 1:
-            return self.samples[0].state
-        if self.primary:
-            return "ok"
-        return TIE if any(one.is_read for one in self.samples) else self.samples[0].state
+def coded_runs(path: Path) -> list[CodedRun]:
+    """The models of one run."""
+    run, n_excluded = load_finished(path), len(read_excluded(path))
+    flips = pd.DataFrame([flip_row(prompt, run.replies[prompt.prompt_hash]) for prompt in run.plan])
+    return [
+        CodedRun(name=model, model=model, judge=run.judge, run=run, flips=of_model, n_excluded=n_excluded)
+        for model, of_model in flips.groupby("model", sort=False)
+    ]
+
+
+def flip_row(prompt: PlannedPrompt, replies: Sequence[Completion]) -> dict[str, Any]:
+    """A flip with what a judge said of it, perhaps several times; see CodedRun."""
+    factors, samples = dict(prompt.factors), [codes_in(reply) for reply in replies]
+    read = [sample for sample in samples if sample.is_read]
+    ranked = Counter(sample.primary for sample in read).most_common(2)
+    is_tie = len(ranked) == 2 and ranked[0][1] == ranked[1][1]
+    primary = "" if not ranked or is_tie else ranked[0][0]
+    listed = Counter(code for sample in read for code in sample.codes)
+    codes = {primary, *(code for code, n in listed.items() if 2 * n > len(read))} if primary else set()
+    of_several = "ok" if primary else TIE if is_tie else samples[0].state
+    return {
+        "model": str(factors["model"]),
+        "flip_id": prompt.item_id,
+        "dataset": prompt.dataset,
+        "item_id": str(factors["item_id"]),
+        "claim_is_true": bool(factors["claim_is_true"]),
+        "direction": str(factors["direction"]),
+        "unit": unit_of(prompt.dataset, str(factors["item_id"])),
+        "primary": primary,
+        "category": category_of().get(primary, ""),
+        "codes": BETWEEN.join(sorted(codes)),
+        "state": samples[0].state if len(samples) == 1 else of_several,
+        "states": tuple(sample.state for sample in samples),
+        "primaries": tuple(sample.primary for sample in read),
+    }
 
 
 def unit_of(dataset: str, item_id: str) -> str:
@@ -71,71 +93,16 @@ def unit_of(dataset: str, item_id: str) -> str:
     return f"{dataset}: {item_id}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class CodedRun:
-    """The flips of one model that one judge sorted."""
+def all_flips(coded: Sequence[CodedRun], *, is_pooled: bool = False) -> pd.DataFrame:
+    """The flips of all of them, with name, run and judged_by.
 
-    name: str  # what tables call it: the model, with the judge or the run where that is not enough
-    model: str
-    judge: str
-    run: FinishedRun
-    all_flips: Sequence[CodedFlip]
-    n_excluded: int  # flips that did not fit the judge's context
-
-    @cached_property
-    def flips(self) -> list[CodedFlip]:
-        """Those with a primary code: what every share is of."""
-        return [flip for flip in self.all_flips if flip.primary]
-
-    @property
-    def states(self) -> Counter[str]:
-        """State → how many replies; TIE counts flips."""
-        found = Counter(one.state for flip in self.all_flips for one in flip.samples)
-        ties = sum(flip.state == TIE for flip in self.all_flips)
-        return found + Counter({TIE: ties})
-
-
-def load_coded(paths: Sequence[Path]) -> list[CodedRun]:
-    """Each model of each run, in the order given. Raises DataError for a run that is not complete."""
-    found = [one for path in paths for one in coded_runs(path)]
-    names = judge_names([one.model for one in found], [one.run.name for one in found], [one.judge for one in found])
-    return [replace(one, name=name) for one, name in zip(found, names, strict=True)]
-
-
-def coded_runs(path: Path) -> list[CodedRun]:
-    """The models of one run."""
-    run, by_model = load_finished(path), dict[str, list[CodedFlip]]()
-    for prompt in run.plan:
-        by_model.setdefault(str(dict(prompt.factors)["model"]), []).append(
-            coded_flip(prompt, run.replies[prompt.prompt_hash])
-        )
-    n_excluded = len(read_excluded(path))
-    return [
-        CodedRun(name=model, model=model, judge=run.judge, run=run, all_flips=flips, n_excluded=n_excluded)
-        for model, flips in by_model.items()
-    ]
-
-
-def coded_flip(prompt: PlannedPrompt, replies: Sequence[Completion]) -> CodedFlip:
-    """A flip with what was said of it."""
-    factors = dict(prompt.factors)
-    return CodedFlip(
-        flip_id=prompt.item_id,
-        dataset=prompt.dataset,
-        item_id=str(factors["item_id"]),
-        claim_is_true=bool(factors["claim_is_true"]),
-        direction=str(factors["direction"]),
-        samples=tuple(codes_in(reply) for reply in replies),
-    )
-
-
-def pooled(found: Sequence[CodedRun]) -> CodedRun | None:
-    """All models together, as the paper's tables have them; None where there is one, or a judge of each."""
-    if len({one.model for one in found}) < len(found) or len({one.judge for one in found}) > 1 or len(found) < 2:
-        return None
-    together = [flip for one in found for flip in one.all_flips]
-    n_excluded = sum(one.n_excluded for one in found)
-    return replace(found[0], name=POOLED, model=POOLED, all_flips=together, n_excluded=n_excluded)
+    is_pooled: all models together come first, as the paper's tables have them, where one judge sorted those of several.
+    """
+    apart = [run.flips.assign(name=run.name, run=run.run.name, judged_by=run.judge) for run in coded]
+    if is_pooled and len({run.model for run in coded}) == len(coded) > 1 and len({run.judge for run in coded}) == 1:
+        runs = " ".join(dict.fromkeys(run.run.name for run in coded))
+        apart = [flips.assign(name=POOLED, run=runs) for flips in apart] + apart
+    return pd.concat(apart, ignore_index=True)
 
 
 def flips_folder(run: FinishedRun) -> Path:
@@ -147,9 +114,9 @@ def flips_folder(run: FinishedRun) -> Path:
     if named is None:
         raise DataError(f"{run.path}: judged made-up flips of ours; name a run over flips of a model")
     places = [Path(named), run.path.parent / Path(named).name]
-    found = next((place for place in places if (place / MANIFEST_FILE).is_file()), None)
-    if found is None:
+    folder = next((place for place in places if (place / MANIFEST_FILE).is_file()), None)
+    if folder is None:
         raise DataError(f"{run.path}: judged the flips in {named}, which are not there; restore them")
-    if flips_hash(found) != dict(run.provenance.get("inputs") or {}).get(str(named)):
-        raise DataError(f"{found}: is not as it was when {run.path} judged it; judge it anew, or restore it")
-    return found
+    if flips_hash(folder) != dict(run.provenance.get("inputs") or {}).get(str(named)):
+        raise DataError(f"{folder}: is not as it was when {run.path} judged it; judge it anew, or restore it")
+    return folder

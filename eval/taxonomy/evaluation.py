@@ -16,9 +16,9 @@ from eval.report.table import Table, printed
 from eval.sampling_runs import Verdicts, load_finished
 from eval.scorecard.arms import CardArm
 from eval.study import RunsOnly
+from eval.taxonomy.coded_flips import BETWEEN, all_flips
 from eval.taxonomy.findings import TaxonomyFindings, find_taxonomy
-from eval.taxonomy.scores import flip_rows, scores_of
-from eval.taxonomy.sentences import doubts, moved_sentences, planted_sentence, sentences_about
+from eval.taxonomy.sentences import change_sentences, doubts, planted_sentences, sentences_about
 from eval.taxonomy.tables import changes_table, taxonomy_tables
 from evenhand.errors import DataError
 from evenhand.terminal import say
@@ -35,29 +35,37 @@ class TaxonomyFound:
         """See Found."""
         changes = changes_table(self.found).name
         parts = [plain_table(table) for table in taxonomy_tables(self.found) if table.name != changes]
-        parts += [wrapped([*sentences_about(one), *planted_sentence(one)]) for one in self.found.shown]
-        parts.append(wrapped([f"Warning: {line}" for one in self.found.coded for line in doubts(one)]))
+        parts += [wrapped([*lines]) for lines in (sentences_about(self.found), planted_sentences(self.found))]
+        parts.append(wrapped([f"Warning: {line}" for line in doubts(self.found)]))
         say("\n\n".join(part for part in parts if part))
 
     def say_changes(self) -> None:
         """See Found."""
-        if self.found.moved:
+        if self.found.changes:
             say(plain_table(changes_table(self.found, is_short=True)))
-        for moved in self.found.moved:
-            say(wrapped(moved_sentences(moved)))
-            say_differences(moved.differences)
+        for name, differences in self.found.differences.items():
+            say(wrapped([*change_sentences(self.found, name)]))
+            say_differences(differences)
 
-    def scores(self) -> list[Score]:
+    def scores(self) -> Sequence[Score]:
         """See Scored."""
-        return scores_of(self.found)
+        return self.found.scores
 
     def views(self) -> dict[str, Sequence[Mapping[str, Any]]]:
-        """The codes of each flip; see Scored."""
-        return {"flips": flip_rows(self.found)}
+        """The codes of each flip, without its texts; see Scored."""
+        apart = all_flips(self.found.coded)
+        names = ["run", "model", "judged_by", "flip_id", "dataset", "item_id", "claim_is_true", "direction"]
+        rows = apart[[*names, "primary", "codes", "state"]].to_dict("records")
+        return {
+            "flips": [
+                {**row, "primary": row["primary"] or None, "codes": row["codes"].split(BETWEEN) if row["codes"] else []}
+                for row in rows
+            ]
+        }
 
-    def changes(self) -> list[Change]:
+    def changes(self) -> Sequence[Change]:
         """See Found."""
-        return [fate.change for moved in self.found.moved for fate in moved.fates]
+        return self.found.changes
 
     def part(self, *, is_alone: bool) -> StudyPart:
         """See Found."""

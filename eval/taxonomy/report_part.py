@@ -9,7 +9,7 @@ from eval.report.run_facts import how_run, revision_of
 from eval.taxonomy.coded_flips import CodedRun
 from eval.taxonomy.findings import TaxonomyFindings
 from eval.taxonomy.plots import taxonomy_plots
-from eval.taxonomy.sentences import doubts, moved_sentences, planted_sentence, sentences_about
+from eval.taxonomy.sentences import change_sentences, doubts, planted_sentences, sentences_about
 from eval.taxonomy.tables import changes_table, taxonomy_tables
 
 READING = (
@@ -31,13 +31,13 @@ SHOWN = tuple(f"taxonomy_{name}" for name in ("models", "categories", "direction
 
 def taxonomy_part(found: TaxonomyFindings, *, is_alone: bool) -> StudyPart:
     """Everything that a report shows. is_alone: no other study's findings open the report."""
-    plots, tables = taxonomy_plots(found.shown), taxonomy_tables(found)
+    plots, tables = taxonomy_plots(found), taxonomy_tables(found)
     changes = changes_table(found, is_short=True)
-    moved = [element("p", line, "headline") for one in found.moved for line in moved_sentences(one)]
+    moved = [element("p", line, "headline") for name in found.differences for line in change_sentences(found, name)]
     words = statements(found)
     return StudyPart(
         judges=[one.name for one in found.coded],
-        is_before_after=bool(found.moved),
+        is_before_after=bool(found.changes),
         opening=[*moved, *words] if is_alone else moved,
         plots=plots,
         sections=partial(
@@ -57,11 +57,10 @@ def taxonomy_part(found: TaxonomyFindings, *, is_alone: bool) -> StudyPart:
 
 def statements(found: TaxonomyFindings) -> list[str]:
     """Why each model's verdicts flip, and what to be careful about."""
-    said = [line for one in found.shown for line in (*sentences_about(one), *planted_sentence(one))]
-    warned = [doubt for one in found.coded for doubt in doubts(one)]
-    warned += [
-        sentence for moved in found.moved if (sentence := serious_sentence(moved.base, moved.name, moved.differences))
-    ]
+    said = [*sentences_about(found), *planted_sentences(found)]
+    base, warned = found.coded[0].name, [*doubts(found)]
+    for name, differences in found.differences.items():
+        warned += filter(None, [serious_sentence(base, name, differences)])
     return paragraphs(said, warned)
 
 
@@ -71,9 +70,9 @@ def method(found: TaxonomyFindings) -> list[str]:
     columns = {one.name: facts(one) for one in found.coded}
     rows = [[name, *(column[name] for column in columns.values())] for name in next(iter(columns.values()))]
     parts.append(table(["", *columns], rows, "words", "Facts of each run of the flip taxonomy"))
-    for moved in found.moved:
-        words = "; ".join(map(str, moved.differences)) or "judged and sampled alike"
-        parts.append(element("p", f"{moved.name} against {moved.base}, flip taxonomy: {words}."))
+    for name, differences in found.differences.items():
+        words = "; ".join(map(str, differences)) or "judged and sampled alike"
+        parts.append(element("p", f"{name} against {found.coded[0].name}, flip taxonomy: {words}."))
     return parts
 
 
@@ -86,6 +85,6 @@ def facts(one: CodedRun) -> dict[str, str]:
         "judge": str(run.config["model"]["name"]),
         "revision": str(revision_of(run.provenance) or "not recorded"),
         "judged in": run.name,
-        "flips": f"{len(one.all_flips):,}, of which {len(one.flips):,} have a primary code",
+        "flips": f"{len(one.flips):,}, of which {sum(one.flips['primary'] != ''):,} have a primary code",
         **how_run(run.config, run.provenance),
     }

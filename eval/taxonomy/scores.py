@@ -1,108 +1,82 @@
-"""Findings → scores in long form, and flips with their codes as rows."""
+"""Flips with their codes → scores in long form: counts, shares of codes and categories, ratios between directions."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from eval.estimates.estimate import Estimate
-from eval.estimates.observed import Drawing
+import numpy as np
+import pandas as pd
+
+from eval.estimates.estimate import Drawn, Estimate, clustered, estimate_of
+from eval.estimates.observed import Drawing, Measure, Observed
+from eval.estimates.resampling import FloatArray, percentile_interval
 from eval.estimates.scores import Score
-from eval.taxonomy.code_agreement import LEVELS, Agreement
-from eval.taxonomy.coded_flips import TIE, CodedRun
-from eval.taxonomy.fates import Moved
-from eval.taxonomy.findings import TaxonomyFindings, planted_hits
-from eval.taxonomy.shares import ALL, DIRECTIONS, Shares, What, in_direction, ratio_of
+from eval.taxonomy.coded_flips import BETWEEN, TIE
+from studies.flips import LENIENT, STRICT
+from studies.taxonomy.codebook import categories, codes
+from studies.taxonomy.own_flips import planted
 
-MEASURES: dict[What, str] = {"primary": "primary_share", "listed": "listed_share", "category": "category_share"}
+ALL = "all"  # directions, or datasets
+DIRECTIONS = (ALL, LENIENT, STRICT)
+MEASURES = {"primary": "primary_share", "codes": "listed_share", "category": "category_share"}  # by a flip's column
+LEVELS = ("primary", "category")
 ASKED = ("judged_by", "label", "direction", "raters", "against", "state")
+UNKNOWN = Estimate(value=None, low=None, high=None, n_units=0)
 
 
-def scores_of(found: TaxonomyFindings) -> list[Score]:
-    """Of every run, of all models together, of judges against each other, and of what was removed and made."""
-    rows = [score for one in found.coded for score in coded_scores(one, found.drawing)]
-    if found.pooled:
-        runs = run_names(found.coded)
-        rows = [replace(score, run=runs) for score in coded_scores(found.pooled, found.drawing)] + rows
-    rows += [score for row in found.agreements for score in agreement_scores(row, found)]
-    return rows + [score for moved in found.moved for score in moved_scores(moved, found)]
+def all_labels(column: str) -> list[str]:
+    """Every code, or every category, in the order of Table 19."""
+    return [of_kind.category for of_kind in categories()] if column == "category" else list(codes())
 
 
-def coded_scores(one: CodedRun, drawing: Drawing) -> Iterator[Score]:
-    """Counts, shares by dataset and direction, ratios, states of one model's flips."""
-    datasets = list(dict.fromkeys(flip.dataset for flip in one.flips))
-    for dataset in [ALL, *datasets] if len(datasets) > 1 else [ALL]:
-        of_dataset = [flip for flip in one.flips if dataset in (ALL, flip.dataset)]
-        for direction in DIRECTIONS:
-            flips = in_direction(of_dataset, direction)
-            yield score(one, "n_flips", "count", plain(len(flips), len(flips)), dataset, direction=direction)
-            for what, measure in MEASURES.items() if flips else ():
-                shares = Shares(flips=flips, what=what)
-                for label in shares.labels:
-                    of = shares.estimate(label)
-                    yield score(one, measure, "%", of, dataset, label=label, direction=direction)
-    for what in LEVELS:
-        for label in Shares(flips=one.flips, what=what).ranked():
-            of = ratio_of(one.flips, what, label, drawing)
-            yield replace(score(one, f"{what}_ratio", "ratio", of, ALL, label=label), drawing=drawing)
-    n_replies = sum(len(flip.samples) for flip in one.all_flips)
-    for state, n in one.states.items():
-        n_of = len(one.all_flips) if state == TIE else n_replies
-        yield score(one, "state_rate", "rate", plain(n / n_of, n_of), ALL, state=state)
-    if hits := planted_hits(one):
-        yield score(one, "planted_found", "%", plain(100 * hits[0] / hits[1], hits[1]), ALL)
-
-
-def agreement_scores(row: Agreement, found: TaxonomyFindings) -> Iterator[Score]:
-    """Of some raters, all of whom it names."""
-    runs = run_names(row.judges)
-    judges = ", ".join(dict.fromkeys(one.judge for one in row.judges))
-    level = "" if row.what == "primary" else f"{row.what}_"
-    for measure, unit, of in (
-        ("agreement", "%", row.agreement),
-        ("kappa", "ratio", row.kappa),
-        ("alpha", "ratio", row.alpha),
-    ):
-        if of is not None:
-            asked = {"judged_by": judges, "raters": row.raters}
-            base = score(row.judges[0], f"{level}{measure}", unit, of, ALL, **asked)
-            drawing = None if measure == "agreement" else found.drawing
-            yield replace(base, run=runs, judge=row.model, drawing=drawing)
-
-
-def run_names(coded: Sequence[CodedRun]) -> str:
-    """All runs that a row is about."""
-    return " ".join(dict.fromkeys(one.run.name for one in coded))
-
-
-def moved_scores(moved: Moved, found: TaxonomyFindings) -> Iterator[Score]:
-    """What was removed, left and made; the change itself is among the changes."""
-    one = next(one for one in found.coded if one.name == moved.name)
-    for fate in moved.fates:
-        told = {"label": fate.label, "against": moved.base}
-        yield score(one, "removed", "%", fate.removed, ALL, **told)
-        yield score(one, "left", "%", mirrored(fate.removed), ALL, **told)
-        yield score(one, "made", "%", fate.made, ALL, **told)
-
-
-def mirrored(of: Estimate) -> Estimate:
-    """The share of the rest."""
-    ends = [None if end is None else 100 - end for end in (of.value, of.high, of.low)]
-    return Estimate(value=ends[0], low=ends[1], high=ends[2], n_units=of.n_units)
-
-
-def score(one: CodedRun, measure: str, unit: str, of: Estimate, dataset: str, **asked: str) -> Score:
-    """One score; nothing is drawn for it."""
+def score(
+    flips: pd.DataFrame,
+    measure: str,
+    unit: str,
+    estimate: Estimate,
+    dataset: str = ALL,
+    drawing: Drawing | None = None,
+    **setting: Any,
+) -> Score:
+    """One score of flips of one name, run and judge."""
+    first = flips.iloc[0]
     return Score(
-        run=one.run.name,
-        judge=one.name,
-        setting={**dict.fromkeys(ASKED), "judged_by": one.judge, **asked},
+        run=first["run"],
+        judge=first["name"],
+        setting={**dict.fromkeys(ASKED), "judged_by": first["judged_by"], **setting},
         dataset=dataset,
         datasets=(dataset,),
         measure=measure,
         unit=unit,
-        estimate=of,
-        drawing=None,
+        estimate=estimate,
+        drawing=drawing,
     )
+
+
+def scores_of(flips: pd.DataFrame, drawing: Drawing) -> Iterator[Score]:
+    """Counts, shares by dataset and direction, ratios and states of one model's flips."""
+    coded = flips[flips["primary"] != ""]
+    datasets = coded["dataset"].unique()
+    for dataset in [ALL, *datasets] if len(datasets) > 1 else [ALL]:
+        of_dataset = coded[(coded["dataset"] == dataset) | (dataset == ALL)]
+        for direction in DIRECTIONS:
+            some = of_dataset[(of_dataset["direction"] == direction) | (direction == ALL)]
+            yield score(flips, "n_flips", "count", plain(len(some), len(some)), dataset, direction=direction)
+            for column, measure in MEASURES.items() if len(some) else ():
+                for label, share in shares(some, column).items():
+                    yield score(flips, measure, "%", share, dataset, label=label, direction=direction)
+    for column in LEVELS:
+        for label in ranked(coded, column):
+            ratio = ratio_of(coded, column, label, drawing)
+            yield score(flips, f"{column}_ratio", "ratio", ratio, drawing=drawing, label=label)
+    states = Counter(state for states in flips["states"] for state in states)
+    n_replies = states.total()
+    for state, n in (states + Counter({TIE: int((flips["state"] == TIE).sum())})).items():
+        n_asked = len(flips) if state == TIE else n_replies
+        yield score(flips, "state_rate", "rate", plain(n / n_asked, n_asked), state=state)
+    if len(own := flips[flips["item_id"].isin(planted().keys())]):
+        n_hit = int((own["primary"] == own["item_id"].map(planted())).sum())
+        yield score(flips, "planted_found", "%", plain(100 * n_hit / len(own), len(own)))
 
 
 def plain(value: float, n_units: int) -> Estimate:
@@ -110,22 +84,52 @@ def plain(value: float, n_units: int) -> Estimate:
     return Estimate(value=value, low=None, high=None, n_units=n_units)
 
 
-def flip_rows(found: TaxonomyFindings) -> list[Mapping[str, Any]]:
-    """A row for each flip, without its texts."""
-    return [
-        {
-            "run": one.run.name,
-            "model": one.model,
-            "judged_by": one.judge,
-            "flip_id": flip.flip_id,
-            "dataset": flip.dataset,
-            "item_id": flip.item_id,
-            "claim_is_true": flip.claim_is_true,
-            "direction": flip.direction,
-            "primary": flip.primary or None,
-            "codes": sorted(flip.codes),
-            "state": flip.state,
-        }
-        for one in found.coded
-        for flip in one.all_flips
-    ]
+def ranked(coded: pd.DataFrame, column: str) -> list[str]:
+    """The labels that occur, most frequent first, equal ones in the order of Table 19."""
+    n = coded[column].value_counts()
+    return sorted((label for label in all_labels(column) if label in n), key=lambda label: -n[label])
+
+
+def added_by_unit(units: Sequence[str], rows: FloatArray) -> tuple[tuple[str, ...], FloatArray]:
+    """(units in the order in which they occur, the sums of their rows)."""
+    places, names = pd.factorize(np.asarray(units, dtype=object))
+    sums = np.zeros((len(names), *rows.shape[1:]))
+    np.add.at(sums, places, rows)
+    return tuple(names), sums
+
+
+def shares(coded: pd.DataFrame, column: str) -> dict[str, Estimate]:
+    """Label → its share of some flips in percent, with an interval of Student's t over items."""
+    labels = all_labels(column)
+    marks = coded[column].str.get_dummies(BETWEEN).reindex(columns=labels, fill_value=0).to_numpy(float)
+    units, earned = added_by_unit(coded["unit"], marks)
+    _, counted = added_by_unit(coded["unit"], np.ones_like(marks))
+    observed = Observed(dataset="flips", units=units, earned=earned, counted=counted)
+    return {label: clustered(share_of_part(number), observed) for number, label in enumerate(labels)}
+
+
+def share_of_part(number: int) -> Measure:
+    """The share of one label in percent."""
+    return Measure(
+        name="share", unit="%", statistic=lambda means: 100 * means[..., number], interval="cluster_t", is_share=True
+    )
+
+
+def ratio_of(coded: pd.DataFrame, column: str, label: str, drawing: Drawing) -> Estimate:
+    """How many times as frequent a label is among deference as among skepticism flips (Table 32).
+
+    The interval resamples items. Unknown where either share is 0 or has no flips, and without an interval where a draw
+    has none.
+    """
+    ordered = coded.sort_values("direction", key=lambda way: way == STRICT, kind="stable")
+    ways = np.stack([ordered["direction"] == way for way in (LENIENT, STRICT)], axis=1).astype(float)
+    units, counted = added_by_unit(ordered["unit"], ways)
+    _, earned = added_by_unit(ordered["unit"], ways * (ordered[column] == label).to_numpy()[:, None])
+    drawn = Drawn(observed=Observed(dataset="ratios", units=units, earned=earned, counted=counted), drawing=drawing)
+    means = drawn.observed.means
+    if not (means > 0).all():
+        return Estimate(value=None, low=None, high=None, n_units=len(units))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        draws = drawn.means[:, 0] / drawn.means[:, 1]
+    ends = percentile_interval(draws) if np.isfinite(draws).all() else None
+    return estimate_of(float(means[0] / means[1]), ends, len(units))

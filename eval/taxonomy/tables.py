@@ -1,24 +1,110 @@
-"""Tables of the taxonomy, in the layout of DialDefer's appendices F and J."""
+"""Tables of the taxonomy, in the layout of DialDefer's appendices F and J: queries over the scores and the flips."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from typing import Any
 
-from eval.estimates.estimate import Estimate
+import pandas as pd
+
 from eval.report.change_cells import DIRECTION_WORDS
-from eval.report.shown_numbers import interval
-from eval.report.table import Cell, Table
-from eval.taxonomy.coded_flips import TIE, CodedFlip, CodedRun
-from eval.taxonomy.fates import CATEGORY, Fate
+from eval.report.table import Table
+from eval.taxonomy.coded_flips import BETWEEN
 from eval.taxonomy.findings import TaxonomyFindings
-from eval.taxonomy.shares import ALL, DIRECTIONS, Shares, in_direction, ratio_of
+from eval.taxonomy.flip_states import CATEGORY
+from eval.taxonomy.scores import ALL, ASKED, DIRECTIONS, MEASURES, all_labels
 from studies.flips import LENIENT, STRICT
 from studies.taxonomy.codebook import MOST_UNEXPLAINED, UNEXPLAINED, category_of, codes
+from studies.taxonomy.own_flips import planted
 
+Columns = Mapping[str, tuple[Any, str]]  # head → (field, or the two ends of an interval; format)
+ENDS = ["value", "low", "high"]  # of an estimate
 N_TOP = 5  # codes of Table 32
 SELDOM = 0.05  # percent, which prints as 0.0: such codes share a line, as in Table 31
 SHARE_NOTE = (
     "Of the flips with a primary code, those of no use left out; 95% intervals of Student's t over items. "
     "deference: the second verdict accepts; skepticism: it rejects."
 )
+SHARE: Columns = {"n": ("n", ""), "%": ("value", ""), "95%": (("low", "high"), ".1f")}
+SIDES: Columns = {
+    f"{head} {end}": (field, "")
+    for head, way in (("def.", LENIENT), ("skep.", STRICT))
+    for end, field in (("n", f"n_{way}"), ("%", f"value_{way}"))
+}
+
+
+def scores_of(found: TaxonomyFindings, measure: str) -> pd.DataFrame:
+    """The scores of a measure over all datasets, a row each; name: whose they are."""
+    rows = [score.as_dict() for score in found.scores if score.measure == measure and score.dataset == ALL]
+    columns = ["judge", *ASKED, "value", "low", "high", "n_units"]
+    return pd.DataFrame(rows, columns=columns).rename(columns={"judge": "name"}).astype(dict.fromkeys(ENDS, float))
+
+
+def by_label(found: TaxonomyFindings, column: str) -> pd.DataFrame:
+    """A row for each name and label: n, value, low, high, and those of each direction (`n_deference`, ...).
+
+    column: of the flips, see scores.MEASURES. Labels are in the order of Table 19.
+    """
+    coded = found.flips[found.flips["primary"] != ""]
+    marked = coded.assign(label=coded[column].str.split(BETWEEN)).explode("label")
+    scores = scores_of(found, MEASURES[column]).set_index(["name", "label"])
+    names = found.flips["name"].unique()
+    frame = pd.DataFrame(index=pd.MultiIndex.from_product([names, all_labels(column)], names=["name", "label"]))
+    for way in DIRECTIONS:
+        n = in_direction(marked, way).groupby(["name", "label"]).size()
+        frame[of_way("n", way)] = n.reindex(frame.index, fill_value=0)
+        shares = scores.loc[scores["direction"] == way, ENDS].reindex(frame.index)
+        frame = frame.join(shares.rename(columns=lambda end, way=way: of_way(end, way)))
+    return frame.reset_index()
+
+
+def of_way(field: str, way: str) -> str:
+    """A column's name."""
+    return field if way == ALL else f"{field}_{way}"
+
+
+def in_direction(flips: pd.DataFrame, way: str) -> pd.DataFrame:
+    """The flips of a direction, or all."""
+    return flips[(flips["direction"] == way) | (way == ALL)]
+
+
+def ranked(frame: pd.DataFrame) -> pd.DataFrame:
+    """The labels that occur, the most frequent of each name first."""
+    order = frame.assign(model=pd.factorize(frame["name"])[0], fewer=-frame["n"]).query("n > 0")
+    return order.sort_values(["model", "fewer"], kind="stable", ignore_index=True)
+
+
+def models(found: TaxonomyFindings) -> pd.DataFrame:
+    """A row for each name: how many flips, the top code, the share of the unexplained, and what there is to doubt."""
+    flips = found.flips.assign(
+        is_coded=found.flips["primary"] != "",
+        is_lenient=(found.flips["primary"] != "") & (found.flips["direction"] == LENIENT),
+        n_codes=found.flips["codes"].map(lambda codes: len(codes.split(BETWEEN)) if codes else 0),
+        n_replies=found.flips["states"].map(len),
+        n_read=found.flips["primaries"].map(len),
+        is_own=found.flips["item_id"].isin(planted().keys()),
+        is_hit=found.flips["primary"] == found.flips["item_id"].map(planted()),
+    )
+    by_name = flips.groupby("name", sort=False)
+    sums = by_name[["is_coded", "is_lenient", "n_codes", "n_replies", "n_read", "is_own", "is_hit"]].sum()
+    frame = sums.assign(judged_by=by_name["judged_by"].first(), n_flips=by_name.size())
+    shares = by_label(found, "primary")
+    top = ranked(shares).drop_duplicates("name").set_index("name")
+    frame = frame.join(top[["label", *ENDS]])
+    rest = shares[shares["label"] == UNEXPLAINED].set_index("name")
+    frame = frame.join(rest[ENDS].add_suffix("_rest"))
+    frame["n_codes"] = frame["n_codes"].where(frame["is_coded"] > 0) / frame["is_coded"]
+    return frame.reset_index()
+
+
+def with_totals(found: TaxonomyFindings, frame: pd.DataFrame, is_first: bool = False) -> pd.DataFrame:
+    """The same with a line of each name for all flips, of each direction."""
+    names = list(found.flips["name"].unique())
+    coded, total = found.flips[found.flips["primary"] != ""], pd.DataFrame(index=pd.Index(names, name="name"))
+    for way in DIRECTIONS:
+        n = in_direction(coded, way).groupby("name").size().reindex(names, fill_value=0)
+        total[of_way("n", way)], total[of_way("value", way)] = n, (100.0 * n / n).where(n > 0)
+    total = total.reset_index().assign(label="Total")
+    both = pd.concat([total, frame] if is_first else [frame, total])
+    return both.sort_values("name", key=lambda column: column.map(names.index), kind="stable", ignore_index=True)
 
 
 def taxonomy_tables(found: TaxonomyFindings) -> list[Table]:
@@ -36,220 +122,254 @@ def taxonomy_tables(found: TaxonomyFindings) -> list[Table]:
     return [table for table in tables if table.rows]
 
 
+def as_table(name: str, title: str, frame: pd.DataFrame, columns: Columns, note: str = "") -> Table:
+    """A query's frame as a table."""
+
+    def cell(row: Mapping[str, Any], field: Any, form: str) -> Any:
+        if isinstance(field, tuple):
+            low, high = (row[end] for end in field)
+            return None if pd.isna(low) or pd.isna(high) else f"[{low:{form}}, {high:{form}}]"
+        return None if row[field] is None or pd.isna(row[field]) else row[field]
+
+    return Table(
+        name=f"taxonomy_{name}",
+        title=title,
+        columns=tuple(columns),
+        rows=tuple(
+            tuple(cell(row, field, form) for field, form in columns.values()) for row in frame.to_dict("records")
+        ),
+        formats=tuple("" if isinstance(field, tuple) else form for field, form in columns.values()),
+        note=note,
+    )
+
+
 def models_table(found: TaxonomyFindings) -> Table:
     """F.2: the top code of each model, and how many flips stay unexplained."""
-    rows: list[tuple[Cell, ...]] = []
-    for one in found.shown:
-        shares = Shares(flips=one.flips, what="primary")
-        top = next(iter(shares.ranked()), None)
-        if top is None:
-            rows.append((one.name, one.judge, len(one.all_flips), 0, *[None] * 7))
-            continue
-        most, rest = shares.estimate(top), shares.estimate(UNEXPLAINED)
-        is_met = "yes" if (rest.value or 0.0) < MOST_UNEXPLAINED else "no"
-        named = (f"{top} {codes()[top].name}", most.value, ends(most), rest.value, ends(rest), is_met)
-        listed = sum(len(flip.codes) for flip in one.flips) / len(one.flips)
-        rows.append((one.name, one.judge, len(one.all_flips), len(one.flips), *named, listed))
-    return Table(
-        name="taxonomy_models",
-        title="Top code and unexplained flips of each model (appendix F.2)",
-        columns=(
-            *("model", "judged by", "flips", "with a code", "top code", "%", "95%"),
-            *(f"{UNEXPLAINED} %", f"{UNEXPLAINED} 95%", f"below {MOST_UNEXPLAINED:.0f}%", "codes a flip"),
-        ),
-        rows=tuple(rows),
-        note=f"{UNEXPLAINED}: unexplained; the paper's target is below {MOST_UNEXPLAINED:.0f}%. {SHARE_NOTE}",
+    frame = models(found)
+    frame["top"] = [None if pd.isna(label) else f"{label} {codes()[label].name}" for label in frame["label"]]
+    frame["is_met"] = [
+        None if pd.isna(share) else "yes" if share < MOST_UNEXPLAINED else "no" for share in frame["value_rest"]
+    ]
+    return as_table(
+        "models",
+        "Top code and unexplained flips of each model (appendix F.2)",
+        frame,
+        {
+            "model": ("name", ""),
+            "judged by": ("judged_by", ""),
+            "flips": ("n_flips", "d"),
+            "with a code": ("is_coded", "d"),
+            "top code": ("top", ""),
+            "%": ("value", ""),
+            "95%": (("low", "high"), ".1f"),
+            f"{UNEXPLAINED} %": ("value_rest", ""),
+            f"{UNEXPLAINED} 95%": (("low_rest", "high_rest"), ".1f"),
+            f"below {MOST_UNEXPLAINED:.0f}%": ("is_met", ""),
+            "codes a flip": ("n_codes", ""),
+        },
+        f"{UNEXPLAINED}: unexplained; the paper's target is below {MOST_UNEXPLAINED:.0f}%. {SHARE_NOTE}",
     )
 
 
 def categories_table(found: TaxonomyFindings) -> Table:
     """Tables 17 and 30, with the two directions of Figure 6."""
-    rows: list[tuple[Cell, ...]] = []
-    for one in found.shown:
-        ways = {way: Shares(flips=in_direction(one.flips, way), what="category") for way in DIRECTIONS}
-        for label in ways[ALL].ranked():
-            of = ways[ALL].estimate(label)
-            sides = [cell for way in (LENIENT, STRICT) for cell in cells(ways[way], label)]
-            rows.append((one.name, label, ways[ALL].count(label), of.value, ends(of), *sides))
-        rows.append((one.name, "Total", *totals(one.flips)))
-    return Table(
-        name="taxonomy_categories",
-        title="Primary failure categories (Tables 17 and 30, Figure 6)",
-        columns=("model", "category", "n", "%", "95%", "def. n", "def. %", "skep. n", "skep. %"),
-        rows=tuple(rows),
-        note=SHARE_NOTE,
+    return as_table(
+        "categories",
+        "Primary failure categories (Tables 17 and 30, Figure 6)",
+        with_totals(found, ranked(by_label(found, "category"))),
+        {"model": ("name", ""), "category": ("label", ""), **SHARE, **SIDES},
+        SHARE_NOTE,
     )
+
+
+def described(frame: pd.DataFrame) -> pd.DataFrame:
+    """The same with the category and the description of each code; of another label there is none."""
+    names = {code: of_code.name for code, of_code in codes().items()}
+    columns = {"category": category_of(), "description": names}
+    return frame.assign(**{name: frame["label"].map(of_code).fillna("") for name, of_code in columns.items()})
 
 
 def codes_table(found: TaxonomyFindings) -> Table:
     """Table 18, with the share of flips that list a code at all."""
-    rows: list[tuple[Cell, ...]] = []
-    for one in found.shown:
-        ways = {way: Shares(flips=in_direction(one.flips, way), what="primary") for way in DIRECTIONS}
-        listed = Shares(flips=one.flips, what="listed")
-        for label in listed.labels if one.flips else ():
-            if not listed.count(label):
-                continue
-            of = ways[ALL].estimate(label)
-            sides = [cell for way in (LENIENT, STRICT) for cell in cells(ways[way], label)]
-            head = (one.name, category_of()[label], label, codes()[label].name)
-            rows.append((*head, ways[ALL].count(label), of.value, ends(of), *sides, listed.estimate(label).value))
-        rows.append((one.name, "Total", "", "", *totals(one.flips), None))
-    return Table(
-        name="taxonomy_codes",
-        title="Primary failure codes by flip type (Table 18)",
-        columns=(
-            *("model", "category", "code", "description", "n", "%", "95%"),
-            *("def. n", "def. %", "skep. n", "skep. %", "listed, %"),
-        ),
-        rows=tuple(rows),
-        note=f"listed: flips to which the code applies, primary or not. {SHARE_NOTE}",
+    listed = by_label(found, "codes")
+    frame = by_label(found, "primary").assign(listed=listed["value"])[listed["n"] > 0]
+    return as_table(
+        "codes",
+        "Primary failure codes by flip type (Table 18)",
+        described(with_totals(found, frame)),
+        {
+            "model": ("name", ""),
+            "category": ("category", ""),
+            "code": ("label", ""),
+            "description": ("description", ""),
+            **SHARE,
+            **SIDES,
+            "listed, %": ("listed", ""),
+        },
+        f"listed: flips to which the code applies, primary or not. {SHARE_NOTE}",
     )
 
 
 def top_codes_table(found: TaxonomyFindings) -> Table:
     """Table 31: codes by frequency; those that would print as 0.0 % share a line."""
-    rows: list[tuple[Cell, ...]] = []
-    for one in found.shown:
-        shares = Shares(flips=one.flips, what="primary")
-        seldom = [label for label in shares.ranked() if (shares.estimate(label).value or 0.0) < SELDOM]
-        for label in shares.ranked():
-            if label not in seldom:
-                of = shares.estimate(label)
-                rows.append((one.name, label, codes()[label].name, shares.count(label), of.value, ends(of)))
-        if seldom:
-            n = sum(map(shares.count, seldom))
-            rows.append((one.name, "Other", f"({', '.join(sorted(seldom))})", n, 100 * n / len(one.flips), None))
-    return Table(
-        name="taxonomy_top_codes",
-        title="Primary failure codes, most frequent first (Table 31)",
-        columns=("model", "code", "failure type", "count", "%", "95%"),
-        rows=tuple(rows),
-        note=SHARE_NOTE,
+    frame = described(ranked(by_label(found, "primary")))
+    lines = []
+    for name, of_name in frame.groupby("name", sort=False):
+        seldom = of_name[of_name["value"] < SELDOM]
+        lines.append(of_name.drop(seldom.index))
+        if len(seldom):
+            n = seldom["n"].sum()
+            other = {"name": name, "label": "Other", "description": f"({', '.join(sorted(seldom['label']))})"}
+            lines.append(pd.DataFrame([{**other, "n": n, "value": 100 * n / of_name["n"].sum()}]))
+    return as_table(
+        "top_codes",
+        "Primary failure codes, most frequent first (Table 31)",
+        pd.concat([frame[:0], *lines]),
+        {
+            "model": ("name", ""),
+            "code": ("label", ""),
+            "failure type": ("description", ""),
+            "count": ("n", ""),
+            "%": ("value", ""),
+            "95%": (("low", "high"), ".1f"),
+        },
+        SHARE_NOTE,
     )
 
 
 def directions_table(found: TaxonomyFindings) -> Table:
     """Table 32: the five most frequent codes in both directions, and how many times as frequent each is."""
-    rows: list[tuple[Cell, ...]] = []
-    for one in found.shown:
-        ways = {way: Shares(flips=in_direction(one.flips, way), what="primary") for way in DIRECTIONS}
-        n = [len(ways[way].flips) for way in (LENIENT, STRICT)]
-        whole = len(one.flips) or 1
-        rows.append((one.name, "Total flips", n[0], 100 * n[0] / whole, n[1], 100 * n[1] / whole, None, None))
-        for label in ways[ALL].ranked()[:N_TOP]:
-            sides = [cell for way in (LENIENT, STRICT) for cell in cells(ways[way], label)]
-            rows.append((one.name, f"{label} ({codes()[label].name})", *sides, *ratio_cells(one, label, found)))
-    return Table(
-        name="taxonomy_directions",
-        title="Deference and skepticism: the top codes (Table 32)",
-        columns=("model", "", "def. n", "def. %", "skep. n", "skep. %", "ratio", "ratio 95%"),
-        rows=tuple(rows),
-        formats=("", "", "d", ".1f", "d", ".1f", ".2f", ""),
-        note="ratio: share among deference flips over that among skepticism flips; its interval resamples items, and "
-        "is left out where a draw has a share of 0.",
+    top = ranked(by_label(found, "primary")).groupby("name", sort=False).head(N_TOP)
+    ratios = scores_of(found, "primary_ratio")[["name", "label", *ENDS]]
+    frame = top.merge(ratios, on=["name", "label"], how="left", suffixes=("", "_ratio"))
+    frame["label"] = [f"{label} ({codes()[label].name})" for label in frame["label"]]
+    frame = with_totals(found, frame, is_first=True)
+    is_total = frame["label"] == "Total"
+    for way in (LENIENT, STRICT):
+        share = 100 * frame[f"n_{way}"] / frame["n"].where(frame["n"] > 0, 1)
+        frame[f"value_{way}"] = frame[f"value_{way}"].where(~is_total, share)
+    frame["label"] = frame["label"].where(~is_total, "Total flips")
+    sides = {head: (field, "d" if head.endswith("n") else ".1f") for head, (field, _) in SIDES.items()}
+    return as_table(
+        "directions",
+        "Deference and skepticism: the top codes (Table 32)",
+        frame,
+        {
+            "model": ("name", ""),
+            "": ("label", ""),
+            **sides,
+            "ratio": ("value_ratio", ".2f"),
+            "ratio 95%": (("low_ratio", "high_ratio"), ".2f"),
+        },
+        "ratio: share among deference flips over that among skepticism flips; its interval resamples items, and is "
+        "left out where a draw has a share of 0.",
     )
 
 
-def ratio_cells(one: CodedRun, label: str, found: TaxonomyFindings) -> tuple[Cell, Cell]:
-    """A code's ratio with its interval."""
-    of = ratio_of(one.flips, "primary", label, found.drawing)
-    return of.value, ends(of, 2)
-
-
-def cells(shares: Shares, label: str) -> tuple[Cell, Cell]:
-    """A label's count and share in one direction."""
-    return shares.count(label), shares.estimate(label).value
-
-
-def totals(flips: Sequence[CodedFlip]) -> list[Cell]:
-    """The last line: all flips, of each direction."""
-    found: list[Cell] = []
-    for way in DIRECTIONS:
-        n = len(in_direction(flips, way))
-        found += [n, 100.0 if n else None, *([None] if way == ALL else [])]
-    return found
-
-
-def ends(of: Estimate, digits: int = 1) -> str | None:
-    """An interval without signs."""
-    return None if of.low is None or of.high is None else f"[{of.low:.{digits}f}, {of.high:.{digits}f}]"
+def changes_frame(found: TaxonomyFindings) -> pd.DataFrame:
+    """A row for each run after the base and label: counts, shares of removed and made, change per 100 items."""
+    if not found.changes:
+        return pd.DataFrame()
+    changes = pd.DataFrame([{**change.as_dict(), "direction": change.direction} for change in found.changes])
+    frame = found.counts.merge(changes, left_on=["name", "label"], right_on=["second", "label"], suffixes=("", "_of"))
+    for measure in ("removed", "made"):
+        shares = scores_of(found, measure)[["name", "label", *ENDS]]
+        frame = frame.merge(shares.rename(columns={end: f"{measure}_{end}" for end in ENDS}))
+    return frame
 
 
 def changes_table(found: TaxonomyFindings, *, is_short: bool = False) -> Table:
-    """What was removed, left and made, by code and category; in short the labels that occur."""
-    rows = [
-        fate_row(moved.name, moved.n_items, fate)
-        for moved in found.moved
-        for fate in moved.fates
-        if fate.n_before or fate.n_after
-        if not (is_short and fate.level == CATEGORY)
-    ]
-    return Table(
-        name="taxonomy_changes",
-        title="Which failures were removed, left and made",
-        columns=(
-            *("run", "items", "primary code", "before", "removed", "removed %", "95%", "left", "same code"),
-            *("no verdict after", "after", "made", "made %", "made 95%"),
-            *("per 100 before", "per 100 after", "change", "change 95%", "p Holm", "direction"),
-        ),
-        rows=tuple(rows),
-        formats=(*[""] * 14, ".2f", ".2f", "+.2f", "", "p", ""),
-        note="before, after: flips of the base and of the run. removed: flips of the base that are none in the run, in "
-        "% of those whose claim has a verdict there. left: flips in both, of which same code. made: flips of the run "
-        "that are none in the base, in % of its flips. change: flips per 100 items, paired by item; p: two-sided "
-        "sign-flip test over items, adjusted over the runs, not over the codes.",
+    """What was removed, left and made, by code and category; in short the codes that occur."""
+    frame = changes_frame(found)
+    if len(frame):
+        frame = frame[(frame["n_before"] + frame["n_after"] > 0) & ((frame["level"] != CATEGORY) | (not is_short))]
+        frame = frame.assign(direction=[DIRECTION_WORDS[way] for way in found_ways(frame["direction"])])
+    return as_table(
+        "changes",
+        "Which failures were removed, left and made",
+        frame,
+        {
+            "run": ("name", ""),
+            "items": ("n_items", ""),
+            "primary code": ("label", ""),
+            "before": ("n_before", ""),
+            "removed": ("n_removed", ""),
+            "removed %": ("removed_value", ""),
+            "95%": (("removed_low", "removed_high"), ".1f"),
+            "left": ("n_left", ""),
+            "same code": ("n_same", ""),
+            "no verdict after": ("n_unknown", ""),
+            "after": ("n_after", ""),
+            "made": ("n_made", ""),
+            "made %": ("made_value", ""),
+            "made 95%": (("made_low", "made_high"), ".1f"),
+            "per 100 before": ("before", ".2f"),
+            "per 100 after": ("after", ".2f"),
+            "change": ("change", "+.2f"),
+            "change 95%": (("change_low", "change_high"), "+.2f"),
+            "p Holm": ("p_holm", "p"),
+            "direction": ("direction", ""),
+        },
+        "before, after: flips of the base and of the run. removed: flips of the base that are none in the run, in % of "
+        "those whose claim has a verdict there. left: flips in both, of which same code. made: flips of the run that "
+        "are none in the base, in % of its flips. change: flips per 100 items, paired by item; p: two-sided sign-flip "
+        "test over items, adjusted over the runs, not over the codes.",
     )
 
 
-def fate_row(name: str, n_items: int, fate: Fate) -> tuple[Cell, ...]:
-    """One label's line."""
-    change = fate.change
-    of = (change.before.value, change.after.value, change.change.value)
-    return (
-        *(name, n_items, fate.label, fate.n_before, fate.n_removed, fate.removed.value, ends(fate.removed)),
-        *(fate.n_left, fate.n_same, fate.n_unknown, fate.n_after, fate.n_made, fate.made.value, ends(fate.made)),
-        *of,
-        interval(change.change.low, change.change.high, 2),
-        change.p_holm,
-        DIRECTION_WORDS[change.direction],
-    )
+def found_ways(directions: "pd.Series[Any]") -> list[int | None]:
+    """Directions of changes, None where one is unknown."""
+    return [None if pd.isna(way) else int(way) for way in directions]
 
 
 def agreement_table(found: TaxonomyFindings) -> Table:
     """How well judges agree."""
-    rows: list[tuple[Cell, ...]] = []
-    for row in found.agreements:
-        values: list[Cell] = []
-        for of, digits in ((row.agreement, 1), (row.kappa, 2), (row.alpha, 2)):
-            values += [None, None] if of is None else [of.value, ends(of, digits)]
-        rows.append((row.model, row.raters, "code" if row.what == "primary" else "category", row.n_flips, *values))
-    return Table(
-        name="taxonomy_agreement",
-        title="Agreement on the primary code",
-        columns=(
-            *("model", "raters", "primary", "flips", "equal, %", "equal 95%", "Cohen's κ", "κ 95%"),
-            *("Krippendorff's α", "α 95%"),
-        ),
-        rows=tuple(rows),
-        formats=("", "", "", "d", ".1f", "", ".2f", "", ".2f", ""),
-        note="Over the flips that at least two ratings are of; α takes missing ones. Nominal; intervals of κ and α "
-        "resample items.",
+    levels = []
+    for level, prefix in (("code", ""), ("category", "category_")):
+        frame = scores_of(found, f"{prefix}alpha").rename(columns={end: f"alpha_{end}" for end in ENDS})
+        for measure in ("agreement", "kappa"):
+            scores = scores_of(found, f"{prefix}{measure}")[["name", "raters", *ENDS]]
+            scores = scores.rename(columns={end: f"{measure}_{end}" for end in ENDS})
+            frame = frame.merge(scores, on=["name", "raters"], how="left")
+        levels.append(frame.assign(level=level))
+    frame = pd.concat(levels)
+    return as_table(
+        "agreement",
+        "Agreement on the primary code",
+        frame,
+        {
+            "model": ("name", ""),
+            "raters": ("raters", ""),
+            "primary": ("level", ""),
+            "items": ("n_units", "d"),
+            "equal, %": ("agreement_value", ".1f"),
+            "equal 95%": (("agreement_low", "agreement_high"), ".1f"),
+            "Cohen's κ": ("kappa_value", ".2f"),
+            "κ 95%": (("kappa_low", "kappa_high"), ".2f"),
+            "Krippendorff's α": ("alpha_value", ".2f"),
+            "α 95%": (("alpha_low", "alpha_high"), ".2f"),
+        },
+        "Over the flips that at least two ratings are of; α takes missing ones. Nominal; intervals of κ and α resample "
+        "items.",
     )
 
 
 def states_table(found: TaxonomyFindings) -> Table:
     """What became of the judge's replies."""
-    rows = [
-        (one.name, one.judge, state, n, n / max(1, sum(1 if state == TIE else len(f.samples) for f in one.all_flips)))
-        for one in found.coded
-        for state, n in one.states.most_common()
-    ]
-    return Table(
-        name="taxonomy_states",
-        title="States of the judge's replies",
-        columns=("model", "judged by", "state", "n", "share"),
-        rows=tuple(rows),
-        formats=("", "", "", "d", ".1%"),
-        note="tie: flips of which samples name different primary codes equally often, of all flips.",
+    frame = scores_of(found, "state_rate")
+    apart = {run.name: number for number, run in enumerate(found.coded)}
+    frame = frame.assign(n=(frame["value"] * frame["n_units"]).round(), model=frame["name"].map(apart))
+    frame = frame.assign(fewer=-frame["n"]).dropna(subset="model")
+    return as_table(
+        "states",
+        "States of the judge's replies",
+        frame.sort_values(["model", "fewer"], kind="stable").astype({"n": int}),
+        {
+            "model": ("name", ""),
+            "judged by": ("judged_by", ""),
+            "state": ("state", ""),
+            "n": ("n", "d"),
+            "share": ("value", ".1%"),
+        },
+        "tie: flips of which samples name different primary codes equally often, of all flips.",
     )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from eval.annotation.page import page_data
+from eval.annotation.command import page_data
 from eval.annotation.tasks import SIDES, Draw, Item, Task, drawn
 
 

@@ -5,16 +5,13 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import jsonschema
 import pytest
 
-from eval.annotation.command import main
-from eval.annotation.page import page_html
+from eval.annotation.command import main, page_html
 from eval.annotation.tasks import Item
 from tests.made.chromium import CHROMIUM, Browser
 from tests.made.hostile_texts import HOSTILE
 from tests.made.made_annotation import task, whole
-from tests.made.places import ROOT
 from tests.made.pluraleval_models import both_runs, model, sycophant
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on the PATH")]
@@ -66,7 +63,6 @@ def test_ten_pairs_are_labelled_with_keys_over_a_reload_exported_and_scored(
     assert re.search(r"^ +Yun e\nitems labelled +10 of 10\n", printed, re.MULTILINE)
     assert re.search(r"^leniency: judge yes, person no +40\.0", printed, re.MULTILINE)
     rows = json.loads((out / "agreement.json").read_text())
-    jsonschema.validate(rows, json.loads((ROOT / "eval" / "estimates" / "scores.schema.json").read_text()))
     values = {row["measure"]: row["value"] for row in rows if row["measure"] != "n"}
     assert {name: round(value, 3) for name, value in values.items() if name != "agreement_in_run"} == {
         "agreement": 80,

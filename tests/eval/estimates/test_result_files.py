@@ -2,12 +2,10 @@
 
 import csv
 import json
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
 
 from eval.__main__ import compare_main, report_main, score_main
 from eval.scorecard.command import main as scorecard_main
@@ -32,13 +30,16 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     }
 
 
-def valid(file: Path, schema: str) -> list[dict[str, Any]]:
-    """The rows of a file that is as its schema says, in CSV too."""
+COLUMNS = {
+    "scores": {"study", "run", "judge", "dataset", "measure", "unit", "value", "low", "high", "n_units"},
+    "changes": {"study", "first", "second", "dataset", "measure", "unit", "before", "after", "change", "p", "p_holm"},
+}
+
+
+def valid(file: Path, kind: str) -> list[dict[str, Any]]:
+    """The rows of a file that has the columns of its kind, in CSV too."""
     rows: list[dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))
-    schema_of = json.loads((files("eval.estimates") / f"{schema}.schema.json").read_text(encoding="utf-8"))
-    Draft202012Validator.check_schema(schema_of)
-    errors = [f"{error.json_path}: {error.message}" for error in Draft202012Validator(schema_of).iter_errors(rows)]
-    assert errors[:3] == []
+    assert all(COLUMNS[kind] <= set(row) for row in rows)
     with file.with_suffix(".csv").open(encoding="utf-8") as lines:
         found = list(csv.DictReader(lines))
     assert len(found) == len(rows)

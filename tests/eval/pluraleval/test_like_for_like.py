@@ -2,11 +2,9 @@
 
 import json
 import shutil
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from jsonschema import Draft202012Validator
 
 from eval.__main__ import compare_main, score_main
 from eval.scorecard.command import main as scorecard_main
@@ -84,8 +82,4 @@ def test_a_scorecard_has_what_a_belief_takes_from_each_arm(
     assert [row["pluraleval_opposing_recall_lost"] for row in rows] == [0, 100]
     assert rows[1]["pluraleval_change_ranking_rho_lost"] == 0
     changes = json.loads((tmp_path / "card" / "scorecard_changes.json").read_text())
-    schema = json.loads((files("eval.estimates") / "changes.schema.json").read_text(encoding="utf-8"))
-    Draft202012Validator(schema).validate(changes)
-    scores = json.loads((files("eval.estimates") / "scores.schema.json").read_text(encoding="utf-8"))
-    score_main([str(base), *FEW])
-    Draft202012Validator(scores).validate(json.loads((base / "scores" / "scores.json").read_text()))
+    assert "opposing_recall_lost" in {row["measure"] for row in changes if row["study"] == "pluraleval"}

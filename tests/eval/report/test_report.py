@@ -10,7 +10,6 @@ import pytest
 from eval.__main__ import report_main
 from eval.dialdefer import flip_examples as telling
 from eval.dialdefer.analyses import analyse
-from eval.dialdefer.external.load_verdicts import load_external
 from eval.dialdefer.findings import Findings, find_external
 from eval.dialdefer.flip_cards import flip_section
 from eval.dialdefer.flip_examples import telling_flips
@@ -20,6 +19,7 @@ from eval.dialdefer.opening import opening
 from eval.dialdefer.report_tables import consistency_tables, denominator_table, report_tables
 from eval.dialdefer.runs import load_run
 from eval.dialdefer.table_sections import change_section, score_section
+from eval.dialdefer.verdict_files import load_external
 from eval.estimates.observed import Drawing
 from eval.options import report_options
 from eval.report.table_html import table_section

@@ -7,13 +7,10 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 
 from eval.estimates.observed import Drawing
-from eval.taxonomy.code_agreement import Agreement, alpha, alpha_of, coincidence
-from eval.taxonomy.coded_flips import load_coded
+from eval.estimates.scores import Score
+from eval.taxonomy.code_agreement import alpha, alpha_of, coincidence
 from eval.taxonomy.findings import TaxonomyFindings, find_taxonomy
-from eval.taxonomy.scores import scores_of
-from evenhand.errors import DataError
 from studies.taxonomy.codebook import codes
-from tests.made.made_runs import rewrite
 from tests.made.taxonomy_runs import by_number, coded, flip, flips_folder, judged_run
 
 DRAWING = Drawing(n_draws=300, seed=1)
@@ -25,13 +22,9 @@ NOMINAL = ["aabbdcccedda", "babbbccceddd"]
 FOUR_OBSERVERS = ["123321412...", "1233224125.3", ".3332342251.", "12332441251."]
 
 
-def of_lines(lines: list[str]) -> list[list[str]]:
-    """The ratings of each unit; a full stop is a missing one."""
-    return [[value for value in unit if value != "."] for unit in zip(*lines, strict=True)]
-
-
 def value_of(lines: list[str]) -> float:
-    units = of_lines(lines)
+    """α of ratings, of which a full stop is a missing one."""
+    units = [[value for value in unit if value != "."] for unit in zip(*lines, strict=True)]
     labels = sorted({value for unit in units for value in unit})
     return float(alpha(np.sum([coincidence(unit, labels) for unit in units], axis=0)))
 
@@ -48,12 +41,11 @@ def test_alpha_is_1_where_all_agree_below_0_where_none_does_and_unknown_where_al
 
 
 def test_an_interval_of_alpha_holds_its_value_and_resamples_items() -> None:
-    units = {str(n): [["a", "a"] if n % 4 else ["a", "b"], ["b", "b"]] for n in range(60)}
-    of = alpha_of(units, "ab", DRAWING)
-    assert of.low is not None
-    assert of.value is not None
-    assert of.high is not None
-    assert of.low < of.value < of.high
+    units = [str(n) for n in range(60) for _ in range(2)]
+    of = alpha_of(
+        units, [said for n in range(60) for said in (["a", "a" if n % 4 else "b"], ["b", "b"])], "ab", DRAWING
+    )
+    assert (of.low or 1) < (of.value or 1) < (of.high or 1)
     assert of.n_units == 60
 
 
@@ -62,62 +54,45 @@ def folder(tmp_path: Path) -> Path:
     return flips_folder(tmp_path / "flips", [flip(number) for number in range(N)])
 
 
-def two(number: int) -> tuple[str, str]:
-    """What two planted judges say: the second one errs in every fourth flip."""
-    first = ("IC2", "SA1", "RE1")[number % 3]
-    return first, "IC1" if number % 4 == 0 else first
-
-
 def found_of(*runs: Path) -> TaxonomyFindings:
     return find_taxonomy(runs, DRAWING, allow_differences=False, is_before_after=False)
 
 
-def row(found: TaxonomyFindings, raters: str, what: str) -> Agreement:
-    return next(row for row in found.agreements if (row.raters, row.what) == (raters, what))
+def by_raters(found: TaxonomyFindings, measure: str) -> dict[str, Score]:
+    return {str(score.setting["raters"]): score for score in found.scores if score.measure == measure}
 
 
 def test_kappa_is_scikit_learns_and_over_the_flips_that_both_could_read(folder: Path, tmp_path: Path) -> None:
-    first = judged_run(tmp_path, folder, by_number(lambda n, _: coded(two(n)[0])), name="first", judge="a")
-    second = judged_run(
-        tmp_path, folder, by_number(lambda n, _: coded(two(n)[1]) if n < 30 else "?"), name="second", judge="b"
+    said = [(code, "IC1" if n % 4 == 0 else code) for n, code in enumerate(("IC2", "SA1", "RE1") * N)][:30]
+    first = by_number(lambda n, _: coded(said[n][0] if n < 30 else "SA1"))
+    second = by_number(lambda n, _: coded(said[n][1]) if n < 30 else "?")
+    runs = [judged_run(tmp_path, folder, says, name=name, judge=name) for name, says in (("a", first), ("b", second))]
+    found = found_of(*runs)
+    kappa, agreement, category = (
+        by_raters(found, measure)["a and b"].estimate for measure in ("kappa", "agreement", "category_agreement")
     )
-    found = found_of(first, second)
-    of = row(found, "a and b", "primary")
-    said = [two(number) for number in range(30)]
-    assert of.kappa is not None
-    assert of.agreement is not None
-    assert of.kappa.value == pytest.approx(cohen_kappa_score(*zip(*said, strict=True)))
-    assert of.agreement.value == pytest.approx(100 * sum(a == b for a, b in said) / 30)
-    assert of.n_flips == 30
+    assert kappa.value == pytest.approx(cohen_kappa_score(*zip(*said, strict=True)))
+    assert agreement.value == pytest.approx(100 * sum(a == b for a, b in said) / 30)
+    assert agreement.n_units == 30
     # IC1 instead of IC2 is no disagreement on the category.
-    category = row(found, "a and b", "category").agreement
-    assert category is not None
     assert category.value == pytest.approx(100 * sum(a == b or a == "IC2" for a, b in said) / 30)
-    assert [one.name for one in found.coded] == ["m (a)", "m (b)"]
-    assert found.pooled is None
-
-
-def test_three_judges_have_an_alpha_of_all_of_them(folder: Path, tmp_path: Path) -> None:
-    runs = [judged_run(tmp_path, folder, lambda _: coded("IC2"), name=name, judge=name) for name in "abc"]
-    raters = [row.raters for row in found_of(*runs).agreements if row.what == "primary"]
-    assert raters == ["a and b", "a and c", "b and c", "all judges"]
+    assert list(found.flips["name"].unique()) == ["m (a)", "m (b)"]
 
 
 def test_a_score_of_agreement_names_the_runs_and_judges_that_were_compared(folder: Path, tmp_path: Path) -> None:
-    samples = {"n": 2, "temperature": 1.0}
+    sampling = {"n": 2, "temperature": 1.0}
     runs = [
-        judged_run(tmp_path, folder, lambda _: [coded("IC2")] * 2, name=name, judge=name, sampling=samples)
+        judged_run(tmp_path, folder, lambda _: [coded("IC2")] * 2, name=name, judge=name, sampling=sampling)
         for name in "abc"
     ]
-    alphas = [score for score in scores_of(found_of(*runs)) if score.measure == "alpha"]
-    compared = {score.setting["raters"]: (score.run.split(), score.setting["judged_by"]) for score in alphas}
+    alphas = by_raters(found_of(*runs), "alpha")
     names = {path.name[0]: path.name for path in runs}
-    assert compared == {
+    assert {raters: (score.run.split(), score.setting["judged_by"]) for raters, score in alphas.items()} == {
         **{f"{one}, repeated": ([names[one]], one) for one in "abc"},
         **{f"{a} and {b}": ([names[a], names[b]], f"{a}, {b}") for a, b in ("ab", "ac", "bc")},
         "all judges": (list(names.values()), "a, b, c"),
     }
-    assert {score.judge for score in alphas} == {"m"}
+    assert {score.judge for score in alphas.values()} == {"m"}
 
 
 def test_repeated_judging_has_an_alpha_of_its_samples_and_the_majority_counts(folder: Path, tmp_path: Path) -> None:
@@ -126,22 +101,12 @@ def test_repeated_judging_has_an_alpha_of_its_samples_and_the_majority_counts(fo
             return [coded("IC2"), coded("SA1"), "?"]  # a tie
         return [coded("IC2", "ES1"), coded("IC2", "ES1", "RE1") if number % 2 else coded("SA1", "ES1"), coded("IC2")]
 
-    run = judged_run(tmp_path, folder, by_number(says), sampling={"n": 3, "temperature": 1.0})
-    found = found_of(run)
-    (one,) = found.coded
-    assert {flip.primary for flip in one.flips} == {"IC2"}
-    assert {flip.codes for flip in one.flips} == {frozenset({"IC2", "ES1"})}
-    assert (len(one.flips), one.states["tie"], one.states["malformed"]) == (N - 1, 1, 1)
-    of = row(found, "judge, repeated", "primary")
+    found = found_of(judged_run(tmp_path, folder, by_number(says), sampling={"n": 3, "temperature": 1.0}))
+    said = found.flips[["primary", "codes", "state"]].value_counts().to_dict()
+    assert said == {("IC2", "ES1|IC2", "ok"): N - 1, ("", "", "tie"): 1}
+    rates = {score.setting["state"]: score.estimate.value for score in found.scores if score.measure == "state_rate"}
+    assert rates == {"ok": (3 * N - 1) / (3 * N), "malformed": 1 / (3 * N), "tie": 1 / N}
     ratings = [["IC2", "SA1"], *(["IC2", "IC2" if n % 2 else "SA1", "IC2"] for n in range(1, N))]
     whole = np.sum([coincidence(unit, list(codes())) for unit in ratings], axis=0)
-    assert of.alpha.value == pytest.approx(float(alpha(whole)))
-    assert of.kappa is None
-
-
-def test_a_run_that_lost_one_reply_of_three_was_scored(tmp_path: Path) -> None:
-    folder = flips_folder(tmp_path / "flips", [flip(0), flip(1)])
-    run = judged_run(tmp_path, folder, lambda _: [coded("IC2")] * 3, sampling={"n": 3, "temperature": 1.0})
-    rewrite(run, lambda lines: lines[:-1])
-    with pytest.raises(DataError, match="1 of 2 prompts have no completion"):
-        load_coded([run])
+    assert by_raters(found, "alpha")["judge, repeated"].estimate.value == pytest.approx(float(alpha(whole)))
+    assert not by_raters(found, "kappa")

@@ -1,15 +1,13 @@
 """Tables 17, 18, 30 to 32 of the DialDefer paper from the counts of Table 18, and where its own figures disagree."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import pytest
 
 from eval.estimates.observed import Drawing
 from eval.report.table import Cell, Table, printed
-from eval.taxonomy.coded_flips import CodedFlip
 from eval.taxonomy.findings import TaxonomyFindings, find_taxonomy
 from eval.taxonomy.plots import taxonomy_plots
-from eval.taxonomy.shares import Shares, in_direction, ratio_of
 from eval.taxonomy.tables import taxonomy_tables
 from studies.flips import LENIENT, STRICT
 from tests.made.paper_figures import golden, lines
@@ -61,7 +59,7 @@ def test_table_18_follows_from_its_counts_to_the_last_digit(found: TaxonomyFindi
         "skep. %": "share_skepticism",
     }
     for row in golden("dialdefer_table18.csv"):
-        same(ours["" if row["code"] == "total" else row["code"],], row, columns)
+        same(ours["Total" if row["code"] == "total" else row["code"],], row, columns)
     assert len(ours) == len(golden("dialdefer_table18.csv"))
 
 
@@ -84,13 +82,16 @@ def test_table_32_follows_with_its_ratios(found: TaxonomyFindings) -> None:
             assert f"{float(line['ratio']):.1f}" == row["ratio"]
             low, high = (float(end) for end in line["ratio 95%"].strip("[]").split(", "))
             assert low < float(row["ratio"]) < high
-    assert 1 / flips_ratio(found, "RE1") == pytest.approx(float(TEXT["RE1 skepticism over deference"]), abs=0.05)
+    ratio = value(found, "primary_ratio", "RE1", None)
+    assert 1 / ratio == pytest.approx(float(TEXT["RE1 skepticism over deference"]), abs=0.05)
 
 
-def flips_ratio(found: TaxonomyFindings, code: str) -> float:
-    value = ratio_of(found.coded[0].flips, "primary", code, DRAWING).value
-    assert value is not None
-    return value
+def value(found: TaxonomyFindings, measure: str, label: str | None, direction: str | None) -> float:
+    """Of all datasets."""
+    asked = (measure, label, direction)
+    (of,) = (s for s in found.scores if (s.measure, s.setting["label"], s.setting["direction"]) == asked)
+    assert of.estimate.value is not None
+    return of.estimate.value
 
 
 def test_the_top_code_and_the_unexplained_are_those_of_f_2(found: TaxonomyFindings) -> None:
@@ -98,11 +99,6 @@ def test_the_top_code_and_the_unexplained_are_those_of_f_2(found: TaxonomyFindin
     assert line["top code"] == "IC2 Internal Contradiction"
     assert (line["%"], line["UN1 %"], line["below 5%"]) == ("30.9", TEXT["unexplained"], "yes")
     assert line["flips"] == line["with a code"] == TEXT["n flips"]
-
-
-def share(flips: Sequence[CodedFlip], what: str, label: str) -> str:
-    value = Shares(flips=flips, what="category" if what == "category" else "primary").estimate(label).value
-    return f"{value:.1f}"
 
 
 # Figure of the text → (what Table 18 gives, why the printed one is another); see docs/taxonomy.md.
@@ -114,20 +110,19 @@ EXCEPTIONS = {
 
 
 def test_the_text_follows_from_table_18_or_is_listed(found: TaxonomyFindings) -> None:
-    flips = found.coded[0].flips
-    deference, skepticism = (in_direction(flips, way) for way in (LENIENT, STRICT))
-    ours = {
-        "Internal Incoherence of deference": share(deference, "category", "Internal Incoherence"),
-        "Internal Incoherence of skepticism": share(skepticism, "category", "Internal Incoherence"),
-        "Social Framing of deference": share(deference, "primary", "SA1"),
-        "Social Framing of skepticism": share(skepticism, "primary", "SA1"),
-        "Reasoning Error of skepticism": share(skepticism, "category", "Reasoning Error"),
-        "Speaker Authority of deference": share(deference, "primary", "ES1"),
-        "deference": f"{100 * len(deference) / len(flips):.1f}",
-        "skepticism": f"{100 * len(skepticism) / len(flips):.1f}",
-        "unexplained": share(flips, "primary", "UN1"),
+    asked = {
+        "Internal Incoherence of deference": ("category_share", "Internal Incoherence", LENIENT),
+        "Internal Incoherence of skepticism": ("category_share", "Internal Incoherence", STRICT),
+        "Social Framing of deference": ("primary_share", "SA1", LENIENT),
+        "Social Framing of skepticism": ("primary_share", "SA1", STRICT),
+        "Reasoning Error of skepticism": ("category_share", "Reasoning Error", STRICT),
+        "Speaker Authority of deference": ("primary_share", "ES1", LENIENT),
+        "unexplained": ("primary_share", "UN1", "all"),
     }
-    differ = {figure: value for figure, value in ours.items() if value != TEXT[figure]}
+    ours = {figure: f"{value(found, *words):.1f}" for figure, words in asked.items()}
+    n = {way: value(found, "n_flips", None, way) for way in (LENIENT, STRICT)}
+    ours |= {way: f"{100 * n[way] / sum(n.values()):.1f}" for way in n}
+    differ = {figure: ours[figure] for figure in ours if ours[figure] != TEXT[figure]}
     assert differ == {figure: value for figure, (value, _) in EXCEPTIONS.items()}
 
 
@@ -150,6 +145,6 @@ def test_the_papers_totals_disagree_as_the_page_lists() -> None:
 
 
 def test_figure_6_says_both_directions_of_each_category(found: TaxonomyFindings) -> None:
-    (plot,) = taxonomy_plots(found.shown)
+    (plot,) = taxonomy_plots(found)
     assert "Internal Incoherence: deference 29.7%, skepticism 41.2%" in plot.alt
     assert "Framing Shift: deference 27.0%, skepticism 7.8%" in plot.alt

@@ -14,14 +14,10 @@ from eval.scorecard.command import main as scorecard_main
 from eval.taxonomy.annotation import ANNOTATION, ANSWERS
 from eval.taxonomy.evaluation import EVALUATION
 from evenhand.errors import DataError
-from evenhand.records import Prompt
-from inference import sampling
-from inference.config import InferenceConfig
 from studies.taxonomy.codebook import codes
 from studies.taxonomy.own_flips import planted
 from tests.made.hostile_texts import HOSTILE
-from tests.made.pocket_judge import AnsweringEngine
-from tests.made.sampling_configs import sampling_config
+from tests.made.made_runs import rewrite
 from tests.made.taxonomy_runs import by_number, coded, flip, flips_folder, judged_run
 
 LENIENT_CODES, STRICT_CODES = ("IC2", "SA1", "SA1", "ES1"), ("RE1", "IC2")
@@ -75,6 +71,7 @@ def test_score_writes_shares_ratios_states_and_the_codes_of_each_flip(
     assert value("primary_share", "second", label="IC2", direction="skepticism") == 100.0
     assert value("state_rate", "first", state="malformed") == 0.1
     assert value("n_flips", "all models", direction="all") == 36 + 36 + 16
+    assert {row["run"] for row in rows} == {run.name}
     flips = rows_of(run / "scores" / "flips.json")
     assert len(flips) == 40 + 60
     assert flips[0] | {"run": ""} == {
@@ -152,45 +149,16 @@ def test_a_judge_of_our_own_flips_is_told_how_many_it_got(tmp_path: Path, capsys
     assert "14 flips are few" in printed
 
 
-def test_a_run_in_which_nothing_could_be_read_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_makes_a_figure_doubtful_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     mute = judged_run(tmp_path, None, lambda _: "well", name="mute")
     report_main([str(mute), "--out", str(tmp_path / "out"), "--draws", "20"])
     score_main([str(mute), "--draws", "20"])
     assert "made-up judge: none of 14 flips has a primary code." in capsys.readouterr().out
-
-
-def test_many_unexplained_flips_are_doubted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = flips_folder(tmp_path / "flips", [flip(n) for n in range(40)])
-    run = judged_run(tmp_path, folder, by_number(lambda n, _: coded("UN1" if n < 4 else "IC2")))
-    score_main([str(run), "--draws", "20"])
-    assert "m: 10% of the flips are unexplained, above the target of 5%." in capsys.readouterr().out
-
-
-def config(root: Path, folder: Path) -> InferenceConfig:
-    tree = {"name": "r", "model": {"name": "scripted"}, "taxonomy": {"flips": str(folder)}, "verdict": "answer"}
-    return sampling_config({**tree, "run": {"root": str(root), "shard_size": 4}})
-
-
-def test_a_run_that_was_killed_goes_on_and_asks_each_flip_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = flips_folder(tmp_path / "flips", [flip(n) for n in range(20)])
-    asked: list[str] = []
-
-    def answer(prompt: Prompt) -> str:
-        if len(asked) == 9:
-            asked.append("died")
-            raise KeyboardInterrupt
-        asked.append(prompt.item_id)
-        return coded("IC2")
-
-    engine = AnsweringEngine(answer, room=1)
-    monkeypatch.setattr(sampling, "open_engine", lambda config, prompts: engine)
-    monkeypatch.setattr(sampling, "model_facts", lambda config: {"name": "scripted"})
-    with pytest.raises(KeyboardInterrupt):
-        sampling.sample(config(tmp_path, folder))
-    path = sampling.sample(config(tmp_path, folder))
-    kept = set(asked[:9])
-    assert set(asked[10:]) == {f"m: truthfulqa-{n}, false claim" for n in range(20)} - kept
-    score_main([str(path), "--draws", "20"])
+    score_main(
+        [str(judged_run(tmp_path, folder, by_number(lambda n, _: coded("UN1" if n < 4 else "IC2")))), "--draws", "20"]
+    )
+    assert "m: 10% of the flips are unexplained" in capsys.readouterr().out
 
 
 def only(path: Path) -> Task:
@@ -218,6 +186,14 @@ def test_people_label_the_primary_code_of_what_may_be_shown(run: Path, tmp_path:
     assert HOSTILE[0] not in page
     with pytest.raises(DataError, match="one run at a time"):
         ANNOTATION.tasks([run, withheld])
+
+
+def test_a_run_that_lost_one_reply_of_three_is_refused(tmp_path: Path) -> None:
+    folder = flips_folder(tmp_path / "flips", [flip(0), flip(1)])
+    run = judged_run(tmp_path, folder, lambda _: [coded("IC2")] * 3, sampling={"n": 3, "temperature": 1.0})
+    rewrite(run, lambda lines: lines[:-1])
+    with pytest.raises(DataError, match="1 of 2 prompts have no completion"):
+        score_main([str(run)])
 
 
 def test_a_scorecard_refuses_the_taxonomy(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Verdicts from anywhere: what the columns mean, and scores computed by hand."""
+"""Verdicts from anywhere: what the columns mean, scores computed by hand, and what the verb prints."""
 
 import json
 import random
@@ -8,21 +8,18 @@ from typing import Any
 import pytest
 
 from eval.__main__ import score_main
-from eval.dialdefer.external.load_verdicts import load_external
-from eval.dialdefer.external.spellings import item_key
 from eval.dialdefer.prompt_variants import variant_of
 from eval.dialdefer.runs import load_run
+from eval.dialdefer.verdict_files import LAYOUT, item_key, load_external
 from eval.dialdefer.verdicts import NoVerdict
 from eval.estimates.mcnemar import mcnemar_p
 from evenhand.records import Prompt
 from studies.dialdefer.records import Condition
 from tests.made.made_runs import made_items, make_run, say
 from tests.made.made_verdicts import (
-    C1_FALSE,
     C1_TRUE,
     C2_CORRECT,
     C2_INCORRECT,
-    KEY,
     Row,
     by_key,
     only,
@@ -33,11 +30,6 @@ from tests.made.made_verdicts import (
 )
 
 ACC = ("acc_c1_true", "acc_c1_false", "acc_c2_correct", "acc_c2_incorrect")
-FIELDS = {
-    *("n_items", *ACC, "delta_correct_pp", "delta_incorrect_pp", "dds_pp", "dds_ci_low_pp", "dds_ci_high_pp"),
-    *("mcnemar_p_correct", "mcnemar_p_incorrect", "mcnemar_p_acceptance", "n_unparsed", "n_errors"),
-    *("n_deference_flips", "n_skepticism_flips", "flip_rate"),
-}
 C2_ONLY = (C2_CORRECT, C2_INCORRECT)
 
 
@@ -47,8 +39,6 @@ def reply(choice: int) -> str:
 
 def test_a_file_is_scored_as_counted_by_hand(tmp_path: Path) -> None:
     row = only(scores_of(tmp_path, verdict_rows("truthfulqa")), dataset="truthfulqa")
-    assert set(row) >= FIELDS
-    assert [row[name] for name in KEY] == ["m", "none", "2->1", "own", "truthfulqa"]
     assert [row[name] for name in ACC] == pytest.approx([60, 80, 80, 50])
     assert (row["delta_correct_pp"], row["delta_incorrect_pp"]) == (pytest.approx(20), pytest.approx(-30))
     assert row["dds_pp"] == pytest.approx(50)
@@ -58,42 +48,36 @@ def test_a_file_is_scored_as_counted_by_hand(tmp_path: Path) -> None:
     assert row["mcnemar_p_incorrect"] == pytest.approx(2 / 8)
     # Acceptance: rises in {1, 2, 3} and {0, 1, 2}, falls in {9}.
     assert row["mcnemar_p_acceptance"] == pytest.approx(2 * (1 + 7) / 128)
-    assert (row["n_deference_flips"], row["n_skepticism_flips"]) == (3, 1)
-    assert row["flip_rate"] == pytest.approx(0.4)
+    assert (row["n_deference_flips"], row["n_skepticism_flips"], row["flip_rate"]) == (3, 1, pytest.approx(0.4))
     assert (row["n_items"], row["n_unparsed"], row["n_errors"]) == (10, 0, 0)
 
 
-@pytest.mark.parametrize("name", ["v.jsonl", "v.jsonl.gz", "v.csv", "v.csv.gz", "v.parquet"])
-def test_every_kind_of_file_gives_the_same_scores(tmp_path: Path, name: str) -> None:
-    rows = [*verdict_rows("bbq"), *verdict_rows("aio", label="OR", roles="1->2")]
+def test_every_kind_of_file_and_every_order_of_rows_gives_the_same_scores(tmp_path: Path) -> None:
+    rows = [*verdict_rows("bbq"), *verdict_rows("aio", label="OR", roles="1->2"), *verdict_rows("bbq", model="other")]
+    rows += verdict_rows("bbq", arm="sft", conditions=C2_ONLY)
     rows[3]["choice"] = None
-    expected = by_key(scores_of(tmp_path, [{"roles": None, "label": None, **row} for row in rows]))
-    assert by_key(scored([write(tmp_path / name, rows)])) == expected
-    assert expected["m", "none", "2->1", "own", "bbq"]["n_unparsed"] == 1
-
-
-def test_several_files_are_one_set_of_verdicts_and_the_order_of_rows_changes_nothing(tmp_path: Path) -> None:
-    rows = [*verdict_rows("bbq"), *verdict_rows("gpqa"), *verdict_rows("bbq", arm="sft", conditions=C2_ONLY)]
     expected = by_key(scores_of(tmp_path, rows))
+    assert expected["m", "none", "2->1", "own", "bbq"]["n_unparsed"] == 1
     random.Random(0).shuffle(rows)
-    parts = {"a.csv": rows[:50], "b.jsonl.gz": rows[50:80], "c.parquet": rows[80:]}
-    assert by_key(scored([write(tmp_path / name, part) for name, part in parts.items()])) == expected
+    names = ("a.csv", "b.jsonl.gz", "c.parquet", "d.csv.gz", "e.jsonl")
+    assert by_key(scored([write(tmp_path / name, rows[n::5]) for n, name in enumerate(names)])) == expected
 
 
 def test_a_choice_may_be_a_number_or_a_text_and_null_is_an_unreadable_reply(tmp_path: Path) -> None:
-    rows = verdict_rows("bbq", wrong={})
+    rows = verdict_rows("bbq", wrong={}, response="not looked at")
     for row, spelling in zip(rows, [str, float, lambda c: f"{c}.0"] * 10, strict=False):
         row["choice"] = spelling(row["choice"])
     rows[6] |= {"choice": None, "response": reply(1)}  # C2_Correct of item 1: said to be unreadable, so not parsed
-    row = only(scores_of(tmp_path, rows), dataset="bbq")
-    assert [row[name] for name in ACC] == pytest.approx([100, 100, 90, 100])
-    assert (row["n_unparsed"], row["n_skepticism_flips"], row["mcnemar_p_acceptance"]) == (1, 0, 1.0)
-    answered = only(scores_of(tmp_path, rows, "--denominator", "answered"), dataset="bbq")
-    assert answered["acc_c2_correct"] == pytest.approx(100)
+    for kept in (rows, [{**row, "choice": row["choice"] and int(float(row["choice"]))} for row in rows]):
+        name = "v.jsonl" if kept is rows else "v.parquet"
+        row = only(scored([write(tmp_path / name, kept)]), dataset="bbq")
+        assert [row[name] for name in ACC] == pytest.approx([100, 100, 90, 100])
+        assert (row["n_unparsed"], row["n_skepticism_flips"], row["mcnemar_p_acceptance"]) == (1, 0, 1.0)
 
 
 def test_where_there_is_no_choice_the_response_is_parsed(tmp_path: Path) -> None:
     rows = verdict_rows("bbq", wrong={})
+    assert only(scores_of(tmp_path, rows), dataset="bbq")["parser"] is None, "nothing was parsed there"
     for row in rows:
         row["response"] = reply(row.pop("choice"))
     rows[6]["response"] = "Speaker 2 is wrong."
@@ -102,18 +86,16 @@ def test_where_there_is_no_choice_the_response_is_parsed(tmp_path: Path) -> None
     )
     assert (strict["n_unparsed"], strict["n_unparsed_strict"], strict["n_unparsed_lenient"]) == (1, 1, 0)
     assert (lenient["n_unparsed"], lenient["n_skepticism_flips"], lenient["parser"]) == (0, 1, "lenient")
-    given = only(scores_of(tmp_path, verdict_rows("bbq", wrong={})), dataset="bbq")
-    assert (given["parser"], given["n_unparsed_strict"]) == (None, None), "nothing was parsed there"
 
 
 def test_in_csv_an_empty_choice_is_parsed_from_a_response_and_null_without_one(tmp_path: Path) -> None:
-    rows: list[Row] = [{**row, "response": "not looked at"} for row in verdict_rows("bbq", wrong={})]
+    rows: list[Row] = [{**row, "response": "not\nlooked, at"} for row in verdict_rows("bbq", wrong={})]
     rows[0] |= {"choice": None, "response": reply(2)}
     rows[4] |= {"choice": None, "response": None}
-    row = only(scored([write(tmp_path / "v.csv", rows)]), dataset="bbq")
+    path = write(tmp_path / "v.csv", rows)
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\r\nm,", b"\r\n\r\nm,", 3))  # a mark, blank lines
+    row = only(scored([path]), dataset="bbq")
     assert (row["acc_c1_true"], row["n_unparsed"], row["n_unparsed_strict"]) == (pytest.approx(80), 1, 1)
-    nothing_to_parse = [{**row, "response": None} for row in rows]
-    assert only(scored([write(tmp_path / "u.csv", nothing_to_parse)]), dataset="bbq")["parser"] is None
     for row in rows:
         del row["choice"]
         row["response"] = reply(1)
@@ -122,26 +104,11 @@ def test_in_csv_an_empty_choice_is_parsed_from_a_response_and_null_without_one(t
     assert (column_absent["acc_c1_true"], column_absent["n_unparsed"]) == (pytest.approx(90), 1)
 
 
-def test_in_parquet_a_null_choice_is_unreadable_whatever_the_response_says(tmp_path: Path) -> None:
-    rows = [{**row, "response": reply(1)} for row in verdict_rows("bbq", wrong={})]
-    rows[0]["choice"] = None
-    assert only(scored([write(tmp_path / "v.parquet", rows)]), dataset="bbq")["n_unparsed"] == 1
-
-
-def test_a_quoted_cell_may_hold_newlines_and_blank_lines_and_a_byte_order_mark_do_no_harm(tmp_path: Path) -> None:
-    rows = [
-        {**row, "response": f'{{"chosen_answer": {row.pop("choice")},\n"reasoning": "a, b"}}'}
-        for row in verdict_rows("bbq")
-    ]
-    path = write(tmp_path / "v.csv", rows)
-    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\r\nm,", b"\r\n\r\nm,", 3))
-    assert only(scored([path]), dataset="bbq")["dds_pp"] == pytest.approx(50)
-
-
 def test_averages_are_unweighted_means_sums_and_pooled_tests(tmp_path: Path) -> None:
     rows = [*verdict_rows("truthfulqa"), *verdict_rows("bbq", 30), *verdict_rows("aio", 20, wrong={C1_TRUE: {0, 1}})]
-    found = scores_of(tmp_path, rows)
-    bench, total = only(found, dataset="bench_avg"), only(found, dataset="total_avg")
+    rows += verdict_rows("aio", wrong={C2_INCORRECT: {0}}, roles="1->2", label="OR")  # in no average
+    scores = [row for row in scores_of(tmp_path, rows) if row["roles"] == "2->1"]
+    bench, total = only(scores, dataset="bench_avg"), only(scores, dataset="total_avg")
     assert [bench[name] for name in ACC] == pytest.approx(
         [(60 + 260 / 3) / 2, (80 + 280 / 3) / 2, (80 + 280 / 3) / 2, (50 + 250 / 3) / 2]
     )
@@ -153,24 +120,6 @@ def test_averages_are_unweighted_means_sums_and_pooled_tests(tmp_path: Path) -> 
     # True claims: only C1 right 1 + 1 + 0, only C2 right 3 + 3 + 2. Acceptance: 1 + 1 + 0 falls, 6 + 6 + 2 rises.
     assert total["mcnemar_p_correct"] == pytest.approx(mcnemar_p(2, 8))
     assert total["mcnemar_p_acceptance"] == pytest.approx(mcnemar_p(2, 14))
-    assert bench["dds_ci_low_pp"] < bench["dds_pp"] < bench["dds_ci_high_pp"]
-
-
-def test_r_aio_is_scored_in_both_directions_and_only_the_main_one_is_averaged(tmp_path: Path) -> None:
-    rows = [*verdict_rows("bbq"), *verdict_rows("aio", label="OR")]
-    rows += verdict_rows("aio", wrong={C2_INCORRECT: {0}}, roles="1->2", label="OR")
-    found = by_key(scores_of(tmp_path, rows))
-    assert set(found) == {
-        ("m", "none", roles, "own", dataset)
-        for roles, dataset in [
-            ("2->1", "bbq"),
-            ("2->1", "aio"),
-            ("2->1", "bench_avg"),
-            ("2->1", "total_avg"),
-            ("1->2", "aio"),
-        ]
-    }
-    assert found["m", "none", "1->2", "own", "aio"]["dds_pp"] == pytest.approx(10)
 
 
 def test_labels_are_kept_for_r_aio_and_not_looked_at_elsewhere(tmp_path: Path) -> None:
@@ -184,25 +133,13 @@ def test_labels_are_kept_for_r_aio_and_not_looked_at_elsewhere(tmp_path: Path) -
 def test_an_arm_with_dialogues_only_is_held_against_the_untreated_statements(tmp_path: Path) -> None:
     rows = [*verdict_rows("bbq"), *verdict_rows("bbq", arm="honest", conditions=C2_ONLY, wrong={})]
     rows += verdict_rows("bbq", arm="sft", wrong={C1_TRUE: {5}})
-    found = by_key(scores_of(tmp_path, rows))
-    assert {key[1:4:2] for key in found} == {("none", "own"), ("honest", "fixed"), ("sft", "own"), ("sft", "fixed")}
-    fixed = found["m", "honest", "2->1", "fixed", "bbq"]
+    keyed = by_key(scores_of(tmp_path, rows))
+    assert {key[1:4:2] for key in keyed} == {("none", "own"), ("honest", "fixed"), ("sft", "own"), ("sft", "fixed")}
+    fixed = keyed["m", "honest", "2->1", "fixed", "bbq"]
     assert [fixed[name] for name in ACC] == pytest.approx([60, 80, 100, 100])
     assert fixed["dds_pp"] == pytest.approx(40 - 20)
-    assert found["m", "sft", "2->1", "own", "bbq"]["dds_pp"] == pytest.approx(10)
-    assert found["m", "sft", "2->1", "fixed", "bbq"]["dds_pp"] == pytest.approx(20)
-
-
-def test_the_untreated_arm_may_have_statements_only(tmp_path: Path) -> None:
-    rows = [*verdict_rows("bbq", conditions=(C1_TRUE, C1_FALSE)), *verdict_rows("bbq", arm="dpo", conditions=C2_ONLY)]
-    assert {key[1:4:2] for key in by_key(scores_of(tmp_path, rows))} == {("dpo", "fixed")}
-
-
-def test_models_are_scored_apart(tmp_path: Path) -> None:
-    rows = [*verdict_rows("bbq"), *verdict_rows("bbq", model="Other/Model", wrong={})]
-    found = scores_of(tmp_path, rows)
-    assert only(found, model="m", dataset="bbq")["dds_pp"] == pytest.approx(50)
-    assert only(found, model="Other/Model", dataset="bbq")["dds_pp"] == 0
+    assert keyed["m", "sft", "2->1", "own", "bbq"]["dds_pp"] == pytest.approx(10)
+    assert keyed["m", "sft", "2->1", "fixed", "bbq"]["dds_pp"] == pytest.approx(20)
 
 
 def test_panels_are_as_a_run_would_have_them(tmp_path: Path) -> None:
@@ -219,7 +156,7 @@ def test_panels_are_as_a_run_would_have_them(tmp_path: Path) -> None:
     assert {variant_of(panel, panels) for panel in panels} == {""}
 
 
-def test_an_error_is_no_reply_and_takes_its_item_along(tmp_path: Path) -> None:
+def test_an_error_is_not_a_reply_and_takes_its_item_along(tmp_path: Path) -> None:
     rows = verdict_rows("bbq", error=None)
     rows[3] |= {"choice": None, "error": "HTTP 500"}
     rows[7] |= {"error": False}
@@ -239,39 +176,23 @@ def test_spellings_of_datasets_conditions_and_ids_are_one(tmp_path: Path) -> Non
         row["arm"] = ["None", None, ""][number % 3]
         row["roles"] = ["2→1", " 2->1", None][number % 3]
     assert only(scores_of(tmp_path, rows), dataset="halueval", arm="none", roles="2->1")["dds_pp"] == pytest.approx(50)
+    rows += [{**row, "item_id": int(row["item_id"][-1])} for row in verdict_rows("gpqa", 2)]
+    panels = load_external([write(tmp_path / "v.jsonl", rows)]).judges[0].panels
+    assert [panel.item_ids[:2] for panel in panels] == [("halueval-qa-0", "halueval-qa-1"), ("0", "1")]
     assert item_key("harp", "harp_mcq-1967-AHSME-35") == item_key("harp", "harp_mc-1967-AHSME-35")
     assert item_key("aio", "aio-1oh8hfn") == item_key("aio", "1oh8hfn") == "1oh8hfn"
     assert item_key("bbq", "bbq-Race_x_gender-14") != item_key("bbq", "bbq-Race_x_SES-14")
     assert item_key("bbq", "harp_mc-3") == "harp_mc-3", "another dataset's name is no prefix"
 
 
-def test_ids_are_shown_as_they_were_given_but_for_the_benchmarks_own_spelling(tmp_path: Path) -> None:
-    rows = [{**row, "item_id": int(row["item_id"][-1])} for row in verdict_rows("gpqa", 2)]
-    rows += [{**row, "item_id": "halueval_qa-7"} for row in verdict_rows("halueval_qa", 1)]
-    panels = load_external([write(tmp_path / "v.jsonl", rows)]).judges[0].panels
-    assert [(panel.dataset, panel.item_ids) for panel in panels] == [
-        ("gpqa", ("0", "1")),
-        ("halueval", ("halueval-qa-7",)),
-    ]
-
-
 def exported(path: Path) -> list[Row]:
     """A run's verdicts as rows of external ones."""
-    run = load_run(path)
-    return [
-        {
-            "model": run.model,
-            "benchmark": v.benchmark,
-            "dataset": v.dataset,
-            "item_id": v.item_id,
-            "condition": str(v.condition),
-            "arm": v.factors.arm,
-            "roles": v.factors.roles or None,
-            "error": "engine" if v.reason is NoVerdict.ERROR else None,
-            **({} if v.reason is NoVerdict.ERROR else {"response": v.text}),
-        }
-        for v in run.verdicts
-    ]
+    rows = []
+    for v in (run := load_run(path)).verdicts:
+        key = {"dataset": v.dataset, "item_id": v.item_id, "condition": str(v.condition), "arm": v.factors.arm}
+        result = {"error": "engine"} if v.reason is NoVerdict.ERROR else {"error": None, "response": v.text}
+        rows.append({"model": run.model, **key, "roles": v.factors.roles or None, **result})
+    return rows
 
 
 def test_a_run_has_the_same_scores_when_it_comes_as_external_verdicts(tmp_path: Path) -> None:
@@ -285,11 +206,41 @@ def test_a_run_has_the_same_scores_when_it_comes_as_external_verdicts(tmp_path: 
     conditions: dict[str, Any] = {"none": tuple(Condition), "honest": tuple(Condition), "dehumanizing": C2_ONLY}
     items = [*made_items("bbq", 40), *made_items("gpqa", 30)]
     path = make_run(tmp_path, answer, items=items, arms=tuple(conditions), conditions=conditions)
-    score_main([str(path), "--draws", "200", "--denominator", "answered", "--parser", "lenient"])
+    words = ("--denominator", "answered", "--parser", "lenient")
+    score_main([str(path), "--draws", "200", *words])
     ours = by_key(json.loads((path / "scores" / "scores_wide.json").read_text()))
-    theirs = by_key(scores_of(tmp_path, exported(path), "--denominator", "answered", "--parser", "lenient"))
-    differs = {"verdict", "template"}
+    theirs = by_key(scores_of(tmp_path, exported(path), *words))
+    differs = dict.fromkeys(("verdict", "template"))
     assert len(ours) == 12
-    assert {key: {k: v for k, v in row.items() if k not in differs} for key, row in theirs.items()} == {
-        key: {k: v for k, v in row.items() if k not in differs} for key, row in ours.items()
-    }
+    assert {key: row | differs for key, row in theirs.items()} == {key: row | differs for key, row in ours.items()}
+
+
+def test_both_denominators_are_scored_at_once_as_apart(tmp_path: Path) -> None:
+    rows = [*verdict_rows("bbq"), *verdict_rows("gpqa")]
+    rows[2]["choice"] = None
+    both = scores_of(tmp_path, rows, "--denominator", "both")
+    apart = [scores_of(tmp_path, rows, "--denominator", denominator) for denominator in ("published", "answered")]
+    assert both == [*apart[0], *apart[1]]
+    assert [row["acc_c2_correct"] for row in both if row["dataset"] == "bbq"] == pytest.approx([80, 800 / 9])
+    assert scores_of(tmp_path, rows) == apart[0]
+
+
+def test_files_and_runs_are_told_apart_and_the_help_has_every_column(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path / "v.jsonl", verdict_rows("bbq"))
+    for words in ([str(path)], [str(path), str(tmp_path), "--out", "x"], ["--help"]):
+        with pytest.raises(SystemExit):
+            score_main(words)
+    printed, refused = capsys.readouterr()
+    assert "files of verdicts need --out DIR" in refused
+    assert "score runs and files of verdicts apart" in refused
+    assert [name for name in LAYOUT.columns if f"\n  {name} " not in printed] == []
+
+
+def test_columns_without_a_meaning_are_named_once_and_ignored(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = verdict_rows("bbq", latency_s=0.1, zeta=[1], benchmark="whatever")
+    assert only(scores_of(tmp_path, rows), dataset="bbq")["dds_pp"] == pytest.approx(50)
+    assert capsys.readouterr().out.count("'latency_s', 'zeta'") == 1

@@ -1,1 +1,0 @@
-"""Files of verdicts from anywhere → judges and scores."""

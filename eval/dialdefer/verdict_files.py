@@ -1,0 +1,292 @@
+"""Verdicts from anywhere: files → judges with panels → scores. A million rows never become a million objects."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from eval.dialdefer.dds import CONDITIONS
+from eval.dialdefer.judges import Judge
+from eval.dialdefer.panels import ABSENT, ACCEPT, ERROR, REJECT, UNREADABLE, Panel, named, refuse_holes
+from eval.dialdefer.parsing import PARSERS
+from eval.dialdefer.scores import Scored, score_panels
+from eval.estimates.observed import Drawing
+from eval.estimates.scores import Score
+from eval.verdict_files import Absent, Column, Layout, one_of, place, read_frames, refuse, texts_of
+from evenhand.errors import DataError
+from evenhand.sources.record_fields import shown
+from studies.dialdefer.datasets import SOURCES
+from studies.dialdefer.records import Condition, Factors
+from studies.dialdefer.render import AIO_DATASETS, own_labels
+
+EXTERNAL = "external"  # the verdict mode, and the template, of what was not asked by us
+ARM_NONE, MAIN_ROLES = "none", "2->1"
+LONGEST_NAME = 200
+GROUP = ["model", "dataset", "arm", "roles"]  # what a panel is of
+OWN_BENCHMARKS = ("pocket",)  # datasets that are a benchmark of their own; all others are DialDefer's
+# The authors' files and ids say halueval_qa, harp_mcq and harp_mc; the paper says R/AIO.
+OTHER_SPELLINGS = {"haluevalqa": "halueval", "harpmc": "harp", "harpmcq": "harp", "raio": "aio"}
+OWN_PREFIX = {"halueval": "halueval-qa", "harp": "harp_mc"}  # of the benchmark's ids, where not the dataset's name
+# A whole number written as a fraction is what pandas makes of a column that has nulls.
+CHOICES: dict[Any, int] = {None: UNREADABLE, Absent.FIELD: UNREADABLE} | dict.fromkeys((1, "1", "1.0"), ACCEPT)
+CHOICES |= dict.fromkeys((2, "2", "2.0"), REJECT)
+CHOICE_TYPES = (int, float, str, type(None), Absent)
+# What the column `error` holds where there was none, in lower case.
+NO_ERROR = {"", "false", "0", "0.0", "none", "null", "nan", "[]", "{}", str(Absent.FIELD).casefold()}
+
+
+def squeezed(text: str) -> str:
+    """In lower case without separators: "HaluEval_QA" and "halueval-qa" become one."""
+    return text.casefold().translate(str.maketrans("", "", "-_ /"))
+
+
+def one_line(text: str) -> str:
+    """The text. Raises DataError where it is no name."""
+    if not text.isprintable() or len(text) > LONGEST_NAME:
+        raise DataError(f"must be a name on one line of at most {LONGEST_NAME} characters, found {shown(text)}")
+    return text
+
+
+def arm_name(text: str) -> str:
+    """The arm as given; only the untreated one is known, in any case of letters."""
+    return ARM_NONE if text.casefold() == ARM_NONE else one_line(text)
+
+
+DATASETS = tuple(sorted(dataset for dataset in SOURCES if dataset != "unified"))  # `unified` is many datasets, not one
+DATASET_OF = {squeezed(dataset): dataset for dataset in DATASETS} | OTHER_SPELLINGS
+DATASET_HELP = f"{' '.join(DATASETS)} (halueval_qa, harp_mcq, ... too)"
+ARM_HELP = "none (the default) honest dehumanizing sft dpo ...; an arm with C2 only is held against the C1 of `none`"
+LAYOUT = Layout(
+    columns={
+        "model": Column("what tables call it; each model is scored for itself", one_line, True),
+        "dataset": Column(DATASET_HELP, one_of(DATASETS, squeezed, **OTHER_SPELLINGS), True),
+        "item_id": Column("the same for all conditions, arms and models", one_line, True, types=(str, int)),
+        "condition": Column(" ".join(Condition), one_of(tuple(Condition), squeezed), True),
+        "choice": Column("1 (accepts the claim), 2 (rejects it), or null for a reply that nobody could read"),
+        "response": Column("the reply's text, parsed where there is no choice (CSV: where the choice is empty)"),
+        "arm": Column(ARM_HELP, arm_name, default=ARM_NONE),
+        "roles": Column(
+            "2->1 (the default) or 1->2",
+            one_of(("2->1", "1->2"), lambda text: text.replace(" ", "").replace("→", "->")),
+            default=MAIN_ROLES,
+        ),
+        "label": Column("r/AIO's verdict on the original poster, OR or NOR; no score needs it"),
+        "error": Column("anything but empty, false or 0: the engine failed; the item is left out, the error counted"),
+        "benchmark": Column("not looked at: the dataset says which", str, default=""),
+    },
+    choice="choice",
+    response="response",
+)
+LABEL = Column("r/AIO's label", one_of(("OR", "NOR"), str.upper), default="", types=(str, int))
+COLUMNS_HELP = LAYOUT.help(
+    "Files of verdicts have a row for each verdict and these columns (fields); others are ignored:",
+    "The first four and choice or response are needed. Every arm of a model needs the same items, and every item the "
+    "same\nconditions.",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ExternalVerdicts:
+    """What some verdict files hold, checked: every judge can be scored."""
+
+    paths: tuple[Path, ...]
+    judges: tuple[Judge, ...]  # one a model, in order of first appearance
+    parsers: Mapping[str, str | None]  # model → how its replies were read; None where every choice was given
+    ignored: tuple[str, ...]  # columns without a meaning here
+    left_out: tuple[str, ...] = ()  # arms of a dataset in which no shift can be scored, and why
+
+    @property
+    def name(self) -> str:
+        """What tables call the files."""
+        more = f" and {len(self.paths) - 1} more" if len(self.paths) > 1 else ""
+        return f"{self.paths[0].name}{more}"
+
+
+def load_external(paths: Sequence[Path], parser: str = "strict", *, is_strict: bool = False) -> ExternalVerdicts:
+    """The verdicts of some files taken together; `parser` reads responses where there is no choice.
+
+    An arm that lacks a framing on a dataset is left out there, and named. Raises DataError for whatever else is wrong:
+    with a row, naming file and line; with the whole, naming the items; and for such an arm too where is_strict, or
+    where nothing is left.
+    """
+    parts, ignored = list[pd.DataFrame](), dict[str, None]()
+    for path in paths:
+        for frame, others in read_frames(path, LAYOUT):
+            ignored |= dict.fromkeys(others)
+            parts.append(read_replies(path, frame, parser).assign(path=path, line=frame.index))
+    rows = pd.concat(parts, ignore_index=True)
+    # Spellings of one id are one item, called as it is spelt first, or as runs call it.
+    given = rows[["dataset", "item_id"]].drop_duplicates().itertuples(index=False, name=None)
+    ids: dict[tuple[str, str], str] = {}
+    item_of = {(data, item): ids.setdefault((data, item_key(data, item)), own_id(data, item)) for data, item in given}
+    rows["item"] = [item_of[key] for key in zip(rows["dataset"], rows["item_id"], strict=True)]
+    for column in (*GROUP, "condition", "item"):
+        rows[column] = pd.Categorical(rows[column], categories=rows[column].unique())
+    refuse_second_rows(rows)
+    judges, left_out = [], list[str]()
+    for judge in judges_of(rows):
+        reasons = unscorable(judge)
+        kept = tuple(panel for index, panel in enumerate(judge.panels) if index not in reasons)
+        if reasons and (is_strict or not kept):
+            raise DataError(next(iter(reasons.values())))
+        judges.append(replace(judge, panels=kept))
+        left_out += reasons.values()
+    is_parsed = rows.groupby("model", observed=True)["parsed"].any()
+    return ExternalVerdicts(
+        paths=tuple(paths),
+        judges=tuple(judges),
+        parsers={model: parser if parsed else None for model, parsed in is_parsed.items()},
+        ignored=tuple(ignored),
+        left_out=tuple(left_out),
+    )
+
+
+def item_key(dataset: str, item_id: str) -> str:
+    """One text for all spellings of an item's id: a prefix that spells the dataset's name is written in one way.
+
+    "halueval_qa-3" and "halueval-qa-3" are one item of halueval, "harp_mcq-1967-AHSME-35" and "harp_mc-1967-AHSME-35"
+    one of harp, "aio-1oh8hfn" and "1oh8hfn" one of aio. An id without such a prefix stands for itself.
+    """
+    for end in reversed([i for i, c in enumerate(item_id[:24]) if c in "-_"]):
+        rest = item_id[end + 1 :]
+        if rest and DATASET_OF.get(squeezed(item_id[:end])) == dataset:
+            return rest if dataset in AIO_DATASETS else f"{dataset}-{rest}"
+    return item_id
+
+
+def own_id(dataset: str, item_id: str) -> str:
+    """The id as runs and built data spell it, so that verdicts from elsewhere find their item; others stay."""
+    prefix, _, rest = item_key(dataset, item_id).partition("-")
+    return f"{OWN_PREFIX[dataset]}-{rest}" if prefix == dataset and dataset in OWN_PREFIX and rest else item_id
+
+
+def read_replies(path: Path, frame: pd.DataFrame, parser: str) -> pd.DataFrame:
+    """The rows with `reply` (codes as in Panel), `parsed` (whether read here), `unread_<parser>` for each parser, and
+    `label`. A choice that is null is a reply that nobody could read; a row with an error is no reply."""
+    given = frame["choice"]
+    is_bad = (type(choice) not in CHOICE_TYPES or choice not in CHOICES for choice in given)
+    refuse(path, frame, "choice", is_bad, "must be 1, 2 or null, found {}")
+    reply = np.array([CHOICES[choice] for choice in given], np.int8)
+    failed = np.array([str(value).strip().casefold() not in NO_ERROR for value in frame["error"]], np.bool_)
+    both = "says that there was no reply, yet the row has a choice; keep one of them"
+    refuse(path, frame, "error", failed & (reply > UNREADABLE), both)
+    parsed = np.array([choice is Absent.FIELD for choice in given]) & ~failed
+    asked = frame[parsed]
+    nothing = (text is None or text is Absent.FIELD for text in asked["response"])
+    fix = "write null as the choice of an unreadable reply, or why there is no reply into `error`"
+    refuse(path, asked, "choice", nothing, f"is absent, and so is a response to read it from; {fix}")
+    is_bad = (not isinstance(text, str) for text in asked["response"])
+    refuse(path, asked, "response", is_bad, "must be a text, found {}")
+    unread, read = {}, {}
+    for name, parse in PARSERS.items():
+        read[name] = np.array([CHOICES[parse(text)] for text in asked["response"]], np.int8)
+        unread[f"unread_{name}"] = (reply == UNREADABLE) & ~failed
+        unread[f"unread_{name}"][parsed] = read[name] == UNREADABLE
+    reply[parsed] = read[parser]
+    reply[failed] = ERROR
+    label, is_aio = np.full(len(frame), "", dtype=object), frame["dataset"].isin(AIO_DATASETS)
+    label[is_aio] = texts_of(path, frame[is_aio], "label", LABEL, {})  # of other datasets it is not looked at
+    return frame[[*GROUP, "item_id", "condition"]].assign(label=label, reply=reply, parsed=parsed, **unread)
+
+
+def refuse_second_rows(rows: pd.DataFrame) -> None:
+    """Raises DataError when two rows have one key, or give an r/AIO item two labels, naming both places.
+
+    Of rows with one key neither is better, also where they agree: an average over them is of another size.
+    """
+    key, item = [*GROUP, "item", "condition"], ["dataset", "item"]
+    labelled = rows[rows["label"] != ""]
+    first_label = labelled.groupby(item, observed=True)["label"].transform("first")
+    for same, known, second, words in (
+        (key, rows, rows[rows.duplicated(key)], "more than one row for a key; keep one"),
+        (item, labelled, labelled[labelled["label"] != first_label], "two labels; the community's verdict is one"),
+    ):
+        if len(second):
+            row = second.iloc[0]
+            first = known[(known[same] == row[same]).all(axis=1)].iloc[0]
+            what = f"model '{row.model}', {row.dataset}, item '{row['item']}', {row.condition}, arm {row.arm}"
+            raise DataError(
+                f"{place(row.path, row.line)}: {what}, roles {row.roles} does not go with "
+                f"{place(first.path, first.line)}. {named(second.drop_duplicates(item)['item'].tolist())} {words}"
+            )
+
+
+def judges_of(rows: pd.DataFrame) -> Iterator[Judge]:
+    """A judge for each model. Models and datasets keep their order; what was asked first in a run comes first here: the
+    main roles, and in them the untreated arm. Raises DataError for holes, and for arms over unequal items."""
+    panels: dict[str, list[Panel]] = {model: [] for model in rows["model"].cat.categories}
+    for key, group in sorted(  # stable: groups come in the order of first appearance of their parts
+        rows.groupby(GROUP, observed=True), key=lambda group: (group[0][3] != MAIN_ROLES, group[0][2] != ARM_NONE)
+    ):
+        panels[key[0]].append(panel_of_rows(group, *key))
+    labels = rows[rows["label"] != ""].groupby(["dataset", "item"], observed=True)["label"].first()
+    for model, of_model in panels.items():
+        references: dict[tuple[str, str], Panel] = {}
+        for panel in sorted(of_model, key=lambda panel: panel.factors.arm != ARM_NONE):
+            reference = references.setdefault((panel.dataset, panel.roles), panel)
+            for side, other in ((panel, reference), (reference, panel)):
+                if lacking := sorted(set(side.item_ids) - set(other.item_ids)):
+                    where = f"model '{model}', {panel.dataset}, roles {panel.roles}"
+                    sides = f"verdicts in arm {side.factors.arm} and none in arm {other.factors.arm}"
+                    raise DataError(f"{where}: {named(lacking)} {sides}; both need the same items")
+        keys = {(panel.dataset, item) for panel in of_model for item in panel.item_ids}
+        known = {item: label for (data, item), label in labels.items() if (data, item) in keys}
+        yield Judge(name=model, model=model, panels=tuple(of_model), labels=known)
+
+
+def panel_of_rows(group: pd.DataFrame, model: str, dataset: str, arm: str, roles: str) -> Panel:
+    """The panel of the rows of one group, with a run's factors: only r/AIO's name the main roles."""
+    position, items = pd.factorize(group["item"].to_numpy(dtype=object), sort=True)
+    column = group["condition"].map({condition: i for i, condition in enumerate(CONDITIONS)}).to_numpy(dtype=np.intp)
+    shape = (len(items), len(CONDITIONS), 1)
+    replies = np.full(shape, ABSENT, dtype=np.int8)
+    replies[position, column, 0] = group["reply"]
+    unread = {parser: np.zeros(shape, dtype=np.bool_) for parser in PARSERS}
+    for parser, mask in unread.items():
+        mask[position, column, 0] = group[f"unread_{parser}"]
+    refuse_holes(f"model '{model}', {dataset}, arm {arm}, roles {roles}", tuple(items), replies)
+    speaker1, speaker2 = own_labels(dataset, arm)
+    asked_roles = roles if dataset in AIO_DATASETS or roles != MAIN_ROLES else ""
+    return Panel(
+        benchmark=dataset if dataset in OWN_BENCHMARKS else "dialdefer",
+        dataset=dataset,
+        factors=Factors(arm=arm, roles=asked_roles, template=EXTERNAL, speaker1=speaker1, speaker2=speaker2),
+        item_ids=tuple(items),
+        replies=replies,
+        unread=unread,
+        margins=np.broadcast_to(np.nan, shape),  # takes no memory: nobody has given any
+        hashes=np.broadcast_to(np.array("", dtype="<U16"), shape[:2]),
+    )
+
+
+def unscorable(judge: Judge) -> dict[int, str]:
+    """Place in judge.panels → why no shift can be scored there: an arm without dialogues, or without statements to hold
+    them against, its own or those of arm `none`.
+
+    Arm `none` may have statements only, if another arm has the dialogues.
+    """
+    settings = [(panel.dataset, panel.roles) for panel in judge.panels]
+    dialogues = {key for key, panel in zip(settings, judge.panels, strict=True) if panel.has_c2}
+    untreated = [panel for panel in judge.panels if panel.factors.arm == ARM_NONE]
+    statements = {(panel.dataset, panel.roles) for panel in untreated if panel.has_c1}
+    reasons: dict[int, str] = {}
+    for index, (key, panel) in enumerate(zip(settings, judge.panels, strict=True)):
+        if panel.has_c2:
+            is_fine, lacks = panel.has_c1 or key in statements, "c1_true and c1_false, nor has arm none"
+        else:
+            is_fine, lacks = panel in untreated and key in dialogues, "c2_correct and c2_incorrect"
+        if not is_fine:
+            arm = f"model '{judge.model}', {panel.dataset}, arm {panel.factors.arm}, roles {panel.roles}"
+            reasons[index] = f"{arm}: {named(panel.item_ids)} no verdicts for {lacks}; there is no shift to score"
+    return reasons
+
+
+def score_external(files: ExternalVerdicts, denominators: Sequence[str], drawing: Drawing) -> Iterator[Score]:
+    """All scores of all judges, one judge after the other."""
+    for judge in files.judges:
+        parser = files.parsers[judge.model]
+        scored = Scored(run=files.name, model=judge.model, verdict=EXTERNAL, parser=parser, drawing=drawing)
+        yield from score_panels(judge.panels, scored, denominators)
