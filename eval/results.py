@@ -304,7 +304,10 @@ def results_of(
 
 
 def load_named(evaluation: Evaluation, paths: Sequence[Path], options: argparse.Namespace) -> dict[str, Any]:
-    """Judge's name → its loaded run."""
+    """Judge's name → its loaded run. Raises DataError for a run that is named twice."""
+    resolved = [path.resolve() for path in paths]
+    if twice := [path for i, path in enumerate(resolved) if path in resolved[:i]]:
+        raise DataError(f"{twice[0]}: is named twice; name each run once")
     loaded = [evaluation.load(path, options) for path in paths]
     names = judge_names([run.judge for run in loaded], [run.name for run in loaded])
     return dict(zip(names, loaded, strict=True))

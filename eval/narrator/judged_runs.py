@@ -42,7 +42,6 @@ class Judgment:
     states: tuple[float, ...]  # of the completions, in the order of STATES; they add up to 1
     n_replies: int  # samples that the engine gave a reply to; 1 for exact probabilities, 0 where it failed
     is_exact: bool = False  # shares are probabilities
-    begun: tuple[float, ...] = ()  # read by nothing; files of verdicts still say it
 
     @property
     def dataset(self) -> str:
@@ -143,9 +142,7 @@ def load_narrator_run(path: Path) -> NarratorRun:
     def answers(hash_: str, options: tuple[str, ...]) -> dict[str, Any]:
         """Of lines of equal texts, which share their replies."""
         of_prompt = replies[hash_][:n_samples]
-        if config["verdict"] == "options":
-            return exact(of_prompt[0], options, path)
-        return dict(zip(ANSWERS, sampled(of_prompt, options), strict=True))
+        return exact(of_prompt[0], options, path) if config["verdict"] == "options" else sampled(of_prompt, options)
 
     judge = parse_config(ModelConfig, dict(config["model"]), f"{path / CONFIG_FILE}: model").shown_as
     judgments = [Judgment(judge=judge, **line, **answers(line["prompt_hash"], line["options"])) for line in planned]
@@ -178,13 +175,8 @@ def planned_from(record: Mapping[str, Any], place: str) -> dict[str, Any]:
         raise DataError(f"{place}: is no planned prompt of the narrator study ({error}); the file is damaged") from None
 
 
-ANSWERS = ("shares", "begun", "states", "n_replies")  # of a Judgment
-
-
-def sampled(
-    replies: Sequence[Completion], options: Sequence[str], is_raw: bool = False
-) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...], int]:
-    """What some replies to one prompt say, in the order of ANSWERS."""
+def sampled(replies: Sequence[Completion], options: Sequence[str]) -> dict[str, Any]:
+    """What some replies to one prompt say."""
     chosen: Counter[str | None] = Counter()
     states: Counter[State] = Counter()
     for (text, finish_reason), n in Counter((reply.text, reply.finish_reason) for reply in replies).items():
@@ -193,7 +185,11 @@ def sampled(
         chosen[answer.option] += n
     n_replies = len(replies) - states["error"]
     shares = tuple(chosen[option] / max(n_replies, 1) for option in options)
-    return shares, (), tuple(states[state] / len(replies) for state in STATES), n_replies
+    return {
+        "shares": shares,
+        "states": tuple(states[state] / len(replies) for state in STATES),
+        "n_replies": n_replies,
+    }
 
 
 def exact(reply: Completion, options: Sequence[str], path: Path) -> dict[str, Any]:

@@ -63,7 +63,7 @@ def scores_of(name: str, run: NarratorRun, d: Definitions = DEFAULT) -> Iterator
     """Every measure of a run, under the name that tables call its judge."""
     dataset = run.judgments[0].dataset
     how = {"verdict": run.verdict, "n_samples": run.n_samples, **d.recorded}
-    for part in (effects, effects_by_size, flips, conditioned, state_rates):
+    for part in (effects, flips, conditioned, state_rates):
         for setting, measures in part(run.judgments, d):
             n_units = next(n for measure, n in measures.items() if measure.startswith("n_"))
             for measure, value in measures.items():
@@ -120,23 +120,20 @@ class Levels:
 def effects(judgments: Sequence[Judgment], d: Definitions = DEFAULT) -> Iterator[Measured]:
     """M by perspective, Δ_att, Δ_non-att, PR and FAR of every setting (narrator paper, section 3.7).
 
-    Over all conversations; and where the hidden attack is all that some attackers say, with those apart.
+    Over all conversations; by number of speakers (Figure 3), sizes with few conversations among them; and where the
+    hidden attack is all that some attackers say, with those apart.
     """
     for asked, members in by_setting(judgments).items():
-        yield asked._asdict(), effect(asked, members, d)
-        unseen = [judgment for judgment in members if judgment.factors.attacker_is_unseen]
-        seen = [judgment for judgment in members if not judgment.factors.attacker_is_unseen]
-        for group, of_group in ((SEEN, seen), (UNSEEN, unseen)):
-            if unseen and of_group:
-                yield {**asked._asdict(), "group": group}, effect(asked, of_group, d)
-
-
-def effects_by_size(judgments: Sequence[Judgment], d: Definitions = DEFAULT) -> Iterator[Measured]:
-    """The same by number of speakers, for Figure 3; sizes with few conversations among them."""
-    for asked, members in by_setting(judgments).items():
-        for size in sorted({judgment.factors.n_speakers for judgment in members}):
-            of_size = [judgment for judgment in members if judgment.factors.n_speakers == size]
-            yield {**asked._asdict(), "group": f"{size} speakers", "n_speakers": size}, effect(asked, of_size, d)
+        groups: dict[tuple[str, int | None], list[Judgment]] = {(ALL, None): members}
+        if any(judgment.factors.attacker_is_unseen for judgment in members):
+            for judgment in members:
+                group = UNSEEN if judgment.factors.attacker_is_unseen else SEEN
+                groups.setdefault((group, None), []).append(judgment)
+        for judgment in members:
+            n = judgment.factors.n_speakers
+            groups.setdefault((f"{n} speakers", n), []).append(judgment)
+        for (group, size), of_group in groups.items():
+            yield {**asked._asdict(), "group": group, "n_speakers": size}, effect(asked, of_group, d)
 
 
 def effect(asked: Asked, judgments: Sequence[Judgment], d: Definitions) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Tables 1 to 4 and Figures 2 and 3 of the narrator paper, flips, and states of replies: queries over the long frame."""
+"""Tables 1 to 4 and Figures 2 and 3 of the narrator paper, flips, states of replies: queries over the long frame."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -92,8 +92,8 @@ def narrator_tables(results: Results) -> list[TableSpec]:
     shown = whole[whole["judge"].isin(levels.shown)]
     everywhere = whole[whole["group"] == ALL]
     order_note = (
-        f"Options in two orders. Use '{ORDER_WORDS['fixed_slot']}': with Me last the attacker's place in the list moves "
-        "with who is Me."
+        f"Options in two orders. Use '{ORDER_WORDS['fixed_slot']}': with Me last the attacker's place moves with the "
+        "narrator."
         if len(levels.orders) > 1
         else f"Options: {ORDER_WORDS[levels.order]}."
     )
@@ -118,8 +118,8 @@ def narrator_tables(results: Results) -> list[TableSpec]:
             ["task", "judge", "option_order"],
             ["measure", "visibility"],
             note=f"FAR: share of prompts with a non-attacker as Me in which Me is named. {BEST}: best of the models "
-            f"(highest M, lowest FAR, Δ_att closest to 0); {WORST}: worst (lowest M, highest FAR, most negative Δ_att). "
-            + note,
+            f"(highest M, lowest FAR, Δ_att closest to 0); {WORST}: worst (lowest M, highest FAR, lowest Δ_att). "
+            f"{note}",
             place="console" if len(levels.judges) > 1 else "page",
         ),
         table_4(scores[scores["is_detected"].notna() & scores["judge"].isin(levels.shown)], results, note),
@@ -205,10 +205,8 @@ def table_4(scores: pd.DataFrame, results: Results, note: str) -> TableSpec:
     m, prompts = (scores[scores["measure"] == name] for name in ("m", "n_prompts"))
     values = scores[scores["measure"].isin(["m", "m_by_share"])].astype({"judge": str})
     wide = values.pivot(index=asked, columns=["measure", "is_detected"], values="value")
-    texts = []
-    for name in ("m", "m_by_share"):
-        if (name, True) in wide:
-            texts.append([signed(v) for v in wide[name, True] - wide[name, False]])
+    names = [name for name in ("m", "m_by_share") if (name, True) in wide]
+    texts = [[signed(value) for value in wide[name, True] - wide[name, False]] for name in names]
     differences = wide.index.to_frame(index=False).assign(
         cell=[f"{first} ({rest[0]})" if rest else first for first, *rest in zip(*texts, strict=True)],
         is_detected=YES_LESS_NO,
