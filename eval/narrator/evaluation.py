@@ -23,17 +23,21 @@ from eval.narrator.judged_runs import (
     reason_not_to_pool,
     refuse_unpaired,
 )
-from eval.narrator.observe import (
+from eval.narrator.measures import (
+    BY_CONVERSATION,
     DETECTION,
+    FEWEST_CONVERSATIONS,
     MEASURES,
     PERSPECTIVES,
     Definitions,
     Detection,
+    Levels,
     by_setting,
     main_order,
     observed,
+    scores_of,
+    state_differences,
 )
-from eval.narrator.scores import FEWEST_CONVERSATIONS, Levels, scores_of, state_differences
 from eval.narrator.tables import (
     ANSWER_NOTE,
     CHANGE_WORDS,
@@ -155,7 +159,7 @@ class NarratorEval(Evaluation):
         """What changes are of: the measures of each setting, with conversations as units."""
         d = definitions_of(options)
         for asked, members in by_setting(judge.judgments).items():
-            columns = observed(members, d.denominator, "conversation")
+            columns = observed(members, d.denominator, BY_CONVERSATION)
             setting = {**asked._asdict(), **d.recorded, "clusters": "conversation"}
             yield Block(setting=setting, measures=MEASURES, parts={columns.dataset: columns}, averages={})
 

@@ -49,6 +49,11 @@ class Judgment:
         return self.conversation.partition("/")[0]
 
     @property
+    def unit(self) -> str:
+        """What one model makes of a conversation: the cluster of means over models."""
+        return f"{self.judge}: {self.conversation}"
+
+    @property
     def item_id(self) -> str:
         """As runs of all studies are compared by; so is condition."""
         return self.conversation

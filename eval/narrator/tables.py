@@ -7,8 +7,7 @@ import pandas as pd
 
 from eval.narrator.answers import STATES
 from eval.narrator.judged_runs import POOLED, NarratorRun
-from eval.narrator.observe import DETECTION, main_order
-from eval.narrator.scores import ALL, SEEN, UNSEEN, Levels
+from eval.narrator.measures import ALL, DETECTION, SEEN, UNSEEN, Levels, main_order
 from eval.report.numbers import DASH, is_unknown, printed, signed
 from eval.report.tables import TableSpec, with_rows
 from eval.results import Results, changes_table

@@ -14,7 +14,7 @@ from eval.__main__ import compare_main
 from eval.estimates.changes import Compared, change_in, paired
 from eval.estimates.false_discovery import holm
 from eval.estimates.observed import Drawing, Measure, Row, added_up
-from eval.narrator.observe import DEFAULT, MEASURES, SHARE, difference, observed
+from eval.narrator.measures import BY_CONVERSATION, DEFAULT, MEASURES, SHARE, difference, observed
 from evenhand.errors import DataError
 from evenhand.records import Prompt
 from tests.made.narrator_judgments import judgment
@@ -95,7 +95,7 @@ def test_corruption_moves_among_the_conversations_that_each_run_gets_right() -> 
             for i, kind in enumerate(kinds)
             for perspective, right in zip(("neutral", "attacker"), kind, strict=True)
         ]
-        return observed(judgments, DEFAULT.denominator, "conversation")
+        return observed(judgments, DEFAULT.denominator, BY_CONVERSATION)
 
     before = judged((1, 0), (1, 0), (1, 1), (1, 0), (0, 1), (1, 1))
     after = judged((1, 1), (1, 1), (1, 1), (0, 0), (1, 0), (1, 1))

@@ -20,7 +20,7 @@ import pandas as pd
 import pytest
 
 from eval.narrator.judged_runs import Judgment, states_of
-from eval.narrator.scores import effects
+from eval.narrator.measures import effects
 from eval.narrator.tables import BEST, marked
 from studies.narrator.prompts import ME, NO, YES
 from studies.narrator.records import NarratorFactors

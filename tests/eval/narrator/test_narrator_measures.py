@@ -10,8 +10,17 @@ import pytest
 from eval.narrator.answers import STATES
 from eval.narrator.evaluation import EVALUATION
 from eval.narrator.judged_runs import POOLED, NarratorRun, load_narrator_run
-from eval.narrator.observe import EFFECTS, elimination_rows
-from eval.narrator.scores import ALL, SEEN, UNSEEN, Levels, effects, state_differences, state_rates
+from eval.narrator.measures import (
+    ALL,
+    EFFECTS,
+    SEEN,
+    UNSEEN,
+    Levels,
+    effects,
+    elimination_rows,
+    state_differences,
+    state_rates,
+)
 from eval.results import Results
 from evenhand.records import Prompt
 from tests.made.narrator_judgments import judgment

@@ -12,7 +12,7 @@ from eval.__main__ import report_main, score_main
 from eval.dialdefer.runs import load_run
 from eval.narrator.answers import STATES
 from eval.narrator.judged_runs import load_narrator_run
-from eval.narrator.scores import ALL, Levels, effects
+from eval.narrator.measures import ALL, Levels, effects
 from eval.narrator.tables import models_table
 from eval.results import Results
 from eval.scorecard.command import main as scorecard_main

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from eval.narrator.answers import Answer, read_answer
 from eval.narrator.judged_runs import load_narrator_run
-from eval.narrator.scores import ALL, effects
+from eval.narrator.measures import ALL, effects
 from studies.narrator.prompts import ME
 from tests.made.narrator_runs import fair, in_sentences, made_conversations, make_narrator_run, protector
 
