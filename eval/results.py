@@ -95,6 +95,10 @@ class Evaluation:
         """What a judge did in each setting."""
         raise NotImplementedError
 
+    def pooled(self, judges: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Judges side by side, and those that are made of several of them, which have scores alone."""
+        return judges
+
     def scores(self, judges: Mapping[str, Any], options: argparse.Namespace) -> list[Score]:
         """Every measure of every judge in each setting, dataset and average."""
         drawing = drawing_of(options)
@@ -290,14 +294,17 @@ def results_of(
         judges=judges,
         options=options,
         is_before_after=is_before_after,
-        score_rows=evaluation.scores(judges, options),
+        score_rows=evaluation.scores(judges if is_before_after else evaluation.pooled(judges), options),
         change_rows=[change for of_judge in (adjusted(moves) if moves else []) for change in of_judge],
         differences=compared,
     )
 
 
 def load_named(evaluation: Evaluation, paths: Sequence[Path], options: argparse.Namespace) -> dict[str, Any]:
-    """Judge's name → its loaded run."""
+    """Judge's name → its loaded run. Raises DataError for a run that is named twice."""
+    resolved = [path.resolve() for path in paths]
+    if twice := [path for i, path in enumerate(resolved) if path in resolved[:i]]:
+        raise DataError(f"{twice[0]}: is named twice; name each run once")
     loaded = [evaluation.load(path, options) for path in paths]
     names = judge_names([run.judge for run in loaded], [run.name for run in loaded])
     return dict(zip(names, loaded, strict=True))

@@ -135,8 +135,9 @@ class StudyCard:
         tables = [self.figure_table(pooled, rows[rows["name"] == pooled.figure.name]) for pooled in main]
         words = [pooled.figure.words for pooled in self.figures if not pooled.figure.is_main]
         if words:
-            wide = rows.pivot(index="arm", columns="figure", values="value").reindex(rows["arm"].unique()).reset_index()
-            columns = {"arm": ("arm", ""), **{word: (word, "+.2f") for word in words}}
+            arms = list(rows["arm"].unique())
+            wide = rows.pivot(index="figure", columns="arm", values="value").reindex(words)[arms].reset_index()
+            columns = {"figure": ("figure", ""), **{arm: (arm, ".2f") for arm in arms}}
             name = f"scorecard_{self.study}_values"
             tables.append(TableSpec(name=name, title="Other figures", frame=wide, columns=columns, place="console"))
         columns = {"figure": ("figure", ""), **self.columns(rows, "+.2f")}
@@ -148,7 +149,7 @@ class StudyCard:
 
     def figure_table(self, pooled: PooledFigure, rows: pd.DataFrame) -> TableSpec:
         """A figure, a line an arm."""
-        name = f"scorecard_{self.study}_{pooled.figure.name}"
+        name = f"scorecard_{self.study}_{pooled.figure.name.removeprefix(f'{self.study}_')}"
         columns = self.columns(rows, f"+.{pooled.figure.digits}f")
         return TableSpec(name=name, title=pooled.figure.words, frame=rows, columns=columns, place="console")
 

@@ -169,7 +169,8 @@ SETS = (dialdefer_reasoned, dialdefer_margins, dialdefer_files, narrator, plural
 
 def keyed(frame: pd.DataFrame) -> pd.DataFrame:
     """Numbers by key. No two rows have one key."""
-    frame = frame.assign(**{key: frame[key].fillna("").astype(str) for key in KEY}).set_index(KEY)
+    frame = frame.assign(**{key: frame[key].fillna("").astype(str) for key in KEY})
+    frame = frame.set_index(KEY)
     frame = frame.reindex(columns=NUMBERS).astype(float).sort_index()
     assert not frame.index.has_duplicates, frame[frame.index.duplicated(keep=False)].head(10).to_string()
     return frame

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eval.estimates.false_discovery import holm
 from eval.estimates.resampling import pivotal_interval
+from eval.estimates.significance import holm
 from evenhand.errors import DataError
 from tests.made.made_runs import Answer, aio_items, lean, made_items
 from tests.made.scorecard_runs import (

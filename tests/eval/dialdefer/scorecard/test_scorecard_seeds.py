@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from eval.estimates.false_discovery import holm
+from eval.estimates.significance import holm
 from eval.scorecard.command import told_once
 from evenhand.errors import DataError
 from tests.made.made_runs import lean, made_items
