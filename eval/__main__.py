@@ -8,7 +8,7 @@ from typing import Any
 
 from eval.estimates.frames import write_long
 from eval.options import compare_options, report_options, score_options
-from eval.results import load_named, results_of
+from eval.results import results_of
 from eval.run_studies import runs_by_study
 from eval.study import OldEvaluation, evaluation_of, study_of_files
 from eval.verdict_files import is_verdict_file
@@ -76,8 +76,8 @@ def of_runs(study: str, paths: Sequence[Path], options: argparse.Namespace, *, i
     evaluation = evaluation_of(study)
     if isinstance(evaluation, OldEvaluation):
         return evaluation.results(paths, options, is_before_after=is_before_after)
-    judges = load_named(evaluation, paths, options)
-    return results_of(study, evaluation, judges, options, is_before_after=is_before_after)
+    judges = evaluation.load_all(paths, options)
+    return results_of(study, evaluation, judges, options, is_before_after=is_before_after and len(paths) > 1)
 
 
 def of_files(options: argparse.Namespace) -> Any:

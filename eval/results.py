@@ -89,6 +89,12 @@ class Evaluation:
         """A complete run, as `observe` takes it; it has name, judge, config, provenance, plan and rendered."""
         return load_finished(path)
 
+    def load_all(self, paths: Sequence[Path], options: argparse.Namespace) -> dict[str, Any]:
+        """What tables call it → each judge of some runs, one a run unless a study says otherwise."""
+        loaded = [self.load(path, options) for path in paths]
+        names = judge_names([run.judge for run in loaded], [run.name for run in loaded])
+        return dict(zip(names, loaded, strict=True))
+
     def load_files(self, options: argparse.Namespace) -> dict[str, Any]:
         """Judge → the same of files of verdicts."""
         raise DataError(f"{options.sources[0]}: verdicts of this study are not read from files")
@@ -298,13 +304,6 @@ def results_of(
     )
 
 
-def load_named(evaluation: Evaluation, paths: Sequence[Path], options: argparse.Namespace) -> dict[str, Any]:
-    """Judge's name → its loaded run."""
-    loaded = [evaluation.load(path, options) for path in paths]
-    names = judge_names([run.judge for run in loaded], [run.name for run in loaded])
-    return dict(zip(names, loaded, strict=True))
-
-
 def varying(frame: pd.DataFrame, names: Iterable[str]) -> list[str]:
     """The columns that have several values, and so tell rows apart."""
     return [name for name in names if name in frame and frame[name].map(str).nunique() > 1]
@@ -325,10 +324,11 @@ def scores_table(results: Results) -> TableSpec:
     )
 
 
-def changes_table(results: Results, frame: pd.DataFrame | None = None, **keys: Any) -> TableSpec:
+def changes_table(results: Results, frame: pd.DataFrame | None = None, *, digits: int = 1, **keys: Any) -> TableSpec:
     """Every change as a line; p is adjusted over the runs (Holm). frame: some of the long frame of changes."""
     words = results.evaluation.measure_words
     frame = results.changes if frame is None else frame
+    form = f".{digits}f"
     frame = frame.assign(
         words=[words.get(measure, measure) for measure in frame["measure"]],
         significance=[significance(None if pd.isna(d) else int(d)) for d in frame["direction"]],
@@ -338,8 +338,8 @@ def changes_table(results: Results, frame: pd.DataFrame | None = None, **keys: A
         *varying(frame, ["dataset"]),
     ]
     columns: dict[str, Any] = {"run": ("second", ""), **{name: (name, "") for name in asked}, "measure": ("words", "")}
-    columns |= {"units": ("n_units", "d"), "before": ("before", ".1f"), "after": ("after", ".1f")}
-    columns |= {"change": ("change", "+.1f"), "95% interval": (("change_low", "change_high"), "+.1f")}
+    columns |= {"units": ("n_units", "d"), "before": ("before", form), "after": ("after", form)}
+    columns |= {"change": ("change", f"+{form}"), "95% interval": (("change_low", "change_high"), f"+{form}")}
     columns |= {"p": ("p", "p"), "p (Holm)": ("p_holm", "p"), "": ("significance", "")}
     settings = {"name": f"{results.study}_changes", "title": f"{results.study}: before and after", "place": "console"}
     return TableSpec(frame=frame, columns=columns, is_change=True, **{"note": CHANGES_NOTE, **settings, **keys})

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eval.report.page import element, pictures
-from eval.report.plots import Plot
 from eval.report.table import Table
 from eval.report.table_html import data_table
+
+if TYPE_CHECKING:
+    from eval.report.plots import Plot  # loads matplotlib, which scoring does not need
 
 Section = tuple[str, str, list[str]]  # id, heading, HTML; one without HTML is left out
 
@@ -19,7 +21,7 @@ class StudyPart:
     judges: Sequence[str]
     is_before_after: bool  # whether the judges after the first were made from it
     opening: Sequence[str]  # the findings in words, and what to know before believing them
-    plots: Sequence[Plot]
+    plots: "Sequence[Plot]"
     sections: Callable[[Mapping[str, str]], list[Section]]  # name of each plot → its HTML
     tables: Sequence[Any]  # all of them, for tables/
     folded: Sequence[Any]  # those that the list of tables shows; the sections have the others
@@ -37,7 +39,7 @@ def one_section(
     named: tuple[str, str],
     words: Sequence[str],
     changes: tuple[str, Table],
-    plots: Sequence[Plot],
+    plots: "Sequence[Plot]",
     tables: Sequence[Table],
     inline: Mapping[str, str],
 ) -> list[Section]:

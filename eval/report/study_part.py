@@ -65,8 +65,9 @@ def method(results: Results) -> list[str]:
         lines = page_lines(table)
         parts.append(str(PARTS.table(list(table.columns), table.cells, "words", lines["title"])))
     for name, differences in results.differences.items():
-        said = "; ".join(map(str, differences)) or "same prompts, rendering, engine, precision, software"
-        parts.append(element("p", f"{name} against {results.base}: {said}."))
+        said = "; ".join(map(str, differences)) or "nothing differs that should be alike"
+        if differences or results.is_before_after:
+            parts.append(element("p", f"{name} against {results.base}: {said}."))
     return parts
 
 

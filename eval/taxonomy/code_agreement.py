@@ -12,7 +12,7 @@ from eval.estimates.estimate import Estimate, estimate_of
 from eval.estimates.observed import Drawing
 from eval.estimates.resampling import FloatArray, percentile_interval, resampled_sums, rng_for
 from eval.estimates.scores import Score
-from eval.taxonomy.coded_flips import CodedRun, all_flips
+from eval.taxonomy.coded_flips import CodedRun
 from eval.taxonomy.scores import LEVELS, added_by_unit, all_labels, score
 from studies.taxonomy.codebook import category_of
 
@@ -53,14 +53,14 @@ def alpha_of(
 
 def agreements(coded: Sequence[CodedRun], drawing: Drawing) -> Iterator[Score]:
     """Of each judge with itself, where it judged several times, of every two judges of one model, and of all."""
-    for model in dict.fromkeys(run.model for run in coded):
-        judges = [run for run in coded if run.model == model]
+    for model in dict.fromkeys(run.judge for run in coded):
+        judges = [run for run in coded if run.judge == model]
         for column in LEVELS:
             for run in judges:
                 samples = run.flips["primaries"].map(list)
                 if column == "category":
                     samples = samples.map(lambda codes: [category_of()[code] for code in codes])
-                yield from rated([run], f"{run.judge}, repeated", column, run.flips["unit"], samples, drawing)
+                yield from rated([run], f"{run.judged_by}, repeated", column, run.flips["unit"], samples, drawing)
             groups = [(two, pair_name(*two)) for two in combinations(judges, 2)]
             for raters, name in [*groups, *([(judges, ALL_JUDGES)] if len(judges) > 2 else [])]:
                 flips = pd.concat([run.flips[run.flips["primary"] != ""] for run in raters])
@@ -70,7 +70,7 @@ def agreements(coded: Sequence[CodedRun], drawing: Drawing) -> Iterator[Score]:
 
 def pair_name(first: CodedRun, second: CodedRun) -> str:
     """Two judges; two runs of one judge by their names."""
-    names = (first.judge, second.judge) if first.judge != second.judge else (first.run.name, second.run.name)
+    names = (first.judged_by, second.judged_by) if first.judged_by != second.judged_by else (first.name, second.name)
     return " and ".join(names)
 
 
@@ -83,12 +83,12 @@ def rated(
     if not units:
         return
     level = "" if column == "primary" else f"{column}_"
-    asked: dict[str, Any] = {"judged_by": ", ".join(dict.fromkeys(run.judge for run in judges)), "raters": raters}
-    runs = " ".join(dict.fromkeys(run.run.name for run in judges))
-    flips = all_flips(judges[:1]).assign(run=runs, name=judges[0].model)
+    runs, judged_by = (dict.fromkeys(getattr(run, name) for run in judges) for name in ("name", "judged_by"))
+    asked: dict[str, Any] = {"judge": judges[0].judge, "run": " ".join(runs), "judged_by": ", ".join(judged_by)}
+    asked |= {"raters": raters}
     if len(judges) == 2:
         pairs = [(unit, first, second) for unit, (first, second) in zip(units, ratings, strict=True)]
         equal = share_of([(unit, first == second, 1.0) for unit, first, second in pairs])
-        yield score(flips, f"{level}agreement", "%", equal, **asked)
-        yield score(flips, f"{level}kappa", "ratio", kappa_of(pairs, labels), drawing=drawing, **asked)
-    yield score(flips, f"{level}alpha", "ratio", alpha_of(units, ratings, labels, drawing), drawing=drawing, **asked)
+        yield score(f"{level}agreement", "%", equal, **asked)
+        yield score(f"{level}kappa", "ratio", kappa_of(pairs, labels), drawing=drawing, **asked)
+    yield score(f"{level}alpha", "ratio", alpha_of(units, ratings, labels, drawing), drawing=drawing, **asked)

@@ -30,20 +30,22 @@ def all_labels(column: str) -> list[str]:
 
 
 def score(
-    flips: pd.DataFrame,
     measure: str,
     unit: str,
     estimate: Estimate,
+    *,
+    run: str,
+    judge: str,
+    judged_by: str,
     dataset: str = ALL,
     drawing: Drawing | None = None,
     **setting: Any,
 ) -> Score:
-    """One score of flips of one name, run and judge."""
-    first = flips.iloc[0]
+    """One score of the flips of one name."""
     return Score(
-        run=first["run"],
-        judge=first["name"],
-        setting={**dict.fromkeys(ASKED), "judged_by": first["judged_by"], **setting},
+        run=run,
+        judge=judge,
+        setting={**dict.fromkeys(ASKED), "judged_by": judged_by, **setting},
         dataset=dataset,
         datasets=(dataset,),
         measure=measure,
@@ -54,40 +56,36 @@ def score(
 
 
 def scores_of(flips: pd.DataFrame, drawing: Drawing) -> Iterator[Score]:
-    """Counts, shares by dataset and direction, ratios and states of one model's flips."""
+    """Counts, shares by dataset and direction, ratios and states of one name's flips."""
+    whose = flips.iloc[0][["run", "judge", "judged_by"]].to_dict()
     coded = flips[flips["primary"] != ""]
     datasets = coded["dataset"].unique()
     for dataset in [ALL, *datasets] if len(datasets) > 1 else [ALL]:
         of_dataset = coded[(coded["dataset"] == dataset) | (dataset == ALL)]
         for direction in DIRECTIONS:
+            asked = {**whose, "dataset": dataset, "direction": direction}
             some = of_dataset[(of_dataset["direction"] == direction) | (direction == ALL)]
-            yield score(flips, "n_flips", "count", plain(len(some), len(some)), dataset, direction=direction)
+            yield score("n_flips", "count", plain(len(some), len(some)), **asked)
             for column, measure in MEASURES.items() if len(some) else ():
                 for label, share in shares(some, column).items():
-                    yield score(flips, measure, "%", share, dataset, label=label, direction=direction)
+                    yield score(measure, "%", share, label=label, **asked)
     for column in LEVELS:
-        for label in ranked(coded, column):
+        for label in dict.fromkeys(coded[column]):
             ratio = ratio_of(coded, column, label, drawing)
-            yield score(flips, f"{column}_ratio", "ratio", ratio, drawing=drawing, label=label)
+            yield score(f"{column}_ratio", "ratio", ratio, drawing=drawing, label=label, **whose)
     states = Counter(state for states in flips["states"] for state in states)
     n_replies = states.total()
     for state, n in (states + Counter({TIE: int((flips["state"] == TIE).sum())})).items():
         n_asked = len(flips) if state == TIE else n_replies
-        yield score(flips, "state_rate", "rate", plain(n / n_asked, n_asked), state=state)
+        yield score("state_rate", "rate", plain(n / n_asked, n_asked), state=state, **whose)
     if len(own := flips[flips["item_id"].isin(planted().keys())]):
         n_hit = int((own["primary"] == own["item_id"].map(planted())).sum())
-        yield score(flips, "planted_found", "%", plain(100 * n_hit / len(own), len(own)))
+        yield score("planted_found", "%", plain(100 * n_hit / len(own), len(own)), **whose)
 
 
 def plain(value: float, n_units: int) -> Estimate:
     """A number without an interval."""
     return Estimate(value=value, low=None, high=None, n_units=n_units)
-
-
-def ranked(coded: pd.DataFrame, column: str) -> list[str]:
-    """The labels that occur, most frequent first, equal ones in the order of Table 19."""
-    n = coded[column].value_counts()
-    return sorted((label for label in all_labels(column) if label in n), key=lambda label: -n[label])
 
 
 def added_by_unit(units: Sequence[str], rows: FloatArray) -> tuple[tuple[str, ...], FloatArray]:

@@ -5,17 +5,15 @@ from typing import Any
 
 import pandas as pd
 
-from eval.report.change_cells import DIRECTION_WORDS
-from eval.report.table import Table
-from eval.taxonomy.coded_flips import BETWEEN
-from eval.taxonomy.findings import TaxonomyFindings
-from eval.taxonomy.flip_states import CATEGORY
-from eval.taxonomy.scores import ALL, ASKED, DIRECTIONS, MEASURES, all_labels
+from eval.report.tables import Columns, TableSpec
+from eval.results import Results, changes_table
+from eval.taxonomy.coded_flips import BETWEEN, POOLED, all_flips
+from eval.taxonomy.flip_states import ANY, moves
+from eval.taxonomy.scores import ALL, DIRECTIONS, MEASURES, all_labels
 from studies.flips import LENIENT, STRICT
 from studies.taxonomy.codebook import MOST_UNEXPLAINED, UNEXPLAINED, category_of, codes
 from studies.taxonomy.own_flips import planted
 
-Columns = Mapping[str, tuple[Any, str]]  # head → (field, or the two ends of an interval; format)
 ENDS = ["value", "low", "high"]  # of an estimate
 N_TOP = 5  # codes of Table 32
 SELDOM = 0.05  # percent, which prints as 0.0: such codes share a line, as in Table 31
@@ -29,27 +27,40 @@ SIDES: Columns = {
     for head, way in (("def.", LENIENT), ("skep.", STRICT))
     for end, field in (("n", f"n_{way}"), ("%", f"value_{way}"))
 }
+FLIP_FIELDS = (
+    *("run", "model", "judged_by", "flip_id", "dataset", "item_id", "claim_is_true"),
+    *("direction", "primary", "codes", "state"),
+)
 
 
-def scores_of(found: TaxonomyFindings, measure: str) -> pd.DataFrame:
-    """The scores of a measure over all datasets, a row each; name: whose they are."""
-    rows = [score.as_dict() for score in found.scores if score.measure == measure and score.dataset == ALL]
-    columns = ["judge", *ASKED, "value", "low", "high", "n_units"]
-    return pd.DataFrame(rows, columns=columns).rename(columns={"judge": "name"}).astype(dict.fromkeys(ENDS, float))
+def frames(results: Results) -> dict[str, Any]:
+    """What tables and sentences are made of, computed once.
+
+    flips: of all judges, see all_flips; shares: by column of the flips; models; moved: a row for each run after the
+    base and label that occurs, with counts, shares of removed and made, and the change per 100 items.
+    """
+    flips = all_flips(results.judges, is_pooled=not results.is_before_after)
+    shares = {column: by_label(results, flips, column) for column in MEASURES}
+    return {"flips": flips, "shares": shares, "models": models(flips, shares["primary"]), "moved": moved(results)}
 
 
-def by_label(found: TaxonomyFindings, column: str) -> pd.DataFrame:
-    """A row for each name and label: n, value, low, high, and those of each direction (`n_deference`, ...).
+def over_all(results: Results, measure: str) -> pd.DataFrame:
+    """The scores of a measure over all datasets."""
+    return results.scores[(results.scores["measure"] == measure) & (results.scores["dataset"] == ALL)]
+
+
+def by_label(results: Results, flips: pd.DataFrame, column: str) -> pd.DataFrame:
+    """A row for each judge and label: n, value, low, high, and those of each direction (`n_deference`, ...).
 
     column: of the flips, see scores.MEASURES. Labels are in the order of Table 19.
     """
-    coded = found.flips[found.flips["primary"] != ""]
+    coded = flips[flips["primary"] != ""]
     marked = coded.assign(label=coded[column].str.split(BETWEEN)).explode("label")
-    scores = scores_of(found, MEASURES[column]).set_index(["name", "label"])
-    names = found.flips["name"].unique()
-    frame = pd.DataFrame(index=pd.MultiIndex.from_product([names, all_labels(column)], names=["name", "label"]))
+    scores = over_all(results, MEASURES[column]).set_index(["judge", "label"])
+    names = [flips["judge"].unique(), all_labels(column)]
+    frame = pd.DataFrame(index=pd.MultiIndex.from_product(names, names=["judge", "label"]))
     for way in DIRECTIONS:
-        n = in_direction(marked, way).groupby(["name", "label"]).size()
+        n = in_direction(marked, way).groupby(["judge", "label"]).size()
         frame[of_way("n", way)] = n.reindex(frame.index, fill_value=0)
         shares = scores.loc[scores["direction"] == way, ENDS].reindex(frame.index)
         frame = frame.join(shares.rename(columns=lambda end, way=way: of_way(end, way)))
@@ -67,119 +78,107 @@ def in_direction(flips: pd.DataFrame, way: str) -> pd.DataFrame:
 
 
 def ranked(frame: pd.DataFrame) -> pd.DataFrame:
-    """The labels that occur, the most frequent of each name first."""
-    order = frame.assign(model=pd.factorize(frame["name"])[0], fewer=-frame["n"]).query("n > 0")
+    """The labels that occur, the most frequent of each judge first."""
+    order = frame.assign(model=pd.factorize(frame["judge"])[0], fewer=-frame["n"]).query("n > 0")
     return order.sort_values(["model", "fewer"], kind="stable", ignore_index=True)
 
 
-def models(found: TaxonomyFindings) -> pd.DataFrame:
-    """A row for each name: how many flips, the top code, the share of the unexplained, and what there is to doubt."""
-    flips = found.flips.assign(
-        is_coded=found.flips["primary"] != "",
-        is_lenient=(found.flips["primary"] != "") & (found.flips["direction"] == LENIENT),
-        n_codes=found.flips["codes"].map(lambda codes: len(codes.split(BETWEEN)) if codes else 0),
-        n_replies=found.flips["states"].map(len),
-        n_read=found.flips["primaries"].map(len),
-        is_own=found.flips["item_id"].isin(planted().keys()),
-        is_hit=found.flips["primary"] == found.flips["item_id"].map(planted()),
-    )
-    by_name = flips.groupby("name", sort=False)
-    sums = by_name[["is_coded", "is_lenient", "n_codes", "n_replies", "n_read", "is_own", "is_hit"]].sum()
-    frame = sums.assign(judged_by=by_name["judged_by"].first(), n_flips=by_name.size())
-    shares = by_label(found, "primary")
-    top = ranked(shares).drop_duplicates("name").set_index("name")
-    frame = frame.join(top[["label", *ENDS]])
-    rest = shares[shares["label"] == UNEXPLAINED].set_index("name")
-    frame = frame.join(rest[ENDS].add_suffix("_rest"))
+def models(flips: pd.DataFrame, shares: pd.DataFrame) -> pd.DataFrame:
+    """A row for each judge: how many flips, the top code, the share of the unexplained, and what there is to doubt."""
+    columns = {
+        "is_coded": flips["primary"] != "",
+        "is_lenient": (flips["primary"] != "") & (flips["direction"] == LENIENT),
+        "n_codes": flips["codes"].map(lambda codes: len(codes.split(BETWEEN)) if codes else 0),
+        "n_replies": flips["states"].map(len),
+        "n_read": flips["primaries"].map(len),
+        "is_own": flips["item_id"].isin(planted().keys()),
+        "is_hit": flips["primary"] == flips["item_id"].map(planted()),
+    }
+    by_judge = flips.assign(**columns).groupby("judge", sort=False)
+    frame = by_judge[[*columns]].sum().assign(judged_by=by_judge["judged_by"].first(), n_flips=by_judge.size())
+    frame = frame.join(ranked(shares).drop_duplicates("judge").set_index("judge")[["label", *ENDS]])
+    frame = frame.join(shares[shares["label"] == UNEXPLAINED].set_index("judge")[ENDS].add_suffix("_rest"))
     frame["n_codes"] = frame["n_codes"].where(frame["is_coded"] > 0) / frame["is_coded"]
+    frame["top"] = [None if pd.isna(label) else f"{label} {codes()[label].name}" for label in frame["label"]]
+    frame["is_met"] = [None if pd.isna(share) else share < MOST_UNEXPLAINED for share in frame["value_rest"]]
     return frame.reset_index()
 
 
-def with_totals(found: TaxonomyFindings, frame: pd.DataFrame, is_first: bool = False) -> pd.DataFrame:
-    """The same with a line of each name for all flips, of each direction."""
-    names = list(found.flips["name"].unique())
-    coded, total = found.flips[found.flips["primary"] != ""], pd.DataFrame(index=pd.Index(names, name="name"))
+def moved(results: Results) -> pd.DataFrame:
+    """See frames."""
+    (_, base), *afters = results.judges.items()
+    rows = [
+        {"second": name, "label": of_label.label, **of_label.counts}
+        for name, after in afters
+        if results.is_before_after
+        for of_label in moves(base, after)
+    ]
+    if not rows:
+        return pd.DataFrame()
+    frame, changes = pd.DataFrame(rows), ["change", "change_low", "change_high", "p_holm", "direction", "level"]
+    for measure in ("removed", "made"):
+        shares = over_all(results, measure)[["judge", "label", *ENDS]]
+        heads = {"judge": "second", **{end: f"{measure}_{end}" for end in ENDS}}
+        frame = frame.merge(shares.rename(columns=heads), on=["second", "label"])
+    frame = frame.merge(results.changes[["second", "label", *changes]], on=["second", "label"])
+    return frame[(frame["n_before"] + frame["n_after"] > 0) | (frame["label"] == ANY)]
+
+
+def taxonomy_tables(results: Results) -> list[TableSpec]:
+    """Every table; Table 18, states and flips are for files."""
+    facts = results.facts
+    flips, shares = facts["flips"], facts["shares"]
+    return [
+        *(change_tables(results, facts["moved"]) if len(facts["moved"]) else []),
+        models_table(facts["models"]),
+        spec(
+            "categories",
+            "Primary failure categories (Tables 17 and 30, Figure 6)",
+            with_totals(flips, ranked(shares["category"])),
+            {"category": ("label", ""), **SHARE, **SIDES},
+            note=SHARE_NOTE,
+            place="console",
+        ),
+        top_codes_table(shares["primary"]),
+        directions_table(results, flips, shares["primary"]),
+        agreement_table(results),
+        codes_table(flips, shares),
+        states_table(results),
+        flips_table(flips),
+    ]
+
+
+def spec(name: str, title: str, frame: pd.DataFrame, columns: Columns, **keys: Any) -> TableSpec:
+    """A table whose lines begin with the model."""
+    columns = {"model": ("judge", ""), **columns}
+    return TableSpec(name=f"taxonomy_{name}", title=title, frame=frame, columns=columns, **keys)
+
+
+def models_table(frame: pd.DataFrame) -> TableSpec:
+    """F.2: the top code of each model, and how many flips stay unexplained."""
+    columns: dict[str, Any] = {"judged by": ("judged_by", ""), "flips": ("n_flips", "d")}
+    columns |= {"with a code": ("is_coded", "d"), "top code": ("top", ""), "%": ("value", "")}
+    columns |= {"95%": (("low", "high"), ".1f"), f"{UNEXPLAINED} %": ("value_rest", "")}
+    columns |= {
+        f"{UNEXPLAINED} 95%": (("low_rest", "high_rest"), ".1f"),
+        f"below {MOST_UNEXPLAINED:.0f}%": ("is_met", ""),
+    }
+    columns |= {"codes a flip": ("n_codes", "")}
+    title = "Top code and unexplained flips of each model (appendix F.2)"
+    note = f"{UNEXPLAINED}: unexplained; the paper's target is below {MOST_UNEXPLAINED:.0f}%. {SHARE_NOTE}"
+    return spec("models", title, frame, columns, note=note, place="page")
+
+
+def with_totals(flips: pd.DataFrame, frame: pd.DataFrame, is_first: bool = False) -> pd.DataFrame:
+    """The same with a line of each judge for all flips, of each direction."""
+    names = list(flips["judge"].unique())
+    coded, total = flips[flips["primary"] != ""], pd.DataFrame(index=pd.Index(names, name="judge"))
     for way in DIRECTIONS:
-        n = in_direction(coded, way).groupby("name").size().reindex(names, fill_value=0)
+        n = in_direction(coded, way).groupby("judge").size().reindex(names, fill_value=0)
         total[of_way("n", way)], total[of_way("value", way)] = n, (100.0 * n / n).where(n > 0)
     total = total.reset_index().assign(label="Total")
     both = pd.concat([total, frame] if is_first else [frame, total])
-    return both.sort_values("name", key=lambda column: column.map(names.index), kind="stable", ignore_index=True)
-
-
-def taxonomy_tables(found: TaxonomyFindings) -> list[Table]:
-    """Every table that has a row."""
-    tables = [
-        models_table(found),
-        categories_table(found),
-        codes_table(found),
-        top_codes_table(found),
-        directions_table(found),
-        changes_table(found),
-        agreement_table(found),
-        states_table(found),
-    ]
-    return [table for table in tables if table.rows]
-
-
-def as_table(name: str, title: str, frame: pd.DataFrame, columns: Columns, note: str = "") -> Table:
-    """A query's frame as a table."""
-
-    def cell(row: Mapping[str, Any], field: Any, form: str) -> Any:
-        if isinstance(field, tuple):
-            low, high = (row[end] for end in field)
-            return None if pd.isna(low) or pd.isna(high) else f"[{low:{form}}, {high:{form}}]"
-        return None if row[field] is None or pd.isna(row[field]) else row[field]
-
-    return Table(
-        name=f"taxonomy_{name}",
-        title=title,
-        columns=tuple(columns),
-        rows=tuple(
-            tuple(cell(row, field, form) for field, form in columns.values()) for row in frame.to_dict("records")
-        ),
-        formats=tuple("" if isinstance(field, tuple) else form for field, form in columns.values()),
-        note=note,
-    )
-
-
-def models_table(found: TaxonomyFindings) -> Table:
-    """F.2: the top code of each model, and how many flips stay unexplained."""
-    frame = models(found)
-    frame["top"] = [None if pd.isna(label) else f"{label} {codes()[label].name}" for label in frame["label"]]
-    frame["is_met"] = [
-        None if pd.isna(share) else "yes" if share < MOST_UNEXPLAINED else "no" for share in frame["value_rest"]
-    ]
-    return as_table(
-        "models",
-        "Top code and unexplained flips of each model (appendix F.2)",
-        frame,
-        {
-            "model": ("name", ""),
-            "judged by": ("judged_by", ""),
-            "flips": ("n_flips", "d"),
-            "with a code": ("is_coded", "d"),
-            "top code": ("top", ""),
-            "%": ("value", ""),
-            "95%": (("low", "high"), ".1f"),
-            f"{UNEXPLAINED} %": ("value_rest", ""),
-            f"{UNEXPLAINED} 95%": (("low_rest", "high_rest"), ".1f"),
-            f"below {MOST_UNEXPLAINED:.0f}%": ("is_met", ""),
-            "codes a flip": ("n_codes", ""),
-        },
-        f"{UNEXPLAINED}: unexplained; the paper's target is below {MOST_UNEXPLAINED:.0f}%. {SHARE_NOTE}",
-    )
-
-
-def categories_table(found: TaxonomyFindings) -> Table:
-    """Tables 17 and 30, with the two directions of Figure 6."""
-    return as_table(
-        "categories",
-        "Primary failure categories (Tables 17 and 30, Figure 6)",
-        with_totals(found, ranked(by_label(found, "category"))),
-        {"model": ("name", ""), "category": ("label", ""), **SHARE, **SIDES},
-        SHARE_NOTE,
-    )
+    return both.sort_values("judge", key=lambda column: column.map(names.index), kind="stable", ignore_index=True)
 
 
 def described(frame: pd.DataFrame) -> pd.DataFrame:
@@ -189,187 +188,113 @@ def described(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(**{name: frame["label"].map(of_code).fillna("") for name, of_code in columns.items()})
 
 
-def codes_table(found: TaxonomyFindings) -> Table:
+def codes_table(flips: pd.DataFrame, shares: Mapping[str, pd.DataFrame]) -> TableSpec:
     """Table 18, with the share of flips that list a code at all."""
-    listed = by_label(found, "codes")
-    frame = by_label(found, "primary").assign(listed=listed["value"])[listed["n"] > 0]
-    return as_table(
-        "codes",
-        "Primary failure codes by flip type (Table 18)",
-        described(with_totals(found, frame)),
-        {
-            "model": ("name", ""),
-            "category": ("category", ""),
-            "code": ("label", ""),
-            "description": ("description", ""),
-            **SHARE,
-            **SIDES,
-            "listed, %": ("listed", ""),
-        },
-        f"listed: flips to which the code applies, primary or not. {SHARE_NOTE}",
-    )
+    listed = shares["codes"]
+    frame = described(with_totals(flips, shares["primary"].assign(listed=listed["value"])[listed["n"] > 0]))
+    columns: dict[str, Any] = {"category": ("category", ""), "code": ("label", ""), "description": ("description", "")}
+    columns |= {**SHARE, **SIDES, "listed, %": ("listed", "")}
+    note = f"listed: flips to which the code applies, primary or not. {SHARE_NOTE}"
+    return spec("codes", "Primary failure codes by flip type (Table 18)", frame, columns, note=note)
 
 
-def top_codes_table(found: TaxonomyFindings) -> Table:
+def top_codes_table(shares: pd.DataFrame) -> TableSpec:
     """Table 31: codes by frequency; those that would print as 0.0 % share a line."""
-    frame = described(ranked(by_label(found, "primary")))
-    lines = []
-    for name, of_name in frame.groupby("name", sort=False):
-        seldom = of_name[of_name["value"] < SELDOM]
-        lines.append(of_name.drop(seldom.index))
+    frame = described(ranked(shares))
+    lines = [frame[:0]]
+    for name, of_judge in frame.groupby("judge", sort=False):
+        seldom = of_judge[of_judge["value"] < SELDOM]
+        lines.append(of_judge.drop(seldom.index))
         if len(seldom):
             n = seldom["n"].sum()
-            other = {"name": name, "label": "Other", "description": f"({', '.join(sorted(seldom['label']))})"}
-            lines.append(pd.DataFrame([{**other, "n": n, "value": 100 * n / of_name["n"].sum()}]))
-    return as_table(
-        "top_codes",
-        "Primary failure codes, most frequent first (Table 31)",
-        pd.concat([frame[:0], *lines]),
-        {
-            "model": ("name", ""),
-            "code": ("label", ""),
-            "failure type": ("description", ""),
-            "count": ("n", ""),
-            "%": ("value", ""),
-            "95%": (("low", "high"), ".1f"),
-        },
-        SHARE_NOTE,
-    )
+            other = {"judge": name, "label": "Other", "description": f"({', '.join(sorted(seldom['label']))})"}
+            lines.append(pd.DataFrame([{**other, "n": n, "value": 100 * n / of_judge["n"].sum()}]))
+    columns: dict[str, Any] = {"code": ("label", ""), "failure type": ("description", ""), "count": ("n", "d")}
+    columns |= {"%": ("value", ""), "95%": (("low", "high"), ".1f")}
+    title = "Primary failure codes, most frequent first (Table 31)"
+    return spec("top_codes", title, pd.concat(lines), columns, note=SHARE_NOTE, place="console")
 
 
-def directions_table(found: TaxonomyFindings) -> Table:
+def directions_table(results: Results, flips: pd.DataFrame, shares: pd.DataFrame) -> TableSpec:
     """Table 32: the five most frequent codes in both directions, and how many times as frequent each is."""
-    top = ranked(by_label(found, "primary")).groupby("name", sort=False).head(N_TOP)
-    ratios = scores_of(found, "primary_ratio")[["name", "label", *ENDS]]
-    frame = top.merge(ratios, on=["name", "label"], how="left", suffixes=("", "_ratio"))
+    top = ranked(shares).groupby("judge", sort=False).head(N_TOP)
+    ratios = over_all(results, "primary_ratio")[["judge", "label", *ENDS]]
+    frame = top.merge(ratios, on=["judge", "label"], how="left", suffixes=("", "_ratio"))
     frame["label"] = [f"{label} ({codes()[label].name})" for label in frame["label"]]
-    frame = with_totals(found, frame, is_first=True)
+    frame = with_totals(flips, frame, is_first=True)
     is_total = frame["label"] == "Total"
     for way in (LENIENT, STRICT):
         share = 100 * frame[f"n_{way}"] / frame["n"].where(frame["n"] > 0, 1)
         frame[f"value_{way}"] = frame[f"value_{way}"].where(~is_total, share)
     frame["label"] = frame["label"].where(~is_total, "Total flips")
-    sides = {head: (field, "d" if head.endswith("n") else ".1f") for head, (field, _) in SIDES.items()}
-    return as_table(
-        "directions",
-        "Deference and skepticism: the top codes (Table 32)",
-        frame,
-        {
-            "model": ("name", ""),
-            "": ("label", ""),
-            **sides,
-            "ratio": ("value_ratio", ".2f"),
-            "ratio 95%": (("low_ratio", "high_ratio"), ".2f"),
-        },
+    columns: dict[str, Any] = {"": ("label", ""), **SIDES, "ratio": ("value_ratio", ".2f")}
+    columns |= {"ratio 95%": (("low_ratio", "high_ratio"), ".2f")}
+    title = "Deference and skepticism: the top codes (Table 32)"
+    note = (
         "ratio: share among deference flips over that among skepticism flips; its interval resamples items, and is "
-        "left out where a draw has a share of 0.",
+        "left out where a draw has a share of 0."
     )
+    return spec("directions", title, frame, columns, note=note, place="page")
 
 
-def changes_frame(found: TaxonomyFindings) -> pd.DataFrame:
-    """A row for each run after the base and label: counts, shares of removed and made, change per 100 items."""
-    if not found.changes:
-        return pd.DataFrame()
-    changes = pd.DataFrame([{**change.as_dict(), "direction": change.direction} for change in found.changes])
-    frame = found.counts.merge(changes, left_on=["name", "label"], right_on=["second", "label"], suffixes=("", "_of"))
-    for measure in ("removed", "made"):
-        shares = scores_of(found, measure)[["name", "label", *ENDS]]
-        frame = frame.merge(shares.rename(columns={end: f"{measure}_{end}" for end in ENDS}))
-    return frame
-
-
-def changes_table(found: TaxonomyFindings, *, is_short: bool = False) -> Table:
-    """What was removed, left and made, by code and category; in short the codes that occur."""
-    frame = changes_frame(found)
-    if len(frame):
-        frame = frame[(frame["n_before"] + frame["n_after"] > 0) & ((frame["level"] != CATEGORY) | (not is_short))]
-        frame = frame.assign(direction=[DIRECTION_WORDS[way] for way in found_ways(frame["direction"])])
-    return as_table(
-        "changes",
-        "Which failures were removed, left and made",
-        frame,
-        {
-            "run": ("name", ""),
-            "items": ("n_items", ""),
-            "primary code": ("label", ""),
-            "before": ("n_before", ""),
-            "removed": ("n_removed", ""),
-            "removed %": ("removed_value", ""),
-            "95%": (("removed_low", "removed_high"), ".1f"),
-            "left": ("n_left", ""),
-            "same code": ("n_same", ""),
-            "no verdict after": ("n_unknown", ""),
-            "after": ("n_after", ""),
-            "made": ("n_made", ""),
-            "made %": ("made_value", ""),
-            "made 95%": (("made_low", "made_high"), ".1f"),
-            "per 100 before": ("before", ".2f"),
-            "per 100 after": ("after", ".2f"),
-            "change": ("change", "+.2f"),
-            "change 95%": (("change_low", "change_high"), "+.2f"),
-            "p Holm": ("p_holm", "p"),
-            "direction": ("direction", ""),
-        },
+def change_tables(results: Results, frame: pd.DataFrame) -> list[TableSpec]:
+    """What was removed, left and made, by code and category that occurs; and the changes per 100 items."""
+    columns: dict[str, Any] = {"run": ("second", ""), "primary code": ("label", ""), "before": ("n_before", "")}
+    columns |= {"removed": ("n_removed", ""), "removed %": ("removed_value", "")}
+    columns |= {"95%": (("removed_low", "removed_high"), ".1f"), "left": ("n_left", ""), "same code": ("n_same", "")}
+    columns |= {"no verdict": ("n_unknown", ""), "after": ("n_after", ""), "made": ("n_made", "")}
+    columns |= {"made %": ("made_value", ""), "made 95%": (("made_low", "made_high"), ".1f")}
+    note = (
         "before, after: flips of the base and of the run. removed: flips of the base that are none in the run, in % of "
         "those whose claim has a verdict there. left: flips in both, of which same code. made: flips of the run that "
-        "are none in the base, in % of its flips. change: flips per 100 items, paired by item; p: two-sided sign-flip "
-        "test over items, adjusted over the runs, not over the codes.",
+        "are none in the base, in % of its flips."
     )
+    keys: dict[str, Any] = {"title": "Which failures were removed, left and made", "place": "console"}
+    occurring = results.changes.merge(frame[["second", "label"]])
+    return [
+        TableSpec(name="taxonomy_moved", frame=frame, columns=columns, note=note, is_change=True, **keys),
+        changes_table(results, occurring, digits=2, title="Flips per 100 items, before and after"),
+    ]
 
 
-def found_ways(directions: "pd.Series[Any]") -> list[int | None]:
-    """Directions of changes, None where one is unknown."""
-    return [None if pd.isna(way) else int(way) for way in directions]
-
-
-def agreement_table(found: TaxonomyFindings) -> Table:
+def agreement_table(results: Results) -> TableSpec:
     """How well judges agree."""
-    levels = []
-    for level, prefix in (("code", ""), ("category", "category_")):
-        frame = scores_of(found, f"{prefix}alpha").rename(columns={end: f"alpha_{end}" for end in ENDS})
-        for measure in ("agreement", "kappa"):
-            scores = scores_of(found, f"{prefix}{measure}")[["name", "raters", *ENDS]]
-            scores = scores.rename(columns={end: f"{measure}_{end}" for end in ENDS})
-            frame = frame.merge(scores, on=["name", "raters"], how="left")
-        levels.append(frame.assign(level=level))
-    frame = pd.concat(levels)
-    return as_table(
-        "agreement",
-        "Agreement on the primary code",
-        frame,
-        {
-            "model": ("name", ""),
-            "raters": ("raters", ""),
-            "primary": ("level", ""),
-            "items": ("n_units", "d"),
-            "equal, %": ("agreement_value", ".1f"),
-            "equal 95%": (("agreement_low", "agreement_high"), ".1f"),
-            "Cohen's κ": ("kappa_value", ".2f"),
-            "κ 95%": (("kappa_low", "kappa_high"), ".2f"),
-            "Krippendorff's α": ("alpha_value", ".2f"),
-            "α 95%": (("alpha_low", "alpha_high"), ".2f"),
-        },
+    keys, figures = ["judge", "raters", "level"], ("agreement", "kappa", "alpha")
+    rated = results.scores[results.scores["raters"].notna()]
+    is_category = rated["measure"].str.startswith("category_")
+    rated = rated.assign(level=is_category.map({True: "category", False: "code"}))
+    rated["figure"] = rated["measure"].str.removeprefix("category_")
+    frame = rated[rated["figure"] == "alpha"]
+    for figure in figures:
+        ends = rated[rated["figure"] == figure].set_index(keys)[ENDS].add_prefix(f"{figure}_")
+        frame = frame.join(ends, on=keys)
+    columns: dict[str, Any] = {"raters": ("raters", ""), "primary": ("level", ""), "items": ("n_units", "d")}
+    heads = {"agreement": ("equal, %", "equal 95%"), "kappa": ("Cohen's κ", "κ 95%")}
+    heads |= {"alpha": ("Krippendorff's α", "α 95%")}
+    for figure, (head, ends) in heads.items():
+        form = ".1f" if figure == "agreement" else ".2f"
+        columns |= {head: (f"{figure}_value", form), ends: ((f"{figure}_low", f"{figure}_high"), form)}
+    note = (
         "Over the flips that at least two ratings are of; α takes missing ones. Nominal; intervals of κ and α resample "
-        "items.",
     )
+    note += "items."
+    return spec("agreement", "Agreement on the primary code", frame, columns, note=note, place="console")
 
 
-def states_table(found: TaxonomyFindings) -> Table:
+def states_table(results: Results) -> TableSpec:
     """What became of the judge's replies."""
-    frame = scores_of(found, "state_rate")
-    apart = {run.name: number for number, run in enumerate(found.coded)}
-    frame = frame.assign(n=(frame["value"] * frame["n_units"]).round(), model=frame["name"].map(apart))
-    frame = frame.assign(fewer=-frame["n"]).dropna(subset="model")
-    return as_table(
-        "states",
-        "States of the judge's replies",
-        frame.sort_values(["model", "fewer"], kind="stable").astype({"n": int}),
-        {
-            "model": ("name", ""),
-            "judged by": ("judged_by", ""),
-            "state": ("state", ""),
-            "n": ("n", "d"),
-            "share": ("value", ".1%"),
-        },
-        "tie: flips of which samples name different primary codes equally often, of all flips.",
-    )
+    frame = over_all(results, "state_rate")
+    frame = frame.assign(n=(frame["value"] * frame["n_units"].astype(float)).round())
+    frame = frame[frame["judge"].isin(results.judges)].assign(place=lambda f: f["judge"].map([*results.judges].index))
+    frame = frame.sort_values(["place", "n"], ascending=[True, False], kind="stable").astype({"n": int})
+    columns = {"judged by": ("judged_by", ""), "state": ("state", ""), "n": ("n", "d"), "share": ("value", ".1%")}
+    note = "tie: flips of which samples name different primary codes equally often, of all flips."
+    return spec("states", "States of the judge's replies", frame, columns, note=note)
+
+
+def flips_table(flips: pd.DataFrame) -> TableSpec:
+    """The codes of each flip, without its texts."""
+    apart = flips[flips["judge"] != POOLED]
+    apart = apart.assign(primary=apart["primary"].replace("", None), codes=apart["codes"].str.replace(BETWEEN, " "))
+    columns = {name: (name, "") for name in FLIP_FIELDS}
+    return TableSpec(name="taxonomy_flips", title="The codes of each flip", frame=apart, columns=columns)
