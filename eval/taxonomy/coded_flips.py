@@ -44,26 +44,14 @@ class CodedRun:
     and state; states (of each sample) and primaries (of each sample that could be read).
     """
 
+    name: str  # of the run directory
     judge: str  # the model whose flips they are
     judged_by: str
+    config: Mapping[str, Any]  # of the judge's run, as its provenance
+    provenance: Mapping[str, Any]
     run: FinishedRun
     flips: pd.DataFrame
     n_excluded: int  # flips that did not fit the judge's context
-
-    @property
-    def name(self) -> str:
-        """The run directory's name."""
-        return self.run.name
-
-    @property
-    def config(self) -> Mapping[str, Any]:
-        """The config of the judge's run."""
-        return self.run.config
-
-    @property
-    def provenance(self) -> Mapping[str, Any]:
-        """The provenance of the judge's run."""
-        return self.run.provenance
 
     @cached_property
     def searched(self) -> Searched:
@@ -105,12 +93,12 @@ def load_coded(paths: Sequence[Path]) -> dict[str, CodedRun]:
 
 def coded_runs(path: Path) -> list[CodedRun]:
     """The models of one run."""
-    run, n_excluded = load_finished(path), len(read_excluded(path))
+    run = load_finished(path)
+    shared: dict[str, Any] = {"name": run.name, "judged_by": run.judge, "config": run.config}
+    shared |= {"provenance": run.provenance, "run": run, "n_excluded": len(read_excluded(path))}
     flips = pd.DataFrame([flip_row(prompt, run.replies[prompt.prompt_hash]) for prompt in run.plan])
-    return [
-        CodedRun(judge=model, judged_by=run.judge, run=run, flips=of_model, n_excluded=n_excluded)
-        for model, of_model in flips.groupby("model", sort=False)
-    ]
+    by_model = flips.groupby("model", sort=False)
+    return [CodedRun(judge=model, flips=of_model, **shared) for model, of_model in by_model]
 
 
 def flip_row(prompt: PlannedPrompt, replies: Sequence[Completion]) -> dict[str, Any]:

@@ -14,19 +14,14 @@ from eval.estimates.scores import Score
 from eval.report.tables import TableSpec
 from eval.results import Evaluation, Results
 from eval.sampling_runs import Verdicts, load_finished
-from eval.taxonomy.code_agreement import agreements
 from eval.taxonomy.coded_flips import CodedRun, all_flips, load_coded
 from eval.taxonomy.flip_states import ANY, CODE, flip_changes, judge_differences, moved_scores
-from eval.taxonomy.scores import scores_of
-from eval.taxonomy.tables import frames, ranked, taxonomy_tables
+from eval.taxonomy.scores import agreements, scores_of
+from eval.taxonomy.tables import frames, taxonomy_tables
 from evenhand.errors import DataError
 from studies.flips import LENIENT, STRICT
 from studies.taxonomy.code_replies import codes_in
 from studies.taxonomy.codebook import MOST_UNEXPLAINED, UNEXPLAINED, codes
-
-FEW_FLIPS = 30  # below which shares say little
-MANY_UNREAD = 0.1  # share of the replies that are of no use, from which on shares say more about format
-ONE_CODE = 90.0  # percent of the flips with one code, from which on the judge does not tell codes apart
 
 
 class Taxonomy(Evaluation):
@@ -81,10 +76,9 @@ class Taxonomy(Evaluation):
         return taxonomy_tables(results)
 
     def facts(self, results: Results) -> dict[str, Any]:
-        """The frames, the codebook and the limits of what is doubted."""
-        limits = {"few_flips": FEW_FLIPS, "many_unread": MANY_UNREAD, "one_code": ONE_CODE}
-        limits |= {"rest": UNEXPLAINED, "most_rest": MOST_UNEXPLAINED, "any_flip": ANY, "code_level": CODE}
-        return {**frames(results), **limits, "codes": codes()}
+        """The frames and the codebook."""
+        names = {"rest": UNEXPLAINED, "most_rest": MOST_UNEXPLAINED, "any_flip": ANY, "code_level": CODE}
+        return {**frames(results), **names, "codes": codes()}
 
     def warnings(self, results: Results) -> list[str]:
         """See words.j2."""
@@ -94,18 +88,16 @@ class Taxonomy(Evaluation):
         """Figure 6 of the DialDefer paper: the categories of each model's deference and skepticism flips."""
         from eval.report.shapes import interval_plot
 
-        shares, plots = ranked(results.facts["shares"]["category"]), []
-        for number, name in enumerate(results.facts["flips"]["judge"].unique(), start=1):
-            of_judge = shares[shares["judge"] == name]
+        shares, plots = results.facts["category"].query("not is_total"), []
+        for number, (name, of_judge) in enumerate(shares.groupby("judge", sort=False), start=1):
             sides = [
-                of_judge[["label", *(f"{end}_{way}" for end in ("value", "low", "high"))]]
-                .rename(columns=lambda column, way=way: column.removesuffix(f"_{way}"))
-                .assign(series=f"{way} ({of_judge[f'n_{way}'].sum()} flips)")
+                pd.DataFrame({end: of_judge[f"{end}_{way}"] for end in ("value", "low", "high")}).assign(
+                    label=of_judge["label"], series=f"{way} ({of_judge[f'n_{way}'].sum()} flips)"
+                )
                 for way in (LENIENT, STRICT)
             ]
-            if len(of_judge):
-                title, label = f"Why verdicts flip: {name}", "% of the flips of a direction"
-                plots.append(interval_plot(f"taxonomy_figure6-{number}", title, pd.concat(sides), label))
+            title, label = f"Why verdicts flip: {name}", "% of the flips of a direction"
+            plots.append(interval_plot(f"taxonomy_figure6-{number}", title, pd.concat(sides), label, zero=None))
         return plots
 
     def verdicts(self, path: Path) -> Verdicts:

@@ -23,8 +23,7 @@ from studies.taxonomy.section import KEY
 ANY = "any flip"
 CODE, CATEGORY = "code", "category"
 ALL_ITEMS = "all items"
-FLIPS_KEY = f"{KEY}.flips"
-FACTS = ("the judge's model", "the judge's revision", "the judge's prompt version", "framings", "kinds of flips")
+FLIPS_KEYS = (f"{KEY}.flips", f"{KEY}.n_flips")  # meant to differ; and refused in CodedRun.searched
 PER_100 = Measure(
     name="flips_per_100_items", unit="%", statistic=lambda means: 100 * means[..., 0], interval="cluster_t"
 )
@@ -116,25 +115,31 @@ def counted(flips: pd.DataFrame, units: Collection[str]) -> Observed:
 
 def judge_differences(base: CodedRun, after: CodedRun) -> list[Difference]:
     """What the judge's runs and the folders of flips differ in; other flips are meant to be there."""
-    facts = zip(FACTS, judge_facts(base), judge_facts(after), strict=True)
-    differences = [Difference(name, one, other, serious=True) for name, one, other in facts if one != other]
-    differences += [
-        replace(difference, what=f"the judge's {difference.what}")
-        for difference in (
-            *config_differences(base.config, after.config, (FLIPS_KEY,)),
-            *provenance_differences(base.provenance, after.provenance),
-        )
-        if difference.what not in (FLIPS_KEY, "item_set_hash") and not difference.what.startswith("inputs")
+    ours, theirs = judge_facts(base), judge_facts(after)
+    of_runs = [
+        *config_differences(base.config, after.config, FLIPS_KEYS),
+        *provenance_differences(base.provenance, after.provenance),
+    ]
+    differences = [
+        *(Difference(name, ours[name], theirs[name], serious=True) for name in ours if ours[name] != theirs[name]),
+        *(
+            replace(difference, what=f"the judge's {difference.what}")
+            for difference in of_runs
+            if difference.what not in (*FLIPS_KEYS, "item_set_hash") and not difference.what.startswith("inputs")
+        ),
     ]
     return sorted(differences, key=lambda difference: not difference.serious)
 
 
-def judge_facts(coded: CodedRun) -> Iterator[str]:
-    """What makes a judge the same judge, and flips the same kind of flips; see FACTS."""
+def judge_facts(coded: CodedRun) -> dict[str, str]:
+    """What makes a judge the same judge, and flips the same kind of flips."""
     model, facts = coded.config["model"], dict(coded.provenance.get("model") or {})
     manifest = read_manifest(flips_folder(coded.run), KIND)
-    yield str(model.get("name"))
-    yield str(facts.get("checkpoint_hash") or facts.get("revision") or model.get("revision"))
-    yield ", ".join(sorted({str(dict(prompt.factors)["template_version"]) for prompt in coded.run.plan}))
-    yield " and ".join(manifest["framings"])
-    yield ", ".join(manifest["kinds"])
+    versions = {str(dict(prompt.factors)["template_version"]) for prompt in coded.run.plan}
+    return {
+        "the judge's model": str(model.get("name")),
+        "the judge's revision": str(facts.get("checkpoint_hash") or facts.get("revision") or model.get("revision")),
+        "the judge's prompt version": ", ".join(sorted(versions)),
+        "framings": " and ".join(manifest["framings"]),
+        "kinds of flips": ", ".join(manifest["kinds"]),
+    }
