@@ -7,7 +7,7 @@ from pathlib import Path
 
 from eval.options import compare_options, report_options, score_options
 from eval.report.tables import write_long
-from eval.results import Results, evaluation_of, load_named, results_of, study_of_files
+from eval.results import Results, evaluation_of, results_of, study_of_files
 from eval.runs import is_verdict_file, runs_by_study
 from evenhand.command import run_main
 from evenhand.errors import DataError
@@ -73,8 +73,8 @@ def of_runs(
 ) -> Results:
     """The results of some runs of a study, the base first."""
     evaluation = evaluation_of(study)
-    judges = load_named(evaluation, paths, options)
-    return results_of(study, evaluation, judges, options, is_before_after=is_before_after)
+    judges = evaluation.load_all(paths, options)
+    return results_of(study, evaluation, judges, options, is_before_after=is_before_after and len(paths) > 1)
 
 
 def of_files(options: argparse.Namespace) -> Results:

@@ -87,6 +87,18 @@ class Evaluation:
         """A complete run, as `observe` takes it; it has name, judge, config, provenance, plan and rendered."""
         return load_finished(path)
 
+    def load_all(self, paths: Sequence[Path], options: argparse.Namespace) -> dict[str, Any]:
+        """What tables call it → each judge of some runs, one a run unless a study says otherwise.
+
+        Raises DataError for a run that is named twice.
+        """
+        resolved = [path.resolve() for path in paths]
+        if twice := [path for i, path in enumerate(resolved) if path in resolved[:i]]:
+            raise DataError(f"{twice[0]}: is named twice; name each run once")
+        loaded = [self.load(path, options) for path in paths]
+        names = judge_names([run.judge for run in loaded], [run.name for run in loaded])
+        return dict(zip(names, loaded, strict=True))
+
     def load_files(self, options: argparse.Namespace) -> dict[str, Any]:
         """Judge → the same of files of verdicts."""
         raise DataError(f"{options.sources[0]}: verdicts of this study are not read from files")
@@ -298,16 +310,6 @@ def results_of(
         change_rows=[change for of_judge in (adjusted(moves) if moves else []) for change in of_judge],
         differences=compared,
     )
-
-
-def load_named(evaluation: Evaluation, paths: Sequence[Path], options: argparse.Namespace) -> dict[str, Any]:
-    """Judge's name → its loaded run. Raises DataError for a run that is named twice."""
-    resolved = [path.resolve() for path in paths]
-    if twice := [path for i, path in enumerate(resolved) if path in resolved[:i]]:
-        raise DataError(f"{twice[0]}: is named twice; name each run once")
-    loaded = [evaluation.load(path, options) for path in paths]
-    names = judge_names([run.judge for run in loaded], [run.name for run in loaded])
-    return dict(zip(names, loaded, strict=True))
 
 
 def varying(frame: pd.DataFrame, names: Iterable[str]) -> list[str]:

@@ -52,7 +52,7 @@ class TaxonomyAnnotation:
                 items=items,
                 in_run=Counter(item.judge for item in items),
                 runs=(paths[0].name,),
-                judge=runs[0].judge,
+                judge=runs[0].judged_by,
             )
         ]
 
