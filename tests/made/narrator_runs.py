@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from eval.narrator.evaluation import EVALUATION
-from eval.results import Results, load_named, results_of
+from eval.results import Results, results_of
 from evenhand.checksum import sha256_of
 from evenhand.completion_shards import append_completions, every_completion
 from evenhand.jsonl import write_json
@@ -79,7 +79,7 @@ def results_of_runs(*paths: Path, is_before_after: bool = False, **options: Any)
     """The results of some runs, as `evenhand compare` or `evenhand report --side-by-side` have them."""
     how = {"draws": 100, "seed": 1, "narrator_denominator": "answered", "detection": "reply"}
     words = Namespace(**{**how, "allow_differences": False, **options})
-    judges = load_named(EVALUATION, paths, words)
+    judges = EVALUATION.load_all(paths, words)
     return results_of("narrator", EVALUATION, judges, words, is_before_after=is_before_after)
 
 
