@@ -131,7 +131,7 @@ def headline_changes(base: Path, again: Sequence[Path]) -> tuple[list[tuple[str,
         return [], str(error)
     figures: list[tuple[str, Change]] = []
     for figure in card.evaluation.figures(card.judges):
-        for change in changes if figure.is_main else ():
+        for change in changes:
             if figure.is_of(change) and (figure.words, change) not in figures:
                 figures.append((figure.words, change))
     return figures, "" if figures else "this run has none of the figures of its study's scorecard"
