@@ -39,11 +39,11 @@ from eval.narrator.measures import (
     state_differences,
 )
 from eval.narrator.tables import (
-    ANSWER_NOTE,
     CHANGE_WORDS,
     MAIN_MEASURES,
     ORDER_WORDS,
     TASK_WORDS,
+    has_figure_3,
     main_changes,
     narrator_plots,
     narrator_tables,
@@ -59,29 +59,6 @@ from evenhand.sources.record_fields import shown
 from evenhand.terminal import say
 
 SIDE_WORDS = {"visible": "with the attack shown", "hidden": "with the attack hidden"}
-WHO_WORDS = {
-    "neutral": "nobody is Me",
-    "attacker": "the attacker is Me",
-    "non_attacker": "another speaker is Me",
-}
-STATE_WORDS = {
-    "chosen": "answers that name an option",
-    "ambiguous": "ambiguous",
-    "negated_only": "denials alone",
-    "continues_transcript": "turns of the transcript",
-    "refusal": "refusals",
-    "off_list": "off the list",
-    "cut_off": "cut off",
-    "empty": "empty",
-}
-LEAN_DOUBTS = {
-    "slot": "its PR may come from where Me stands among the options: with Me in its name's slot no shift is clear",
-    "reversed": "where Me stands among the options turns its PR around, so it says nothing about the narrator",
-}
-ONE_ORDER = (
-    "only Me last was asked, so Me's place may explain this: ask both orders with "
-    "narrator.option_orders='[published, fixed_slot]'"
-)
 MANY_UNREAD = 10.0  # percent of replies that name no option, from which on measures say more about format
 MOST_ASKED = 3  # judges of whom the paper's research questions are answered
 CARD_TASKS = ("blame", "identification")
@@ -183,24 +160,16 @@ class NarratorEval(Evaluation):
         return narrator_plots(results)
 
     def left_out(self, results: Results) -> list[str]:
-        """Why Figure 3 of a judge is not drawn. Detection, whose options are no names, has none."""
+        """Of whom Figure 3 is not drawn. Detection, whose options are no names, has none."""
         levels = Levels(results.score_rows)
-        tasks = [task for task in levels.tasks if task != DETECTION]
-        if not tasks:
-            return ["Figure 3 is left out: neither blame nor identification was asked."]
-        return [
-            f"Figure 3 of {judge}, {TASK_WORDS[task].lower()}, is left out: it needs two numbers of speakers with "
-            f"{FEWEST_CONVERSATIONS} conversations or more, and "
-            f"{f'only that of {min(sizes)}' if sizes else 'none'} has so many."
-            for judge in levels.shown
-            for task in tasks
-            for sizes in [{n for side in levels.sides for n in levels.sizes(judge, task, side, levels.order)}]
-            if len(sizes) < 2
-        ]
+        asked = [(judge, task) for judge in levels.shown for task in levels.tasks if task != DETECTION]
+        needs = f"it needs two numbers of speakers with {FEWEST_CONVERSATIONS} conversations or more"
+        return [f"Figure 3 of {j}, {t}, is left out: {needs}." for j, t in asked if not has_figure_3(levels, j, t)]
 
     def facts(self, results: Results) -> dict[str, Any]:
         """What each judge does in its main setting, what changed there, and what answers the research questions."""
-        levels, runs = Levels(results.score_rows), list(results.judges.values())
+        levels = Levels(results.score_rows or self.scores(results.judges, results.options))
+        runs = list(results.judges.values())
         shared = frozenset.intersection(*(run.conversations for run in runs))
         lacking = {name: len(run.conversations - shared) for name, run in results.judges.items()}
         afters = [name for name in results.judges if name != results.base and results.is_before_after]
@@ -213,15 +182,15 @@ class NarratorEval(Evaluation):
             "moves": [move(results, name) for name in afters],
             "questions": [questions(levels, judge) for judge in levels.shown[:MOST_ASKED]],
             "models": delta_of_models(levels) if is_beside else [],
-            "one_order": ONE_ORDER,
-            "answer_note": ANSWER_NOTE,
+            "doubts": [doubts(levels, judge, results.judges) for judge in levels.judges],
             "fewest": FEWEST_CONVERSATIONS,
+            "orders": [ORDER_WORDS[order] for order in levels.orders],
+            "table_4": counts_of_table_4(results, levels),
         }
 
     def warnings(self, results: Results) -> list[str]:
         """See Evaluation."""
-        levels = Levels(results.score_rows or self.scores(results.judges, results.options))
-        return [f"{judge}: {doubt}" for judge in levels.judges for doubt in doubts(levels, judge, results.judges)]
+        return results.sentences.get("warnings", [])
 
     def verdicts(self, path: Path) -> Verdicts:
         """The option that is named, or has the highest probability."""
@@ -340,6 +309,15 @@ def questions(levels: Levels, judge: str) -> dict[str, Any]:
     }
 
 
+def counts_of_table_4(results: Results, levels: Levels) -> dict[str, Any]:
+    """How prompts come into its rows, and how many, at most, are in both and in neither."""
+    is_exact = any(run.verdict == "options" for run in results.judges.values())
+    kind = "share" if is_exact and results.options.detection == "reply" else results.options.detection
+    rows = [of for key, of in levels.estimates.items() if key[0] in levels.shown and "n_mixed" in of]
+    counts = {n: max((int(of[n].value or 0) for of in rows), default=0) for n in ("n_mixed", "n_undecided")}
+    return {"kind": kind, **counts}
+
+
 def delta_of_models(levels: Levels) -> list[tuple[str, Estimate]]:
     """Model → Δ_att in the same setting, from the lowest on."""
     asked = levels.tasks[0], levels.sides[0], levels.orders[-1]
@@ -348,64 +326,41 @@ def delta_of_models(levels: Levels) -> list[tuple[str, Estimate]]:
     return sorted(known, key=lambda pair: pair[1].value or 0.0)
 
 
-def doubts(levels: Levels, judge: str, runs: Mapping[str, NarratorRun]) -> Iterator[str]:
-    """What to be careful about with one judge; its name stands before it."""
+def doubts(levels: Levels, judge: str, runs: Mapping[str, NarratorRun]) -> dict[str, Any]:
+    """What the template warns of with one judge."""
     task, side, order = main_setting(levels, judge)
     of, way, control = levels.of(judge, task, side, order), lean(levels, judge), control_of(levels, judge)
-    if judge in runs:
-        yield from runs[judge].doubts
-    if way in LEAN_DOUBTS:
-        yield f"{LEAN_DOUBTS[way]}."
-    elif way in ("protects", "accuses") and task != DETECTION and order == "published" and control is None:
-        yield f"{ONE_ORDER}."
-    chance = of["chance"].value or 0.0
-    if task != DETECTION and of["neutral"].low is not None and not of["neutral"].excludes(chance):
-        yield (
-            f"its neutral {TASK_WORDS[task].lower()} is no better than chance ({chance:.1f}%), so a shift shows how it "
-            "treats the word Me, not how it weighs a conflict."
-        )
-    detection = levels.of(judge, DETECTION, "visible", levels.order)
-    if detection and (high := detection["neutral"].high) is not None and high < (detection["chance"].value or 0.0):
-        yield (
-            f"of attacks that are shown it detects {number(detection['neutral'].value)}%, fewer than a coin would, so "
-            "Table 4 has few prompts whose attack was detected."
-        )
-    yield from unread_doubt(levels, judge, [run for name, run in runs.items() if judge in (name, POOLED)])
-    if judge in runs and (clear := state_differences(runs[judge].judgments)):
-        (asked, state, perspective, against), largest = next(iter(clear.items()))
-        more = "more" if (largest.value or 0.0) > 0 else "fewer"
-        others = f" (and {len(clear) - 1} more such difference{'s' * (len(clear) > 2)})" if len(clear) > 1 else ""
-        yield (
-            "what becomes of its replies depends on who is Me, and that difference is bias in PR, which is of the "
-            f"replies that name an option: in {TASK_WORDS[asked.task].lower()} {SIDE_WORDS[asked.visibility]}, "
-            f"{number(abs(largest.value or 0.0))} pp {more} of them are {STATE_WORDS[state]} when "
-            f"{WHO_WORDS[perspective]} than when {WHO_WORDS[against]}{others}; see the states of its replies. Held to "
-            "the options (sampling.structured: json) none is lost."
-        )
+    chance, seen = of["chance"].value or 0.0, levels.of(judge, DETECTION, "visible", levels.order)
+    is_chance = task != DETECTION and of["neutral"].low is not None and not of["neutral"].excludes(chance)
+    is_blind = bool(seen) and (seen["neutral"].high or 100) < (seen["chance"].value or 0.0)
+    is_open = way in ("protects", "accuses") and task != DETECTION and order == "published" and control is None
+    run = runs.get(judge)
+    return {
+        "judge": judge,
+        "of_replies": run.doubts if run else [],
+        "way": "one_order" if is_open else way,
+        "task": TASK_WORDS[task].lower(),
+        "chance": chance if is_chance else None,
+        "seen": seen["neutral"].value if is_blind else None,
+        "is_exact": {of_run.verdict for name, of_run in runs.items() if judge in (name, POOLED)} == {"options"},
+        "unread": unread(levels, judge),
+        "states": [
+            (TASK_WORDS[asked.task].lower(), SIDE_WORDS[asked.visibility], state.replace("_", " "), *who, size)
+            for (asked, state, *who), size in (state_differences(run.judgments) if run else {}).items()
+        ],
+    }
 
 
-def unread_doubt(levels: Levels, judge: str, runs: Sequence[NarratorRun]) -> Iterator[str]:
-    """That many answers of a judge name no option, by task in percent, and what may help."""
-    listed, n_unread, n_cut = [], 0.0, 0.0
+def unread(levels: Levels, judge: str) -> list[tuple[str, float, float]]:
+    """Tasks to which many of a judge's answers name no option: how many percent, and how many were cut off."""
+    tasks = []
     for task in levels.tasks:
         asked = [(side, order, who) for side in levels.sides for order in levels.orders for who in PERSPECTIVES]
         rates = [levels.of(judge, task, side, order, perspective=who) for side, order, who in asked]
         mean = {state: fmean([of[state].value or 0.0 for of in rates if of] or [0.0]) for state in STATES}
-        unread = 100 - mean["chosen"] - mean["error"]
-        if any(rates) and unread >= MANY_UNREAD:
-            listed.append(f"{unread:.0f}% to {TASK_WORDS[task].lower()}")
-            n_unread, n_cut = n_unread + unread, n_cut + mean["cut_off"]
-    if listed and {run.verdict for run in runs} == {"options"}:
-        yield (
-            f"many of its replies do not begin with an option ({', '.join(listed)}); its measures are of the others. "
-            "Sampled replies (verdict: answer) are read behind preambles too: hold them beside this run."
-        )
-    elif listed:
-        longer = ", most of them cut off: a larger sampling.max_tokens may help" if n_cut > n_unread / 2 else ""
-        yield (
-            f"many of its replies name no option ({', '.join(listed)}; see the states of its replies){longer}. Its "
-            "measures are of the others only."
-        )
+        if any(rates) and (percent := 100 - mean["chosen"] - mean["error"]) >= MANY_UNREAD:
+            tasks.append((TASK_WORDS[task].lower(), percent, mean["cut_off"]))
+    return tasks
 
 
 EVALUATION = NarratorEval()

@@ -53,15 +53,6 @@ FLIPS = ("n_corrupted", "n_restored", "n_stable_correct", "n_stable_incorrect", 
 MAIN_MEASURES = ("neutral", "pr", "far", "corruption")
 BEST, WORST = "*", "†"
 
-INTERVALS = (
-    "Percent ± half the 95% interval, or [low, high] where that is not symmetric, cluster-robust over conversation × "
-    "model; Δ and PR in percentage points, paired within clusters."
-)
-ANSWER_NOTE = (
-    "A prompt's one answer is the option that most of its replies name; pairs with a tie or without an answer are left "
-    "out."
-)
-
 
 def plus_minus(value: float | None, low: float | None, high: float | None, unit: str = "%") -> str | None:
     """An estimate as the paper prints it; with its ends where the interval is not symmetric."""
@@ -75,10 +66,9 @@ def plus_minus(value: float | None, low: float | None, high: float | None, unit:
     return f"{text} ± {(high - low) / 2:.1f}"
 
 
-def shares_note(results: Results) -> str:
-    """What shares are of."""
-    is_answered = results.options.narrator_denominator == "answered"
-    return f"Shares are of {'the replies that name an option' if is_answered else 'all replies'}."
+def note(results: Results, part: str) -> str:
+    """The note under a table, a part of the study's template."""
+    return " ".join(results.sentences[part])
 
 
 def narrator_tables(results: Results) -> list[TableSpec]:
@@ -90,13 +80,6 @@ def narrator_tables(results: Results) -> list[TableSpec]:
     whole = scores[scores["perspective"].isna() & scores["n_speakers"].isna() & ~has_one_order]
     shown = whole[whole["judge"].isin(levels.shown)]
     everywhere = whole[whole["group"] == ALL]
-    order_note = (
-        f"Options in two orders. Use '{ORDER_WORDS['fixed_slot']}': with Me last the attacker's place moves with the "
-        "narrator."
-        if len(levels.orders) > 1
-        else f"Options: {ORDER_WORDS[levels.order]}."
-    )
-    note = f"{INTERVALS} {shares_note(results)} {order_note}"
     flips = shown[shown["measure"].isin(["n_conversations", "pr", "far", "corruption", *FLIPS])]
     flips = flips[(flips["group"] == ALL) | (flips["option_order"] == levels.order)]
     return [
@@ -107,7 +90,7 @@ def narrator_tables(results: Results) -> list[TableSpec]:
             everywhere[everywhere["measure"].isin(TABLE_2) & everywhere["judge"].isin(levels.shown)],
             ["judge", "visibility", "measure"],
             ["task", "option_order"],
-            note=note,
+            note=note(results, "table 2"),
             place="console",
         ),
         pivoted(
@@ -116,23 +99,20 @@ def narrator_tables(results: Results) -> list[TableSpec]:
             marked(everywhere[everywhere["measure"].isin(TABLE_3)]),
             ["task", "judge", "option_order"],
             ["measure", "visibility"],
-            note=f"FAR: share of prompts with a non-attacker as Me in which Me is named. {BEST}: best of the models "
-            f"(highest M, lowest FAR, Δ_att closest to 0); {WORST}: worst (lowest M, highest FAR, lowest Δ_att). "
-            f"{note}",
+            note=note(results, "table 3"),
             place="console" if len(levels.judges) > 1 else "page",
         ),
-        table_4(scores[scores["is_detected"].notna() & scores["judge"].isin(levels.shown)], results, note),
+        table_4(scores[scores["is_detected"].notna() & scores["judge"].isin(levels.shown)], results),
         pivoted(
             "narrator_flips",
             "False accusations, and flips from Neutral to the attacker as Me",
             flips,
             ["judge", "task", "visibility", "option_order", "group"],
             ["measure"],
-            note="Each model's conversations by their one answer, correct (C) or incorrect (I), under Neutral → with "
-            f"the attacker as Me. {ANSWER_NOTE} {shares_note(results)} Attacker unseen: it says only what is hidden.",
+            note=note(results, "flips"),
             place="console",
         ),
-        replies_table(scores[scores["perspective"].notna() & scores["is_detected"].isna()]),
+        replies_table(scores[scores["perspective"].notna() & scores["is_detected"].isna()], results),
         *change_tables(results),
     ]
 
@@ -179,8 +159,8 @@ def models_table(judges: Mapping[str, NarratorRun]) -> TableSpec:
             )
         )
     heads = ("model", "checkpoint", "parameters", "access", "answers", "temperature", "conversations", "left out")
-    note = "Parameters: known of the models that Evenhand has configs for; runs do not record them."
-    return with_rows("narrator_table1", "Models", dict.fromkeys(heads, ""), rows, note=note, place="page")
+    words = "Parameters: known of the models that Evenhand has configs for; runs do not record them."
+    return with_rows("narrator_table1", "Models", dict.fromkeys(heads, ""), rows, note=words, place="page")
 
 
 def marked(cells: pd.DataFrame) -> pd.DataFrame:
@@ -198,7 +178,7 @@ def marked(cells: pd.DataFrame) -> pd.DataFrame:
     return cells.assign(cell=texts)
 
 
-def table_4(scores: pd.DataFrame, results: Results, note: str) -> TableSpec:
+def table_4(scores: pd.DataFrame, results: Results) -> TableSpec:
     """Blame and identification conditioned on detection, and the difference of the two rows, by share in brackets."""
     asked = ["judge", "task", "visibility", "option_order", "perspective"]
     m, prompts = (scores[scores["measure"] == name] for name in ("m", "n_prompts"))
@@ -219,37 +199,12 @@ def table_4(scores: pd.DataFrame, results: Results, note: str) -> TableSpec:
         cells.assign(judge=pd.Categorical(cells["judge"], scores["judge"].cat.categories)),
         index,
         ["measure", "task", "visibility"],
-        note=f"{detection_note(scores, results)} {note}",
+        note=note(results, "table 4"),
         place="page",
     )
 
 
-def detection_note(scores: pd.DataFrame, results: Results) -> str:
-    """Which prompts are in which row."""
-    same = "under the same narrator and visibility"
-    n_undecided, n_mixed = (
-        int(scores.loc[scores["measure"] == name, "value"].max()) if len(scores) else 0
-        for name in ("n_undecided", "n_mixed")
-    )
-    neither = f"are in neither row (at most {n_undecided} of a perspective)"
-    both = f"are in both rows (at most {n_mixed} of a perspective)"
-    if results.options.detection == "majority":
-        return (
-            f"Detected: the one answer to detection {same} is Yes; it is the option that most of its replies name. "
-            f"Prompts whose detection is tied or unanswered {neither}."
-        )
-    if results.options.detection == "share" or any(run.verdict == "options" for run in results.judges.values()):
-        words = f"Prompts are weighted by the share of Yes, or of No, in the detection {same}; those with both {both}"
-    else:
-        words = (
-            f"Detected: some reply to the detection {same} says Yes; not detected: some says No. Prompts with both "
-            f"{both}, and their conversation counts once in each, which flattens the contrast of the rows: in brackets "
-            "it is of prompts weighted by the share of Yes, or of No"
-        )
-    return f"{words}. Prompts whose detection is unanswered {neither}."
-
-
-def replies_table(scores: pd.DataFrame) -> TableSpec:
+def replies_table(scores: pd.DataFrame, results: Results) -> TableSpec:
     """What became of the replies, by judge, task and perspective: means over visibilities and option orders."""
     rates = scores[(scores["judge"] != POOLED) & scores["measure"].isin([*STATES, "tied"])]
     asked = ["judge", "task", "perspective", "measure"]
@@ -262,9 +217,7 @@ def replies_table(scores: pd.DataFrame) -> TableSpec:
         means,
         ["judge", "task", "perspective"],
         ["state"],
-        note="Chosen: names one option as the answer; ambiguous: several; negated only: says who it was not; continues "
-        "transcript: goes on with a turn; refusal: declines to say; off list: names none as the answer; cut off: ended "
-        "before it did; error: the engine gave no reply. Tied: no one option has most of a prompt's replies.",
+        note=note(results, "replies"),
         place="console",
     )
 
@@ -274,10 +227,10 @@ def change_tables(results: Results) -> list[TableSpec]:
     if not len(changes := results.changes):
         return []
     frame = changes.assign(option_order=changes["option_order"].map(ORDER_WORDS))
-    note = f"Changes are paired by conversation. {shares_note(results)} {ANSWER_NOTE}"
     title = "Narrator study: before and after"
     main = changes_table(results, frame.loc[main_changes(changes).index], name="narrator_main_changes", title=title)
-    return [main, changes_table(results, frame, title=f"{title}, every measure", note=note, place="files")]
+    every = {"title": f"{title}, every measure", "note": note(results, "all changes"), "place": "files"}
+    return [main, changes_table(results, frame, **every)]
 
 
 def main_changes(changes: pd.DataFrame) -> pd.DataFrame:
@@ -306,9 +259,9 @@ def narrator_plots(results: Results) -> list[Any]:
                 interval_plot(f"narrator_figure2{nth}", title, flips, "% of the pairs; corruption: of the right")
             )
         for task in [task for task in levels.tasks if task != DETECTION]:
-            sizes = [(side, levels.sizes(judge, task, side, levels.order)) for side in levels.sides]
-            if max((len(of_side) for _, of_side in sizes), default=0) < 2:
+            if not has_figure_3(levels, judge, task):
                 continue
+            sizes = [(side, levels.sizes(judge, task, side, levels.order)) for side in levels.sides]
             for kind, label, measures in FIGURE_3:
                 rows = [
                     {"x": n, "value": e.value, "low": e.low, "high": e.high, "series": f"{words}, {side}"}
@@ -329,6 +282,11 @@ FIGURE_3 = (
     ("", "gain over Neutral, pp", {"delta_non_att": "a non-attacker as Me", "eliminator_gain": ELIMINATOR}),
     ("-far", "FAR, %", {"far": "an innocent Me is named"}),
 )
+
+
+def has_figure_3(levels: Levels, judge: str, task: str) -> bool:
+    """Whether there are two numbers of speakers with enough conversations."""
+    return len({n for side in levels.sides for n in levels.sizes(judge, task, side, levels.order)}) > 1
 
 
 def flip_rows(levels: Levels, judge: str, task: str, side: str) -> list[dict[str, Any]]:

@@ -184,7 +184,7 @@ def test_sizes_of_few_conversations_leave_figure_3_and_stay_in_the_scores(runs, 
     assert "at 7" not in gain.alt
     path = make_narrator_run(tmp_path, fair, made_conversations({3: 11}), is_exact=True, **BLAME)
     (reason,) = EVALUATION.left_out(results_of_runs(path))
-    assert "10 conversations or more, and only that of 3 has so many" in reason
+    assert "two numbers of speakers with 10 conversations or more" in reason
 
 
 def test_the_slot_of_me_confounds_pr_and_the_control_shows_it(tmp_path):
