@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -107,8 +108,15 @@ def shares(coded: pd.DataFrame, column: str) -> dict[str, Estimate]:
     _, counted = added_by_unit(coded["unit"], np.ones_like(marks))
     observed = Observed(dataset="flips", units=units, earned=earned, counted=counted)
     keys: dict[str, Any] = {"name": "share", "unit": "%", "interval": "cluster_t", "is_share": True}
-    measures = [Measure(statistic=lambda means, i=i: 100 * means[..., i], **keys) for i in range(len(labels))]
-    return {label: clustered(measure, observed) for label, measure in zip(labels, measures, strict=True)}
+    parts = [partial(part_in_percent, number) for number in range(len(labels))]
+    return {
+        label: clustered(Measure(statistic=part, **keys), observed) for label, part in zip(labels, parts, strict=True)
+    }
+
+
+def part_in_percent(number: int, means: FloatArray) -> FloatArray:
+    """The mean of one part."""
+    return np.asarray(100 * means[..., number])
 
 
 def ratio_of(coded: pd.DataFrame, column: str, label: str, drawing: Drawing) -> Estimate:
