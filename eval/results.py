@@ -328,17 +328,19 @@ def changes_table(results: Results, frame: pd.DataFrame | None = None, *, digits
     """Every change as a line; p is adjusted over the runs (Holm). frame: some of the long frame of changes."""
     words = results.evaluation.measure_words
     frame = results.changes if frame is None else frame
-    form = f".{digits}f"
     frame = frame.assign(
         words=[words.get(measure, measure) for measure in frame["measure"]],
         significance=[significance(None if pd.isna(d) else int(d)) for d in frame["direction"]],
     )
-    asked = [
-        *varying(frame, dict.fromkeys(n for row in results.change_rows for n in row.setting)),
-        *varying(frame, ["dataset"]),
-    ]
-    columns: dict[str, Any] = {"run": ("second", ""), **{name: (name, "") for name in asked}, "measure": ("words", "")}
-    columns |= {"units": ("n_units", "d"), "before": ("before", form), "after": ("after", form)}
+    names = [*dict.fromkeys(name for row in results.change_rows for name in row.setting), "dataset"]
+    columns: dict[str, Any] = {"run": ("second", ""), **{name: (name, "") for name in varying(frame, names)}}
+    form = f".{digits}f"
+    columns |= {
+        "measure": ("words", ""),
+        "units": ("n_units", "d"),
+        "before": ("before", form),
+        "after": ("after", form),
+    }
     columns |= {"change": ("change", f"+{form}"), "95% interval": (("change_low", "change_high"), f"+{form}")}
     columns |= {"p": ("p", "p"), "p (Holm)": ("p_holm", "p"), "": ("significance", "")}
     settings = {"name": f"{results.study}_changes", "title": f"{results.study}: before and after", "place": "console"}

@@ -39,7 +39,7 @@ STUDIES: dict[str, Study] = {
         training="training.dialdefer.study:TRAINING",
         verbs={
             "calibrate": (
-                "eval.dialdefer.calibrate_command",
+                "eval.dialdefer.calibrate",
                 "main",
                 "a threshold per framing: the mitigation without training",
             ),
@@ -54,7 +54,7 @@ STUDIES: dict[str, Study] = {
                 "r/AIO with its dialogues, from Reddit's screenshots, stage by stage",
             ),
             "flips": Builder(
-                "eval.dialdefer.build_flips:main",
+                "eval.dialdefer.flips:main",
                 "verdicts that differ between two framings, or before and after training, with their reasons",
             ),
         },

@@ -6,14 +6,22 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from eval.dialdefer.accuracy import credit
-from eval.dialdefer.dds import C1_FALSE, C1_TRUE, C2_CORRECT, C2_INCORRECT, dds_pp, deltas_pp
-from eval.dialdefer.margins import soft_credit
-from eval.dialdefer.panels import C1, ERROR, Panel, refuse_unequal_items
+from eval.dialdefer.measures import (
+    C1,
+    C1_FALSE,
+    C1_TRUE,
+    C2_CORRECT,
+    C2_INCORRECT,
+    ERROR,
+    credit,
+    dds_pp,
+    deltas_pp,
+    soft_credit,
+)
+from eval.dialdefer.panels import Panel, answered_by_both, refuse_unequal_items
 from eval.estimates.changes import Paired
 from eval.estimates.observed import Drawing, Measure, Observed, OverDatasets
 from eval.estimates.resampling import FloatArray
-from evenhand.errors import DataError
 
 
 def accuracy(name: str, conditions: Sequence[int]) -> Measure:
@@ -152,14 +160,3 @@ def soft_pair_of(first: Panel, second: Panel, drawing: Drawing) -> Paired | None
             return None
         sides.append(of_panel(panel, earned, counted, 0))
     return Paired(first=sides[0], second=sides[1], drawing=drawing)
-
-
-def answered_by_both(first: Panel, second: Panel) -> tuple[Panel, Panel]:
-    """Both panels without the items that either engine failed on. Raises DataError when no item is left."""
-    lost = np.zeros(len(first.item_ids), dtype=np.bool_)
-    for panel in (first, second):
-        lost |= (panel.replies == ERROR).all(axis=2).any(axis=1)
-    if lost.all():
-        raise DataError(f"{first.dataset}, arm {first.factors.arm}: the engine failed on every item; sample it again")
-    kept = np.flatnonzero(~lost)
-    return first.at(kept), second.at(kept)

@@ -1,4 +1,4 @@
-"""Verdicts → arrays of items × conditions × samples, one panel for each arm and dataset."""
+"""Verdicts → arrays of items × conditions × samples: one panel for each arm and dataset; prompt variants; settings."""
 
 import math
 from collections import defaultdict
@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eval.dialdefer.dds import C1_FALSE, C1_TRUE, C2_CORRECT, C2_INCORRECT, CONDITIONS
-from eval.dialdefer.parsing import PARSERS
-from eval.dialdefer.verdicts import NoVerdict, Verdict
+from eval.dialdefer.measures import ABSENT, ACCEPT, C1, C2, CONDITIONS, ERROR, REJECT, TIE, UNREADABLE
+from eval.dialdefer.parsing import PARSERS, NoVerdict, Verdict
 from evenhand.answer_doubts import UNLIKELY
 from evenhand.errors import DataError
+from evenhand.records import digest
 from studies.dialdefer.records import Factors
+from studies.dialdefer.render import own_labels
+from studies.dialdefer.templates import NO_FIRST, YES_FIRST
 
-# Codes of a reply, in an order that the code relies on: no reply < undecided < unreadable < a choice. A condition that
-# an arm does not ask at all is ABSENT throughout.
-ABSENT, ERROR, TIE, UNREADABLE, ACCEPT, REJECT = -3, -2, -1, 0, 1, 2
-C1, C2 = [C1_TRUE, C1_FALSE], [C2_CORRECT, C2_INCORRECT]
+BOTH_ORDERS = "both_orders"
+MAIN_ROLES = "2->1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -31,7 +31,7 @@ class Panel:
     dataset: str
     factors: Factors
     item_ids: tuple[str, ...]  # sorted
-    replies: NDArray[np.int8]  # (n_items, 4, n_samples), codes as above
+    replies: NDArray[np.int8]  # (n_items, 4, n_samples), codes of eval.dialdefer.measures
     unread: Mapping[str, NDArray[np.bool_]]  # parser → (n_items, 4, n_samples), replies that it cannot read
     margins: NDArray[np.float64]  # (n_items, 4, n_samples) in nats; NaN where there is none
     hashes: NDArray[np.str_]  # (n_items, 4) prompt hashes; "" where absent
@@ -51,12 +51,21 @@ class Panel:
     @property
     def roles(self) -> str:
         """Who judges whom. In the Q/A datasets Speaker 2 answers Speaker 1: r/AIO's main setting."""
-        return self.factors.roles or "2->1"
+        return self.factors.roles or MAIN_ROLES
 
     @property
     def unlikely(self) -> dict[str, float]:
         """Framing → P(answer), where the judge would mostly say something else: its margins there are in no average."""
         return {name: p for name, p in zip(("C1", "C2"), self.p_answer, strict=True) if p < UNLIKELY}
+
+    @property
+    def lost(self) -> NDArray[np.bool_]:
+        """(n_items,): items that the engine failed to answer in some condition.
+
+        C1 and C2 are compared over the same items, so one lost condition takes its item along; with several samples an
+        item stays as long as each condition has a reply.
+        """
+        return np.asarray((self.replies == ERROR).all(axis=2).any(axis=1))
 
     def at(self, rows: Sequence[int] | NDArray[np.intp]) -> "Panel":
         """The panel of some of its items."""
@@ -69,6 +78,22 @@ class Panel:
             hashes=self.hashes[rows],
             orders=self.orders and (self.orders[0].at(rows), self.orders[1].at(rows)),
         )
+
+    def rows_left(self, lost: NDArray[np.bool_]) -> NDArray[np.intp]:
+        """The rows that are not lost. Raises DataError when there is none."""
+        if lost.all():
+            raise DataError(f"{self.dataset}, arm {self.factors.arm}: the engine failed on every item; sample it again")
+        return np.flatnonzero(~lost)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Judge:
+    """One model's verdicts: a sampling run's, or those of one model in verdict files."""
+
+    name: str  # how tables call it: the model, or the run's name
+    model: str
+    panels: tuple[Panel, ...]  # one for each (dataset, factors)
+    labels: Mapping[str, str]  # r/AIO item id → "OR" | "NOR", the verdict on the original poster; empty when unknown
 
 
 def panels_of(verdicts: Iterable[Verdict]) -> list[Panel]:
@@ -92,20 +117,20 @@ def panel_of(benchmark: str, dataset: str, factors: Factors, verdicts: Sequence[
     unread = {parser: np.zeros(shape, dtype=np.bool_) for parser in PARSERS}
     margins = np.full(shape, np.nan)
     hashes = np.full(shape[:2], "", dtype="<U16")
-    p_answers = [
-        [v.p_answer for v in verdicts if column_of[v.condition] in of and v.p_answer is not None] for of in (C1, C2)
-    ]
     name = f"{dataset}, arm {factors.arm}"
+    codes = {NoVerdict.ERROR: ERROR, NoVerdict.TIE: TIE}
     for v in verdicts:
-        row, column, sample = row_of[v.item_id], column_of[v.condition], v.sample_index
-        if replies[row, column, sample] != ABSENT:
+        row, column, sample = place = row_of[v.item_id], column_of[v.condition], v.sample_index
+        if replies[place] != ABSENT:
             raise DataError(f"{name}: item '{v.item_id}' has two verdicts for {v.condition}, sample {sample}; keep one")
-        replies[row, column, sample] = code_of(v, v.choice)
+        replies[place] = codes.get(v.reason or NoVerdict.UNPARSED, UNREADABLE) if v.choice is None else v.choice
         for parser in v.unread_by:
-            unread[parser][row, column, sample] = True
-        margins[row, column, sample] = np.nan if v.margin is None else v.margin
+            unread[parser][place] = True
+        margins[place] = np.nan if v.margin is None else v.margin
         hashes[row, column] = v.prompt_hash
     refuse_holes(name, item_ids, replies)
+    answered = [(v.condition.is_dialogue, v.p_answer) for v in verdicts if v.p_answer is not None]
+    p_c1, p_c2 = ([p for is_dialogue, p in answered if is_dialogue == framing] for framing in (False, True))
     return Panel(
         benchmark=benchmark,
         dataset=dataset,
@@ -115,15 +140,8 @@ def panel_of(benchmark: str, dataset: str, factors: Factors, verdicts: Sequence[
         unread=unread,
         margins=margins,
         hashes=hashes,
-        p_answer=(median(p_answers[0] or [math.nan]), median(p_answers[1] or [math.nan])),
+        p_answer=(median(p_c1 or [math.nan]), median(p_c2 or [math.nan])),
     )
-
-
-def code_of(verdict: Verdict, choice: int | None) -> int:
-    """The reply code of a choice, or of the reason why there is none."""
-    if choice is not None:
-        return choice
-    return {NoVerdict.ERROR: ERROR, NoVerdict.TIE: TIE}.get(verdict.reason or NoVerdict.UNPARSED, UNREADABLE)
 
 
 def refuse_holes(name: str, item_ids: tuple[str, ...], replies: NDArray[np.int8]) -> None:
@@ -154,35 +172,168 @@ def refuse_unequal_items(name: str, ours: Panel, theirs: Panel) -> None:
         raise DataError(f"{name}: {named(odd)} been judged on one side only; both sides need the same items")
 
 
+def without_errors(panel: Panel) -> tuple[Panel, int]:
+    """(the panel without the items that the engine lost, engine errors in all). An error is no reply."""
+    kept = panel.at(panel.rows_left(panel.lost)) if panel.lost.any() else panel
+    return kept, int((panel.replies == ERROR).sum())
+
+
+def answered_by_both(first: Panel, second: Panel) -> tuple[Panel, Panel]:
+    """Both panels without the items that either engine failed on. Raises DataError when no item is left."""
+    rows = first.rows_left(first.lost | second.lost)
+    return first.at(rows), second.at(rows)
+
+
 def with_c1_of(panel: Panel, source: Panel) -> Panel:
     """The panel with its C1 replaced by another judge's or arm's: `fixed C1`. Items and sample counts must agree."""
     refuse_unequal_items(f"{panel.dataset}, arm {panel.factors.arm} against arm {source.factors.arm}", panel, source)
     if panel.replies.shape != source.replies.shape:
         raise DataError(f"{panel.dataset}: C1 and C2 have different numbers of samples per prompt; sample both alike")
-    fields: dict[str, Any] = {}
-    for name in ("replies", "margins", "hashes"):
-        fields[name] = joined(getattr(source, name), getattr(panel, name))
-    unread = {parser: joined(source.unread[parser], mask) for parser, mask in panel.unread.items()}
-    if panel.orders and source.orders:
-        fields["orders"] = tuple(map(with_c1_of, panel.orders, source.orders))
-    return replace(panel, **fields, unread=unread, p_answer=(source.p_answer[0], panel.p_answer[1]))
+
+    def joined(c1: NDArray[Any], c2: NDArray[Any]) -> NDArray[Any]:
+        return np.concatenate([c1[:, C1], c2[:, C2]], axis=1)
+
+    orders = panel.orders
+    if orders and source.orders:
+        orders = with_c1_of(orders[0], source.orders[0]), with_c1_of(orders[1], source.orders[1])
+    return replace(
+        panel,
+        replies=joined(source.replies, panel.replies),
+        margins=joined(source.margins, panel.margins),
+        hashes=joined(source.hashes, panel.hashes),
+        unread={parser: joined(source.unread[parser], mask) for parser, mask in panel.unread.items()},
+        orders=orders,
+        p_answer=(source.p_answer[0], panel.p_answer[1]),
+    )
 
 
-def joined(c1: NDArray[Any], c2: NDArray[Any]) -> NDArray[Any]:
-    """C1's columns of one array and C2's of another."""
-    return np.concatenate([c1[:, C1], c2[:, C2]], axis=1)
+def with_both_orders(panels: Sequence[Panel]) -> list[Panel]:
+    """The panels, and behind them one more for each prompt variant that was asked in both answer orders.
 
-
-def without_errors(panel: Panel) -> tuple[Panel, int]:
-    """(the panel without items that the engine failed to answer in some condition, engine errors in all).
-
-    An error is no reply. C1 and C2 are compared over the same items, so one lost condition takes its item along; with
-    several samples an item stays as long as each condition has a reply.
+    Raises DataError when the two orders are not over the same items.
     """
-    errors = panel.replies == ERROR
-    lost = errors.all(axis=2).any(axis=1)
-    if not lost.any():
-        return panel, int(errors.sum())
-    if lost.all():
-        raise DataError(f"{panel.dataset}, arm {panel.factors.arm}: the engine failed on every item; sample it again")
-    return panel.at(np.flatnonzero(~lost)), int(errors.sum())
+    usual = {(p.benchmark, p.dataset, p.factors): p for p in panels if p.factors.answer_order == YES_FIRST}
+    merged = []
+    for swapped in panels:
+        if swapped.factors.answer_order == NO_FIRST:
+            key = (swapped.benchmark, swapped.dataset, replace(swapped.factors, answer_order=YES_FIRST))
+            merged += [both_orders(usual[key], swapped)] if key in usual else []
+    return [*panels, *merged]
+
+
+def both_orders(usual: Panel, swapped: Panel) -> Panel:
+    """Both answer orders of one prompt variant as one panel: a judge that likes the first answer likes it in both.
+
+    Margins are averaged and the verdict is their mean's sign, so that a constant bias towards an answer's place cancels
+    exactly; reasoned replies become samples of one item, so accuracy is their mean.
+    """
+    refuse_unequal_items(f"{usual.dataset}, arm {usual.factors.arm}, yes_first and no_first", usual, swapped)
+    if usual.replies.shape != swapped.replies.shape:
+        raise DataError(
+            f"{usual.dataset}, arm {usual.factors.arm}: the answer orders have different numbers of samples"
+        )
+    # A reply whose counterpart the engine lost is left out too: alone it would bring the bias back.
+    failed = (usual.replies == ERROR) | (swapped.replies == ERROR)
+    usual, swapped = (replace(p, replies=np.where(failed, ERROR, p.replies).astype(np.int8)) for p in (usual, swapped))
+    pairs = zip(usual.hashes.flat, swapped.hashes.flat, strict=True)
+    hashes = [digest([first, second], 16) if first and second else "" for first, second in pairs]
+    merged = replace(
+        usual,
+        factors=replace(usual.factors, answer_order=BOTH_ORDERS),
+        hashes=np.array(hashes).reshape(usual.hashes.shape),
+        orders=(usual, swapped),
+        p_answer=(min(usual.p_answer[0], swapped.p_answer[0]), min(usual.p_answer[1], swapped.p_answer[1])),
+    )
+    if np.isnan(usual.margins).all() and np.isnan(swapped.margins).all():
+        return replace(
+            merged,
+            replies=np.concatenate([usual.replies, swapped.replies], axis=2),
+            margins=np.concatenate([usual.margins, swapped.margins], axis=2),
+            unread={n: np.concatenate([mask, swapped.unread[n]], axis=2) for n, mask in usual.unread.items()},
+        )
+    # Infinities of opposite signs: nothing but the place decides, so neither answer is preferred.
+    with np.errstate(invalid="ignore"):
+        margins = (usual.margins + swapped.margins) / 2
+    cancelled = np.isnan(margins) & ~np.isnan(usual.margins) & ~np.isnan(swapped.margins)
+    margins = np.where(cancelled, 0.0, margins)
+    none = np.minimum(np.minimum(usual.replies, swapped.replies), UNREADABLE)
+    none = np.where(none == TIE, UNREADABLE, none)  # one order tied, the other has no margin at all
+    decided = np.where(margins > 0, ACCEPT, np.where(margins < 0, REJECT, TIE))
+    return replace(merged, margins=margins, replies=np.where(np.isnan(margins), none, decided).astype(np.int8))
+
+
+def variant_of(panel: Panel, panels: Sequence[Panel]) -> str:
+    """What names a panel's prompt variant among its judge's panels: "" for the main one, else such as "v1" or "A/B,
+    no_first".
+
+    The main variant is that of the dataset's first panel: a plan asks it first. Only what differs from it is named, so
+    datasets that differ by nature (r/AIO has its own template and labels) still make one table, and one average,
+    whichever of them was asked in other prompt variants as well.
+    """
+    f, main = panel.factors, next(p.factors for p in panels if p.dataset == panel.dataset)
+    labels = main.speaker1, main.speaker2
+    if labels == own_labels(panel.dataset, main.arm):  # no others were asked for, so the arm has its own
+        labels = own_labels(panel.dataset, f.arm)
+    is_newer = f.template_version != main.template_version and f.template == main.template
+    differs = (
+        (f.template, f.template != main.template),
+        (f"{f.template} version {f.template_version}", is_newer),
+        (f.answer_form, f.answer_form != main.answer_form),
+        (f"{f.speaker1}/{f.speaker2}", (f.speaker1, f.speaker2) != labels),
+        (f.answer_order, f.answer_order != main.answer_order),
+    )
+    return ", ".join(words for words, is_named in differs if is_named)
+
+
+def grouped(paired: Sequence[Panel], panels: Sequence[Panel]) -> dict[tuple[str, str, str], list[Panel]]:
+    """Panels by (arm, roles, variant): those that belong into one table and one average."""
+    groups: dict[tuple[str, str, str], list[Panel]] = {}
+    for panel in paired:
+        groups.setdefault((panel.factors.arm, panel.roles, variant_of(panel, panels)), []).append(panel)
+    return groups
+
+
+def main_panels(panels: Sequence[Panel]) -> list[Panel]:
+    """Each dataset's panels in the main variant and the main roles (those of its first panel), one for each arm."""
+    roles: dict[str, str] = {}
+    for panel in panels:
+        roles.setdefault(panel.dataset, panel.roles)
+    return [p for p in panels if p.roles == roles[p.dataset] and not variant_of(p, panels)]
+
+
+def untreated_panels(panels: Sequence[Panel]) -> list[Panel]:
+    """Panels of arm `none` in the main variant with both framings, or of all arms when that arm was not asked."""
+    whole = [panel for panel in main_panels(panels) if panel.has_c1 and panel.has_c2]
+    return [panel for panel in whole if panel.factors.arm == "none"] or whole
+
+
+def setting_panels(judge: Judge, roles: str = MAIN_ROLES, arm: str = "none") -> dict[str, Panel]:
+    """Dataset → the judge's panel of an arm in the main variant, with both framings of its own; empty without any.
+
+    Raises DataError when two panels of one dataset fit.
+    """
+    panels: dict[str, Panel] = {}
+    for panel in judge.panels:
+        is_meant = (panel.factors.arm, panel.roles, variant_of(panel, judge.panels)) == (arm, roles, "")
+        if is_meant and panel.has_c1 and panel.has_c2:
+            if panel.dataset in panels:
+                raise DataError(
+                    f"{judge.name}: {panel.dataset} was judged twice in arm {arm}, roles {roles}; give each its own "
+                    "judge"
+                )
+            panels[panel.dataset] = panel
+    return panels
+
+
+def panels_by_judge(judges: Sequence[Judge], roles: str = MAIN_ROLES) -> dict[str, dict[str, Panel]]:
+    """Judge's name → dataset → untreated panel. Raises DataError for two judges of one name, or one without panels."""
+    by_judge: dict[str, dict[str, Panel]] = {}
+    for judge in judges:
+        if judge.name in by_judge:
+            raise DataError(f"two judges are called '{judge.name}'; give them names of their own")
+        by_judge[judge.name] = setting_panels(judge, roles)
+        if not by_judge[judge.name]:
+            raise DataError(
+                f"{judge.name}: no dataset has both C1 and C2 in arm none, roles {roles}; sample both, or name another"
+            )
+    return by_judge

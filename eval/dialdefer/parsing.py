@@ -1,8 +1,22 @@
-"""A reply's text → 1 (accepts the claim), 2 (rejects it) or None. Two rules, never mixed: strict and lenient."""
+"""Completion → Verdict: what the judge decided, or the named reason why there is no decision.
+
+A reply's text is read by one of two rules, never mixed: strict and lenient.
+"""
 
 import json
+import math
 import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
+
+from evenhand.answer_doubts import answer_probability
+from evenhand.errors import DataError
+from evenhand.records import Completion
+from studies.dialdefer.planned import Planned
+from studies.dialdefer.records import Condition, Factors
+from studies.dialdefer.templates import NO_FIRST
 
 ANSWERS = {"1": 1, "2": 2}
 
@@ -40,10 +54,10 @@ def reasoning_in(text: str) -> str:
     """What a reasoned reply says for its verdict: its `reasoning`, or all of it where there is no such text."""
     start = text.find("{")
     try:
-        found, _ = json.JSONDecoder(strict=False).raw_decode(with_escapes(text[start:] if start >= 0 else ""))
+        value, _ = json.JSONDecoder(strict=False).raw_decode(with_escapes(text[start:] if start >= 0 else ""))
     except (ValueError, RecursionError):
         return text.strip()
-    said = found.get("reasoning") if isinstance(found, dict) else None
+    said = value.get("reasoning") if isinstance(value, dict) else None
     return said.strip() if isinstance(said, str) and said.strip() else text.strip()
 
 
@@ -74,3 +88,104 @@ def parse_lenient(text: str) -> int | None:
 
 
 PARSERS = {"strict": parse_strict, "lenient": parse_lenient}
+
+
+class NoVerdict(StrEnum):
+    """Why a prompt has no choice. All but ERROR are replies; ERROR means that the engine gave none."""
+
+    UNPARSED = "unparsed"  # a whole reply that the parser cannot read
+    TRUNCATED = "truncated"  # cut off at the token limit before it could be read
+    TIE = "tie"  # both answers exactly equally likely
+    NO_MARGIN = "no_margin"  # the log-probability of an answer was not returned
+    ERROR = "error"  # the engine failed: excluded, counted apart, never an answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """One judge's decision on one prompt, once."""
+
+    item_id: str
+    benchmark: str
+    dataset: str
+    condition: Condition
+    factors: Factors
+    prompt_hash: str
+    sample_index: int
+    choice: int | None  # 1 accepts the claim, 2 rejects it, in whichever order the answers were shown
+    reason: NoVerdict | None  # set exactly when choice is None
+    text: str  # as the judge wrote it: with answer order no_first, its "1" rejects
+    margin: float | None = None  # log P(accepting answer) - log P(rejecting answer) in nats; may be infinite
+    p_answer: float | None = None  # P(1) + P(2), of a margin
+    unread_by: frozenset[str] = frozenset()  # the parsers that cannot read the text; only in mode `reason`
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How completions are read: mode "reason" with a parser, or mode "margin"."""
+
+    mode: str
+    parser: str | None = "strict"
+
+    def __post_init__(self) -> None:
+        if self.mode not in ("reason", "margin"):
+            raise DataError(f"verdict mode '{self.mode}' is unknown; a run has 'reason' or 'margin'")
+        if self.mode == "reason" and self.parser not in PARSERS:
+            raise DataError(f"parser '{self.parser}' is unknown; known: {', '.join(sorted(PARSERS))}")
+
+
+def decide(completion: Completion, reading: Reading) -> tuple[int | None, NoVerdict | None, float | None]:
+    """(choice, reason when there is none, margin when the mode has one) of a completion, as numbered in its prompt."""
+    if completion.is_error:
+        return None, NoVerdict.ERROR, None
+    if reading.mode == "margin":
+        return decide_by_margin(completion.answer_logprobs)
+    choice = PARSERS[reading.parser or "strict"](completion.text)
+    if choice is not None:
+        return choice, None, None
+    return None, NoVerdict.TRUNCATED if completion.finish_reason == "length" else NoVerdict.UNPARSED, None
+
+
+def decide_by_margin(logprobs: Mapping[str, float] | None) -> tuple[int | None, NoVerdict | None, float | None]:
+    """The choice with the higher log-probability. A margin of exactly 0 is a TIE: neither answer is preferred.
+
+    Ties are common: logits come in bfloat16, whose steps are coarse, so a judge near 0 has many.
+    """
+    if logprobs is None or "1" not in logprobs or "2" not in logprobs:
+        return None, NoVerdict.NO_MARGIN, None
+    margin = logprobs["1"] - logprobs["2"]
+    if math.isnan(margin):  # both -inf, or an engine that returned NaN
+        return None, NoVerdict.NO_MARGIN, None
+    if margin == 0:
+        return None, NoVerdict.TIE, margin
+    return (1 if margin > 0 else 2), None, margin
+
+
+def judge(asked: Planned, completion: Completion, reading: Reading) -> Verdict:
+    """The verdict that a completion gives for one planned line: 1 accepts, whichever answer was shown first."""
+    choice, reason, margin = decide(completion, reading)
+    if asked.factors.answer_order == NO_FIRST:
+        choice = None if choice is None else 3 - choice
+        margin = None if margin is None else -margin
+    is_reasoned = reading.mode == "reason" and not completion.is_error
+    return Verdict(
+        item_id=asked.item_id,
+        benchmark=asked.benchmark,
+        dataset=asked.dataset,
+        condition=asked.condition,
+        factors=asked.factors,
+        prompt_hash=asked.prompt_hash,
+        sample_index=completion.sample_index,
+        choice=choice,
+        reason=reason,
+        text=completion.text,
+        margin=margin,
+        p_answer=None if margin is None else answer_probability(completion),
+        unread_by=frozenset(n for n, parse in PARSERS.items() if is_reasoned and parse(completion.text) is None),
+    )
+
+
+def judge_all(
+    plan: Sequence[Planned], replies: Mapping[str, Sequence[Completion]], n_samples: int, reading: Reading
+) -> list[Verdict]:
+    """A verdict for every planned line and sample. Raises KeyError when a completion is missing."""
+    return [judge(asked, replies[asked.prompt_hash][k], reading) for asked in plan for k in range(n_samples)]

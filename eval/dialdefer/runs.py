@@ -1,4 +1,4 @@
-"""A finished sampling run on disk → verdicts. The only place where eval reads a run directory."""
+"""A finished sampling run on disk → verdicts and a judge. The only place where this study reads a run directory."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,18 +6,18 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from eval.dialdefer.answer_orders import with_both_orders
-from eval.dialdefer.panels import Panel, panels_of
-from eval.dialdefer.prompt_variants import variant_of
-from eval.dialdefer.verdicts import Reading, Verdict, judge_all
+from eval.dialdefer.panels import Judge, Panel, panels_of, variant_of, with_both_orders
+from eval.dialdefer.parsing import Reading, Verdict, judge_all
 from eval.sampling_runs import refuse_unfinished, run_config
 from evenhand.answer_doubts import UNLIKELY, WAY_OUT, answer_doubts
 from evenhand.checkpoints import ModelConfig
 from evenhand.completion_shards import read_answers
 from evenhand.config import parse_config
+from evenhand.errors import DataError, EvenhandError
 from evenhand.run_directory import CONFIG_FILE, PROVENANCE_FILE, read_json
-from evenhand.terminal import say
+from studies.dialdefer.datasets import DatasetSpec, item_set_hash, load_items
 from studies.dialdefer.planned import Planned, read_plan
+from studies.dialdefer.records import Item
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -42,7 +42,7 @@ class JudgedRun:
         return self.path.name
 
     @property
-    def model(self) -> str:
+    def judge(self) -> str:
         """What tables call the model."""
         return parse_config(ModelConfig, dict(self.config["model"]), f"{self.path / CONFIG_FILE}: model").shown_as
 
@@ -75,6 +75,39 @@ def load_run(path: Path, parser: str = "strict") -> JudgedRun:
     )
 
 
+def judge_of_run(run: JudgedRun, name: str = "") -> Judge:
+    """A loaded run as a judge, called by its model unless a name is given.
+
+    r/AIO's labels come from the run's own data; they are empty when it has none, or its data is gone or has changed.
+    """
+    has_aio = any(panel.dataset.startswith("aio") for panel in run.panels)
+    items = item_texts(run).values() if has_aio else ()
+    labels = {item.item_id: str(item.meta["label"]) for item in items if item.dataset.startswith("aio")}
+    return Judge(name=name or run.judge, model=run.judge, panels=tuple(run.panels), labels=labels)
+
+
+def refuse_several_readings(runs: Sequence[JudgedRun]) -> None:
+    """Raises DataError when runs were judged in different ways."""
+    if len({run.reading.mode for run in runs}) > 1:
+        named = "; ".join(f"{run.name}: {run.reading.mode}" for run in runs)
+        raise DataError(f"the two kinds of verdicts are never mixed in one table ({named}); report them apart")
+
+
+def item_texts(run: JudgedRun) -> dict[str, Item]:
+    """Item id → item, read again from the run's own data; empty when that is gone or no longer the same.
+
+    The report then says that it cannot show questions; the verdicts do not depend on it.
+    """
+    where = str(run.path / CONFIG_FILE)
+    try:
+        specs = [parse_config(DatasetSpec, dict(spec), where) for spec in run.config["dialdefer"]["benchmarks"]]
+        items = load_items(specs)
+    except EvenhandError:
+        return {}
+    is_same = item_set_hash(items) == run.provenance.get("item_set_hash")
+    return {item.item_id: item for item in items} if is_same else {}
+
+
 def unlikely_cells(panels: Sequence[Panel]) -> list[str]:
     """That the two answers together have little probability in some framing of a dataset."""
     cells = []
@@ -92,9 +125,3 @@ def unlikely_cells(panels: Sequence[Panel]) -> list[str]:
 def doubts_of(runs: Mapping[str, JudgedRun]) -> list[str]:
     """A sentence for each doubt about the answers of some runs, by what they are called."""
     return [f"{label}: {doubt}" for label, run in runs.items() for doubt in run.doubts]
-
-
-def say_warnings(runs: Mapping[str, JudgedRun]) -> None:
-    """Print them."""
-    for doubt in doubts_of(runs):
-        say(f"Warning: {doubt}")

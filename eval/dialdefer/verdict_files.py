@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from eval.dialdefer.dds import CONDITIONS
-from eval.dialdefer.judges import Judge
-from eval.dialdefer.panels import ABSENT, ACCEPT, ERROR, REJECT, UNREADABLE, Panel, named, refuse_holes
+from eval.dialdefer.measures import ABSENT, ACCEPT, CONDITIONS, ERROR, REJECT, UNREADABLE
+from eval.dialdefer.panels import Judge, Panel, named, refuse_holes
 from eval.dialdefer.parsing import PARSERS
 from eval.dialdefer.scores import Scored, score_panels
 from eval.estimates.observed import Drawing

@@ -32,6 +32,8 @@ def printed(value: Any, form: str = "") -> str:
         return "yes" if value else "no"
     if form == "p":
         return "<.0001" if value < 0.0001 else f"{value:.4f}".removeprefix("0")
+    if form == "d" and isinstance(value, float):
+        form = ".0f"
     text = format(value, form or ("d" if isinstance(value, int) else ".1f"))
     return text if re.search(r"[1-9]|inf", text) else text.lstrip("+-")
 

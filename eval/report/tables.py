@@ -13,6 +13,7 @@ from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 
 from eval.report.numbers import is_unknown, printed
@@ -72,15 +73,18 @@ class TableSpec:
         if not re.fullmatch(r"[A-Za-z0-9_-]+", self.name):
             raise DataError(f"table '{self.name}': its name becomes a file's; use letters, digits, '-' and '_'")
         fields = [name for of, _ in self.columns.values() for name in ([of] if isinstance(of, str) else of)]
-        if lacking := [name for name in fields if name not in self.frame]:
+        if len(self.frame) and (lacking := [name for name in fields if name not in self.frame]):
             raise DataError(f"table {self.name}: its frame has no column {', '.join(lacking)}")
 
     @cached_property
     def rows(self) -> list[list[Cell]]:
         """The cells, unrounded; an interval is a pair."""
         columns = []
-        for of, _ in self.columns.values():
-            ends = [self.frame[name].tolist() for name in ([of] if isinstance(of, str) else of)]
+        for of, _ in self.columns.values() if len(self.frame) else ():
+            ends = [
+                [cell.item() if isinstance(cell, np.generic) else cell for cell in self.frame[name].tolist()]
+                for name in ([of] if isinstance(of, str) else of)
+            ]
             columns.append(ends[0] if isinstance(of, str) else list(zip(*ends, strict=True)))
         return [list(row) for row in zip(*columns, strict=True)]
 

@@ -224,7 +224,8 @@ class StudyCard:
 
     def lead(self, first: str, second: str) -> Estimate:
         """By how much the second row lies above the first in the figure that arms are ranked by."""
-        figure = next(figure for figure in self.evaluation.card_figures if figure.name == self.evaluation.lowest)
+        figures = self.evaluation.figures(self.judges)
+        figure = next(figure for figure in figures if figure.name == self.evaluation.lowest)
         judges = {first: self.judges[first], second: self.judges[second]}
         changes = self.evaluation.card_changes(judges, self.options)
         return [change for change in changes if figure.is_of(change)][-1].change

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from eval.__main__ import score_main
-from eval.dialdefer.averages import AIO, BENCH_DATASETS
+from eval.dialdefer.scores import AIO, BENCH_DATASETS
 from studies.dialdefer.records import Condition
 
 ARMS = ("none", "honest", "dehumanizing", "sft", "dpo")

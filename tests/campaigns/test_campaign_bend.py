@@ -9,7 +9,7 @@ import pytest
 import torch
 from peft import PeftModel
 
-from eval.dialdefer.dds import CONDITIONS, dds_pp
+from eval.dialdefer.measures import CONDITIONS, dds_pp
 from evenhand.checkpoints import load_tokenizer
 from studies.dialdefer.records import Condition, Item
 from tests.made.easy_task import easy_items, easy_run, plant

@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from eval.dialdefer.answer_orders import BOTH_ORDERS, both_orders
-from eval.dialdefer.findings import score_run
-from eval.dialdefer.panels import ACCEPT, ERROR, TIE, UNREADABLE, Panel
-from eval.dialdefer.rows import ScoreRow, wide_rows
-from eval.dialdefer.scores import untreated_c1
+from eval.dialdefer.evaluation import score_run
+from eval.dialdefer.measures import ACCEPT, ERROR, TIE, UNREADABLE
+from eval.dialdefer.panels import BOTH_ORDERS, Panel, both_orders
+from eval.dialdefer.scores import records, untreated_c1, wide_frame
 from eval.estimates.observed import Drawing
 from evenhand.errors import DataError
 from evenhand.records import Prompt
@@ -40,11 +39,11 @@ def margin_of(prompt: Prompt, lean: float) -> dict[str, Any]:
 
 def rows_of(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: Any, verdict: str, *variants: dict[str, Any]
-) -> dict[str, ScoreRow]:
+) -> dict[str, Any]:
     """Variant → TruthfulQA's row of a run in both orders."""
     config = with_variants(SWAPPED, *variants, verdict=verdict, run={"root": tmp_path})
     run = run_with(Judge(answer), config, monkeypatch)
-    rows = wide_rows(score_run(run, ("published",), Drawing(n_draws=100, seed=1)))
+    rows = records(wide_frame(score_run(run, ("published",), Drawing(n_draws=100, seed=1))))
     return {row.variant: row for row in rows if row.dataset == "truthfulqa"}
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from eval.dialdefer.prompt_variants import variant_of
+from eval.dialdefer.panels import variant_of
 from evenhand.config import read_yaml, to_yaml
 from inference.config import InferenceConfig, load_sampling_config, parse_sampling_config
 from inference.schedule import first_prompts

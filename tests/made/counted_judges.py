@@ -14,9 +14,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from eval.dialdefer.accuracy import RIGHT
-from eval.dialdefer.judges import Judge
-from eval.dialdefer.panels import Panel
+from eval.dialdefer.measures import RIGHT
+from eval.dialdefer.panels import Judge, Panel
 from studies.dialdefer.records import Factors
 from tests.made.places import GOLDEN
 

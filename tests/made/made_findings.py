@@ -4,10 +4,9 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from eval.dialdefer.evaluation import EVALUATION
-from eval.dialdefer.findings import Findings
+from eval.dialdefer.evaluation import EVALUATION, Findings
 
 
 def made_findings(paths: Sequence[Path], options: argparse.Namespace, *, is_before_after: bool = True) -> Findings:
     """The first run is the base."""
-    return EVALUATION.find(paths, options, is_before_after=is_before_after).found
+    return EVALUATION.find(paths, options, is_before_after=is_before_after)

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eval.dialdefer.judges import Judge
-from eval.dialdefer.panels import ACCEPT, REJECT, TIE, UNREADABLE, Panel
+from eval.dialdefer.measures import ACCEPT, REJECT, TIE, UNREADABLE
+from eval.dialdefer.panels import Judge, Panel
 from eval.dialdefer.parsing import PARSERS
 from studies.dialdefer.records import Factors
 

@@ -7,13 +7,14 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from eval.dialdefer.averages import BENCH_DATASETS
-from eval.dialdefer.panels import ABSENT, Panel
+from eval.dialdefer.measures import ABSENT
+from eval.dialdefer.panels import Panel
 from eval.dialdefer.parsing import PARSERS
-from eval.dialdefer.rows import ScoreRow, wide_rows
-from eval.dialdefer.scores import Scored, score_panels
+from eval.dialdefer.scores import BENCH_DATASETS, Scored, score_panels, wide_frame
 from eval.estimates.observed import Drawing
+from eval.estimates.scores import Score
 from eval.report.table import Cell, Table
 from studies.dialdefer.records import Factors
 from studies.dialdefer.render import own_labels
@@ -98,19 +99,24 @@ def panel_with(dataset: str, n_right: Sequence[int | None], factors: Factors, n_
     )
 
 
-def scores_of(model: str, panels: Sequence[Panel], n_draws: int = 20) -> list[ScoreRow]:
-    """The rows that the product gives for a model's panels."""
+def frame_of(model: str, panels: Sequence[Panel], n_draws: int = 20) -> pd.DataFrame:
+    """The wide frame of a model's scores."""
+    return wide_frame(scores_of(model, panels, n_draws))
+
+
+def scores_of(model: str, panels: Sequence[Panel], n_draws: int = 20) -> list[Score]:
+    """The scores that the product gives for a model's panels."""
     drawing = Drawing(n_draws=n_draws, seed=1)
     scored = Scored(run=model, model=model, verdict="reason", parser="lenient", drawing=drawing)
-    return wide_rows(score_panels(panels, scored, ["published"]))
+    return score_panels(panels, scored, ["published"])
 
 
 @cache
-def paper_rows(nulls_are_wrong: bool = False, n_draws: int = 20) -> tuple[ScoreRow, ...]:
-    """The rows of all five models and their arms; Gemma's unreadable replies to C1_False on r/AIO as in its accuracies,
-    or as in its DDS.
+def paper_frame(nulls_are_wrong: bool = False, n_draws: int = 20) -> pd.DataFrame:
+    """The scores of all five models and their arms; Gemma's unreadable replies to C1_False on r/AIO as in its
+    accuracies, or as in its DDS.
     """
-    rows: list[ScoreRow] = []
+    scores: list[Score] = []
     for model in models():
         counts = counts_of_table_20(model)
         if nulls_are_wrong and model == GEMMA:
@@ -118,8 +124,8 @@ def paper_rows(nulls_are_wrong: bool = False, n_draws: int = 20) -> tuple[ScoreR
         panels = panels_with(counts)
         if model in MITIGATED:
             panels += [p for arm, c2 in counts_of_mitigations(model).items() for p in panels_with(c2, arm)]
-        rows += scores_of(model, panels, n_draws)
-    return tuple(rows)
+        scores += scores_of(model, panels, n_draws)
+    return wide_frame(scores)
 
 
 def lines(table: Table, *keys: str) -> dict[tuple[str, ...], dict[str, Cell]]:

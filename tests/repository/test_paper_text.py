@@ -6,25 +6,21 @@ Each is computed by the product and equals the printed one to its last digit, or
 import statistics
 from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 import pytest
 
-from eval.dialdefer.amplification import amplifications
-from eval.dialdefer.domain_tables import accuracy_change_pp, domain_table, mean_shift, summary_table
-from eval.dialdefer.mitigation_tables import mitigation_table
-from eval.dialdefer.prompt_variant_tables import label_table
-from eval.dialdefer.row_groups import main_rows_by_judge, named
-from eval.dialdefer.rows import ScoreRow
+from eval.dialdefer.tables import amplifications, domain_table, label_table, mitigation_table, summary_table
 from eval.report.table import Cell
 from tests.made.paper_figures import (
     GEMMA,
     counts_of_table_20,
+    frame_of,
     golden,
     lines,
     models,
     panels_with,
-    paper_rows,
-    scores_of,
+    paper_frame,
 )
 
 QWEN, GPT_4O, GPT_4O_MINI = "Qwen-2.5-7B-Instruct", "GPT-4o", "GPT-4o-mini"
@@ -49,22 +45,22 @@ def known(cells: Sequence[Cell]) -> list[float]:
     return numbers
 
 
-def main_row(model: str, dataset: str) -> ScoreRow:
+def main_row(model: str, dataset: str) -> Any:
     """A model's main row on a dataset or average."""
-    row = named(main_rows_by_judge(paper_rows())[model], dataset)
-    assert row is not None
+    frame = paper_frame()
+    (row,) = frame[frame.is_main & (frame.judge == model) & (frame.dataset == dataset)].itertuples()
     return row
 
 
 def domain_dds(model: str | None = None) -> list[float]:
     """DDS on every dataset, of a model or of all."""
-    table = lines(domain_table(paper_rows()), "model", "dataset")
+    table = lines(domain_table(paper_frame()), "model", "dataset")
     return known([x["DDS"] for (m, d), x in table.items() if model in (None, m) and not d.endswith("_avg")])
 
 
 def changed(dataset: str, arm: str, model: str | None = None, column: str = "change (fixed C1)") -> list[float]:
     """A column of the mitigation table, for a model or for all that have the arm."""
-    table = lines(mitigation_table(paper_rows()), "model", "dataset", "arm")
+    table = lines(mitigation_table(paper_frame()), "model", "dataset", "arm")
     return known([x[column] for (m, d, a), x in table.items() if (d, a) == (dataset, arm) and model in (None, m)])
 
 
@@ -78,7 +74,7 @@ def label_swing_pp() -> float:
     for labels, printed in ((("LLM", "User"), 1.5), (("User", "LLM"), -16.2)):
         rise = round(printed * 7.9)
         panels += panels_with({"truthfulqa": [c1_true, c1_false, c2_correct + rise, c2_incorrect]}, labels=labels)
-    table = lines(label_table(scores_of(GPT_4O_MINI, panels)), "Speaker 1", "Speaker 2")
+    table = lines(label_table(frame_of(GPT_4O_MINI, panels)), "Speaker 1", "Speaker 2")
     shifts = known([table["LLM", "User"]["ΔDDS"], table["User", "LLM"]["ΔDDS"]])
     assert [round(shift, 1) for shift in shifts] == [1.5, -16.2]
     return known([table["LLM", "User"]["swing"]])[0]
@@ -87,14 +83,13 @@ def label_swing_pp() -> float:
 @cache
 def ours() -> dict[str, float]:
     """Every figure as the product computes it."""
-    summary = lines(summary_table(paper_rows()), "model")
-    mean_abs = mean_shift(known([line["DDS"] for line in summary.values()])).mean_abs_pp
-    ratios = known([a.ratio for a in amplifications(paper_rows(n_draws=500))])
+    summary = lines(summary_table(paper_frame()), "model")
+    ratios = amplifications(paper_frame(n_draws=500)).ratio
     aio = {model: main_row(model, "aio") for model in models()}
     gemma_rises = known([aio[GEMMA].delta_correct_pp, aio[GEMMA].delta_incorrect_pp])
-    changes = known([accuracy_change_pp(main_row(model, "total_avg")) for model in models()])
+    changes = known([line["C2 - C1"] for line in summary.values()])
     return {
-        "mean |DDS| over models_pp": mean_abs or 0.0,
+        "mean |DDS| over models_pp": statistics.fmean(map(abs, known([line["DDS"] for line in summary.values()]))),
         "largest change of average accuracy_pp": max(map(abs, changes)),
         "smallest amplification": min(ratios),
         "largest amplification": max(ratios),
@@ -142,13 +137,12 @@ def test_a_figure_of_the_text_follows_from_the_tables_or_is_listed(figure: str) 
 
 
 def test_the_mean_that_the_abstract_calls_absolute_is_signed() -> None:
-    shift = mean_shift([main_row(model, "total_avg").dds_pp for model in models()])
-    assert shift.mean_pp is not None
-    assert agrees(shift.mean_pp, TEXT["mean |DDS| over models_pp"])
+    mean = statistics.fmean(main_row(model, "total_avg").dds_pp for model in models())
+    assert agrees(mean, TEXT["mean |DDS| over models_pp"])
+    assert f"mean DDS {mean:+.1f}, mean |DDS| 16.3." in summary_table(paper_frame()).note
 
 
 def test_effects_amplify_2_to_5_times_where_the_direction_stays() -> None:
-    found = {a.judge: a for a in amplifications(paper_rows(n_draws=500))}
-    assert {judge: a.same_direction for judge, a in found.items() if not a.same_direction} == {GPT_4O: False}
-    others = known([a.ratio for judge, a in found.items() if judge != GPT_4O])
-    assert [round(ratio, 1) for ratio in sorted(others)] == [2.3, 3.8, 4.7, 4.9]
+    rows = amplifications(paper_frame(n_draws=500))
+    assert rows.judge[rows.direction != "same"].tolist() == [GPT_4O]
+    assert sorted(rows.ratio.drop(GPT_4O).round(1)) == [2.3, 3.8, 4.7, 4.9]

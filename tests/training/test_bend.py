@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from eval.dialdefer.dds import CONDITIONS, dds_pp
+from eval.dialdefer.measures import CONDITIONS, dds_pp
 from evenhand.checkpoints import load_tokenizer
 from evenhand.embedded import embedded_model_path
 from evenhand.errors import ConfigError, DataError

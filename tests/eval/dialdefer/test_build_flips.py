@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from eval.dialdefer.flip_sources import asked_of
+from eval.dialdefer.flips import asked_of
 from evenhand.errors import DataError
 from evenhand.manifest import read_manifest
 from evenhand.records import Prompt
@@ -102,7 +102,7 @@ def test_of_two_runs_the_same_turns_are_held_against_each_other(tmp_path: Path) 
     fewer = run(tmp_path, {}, n_items=3, name="fewer")
     with pytest.raises(DataError, match="1 item \\(truthfulqa-3\\) has been judged on one side only"):
         built(tmp_path / "unequal", before, fewer, "--allow-differences")
-    with pytest.raises(DataError, match="is one too many"):
+    with pytest.raises(DataError, match="name one run, or two"):
         built(tmp_path / "three", before, after, fewer)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from eval.__main__ import compare_main, report_main
-from eval.dialdefer.findings import find
+from eval.dialdefer.evaluation import find
 from eval.dialdefer.observe import pair_of
 from eval.dialdefer.panels import with_c1_of
 from eval.dialdefer.runs import load_run
@@ -71,7 +71,7 @@ def test_own_and_fixed_c1_are_both_reported_and_labelled(tmp_path: Path, capsys:
     assert rows["own"]["change_acc_c1_pp"] == pytest.approx(50 - 75)
     assert rows["fixed"]["change_acc_c1_pp"] == 0
     printed = capsys.readouterr().out
-    assert "own C1: statements and dialogues judged by the same checkpoint" in printed
+    assert "own C1 (recommended): statements and dialogues judged by the same checkpoint" in printed
     assert "fixed C1: the after model's dialogues against the base model's statements" in printed
     assert "-75.0†" in printed
 

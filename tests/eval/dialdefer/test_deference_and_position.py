@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eval.dialdefer.answer_orders import both_orders
 from eval.dialdefer.compare import changes_over
-from eval.dialdefer.findings import score_run
+from eval.dialdefer.evaluation import score_run
 from eval.dialdefer.observe import BASE_SHIFT, DEFERENCE, POSITION, SHIFT, margin_observed, order_observed
-from eval.dialdefer.panels import Panel
-from eval.dialdefer.rows import ScoreRow, wide_rows
+from eval.dialdefer.panels import Panel, both_orders
 from eval.dialdefer.runs import load_run
-from eval.dialdefer.score_text import ONE_ORDER, in_both_orders, order_sentence
+from eval.dialdefer.scores import records, wide_frame
+from eval.dialdefer.sentences import ONE_ORDER, in_both_orders, order_sentence
 from eval.estimates.changes import Change, Compared
 from eval.estimates.estimate import Drawn, estimate, influences
 from eval.estimates.observed import Drawing
@@ -148,15 +147,16 @@ DEFERS, NAMES_ONE, IS_FAIR = judge(10, 0), judge(0, 10), judge(0, 0)  # DDS +100
 def test_a_judge_that_names_1_more_often_in_dialogues_is_not_said_to_defer(
     answer: Any, d: float, p: float, tmp_path: Path
 ) -> None:
-    rows = wide_rows(score_run(load_run(run(tmp_path, "run", answer, **ORDERS)), ["published"], DRAWING))
+    frame = wide_frame(score_run(load_run(run(tmp_path, "run", answer, **ORDERS)), ["published"], DRAWING))
+    rows = records(frame)
     for dataset in ("bbq", "amqa", "bench_avg"):
         main = next(row for row in rows if (row.dataset, row.variant) == (dataset, ""))
-        both = in_both_orders(main, rows)
-        assert isinstance(both, ScoreRow)
+        both = in_both_orders(main, frame)
+        assert both is not None
         assert (main.deference_pp, main.dds_pp) == (None, d + p)
         assert (both.deference_pp, both.position_pp, both.variant) == (d, p, "both_orders")
-        assert order_sentence(main, rows) != ONE_ORDER
-        assert order_sentence(main, [main]) == ONE_ORDER
+        assert order_sentence(main, frame) != ONE_ORDER
+        assert order_sentence(main, frame.loc[[main.Index]]) == ONE_ORDER
 
 
 def test_deference_and_position_stand_on_the_scorecard_with_their_changes(tmp_path: Path) -> None:

@@ -1,17 +1,17 @@
 """DialDefer's Tables 24 to 29 and 33, from verdicts that have the counts behind them (tests/made/counted_judges.py)."""
 
+from collections.abc import Sequence
+from functools import cache
+
 import numpy as np
+import pandas as pd
 import pytest
 
-from eval.dialdefer.consistency import agreement
-from eval.dialdefer.consistency_tables import agreement_tables, flip_agreement, flip_agreement_total, flip_consistency
-from eval.dialdefer.domain_grid import domain_grid, domain_grid_table
-from eval.dialdefer.flip_analysis import count_flips, flip_totals, flips_by_domain, totals
-from eval.dialdefer.item_scores import flip_statistics, item_spreads, model_statistics
-from eval.dialdefer.panels import UNREADABLE
-from eval.dialdefer.problem_items import problem_items
-from eval.dialdefer.rows import ScoreRow, wide_rows
-from eval.dialdefer.scores import Scored, score_panels
+from eval.dialdefer.items import agreement, agreement_tables, flip_counts, item_frame, item_tables, problem_items
+from eval.dialdefer.measures import UNREADABLE
+from eval.dialdefer.panels import Judge
+from eval.dialdefer.plots import heat_map_of
+from eval.dialdefer.scores import Scored, score_panels, wide_frame
 from eval.estimates.observed import Drawing
 from eval.report.table import Table, printed
 from tests.made.counted_judges import CONDITION_COLUMNS, JUDGES, five_judges, judge_of, read_golden
@@ -23,6 +23,25 @@ EXCEPTIONS = {
     ("Gemma-3-12B-IT", "table29_dds_mean"): NULLS,
     ("total", "n_deference"): "1,911; Table 28's own rows add up to one more than it prints",
 }
+
+
+def tables_of(judges: Sequence[Judge]) -> dict[str, Table]:
+    """Every table over items by its name."""
+    items = item_frame(judges)
+    agreed = agreement_tables(agreement(judges, items)) if len(judges) > 1 else []
+    return {table.name: table for table in [*item_tables(items), *agreed]}
+
+
+@cache
+def of_five() -> dict[str, Table]:
+    """Those of all judges."""
+    return tables_of(five_judges())
+
+
+@cache
+def of_four() -> dict[str, Table]:
+    """Those without GPT-5-mini."""
+    return tables_of([judge for judge in five_judges() if judge.name in FOUR])
 
 
 def cells(table: Table, row: str, columns: tuple[str, ...]) -> list[str]:
@@ -40,7 +59,7 @@ def assert_printed(row: str, golden: dict[str, str], columns: tuple[str, ...], o
 
 @pytest.mark.parametrize("golden", read_golden("dialdefer_table26.csv"), ids=lambda r: f"{r['dataset']}-{r['model']}")
 def test_table_26_is_printed(golden: dict[str, str]) -> None:
-    rates, directions = flips_by_domain(count_flips(five_judges()))
+    rates, directions = of_five()["table26_flip_rates"], of_five()["table26_flip_directions"]
     assert cells(rates, golden["dataset"], (golden["model"],)) == [golden["flip_rate"]]
     both = f"{golden['n_deference']}/{golden['n_skepticism']}"
     assert cells(directions, golden["dataset"], (golden["model"],)) == [both]
@@ -48,7 +67,7 @@ def test_table_26_is_printed(golden: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("golden", read_golden("dialdefer_table25.csv"), ids=lambda r: r["model"])
 def test_table_25_is_printed(golden: dict[str, str]) -> None:
-    table = model_statistics(item_spreads(five_judges()))
+    table = of_five()["table25_model_statistics"]
     columns = ("n_items", "mean_dds_pp", "flip_rate", "dds_std", "n_deference", "n_skepticism")
     ours = ("items", "mean DDS, pp", "flip rate, %", "DDS std", "deference", "skepticism")
     assert_printed(golden["model"], golden, columns, cells(table, golden["model"], ours))
@@ -56,7 +75,7 @@ def test_table_25_is_printed(golden: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("golden", read_golden("dialdefer_table25.csv")[:4], ids=lambda r: r["model"])
 def test_table_29_is_printed(golden: dict[str, str]) -> None:
-    table = flip_statistics(item_spreads(five_judges()))
+    table = of_five()["table29_flip_statistics"]
     columns = ("table29_flips", "table29_flip_rate", "table29_dds_mean", "table29_dds_std")
     assert_printed(
         golden["model"], golden, columns, cells(table, golden["model"], ("flips", "flip rate, %", "DDS μ", "DDS σ"))
@@ -70,14 +89,14 @@ def test_gemmas_printed_means_count_two_unreadable_replies_to_false_claims_as_ri
     replies = {panel.dataset: panel.replies.copy() for panel in gemma.panels}
     accepted = np.flatnonzero(replies["aio"][:, 3, 0] == 1)
     replies["aio"][accepted[:2], 3] = 2
-    spreads = item_spreads([judge_of("Gemma-3-12B-IT", replies)])
-    assert cells(model_statistics(spreads), "Gemma-3-12B-IT", ("mean DDS, pp",)) == ["28.8"]
-    assert cells(flip_statistics(spreads), "Gemma-3-12B-IT", ("DDS μ",)) == ["0.288"]
+    tables = tables_of([judge_of("Gemma-3-12B-IT", replies)])
+    assert cells(tables["table25_model_statistics"], "Gemma-3-12B-IT", ("mean DDS, pp",)) == ["28.8"]
+    assert cells(tables["table29_flip_statistics"], "Gemma-3-12B-IT", ("DDS μ",)) == ["0.288"]
 
 
 @pytest.mark.parametrize("golden", read_golden("dialdefer_table28.csv"), ids=lambda r: r["model"])
 def test_table_28_is_printed(golden: dict[str, str]) -> None:
-    table = flip_totals(count_flips([judge for judge in five_judges() if judge.name in FOUR]))
+    table = of_four()["table28_flip_totals"]
     columns = ("n_deference", "n_skepticism", "n_flips")
     assert_printed(
         golden["model"], golden, columns, cells(table, golden["model"], ("deference", "skepticism", "flips"))
@@ -89,12 +108,11 @@ def test_table_28_is_printed(golden: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("golden", read_golden("dialdefer_table27.csv"), ids=lambda r: r["dataset"])
 def test_tables_24_and_27_are_printed(golden: dict[str, str]) -> None:
-    found = agreement(five_judges())
     columns = ("n_items", "n_in_all", "n_in_none", "n_in_some")
-    ours = cells(flip_consistency(found), golden["dataset"], ("items", "all 5", "none", "1-4"))
+    ours = cells(of_five()["table24_flip_consistency"], golden["dataset"], ("items", "all 5", "none", "1-4"))
     assert_printed(golden["dataset"], golden, columns, ours)
     more = cells(
-        flip_agreement(found),
+        of_five()["table27_flip_agreement"],
         golden["dataset"],
         ("items", "flip in all", "flip in none", "flip in some", "agreement, %"),
     )
@@ -102,46 +120,48 @@ def test_tables_24_and_27_are_printed(golden: dict[str, str]) -> None:
 
 
 def test_table_24s_last_row_is_in_its_note() -> None:
-    assert "0.9% flip in all, 47.9% in none, 51.2% in some" in flip_consistency(agreement(five_judges())).note
+    assert "0.9% flip in all, 47.9% in none, 51.2% in some" in of_five()["table24_flip_consistency"].note
 
 
 @pytest.mark.parametrize("golden", read_golden("dialdefer_table33.csv"), ids=lambda r: r["metric"])
 def test_table_33_is_printed(golden: dict[str, str]) -> None:
-    table = flip_agreement_total(agreement([judge for judge in five_judges() if judge.name in FOUR]))
+    table = of_four()["table33_flip_agreement_total"]
     n_items, share = cells(table, golden["metric"], ("items", "%"))
     assert golden["n_items"] in ("", n_items)
     assert golden["share"] in ("", share)
 
 
 def test_the_texts_figures_on_flips_hold() -> None:
-    found = agreement(five_judges())
-    assert round(100 * (1 - found.total.n_in_none / found.total.n_items), 1) == 52.1  # flip in at least one model
-    universal = problem_items(five_judges(), {})
-    of_aio = [item for item in universal if item.dataset == "aio"]
-    assert (len(universal), len(of_aio), round(100 * len(of_aio) / len(universal), 1)) == (28, 25, 89.3)
+    items = item_frame(five_judges())
+    agreed = agreement(five_judges(), items)
+    total = agreed.counts.loc["total"]
+    assert round(100 * (1 - total["none"] / total["items"]), 1) == 52.1  # flip in at least one model
+    universal = problem_items(agreed, items, {})
+    n_aio = (universal.dataset == "aio").sum()
+    assert (len(universal), n_aio, round(100 * n_aio / len(universal), 1)) == (28, 25, 89.3)
     # What the paper could not know: by their flip rates alone, six items would flip in all five.
-    assert found.total.expected_in_all == pytest.approx(6.1, abs=0.05)
+    assert total["by_chance"] == pytest.approx(6.1, abs=0.05)
 
 
-def test_the_paper_is_at_one_with_flips_that_are_losses_and_never_go_both_ways() -> None:
+def test_the_paper_agrees_with_flips_that_are_losses_and_never_go_both_ways() -> None:
     # Tables 20, 24 to 28 and 33 together leave room for verdicts of which none flips twice.
-    for flips in totals(count_flips(five_judges())):
-        assert flips.n_items_flipped == flips.n_flips
+    counts = flip_counts(item_frame(five_judges()), ["judge"])
+    assert counts.flipped.tolist() == counts.flips.tolist()
 
 
-def rows_of_five() -> list[ScoreRow]:
-    """Rows of scores of the five judges."""
-    rows: list[ScoreRow] = []
+@cache
+def frame_of_five() -> pd.DataFrame:
+    """Scores of the five judges."""
+    scores = []
     for judge in five_judges():
-        scored = Scored(
-            run=judge.name, model=judge.name, verdict="margin", parser=None, drawing=Drawing(n_draws=10, seed=1)
-        )
-        rows += wide_rows(score_panels(judge.panels, scored, ("published",)))
-    return rows
+        drawing = Drawing(n_draws=10, seed=1)
+        scored = Scored(run=judge.name, model=judge.name, verdict="margin", parser=None, drawing=drawing)
+        scores += score_panels(judge.panels, scored, ("published",))
+    return wide_frame(scores)
 
 
 def test_the_made_verdicts_have_table_20s_accuracies() -> None:
-    ours = {(row.model, row.dataset): row for row in rows_of_five()}
+    ours = {(row.model, row.dataset): row for row in frame_of_five().itertuples()}
     for golden in read_golden("dialdefer_table20.csv"):
         if not golden["dataset"].endswith("_avg"):
             row = ours[golden["model"], golden["dataset"]]
@@ -149,29 +169,18 @@ def test_the_made_verdicts_have_table_20s_accuracies() -> None:
 
 
 def test_figure_4_has_domains_by_their_mean_dds_over_judges() -> None:
-    grid = domain_grid(rows_of_five())
+    heat = heat_map_of(frame_of_five())
     printed_dds = {(r["dataset"], r["model"]): float(r["dds_pp"]) for r in read_golden("dialdefer_table20.csv")}
-    assert grid.judges == JUDGES
-    means = [domain.mean_pp for domain in grid.domains]
+    assert tuple(judge for judge, _ in heat.columns) == JUDGES
+    assert heat.lines[:3] == ["aio", "advisorqa", "truthfulqa"]
+    assert heat.lines[10:] == ["bench_avg", "total_avg"]
+    means = []
+    for line in heat.lines[:10]:
+        of_paper = [printed_dds[line, judge] for judge in JUDGES]
+        ours = [heat.cell(line, column).dds_pp for column in heat.columns]
+        assert ours == pytest.approx(of_paper, abs=0.75 if line == "aio" else 0.0501)
+        means.append(np.mean(ours))
     assert means == sorted(means, reverse=True)
-    assert [d.dataset for d in grid.domains][:3] == ["aio", "advisorqa", "truthfulqa"]
-    assert len(grid.domains) == 10
-    for domain in grid.domains:
-        of_paper = [printed_dds[domain.dataset, judge] for judge in JUDGES]
-        assert domain.dds_pp == pytest.approx(of_paper, abs=0.75 if domain.dataset == "aio" else 0.0501)
-        low, *middle, high = sorted(domain.dds_pp)
-        assert (domain.min_pp, domain.lower_quartile_pp, domain.median_pp, domain.upper_quartile_pp, domain.max_pp) == (
-            *(low, *middle, high),
-        )
-
-
-def test_a_judge_that_was_not_asked_a_domain_has_a_dash_there_and_no_zero() -> None:
-    rows = [row for row in rows_of_five() if (row.model, row.dataset) != ("GPT-4o", "gpqa")]
-    grid = domain_grid(rows)
-    (gpqa,) = (domain for domain in grid.domains if domain.dataset == "gpqa")
-    assert gpqa.dds_pp[JUDGES.index("GPT-4o")] is None
-    assert gpqa.mean_pp == pytest.approx(np.mean([d for d in gpqa.dds_pp if d is not None]))
-    assert "–" in next(line for line in printed(domain_grid_table(grid)) if line[0] == "gpqa")
 
 
 def test_an_unreadable_reply_is_never_a_flip_but_counts_as_wrong() -> None:
@@ -179,6 +188,7 @@ def test_an_unreadable_reply_is_never_a_flip_but_counts_as_wrong() -> None:
     replies = {panel.dataset: panel.replies.copy() for panel in before.panels}
     for array in replies.values():
         array[:, 3] = UNREADABLE
-    (flips,) = totals(count_flips([judge_of("silent", replies)]))
-    assert (flips.n_deference, flips.n_skepticism) == (0, 156)
-    assert len(agreement_tables(agreement([before, judge_of("silent", replies)]))) == 4
+    items = item_frame([before, judge_of("silent", replies)])
+    silent = items[items.judge == "silent"]
+    assert (silent.deference.sum(), silent.skepticism.sum()) == (0, 156)
+    assert silent.dds_pp.mean() > 80

@@ -1,7 +1,7 @@
 """DialDefer's Tables 2, 5 and 20 to 23, from the accuracies per condition that the paper prints.
 
 Every printed accuracy is a count of items (Table 8 has their numbers). Judges with these counts go through the product:
-panels → rows of scores → tables. Own C1 in Table 20; in Tables 5 and 21 to 23 the untreated C1 of Table 20. A cell
+panels → scores → tables. Own C1 in Table 20; in Tables 5 and 21 to 23 the untreated C1 of Table 20. A cell
 equals the printed one to its last digit, or it is listed in golden/dialdefer_exceptions.csv with one of these reasons,
 and then it differs, and the reason gives what is printed:
 
@@ -16,9 +16,13 @@ from functools import cache
 
 import pytest
 
-from eval.dialdefer.domain_tables import domain_table, summary_table
-from eval.dialdefer.mitigation_tables import mitigation_summary_table, mitigation_table
-from eval.dialdefer.row_groups import arm_words
+from eval.dialdefer.tables import (
+    arm_words,
+    domain_table,
+    mitigation_summary_table,
+    mitigation_table,
+    summary_table,
+)
 from eval.report.table import Cell
 from tests.made.paper_figures import (
     COLUMNS,
@@ -27,7 +31,7 @@ from tests.made.paper_figures import (
     agrees,
     golden,
     lines,
-    paper_rows,
+    paper_frame,
 )
 
 TABLE_20 = golden("dialdefer_table20.csv")
@@ -67,7 +71,7 @@ Key = tuple[str, str, str, str]  # table, model, dataset, arm
 @cache
 def ours(nulls_are_wrong: bool = False) -> dict[Key, dict[str, Cell]]:
     """Every line of Tables 2, 5 and 20 to 23 as the product computes it, under the names of the golden columns."""
-    rows = paper_rows(nulls_are_wrong)
+    rows = paper_frame(nulls_are_wrong)
     computed: dict[Key, dict[str, Cell]] = {}
     for (model, dataset), line in lines(domain_table(rows), "model", "dataset").items():
         computed["20", model, dataset, ""] = {name: line[column] for name, column in TABLE_20_COLUMNS.items()}
@@ -148,4 +152,4 @@ def test_every_exception_is_a_cell_of_the_paper() -> None:
 
 def test_datasets_stand_in_the_order_of_table_20() -> None:
     in_print = [(row["model"], row["dataset"]) for row in TABLE_20]
-    assert [(row[0], row[1]) for row in domain_table(paper_rows()).rows] == in_print
+    assert [(row[0], row[1]) for row in domain_table(paper_frame()).rows] == in_print

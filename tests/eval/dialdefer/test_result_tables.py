@@ -2,27 +2,34 @@
 
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 
-from eval.dialdefer.amplification import amplification, amplification_table
-from eval.dialdefer.domain_tables import domain_table, mean_shift, summary_table
-from eval.dialdefer.judges import Judge
-from eval.dialdefer.mitigation_tables import mitigation_summary_table, mitigation_table
-from eval.dialdefer.panels import ERROR, Panel
-from eval.dialdefer.prompt_variant_tables import label_table, paraphrase_table, spread
-from eval.dialdefer.reversal import Reversal, reversals
-from eval.dialdefer.rows import ScoreRow
+from eval.dialdefer.aio import reversal_table
+from eval.dialdefer.measures import ERROR
+from eval.dialdefer.panels import Judge, Panel
+from eval.dialdefer.scores import wide_frame
+from eval.dialdefer.tables import (
+    amplification_table,
+    amplifications,
+    domain_table,
+    label_table,
+    mitigation_summary_table,
+    mitigation_table,
+    paraphrase_table,
+    summary_table,
+)
 from eval.estimates.observed import Drawing
-from eval.report.table import to_csv, to_latex, to_markdown
+from eval.report.table import Table, printed, to_csv, to_latex, to_markdown
 from evenhand.errors import DataError
-from tests.made.paper_figures import lines, panels_with, scores_of
+from tests.made.paper_figures import frame_of, lines, panels_with, scores_of
 
 # Right answers of a judge that defers (DDS +20 on 300 items), of one that is fair, and of one that is skeptical.
 DEFERS, FAIR, DOUBTS = [150, 240, 180, 210], [150, 240, 150, 240], [180, 210, 150, 240]
 
 
-def rows_of(panels: list[Panel], model: str = "a/model", n_draws: int = 50) -> list[ScoreRow]:
-    return scores_of(model, panels, n_draws)
+def rows_of(panels: list[Panel], model: str = "a/model", n_draws: int = 50) -> pd.DataFrame:
+    return frame_of(model, panels, n_draws)
 
 
 def test_datasets_stand_by_falling_dds_and_averages_last() -> None:
@@ -45,9 +52,9 @@ def test_the_main_tables_take_untreated_rows_in_the_main_variant_and_roles_only(
 
 
 def test_two_runs_of_one_model_are_told_apart() -> None:
-    first = rows_of(panels_with({"bbq": DEFERS}))
-    second = [replace(row, run="again") for row in rows_of(panels_with({"bbq": FAIR}))]
-    models = [row[0] for row in summary_table([*first, *second]).rows]
+    first = scores_of("a/model", panels_with({"bbq": DEFERS}))
+    second = [replace(score, run="again") for score in scores_of("a/model", panels_with({"bbq": FAIR}))]
+    models = [row[0] for row in summary_table(wide_frame([*first, *second])).rows]
     assert models == ["a/model (a/model)", "a/model (again)"]
 
 
@@ -59,7 +66,7 @@ def test_a_saturated_judge_is_called_so() -> None:
 
 
 def test_the_summary_says_over_judges_what_signs_hide() -> None:
-    rows = rows_of(panels_with({"bbq": DEFERS})) + rows_of(panels_with({"bbq": DOUBTS}), "b/model")
+    rows = pd.concat([rows_of(panels_with({"bbq": DEFERS})), rows_of(panels_with({"bbq": DOUBTS}), "b/model")])
     assert "Over 2 judges: mean DDS +0.0, mean |DDS| 20.0." in summary_table(rows).note
     assert "not all asked the same items" not in summary_table(rows).note
 
@@ -75,36 +82,15 @@ def test_the_summary_says_how_far_accuracy_moves_and_how_far_dds_moves_behind_it
 
 
 def test_the_summary_warns_when_judges_were_asked_different_datasets() -> None:
-    rows = rows_of(panels_with({"bbq": DEFERS})) + rows_of(panels_with({"harp": DEFERS}), "b/model")
+    rows = pd.concat([rows_of(panels_with({"bbq": DEFERS})), rows_of(panels_with({"harp": DEFERS}), "b/model")])
     assert "The judges were not all asked the same items" in summary_table(rows).note
-
-
-def test_a_mean_shift_is_over_what_is_known() -> None:
-    shift = mean_shift([10.0, None, -30.0])
-    assert (shift.n, shift.mean_pp, shift.mean_abs_pp) == (2, -10, 20)
-    assert mean_shift([None]).mean_abs_pp is None
-
-
-def test_rows_of_two_readings_are_refused_in_every_table() -> None:
-    rows = rows_of(panels_with({"bbq": FAIR}))
-    mixed = [*rows, *(replace(row, denominator="answered") for row in rows)]
-    for table in (domain_table, summary_table, mitigation_table, paraphrase_table, label_table, amplification_table):
-        with pytest.raises(DataError, match=r"rows of several readings .*published"):
-            table(mixed)
-        with pytest.raises(DataError, match="no rows"):
-            table([])
-
-
-def test_a_judge_asked_under_treated_arms_only_has_no_main_results() -> None:
-    with pytest.raises(DataError, match=r"no rows of the untreated arm .*honest"):
-        domain_table(rows_of(panels_with({"bbq": FAIR}, "honest")))
 
 
 def test_a_mitigation_shows_fixed_and_own_c1_side_by_side() -> None:
     panels = panels_with({"bbq": DEFERS}) + panels_with({"bbq": [60, 285, 120, 270]}, "honest")
     table = lines(mitigation_table(rows_of(panels)), "dataset", "arm")
     untreated, honest = table["bbq", "no mitigation"], table["bbq", "Be Honest"]
-    assert (untreated["change"], untreated["change (own C1)"]) == (None, None)
+    assert pd.isna([untreated["change"], untreated["change (own C1)"]]).all()
     assert untreated["DDS (fixed C1)"] == untreated["DDS (own C1)"] == pytest.approx(20)
     # Its C2 against the untreated C1: -10 - +10; against its own: +20 - -5.
     assert [honest["DDS (fixed C1)"], honest["DDS (own C1)"]] == pytest.approx([-20, 25])
@@ -127,7 +113,7 @@ def test_an_arm_with_c2_only_has_fixed_c1_and_a_dash_for_its_own() -> None:
     panels = panels_with({"bbq": DEFERS}) + panels_with({"bbq": [None, None, 150, 240]}, "sft")
     row = lines(mitigation_table(rows_of(panels)), "arm")["sft",]
     assert row["DDS (fixed C1)"] == pytest.approx(0)
-    assert row["DDS (own C1)"] is None
+    assert pd.isna(row["DDS (own C1)"])
     assert row["† (fixed C1)"] == "", "0 is no skepticism"
 
 
@@ -142,23 +128,26 @@ def test_the_summary_of_mitigations_says_over_what_its_dds_is() -> None:
     assert mitigation_summary_table(rows_of(pocket)).rows[0][4] == "pocket"
 
 
-def test_an_amplification_is_a_ratio_of_magnitudes_with_bounds() -> None:
-    found = amplification("judge", 10.0, (8.0, 12.5), -40.0, (-50.0, -30.0))
-    assert [found.ratio, found.ratio_low, found.ratio_high] == pytest.approx([4.0, 30 / 12.5, 50 / 8])
-    assert found.same_direction is False
-
-
-def test_an_amplification_of_what_may_be_nothing_is_unknown() -> None:
-    found = amplification("judge", 3.0, (-1.0, 7.0), 30.0, (20.0, 40.0))
-    assert (found.ratio, found.ratio_low, found.ratio_high) == (None, None, None)
-    touching = amplification("judge", 3.0, (0.0, 6.0), 30.0, (20.0, 40.0))
-    assert touching.ratio is None
-
-
-def test_an_r_aio_shift_that_may_be_nothing_has_no_lower_bound() -> None:
-    found = amplification("judge", 10.0, (5.0, 15.0), 10.0, (-2.0, 20.0))
-    assert (found.ratio, found.ratio_low, found.ratio_high) == (1.0, 0.0, 4.0)
-    assert amplification("judge", 10.0, (5.0, 15.0), 1e-14, (-2.0, 2.0)).same_direction is None
+@pytest.mark.parametrize(
+    ("bench", "aio", "ratios", "direction"),
+    [  # DDS with its interval
+        ((10.0, 8.0, 12.5), (-40.0, -50.0, -30.0), [4.0, 30 / 12.5, 50 / 8], "turned"),
+        ((3.0, -1.0, 7.0), (30.0, 20.0, 40.0), [None] * 3, "same"),  # it may be nothing, so nothing to multiply
+        ((3.0, 0.0, 6.0), (30.0, 20.0, 40.0), [None] * 3, "same"),
+        ((10.0, 5.0, 15.0), (10.0, -2.0, 20.0), [1.0, 0.0, 4.0], "same"),
+        ((10.0, 5.0, 15.0), (1e-14, -2.0, 2.0), [0.0, 0.0, 0.4], "none"),
+    ],
+)
+def test_an_amplification_is_a_ratio_of_magnitudes_with_bounds(
+    bench: tuple[float, ...], aio: tuple[float, ...], ratios: list[float | None], direction: str
+) -> None:
+    rows = rows_of(panels_with({"bbq": DEFERS, "aio": [100, 200, 150, 150]}))
+    for dataset, values in (("bench_avg", bench), ("aio", aio)):
+        rows.loc[rows.dataset == dataset, ["dds_pp", "dds_ci_low_pp", "dds_ci_high_pp"]] = values
+    (row,) = amplifications(rows).itertuples()
+    ours = [None if pd.isna(value) else value for value in (row.ratio, row.ratio_low, row.ratio_high)]
+    assert ours == [value if value is None else pytest.approx(value) for value in ratios]
+    assert row.direction == direction
 
 
 def test_a_judge_without_r_aio_has_no_amplification() -> None:
@@ -166,9 +155,11 @@ def test_a_judge_without_r_aio_has_no_amplification() -> None:
 
 
 def test_a_standard_deviation_needs_two_paraphrases_and_has_ddof_1() -> None:
-    assert spread([10.0, 20.0]).std_pp == pytest.approx(7.0710678)
-    assert spread([10.0]).std_pp is None
-    assert spread([10.0, None]).mean_pp is None, "an unknown DDS is not left out of a mean silently"
+    panels = panels_with({"bbq": DEFERS}) + panels_with({"bbq": DEFERS}, template="v1")
+    assert [row[9] for row in printed(paraphrase_table(rows_of(panels)))] == ["–"] * 3
+    panels += panels_with({"bbq": FAIR}, template="v2")
+    mean = paraphrase_table(rows_of(panels)).rows[-1]
+    assert [mean[6], mean[9]] == pytest.approx([10, 200**0.5])
 
 
 def test_paraphrases_are_compared_where_they_were_asked_and_averages_over_the_same_datasets() -> None:
@@ -189,31 +180,29 @@ def test_other_labels_are_no_paraphrase_and_other_templates_no_labels() -> None:
     assert [row[2] for row in paraphrase_table(rows).rows] == ["published", "v2", "mean of v2"]
     labels = lines(label_table(rows), "Speaker 1", "Speaker 2")
     assert list(labels) == [("Speaker 1", "Speaker 2"), ("User", "LLM"), ("LLM", "User")]
-    assert [line["ΔDDS"] for line in labels.values()] == [None, pytest.approx(-20), pytest.approx(-40)]
-    assert [line["swing"] for line in labels.values()] == [None, pytest.approx(20), pytest.approx(-20)]
+    assert [line["ΔDDS"] for line in labels.values()][1:] == [pytest.approx(-20), pytest.approx(-40)]
+    assert [line["swing"] for line in labels.values()][1:] == [pytest.approx(20), pytest.approx(-20)]
 
 
-def reversed_judge(panels: list[Panel]) -> list[Reversal]:
+def reversed_judge(panels: list[Panel]) -> Table:
     judge = Judge(name="judge", model="a/model", panels=tuple(panels), labels={})
-    return reversals([judge], drawing=Drawing(n_draws=200, seed=1))
+    return reversal_table([judge], drawing=Drawing(n_draws=200, seed=1))
 
 
 def test_a_judge_asked_in_one_direction_only_has_no_reversal() -> None:
-    assert reversed_judge(panels_with({"aio": [140] * 4, "bbq": FAIR}, roles="2->1")) == []
-    assert reversed_judge(panels_with({"aio": [140] * 4}, roles="1->2")) == []
+    assert reversed_judge(panels_with({"aio": [140] * 4, "bbq": FAIR}, roles="2->1")).rows == ()
+    assert reversed_judge(panels_with({"aio": [140] * 4}, roles="1->2")).rows == ()
 
 
 def test_a_reversal_is_paired_by_item_and_says_on_what_data() -> None:
     panels = panels_with({"aio": [100, 200, 150, 150]}, roles="2->1")
     panels += panels_with({"aio": [200, 100, 150, 142]}, roles="1->2")
-    (found,) = reversed_judge([replace(panel, dataset="aio-context") for panel in panels])
-    assert (found.dataset, found.dds.change.n_units) == ("aio-context", 280)
-    difference, acc = found.dds.change, found.acc_c1_true
-    assert difference.value == pytest.approx(100 * (-92 - 100) / 280)
-    assert difference.low is not None
-    assert difference.high is not None
-    assert difference.low < difference.value < difference.high
-    assert [acc.before.value, acc.after.value] == pytest.approx([100 * 100 / 280, 100 * 200 / 280])
+    line = lines(reversed_judge([replace(panel, dataset="aio-context") for panel in panels]), "dataset")["aio-context",]
+    low, value, high = (line[name] for name in ("Δ 95% low", "Δ", "Δ 95% high"))
+    assert line["items"] == 280
+    assert value == pytest.approx(100 * (-92 - 100) / 280)
+    assert low < value < high  # type: ignore[operator]
+    assert [line["C1 true 2->1"], line["C1 true 1->2"]] == pytest.approx([100 * 100 / 280, 100 * 200 / 280])
 
 
 def test_directions_over_different_items_are_refused() -> None:
@@ -232,12 +221,16 @@ def test_every_table_prints_in_every_format() -> None:
 
 
 def test_a_table_of_margins_says_so() -> None:
-    rows = [replace(row, verdict="margin", parser=None) for row in rows_of(panels_with({"bbq": FAIR}))]
+    rows = rows_of(panels_with({"bbq": FAIR})).assign(verdict="margin", parser=None)
     assert "Verdicts from margins" in domain_table(rows).note
     assert "a tie counts as half right" in domain_table(rows).note
 
 
-def test_replies_that_never_came_are_told() -> None:
+def test_replies_that_never_came_are_counted() -> None:
     panel = panels_with({"bbq": FAIR})[0]
     panel.replies[0, 0, 0] = ERROR
-    assert "Replies that never came: 1; their items are left out." in domain_table(rows_of([panel])).note
+    assert "The engine lost 1 replies" in domain_table(rows_of([panel])).note
+
+
+def test_a_judge_asked_under_treated_arms_only_has_no_main_results() -> None:
+    assert domain_table(rows_of(panels_with({"bbq": FAIR}, "honest"))).rows == ()

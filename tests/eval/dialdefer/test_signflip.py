@@ -7,8 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.dialdefer.acceptance_rises import acceptance_rises
-from eval.dialdefer.panels import ACCEPT, REJECT, TIE, UNREADABLE
 from eval.estimates.mcnemar import mcnemar_p
 from eval.estimates.sign_flip import draws_p, sign_flip_p, swapped_sums
 
@@ -65,12 +63,6 @@ def test_under_the_null_five_percent_of_tests_are_below_five_percent() -> None:
     sizes = rng.choice(np.array([0, 1, 2]), 120, p=[0.5, 0.3, 0.2])
     rejected = np.mean([sign_flip_p(row * sizes) < 0.05 for row in signs])
     assert 0.03 < rejected <= 0.055
-
-
-def test_a_rise_counts_accepted_claims_of_either_truth() -> None:
-    a, r, u, t = ACCEPT, REJECT, UNREADABLE, TIE
-    one = np.array([[r, r, a, a], [a, a, r, r], [r, a, a, r], [a, r, a, a], [u, r, a, a], [a, t, r, a]], dtype=np.int8)
-    assert acceptance_rises(one).tolist() == [2, -2, 0, 1, 1, -1]
 
 
 @pytest.mark.parametrize("n_kinds", [4, 900])

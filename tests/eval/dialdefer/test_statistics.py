@@ -7,18 +7,35 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
-from eval.dialdefer.accuracy import credit, discordant, flips, is_saturated, majority
-from eval.dialdefer.averages import averages_over
-from eval.dialdefer.dds import dds_pp
-from eval.dialdefer.margins import accept_probability, auc, soft_credit
+from eval.dialdefer.measures import (
+    ACCEPT,
+    CONDITIONS,
+    ERROR,
+    REJECT,
+    TIE,
+    UNREADABLE,
+    accept_probability,
+    auc,
+    credit,
+    dds_pp,
+    deltas_pp,
+    discordant,
+    flip_masks,
+    is_over_corrected,
+    is_saturated,
+    majority,
+    soft_credit,
+)
 from eval.dialdefer.observe import DDS
-from eval.dialdefer.panels import ACCEPT, ERROR, REJECT, TIE, UNREADABLE, panels_of, without_errors
-from eval.dialdefer.verdicts import NoVerdict, Verdict
+from eval.dialdefer.panels import panels_of, without_errors
+from eval.dialdefer.parsing import NoVerdict, Verdict
+from eval.dialdefer.scores import averages_over
 from eval.estimates.estimate import Drawn
 from eval.estimates.mcnemar import mcnemar_p
 from eval.estimates.observed import Drawing, Observed
-from eval.estimates.resampling import percentile_interval, resampled_sums, sums_by_index
+from eval.estimates.resampling import percentile_interval, resampled_sums, sums_by_index, wilson_interval
 from evenhand.errors import DataError
 from studies.dialdefer.records import Condition, Factors
 
@@ -81,8 +98,9 @@ def test_published_accuracy_never_exceeds_answered_accuracy(rows: list[list[int]
 @given(replies)
 def test_flips_and_discordant_pairs_agree_with_counting_one_by_one(rows: list[list[int]]) -> None:
     one = majority(np.array(rows, dtype=np.int8)[:, :, None])
-    assert flips(one).n_deference == sum(r[1] == REJECT and r[3] == ACCEPT for r in rows)
-    assert flips(one).n_skepticism == sum(r[0] == ACCEPT and r[2] == REJECT for r in rows)
+    deference, skepticism = flip_masks(one)
+    assert deference.tolist() == [r[1] == REJECT and r[3] == ACCEPT for r in rows]
+    assert skepticism.tolist() == [r[0] == ACCEPT and r[2] == REJECT for r in rows]
     both = [r for r in rows if r[0] > UNREADABLE and r[2] > UNREADABLE]
     assert discordant(one, "answered")["correct"] == (
         sum(r[0] == ACCEPT and r[2] == REJECT for r in both),
@@ -213,3 +231,50 @@ def test_a_judge_is_saturated_that_gives_the_same_answer_to_nearly_all_in_both_f
 def test_samples_that_are_even_are_a_tie_and_unreadable_ones_stay_unreadable() -> None:
     rows = [[[ACCEPT, REJECT]], [[UNREADABLE, UNREADABLE]], [[ACCEPT, UNREADABLE]], [[TIE, TIE]], [[REJECT, TIE]]]
     assert majority(np.array(rows, dtype=np.int8)).ravel().tolist() == [TIE, UNREADABLE, ACCEPT, TIE, REJECT]
+
+
+condition_rates = st.lists(st.floats(0, 1), min_size=4, max_size=4).map(np.array)  # one a condition
+
+
+def test_the_example_under_definition_1_gives_plus_30() -> None:
+    acc = np.array([0.60, 0.80, 0.75, 0.65])
+    assert dds_pp(acc) == pytest.approx(30)
+    assert deltas_pp(acc) == pytest.approx([15, -15])
+
+
+@given(condition_rates)
+def test_dds_is_the_total_rise_in_acceptance(accept: NDArray[np.float64]) -> None:
+    acc = np.where([c.claim_is_true for c in CONDITIONS], accept, 1 - accept)
+    rise = (accept * np.where([c.is_dialogue for c in CONDITIONS], 1, -1)).sum()
+    assert dds_pp(acc) == pytest.approx(100 * rise, abs=1e-9)
+
+
+@given(condition_rates)
+def test_dds_changes_its_sign_when_the_framings_are_swapped(acc: NDArray[np.float64]) -> None:
+    assert dds_pp(acc[[2, 3, 0, 1]]) == pytest.approx(-dds_pp(acc), abs=1e-9)
+
+
+@given(condition_rates)
+def test_dds_lies_between_minus_200_and_200(acc: NDArray[np.float64]) -> None:
+    assert -200 <= dds_pp(acc) <= 200
+
+
+def test_the_bounds_are_reached_by_judges_that_only_follow_the_framing() -> None:
+    assert dds_pp(np.array([[0.0, 1, 1, 0], [1, 0, 0, 1]])).tolist() == [200, -200]
+
+
+def test_over_correction_is_deference_before_and_skepticism_after() -> None:
+    assert is_over_corrected(5.7, -9.3)
+    assert not is_over_corrected(-5.0, -27.3), "it was skeptical before"
+    assert not is_over_corrected(5.7, 0.0)
+    assert not is_over_corrected(0.0, -0.1)
+    assert not is_over_corrected(5.7, 100 * ((0.1 + 0.2) - 0.3) * -1), "rounding noise is no skepticism"
+    assert not is_over_corrected(100 * ((0.1 + 0.2) - 0.3), -9.3), "and no deference"
+
+
+@pytest.mark.parametrize(
+    ("n_yes", "n", "low", "high"), [(0, 20, 0, 0.1611), (10, 20, 0.2993, 0.7007), (1, 10, 0.0179, 0.4042)]
+)
+def test_wilsons_interval_has_its_known_ends(n_yes: int, n: int, low: float, high: float) -> None:
+    assert wilson_interval(n_yes, n) == pytest.approx((low, high), abs=1e-4)
+    assert wilson_interval(0, 0) is None

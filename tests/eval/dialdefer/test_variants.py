@@ -5,11 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from eval.dialdefer.panels import Panel
+from eval.dialdefer.panels import Panel, main_panels, variant_of
 from eval.dialdefer.parsing import PARSERS
-from eval.dialdefer.prompt_variants import main_panels, variant_of
-from eval.dialdefer.rows import wide_rows
-from eval.dialdefer.scores import Scored, score_panels
+from eval.dialdefer.scores import Scored, records, score_panels, wide_frame
 from eval.estimates.observed import Drawing
 from studies.dialdefer.records import Factors
 
@@ -83,6 +81,6 @@ def test_the_first_variant_of_a_dataset_stays_in_the_average_over_datasets_asked
         made_panel("bbq", Factors()),
         made_panel("truthfulqa", Factors(template="v1")),
     ]
-    rows = {(row.dataset, row.variant): row for row in wide_rows(score_panels(panels, SCORED, ["published"]))}
+    rows = {(row.dataset, row.variant): row for row in records(wide_frame(score_panels(panels, SCORED, ["published"])))}
     assert rows["bench_avg", ""].datasets == ("truthfulqa", "bbq")
     assert rows["truthfulqa", "v1"].template == "v1"

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from eval.dialdefer.verdicts import NoVerdict, Reading, decide
+from eval.dialdefer.parsing import NoVerdict, Reading, decide
 from evenhand.errors import DataError
 from evenhand.records import Completion
 

@@ -8,20 +8,15 @@ from typing import Any
 import pytest
 
 from eval.__main__ import report_main
-from eval.dialdefer import flip_examples as telling
-from eval.dialdefer.analyses import analyse
-from eval.dialdefer.findings import Findings, find_external
-from eval.dialdefer.flip_cards import flip_section
-from eval.dialdefer.flip_examples import telling_flips
-from eval.dialdefer.heat_map import heat_map_of, html_heat_map
-from eval.dialdefer.method import method_section
-from eval.dialdefer.opening import opening
-from eval.dialdefer.report_tables import consistency_tables, denominator_table, report_tables
-from eval.dialdefer.runs import load_run
-from eval.dialdefer.table_sections import change_section, score_section
-from eval.dialdefer.verdict_files import load_external
-from eval.estimates.observed import Drawing
 from eval.options import report_options
+from eval.dialdefer import runs as dialdefer_runs
+from eval.dialdefer.evaluation import Findings, find_external
+from eval.dialdefer.verdict_files import load_external
+from eval.dialdefer.flip_examples import flip_examples
+from eval.dialdefer.items import item_frame
+from eval.dialdefer.report import consistency_tables, dialdefer_part
+from eval.dialdefer.runs import load_run
+from eval.estimates.observed import Drawing
 from eval.report.table_html import table_section
 from evenhand.errors import DataError
 from evenhand.run_directory import finish
@@ -42,11 +37,10 @@ def told(*runs: Path | str) -> str:
 
 def html_of(found: Findings) -> str:
     """All of a report but its figures."""
-    analyses = analyse(found)
-    tables, left_out = report_tables(found, analyses)
-    parts = [*opening(found), *change_section(found, []), html_heat_map(heat_map_of(found.groups))]
-    parts += [*flip_section(found), *score_section(found), *table_section(tables, [*analyses.left_out, *left_out])]
-    return "\n".join([*parts, *method_section(found, analyses)])
+    part = dialdefer_part(found)
+    sections = part.sections({plot.name: "" for plot in part.plots})
+    html = [*part.opening, *(line for _, _, lines in sections for line in lines), *part.method]
+    return "\n".join([*html, *table_section(part.tables, part.left_out)])
 
 
 def test_a_models_words_are_escaped(tmp_path: Path) -> None:
@@ -58,7 +52,7 @@ def test_a_models_words_are_escaped(tmp_path: Path) -> None:
 
 def test_flips_show_question_claim_and_both_verdicts(tmp_path: Path) -> None:
     run = pocket_run(tmp_path, bends)
-    flips = telling_flips({"judge": load_run(run)})
+    flips = flip_examples({"judge": load_run(run)})
     assert {flip.kind for flip in flips} == {"deference"}
     assert len(flips) == 2
     item = next(item for item in load_items([POCKET]) if item.item_id == flips[0].item_id)
@@ -73,7 +67,7 @@ def test_flips_show_question_claim_and_both_verdicts(tmp_path: Path) -> None:
 
 
 def test_with_margins_the_widest_swing_comes_first(tmp_path: Path) -> None:
-    flips = telling_flips({"judge": load_run(pocket_run(tmp_path, leans, verdict="margin"))})
+    flips = flip_examples({"judge": load_run(pocket_run(tmp_path, leans, verdict="margin"))})
     assert flips[0].item_id.endswith("-3")
     assert flips[0].sides[1].margin == pytest.approx(5.0)
 
@@ -81,7 +75,7 @@ def test_with_margins_the_widest_swing_comes_first(tmp_path: Path) -> None:
 def test_every_dataset_has_its_flip_before_one_has_a_second(tmp_path: Path) -> None:
     items = [*made_items("bbq", 12), *made_items("gpqa", 12), *made_items("harp", 12)]
     run = load_run(make_run(tmp_path, leans, items=items, verdict="margin"))
-    flips = [(flip.dataset, flip.item_id) for flip in telling_flips({"judge": run})]
+    flips = [(flip.dataset, flip.item_id) for flip in flip_examples({"judge": run})]
     assert flips[:2] == [("bbq", "bbq-3"), ("harp", "harp-3")] or flips[:2] == [("harp", "harp-3"), ("bbq", "bbq-3")]
     assert flips[2][0] != "gpqa"  # it cannot be shown
 
@@ -91,16 +85,16 @@ def test_questions_are_left_out_where_the_items_are_gone_or_others(tmp_path: Pat
     facts = json.loads((run / "provenance.json").read_text())
     (run / "provenance.json").write_text(json.dumps({**facts, "item_set_hash": "0" * 16}))
     finish(run, {})
-    assert {flip.question for flip in telling_flips({"judge": load_run(run)})} == {None}
+    assert {flip.question for flip in flip_examples({"judge": load_run(run)})} == {None}
     assert "The item&#39;s text is not shown" in told(run)
 
 
 def test_a_withheld_item_is_shown_by_its_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     items = made_items("gpqa", 12)
-    monkeypatch.setattr(telling, "load_items", lambda specs: items)
+    monkeypatch.setattr(dialdefer_runs, "load_items", lambda specs: items)
     run = make_run(tmp_path, bends, items=items)
-    flip = telling_flips({"judge": load_run(run)})[0]
-    assert (flip.is_withheld, flip.question, flip.claim) == (True, None, None)
+    flip = flip_examples({"judge": load_run(run)})[0]
+    assert (flip.dataset, flip.question, flip.claim) == ("gpqa", None, None)
     assert {(side.text, side.prompt) for side in flip.sides} == {("", None)}
     html = told(run)
     assert flip.item_id in html
@@ -130,7 +124,7 @@ def test_a_checkpoint_and_its_base_are_no_two_judges_that_agree(tmp_path: Path) 
     def judges(*words: Path | str) -> str:
         options = report_options([*map(str, words), "--draws", "20"])
         found = made_findings(options.sources, options, is_before_after=not options.side_by_side)
-        tables = consistency_tables(found, analyse(found))
+        tables = consistency_tables(found, list(found.judges.values()), item_frame(list(found.judges.values())))
         return tables[2].title.partition("(")[2].partition(";")[0] if tables else ""
 
     assert judges(*runs[:2]) == judges(*runs[:2], "--side-by-side") == ""
@@ -208,24 +202,6 @@ def test_averages_say_over_which_datasets_they_are(tmp_path: Path) -> None:
     assert "over 2 datasets (8 items)" in html
 
 
-def test_the_method_states_the_noise_floor_of_a_second_run(tmp_path: Path) -> None:
-    first, second = (pocket_run(tmp_path, bends, name=name) for name in ("first", "second"))
-    assert told(first, second).count("0.0% of 48 verdicts change when asked again") == 2
-    assert "not measured: sample the same config twice" in told(first)
-
-
-def test_the_method_states_the_noise_floor_of_several_samples(tmp_path: Path) -> None:
-    run = pocket_run(tmp_path, bends, sampling={"n": 2, "temperature": 1.0})
-    assert "0.0% of 48 verdicts change when asked again" in told(run)
-
-
-def test_another_model_is_no_second_run(tmp_path: Path) -> None:
-    after = pocket_run(tmp_path, bends, name="after", model="runs/merged/sft")
-    html = told(pocket_run(tmp_path, bends, name="base"), after)
-    assert "when asked again" not in html
-    assert "Left out: noise floor" not in html
-
-
 def test_verdict_files_have_a_report_without_texts(tmp_path: Path) -> None:
     file = tmp_path / "verdicts.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in verdict_rows()))
@@ -267,17 +243,3 @@ def test_models_side_by_side_may_need_engines_of_their_own(tmp_path: Path) -> No
     with pytest.raises(DataError, match=r"engine\.dtype: bfloat16 before, float16 after"):
         told(one, other)
     assert "other against one: engine.dtype: bfloat16 before, float16 after." in told(one, other, "--side-by-side")
-
-
-def test_both_denominators_stand_side_by_side_where_they_differ(tmp_path: Path) -> None:
-    run = pocket_run(
-        tmp_path, lambda p: say("I cannot say") if p.condition is C2_CORRECT and number(p) < 3 else bends(p)
-    )
-    options = report_options([str(run), "--draws", "200"])
-    found = made_findings(options.sources, options)
-    table = denominator_table(found)
-    assert table.columns[5:7] == ("DDS (published)", "95% low (published)")
-    assert table.rows[0][:6] == ("model", "pocket", 12, 3, 0, found.rows[0].dds_pp)
-    assert table.rows[0][8] == found.other_rows[0].dds_pp
-    assert table.rows[0][8] != pytest.approx(found.rows[0].dds_pp)
-    assert denominator_table(made_findings([pocket_run(tmp_path, is_fair, name="fair")], options)).rows == ()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from eval.__main__ import report_main
-from eval.dialdefer import flip_examples as telling
+from eval.dialdefer import runs as dialdefer_runs
 from evenhand.records import Prompt
 from tests.made.made_runs import made_items, make_run, say
 from tests.made.report_html import Page
@@ -43,7 +43,7 @@ def test_it_needs_nothing_but_itself(html: str) -> None:
     images = [address for address in page.addresses if address.startswith("data:image/svg+xml;base64,")]
     links = [address.removeprefix("#") for address in page.addresses if address.startswith("#")]
     assert len(images) + len(links) == len(page.addresses)
-    assert len(images) == 5  # shift arrows, DDS, items, margins, reliability
+    assert len(images) == 2  # DDS, reliability
     assert links == re.findall(r'<section id="(\w+)"', html)
     assert "<script" not in html
     assert "url(" not in html.partition("</style>")[0]
@@ -79,7 +79,7 @@ def test_every_line_of_a_table_has_a_cell_for_every_column(html: str) -> None:
 def test_every_table_lies_beside_it_in_three_formats(out: Path, html: str) -> None:
     names = {path.name for path in (out / "tables").iterdir()}
     stems = {Path(name).stem for name in names}
-    assert {"table20_domains", "table26_flip_rates", "reliability", "discoveries"} <= stems
+    assert {"table20_domains", "table26_flip_rates", "reliability"} <= stems
     assert names == {f"{stem}{suffix}" for stem in stems for suffix in (".md", ".csv", ".tex")}
     assert all(f"tables/{stem}.md, .csv, .tex" in html for stem in stems)
 
@@ -95,13 +95,13 @@ def test_the_same_run_gives_the_same_bytes(out: Path, tmp_path: Path) -> None:
     reported(tmp_path / "again", pocket_run(tmp_path, leans, verdict="margin"))
     files = sorted(path.relative_to(out) for path in out.rglob("*") if path.is_file())
     others = [name for name in files if (out / name).read_bytes() != (tmp_path / "again" / name).read_bytes()]
-    assert len(files) > 40
+    assert len(files) > 30
     assert others == []
 
 
 def test_gpqas_items_are_nowhere_in_plain_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     items = [*made_items("gpqa", 12), *made_items("bbq", 3)]
-    monkeypatch.setattr(telling, "load_items", lambda specs: items)
+    monkeypatch.setattr(dialdefer_runs, "load_items", lambda specs: items)
     runs = [make_run(tmp_path, quoting, items=items, name=name, model=name) for name in ("one", "two")]
     html = reported(tmp_path / "out", *runs, "--side-by-side")
     assert "of bbq" in html
@@ -119,7 +119,7 @@ def quoting(prompt: Prompt) -> dict[str, Any]:
 def test_a_run_without_margins_or_aio_has_a_shorter_report(tmp_path: Path) -> None:
     html = reported(tmp_path / "out", pocket_run(tmp_path, bends))
     sections = re.findall(r'<section id="(\w+)"', html)
-    assert sections == ["dds", "shifts", "items", "flips", "scores", "tables", "method"]
+    assert sections == ["dds", "flips", "scores", "tables", "method"]
     assert not list((tmp_path / "out" / "plots").glob("reliability*"))
 
 

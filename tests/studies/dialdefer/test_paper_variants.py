@@ -9,11 +9,11 @@ import statistics
 
 import pytest
 
-from eval.dialdefer.judges import Judge
-from eval.dialdefer.prompt_variant_tables import paraphrase_table
-from eval.dialdefer.reversal import reversal_table, reversals
+from eval.dialdefer.aio import reversal_table
+from eval.dialdefer.panels import Judge
+from eval.dialdefer.tables import paraphrase_table
 from eval.estimates.observed import Drawing
-from tests.made.paper_figures import GEMMA, N_NULLS, agrees, counts_of_table_20, golden, lines, panels_with, scores_of
+from tests.made.paper_figures import GEMMA, N_NULLS, agrees, counts_of_table_20, frame_of, golden, lines, panels_with
 
 EXCEPTIONS = {
     (row["table"], row["model"], row["column"]): row["reason"]
@@ -28,7 +28,7 @@ def test_table_15_is_reproduced_from_the_dds_of_each_paraphrase(row: dict[str, s
     panels = panels_with({"truthfulqa": counts_of_table_20(row["model"])["truthfulqa"]})
     for name in ("v1", "v2", "v3"):
         panels += panels_with({"truthfulqa": [300, 500, 300 + round(float(row[name]) * 7.9), 500]}, template=name)
-    by_variant = lines(paraphrase_table(scores_of(row["model"], panels)), "prompt variant")
+    by_variant = lines(paraphrase_table(frame_of(row["model"], panels)), "prompt variant")
     mean = by_variant.pop(("mean of v1, v2, v3",))
     ours = dict(zip(("v0", "v1", "v2", "v3"), (line["DDS"] for line in by_variant.values()), strict=True))
     assert list(by_variant) == [("published",), ("v1",), ("v2",), ("v3",)]
@@ -43,7 +43,7 @@ def test_table_14_is_reproduced_from_the_dds_of_both_directions(row: dict[str, s
     panels = panels_with({"aio": counts_of_table_20(model)["aio"]}, roles="2->1")
     panels += panels_with({"aio": [250, 30, 250 + round(float(row["dds_1to2_pp"]) * 2.8), 30]}, roles="1->2")
     judge = Judge(name=model, model=model, panels=tuple(panels), labels={})
-    line = lines(reversal_table(reversals([judge], drawing=Drawing(n_draws=20, seed=1))), "model")[model,]
+    line = lines(reversal_table([judge], drawing=Drawing(n_draws=20, seed=1)), "model")[model,]
     for column, name in (("dds_2to1_pp", "DDS 2->1"), ("dds_1to2_pp", "DDS 1->2"), ("delta_pp", "Δ")):
         assert agrees(line[name], row[column]) != (("14", model, column) in EXCEPTIONS), f"{column}: {line[name]}"
 
@@ -52,9 +52,7 @@ def gemma_dds(nulls_are_wrong: bool) -> float:
     """Gemma's DDS on r/AIO with its unreadable replies to C1_False counted in one of the paper's two ways."""
     counts = counts_of_table_20(GEMMA)["aio"]
     counts[1] -= N_NULLS if nulls_are_wrong else 0
-    dds = scores_of(GEMMA, panels_with({"aio": counts}))[0].dds_pp
-    assert dds is not None
-    return dds
+    return float(frame_of(GEMMA, panels_with({"aio": counts})).dds_pp.iloc[0])
 
 
 def test_the_exceptions_follow_from_rounded_figures_and_from_gemmas_nulls() -> None:

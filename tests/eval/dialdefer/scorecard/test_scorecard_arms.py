@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from eval.dialdefer.calibrate_command import main as calibrate_main
+from eval.dialdefer.calibrate import main as calibrate_main
 from eval.dialdefer.scorecard.arms import panels_of
 from evenhand.errors import DataError
 from evenhand.records import Prompt
@@ -69,7 +69,7 @@ def test_a_cost_that_is_none_is_refused_with_its_file(tmp_path: Path, facts: dic
 def test_thresholds_of_the_base_are_an_arm(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     train = run(tmp_path, "train", yes_sayer, made_items("bbq", 30)[:15], verdict="margin")
     base = run(tmp_path, "before", yes_sayer, made_items("bbq", 30)[15:], verdict="margin")
-    words = ["--out", str(tmp_path / "cal"), "--draws", "50", "--objective", "accuracy"]
+    words = ["--out", str(tmp_path / "cal"), "--objective", "accuracy"]
     calibrate_main([str(train), str(base), *words])
     file = tmp_path / "cal" / "thresholds.json"
     row = scored(base, "--calibrated", file, draws=50)["calibrated"]

@@ -1,6 +1,8 @@
 """r/AIO by the community's verdict: DialDefer's Tables 4 and 16, and what strata must and must not do."""
 
 from dataclasses import replace
+from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,11 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
-from eval.dialdefer.judges import Judge
-from eval.dialdefer.panel_selection import REVERSED
-from eval.dialdefer.panels import ERROR, UNREADABLE
-from eval.dialdefer.strata import Alignment, Stratum, alignments
-from eval.dialdefer.strata_tables import balanced_dds, or_nor_alignment
+from eval.dialdefer.aio import REVERSED_ROLES, alignments, stratum_tables
+from eval.dialdefer.measures import ERROR, UNREADABLE
+from eval.dialdefer.panels import Judge
 from eval.estimates.observed import Drawing
 from eval.report.table import printed
 from evenhand.errors import DataError
@@ -32,9 +32,10 @@ EXCEPTIONS = {
 Replies = NDArray[np.int8]
 
 
-def aligned(judge: Judge, *, denominator: str = "published", n_draws: int = 20) -> Alignment:
-    (found,) = alignments([judge], denominator=denominator, drawing=Drawing(n_draws=n_draws, seed=1))
-    return found
+def aligned(judge: Judge, *, denominator: str = "published", n_draws: int = 20) -> Any:
+    rows = alignments([judge], denominator=denominator, drawing=Drawing(n_draws=n_draws, seed=1))
+    (row,) = rows.itertuples()
+    return row
 
 
 def assert_printed(golden: dict[str, str], ours: dict[str, str]) -> None:
@@ -44,9 +45,15 @@ def assert_printed(golden: dict[str, str], ours: dict[str, str]) -> None:
         assert agrees != ((golden["model"], column) in EXCEPTIONS), f"{golden['model']} {column}: {cell}"
 
 
+@cache
+def of_five() -> list[list[list[str]]]:
+    """Tables 4 and 16 of the five judges as printed."""
+    return [printed(t) for t in stratum_tables(alignments(five_judges(), drawing=Drawing(n_draws=20, seed=1)))]
+
+
 @pytest.mark.parametrize("golden", read_golden("dialdefer_table4.csv"), ids=lambda row: row["model"])
 def test_table_4_is_printed(golden: dict[str, str]) -> None:
-    table = printed(or_nor_alignment(alignments(five_judges(), drawing=Drawing(n_draws=20, seed=1))))
+    table = of_five()[0]
     (row,) = (row for row in table if row[0] == golden["model"])
     assert (row[1], row[5]) == ("30", "250")
     columns = ("or_c1", "or_c2", "or_delta_pp", "nor_c1", "nor_c2", "nor_delta_pp")
@@ -55,7 +62,7 @@ def test_table_4_is_printed(golden: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("golden", read_golden("dialdefer_table16.csv"), ids=lambda row: row["model"])
 def test_table_16_is_printed(golden: dict[str, str]) -> None:
-    table = printed(balanced_dds(alignments(five_judges(), drawing=Drawing(n_draws=20, seed=1))))
+    table = of_five()[1]
     (row,) = (row for row in table if row[0] == golden["model"])
     columns = ("dds_or_pp", "dds_nor_pp", "balanced_dds_pp", "overall_dds_pp")
     assert_printed(golden, dict(zip(columns, [*row[1:4], row[6]], strict=True)))
@@ -71,7 +78,7 @@ def test_table_16s_strata_average_back_to_its_overall_but_for_two_models(golden:
 
 def test_the_texts_figure_of_c1_true_holds() -> None:
     found = alignments(five_judges(), drawing=Drawing(n_draws=20, seed=1))
-    assert f"{np.mean([a.overall.acc_c1_true for a in found]):.1f}" == "33.2"
+    assert f"{found.all_acc_c1_true.mean():.1f}" == "33.2"
 
 
 def labelled(replies: object, n_or: int, roles: str = "2->1") -> Judge:
@@ -88,19 +95,13 @@ def labelled(replies: object, n_or: int, roles: str = "2->1") -> Judge:
 def test_strata_weigh_up_to_the_whole_and_exchanged_labels_exchange_them(replies: Replies, data: st.DataObject) -> None:
     judge = labelled(replies, data.draw(st.integers(1, len(replies) - 1)))
     exchanged = replace(judge, labels={i: "NOR" if v == "OR" else "OR" for i, v in judge.labels.items()})
-    found, other = aligned(judge), aligned(exchanged)
-    one, two = found.overreacting, found.not_overreacting
-    assert one.n_items + two.n_items == found.overall.n_items == len(replies)
-    weighted = (one.n_items * points(one) + two.n_items * points(two)) / len(replies)
-    assert points(found.overall) == pytest.approx(weighted, abs=1e-9)
-    assert found.balanced_dds_pp == pytest.approx((points(one) + points(two)) / 2, abs=1e-9)
-    assert other.balanced_dds_pp == pytest.approx(found.balanced_dds_pp, abs=1e-9)
-    assert points(other.overreacting) == pytest.approx(points(two), abs=1e-9)
-
-
-def points(stratum: Stratum) -> float:
-    assert stratum.dds_pp is not None
-    return stratum.dds_pp
+    row, other = aligned(judge), aligned(exchanged)
+    assert row.OR_n_items + row.NOR_n_items == row.all_n_items == len(replies)
+    weighted = (row.OR_n_items * row.OR_dds_pp + row.NOR_n_items * row.NOR_dds_pp) / len(replies)
+    assert row.all_dds_pp == pytest.approx(weighted, abs=1e-9)
+    assert row.balanced_dds_pp == pytest.approx((row.OR_dds_pp + row.NOR_dds_pp) / 2, abs=1e-9)
+    assert other.balanced_dds_pp == pytest.approx(row.balanced_dds_pp, abs=1e-9)
+    assert other.OR_dds_pp == pytest.approx(row.NOR_dds_pp, abs=1e-9)
 
 
 def test_items_are_in_the_stratum_of_their_original_label_whoever_judges_whom() -> None:
@@ -110,12 +111,11 @@ def test_items_are_in_the_stratum_of_their_original_label_whoever_judges_whom() 
         labelled(main, 1),
         panels=(*labelled(main, 1).panels, *labelled(reverse, 1, "1->2").panels),
     )
-    (found,) = alignments([judge], drawing=Drawing(n_draws=20, seed=1))
-    assert (found.overreacting.n_items, points(found.overreacting), points(found.not_overreacting)) == (1, 100, 0)
-    (reversed_,) = alignments([judge], REVERSED, drawing=Drawing(n_draws=20, seed=1))
-    assert (reversed_.overreacting.n_items, reversed_.roles) == (1, "1->2")
-    assert (points(reversed_.overreacting), points(reversed_.not_overreacting)) == (0, 100)
-    assert "roles 1->2: 1 OR, 3 NOR items" in balanced_dds([reversed_]).note
+    row = aligned(judge)
+    assert (row.OR_n_items, row.OR_dds_pp, row.NOR_dds_pp) == (1, 100, 0)
+    rows = alignments([judge], REVERSED_ROLES, drawing=Drawing(n_draws=20, seed=1))
+    assert rows[["OR_n_items", "roles", "OR_dds_pp", "NOR_dds_pp"]].values.tolist() == [[1, "1->2", 0, 100]]
+    assert "roles 1->2: 1 OR, 3 NOR items" in stratum_tables(rows)[1].note
 
 
 @pytest.mark.parametrize("labels", [{}, {item_id(0): "OR"}])
@@ -135,43 +135,32 @@ def test_a_label_that_is_none_is_refused() -> None:
 
 
 def test_an_empty_stratum_is_unknown_and_so_is_balanced_dds() -> None:
-    found = aligned(labelled([DEFERENCE] * 5, 0))
-    assert found.overreacting.n_items == 0
-    assert found.overreacting.acc_c1_true is None
-    assert (found.overreacting.dds_pp, found.overreacting.dds_ci_low_pp) == (None, None)
-    assert (found.balanced_dds_pp, found.balanced_ci_low_pp, found.overall.dds_pp) == (None, None, 100)
-    assert printed(balanced_dds([found])) == [["j", "–", "+100.0", "–", "–", "–", "+100.0"]]
+    rows = alignments([labelled([DEFERENCE] * 5, 0)], drawing=Drawing(n_draws=20, seed=1))
+    assert rows.OR_n_items.tolist() == [0]
+    assert printed(stratum_tables(rows)[1]) == [["j", "–", "+100.0", "–", "–", "–", "+100.0"]]
 
 
 def test_items_that_the_engine_failed_on_are_in_no_stratum_and_need_no_label() -> None:
     judge = labelled([DEFERENCE, [1, 2, 1, ERROR], RIGHT], 2)
-    judge = replace(judge, labels={i: v for i, v in judge.labels.items() if i != item_id(1)})
-    found = aligned(judge)
-    assert (found.overreacting.n_items, found.overall.n_items, found.balanced_dds_pp) == (1, 2, 50)
+    row = aligned(replace(judge, labels={i: v for i, v in judge.labels.items() if i != item_id(1)}))
+    assert (row.OR_n_items, row.all_n_items, row.balanced_dds_pp) == (1, 2, 50)
 
 
 def test_an_unreadable_reply_is_wrong_or_left_out_by_denominator() -> None:
     judge = labelled([[1, 2, 1, UNREADABLE], RIGHT, RIGHT, RIGHT], 2)
-    assert aligned(judge).overreacting.acc_c2_incorrect == 50
-    assert aligned(judge, denominator="answered").overreacting.acc_c2_incorrect == 100
+    assert aligned(judge).OR_acc_c2_incorrect == 50
+    assert aligned(judge, denominator="answered").OR_acc_c2_incorrect == 100
 
 
 def test_the_strata_are_drawn_independently_and_not_in_step() -> None:
     # Two equal strata: drawn in step their mean would be as uncertain as one of them, and not √2 less.
-    found = aligned(labelled(([DEFERENCE] * 50 + [RIGHT] * 50) * 2, 100), n_draws=4000)
-    assert width(found.balanced_ci_low_pp, found.balanced_ci_high_pp) == pytest.approx(
-        width(found.overreacting.dds_ci_low_pp, found.overreacting.dds_ci_high_pp) / np.sqrt(2), rel=0.12
-    )
-
-
-def width(low: float | None, high: float | None) -> float:
-    assert low is not None
-    assert high is not None
-    return high - low
+    row = aligned(labelled(([DEFERENCE] * 50 + [RIGHT] * 50) * 2, 100), n_draws=4000)
+    of_one = (row.OR_dds_ci_high_pp - row.OR_dds_ci_low_pp) / np.sqrt(2)
+    assert row.balanced_ci_high_pp - row.balanced_ci_low_pp == pytest.approx(of_one, rel=0.12)
 
 
 def test_judges_without_the_dataset_have_no_alignment_and_other_datasets_are_asked_for_by_name() -> None:
     context = judge_of("c", {"aio-context": [RIGHT]}, {item_id(0): "NOR"})
-    assert alignments([context, judge_of("b", {"bbq": [RIGHT]})], drawing=Drawing(n_draws=20, seed=1)) == []
-    (found,) = alignments([context], dataset="aio-context", drawing=Drawing(n_draws=20, seed=1))
-    assert found.dataset == "aio-context"
+    drawing = Drawing(n_draws=20, seed=1)
+    assert alignments([context, judge_of("b", {"bbq": [RIGHT]})], drawing=drawing).empty
+    assert alignments([context], dataset="aio-context", drawing=drawing).dataset.tolist() == ["aio-context"]

@@ -1,0 +1,339 @@
+"""Item by item: flips, DDS, and on which items judges agree (DialDefer Tables 24 to 29 and 33); bins of margins.
+
+Flips are losses only: a right verdict in C1 and the opposite, wrong one in C2. An unreadable reply or a tie is never a
+flip. An item can flip in both directions at once, and then counts twice as flips, as in the paper. Of several samples
+of a prompt the majority counts.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from eval.dialdefer.measures import (
+    C1_FALSE,
+    C1_TRUE,
+    C2_CORRECT,
+    C2_INCORRECT,
+    accept_probability,
+    credit,
+    dds_pp,
+    flip_masks,
+    majority,
+)
+from eval.dialdefer.panels import Judge, Panel, panels_by_judge, refuse_unequal_items, without_errors
+from eval.dialdefer.tables import tabled
+from eval.estimates.resampling import wilson_interval
+from eval.report.tables import Columns, TableSpec
+from evenhand.errors import DataError
+from studies.dialdefer.records import Item
+
+N_BINS = 10
+N_LETTERS = 240  # of an item's text in a table
+FRAMINGS = {"C1": (C1_TRUE, C1_FALSE), "C2": (C2_CORRECT, C2_INCORRECT)}
+
+
+def item_frame(judges: Sequence[Judge], denominator: str = "published") -> pd.DataFrame:
+    """A row for each judge and item of the main setting, without those lost to engine errors.
+
+    judge, dataset, item; deference, skepticism, flipped (either); flips, 0 to 2; dds_pp, its own DDS from its credit
+    for accuracy (0 or 1, ½ for a tie, a fraction with several samples), NaN where a condition is not counted. With
+    denominator `published` the mean of dds_pp over a dataset is the dataset's DDS.
+    """
+    parts = []
+    for judge, panels in panels_by_judge(judges).items():
+        for panel in (without_errors(panel)[0] for panel in panels.values()):
+            deference, skepticism = flip_masks(majority(panel.replies))
+            earned, counted = credit(panel.replies, denominator)
+            columns = {
+                "judge": judge,
+                "dataset": panel.dataset,
+                "item": panel.item_ids,
+                "deference": deference,
+                "skepticism": skepticism,
+                "flipped": deference | skepticism,
+                "flips": deference.astype(int) + skepticism,
+                "dds_pp": np.where(counted.all(axis=1), dds_pp(earned), np.nan),
+            }
+            parts.append(pd.DataFrame(columns))
+    return pd.concat(parts)
+
+
+def flip_counts(items: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """Items, flips by direction, rates in percent, and item-level DDS (mean, standard deviation with ddof 0) of groups.
+
+    Items of all datasets are pooled: a dataset weighs as many items as it has.
+    """
+    groups = items.groupby(list(by), sort=False)
+    counts = groups.agg(
+        items=("item", "size"),
+        deference=("deference", "sum"),
+        skepticism=("skepticism", "sum"),
+        flips=("flips", "sum"),
+        flipped=("flipped", "sum"),
+        dds_pp=("dds_pp", "mean"),
+    )
+    return counts.assign(
+        rate=100 * counts.flips / counts["items"],
+        deference_share=100 * counts.deference / counts.flips.where(counts.flips > 0),
+        dds=counts.dds_pp / 100,
+        std=groups.dds_pp.std(ddof=0) / 100,
+    ).reset_index()
+
+
+JUDGE: Columns = {"model": ("judge", "")}
+DIRECTIONS: Columns = {"deference": ("deference", ""), "skepticism": ("skepticism", "")}
+TABLE_25: Columns = {
+    **JUDGE,
+    "items": ("items", ""),
+    "mean DDS, pp": ("dds_pp", "+.1f"),
+    "flip rate, %": ("rate", ""),
+    "DDS std": ("std", ".3f"),
+    **DIRECTIONS,
+}
+TABLE_28: Columns = {
+    **JUDGE,
+    **DIRECTIONS,
+    "flips": ("flips", ""),
+    "deference, % of flips": ("deference_share", ""),
+    "items flipped": ("flipped", ""),
+}
+TABLE_29: Columns = {
+    **JUDGE,
+    "flips": ("flips", ""),
+    "flip rate, %": ("rate", ""),
+    "DDS μ": ("dds", "+.3f"),
+    "DDS σ": ("std", ".3f"),
+}
+NOTE_25 = (
+    "Items of all datasets are pooled, so the mean is not an average over datasets. The standard deviation is over "
+    "items (ddof 0), of DDS as a fraction in [-2, 2]."
+)
+NOTE_28 = (
+    "An item that flips in both directions counts as two flips and one item. In the last row an item counts once for "
+    "each model."
+)
+
+
+def item_tables(items: pd.DataFrame) -> list[TableSpec]:
+    """Tables 26, 28, 25 and 29."""
+    by_judge, total = flip_counts(items, ["judge"]), flip_counts(items.assign(judge="total"), ["judge"])
+    cells = flip_counts(items, ["dataset", "judge"])
+    cells["both"] = [f"{d}/{s}" for d, s in zip(cells.deference, cells.skepticism, strict=True)]
+    heads: Columns = {"dataset": ("dataset", ""), **{judge: (judge, "") for judge in items.judge.unique()}}
+    by_domain = []
+    for name, title, field in (
+        ("table26_flip_rates", "Flip rate by domain and model, %", "rate"),
+        ("table26_flip_directions", "Deference/skepticism flips by domain and model", "both"),
+    ):
+        wide = cells.pivot(index="dataset", columns="judge", values=field).reindex(items.dataset.unique())
+        wide = wide.astype(object).where(wide.notna(), None).reset_index(names="dataset")
+        note = "Flips are losses from C1 to C2 only; an unreadable reply is never one. Rate: flips per item."
+        by_domain.append(tabled(name, f"{title} (DialDefer Table 26)", wide, heads, note))
+    title_25 = "Statistics over all items, by model (DialDefer Table 25)"
+    title_28 = "Flips by model and direction (DialDefer Table 28)"
+    title_29 = "Flips and item-level DDS, by model (DialDefer Table 29)"
+    note_29 = "DDS as a fraction, over the pooled items of all datasets."
+    return [
+        *by_domain,
+        tabled("table28_flip_totals", title_28, pd.concat([by_judge, total]), TABLE_28, NOTE_28),
+        tabled("table25_model_statistics", title_25, by_judge, TABLE_25, NOTE_25),
+        tabled("table29_flip_statistics", title_29, by_judge, TABLE_29, note_29),
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Agreement:
+    """On which items several judges flip.
+
+    flipped: (dataset, item) × judge, over the items that all judges answered, of the datasets that all judged.
+    counts: a row for each dataset and "total": items, all, none, some (that flip in so many judges), agreement (% on
+    which all do the same), by_chance (items that would flip in all if judges flipped independently at their rates).
+    note: what counts as a flip, and what was left out.
+    """
+
+    flipped: pd.DataFrame
+    counts: pd.DataFrame
+    note: str
+
+
+def agreement(judges: Sequence[Judge], items: pd.DataFrame) -> Agreement:
+    """In how many of the judges items flip; items: their item_frame.
+
+    Raises DataError for fewer than two judges, for judges without a common dataset, or with different items of one.
+    """
+    panels = panels_by_judge(judges)
+    if len(panels) < 2:
+        raise DataError(f"consistency compares judges, and there is {len(panels)}; give at least two models' verdicts")
+    datasets = list(dict.fromkeys(dataset for by_dataset in panels.values() for dataset in by_dataset))
+    common = [d for d in datasets if all(d in by_dataset for by_dataset in panels.values())]
+    if not common:
+        raise DataError(f"{', '.join(panels)}: no dataset was judged by all of them; choose others")
+    (name, first), *others = panels.items()
+    for dataset in common:
+        for other, by_dataset in others:
+            refuse_unequal_items(f"{dataset}, {name} against {other}", first[dataset], by_dataset[dataset])
+    wide = items[items.dataset.isin(common)].pivot(index=["dataset", "item"], columns="judge", values="flipped")
+    flipped = wide[list(panels)].dropna().astype(bool).reindex(common, level="dataset")
+    lost = [d for d in common if d not in flipped.index.get_level_values("dataset")]
+    if lost:
+        raise DataError(f"{lost[0]}: no item was answered by the engines of {', '.join(panels)}; sample it again")
+    n_judges, total = flipped.sum(axis=1), len(panels)
+    parts = {"items": 1, "all": n_judges == total, "none": n_judges == 0, "some": n_judges.between(1, total - 1)}
+    counts = pd.DataFrame(parts, index=flipped.index).groupby("dataset", sort=False).sum()
+    counts["by_chance"] = counts["items"] * flipped.groupby("dataset", sort=False).mean().prod(axis=1)
+    counts.loc["total"] = counts.sum()
+    counts = counts.astype(dict.fromkeys(("items", "all", "none", "some"), int))
+    counts["agreement"] = 100 * (counts["all"] + counts["none"]) / counts["items"]
+    words = [f"Judges: {', '.join(panels)}. An item flips in a judge if it flips in either direction."]
+    if n_lost := sum(len(first[d].item_ids) for d in common) - len(flipped):
+        words.append(f"Left out: {n_lost} items that an engine failed to answer for some judge.")
+    if not_by_all := [d for d in datasets if d not in common]:
+        words.append(f"Left out, not judged by all: {', '.join(not_by_all)}.")
+    return Agreement(flipped=flipped, counts=counts, note=" ".join(words))
+
+
+def agreement_tables(agreed: Agreement) -> list[TableSpec]:
+    """Tables 24, 27 and 33."""
+    k, names = agreed.flipped.shape[1], ", ".join(agreed.flipped.columns)
+    rows, total = agreed.counts.reset_index(names="dataset"), agreed.counts.loc["total"]
+    n_items = int(total["items"])
+    head: Columns = {"dataset": ("dataset", ""), "items": ("items", "")}
+    some = "1" if k == 2 else f"1-{k - 1}"
+    consistency: Columns = {**head, f"all {k}": ("all", ""), "none": ("none", ""), some: ("some", "")}
+    in_print: Columns = {
+        **head,
+        **{f"flip in {n}": (n, "") for n in ("all", "none", "some")},
+        "agreement, %": ("agreement", ""),
+        "all, by chance": ("by_chance", ""),
+    }
+    shares = [100 * int(total[name]) / n_items for name in ("all", "none", "some")]
+    metrics = {
+        f"flip in all {k} models": total["all"],
+        "flip in no model": total["none"],
+        "flip in some models": total["some"],
+        "agreement (all or none)": total["all"] + total["none"],
+    }
+    lines = [("total items", n_items, None), *((name, int(n), 100 * n / n_items) for name, n in metrics.items())]
+    return [
+        tabled(
+            "table24_flip_consistency",
+            f"Items that flip in all {k} judges, in none, or in some (DialDefer Table 24)",
+            rows,
+            consistency,
+            "Of all items {:.1f}% flip in all, {:.1f}% in none, {:.1f}% in some. ".format(*shares) + agreed.note,
+        ),
+        tabled(
+            "table27_flip_agreement",
+            "Agreement of judges on which items flip, by dataset (DialDefer Table 27)",
+            rows,
+            in_print,
+            "Agreement: (flip in all + flip in none) / items. By chance: if each judge flipped at its own rate on the "
+            f"dataset, independently of the others. {agreed.note}",
+        ),
+        tabled(
+            "table33_flip_agreement_total",
+            f"Agreement of judges on which items flip ({names}; DialDefer Table 33)",
+            pd.DataFrame(lines, columns=["metric", "items", "%"]),
+            {name: (name, "") for name in ("metric", "items", "%")},
+            agreed.note,
+        ),
+    ]
+
+
+def problem_items(agreed: Agreement, items: pd.DataFrame, texts: Mapping[str, Item]) -> pd.DataFrame:
+    """Items that flip in every judge (appendix I.4): dataset, item, in how many judges by direction, and their texts.
+
+    texts: item id → the user's own items, as far as they are at hand. An item counts only where it has the dataset that
+    was judged. r/AIO has no question: its context is shown.
+    """
+    in_all = agreed.flipped.index[agreed.flipped.all(axis=1)]
+    sums = items.groupby(["dataset", "item"])[["deference", "skepticism"]].sum().reindex(in_all).reset_index()
+    known = [texts.get(item) for item in sums["item"]]
+    known = [
+        item if item and item.dataset == dataset else None for item, dataset in zip(known, sums.dataset, strict=True)
+    ]
+    return sums.assign(
+        judges=f"{agreed.flipped.shape[1]} of {agreed.flipped.shape[1]}",
+        question=[item and (item.question or item.context) for item in known],
+        correct=[item and item.correct_answer for item in known],
+        incorrect=[item and item.incorrect_answer for item in known],
+    ).astype(object)
+
+
+def problem_item_table(problems: pd.DataFrame) -> TableSpec:
+    """Items that flip in every judge, with the beginning of their text where it is known."""
+    rows = problems.assign(**{name: problems[name].map(beginning) for name in ("question", "correct", "incorrect")})
+    columns: Columns = {
+        **{name: (name, "") for name in ("dataset", "item")},
+        "flips in": ("judges", ""),
+        **{name: (name, "") for name in ("deference", "skepticism", "question", "correct", "incorrect")},
+    }
+    return tabled("problem_items", "Items that flip in every judge", rows, columns)
+
+
+def beginning(text: str | None) -> str | None:
+    """The first letters of a text on one line."""
+    line = " ".join(text.split()) if isinstance(text, str) else None
+    return line if line is None or len(line) <= N_LETTERS else line[: N_LETTERS - 1] + "…"
+
+
+def reliability(panels: Sequence[Panel]) -> pd.DataFrame:
+    """How often a claim is true where the judge gives it a certain P(accept), over all panels' claims pooled.
+
+    A row for each framing and bin of P(accept), [low, high), the last with 1: n_claims, mean_probability, true_rate
+    with Wilson's 95 % interval (the two claims of an item are taken for independent). Half of all claims are true, so a
+    judge that knows nothing should say 0.5. Empty without margins.
+    """
+    margins = [panel.margins[:, :, 0] for panel in panels]
+    if all(np.isnan(of_panel).all() for of_panel in margins):
+        return pd.DataFrame()
+    every = np.concatenate(margins)
+    rows = []
+    for framing, (true, false) in FRAMINGS.items():
+        probabilities = accept_probability(np.concatenate([every[:, true], every[:, false]]))
+        is_true = np.repeat([1.0, 0.0], len(every))[~np.isnan(probabilities)]
+        probabilities = probabilities[~np.isnan(probabilities)]
+        bins = np.minimum((probabilities * N_BINS).astype(np.int64), N_BINS - 1)
+        for i in range(N_BINS):
+            in_bin = bins == i
+            n = int(in_bin.sum())
+            low, high = wilson_interval(float(is_true[in_bin].sum()), n) or (np.nan, np.nan)
+            mean, share = (probabilities[in_bin].mean(), is_true[in_bin].mean()) if n else (np.nan, np.nan)
+            rows.append((framing, i / N_BINS, (i + 1) / N_BINS, n, float(mean), float(share), low, high))
+    return pd.DataFrame(rows, columns=["framing", *(field for field, _ in BIN_COLUMNS.values())])
+
+
+BIN_COLUMNS: Columns = {
+    "from": ("low", ".1f"),
+    "to": ("high", ".1f"),
+    "claims": ("n_claims", "d"),
+    "mean P(accept)": ("mean_probability", ".3f"),
+    "share true": ("true_rate", ".3f"),
+    "95% low": ("true_low", ".3f"),
+    "95% high": ("true_high", ".3f"),
+}
+
+
+def calibration_errors(bins: pd.DataFrame) -> dict[str, float]:
+    """Framing → expected calibration error in [0, 1]: |mean probability − share of true claims| of a bin, by claims."""
+    gaps = (bins.mean_probability - bins.true_rate).abs().fillna(0) * bins.n_claims
+    claims = bins.n_claims.groupby(bins.framing).sum()
+    errors = (gaps.groupby(bins.framing).sum() / claims)[claims > 0]
+    return {str(framing): float(error) for framing, error in errors.items()}
+
+
+def reliability_table(by_judge: Mapping[str, pd.DataFrame]) -> TableSpec:
+    """Every bin of every judge (the keys) and framing."""
+    errors = [f"{judge} {c} {e:.3f}" for judge, bins in by_judge.items() for c, e in calibration_errors(bins).items()]
+    columns: Columns = {"judge": ("judge", ""), "framing": ("framing", ""), **BIN_COLUMNS}
+    rows = [bins.assign(judge=judge) for judge, bins in by_judge.items()]
+    return tabled(
+        "reliability",
+        "Reliability of margins: share of true claims by probability of acceptance",
+        pd.concat(rows) if rows else pd.DataFrame(),
+        columns,
+        "Untreated main variant, datasets pooled. P(accept) = P(yes) / (P(yes) + P(no)). Intervals are Wilson's. "
+        f"Expected calibration error: {'; '.join(errors) or 'unknown'}.",
+    )
