@@ -336,7 +336,6 @@ def changes_table(results: Results, frame: pd.DataFrame | None = None, *, digits
     """Every change as a line; p is adjusted over the runs (Holm). frame: some of the long frame of changes."""
     words = results.evaluation.measure_words
     frame = results.changes if frame is None else frame
-    form = f".{digits}f"
     frame = frame.assign(
         words=[words.get(measure, measure) for measure in frame["measure"]],
         significance=[significance(None if pd.isna(d) else int(d)) for d in frame["direction"]],

@@ -50,7 +50,6 @@ from eval.narrator.tables import (
 )
 from eval.narrator.verdict_files import COLUMNS_HELP, LAYOUT, load_verdicts
 from eval.report.tables import TableSpec
-from eval.report.text import number
 from eval.results import Block, CardFigure, Evaluation, Results
 from eval.runs import Verdicts, load_finished
 from eval.scorecard.arms import BASE

@@ -44,8 +44,7 @@ def reproduction(path: Path, again: Sequence[Path], n_units: int, chosen: Collec
         conditions: dict[str, set[str]] = {}
         for prompt in first.plan:
             conditions.setdefault(prompt.condition, set()).add(prompt.prompt_hash)
-        verdicts = evaluation.verdicts(base)
-        said_again = [evaluation.verdicts(rerun) for rerun in again]
+        verdicts, said_again = evaluation.verdicts(base), [evaluation.verdicts(rerun) for rerun in again]
         shifts = [shift for rerun in reruns for shift in logprob_shifts(first.replies, rerun.replies)]
         headline, no_headline = headline_changes(base, again)
         return {
@@ -60,10 +59,7 @@ def reproduction(path: Path, again: Sequence[Path], n_units: int, chosen: Collec
             "n_other_prompts": {rerun.name: len(first.replies.keys() ^ rerun.replies.keys()) for rerun in reruns},
             "headline": [{"figure": figure, **change.as_dict()} for figure, change in headline],
             "no_headline": no_headline,
-            "environment": {
-                rerun.name: [asdict(difference) for difference in environment_differences(first, rerun)]
-                for rerun in reruns
-            },
+            "environment": {rerun.name: [*map(asdict, environment_differences(first, rerun))] for rerun in reruns},
         }
 
 
@@ -87,17 +83,9 @@ def differing_rates(
         shares = by_prompt[by_prompt.index.isin(asked)]
         n_prompts, n_differing = int(shares.count()), float(shares.sum())
         low, high = wilson_interval(n_differing, n_prompts) or (None, None)
-        rows.append(
-            {
-                "condition": condition,
-                "n_prompts": n_prompts,
-                "n_left_out": len(shares) - n_prompts,
-                "n_differing": n_differing,
-                "rate": n_differing / n_prompts if n_prompts else None,
-                "low": low,
-                "high": high,
-            }
-        )
+        row = {"condition": condition, "n_prompts": n_prompts, "n_left_out": len(shares) - n_prompts}
+        rate = n_differing / n_prompts if n_prompts else None
+        rows.append({**row, "n_differing": n_differing, "rate": rate, "low": low, "high": high})
     return rows
 
 
