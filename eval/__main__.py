@@ -4,14 +4,11 @@ import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from eval.estimates.frames import write_long
 from eval.options import compare_options, report_options, score_options
-from eval.results import load_named, results_of
-from eval.run_studies import runs_by_study
-from eval.study import OldEvaluation, evaluation_of, study_of_files
-from eval.verdict_files import is_verdict_file
+from eval.report.tables import write_long
+from eval.results import Results, evaluation_of, results_of, study_of_files
+from eval.runs import is_verdict_file, runs_by_study
 from evenhand.command import run_main
 from evenhand.errors import DataError
 from evenhand.terminal import say
@@ -28,7 +25,7 @@ def score_main(argv: Sequence[str]) -> None:
             print_and_write(of_runs(study, [path], options), options.out or path / "scores")
 
 
-def print_and_write(results: Any, out: Path) -> None:
+def print_and_write(results: Results, out: Path) -> None:
     """Print the scores of one study and write them."""
     results.print_scores()  # before they are written, since a disk may be full
     summarise(out, write_long(out, "scores", {results.study: results.score_rows}))
@@ -71,27 +68,25 @@ def report_main(argv: Sequence[str]) -> None:
     summarise(out, written)
 
 
-def of_runs(study: str, paths: Sequence[Path], options: argparse.Namespace, *, is_before_after: bool = False) -> Any:
+def of_runs(
+    study: str, paths: Sequence[Path], options: argparse.Namespace, *, is_before_after: bool = False
+) -> Results:
     """The results of some runs of a study, the base first."""
     evaluation = evaluation_of(study)
-    if isinstance(evaluation, OldEvaluation):
-        return evaluation.results(paths, options, is_before_after=is_before_after)
-    judges = load_named(evaluation, paths, options)
-    return results_of(study, evaluation, judges, options, is_before_after=is_before_after)
+    judges = evaluation.load_all(paths, options)
+    return results_of(study, evaluation, judges, options, is_before_after=is_before_after and len(paths) > 1)
 
 
-def of_files(options: argparse.Namespace) -> Any:
+def of_files(options: argparse.Namespace) -> Results:
     """The results of files of verdicts."""
     study = study_of_files(options.sources)
     evaluation = evaluation_of(study)
-    if isinstance(evaluation, OldEvaluation):
-        return evaluation.results_of_files(options)
     return results_of(study, evaluation, evaluation.load_files(options), options)
 
 
-def write_results(every: Sequence[Any], out: Path) -> list[Path]:
+def write_results(every: Sequence[Results], out: Path) -> list[Path]:
     """The results of every study and the report on all of them, in a folder."""
-    from eval.report.report_page import write_report  # loads matplotlib, which scoring alone does not need
+    from eval.report.page import write_report  # loads matplotlib, which scoring alone does not need
 
     changes = write_long(out, "compare", {results.study: results.change_rows for results in every})
     scores = write_long(out, "scores", {results.study: results.score_rows for results in every})

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eval.estimates.resampling import N_DRAWS, SEED
-from eval.run_studies import study_of_run
-from eval.study import evaluation_of, study_of_files
-from eval.verdict_files import is_verdict_file
+from eval.results import evaluation_of, study_of_files
+from eval.runs import is_verdict_file, study_of_run
 from evenhand.errors import DataError
 from evenhand.run_directory import CONFIG_FILE
 from studies.registry import STUDIES

@@ -14,17 +14,14 @@ import pandas as pd
 
 from eval.estimates.changes import Change, Compared, adjusted, change_in, paired
 from eval.estimates.comparability import Difference, differences, refuse_serious, serious_sentence
-from eval.estimates.estimate import Drawn, estimate
-from eval.estimates.frames import changes_frame, scores_frame
-from eval.estimates.observed import Measure, Observed, Setting, drawing_of
-from eval.estimates.scores import Score
-from eval.judge_names import judge_names
-from eval.report.numbers import significance
-from eval.report.sentences import sentences, wrapped
+from eval.estimates.estimate import Drawn, Measure, Observed, Setting, drawing_of, estimate
+from eval.estimates.frames import Score, changes_frame, scores_frame
 from eval.report.tables import TableSpec, console
-from eval.sampling_runs import SampledRun, Verdicts, load_finished
+from eval.report.text import sentences, significance, wrapped
+from eval.runs import SampledRun, Verdicts, judge_names, load_finished
 from evenhand.errors import DataError
 from evenhand.terminal import say
+from studies.registry import STUDIES, load_part
 
 MOST_SENTENCES = 6  # that open a report of several studies
 
@@ -78,6 +75,7 @@ class Evaluation:
     words: ClassVar[str | Path] = ""
     measure_words: ClassVar[Mapping[str, str]] = {}  # measure → what tables call it
     card_figures: ClassVar[Sequence[CardFigure]] = ()
+    card_note: ClassVar[str] = ""  # what its figures are
     lowest: ClassVar[str] = ""  # figure by which arms are ranked, the lowest first
     kept: ClassVar[Sequence[str]] = ()  # figures in which a significant loss takes an arm out of the ranking
     mild_keys: ClassVar[Sequence[str]] = ()  # config keys that say which prompts were asked; see comparability
@@ -89,6 +87,18 @@ class Evaluation:
         """A complete run, as `observe` takes it; it has name, judge, config, provenance, plan and rendered."""
         return load_finished(path)
 
+    def load_all(self, paths: Sequence[Path], options: argparse.Namespace) -> dict[str, Any]:
+        """What tables call it → each judge of some runs, one a run unless a study says otherwise.
+
+        Raises DataError for a run that is named twice.
+        """
+        resolved = [path.resolve() for path in paths]
+        if twice := [path for i, path in enumerate(resolved) if path in resolved[:i]]:
+            raise DataError(f"{twice[0]}: is named twice; name each run once")
+        loaded = [self.load(path, options) for path in paths]
+        names = judge_names([run.judge for run in loaded], [run.name for run in loaded])
+        return dict(zip(names, loaded, strict=True))
+
     def load_files(self, options: argparse.Namespace) -> dict[str, Any]:
         """Judge → the same of files of verdicts."""
         raise DataError(f"{options.sources[0]}: verdicts of this study are not read from files")
@@ -96,6 +106,10 @@ class Evaluation:
     def observe(self, judge: Any, options: argparse.Namespace) -> Iterable[Block]:
         """What a judge did in each setting."""
         raise NotImplementedError
+
+    def pooled(self, judges: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Judges side by side, and those that are made of several of them, which have scores alone."""
+        return judges
 
     def scores(self, judges: Mapping[str, Any], options: argparse.Namespace) -> list[Score]:
         """Every measure of every judge in each setting, dataset and average."""
@@ -145,7 +159,7 @@ class Evaluation:
         return [scores_table(results), changes_table(results)]
 
     def plots(self, results: "Results") -> list[Any]:
-        """Figures, as eval.report.shapes draws them."""
+        """Figures, as eval.report.plots draws them."""
         return []
 
     def facts(self, results: "Results") -> dict[str, Any]:
@@ -283,7 +297,7 @@ def results_of(
         if has_runs
     }
     evaluation.refuse(judges)
-    if not getattr(options, "allow_differences", False):
+    if compared and not getattr(options, "allow_differences", False):
         refuse_serious(base, compared)
     moves = [evaluation.changes({base: first, name: judge}, options) for name, judge in others if is_before_after]
     return Results(
@@ -292,17 +306,10 @@ def results_of(
         judges=judges,
         options=options,
         is_before_after=is_before_after,
-        score_rows=evaluation.scores(judges, options),
-        change_rows=[change for of_judge in adjusted(moves) for change in of_judge],
+        score_rows=evaluation.scores(judges if is_before_after else evaluation.pooled(judges), options),
+        change_rows=[change for of_judge in (adjusted(moves) if moves else []) for change in of_judge],
         differences=compared,
     )
-
-
-def load_named(evaluation: Evaluation, paths: Sequence[Path], options: argparse.Namespace) -> dict[str, Any]:
-    """Judge's name → its loaded run."""
-    loaded = [evaluation.load(path, options) for path in paths]
-    names = judge_names([run.judge for run in loaded], [run.name for run in loaded])
-    return dict(zip(names, loaded, strict=True))
 
 
 def varying(frame: pd.DataFrame, names: Iterable[str]) -> list[str]:
@@ -335,7 +342,6 @@ def changes_table(results: Results, frame: pd.DataFrame | None = None, *, digits
     )
     names = [*dict.fromkeys(name for row in results.change_rows for name in row.setting), "dataset"]
     columns: dict[str, Any] = {"run": ("second", ""), **{name: (name, "") for name in varying(frame, names)}}
-    form = f".{digits}f"
     columns |= {
         "measure": ("words", ""),
         "units": ("n_units", "d"),
@@ -352,3 +358,18 @@ CHANGES_NOTE = (
     "Changes are paired by unit, with 95% intervals. p: sign-flip test, adjusted over the runs (Holm). higher, lower: "
     "significant after correction, that is the interval excludes 0 and p < .05."
 )
+
+
+def evaluation_of(study: str) -> Evaluation:
+    """A study's part of eval."""
+    evaluation: Evaluation = load_part(study, STUDIES[study].evaluation)
+    return evaluation
+
+
+def study_of_files(paths: Sequence[Path]) -> str:
+    """The study that files of verdicts are of: the one of whose columns the first file has most; else the first."""
+    from eval.verdict_files import column_names  # where files are named
+
+    there = column_names(paths[0])
+    layouts = {study: layout for study in STUDIES if (layout := evaluation_of(study).layout) is not None}
+    return max(layouts, key=lambda study: len(there.intersection(layouts[study].required)))

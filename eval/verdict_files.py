@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from eval.runs import kind_of
 from evenhand.config import did_you_mean
 from evenhand.errors import DataError
 from evenhand.sources.record_fields import shown
 
 BATCH_ROWS = 8192
 LONGEST_CELL = 10_000_000  # characters; csv's own limit of 131,072 is under what a looping model writes
-SUFFIXES = (".jsonl", ".csv", ".parquet")
 Record = tuple[int, dict[str, Any]]  # the line that a row starts on, from 1, or a parquet table's row; its fields
 
 
@@ -75,17 +75,6 @@ def one_of(known: Sequence[str], key: Callable[[str], str] = str, **others: str)
         return names[key(text)]
 
     return read
-
-
-def kind_of(path: Path) -> str:
-    """The suffix that tells the format, without .gz: ".jsonl", ".csv", ".parquet"; any other is of no verdict file."""
-    suffixes = ["", *(suffix.lower() for suffix in path.suffixes[-2:])]
-    return suffixes[-1] if suffixes[-1] != ".gz" else suffixes[-2].replace(".parquet", "")
-
-
-def is_verdict_file(path: Path) -> bool:
-    """Whether a path names a file of verdicts, by its suffix, and is not a folder."""
-    return kind_of(path) in SUFFIXES and not path.is_dir()
 
 
 def column_names(path: Path) -> frozenset[str]:

@@ -7,13 +7,12 @@ from itertools import combinations, product
 import numpy as np
 
 from eval.annotation.tasks import Labels, Task
-from eval.estimates.estimate import Estimate, clustered, estimate_of
-from eval.estimates.mcnemar import mcnemar_p
-from eval.estimates.observed import Drawing, Measure, added_up
+from eval.estimates.estimate import Drawing, Estimate, Measure, added_up, clustered, estimate_of
+from eval.estimates.frames import Score
 from eval.estimates.resampling import N_DRAWS, SEED, FloatArray, percentile_interval, resampled_sums, rng_for
-from eval.estimates.scores import Score
-from eval.report.console import block
-from eval.report.shown_numbers import number, p_value
+from eval.estimates.significance import mcnemar_p
+from eval.report.tables import block
+from eval.report.text import number, p_value
 
 DRAWING = Drawing(n_draws=N_DRAWS, seed=SEED)
 SHARE = Measure(

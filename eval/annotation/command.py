@@ -10,11 +10,10 @@ from typing import Any, Literal
 from pydantic import Field
 
 from eval.annotation.agreement import agreement_text, scores_of
-from eval.annotation.tasks import Draw, Labels, Task, drawn
-from eval.estimates.result_files import write_long
+from eval.annotation.tasks import Draw, Labels, Task, annotated_study, annotation_of, drawn
 from eval.options import positive
 from eval.report.page import TEMPLATES
-from eval.study import annotated_study, annotation_of
+from eval.report.tables import write_long
 from evenhand.config import Closed, did_you_mean, parse_config
 from evenhand.errors import DataError
 from evenhand.jsonl import write_whole

@@ -4,8 +4,12 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
+from pathlib import Path
+from typing import Protocol
 
+from evenhand.errors import DataError
 from evenhand.records import digest
+from studies.registry import STUDIES, load_part
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,3 +104,35 @@ def shuffled(items: Iterable[Item], draws: random.Random) -> list[Item]:
 def in_turn(lists: Iterable[Sequence[Item]]) -> list[Item]:
     """The first of each list, then the second of each, until all are there."""
     return [item for turn in zip_longest(*lists) for item in turn if item is not None]
+
+
+class StudyAnnotation(Protocol):
+    """What people can be asked about a study's runs, so that its judge can be held against them."""
+
+    def reads(self, path: Path) -> bool:
+        """Whether a folder is of this study."""
+        ...
+
+    def tasks(self, paths: Sequence[Path]) -> Sequence[Task]:
+        """Of one run, or of two side by side.
+
+        Raises DataError for a run that is not complete, or whose stage has no judge.
+        """
+        ...
+
+
+def annotation_of(study: str) -> StudyAnnotation:
+    """A study's questions to people."""
+    found: StudyAnnotation = load_part(study, STUDIES[study].annotation)
+    return found
+
+
+def annotated_study(paths: Sequence[Path]) -> str:
+    """The study that folders are of, whose runs people can label. Raises DataError where there is none."""
+    studies = [study for study, parts in STUDIES.items() if parts.annotation]
+    for path in paths:
+        studies = [study for study in studies if annotation_of(study).reads(path)]
+        if not studies:
+            known = ", ".join(study for study, parts in STUDIES.items() if parts.annotation)
+            raise DataError(f"{path}: holds nothing for people to label; name a run or built folder of: {known}")
+    return studies[0]

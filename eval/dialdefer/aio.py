@@ -17,7 +17,7 @@ from eval.dialdefer.panels import MAIN_ROLES, Judge, Panel, named, panels_by_jud
 from eval.dialdefer.scores import AIO
 from eval.dialdefer.tables import tabled
 from eval.estimates.changes import Compared, change_in
-from eval.estimates.observed import Drawing
+from eval.estimates.estimate import Drawing
 from eval.estimates.resampling import percentile_interval, resampled_means, rng_for
 from eval.report.tables import Columns, TableSpec
 from evenhand.errors import DataError

@@ -33,8 +33,8 @@ from eval.dialdefer.panels import BOTH_ORDERS, MAIN_ROLES, Panel, variant_of, wi
 from eval.dialdefer.runs import JudgedRun, judge_of_run
 from eval.dialdefer.scores import AIO, BENCH_AVG, FIXED, OWN, averages_over
 from eval.estimates.changes import Change, Compared, Paired, change_in
-from eval.estimates.observed import Drawing, Measure, OverDatasets
-from eval.report.numbers import percent
+from eval.estimates.estimate import Drawing, Measure, OverDatasets
+from eval.report.text import percent
 from eval.results import CardFigure
 from eval.scorecard.arms import BASE, CardArm
 from eval.scorecard.cost import Cost

@@ -36,8 +36,7 @@ from eval.dialdefer.panels import (
 from eval.dialdefer.runs import JudgedRun
 from eval.dialdefer.scores import FIXED, OWN, PANELS_BY_C1, averages_over, own_panels
 from eval.estimates.changes import Change, Compared, adjusted, change_in
-from eval.estimates.estimate import Estimate
-from eval.estimates.observed import Drawing
+from eval.estimates.estimate import Drawing, Estimate
 from evenhand.errors import DataError
 
 Group = tuple[str, str, str]  # arm, roles, prompt variant

@@ -43,11 +43,11 @@ from eval.dialdefer.verdict_files import COLUMNS_HELP, EXTERNAL, LAYOUT, Externa
 from eval.dialdefer.words import doubts, facts_of
 from eval.estimates.changes import Change
 from eval.estimates.comparability import ONE_CHECKPOINT, Difference, differences, rendering_differences
-from eval.estimates.observed import drawing_of
-from eval.estimates.scores import Score
+from eval.estimates.estimate import drawing_of
+from eval.estimates.frames import Score
 from eval.report.tables import TableSpec
 from eval.results import CardFigure, Evaluation, Results
-from eval.sampling_runs import SampledRun, Verdicts
+from eval.runs import SampledRun, Verdicts
 from eval.scorecard.arms import CardArm
 from eval.scorecard.cost import first_model
 from evenhand.errors import DataError

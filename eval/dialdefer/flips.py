@@ -12,8 +12,8 @@ from eval.dialdefer.parsing import PARSERS, reasoning_in
 from eval.dialdefer.runs import JudgedRun, item_texts, load_run
 from eval.dialdefer.verdict_files import LAYOUT, load_external, own_id
 from eval.estimates.comparability import differences, refuse_serious, say_differences
-from eval.judge_names import judge_names
-from eval.verdict_files import Column, Layout, is_verdict_file, read_frames
+from eval.runs import is_verdict_file, judge_names
+from eval.verdict_files import Column, Layout, read_frames
 from evenhand.errors import DataError
 from evenhand.manifest import refuse_foreign
 from evenhand.sources.fetching import locked

@@ -20,7 +20,7 @@ from eval.dialdefer.measures import (
 )
 from eval.dialdefer.panels import Panel, answered_by_both, refuse_unequal_items
 from eval.estimates.changes import Paired
-from eval.estimates.observed import Drawing, Measure, Observed, OverDatasets
+from eval.estimates.estimate import Drawing, Measure, Observed, OverDatasets
 from eval.estimates.resampling import FloatArray
 
 

@@ -6,9 +6,8 @@ import pandas as pd
 
 from eval.dialdefer.items import calibration_errors
 from eval.dialdefer.scores import OWN, shown
-from eval.report.numbers import signed
-from eval.report.plots import Plot
-from eval.report.shapes import dumbbell_plot, heat_plot, interval_plot, line_plot
+from eval.report.plots import Plot, dumbbell_plot, heat_plot, interval_plot, line_plot
+from eval.report.text import signed
 from eval.results import Results
 
 MOST_JUDGES = 6  # in one figure of intervals

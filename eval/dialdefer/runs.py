@@ -8,7 +8,7 @@ from typing import Any
 
 from eval.dialdefer.panels import Judge, Panel, panels_of, variant_of, with_both_orders
 from eval.dialdefer.parsing import Reading, Verdict, judge_all
-from eval.sampling_runs import refuse_unfinished, run_config
+from eval.runs import refuse_unfinished, run_config
 from evenhand.answer_doubts import UNLIKELY, WAY_OUT, answer_doubts
 from evenhand.checkpoints import ModelConfig
 from evenhand.completion_shards import read_answers

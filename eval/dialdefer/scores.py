@@ -37,11 +37,10 @@ from eval.dialdefer.observe import (
 )
 from eval.dialdefer.panels import MAIN_ROLES, Panel, grouped, with_c1_of, without_errors
 from eval.dialdefer.parsing import PARSERS
-from eval.estimates.estimate import Drawn, Estimate, estimate, without_interval
-from eval.estimates.mcnemar import mcnemar_p
-from eval.estimates.observed import Drawing
-from eval.estimates.scores import Score
-from eval.judge_names import judge_names
+from eval.estimates.estimate import Drawing, Drawn, Estimate, estimate, without_interval
+from eval.estimates.frames import Score
+from eval.estimates.significance import mcnemar_p
+from eval.runs import judge_names
 from evenhand.errors import DataError
 from studies.dialdefer.render import own_labels
 

@@ -210,7 +210,11 @@ def change_tables(results: Results) -> list[TableSpec]:
     by_dataset = main[is_own & main.measure.isin(["dds", "acc_c2", "accept_c1", "accept_c2", "deference", "position"])]
     note = f"{CHANGES_NOTE} own C1 (recommended): both framings from one checkpoint; fixed C1: against the base's C1."
     title = "Before and after"
-    of_shifts: dict[str, Any] = {"name": "dialdefer_shifts", "title": f"{title}, shift of margins in standard deviations", "note": ""}
+    of_shifts: dict[str, Any] = {
+        "name": "dialdefer_shifts",
+        "title": f"{title}, shift of margins in standard deviations",
+        "note": "",
+    }
     by_name: dict[str, Any] = {"name": "dialdefer_changes_datasets", "title": f"{title}, by dataset", "place": "page"}
     every: dict[str, Any] = {"name": "dialdefer_changes_all", "title": "Every change", "place": "files"}
     return [

@@ -12,8 +12,8 @@ from eval.dialdefer.measures import ABSENT, ACCEPT, CONDITIONS, ERROR, REJECT, U
 from eval.dialdefer.panels import Judge, Panel, named, refuse_holes
 from eval.dialdefer.parsing import PARSERS
 from eval.dialdefer.scores import Scored, score_panels
-from eval.estimates.observed import Drawing
-from eval.estimates.scores import Score
+from eval.estimates.estimate import Drawing
+from eval.estimates.frames import Score
 from eval.verdict_files import Absent, Column, Layout, one_of, place, read_frames, refuse, texts_of
 from evenhand.errors import DataError
 from evenhand.sources.record_fields import shown

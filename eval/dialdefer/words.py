@@ -8,7 +8,7 @@ from eval.dialdefer.compare import over_corrected
 from eval.dialdefer.measures import MANY_UNREADABLE
 from eval.dialdefer.scores import BENCH_AVG, FIXED, KEYS, OWN, TOTAL_AVG, headline_rows, records
 from eval.dialdefer.tables import DENOMINATOR_WORDS, arm_words, reading_words
-from eval.report.numbers import percent
+from eval.report.text import percent
 from eval.results import Results
 
 Row = Any  # of the wide frame, by scores.records

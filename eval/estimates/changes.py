@@ -9,15 +9,20 @@ from typing import Any
 import numpy as np
 
 from eval.estimates.estimate import (
+    Drawing,
     Estimate,
+    Measure,
     Moved,
+    Observed,
+    Setting,
     added_by_noise,
+    aligned,
     cluster_t,
     ends_of,
     estimate_of,
     moved_by,
+    ratio,
 )
-from eval.estimates.observed import Drawing, Measure, Observed, Setting, aligned, ratio
 from eval.estimates.resampling import FloatArray, resampled_means, rng_for
 from eval.estimates.significance import MOST_ENUMERATED, all_swaps, draws_p, enumerated_p, holm, swapped_sums
 

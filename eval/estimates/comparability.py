@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eval.sampling_runs import SampledRun
+from eval.runs import SampledRun
 from evenhand.errors import DataError
 from evenhand.run_directory import FREE_ENGINE_KEYS
 from evenhand.terminal import say

@@ -21,32 +21,23 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, get_args
 
-from eval.narrator.blame_words import ADVERB, AUX, DEEDS, REFUSAL
-from eval.narrator.clauses import SAYS, Said, read_sentence, sentences
-from eval.narrator.names import (
+from eval.narrator.clauses import (
+    ADVERB,
+    AUX,
+    DEEDS,
     DOUBLE_NEGATION,
-    NAME,
-    NAMES,
-    NOT_LISTED,
-    OPENING,
-    Names,
-    named_text,
-    options_in,
-    plain,
+    REFUSAL,
+    SAYS,
+    Said,
+    read_sentence,
+    sentences,
     with_persons,
 )
+from eval.narrator.names import NAME, NAMES, NOT_LISTED, OPENING, Names, named_text, options_in, plain
 from studies.narrator.prompts import ME, NO, YES
 
 State = Literal[
-    "chosen",
-    "ambiguous",
-    "negated_only",
-    "continues_transcript",
-    "refusal",
-    "off_list",
-    "cut_off",
-    "empty",
-    "error",
+    "chosen", "ambiguous", "negated_only", "continues_transcript", "refusal", "off_list", "cut_off", "empty", "error"
 ]
 STATES: tuple[State, ...] = get_args(State)
 

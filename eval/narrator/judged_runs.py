@@ -3,15 +3,15 @@
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
-from eval.judge_names import judge_names
+from eval.estimates.comparability import flattened
 from eval.narrator.answers import STATES, State, read_answer
-from eval.sampling_runs import FinishedRun, Verdicts, refuse_unfinished, run_config
+from eval.runs import FinishedRun, Verdicts, refuse_unfinished, run_config
 from evenhand.answer_doubts import answer_doubts
 from evenhand.checkpoints import ModelConfig
 from evenhand.completion_shards import read_answers
@@ -42,7 +42,6 @@ class Judgment:
     states: tuple[float, ...]  # of the completions, in the order of STATES; they add up to 1
     n_replies: int  # samples that the engine gave a reply to; 1 for exact probabilities, 0 where it failed
     is_exact: bool = False  # shares are probabilities
-    begun: tuple[float, ...] = ()  # read by nothing; files of verdicts still say it
 
     @property
     def dataset(self) -> str:
@@ -50,8 +49,13 @@ class Judgment:
         return self.conversation.partition("/")[0]
 
     @property
+    def unit(self) -> str:
+        """What one model makes of a conversation: the cluster of means over models."""
+        return f"{self.judge}: {self.conversation}"
+
+    @property
     def item_id(self) -> str:
-        """What differences name a prompt by; see eval.sampling_runs.SampledRun."""
+        """As runs of all studies are compared by; so is condition."""
         return self.conversation
 
     @property
@@ -107,8 +111,13 @@ class NarratorRun:
 
     @property
     def plan(self) -> Sequence[Judgment]:
-        """What was asked; see eval.sampling_runs.SampledRun."""
+        """What was asked; see eval.runs.SampledRun."""
         return self.judgments
+
+    @property
+    def is_held_to_options(self) -> bool:
+        """Whether a grammar kept its replies to the options, so that none is lost."""
+        return str(self.config["sampling"].get("structured", "none")) != "none"
 
     @property
     def conversations(self) -> frozenset[str]:
@@ -116,40 +125,17 @@ class NarratorRun:
         return frozenset(judgment.conversation for judgment in self.judgments)
 
 
-def load_narrator_runs(paths: Sequence[Path]) -> list[NarratorRun]:
-    """The runs at these paths, each under a name of its own.
+def load_narrator_run(path: Path) -> NarratorRun:
+    """A complete run. Conversations that did not fit the context window are no part of it, and are named in `excluded`.
 
-    Raises DataError when a path is named twice or is no run of the study, a file in it is damaged, or a planned prompt
-    has no completion.
+    Raises DataError when it is no run of the study, a file in it is damaged, or a planned prompt has no completion.
     """
-    twice = [path for path, n in Counter(path.resolve() for path in paths).items() if n > 1]
-    if twice:
-        raise DataError(f"{twice[0]}: is named twice; name each run once")
-    configs = [read_config(path) for path in paths]
-    models = [model_of(path, config) for path, config in zip(paths, configs, strict=True)]
-    ways = ["exact" if config["verdict"] == "options" else "sampled" for config in configs]
-    names = judge_names(models, [path.name for path in paths], ways)
-    return [load_narrator_run(*of_run) for of_run in zip(paths, configs, names, strict=True)]
-
-
-def read_config(path: Path) -> dict[str, Any]:
-    """A run's config. Raises DataError when the folder holds no run of the narrator study."""
     first = next(read_plan_lines(path), {})  # says what to do where there is no run at all
     if first.get("benchmark") != BENCHMARK:
         raise DataError(f"{path}: is no run of the narrator study; see `evenhand score` for the others")
     config = run_config(path)
     if config["verdict"] not in VERDICTS:
         raise DataError(f"{path / CONFIG_FILE}: verdict '{config['verdict']}' is none of {', '.join(VERDICTS)}")
-    return config
-
-
-def model_of(path: Path, config: Mapping[str, Any]) -> str:
-    """What tables call a run's model."""
-    return parse_config(ModelConfig, dict(config["model"]), f"{path / CONFIG_FILE}: model").shown_as
-
-
-def load_narrator_run(path: Path, config: Mapping[str, Any], judge: str) -> NarratorRun:
-    """One run. Conversations that did not fit the context window are no part of it, and are named in `excluded`."""
     excluded = read_excluded(path)
     lines = [line for line in enumerate(read_plan_lines(path), start=1) if line[1].get("item_id") not in excluded]
     planned = [planned_from(record, f"{path / PLAN_FILE}:{number}") for number, record in lines]
@@ -161,15 +147,14 @@ def load_narrator_run(path: Path, config: Mapping[str, Any], judge: str) -> Narr
     def answers(hash_: str, options: tuple[str, ...]) -> dict[str, Any]:
         """Of lines of equal texts, which share their replies."""
         of_prompt = replies[hash_][:n_samples]
-        if config["verdict"] == "options":
-            return exact(of_prompt[0], options, path)
-        return dict(zip(ANSWERS, sampled(of_prompt, options), strict=True))
+        return exact(of_prompt[0], options, path) if config["verdict"] == "options" else sampled(of_prompt, options)
 
+    judge = parse_config(ModelConfig, dict(config["model"]), f"{path / CONFIG_FILE}: model").shown_as
     judgments = [Judgment(judge=judge, **line, **answers(line["prompt_hash"], line["options"])) for line in planned]
     return NarratorRun(
         path=path,
         judge=judge,
-        model=model_of(path, config),
+        model=judge,
         verdict=config["verdict"],
         n_samples=n_samples,
         temperature=float(config["sampling"].get("temperature", 0.0)),
@@ -195,13 +180,8 @@ def planned_from(record: Mapping[str, Any], place: str) -> dict[str, Any]:
         raise DataError(f"{place}: is no planned prompt of the narrator study ({error}); the file is damaged") from None
 
 
-ANSWERS = ("shares", "begun", "states", "n_replies")  # of a Judgment
-
-
-def sampled(
-    replies: Sequence[Completion], options: Sequence[str], is_raw: bool = False
-) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...], int]:
-    """What some replies to one prompt say, in the order of ANSWERS."""
+def sampled(replies: Sequence[Completion], options: Sequence[str]) -> dict[str, Any]:
+    """What some replies to one prompt say."""
     chosen: Counter[str | None] = Counter()
     states: Counter[State] = Counter()
     for (text, finish_reason), n in Counter((reply.text, reply.finish_reason) for reply in replies).items():
@@ -210,7 +190,11 @@ def sampled(
         chosen[answer.option] += n
     n_replies = len(replies) - states["error"]
     shares = tuple(chosen[option] / max(n_replies, 1) for option in options)
-    return shares, (), tuple(states[state] / len(replies) for state in STATES), n_replies
+    return {
+        "shares": shares,
+        "states": tuple(states[state] / len(replies) for state in STATES),
+        "n_replies": n_replies,
+    }
 
 
 def exact(reply: Completion, options: Sequence[str], path: Path) -> dict[str, Any]:
@@ -249,24 +233,16 @@ def named_options(run: FinishedRun) -> Verdicts:
     }
 
 
-def is_held_to_options(run: NarratorRun) -> bool:
-    """Whether a grammar kept a run's replies to the options, so that none is lost."""
-    return str(run.config["sampling"].get("structured", "none")) != "none"
-
-
 # Keys of a config that say what is asked of a conversation: measures pair within what both were asked.
 WHAT_WAS_ASKED = ("narrator.tasks", "narrator.visibilities", "narrator.option_orders")
 OTHER_STUDIES = ("narrator.corpus.dataset", "narrator.seed", "verdict")  # no conversation can be paired then
 
 
-def refuse_other_study(base: NarratorRun, after: NarratorRun, names: tuple[str, str] | None = None) -> None:
-    """Raises DataError naming both runs, and what each was asked, where corpus, seed, verdict kind or conversations
-    differ: their answers cannot be paired. names: what to call them, by default their models.
-    """
-    first, second = names or (base.judge, after.judge)
-    runs = f"narrator runs {base.name} ({first}) and {after.name} ({second}) cannot be compared"
+def refuse_unpaired(base: NarratorRun, after: NarratorRun) -> None:
+    """Raises DataError where corpus, seed, verdict kind or conversations differ: their answers cannot be paired."""
+    runs = f"narrator runs {base.name} and {after.name} cannot be compared"
     for key in OTHER_STUDIES:
-        ours, theirs = (setting_of(run.config, key) for run in (base, after))
+        ours, theirs = (flattened(run.config).get(key) for run in (base, after))
         if ours != theirs:
             raise DataError(f"{runs}: {key} is {ours} there and {theirs} here; sample both alike")
     ours, theirs = base.conversations, after.conversations
@@ -274,13 +250,35 @@ def refuse_other_study(base: NarratorRun, after: NarratorRun, names: tuple[str, 
         lone = min(ours ^ theirs)
         raise DataError(
             f"{runs}: they are over {len(ours):,} and {len(theirs):,} conversations, of which {len(ours & theirs):,} "
-            f"are the same (only {first if lone in ours else second} has {lone}); sample both over the same ones"
+            f"are the same (only {(base if lone in ours else after).name} has {lone}); sample both over the same ones, "
+            "or show them beside each other with `evenhand report --side-by-side`"
         )
 
 
-def setting_of(config: Mapping[str, Any], key: str) -> Any:
-    """The value of a dotted key; None where it is absent."""
-    value: Any = config
-    for part in key.split("."):
-        value = value.get(part) if isinstance(value, Mapping) else None
-    return value
+POOLED = "all models"
+
+
+def reason_not_to_pool(runs: Sequence[NarratorRun]) -> str:
+    """Why runs are not averaged, or "" where they are of different models and were asked alike."""
+    if len({run.model for run in runs}) < len(runs):
+        return "a model is among them twice"
+    if len({run.verdict for run in runs}) > 1:
+        return "some were sampled and some read exactly"
+    if not frozenset.intersection(*(run.conversations for run in runs)):
+        return "no conversation was judged by all of them"
+    factors = [[judgment.factors for judgment in run.judgments] for run in runs]
+    if len({frozenset((f.task, f.visibility, f.option_order) for f in of_run) for of_run in factors}) > 1:
+        return "they were not asked the same tasks, visibilities and option orders"
+    return ""
+
+
+def pooled_run(runs: Sequence[NarratorRun]) -> NarratorRun:
+    """The judgments of several models as one judge's, over the conversations that all of them judged."""
+    shared = frozenset.intersection(*(run.conversations for run in runs))
+    return replace(
+        runs[0],
+        path=Path(" ".join(run.name for run in runs)),
+        judge=POOLED,
+        n_samples=max(run.n_samples for run in runs),
+        judgments=tuple(j for run in runs for j in run.judgments if j.conversation in shared),
+    )

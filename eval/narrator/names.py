@@ -10,7 +10,6 @@ import unicodedata
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
-from eval.narrator.blame_words import PERSON
 from studies.narrator.prompts import ME
 
 OPENING = "*_`\"'«‹“‘([{<#>~ \t"
@@ -63,17 +62,13 @@ def stands_alone(text: str, start: int, end: int) -> bool:
 
 
 # Words that sentences are made of. A speaker called like one is found where the name stands alone, never in prose.
-WORDS = frozenset(
-    re.findall(
-        r"\w+",
-        """
-        i me my mine myself you your he him his she her it its we us our they them their this that these those who whose
-        a an the yes no not none nobody both neither either one all some any and or but if so as at by for from in of on
-        to with is are was were be been has have had do does did would can could might must shall should there here what
-        when where why how everyone everybody
-        """,
-    )
-)
+FUNCTION_WORDS = """
+i me my mine myself you your he him his she her it its we us our they them their this that these those who whose a an
+the yes no not none nobody both neither either one all some any and or but if so as at by for from in of on to with is
+are was were be been has have had do does did would can could might must shall should there here what when where why
+how everyone everybody
+"""
+WORDS = frozenset(re.findall(r"\w+", FUNCTION_WORDS))
 PAUSE = re.compile(r"[*_`\")\]}>]*\s*(?:$|[.!?:;…。：；؛؟(\[|—–\n]|-\s)")  # behind a name that stands alone
 
 
@@ -191,28 +186,6 @@ CONTRACTED = (
     (re.compile(r"\b(i|you|he|she|they|we)'(?:d|ll)\b"), r"\1 would"),
     (re.compile(r"\b(it|that|he|she|who)'s\b"), r"\1 is"),
 )
-DOUBLE_NEGATION = re.compile(r"\b(?:there\s+(?:is|can\s+be)\s+)?no\s+doubt(?:\s+about\s+(?:it|that)|\s+that)?\b", re.I)
-# What is said of the judge itself: its opinion, and not what it did.
-DENYING_FRAME = re.compile(
-    r"\b(?:i|we)\s+(?:do|would)\s+not\s+(?:think|believe|say|find)(?:\s+that)?\b"
-    r"|\bit\s+is\s+not\s+(?:true|the\s+case|clear)\s+that\b|\bthere\s+is\s+no\s+(?:evidence|sign|indication)\s+that\b"
-)
-FRAME = re.compile(
-    r"\b(?:i|we)\s+(?:(?:would|do|must|have\s+to|can|personally|also|still)\s+)*"
-    r"(?:think|believe|say|guess|suppose|conclude|argue|feel|find|consider|see|blame|choose|pick|select|answer|go\s+with)\b(?:\s+that\b)?"
-    r"|\bin\s+(?:my|our)\s+(?:own\s+)?(?:opinion|view|judge?ment|reading)\b|\b(?:my|our)\s+apologies\b"
-    r"|\bit\s+(?:seems|appears)(?:\s+to\s+(?:me|us))?(?:\s+that\b)?|\bit\s+is\s+clear\s+that\b|\bto\s+me\b\s*,"
-    r"|\blet\s+(?:me|us)\s+\w+|\bi\s+(?:am|are)\s+sorry\b"
-    r"|\b(?:my|the)\s+(?:\w+\s+)?(?:answer|choice|verdict|conclusion)\s+(?:is|would\s+be)\b\s*:?"
-)
-OWN = re.compile(r"\b(?:my|your)(?:\s+own)?(?=\s+\w)|\b(?:my\s+own|mine|yours|your\s+own)\b")
-SELF = re.compile(r"\b(?:(?:i|you)\s+(?:myself|yourself)|i|me|you|myself|yourself|the\s+narrator)\b")
-FIRST_PERSON, SECOND_PERSON = re.compile(r"\b(?:i|me|my|mine|myself)\b"), re.compile(r"\b(?:you|your|yours|yourself)\b")
-EVERYBODY = re.compile(
-    r"\b(?:both|all)\s+of\s+(?:them|you|the\s+\w+)|\bboth\s+(?:sides|parties|users|speakers|editors|people|of)\b"
-    rf"|\bboth\b(?!\s*{NAME})|\b(?:everyone|everybody)\b"
-)
-CALLED = re.compile(rf"\b(?:the|a)\s+{PERSON}(?:\s+(?:called|named|labell?ed|known)(?:\s+as)?)?\s+({NAMES})")
 
 
 def named_text(text: str, names: Names) -> str:
@@ -228,15 +201,6 @@ def named_text(text: str, names: Names) -> str:
     for pattern, words in CONTRACTED:
         lower = pattern.sub(words, lower)
     return lower.strip()
-
-
-def with_persons(sentence: str, names: Names) -> str:
-    """A sentence of named_text in which the judge's opinion is gone and the first and second person are Me."""
-    text = FRAME.sub("", DENYING_FRAME.sub(" not so that ", DOUBLE_NEGATION.sub("", sentence)))
-    is_two = FIRST_PERSON.search(text) and SECOND_PERSON.search(text)  # "I attacked you": only one of them is Me
-    me = chr(FIRST + names.options.index(ME)) if ME in names.options and not is_two else NOT_LISTED
-    text = SELF.sub(me, OWN.sub(f"{me}'s", text))
-    return CALLED.sub(r"\1", EVERYBODY.sub(ALL, text)).strip()
 
 
 def options_in(run: str, names: Names) -> frozenset[str]:

@@ -193,7 +193,6 @@ def judgment_of(row: Any, known: Known) -> Judgment:
         Completion(prompt_hash=hash_, sample_index=k, text=text, finish_reason="stop")
         for k, text in enumerate(row.answers)
     ]
-    shares, begun, states, n_replies = sampled(completions, options, is_raw=False)
     return Judgment(
         judge=row.model,
         prompt_hash=hash_,
@@ -209,8 +208,5 @@ def judgment_of(row: Any, known: Known) -> Judgment:
             attacker_is_unseen=row.visibility == "hidden" and known.is_unseen,
         ),
         options=options,
-        shares=shares,
-        begun=begun,
-        states=states,
-        n_replies=n_replies,
+        **sampled(completions, options),
     )

@@ -8,8 +8,8 @@ from itertools import combinations
 from pathlib import Path
 
 from eval.annotation.tasks import SIDES, Item, Task
-from eval.pluraleval.judged_responses import MATCH, confidence_of, stance_of
-from eval.pluraleval.measured_runs import load_run, stage_of
+from eval.pluraleval.observe import MATCH, confidence_of, stance_of
+from eval.pluraleval.runs import load_run, stage_of
 from evenhand.config import read_yaml
 from evenhand.errors import DataError
 from evenhand.manifest import MANIFEST_FILE
@@ -26,7 +26,7 @@ MOST_PAIRS = 100  # of a thread's opinions that are drawn from, of each kind; th
 
 
 class PluralEvalAnnotation:
-    """See eval.study.StudyAnnotation."""
+    """See eval.results.StudyAnnotation."""
 
     def reads(self, path: Path) -> bool:
         """Whether it is a run of this study, or a folder of reference sets."""

@@ -1,13 +1,23 @@
-"""HTML of the report: one self-contained page, light or dark, readable on a phone. Jinja escapes the texts."""
+"""report.html: what was found, in words, tables and figures, with the method, in one file that needs nothing else.
+
+Light or dark, readable on a phone. Jinja escapes the texts; the templates lay them out.
+"""
 
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-MOST_INLINE = 13  # figures of one kind on the page, which is to stay small enough to be sent; all are in plots/
-MOST_OPEN = 3  # figures of one kind that are shown at once; the others are folded away behind them
+from eval.report.plots import finish
+from eval.report.tables import TableSpec, page_lines, write_tables
+from eval.results import Results
+from evenhand.jsonl import write_whole
+
+MOST_SENTENCES = 6  # that a study has in the opening, where it is not the first
+MOST_INLINE = 13  # figures of a study on the page, which is to stay small enough to be sent; all are in plots/
+MOST_OPEN = 3  # figures, and warnings, that are shown at once; the others are folded away behind them
 
 TEMPLATES = Environment(
     loader=PackageLoader("eval.report"),
@@ -23,21 +33,80 @@ Html = Callable[..., str]
 element: Html = PARTS.element  # (tag, text, css="")
 box: Html = PARTS.box  # (css, parts): a div around HTML
 folded: Html = PARTS.folded  # (summary, text): preformatted text behind a line that opens it
-unfolding: Html = PARTS.unfolding  # (summary, parts): HTML behind a line that opens it
-scrolling: Html = PARTS.scrolling  # (whole, label): HTML in a box that scrolls sideways
 table: Html = PARTS.table  # (header, rows, css="", label=""): of plain texts
 
 
-def picture(svg: str, alt: str) -> str:
-    """A figure as an inline image: nothing is loaded from elsewhere, and no ids clash between figures."""
-    return str(PARTS.picture(b64encode(svg.encode()).decode(), alt))
+def write_report(every: Sequence[Results], folder: Path) -> list[Path]:
+    """report.html, plots/*.png and *.svg, tables/*.md, *.csv and *.tex in a folder; the paths written."""
+    views, written = [], list[Path]()
+    for place, results in enumerate(every):
+        drawn = {}
+        for plot in results.evaluation.plots(results):
+            svg, files = finish(plot, folder / "plots")
+            drawn[plot.name] = str(PARTS.picture(b64encode(svg.encode()).decode(), plot.alt))
+            written += files
+        views.append(view(results, drawn, is_first=place == 0))
+    first, *others = every[0].judges
+    more = f" and {len(others)} {'after' if every[0].is_before_after else 'more'}" if others else ""
+    limits = {"most_inline": MOST_INLINE, "most_open": MOST_OPEN}
+    page = TEMPLATES.get_template("page.html").render(title=f"Evenhand: {first}{more}", studies=views, **limits)
+    write_whole(folder / "report.html", page)
+    tables = [table for results in every for table in results.tables]
+    return [folder / "report.html", *written, *write_tables(folder / "tables", tables)]
 
 
-def pictures(names: Sequence[str], inline: Mapping[str, str]) -> list[str]:
-    """Figures beside each other; those beyond the first few behind a line that opens them."""
-    kept = [inline[name] for name in names[:MOST_INLINE]]
-    more = kept[MOST_OPEN:]
-    parts = [box("figures", kept[:MOST_OPEN])] if kept else []
-    parts += [unfolding(f"{len(more)} more figures", [box("figures", more)])] if more else []
-    left = ", ".join(names[MOST_INLINE:])
-    return [*parts, *([element("p", f"In plots/ only: {left}.", "note")] if left else [])]
+def view(results: Results, drawn: Mapping[str, str], *, is_first: bool) -> dict[str, Any]:
+    """What the page's template shows of one study. drawn: figure → its HTML. is_first: it opens the page."""
+    levels, moves = (results.sentences.get(part, []) for part in ("scores", "changes"))
+    shown = sorted((t for t in results.tables if t.place != "files"), key=lambda t: not t.is_change)
+    facts = {name: run_facts(judge) for name, judge in results.judges.items() if hasattr(judge, "config")}
+    return {
+        "key": results.study,
+        "heading": results.evaluation.heading,
+        "opening": moves + levels if is_first else (moves or levels)[:MOST_SENTENCES],
+        "sentences": [] if is_first else moves + levels,
+        "warnings": results.warnings,
+        "reading": results.sentences.get("reading", []),
+        "tables": list(map(table_html, shown)),
+        "figures": drawn,
+        "extra": results.evaluation.extra_html(results),
+        "folded": [(table.title, table_html(table)) for table in results.tables if table.place == "files"],
+        "left_out": results.evaluation.left_out(results),
+        "method": results.sentences.get("method", []),
+        "facts_head": ["", *facts],
+        "facts": [[key, *(of[key] for of in facts.values())] for key in next(iter(facts.values()), {})],
+        "differences": [
+            f"{name} against {results.base}: "
+            f"{'; '.join(map(str, of_run)) or 'same prompts, rendering, engine, precision, software'}."
+            for name, of_run in results.differences.items()
+        ],
+    }
+
+
+def table_html(table: TableSpec) -> str:
+    """A table under its title, with its note and the names of its files."""
+    lines = page_lines(table)
+    note = " ".join(filter(None, [lines["note"], f"Files: tables/{table.name}.md, .csv, .tex"]))
+    return str(PARTS.data_table(table.title, lines["heads"], lines["groups"], len(table.columns), note))
+
+
+def run_facts(run: Any) -> dict[str, str]:
+    """Name → value of everything that a reader needs to repeat a run."""
+    config, provenance = run.config, run.provenance
+    sampling, engine, code = dict(config["sampling"]), dict(config.get("engine", {})), provenance.get("code") or {}
+    model = provenance.get("model") if isinstance(provenance.get("model"), Mapping) else {}
+    hashes = [model.get(key) for key in ("revision", "hash", "checkpoint_hash", "sha256") if model.get(key)]
+    dirty = " with uncommitted changes" if code.get("dirty") else ""
+    return {
+        "run": run.name,
+        "model": str(config["model"].get("name")),
+        "revision": str(config["model"].get("revision") or next(iter(hashes), "not recorded")),
+        "verdict": str(config.get("verdict", "not recorded")),
+        "prompt format": str(config.get("format", "not recorded")),
+        "engine": f"{engine.get('kind', 'not recorded')}, {engine.get('dtype', 'precision set by the server')}",
+        "sampling": ", ".join(f"{key} {value}" for key, value in sampling.items()),
+        "device": str(provenance.get("device") or "not known"),
+        "software": ", ".join(f"{k} {v}" for k, v in dict(provenance.get("packages", {})).items()),
+        "code": str(code["commit"])[:12] + dirty if code.get("commit") else "not recorded",
+        "item set": str(provenance.get("item_set_hash", "not recorded")),
+    }

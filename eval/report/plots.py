@@ -1,18 +1,26 @@
-"""What all figures share: one look, files without dates, colours that are told apart without colour vision."""
+"""Figures: four shapes, each drawn from a frame (interval, dumbbell, heat, line), in one look.
+
+A figure says in its alt text what it shows, number by number. Files have no dates; colours are told apart without
+colour vision. Unknown values are left blank.
+"""
 
 import io
 import re
 import textwrap
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import matplotlib
+import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
+from eval.report.tables import shortened
+from eval.report.text import interval, is_unknown, printed, signed
 from evenhand.errors import DataError
 
 TRUE_COLOUR, FALSE_COLOUR = "#1f6f8b", "#c8553d"  # true claims, false claims: apart also in grey
@@ -67,7 +75,7 @@ def name_lines(axes: Any, names: Sequence[str]) -> None:
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
     for line, name in enumerate(names):
-        axes.text(0, line - 0.3, short(name, 44), transform=axes.get_yaxis_transform(), va="bottom", fontsize=9)
+        axes.text(0, line - 0.3, shortened(name, 44), transform=axes.get_yaxis_transform(), va="bottom", fontsize=9)
 
 
 def line_height(names: Sequence[str]) -> float:
@@ -78,12 +86,6 @@ def line_height(names: Sequence[str]) -> float:
 def first_and_last(names: Sequence[str]) -> tuple[float, float]:
     """Limits of the axis on which line 0 is on top, with room for a name above it."""
     return len(names) - 0.5, -0.5 if max(map(len, names)) <= LONGEST_TICK else -0.75
-
-
-def short(name: str, n_letters: int) -> str:
-    """A name cut in its middle: both ends tell names apart."""
-    half = (n_letters - 1) // 2
-    return name if len(name) <= n_letters else f"{name[: n_letters - 1 - half]}…{name[len(name) - half :]}"
 
 
 def title(figure: Any, text: str) -> None:
@@ -130,3 +132,124 @@ def finish(plot: Plot, folder: Path) -> tuple[str, list[Path]]:
     except OSError as error:
         raise DataError(f"{png}: cannot be written ({error.strerror}); free space or choose another folder") from None
     return inline_svg(text), [png, svg]
+
+
+def interval_plot(
+    name: str, heading: str, frame: pd.DataFrame, x_label: str, *, digits: int = 1, zero: float | None = 0
+) -> Plot:
+    """Values with their 95 % intervals, a line a label, marks of a series beside each other.
+
+    frame: label, value, low, high; and series, where there are several. zero: where a vertical line stands.
+    """
+    frame = frame.assign(series=frame.get("series", ""))
+    labels, series = list(dict.fromkeys(frame["label"])), list(dict.fromkeys(frame["series"]))
+    with styled():
+        figure, axes = new_figure(1.1 + 0.3 * (len(series) > 1) + line_height(labels) * len(labels))
+        for row in frame.itertuples():
+            number = series.index(row.series)
+            line = labels.index(row.label) + 0.5 * ((number + 0.5) / len(series) - 0.5)
+            colour = RUN_COLOURS[(number + (len(series) == 1)) % len(RUN_COLOURS)]
+            if not is_unknown(row.low) and not is_unknown(row.high):
+                axes.plot([row.low, row.high], [line, line], color=colour, linewidth=1.6)
+            axes.plot(row.value, line, RUN_MARKERS[number % len(RUN_MARKERS)], color=colour, markersize=5)
+        if zero is not None:
+            axes.axvline(zero, color=INK, linewidth=0.9)
+        axes.set(ylim=first_and_last(labels), xlabel=x_label)
+        axes.grid(axis="x", color=FAINT, linewidth=0.5)
+        name_lines(axes, labels)
+        legend(figure, {one: (i, "") for i, one in enumerate(series)} if len(series) > 1 else {})
+        title(figure, heading)
+    words = "; ".join(
+        f"{' '.join(filter(None, [row.label, row.series]))} {signed(row.value, digits)} "
+        f"{interval(row.low, row.high, digits)}"
+        for row in frame.itertuples()
+    )
+    return Plot(name=name, alt=f"{heading}. {words}", drawing=figure)
+
+
+def dumbbell_plot(
+    name: str, heading: str, frame: pd.DataFrame, x_label: str, ends: tuple[str, str], *, zero: float | None = 0
+) -> Plot:
+    """Two values a line, a ring and an arrow's head. frame: label, before, after. ends: what the two are."""
+    labels = list(frame["label"])
+    with styled():
+        figure, axes = new_figure(1.4 + line_height(labels) * len(labels))
+        for line, row in enumerate(frame.itertuples()):
+            if not is_unknown(row.before) and not is_unknown(row.after):
+                arrow = {"arrowstyle": "-|>", "color": TRUE_COLOUR, "linewidth": 1.6, "shrinkA": 3, "shrinkB": 0}
+                axes.annotate("", (row.after, line), (row.before, line), arrowprops=arrow)
+            for value, face in ((row.before, "white"), (row.after, TRUE_COLOUR)):
+                axes.plot(value, line, "o", color=TRUE_COLOUR, markerfacecolor=face, markersize=5)
+        if zero is not None:
+            axes.axvline(zero, color=INK, linewidth=0.9)
+        axes.set(ylim=first_and_last(labels), xlabel=x_label)
+        name_lines(axes, labels)
+        handles = [Line2D([], [], marker="o", color=TRUE_COLOUR, linestyle="", mfc=f) for f in ("white", TRUE_COLOUR)]
+        figure.legend(handles, ends, loc="outside lower center", ncols=2)
+        title(figure, heading)
+    words = "; ".join(f"{row.label} {printed(row.before)} to {printed(row.after)}" for row in frame.itertuples())
+    return Plot(name=name, alt=f"{heading}, {ends[0]} to {ends[1]}. {words}", drawing=figure)
+
+
+def heat_plot(
+    name: str, heading: str, values: pd.DataFrame, texts: pd.DataFrame, label: str, *, span: float | None = None
+) -> Plot:
+    """A field of numbers, around 0, each with its text.
+
+    values, texts: alike in index and columns. span: the value at full colour.
+    """
+    reach = span or max(1.0, float(values.abs().max(axis=None)))
+    with styled():
+        figure, axes = new_figure(1.2 + 0.5 * len(values), width=max(4.4, 1.8 + 0.8 * values.shape[1]))
+        axes.imshow(values.astype(float), cmap="RdBu_r", vmin=-reach, vmax=reach, aspect="auto")
+        for i, row in enumerate(values.itertuples(index=False)):
+            for j, value in enumerate(row):
+                colour = "white" if not is_unknown(value) and abs(value) > 0.6 * reach else INK
+                axes.text(j, i, texts.iat[i, j], ha="center", va="center", fontsize=8, color=colour)
+        axes.set_xticks(range(values.shape[1]), values.columns, rotation=35, ha="right")
+        axes.set_yticks(range(len(values)), values.index)
+        axes.set_xlabel(label)
+        title(figure, heading)
+    words = "; ".join(f"{i}: {', '.join(f'{j} {texts.at[i, j]}' for j in texts.columns)}" for i in texts.index)
+    return Plot(name=name, alt=f"{heading}. {label}: {words}", drawing=figure)
+
+
+def line_plot(
+    name: str,
+    heading: str,
+    frame: pd.DataFrame,
+    labels: tuple[str, str],
+    *,
+    dashed: Sequence[str] = (),
+    diagonal: bool = False,
+) -> Plot:
+    """Lines with shaded intervals. frame: x, value, low, high, series. dashed: series without marks."""
+    series = list(dict.fromkeys(frame["series"]))
+    with styled():
+        figure, axes = new_figure(3.2)
+        for number, one in enumerate(series):
+            part, colour = frame[frame["series"] == one], RUN_COLOURS[(number + 1) % len(RUN_COLOURS)]
+            style: dict[str, Any] = {"linestyle": "--"} if one in dashed else {"marker": RUN_MARKERS[number % 6]}
+            axes.plot(part["x"], part["value"], color=colour, markersize=4, label=one, **style)
+            if one not in dashed:
+                axes.fill_between(part["x"].astype(float), part["low"], part["high"], color=colour, alpha=0.15)
+        if diagonal:
+            axes.plot([0, 1], [0, 1], color=FAINT, linewidth=1)
+        axes.set(xlabel=labels[0], ylabel=labels[1])
+        figure.legend(loc="outside lower center", ncols=2)
+        title(figure, heading)
+    words = "; ".join(
+        f"{row.series} at {printed(row.x)}: {printed(row.value)} {interval(row.low, row.high)}"
+        for row in frame.itertuples()
+    )
+    return Plot(name=name, alt=f"{heading}. {words}", drawing=figure)
+
+
+def legend(figure: Any, series: Mapping[str, tuple[int, str]]) -> None:
+    """Names of the series under the figure."""
+    handles = [
+        Line2D([], [], marker=RUN_MARKERS[i % 6], color=RUN_COLOURS[i % len(RUN_COLOURS)], linestyle="")
+        for i, _ in series.values()
+    ]
+    if handles:
+        figure.legend(handles, list(series), loc="outside lower center", ncols=min(3, len(handles)))

@@ -4,6 +4,7 @@ Printed numbers are rounded, those of a CSV are not.
 """
 
 import csv
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from eval.report.numbers import is_unknown, printed
+from eval.report.text import is_unknown, printed
 from evenhand.errors import DataError
 from evenhand.jsonl import write_whole
 
@@ -118,6 +119,11 @@ def aligned(lines: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
+def block(title: str, lines: Sequence[Sequence[str]]) -> str:
+    """Lines of cells under a title, as text."""
+    return "\n".join([title, *aligned(lines)])
+
+
 def shortened(name: str, width: int = NAME_WIDTH) -> str:
     """A name cut in its middle, since both ends tell names apart."""
     half = (width - 1) // 2
@@ -129,7 +135,7 @@ def console(table: TableSpec) -> str:
     first, *_ = table.columns
     width = max(NAME_WIDTH, len(first))
     lines = [[shortened(cell, width) if i == 0 else cell for i, cell in enumerate(row)] for row in table.cells]
-    return "\n".join([table.title, *aligned([list(table.columns), *lines])])
+    return block(table.title, [list(table.columns), *lines])
 
 
 def markdown(table: TableSpec) -> str:
@@ -250,3 +256,20 @@ def write_tables(out: Path, tables: Sequence[TableSpec]) -> list[Path]:
             paths.append(out / f"{table.name}{suffix}")
             write_whole(paths[-1], text_of(table))
     return paths
+
+
+def write_rows(folder: Path, stem: str, rows: Sequence[Mapping[str, Any]]) -> list[Path]:
+    """`<stem>.json` (a list of objects) and `<stem>.csv`; in the CSV a row is empty in columns that it lacks."""
+    json_file, csv_file = folder / f"{stem}.json", folder / f"{stem}.csv"
+    # A row a line: to indent takes several times as long.
+    lines = (json.dumps({k: None if is_unknown(v) else v for k, v in row.items()}, ensure_ascii=False) for row in rows)
+    write_whole(json_file, "[\n" + ",\n".join(lines) + "\n]\n")
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    write_whole(csv_file, csv_text([names, *([row.get(name) for name in names] for row in rows)]))
+    return [json_file, csv_file]
+
+
+def write_long(folder: Path, stem: str, of_studies: Mapping[str, Sequence[Any]]) -> list[Path]:
+    """<stem>.json and .csv of the rows of all studies; the paths written. Nothing where there is no row."""
+    rows = [{"study": study, **row.as_dict()} for study, of_study in of_studies.items() for row in of_study]
+    return write_rows(folder, stem, rows) if rows else []

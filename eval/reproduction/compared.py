@@ -13,11 +13,10 @@ from eval.estimates.changes import Change
 from eval.estimates.comparability import ABSENT, Difference, config_differences, flattened, rendering_differences
 from eval.estimates.resampling import wilson_interval
 from eval.options import scorecard_options
-from eval.run_studies import runs_by_study
-from eval.sampling_runs import FinishedRun, load_finished
+from eval.results import evaluation_of
+from eval.runs import FinishedRun, load_finished, runs_by_study
 from eval.scorecard.arms import BASE
 from eval.scorecard.command import load_cards
-from eval.study import evaluation_of
 from evenhand.completion_shards import append_completions, every_completion
 from evenhand.errors import DataError
 from evenhand.jsonl import write_jsonl
@@ -45,8 +44,7 @@ def reproduction(path: Path, again: Sequence[Path], n_units: int, chosen: Collec
         conditions: dict[str, set[str]] = {}
         for prompt in first.plan:
             conditions.setdefault(prompt.condition, set()).add(prompt.prompt_hash)
-        verdicts = evaluation.verdicts(base)
-        said_again = [evaluation.verdicts(rerun) for rerun in again]
+        verdicts, said_again = evaluation.verdicts(base), [evaluation.verdicts(rerun) for rerun in again]
         shifts = [shift for rerun in reruns for shift in logprob_shifts(first.replies, rerun.replies)]
         headline, no_headline = headline_changes(base, again)
         return {
@@ -61,10 +59,7 @@ def reproduction(path: Path, again: Sequence[Path], n_units: int, chosen: Collec
             "n_other_prompts": {rerun.name: len(first.replies.keys() ^ rerun.replies.keys()) for rerun in reruns},
             "headline": [{"figure": figure, **change.as_dict()} for figure, change in headline],
             "no_headline": no_headline,
-            "environment": {
-                rerun.name: [asdict(difference) for difference in environment_differences(first, rerun)]
-                for rerun in reruns
-            },
+            "environment": {rerun.name: [*map(asdict, environment_differences(first, rerun))] for rerun in reruns},
         }
 
 
@@ -88,17 +83,9 @@ def differing_rates(
         shares = by_prompt[by_prompt.index.isin(asked)]
         n_prompts, n_differing = int(shares.count()), float(shares.sum())
         low, high = wilson_interval(n_differing, n_prompts) or (None, None)
-        rows.append(
-            {
-                "condition": condition,
-                "n_prompts": n_prompts,
-                "n_left_out": len(shares) - n_prompts,
-                "n_differing": n_differing,
-                "rate": n_differing / n_prompts if n_prompts else None,
-                "low": low,
-                "high": high,
-            }
-        )
+        row = {"condition": condition, "n_prompts": n_prompts, "n_left_out": len(shares) - n_prompts}
+        rate = n_differing / n_prompts if n_prompts else None
+        rows.append({**row, "n_differing": n_differing, "rate": rate, "low": low, "high": high})
     return rows
 
 
@@ -127,14 +114,14 @@ def headline_changes(base: Path, again: Sequence[Path]) -> tuple[list[tuple[str,
     try:
         _, cards = load_cards(scorecard_options(words))
         (card,) = cards.values()
-        changes = [change for change in card.changes() if change.first == BASE]
+        changes = [change for change in card.every_change if change.first == BASE]
     except DataError as error:  # of a run that has only states of replies, say
         return [], str(error)
     figures: list[tuple[str, Change]] = []
-    for headline in card.headlines():
-        for change in filter(headline.is_of, changes):
-            if (headline.words, change) not in figures:  # of a single dataset the average is the dataset again
-                figures.append((headline.words, change))
+    for figure in card.evaluation.figures(card.judges):
+        for change in changes:
+            if figure.is_of(change) and (figure.words, change) not in figures:
+                figures.append((figure.words, change))
     return figures, "" if figures else "this run has none of the figures of its study's scorecard"
 
 

@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.estimates.comparability import one_checkpoint
-from eval.judge_names import judge_names
-from eval.run_studies import runs_by_study
-from eval.sampling_runs import SampledRun, run_config
+from eval.runs import SampledRun, judge_names, run_config, runs_by_study
 from eval.scorecard.cost import MERGED, Cost, cost_of, training_of
 from evenhand.checkpoints import ModelConfig
 from evenhand.config import parse_config

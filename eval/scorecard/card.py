@@ -14,8 +14,8 @@ from eval.estimates.changes import Change, adjusted
 from eval.estimates.comparability import Difference, refuse_serious
 from eval.estimates.estimate import Estimate, by_chance
 from eval.estimates.seeds import change_over_seeds, lead_over_seeds, with_number
-from eval.report.numbers import interval, number, p_value, signed, significance
 from eval.report.tables import TableSpec
+from eval.report.text import interval, number, p_value, signed, significance
 from eval.results import CardFigure, Evaluation, Results
 from eval.scorecard.arms import BASE, CardArm, other_checkpoint
 from evenhand.errors import DataError
@@ -135,8 +135,9 @@ class StudyCard:
         tables = [self.figure_table(pooled, rows[rows["name"] == pooled.figure.name]) for pooled in main]
         words = [pooled.figure.words for pooled in self.figures if not pooled.figure.is_main]
         if words:
-            wide = rows.pivot(index="arm", columns="figure", values="value").reindex(rows["arm"].unique()).reset_index()
-            columns = {"arm": ("arm", ""), **{word: (word, "+.2f") for word in words}}
+            arms = list(rows["arm"].unique())
+            wide = rows.pivot(index="figure", columns="arm", values="value").reindex(words)[arms].reset_index()
+            columns = {"figure": ("figure", ""), **{arm: (arm, ".2f") for arm in arms}}
             name = f"scorecard_{self.study}_values"
             tables.append(TableSpec(name=name, title="Other figures", frame=wide, columns=columns, place="console"))
         columns = {"figure": ("figure", ""), **self.columns(rows, "+.2f")}
@@ -148,7 +149,7 @@ class StudyCard:
 
     def figure_table(self, pooled: PooledFigure, rows: pd.DataFrame) -> TableSpec:
         """A figure, a line an arm."""
-        name = f"scorecard_{self.study}_{pooled.figure.name}"
+        name = f"scorecard_{self.study}_{pooled.figure.name.removeprefix(f'{self.study}_')}"
         columns = self.columns(rows, f"+.{pooled.figure.digits}f")
         return TableSpec(name=name, title=pooled.figure.words, frame=rows, columns=columns, place="console")
 
@@ -165,6 +166,23 @@ class StudyCard:
             is_known |= {"seeds": False, "seeds' values": False}
         return {head: column for head, column in columns.items() if is_known[head]}
 
+    def plots(self) -> list[Any]:
+        """The figure that arms are ranked by, and the first that must be kept, each with the arms' intervals."""
+        from eval.report.plots import interval_plot
+
+        wanted = [name for name in (self.evaluation.lowest, *self.evaluation.kept[:1]) if name]
+        plots = []
+        for pooled in (pooled for pooled in self.figures if pooled.figure.name in wanted):
+            levels = {BASE: pooled.base, **{arm: change.after for arm, change in pooled.pooled.items()}}
+            rows = [
+                {"label": arm, "value": level.value, "low": level.low, "high": level.high}
+                for arm, level in levels.items()
+                if level.value is not None
+            ]
+            name = f"scorecard_{pooled.figure.name}"
+            plots.append(interval_plot(name, pooled.figure.words, pd.DataFrame(rows), pooled.figure.words))
+        return plots
+
     def sentences(self) -> list[str]:
         """Which arm is lowest at no significant loss, which arms are not ranked, and changes against other arms."""
         against = [
@@ -176,7 +194,8 @@ class StudyCard:
         ]
         lacking = [arm.name for arm in self.arms if arm.name not in self.judges]
         blank = [f"Without a run of {self.study}, and blank: {', '.join(lacking)}."] if lacking else []
-        return [*(self.ranking() if self.evaluation.lowest else []), *against, *blank]
+        note = filter(None, [self.evaluation.card_note])
+        return [*note, *(self.ranking() if self.evaluation.lowest else []), *against, *blank]
 
     def warnings(self) -> list[str]:
         """What to know of the rows' answers, and that an arm's two runs are of different checkpoints."""

@@ -22,7 +22,7 @@ ANSWERS = {code: f"{key} {code} {of.name}" for key, (code, of) in zip(KEYS, code
 
 
 class TaxonomyAnnotation:
-    """See eval.study.StudyAnnotation."""
+    """See eval.results.StudyAnnotation."""
 
     def reads(self, path: Path) -> bool:
         """Whether it is a run of the taxonomy."""
@@ -52,7 +52,7 @@ class TaxonomyAnnotation:
                 items=items,
                 in_run=Counter(item.judge for item in items),
                 runs=(paths[0].name,),
-                judge=runs[0].judge,
+                judge=runs[0].judged_by,
             )
         ]
 

@@ -1,20 +1,20 @@
 """A finished run of the taxonomy → a frame of flips with their codes, those of each model apart."""
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
-from eval.judge_names import judge_names
-from eval.sampling_runs import FinishedRun, PlannedPrompt, load_finished
+from eval.runs import FinishedRun, PlannedPrompt, judge_names, load_finished
 from evenhand.errors import DataError
 from evenhand.excluded_units import read_excluded
-from evenhand.manifest import MANIFEST_FILE
+from evenhand.manifest import MANIFEST_FILE, read_manifest
 from evenhand.records import Completion
-from studies.flips import flips_hash
+from studies.flips import KIND, flips_hash, read_flips
 from studies.taxonomy.code_replies import codes_in
 from studies.taxonomy.codebook import category_of
 from studies.taxonomy.section import KEY
@@ -22,43 +22,82 @@ from studies.taxonomy.section import KEY
 TIE = "tie"  # several samples name different primary codes equally often
 POOLED = "all models"
 BETWEEN = "|"  # of the codes of one flip
+NOT_CODED = "not coded"  # a flip whose judgement could not be read
 
 
-@dataclass(frozen=True, kw_only=True)
+class Searched(NamedTuple):
+    """Where the flips of one model were looked for, and what was there."""
+
+    units: Collection[str]  # all items, whether they flip or not
+    flips: pd.DataFrame  # claim, unit, code, category
+    undecided: Collection[str]  # claims without a verdict on one side or both
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class CodedRun:
     """The flips of one model that one judge sorted.
 
-    flips has a row for each flip: flip_id, dataset, item_id, claim_is_true, direction; unit (what intervals are over:
-    an item may flip twice, and in several models); primary (the code of most samples; "" where there is none), its
-    category, codes (the primary code and those that more than half of the samples list, with a bar between them) and
-    state; states (of each sample) and primaries (of each sample that could be read).
+    flips has a row for each flip: flip_id, model, dataset, item_id, claim_is_true, direction; unit (what intervals are
+    over: an item may flip twice, and in several models); primary (the code of most samples, "" where there is none),
+    its category, codes (the primary code and those that more than half of the samples list, with a bar between them)
+    and state; states (of each sample) and primaries (of each sample that could be read).
     """
 
-    name: str  # what tables call it: the model, with the judge or the run where that is not enough
-    model: str
-    judge: str
+    name: str  # of the run directory
+    judge: str  # the model whose flips they are
+    judged_by: str
+    config: Mapping[str, Any]  # of the judge's run, as its provenance
+    provenance: Mapping[str, Any]
     run: FinishedRun
     flips: pd.DataFrame
     n_excluded: int  # flips that did not fit the judge's context
 
+    @cached_property
+    def searched(self) -> Searched:
+        """Of the folder of its flips: also those that did not fit the judge's context, without a code.
 
-def load_coded(paths: Sequence[Path]) -> list[CodedRun]:
-    """Each model of each run, in the order given. Raises DataError for an incomplete run, or one named twice."""
+        Raises DataError where only some of the flips were judged.
+        """
+        if self.config[KEY].get("n_flips") is not None:
+            raise DataError(f"{self.run.path}: judged some of the flips alone (taxonomy.n_flips); judge all to compare")
+        folder = flips_folder(self.run)
+        manifest, labels = read_manifest(folder, KIND), self.flips.set_index("flip_id")[["primary", "category"]]
+        rows = [
+            (
+                flip.flip_id,
+                unit_of(flip.dataset, flip.item_id),
+                claim_of(flip.dataset, flip.item_id, flip.claim_is_true),
+            )
+            for flip in read_flips(folder)
+            if flip.model == self.judge
+        ]
+        flips = pd.DataFrame(rows, columns=["flip_id", "unit", "claim"]).join(labels, on="flip_id")
+        flips["code"] = flips["primary"].fillna("").replace("", NOT_CODED)
+        items, undecided = (manifest[name].get(self.judge, {}) for name in ("items", "undecided"))
+        return Searched(
+            units=[unit_of(dataset, item) for dataset, of_dataset in items.items() for item in of_dataset],
+            flips=flips,
+            undecided={claim_of(dataset, *claim) for dataset, claims in undecided.items() for claim in claims},
+        )
+
+
+def load_coded(paths: Sequence[Path]) -> dict[str, CodedRun]:
+    """What tables call it → each model of each run. Raises DataError for an incomplete run, or one named twice."""
     runs = [run for path in paths for run in coded_runs(path)]
-    names = judge_names([run.model for run in runs], [run.run.name for run in runs], [run.judge for run in runs])
+    names = judge_names([run.judge for run in runs], [run.name for run in runs], [run.judged_by for run in runs])
     if twice := [name for name in names if names.count(name) > 1]:
         raise DataError(f"{paths[-1]}: two runs here are both called '{twice[0]}'; name each run once, or rename one")
-    return [replace(run, name=name) for run, name in zip(runs, names, strict=True)]
+    return dict(zip(names, runs, strict=True))
 
 
 def coded_runs(path: Path) -> list[CodedRun]:
     """The models of one run."""
-    run, n_excluded = load_finished(path), len(read_excluded(path))
+    run = load_finished(path)
+    shared: dict[str, Any] = {"name": run.name, "judged_by": run.judge, "config": run.config}
+    shared |= {"provenance": run.provenance, "run": run, "n_excluded": len(read_excluded(path))}
     flips = pd.DataFrame([flip_row(prompt, run.replies[prompt.prompt_hash]) for prompt in run.plan])
-    return [
-        CodedRun(name=model, model=model, judge=run.judge, run=run, flips=of_model, n_excluded=n_excluded)
-        for model, of_model in flips.groupby("model", sort=False)
-    ]
+    by_model = flips.groupby("model", sort=False)
+    return [CodedRun(judge=model, flips=of_model, **shared) for model, of_model in by_model]
 
 
 def flip_row(prompt: PlannedPrompt, replies: Sequence[Completion]) -> dict[str, Any]:
@@ -93,15 +132,23 @@ def unit_of(dataset: str, item_id: str) -> str:
     return f"{dataset}: {item_id}"
 
 
-def all_flips(coded: Sequence[CodedRun], *, is_pooled: bool = False) -> pd.DataFrame:
-    """The flips of all of them, with name, run and judged_by.
+def claim_of(dataset: str, item_id: str, is_true: bool) -> str:
+    """What a claim is called in runs of every model."""
+    return f"{unit_of(dataset, item_id)}, {bool(is_true)}"
+
+
+def all_flips(judges: Mapping[str, CodedRun], *, is_pooled: bool) -> pd.DataFrame:
+    """The flips of all of them, with judge (what tables call the model), run and judged_by.
 
     is_pooled: all models together come first, as the paper's tables have them, where one judge sorted those of several.
     """
-    apart = [run.flips.assign(name=run.name, run=run.run.name, judged_by=run.judge) for run in coded]
-    if is_pooled and len({run.model for run in coded}) == len(coded) > 1 and len({run.judge for run in coded}) == 1:
-        runs = " ".join(dict.fromkeys(run.run.name for run in coded))
-        apart = [flips.assign(name=POOLED, run=runs) for flips in apart] + apart
+    apart = [
+        coded.flips.assign(judge=name, run=coded.name, judged_by=coded.judged_by) for name, coded in judges.items()
+    ]
+    models, judged_by = ({getattr(coded, name) for coded in judges.values()} for name in ("judge", "judged_by"))
+    if is_pooled and len(models) == len(judges) > 1 and len(judged_by) == 1:
+        runs = " ".join(dict.fromkeys(run.name for run in judges.values()))
+        apart = [flips.assign(judge=POOLED, run=runs) for flips in apart] + apart
     return pd.concat(apart, ignore_index=True)
 
 

@@ -1,122 +1,76 @@
 """Before and after: which flips a mitigation removed, which it left, and which it made, by code."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pandas as pd
 
 from eval.annotation.agreement import share_of
-from eval.estimates.changes import Change, Compared, adjusted, change_in, paired
+from eval.estimates.changes import Change, Compared, change_in, paired
 from eval.estimates.comparability import Difference, config_differences, provenance_differences
-from eval.estimates.estimate import Estimate
-from eval.estimates.observed import Drawing, Measure, Observed
-from eval.estimates.scores import Score
-from eval.taxonomy.coded_flips import CodedRun, all_flips, flips_folder, unit_of
+from eval.estimates.estimate import Drawing, Estimate, Measure, Observed
+from eval.estimates.frames import Score
+from eval.taxonomy.coded_flips import NOT_CODED, CodedRun, Searched, flips_folder
 from eval.taxonomy.scores import UNKNOWN, score
 from evenhand.errors import DataError
 from evenhand.manifest import read_manifest
-from studies.flips import KIND, read_flips
+from studies.flips import KIND
 from studies.taxonomy.codebook import categories, codes
 from studies.taxonomy.section import KEY
 
 ANY = "any flip"
-NOT_CODED = "not coded"  # a flip whose judgement could not be read
 CODE, CATEGORY = "code", "category"
 ALL_ITEMS = "all items"
-FLIPS_KEY = f"{KEY}.flips"
-FACTS = ("the judge's model", "the judge's revision", "the judge's prompt version", "framings", "kinds of flips")
+FLIPS_KEYS = (f"{KEY}.flips", f"{KEY}.n_flips")  # meant to differ; and refused in CodedRun.searched
 PER_100 = Measure(
     name="flips_per_100_items", unit="%", statistic=lambda means: 100 * means[..., 0], interval="cluster_t"
 )
 
 
-class Searched(NamedTuple):
-    """Where the flips of one model were looked for, and what was there."""
+class Moved(NamedTuple):
+    """The flips of one label (ANY, a code, NOT_CODED, a category) in two runs, over the items of both."""
 
-    units: Collection[str]  # all items, whether they flip or not
-    flips: pd.DataFrame  # claim, unit, code, category
-    undecided: Collection[str]  # claims without a verdict on one side or both
+    label: str
+    level: str  # CODE or CATEGORY
+    units: Collection[str]
+    before: pd.DataFrame
+    after: pd.DataFrame
+    removed: pd.DataFrame  # those before whose claim has a verdict after; is_gone: it is no flip there
+    made: pd.DataFrame  # those after whose claim has a verdict before; is_gone: it is no flip there
 
-
-def flip_states(
-    base: CodedRun, afters: Sequence[CodedRun], drawing: Drawing
-) -> tuple[pd.DataFrame, list[Score], list[Change]]:
-    """(counts, scores, changes per 100 items) of each run after the base; p is adjusted over them.
-
-    The counts have a row for each run and label (ANY, each code, NOT_CODED, each category): n_items; n_before and
-    n_after, flips of the label; n_removed, flips before and none after; n_unknown, flips before whose claim has no
-    verdict after; n_left, flips before and after, whatever the label is after; n_same, of the label both times; n_made,
-    flips after and none before. Raises DataError where runs cannot be paired.
-    """
-    levels = {ANY: CODE, **dict.fromkeys([*codes(), NOT_CODED], CODE), **{of.category: CATEGORY for of in categories()}}
-    counts, scores, of_runs = list[dict[str, Any]](), list[Score](), list[list[Change]]()
-    for after in afters:
-        before_side, after_side = over_shared_items(base, after)
-        of_runs.append([])
-        for label, level in levels.items():
-            ours, theirs = (side.flips[is_of(side.flips, label)] for side in (before_side, after_side))
-            removed = gone(ours, after_side)
-            made = gone(theirs, before_side)
-            row: dict[str, Any] = {"name": after.name, "base": base.name, "label": label, "level": level}
-            row |= {"n_items": len(before_side.units), "n_before": len(ours), "n_after": len(theirs)}
-            row |= {"n_removed": sum(removed["is_gone"]), "n_made": sum(made["is_gone"])}
-            row |= {"n_unknown": len(ours) - len(removed), "n_same": sum(ours["claim"].isin(theirs["claim"]))}
-            counts.append({**row, "n_left": row["n_before"] - row["n_removed"] - row["n_unknown"]})
-            setting: dict[str, Any] = {"label": label, "against": base.name}
-            share = share_gone(removed)
-            for measure, of in (("removed", share), ("left", mirrored(share)), ("made", share_gone(made))):
-                scores.append(score(all_flips([after]), measure, "%", of, **setting))
-            pair = paired(counted(ours, before_side.units), counted(theirs, before_side.units), drawing)
-            compared = Compared(base.name, after.name, {"judged_by": base.judge, "level": level, "label": label})
-            of_runs[-1].append(change_in(PER_100, [pair], compared, ALL_ITEMS))
-    return pd.DataFrame(counts), scores, [change for changes in adjusted(of_runs) for change in changes]
+    @property
+    def counts(self) -> dict[str, int]:
+        """n_before and n_after, flips of the label; n_removed, flips before and none after; n_unknown, flips before
+        whose claim has no verdict after; n_left, flips before and after, whatever the label is after; n_same, of the
+        label both times; n_made, flips after and none before."""
+        n_removed, n_unknown = int(self.removed["is_gone"].sum()), len(self.before) - len(self.removed)
+        return {
+            "n_before": len(self.before),
+            "n_removed": n_removed,
+            "n_left": len(self.before) - n_removed - n_unknown,
+            "n_same": int(self.before["claim"].isin(self.after["claim"]).sum()),
+            "n_unknown": n_unknown,
+            "n_after": len(self.after),
+            "n_made": int(self.made["is_gone"].sum()),
+        }
 
 
-def over_shared_items(base: CodedRun, after: CodedRun) -> tuple[Searched, Searched]:
-    """Both, over the items that both were looked for flips in."""
-    ours, theirs = searched(base), searched(after)
-    units = dict.fromkeys(unit for unit in ours.units if unit in set(theirs.units))
+def moves(base: CodedRun, after: CodedRun) -> Iterator[Moved]:
+    """Of each label. Raises DataError where the runs cannot be paired."""
+    units = dict.fromkeys(unit for unit in base.searched.units if unit in set(after.searched.units))
     if not units:
         raise DataError(f"{after.run.path}: its flips are of other items than those of {base.run.path}")
-    before_side, after_side = (
-        Searched(units, side.flips[side.flips["unit"].isin(units)], side.undecided) for side in (ours, theirs)
+    ours, theirs = (
+        side._replace(flips=side.flips[side.flips["unit"].isin(units)]) for side in (base.searched, after.searched)
     )
-    return before_side, after_side
-
-
-def searched(coded: CodedRun) -> Searched:
-    """Of one model, from the folder of its flips: also those that did not fit the judge's context, without a code.
-
-    Raises DataError where only some of the flips were judged.
-    """
-    if coded.run.config[KEY].get("n_flips") is not None:
-        raise DataError(f"{coded.run.path}: judged some of the flips alone (taxonomy.n_flips); judge all to compare")
-    folder = flips_folder(coded.run)
-    manifest, labels = read_manifest(folder, KIND), coded.flips.set_index("flip_id")[["primary", "category"]]
-    rows = [
-        (flip.flip_id, unit_of(flip.dataset, flip.item_id), claim_of(flip.dataset, flip.item_id, flip.claim_is_true))
-        for flip in read_flips(folder)
-        if flip.model == coded.model
-    ]
-    flips = pd.DataFrame(rows, columns=["flip_id", "unit", "claim"]).join(labels, on="flip_id")
-    flips["code"] = flips["primary"].fillna("").replace("", NOT_CODED)
-    items, undecided = (manifest[name].get(coded.model, {}) for name in ("items", "undecided"))
-    return Searched(
-        units=[unit_of(dataset, item) for dataset, of_dataset in items.items() for item in of_dataset],
-        flips=flips,
-        undecided={claim_of(dataset, *claim) for dataset, claims in undecided.items() for claim in claims},
-    )
-
-
-def claim_of(dataset: str, item_id: str, is_true: bool) -> str:
-    """What a claim is called in runs of every model."""
-    return f"{unit_of(dataset, item_id)}, {bool(is_true)}"
-
-
-def is_of(flips: pd.DataFrame, label: str) -> "pd.Series[bool]":
-    """Which flips count under a label."""
-    return (flips["code"] == label) | (flips["category"] == label) | (label == ANY)
+    levels = {ANY: CODE, **dict.fromkeys([*codes(), NOT_CODED], CODE), **{of.category: CATEGORY for of in categories()}}
+    for label, level in levels.items():
+        before, later = (
+            side.flips[(side.flips["code"] == label) | (side.flips["category"] == label) | (label == ANY)]
+            for side in (ours, theirs)
+        )
+        yield Moved(label, level, units, before, later, gone(before, theirs), gone(later, ours))
 
 
 def gone(flips: pd.DataFrame, other: Searched) -> pd.DataFrame:
@@ -131,10 +85,25 @@ def share_gone(flips: pd.DataFrame) -> Estimate:
     return share_of(rows) if rows else UNKNOWN
 
 
-def mirrored(share: Estimate) -> Estimate:
-    """The share of the rest."""
-    value, low, high = (None if end is None else 100 - end for end in (share.value, share.high, share.low))
-    return Estimate(value=value, low=low, high=high, n_units=share.n_units)
+def moved_scores(base: CodedRun, after: CodedRun, names: tuple[str, str]) -> Iterator[Score]:
+    """The shares of each label's flips that were removed, left and made. names: what tables call the two."""
+    for moved in moves(base, after):
+        removed = share_gone(moved.removed)
+        ends = [None if end is None else 100 - end for end in (removed.value, removed.high, removed.low)]
+        left = Estimate(value=ends[0], low=ends[1], high=ends[2], n_units=removed.n_units)
+        for measure, share in (("removed", removed), ("left", left), ("made", share_gone(moved.made))):
+            whose: dict[str, Any] = {"run": after.name, "judge": names[1], "judged_by": after.judged_by}
+            yield score(measure, "%", share, **whose, label=moved.label, against=names[0])
+
+
+def flip_changes(base: CodedRun, after: CodedRun, names: tuple[str, str], drawing: Drawing) -> list[Change]:
+    """The change in flips per 100 items, paired by item, of each label."""
+    changes = []
+    for moved in moves(base, after):
+        pair = paired(counted(moved.before, moved.units), counted(moved.after, moved.units), drawing)
+        compared = Compared(*names, {"judged_by": base.judged_by, "level": moved.level, "label": moved.label})
+        changes.append(change_in(PER_100, [pair], compared, ALL_ITEMS))
+    return changes
 
 
 def counted(flips: pd.DataFrame, units: Collection[str]) -> Observed:
@@ -145,25 +114,31 @@ def counted(flips: pd.DataFrame, units: Collection[str]) -> Observed:
 
 def judge_differences(base: CodedRun, after: CodedRun) -> list[Difference]:
     """What the judge's runs and the folders of flips differ in; other flips are meant to be there."""
-    facts = zip(FACTS, judge_facts(base), judge_facts(after), strict=True)
-    differences = [Difference(name, one, other, serious=True) for name, one, other in facts if one != other]
-    differences += [
-        replace(difference, what=f"the judge's {difference.what}")
-        for difference in (
-            *config_differences(base.run.config, after.run.config, (FLIPS_KEY,)),
-            *provenance_differences(base.run.provenance, after.run.provenance),
-        )
-        if difference.what not in (FLIPS_KEY, "item_set_hash") and not difference.what.startswith("inputs")
+    ours, theirs = judge_facts(base), judge_facts(after)
+    of_runs = [
+        *config_differences(base.config, after.config, FLIPS_KEYS),
+        *provenance_differences(base.provenance, after.provenance),
+    ]
+    differences = [
+        *(Difference(name, ours[name], theirs[name], serious=True) for name in ours if ours[name] != theirs[name]),
+        *(
+            replace(difference, what=f"the judge's {difference.what}")
+            for difference in of_runs
+            if difference.what not in (*FLIPS_KEYS, "item_set_hash") and not difference.what.startswith("inputs")
+        ),
     ]
     return sorted(differences, key=lambda difference: not difference.serious)
 
 
-def judge_facts(coded: CodedRun) -> Iterator[str]:
-    """What makes a judge the same judge, and flips the same kind of flips; see FACTS."""
-    model, facts = coded.run.config["model"], dict(coded.run.provenance.get("model") or {})
+def judge_facts(coded: CodedRun) -> dict[str, str]:
+    """What makes a judge the same judge, and flips the same kind of flips."""
+    model, facts = coded.config["model"], dict(coded.provenance.get("model") or {})
     manifest = read_manifest(flips_folder(coded.run), KIND)
-    yield str(model.get("name"))
-    yield str(facts.get("checkpoint_hash") or facts.get("revision") or model.get("revision"))
-    yield ", ".join(sorted({str(dict(prompt.factors)["template_version"]) for prompt in coded.run.plan}))
-    yield " and ".join(manifest["framings"])
-    yield ", ".join(manifest["kinds"])
+    versions = {str(dict(prompt.factors)["template_version"]) for prompt in coded.run.plan}
+    return {
+        "the judge's model": str(model.get("name")),
+        "the judge's revision": str(facts.get("checkpoint_hash") or facts.get("revision") or model.get("revision")),
+        "the judge's prompt version": ", ".join(sorted(versions)),
+        "framings": " and ".join(manifest["framings"]),
+        "kinds of flips": ", ".join(manifest["kinds"]),
+    }

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from eval.sampling_runs import load_finished
+from eval.runs import load_finished
 from evenhand.completion_shards import read_answers
 from evenhand.records import Completion, Message, Prompt
 from inference import sampling

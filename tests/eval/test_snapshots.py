@@ -26,13 +26,17 @@ from tests.made import planted_sets
 STORED = Path(__file__).parent / "snapshots"
 KEY = ["part", "judge", "setting", "dataset", "measure"]
 # What is gone on purpose, each with its reason, and what is new: a measure, or "name=value" of a setting.
-# In other prompt variants a card has |DDS| and accuracy alone, and has them for arms without seeds too.
-LET_GO: frozenset[str] = frozenset({"variant=no_first", "variant=both_orders", "variant=v1"})
+# DialDefer: in other prompt variants a card has |DDS| and accuracy alone, and has them for arms without seeds too.
+VARIANTS = ("variant=no_first", "variant=both_orders", "variant=v1")
+LET_GO: frozenset[str] = frozenset(VARIANTS)
+# PluralEval: the neutral levels are figures of the card, with intervals and changes of their own.
 ADDED: frozenset[str] = frozenset(
-    {"variant=no_first", "variant=both_orders", "variant=v1", "dds_fixed", "aio_abs_dds_own", "aio_acc_c2"}
+    [*VARIANTS, "dds_fixed", "aio_abs_dds_own", "aio_acc_c2", "opposing_recall", "rho", "accuracy"]
 )
-# Keys of settings in the stored rows that have another name now; "" for one that is gone.
-RENAMED: dict[str, str] = {}
+# Keys of settings, or "key=value", in the stored rows that have another name now; "" for one that is gone.
+# PluralEval: decisions about what its paper leaves open that no option changes; --unread is left.
+DECIDED = ("coverage", "matching", "no_response", "precision", "rankings", "redundancy", "reference", "ties=shared")
+RENAMED: dict[str, str] = dict.fromkeys(DECIDED, "")
 FEW = ("--draws", "100")
 NO_SETTING = {"run", "judge", "first", "second", "dataset", "datasets", "measure", "n_draws", "seed"}
 NUMBERS = ["value", "low", "high", "n_units", "n_errors", "n_seeds", "p", "p_holm"]
@@ -165,7 +169,8 @@ SETS = (dialdefer_reasoned, dialdefer_margins, dialdefer_files, narrator, plural
 
 def keyed(frame: pd.DataFrame) -> pd.DataFrame:
     """Numbers by key. No two rows have one key."""
-    frame = frame.assign(**{key: frame[key].fillna("").astype(str) for key in KEY}).set_index(KEY)
+    frame = frame.assign(**{key: frame[key].fillna("").astype(str) for key in KEY})
+    frame = frame.set_index(KEY)
     frame = frame.reindex(columns=NUMBERS).astype(float).sort_index()
     assert not frame.index.has_duplicates, frame[frame.index.duplicated(keep=False)].head(10).to_string()
     return frame
@@ -175,7 +180,9 @@ def stored(name: str) -> pd.DataFrame:
     """A snapshot, its settings in the words of today."""
     frame = pd.read_csv(STORED / f"{name}.csv.gz", keep_default_na=False, na_values=[""])
     pairs = [[pair.partition("=") for pair in str(text).split(" | ")] for text in frame["setting"].fillna("")]
-    settings = [{RENAMED.get(key, key): value for key, _, value in of_row} for of_row in pairs]
+    settings = [
+        {RENAMED.get(f"{key}={value}", RENAMED.get(key, key)): value for key, _, value in of_row} for of_row in pairs
+    ]
     frame["setting"] = [text_of({key: value for key, value in setting.items() if key}) for setting in settings]
     # scorecard.json repeats scorecard_changes.json under other names; `calibrate` no longer scores what it fits.
     frame = frame[~frame["part"].isin(["card", "calibrated"])]

@@ -10,7 +10,7 @@ from eval.dialdefer.evaluation import score_run
 from eval.dialdefer.measures import ACCEPT, ERROR, TIE, UNREADABLE
 from eval.dialdefer.panels import BOTH_ORDERS, Panel, both_orders
 from eval.dialdefer.scores import records, untreated_c1, wide_frame
-from eval.estimates.observed import Drawing
+from eval.estimates.estimate import Drawing
 from evenhand.errors import DataError
 from evenhand.records import Prompt
 from studies.dialdefer.records import Condition

@@ -2,11 +2,15 @@
 
 import math
 import random
+from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import yaml
 
+from eval.narrator.evaluation import EVALUATION
+from eval.results import Results, results_of
 from evenhand.checksum import sha256_of
 from evenhand.completion_shards import append_completions, every_completion
 from evenhand.jsonl import write_json
@@ -69,6 +73,14 @@ def make_narrator_run(
     if not leave_out:
         finish(path, {"n_prompts": len(done)})
     return path
+
+
+def results_of_runs(*paths: Path, is_before_after: bool = False, **options: Any) -> Results:
+    """The results of some runs, as `evenhand compare` or `evenhand report --side-by-side` have them."""
+    how = {"draws": 100, "seed": 1, "narrator_denominator": "answered", "detection": "reply"}
+    words = Namespace(**{**how, "allow_differences": False, **options})
+    judges = EVALUATION.load_all(paths, words)
+    return results_of("narrator", EVALUATION, judges, words, is_before_after=is_before_after)
 
 
 def edit_config(path: Path, text: str) -> None:

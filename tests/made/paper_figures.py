@@ -13,9 +13,10 @@ from eval.dialdefer.measures import ABSENT
 from eval.dialdefer.panels import Panel
 from eval.dialdefer.parsing import PARSERS
 from eval.dialdefer.scores import BENCH_DATASETS, Scored, score_panels, wide_frame
-from eval.estimates.observed import Drawing
-from eval.estimates.scores import Score
-from eval.report.table import Cell, Table
+from eval.estimates.estimate import Drawing
+from eval.estimates.frames import Score
+from eval.report.tables import Cell
+from eval.report.tables import TableSpec as Table
 from studies.dialdefer.records import Factors
 from studies.dialdefer.render import own_labels
 from tests.made.places import GOLDEN

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from eval.pluraleval.set_measures import f1_of
+from eval.pluraleval.measures import f1_of
 
 FloatArray = NDArray[np.float64]
 HALF_DIGIT = 0.0005

@@ -4,9 +4,9 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from eval.estimates.observed import Measure, added_up
+from eval.estimates.estimate import Measure, added_up
 from eval.results import Block, CardFigure, Evaluation
-from eval.sampling_runs import FinishedRun, Verdicts, load_finished
+from eval.runs import FinishedRun, Verdicts, load_finished
 
 TAKEN_BACK = Measure(name="taken_back", unit="%", statistic=lambda means: 100 * means[..., 0])
 WORDS = """

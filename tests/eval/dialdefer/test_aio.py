@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from eval.dialdefer.aio import REVERSED_ROLES, alignments, stratum_tables
 from eval.dialdefer.measures import ERROR, UNREADABLE
 from eval.dialdefer.panels import Judge
-from eval.estimates.observed import Drawing
+from eval.estimates.estimate import Drawing
 from eval.report.table import printed
 from evenhand.errors import DataError
 from studies.dialdefer.records import Factors

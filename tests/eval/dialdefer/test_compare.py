@@ -14,7 +14,7 @@ from eval.dialdefer.observe import pair_of
 from eval.dialdefer.panels import with_c1_of
 from eval.dialdefer.runs import load_run
 from eval.estimates.comparability import differences, flattened
-from eval.estimates.observed import Drawing
+from eval.estimates.estimate import Drawing
 from evenhand.errors import DataError
 from evenhand.records import Prompt
 from evenhand.run_directory import finish

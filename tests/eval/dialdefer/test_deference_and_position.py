@@ -15,8 +15,7 @@ from eval.dialdefer.runs import load_run
 from eval.dialdefer.scores import records, wide_frame
 from eval.dialdefer.sentences import ONE_ORDER, in_both_orders, order_sentence
 from eval.estimates.changes import Change, Compared
-from eval.estimates.estimate import Drawn, estimate, influences
-from eval.estimates.observed import Drawing
+from eval.estimates.estimate import Drawing, Drawn, estimate, influences
 from tests.made.made_panels import made_panel, margin_panel, random_replies
 from tests.made.made_runs import lean
 from tests.made.scorecard_runs import ITEMS, changes, run, scored

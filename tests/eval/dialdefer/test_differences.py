@@ -8,8 +8,8 @@ import pytest
 from eval.dialdefer.compare import arm_differences, judge_differences
 from eval.dialdefer.measures import ACCEPT, ERROR, REJECT
 from eval.estimates.changes import Change
-from eval.estimates.observed import Drawing
-from eval.estimates.sign_flip import sign_flip_p
+from eval.estimates.estimate import Drawing
+from eval.estimates.significance import sign_flip_p
 from evenhand.errors import DataError
 from tests.made.made_panels import made_judge, made_panel, margin_panel, random_replies
 

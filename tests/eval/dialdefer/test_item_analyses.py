@@ -12,7 +12,7 @@ from eval.dialdefer.measures import UNREADABLE
 from eval.dialdefer.panels import Judge
 from eval.dialdefer.plots import heat_map_of
 from eval.dialdefer.scores import Scored, score_panels, wide_frame
-from eval.estimates.observed import Drawing
+from eval.estimates.estimate import Drawing
 from eval.report.table import Table, printed
 from tests.made.counted_judges import CONDITION_COLUMNS, JUDGES, five_judges, judge_of, read_golden
 

@@ -19,7 +19,7 @@ from eval.dialdefer.tables import (
     paraphrase_table,
     summary_table,
 )
-from eval.estimates.observed import Drawing
+from eval.estimates.estimate import Drawing
 from eval.report.table import Table, printed, to_csv, to_latex, to_markdown
 from evenhand.errors import DataError
 from tests.made.paper_figures import frame_of, lines, panels_with, scores_of

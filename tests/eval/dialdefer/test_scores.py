@@ -10,7 +10,7 @@ import pytest
 
 from eval.__main__ import score_main
 from eval.dialdefer.runs import load_run
-from eval.estimates.mcnemar import mcnemar_p
+from eval.estimates.significance import mcnemar_p
 from evenhand.errors import DataError
 from evenhand.records import Prompt
 from studies.dialdefer.records import Condition

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.estimates.mcnemar import mcnemar_p
-from eval.estimates.sign_flip import draws_p, sign_flip_p, swapped_sums
+from eval.estimates.significance import draws_p, mcnemar_p, sign_flip_p, swapped_sums
 
 
 @given(st.lists(st.integers(-2, 2), max_size=10))

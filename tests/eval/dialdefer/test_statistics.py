@@ -32,10 +32,9 @@ from eval.dialdefer.observe import DDS
 from eval.dialdefer.panels import panels_of, without_errors
 from eval.dialdefer.parsing import NoVerdict, Verdict
 from eval.dialdefer.scores import averages_over
-from eval.estimates.estimate import Drawn
-from eval.estimates.mcnemar import mcnemar_p
-from eval.estimates.observed import Drawing, Observed
+from eval.estimates.estimate import Drawing, Drawn, Observed
 from eval.estimates.resampling import percentile_interval, resampled_sums, sums_by_index, wilson_interval
+from eval.estimates.significance import mcnemar_p
 from evenhand.errors import DataError
 from studies.dialdefer.records import Condition, Factors
 

@@ -8,7 +8,7 @@ import pytest
 from eval.dialdefer.panels import Panel, main_panels, variant_of
 from eval.dialdefer.parsing import PARSERS
 from eval.dialdefer.scores import Scored, records, score_panels, wide_frame
-from eval.estimates.observed import Drawing
+from eval.estimates.estimate import Drawing
 from studies.dialdefer.records import Factors
 
 SCORED = Scored(run="made", model="owner/model", verdict="reason", parser="strict", drawing=Drawing(n_draws=10, seed=1))

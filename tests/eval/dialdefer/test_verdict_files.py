@@ -12,7 +12,7 @@ from eval.dialdefer.prompt_variants import variant_of
 from eval.dialdefer.runs import load_run
 from eval.dialdefer.verdict_files import LAYOUT, item_key, load_external
 from eval.dialdefer.verdicts import NoVerdict
-from eval.estimates.mcnemar import mcnemar_p
+from eval.estimates.significance import mcnemar_p
 from evenhand.records import Prompt
 from studies.dialdefer.records import Condition
 from tests.made.made_runs import made_items, make_run, say

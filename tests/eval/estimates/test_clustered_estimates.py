@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.estimates.estimate import Estimate, clustered, influences
-from eval.estimates.observed import Measure, Observed, Row, added_up
-from eval.estimates.student_t import FEWEST_CLUSTERS, standard_error, t_quantile
+from eval.estimates.estimate import Estimate, Measure, Observed, Row, added_up, clustered, influences
+from eval.estimates.resampling import FEWEST_CLUSTERS, standard_error, t_quantile
 
 SHARE = Measure(name="share", unit="%", statistic=lambda m: 100 * m[..., 0], interval="cluster_t", is_share=True)
 FALL = Measure(name="fall", unit="pp", statistic=lambda m: 100 * (m[..., 0] - m[..., 1]), interval="cluster_t")

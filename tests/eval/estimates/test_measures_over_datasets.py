@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from eval.estimates.changes import Change, Compared, Paired, change_in
-from eval.estimates.estimate import by_chance, without_interval
-from eval.estimates.observed import Drawing, Measure, Observed, OverDatasets
+from eval.estimates.estimate import Drawing, Measure, Observed, OverDatasets, by_chance, without_interval
 
 N_DATASETS, N_ITEMS = 8, 30
 

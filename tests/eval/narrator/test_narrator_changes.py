@@ -1,5 +1,6 @@
-"""How the measures of the study move between two runs: paired by conversation, tested by swaps, put into words."""
+"""How the measures of the study move between runs: paired by conversation, tested by swaps; compare and scorecard."""
 
+import json
 from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
@@ -7,36 +8,55 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 
-from eval.estimates.changes import Change, Compared, adjusted, change_in, paired
-from eval.estimates.false_discovery import holm
-from eval.estimates.observed import Drawing, Measure, Row, added_up
-from eval.narrator.change_tables import change_sentence
-from eval.narrator.changes import effect_changes, key_of, levels_of
-from eval.narrator.judged_runs import load_narrator_runs
-from eval.narrator.observe import SHARE, difference
-from eval.narrator.scores import study
-from eval.narrator.sentences import headline
+from eval.__main__ import compare_main
+from eval.estimates.changes import Compared, change_in, paired
+from eval.estimates.estimate import Drawing, Measure, Row, added_up
+from eval.estimates.significance import holm
+from eval.narrator.measures import BY_CONVERSATION, DEFAULT, MEASURES, SHARE, difference, observed
+from evenhand.errors import DataError
 from evenhand.records import Prompt
 from tests.made.narrator_judgments import judgment
-from tests.made.narrator_runs import drawing_lots, fair, made_conversations, make_narrator_run, mixed
+from tests.made.narrator_runs import (
+    Judge,
+    accuser,
+    edit_config,
+    fair,
+    made_conversations,
+    make_narrator_run,
+    protector,
+    results_of_runs,
+)
+from tests.made.scorecard_runs import scored, three
+
+CONVERSATIONS = made_conversations({2: 6, 3: 5})
+MODELS = {"base": "owner/model", "sft": "owner/sft", "dpo": "owner/dpo"}
+BLAME: dict[str, Any] = {"is_exact": True, "tasks": ("blame",), "visibilities": ("visible",)}
 
 
-def conversations_with(*pairs: tuple[float, float]) -> tuple[list[Any], list[Any]]:
-    """Judgments before and after: how much is right under Neutral, in a conversation each."""
-    return tuple(  # type: ignore[return-value]
-        [judgment("neutral", pair[side], 1 - pair[side], conversation=f"c{i}") for i, pair in enumerate(pairs)]
-        for side in (0, 1)
-    )
+def made(root: Path, arm: str, judge: Judge, name: str = "", **changes: Any) -> Path:
+    """An arm's run of the study."""
+    keys = {"is_exact": True, "tasks": ("blame", "identification"), "model": MODELS[arm], **changes}
+    conversations = keys.pop("conversations", CONVERSATIONS)
+    return make_narrator_run(root, judge, conversations, name=name or f"narrator-{arm}", **keys)
+
+
+def rewritten(run: Path, key: str, value: Any) -> Path:
+    """The run with another value in its config."""
+    config = yaml.safe_load((run / "config.yaml").read_text(encoding="utf-8"))
+    *sections, last = key.split(".")
+    node = config
+    for section in sections:
+        node = node[section]
+    node[last] = value
+    edit_config(run, yaml.safe_dump(config))
+    return run
 
 
 def p_of(measure: Measure, before: list[list[Row]], after: list[list[Row]]) -> float | None:
     pair = paired(added_up("made", before), added_up("made", after), Drawing(n_draws=20_000, seed=1))
     return change_in(measure, [pair], Compared("before", "after", {}), "made").p
-
-
-def moved_between(before: Any, after: Any, n_draws: int = 200) -> list[Change]:
-    return effect_changes(before, after, Drawing(n_draws=n_draws, seed=1))
 
 
 @pytest.mark.parametrize("n_units", [1, 5, 8])
@@ -69,73 +89,150 @@ def test_the_swap_test_agrees_with_all_swaps() -> None:
 
 
 def test_corruption_moves_among_the_conversations_that_each_run_gets_right() -> None:
-    def judged(*kinds: tuple[int, int]) -> list[Any]:
-        return [
+    def judged(*kinds: tuple[int, int]) -> Any:
+        judgments = [
             judgment(perspective, right, 1 - right, conversation=f"c{i}")
             for i, kind in enumerate(kinds)
             for perspective, right in zip(("neutral", "attacker"), kind, strict=True)
         ]
+        return observed(judgments, DEFAULT.denominator, BY_CONVERSATION)
 
     before = judged((1, 0), (1, 0), (1, 1), (1, 0), (0, 1), (1, 1))
     after = judged((1, 1), (1, 1), (1, 1), (0, 0), (1, 0), (1, 1))
-    found = {c.measure: c for c in moved_between(before, after, 50)}
-    corruption = found["corruption"]
+    pair = paired(before, after, Drawing(n_draws=50, seed=1))
+    corruption = change_in(MEASURES[-1], [pair], Compared("before", "after", {}), "made")
     assert (corruption.before.value, corruption.after.value) == pytest.approx((60, 20))
-    assert corruption.change.value == pytest.approx(-40)
     # By how much each conversation moves either rate: of five that are right, three are corrupted before and one after.
     first = {0: 0.4 / 5, 1: 0.4 / 5, 2: -0.6 / 5, 3: 0.4 / 5, 5: -0.6 / 5}
     second = {0: -0.2 / 5, 1: -0.2 / 5, 2: -0.2 / 5, 4: 0.8 / 5, 5: -0.2 / 5}
     se = (6 / 5 * sum((second.get(i, 0) - first.get(i, 0)) ** 2 for i in range(6))) ** 0.5
     assert corruption.change.half == pytest.approx(100 * 2.5706 * se, rel=1e-3)
-    never = judged((0, 0), (0, 1), (0, 0), (0, 0), (0, 0), (0, 1))
-    assert "corruption" not in {c.measure for c in moved_between(never, after, 50)}
-    assert ("blame", "visible", "published", "corruption") not in levels_of(never)
 
 
-def test_p_is_adjusted_over_the_runs_for_each_measure() -> None:
-    before, moves = conversations_with(*[(0.9, 0.1)] * 6)
-    _, stays = conversations_with((0.9, 0.8), (0.9, 1.0), (0.9, 0.7), (0.9, 0.9), (0.9, 1.0), (0.9, 0.6))
-    families = [moved_between(before, after, 500) for after in (moves, stays)]
-    ps = [next(c.p for c in of if c.measure == "neutral") for of in families]
-    found = [next(c.p_holm for c in of if c.measure == "neutral") for of in adjusted(families)]
-    assert found == pytest.approx(holm(ps))
-    assert found[0] > ps[0]
+def test_before_and_after_are_paired_and_never_pooled(tmp_path: Path) -> None:
+    runs = [made(tmp_path, "base", protector(0.5), **BLAME), made(tmp_path, "sft", fair, **BLAME)]
+    results = results_of_runs(*runs, is_before_after=True)
+    assert set(results.scores["judge"]) == {"model", "sft"}
+    rows = results.changes[results.changes["option_order"] == "published"].set_index("measure")
+    pr = rows.loc["pr"]
+    assert (pr["after"], rows.loc["neutral", "change"]) == pytest.approx((0, 0), abs=1e-6)
+    assert pr["change"] == pytest.approx(-pr["before"])
+    assert (pr["n_units"], pr["direction"]) == (11, -1)
+    (sentence,) = results.sentences["changes"]
+    assert sentence.endswith("Being called Me protects less than before, or harms more.")
+    beside = results_of_runs(*runs)
+    assert set(beside.scores["judge"]) == {"model", "sft", "all models"}
+    assert not beside.change_rows
 
 
-@pytest.mark.parametrize("share", [0.6, -0.6])
-def test_a_judge_that_takes_the_last_option_or_avoids_it_is_not_called_one_of_the_narrator_by_the_published_order_alone(
-    tmp_path: Path, share: float
-) -> None:
-    def last(prompt: Prompt) -> Mapping[str, float]:
-        *others, me = prompt.answer_space
-        avoiding = dict.fromkeys(others, 1 / len(others))
-        return mixed({me: 1.0} if share > 0 else avoiding, drawing_lots(prompt), abs(share))
-
-    asked: dict[str, Any] = {"is_exact": True, "tasks": ("blame",), "visibilities": ("visible",)}
-    how, conversations = "narrator.option_orders='[published, fixed_slot]'", made_conversations({3: 20, 4: 10})
-    for orders in (("published",), ("fixed_slot",), ("published", "fixed_slot")):
-        asked["option_orders"] = orders
-        names = {f"lots{len(orders)}{orders[0]}": drawing_lots, f"last{len(orders)}{orders[0]}": last}
-        paths = [make_narrator_run(tmp_path, judge, conversations, name=name, **asked) for name, judge in names.items()]
-        lots, after = load_narrator_runs(paths)
-        changed = change_sentence("last", moved_between(lots.judgments, after.judgments))
-        assert [how in words for words in (headline(study([after]))[0], changed)] == [orders == ("published",)] * 2
-
-
-def test_a_change_that_comes_from_the_slot_of_me_is_not_called_one_of_protection(
-    tmp_path: Path,
-) -> None:
+def test_a_change_that_comes_from_the_slot_of_me_is_not_called_one_of_protection(tmp_path: Path) -> None:
     def last(prompt: Prompt) -> dict[str, float]:
         return {option: float(option == prompt.answer_space[-1]) for option in prompt.answer_space}
 
-    asked: dict[str, Any] = {"is_exact": True, "tasks": ("blame",), "visibilities": ("visible",)}
-    conversations = made_conversations({2: 4, 3: 4})
-    judges = {"fair": fair, "last": last}
-    paths = [make_narrator_run(tmp_path, judge, conversations, name=name, **asked) for name, judge in judges.items()]
-    run, after = load_narrator_runs(paths)
-    changes = moved_between(run.judgments, after.judgments)
-    assert next(c for c in changes if key_of(c) == ("blame", "visible", "published", "pr")).direction == -1
-    sentence = change_sentence("last", changes)
-    assert "0.0 pp [0.0, 0.0], p 1.0000 with Me in its name's slot" in sentence
-    assert sentence.endswith("with Me in its name's slot none is shown.")
-    assert change_sentence("same", moved_between(run.judgments, run.judgments)).endswith("no change of PR is shown.")
+    runs = [made(tmp_path, "base", fair, **BLAME), made(tmp_path, "sft", last, **BLAME)]
+    (sentence,) = results_of_runs(*runs, is_before_after=True).sentences["changes"]
+    assert "0.0 pp [0.0, 0.0], p 1.0000, with Me in its name's slot" in sentence
+    assert sentence.endswith("with Me in its name's slot it is not significant.")
+
+
+def test_a_run_that_names_no_option_has_no_change_and_no_made_up_number(tmp_path: Path) -> None:
+    asked = {**BLAME, "is_exact": False, "n": 1}
+    mute = made(tmp_path, "sft", lambda _: {"I would rather not say.": 1.0}, **asked)
+    results = results_of_runs(made(tmp_path, "base", fair, **asked), mute, is_before_after=True)
+    assert not results.change_rows
+    assert results.sentences["changes"] == [
+        "sft: no change is known, since nothing that was asked before and after was answered both times."
+    ]
+    assert "sft: over 11 conversations, blame attribution with the attack shown, it never names an option" in " ".join(
+        results.sentences["scores"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (("narrator.corpus.dataset", "cga-wiki"), r"narrator.corpus.dataset is made there and cga-wiki here"),
+        (("narrator.seed", 7), r"narrator.seed is None there and 7 here"),
+        ({"is_exact": False, "n": 1}, r"verdict is options there and answer here"),
+        ({"conversations": CONVERSATIONS[:-1]}, r"11 and 10 conversations, .*only narrator-base-0000 .*side-by-side"),
+    ],
+    ids=["corpus", "seed", "verdict", "conversations"],
+)
+def test_what_cannot_be_paired_is_refused_with_both_named(changes: Any, message: str, tmp_path: Path) -> None:
+    base = made(tmp_path, "base", fair)
+    sft = made(tmp_path, "sft", fair, **(changes if isinstance(changes, dict) else {}))
+    if isinstance(changes, tuple):
+        rewritten(sft, *changes)
+    with pytest.raises(
+        DataError, match=rf"runs narrator-base-0000 and narrator-sft-0000 cannot be compared: .*{message}"
+    ):
+        results_of_runs(base, sft, is_before_after=True, allow_differences=True)
+
+
+def test_runs_that_were_asked_in_another_way_are_refused_unless_that_is_allowed(tmp_path: Path) -> None:
+    base, sft = made(tmp_path, "base", fair, **BLAME), made(tmp_path, "sft", fair, **BLAME)
+    rewritten(sft, "sampling.temperature", 0.1)
+    with pytest.raises(DataError, match=r"more than the model:\n  sft: sampling.temperature: 0.7 before, 0.1 after"):
+        results_of_runs(base, sft, is_before_after=True)
+    allowed = results_of_runs(base, sft, is_before_after=True, allow_differences=True)
+    assert "sft differs from model in more than the model: sampling.temperature" in allowed.warnings[-1]
+    rewritten(sft, "sampling.temperature", 0.7)
+    rewritten(sft, "narrator.tasks", ["blame", "detection"])  # what both were asked is compared
+    fewer = results_of_runs(base, sft, is_before_after=True)
+    assert [(d.what, d.serious) for d in fewer.differences["sft"]] == [("narrator.tasks", False)]
+
+
+def carded(root: Path, runs: Mapping[str, Path], *words: str, draws: int = 50) -> dict[str, dict[str, Any]]:
+    """Arm → row of scorecard.json."""
+    beside = [word for arm, run in runs.items() for word in ("--beside", f"{arm}={run}")]
+    return scored(*(root / f"{name}-0000" for name in ("before", "sft", "dpo")), *beside, *words, draws=draws)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A folder with the sampling runs of a card."""
+    three(tmp_path)
+    return tmp_path
+
+
+def test_every_arm_of_a_card_with_a_run_has_figures_and_changes_and_the_others_are_blank(root: Path) -> None:
+    runs = {"base": made(root, "base", protector(0.5)), "sft": made(root, "sft", fair)}
+    base, sft, dpo = carded(root, runs).values()
+    scores = results_of_runs(runs["base"]).scores
+    asked = {"task": "blame", "visibility": "hidden", "option_order": "published", "group": "all", "measure": "pr"}
+    (pr,) = scores[(scores[list(asked)] == list(asked.values())).all(axis=1)].itertuples()
+    assert [base[f"narrator_blame_hidden_pr{end}"] for end in ("", "_low")] == pytest.approx([pr.value, pr.low])
+    assert (sft["narrator_blame_hidden_pr"], sft["narrator_blame_hidden_neutral"]) == pytest.approx((0, 60))
+    assert sft["change_narrator_blame_hidden_pr"] == pytest.approx(-pr.value)
+    assert (base["narrator_run"], dpo["narrator_run"]) == ("narrator-base-0000", None)
+    assert {key: value for key, value in dpo.items() if "narrator" in key and value is not None} == {}
+    figures = [key for key in base if key.startswith("narrator_") and key.endswith("_low")]
+    assert len(figures) == 4 * (4 + 1)  # PR with Me in its name's slot stands beside them
+
+
+def test_p_of_a_card_is_adjusted_over_its_arms(root: Path) -> None:
+    judges = {"base": protector(0.5), "sft": protector(0.45), "dpo": accuser(0.4)}
+    _, sft, dpo = carded(root, {arm: made(root, arm, judge) for arm, judge in judges.items()}).values()
+    for figure in ("blame_visible_pr", "identification_hidden_far"):
+        p, adjusted = ([arm[f"change_narrator_{figure}_{key}"] for arm in (sft, dpo)] for key in ("p", "p_holm"))
+        assert adjusted == pytest.approx(holm(p))
+
+
+def test_a_card_refuses_other_checkpoints_and_what_has_none_of_its_figures(root: Path) -> None:
+    base = made(root, "base", fair)
+    foreign = {"base": base, "sft": made(root, "dpo", fair)}
+    of_another = "sft: its sampling run is of checkpoint owner/sft, but its narrator run narrator-dpo-0000 of owner/dpo"
+    with pytest.raises(DataError, match=of_another):
+        carded(root, foreign)
+    carded(root, foreign, "--allow-differences")
+    with pytest.raises(DataError, match="was asked neither blame nor identification"):
+        carded(root, {"base": made(root, "base", fair, name="detection", tasks=("detection",))})
+
+
+def test_compare_writes_the_changes_of_both_studies(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = [made(root, "base", protector(0.5), **BLAME), made(root, "sft", fair, **BLAME)]
+    words = [root / "before-0000", runs[0], root / "sft-0000", runs[1], "--draws", "50", "--out", root / "out"]
+    compare_main([*map(str, words)])
+    rows = json.loads((root / "out" / "compare.json").read_text(encoding="utf-8"))
+    assert {row["study"] for row in rows} == {"dialdefer", "narrator"}
+    assert "Narrator study: before and after" in capsys.readouterr().out

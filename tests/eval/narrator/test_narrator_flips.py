@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from eval.narrator.judged_runs import Judgment
-from eval.narrator.observe import Definitions, observed, outcome
-from eval.narrator.scores import conditioned, flips
+from eval.narrator.measures import Definitions, conditioned, flips, observed, outcome
 from tests.made.narrator_judgments import judgment
 
 RIGHT, WRONG, EVEN, SILENT = (0.8, 0.2), (0.2, 0.8), (0.5, 0.5), (0.0, 0.0)

@@ -1,4 +1,4 @@
-"""Made judges with known effects: the measures of the narrator study recover them."""
+"""Made judges with known effects: the measures of the narrator study recover them, and sentences say what they do."""
 
 import re
 from collections.abc import Mapping
@@ -7,25 +7,21 @@ from typing import Any
 
 import pytest
 
-from eval.estimates.observed import Drawing
 from eval.narrator.answers import STATES
-from eval.narrator.changes import effect_changes
-from eval.narrator.judged_runs import NarratorRun, load_narrator_runs
-from eval.narrator.observe import EFFECTS, elimination_rows
-from eval.narrator.plots import size_plot
-from eval.narrator.scores import (
+from eval.narrator.evaluation import EVALUATION
+from eval.narrator.judged_runs import POOLED, NarratorRun, load_narrator_run
+from eval.narrator.measures import (
     ALL,
-    POOLED,
+    EFFECTS,
     SEEN,
     UNSEEN,
+    Levels,
     effects,
-    effects_by_size,
+    elimination_rows,
     state_differences,
     state_rates,
-    study,
 )
-from eval.narrator.sentences import doubts, headline, why_absent
-from eval.narrator.tables import narrator_tables, table_4
+from eval.results import Results
 from evenhand.records import Prompt
 from tests.made.narrator_judgments import judgment
 from tests.made.narrator_runs import (
@@ -39,6 +35,7 @@ from tests.made.narrator_runs import (
     make_narrator_run,
     mixed,
     protector,
+    results_of_runs,
 )
 
 SIZES = {2: 16, 3: 13, 4: 11, 5: 10, 7: 2}
@@ -99,14 +96,24 @@ def truth(planted, sizes: Mapping[int, int] = SIZES) -> dict[str, float]:
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], NarratorRun]:
     """Every judge, sampled and exact."""
     root, conversations = tmp_path_factory.mktemp("narrator"), made_conversations(SIZES)
-    found = {}
-    for name, (judge, _) in JUDGES.items():
-        for way in ("sampled", "exact"):
-            path = make_narrator_run(
+    return {
+        (name, way): load_narrator_run(
+            make_narrator_run(
                 root, judge, conversations, name=f"{name}-{way}", model=f"x/{name}", is_exact=way == "exact", **BLAME
             )
-            found[name, way] = load_narrator_runs([path])[0]
-    return found
+        )
+        for name, (judge, _) in JUDGES.items()
+        for way in ("sampled", "exact")
+    }
+
+
+def results(*of_runs: NarratorRun) -> Results:
+    return results_of_runs(*(run.path for run in of_runs))
+
+
+def said(of: Results) -> str:
+    """The sentences about levels, and the warnings."""
+    return " ".join([*of.sentences["scores"], *of.warnings])
 
 
 def blame(run: NarratorRun, order: str = "published") -> dict[str, Any]:
@@ -116,8 +123,8 @@ def blame(run: NarratorRun, order: str = "published") -> dict[str, Any]:
 
 def by_size(run: NarratorRun) -> dict[int, dict[str, Any]]:
     """Number of speakers → measure → estimate, in the published order."""
-    rows = effects_by_size(run.judgments)
-    return {setting["n_speakers"]: of for setting, of in rows if setting["option_order"] == "published"}
+    rows = effects(run.judgments)
+    return {s["n_speakers"]: of for s, of in rows if s["option_order"] == "published" and s["n_speakers"]}
 
 
 @pytest.mark.parametrize("name", JUDGES)
@@ -135,24 +142,16 @@ def test_the_intervals_of_sampled_judges_hold_the_planted_values(runs):
         for order in ("published", "fixed_slot"):
             effect = blame(runs[name, "sampled"], order)
             for measure, value in truth(planted).items():
-                found = effect[measure]
-                held, checked = held + (not found.excludes(value)), checked + 1
-                assert abs(found.value - value) <= 2 * found.half + 1e-9, f"{name}, {order}: {measure}"
+                level = effect[measure]
+                held, checked = held + (not level.excludes(value)), checked + 1
+                assert abs(level.value - value) <= 2 * level.half + 1e-9, f"{name}, {order}: {measure}"
     assert held / checked > 0.9
-
-
-def test_signs_tell_a_protector_from_an_accuser_and_both_from_a_fair_judge(runs):
-    assert blame(runs["protector", "sampled"])["pr"].low > 20
-    assert blame(runs["accuser", "sampled"])["pr"].high < -20
-    assert not blame(runs["fair", "sampled"])["pr"].excludes(0)
 
 
 def test_the_gain_falls_with_the_speakers_for_the_eliminator_and_not_for_the_fair_judge(runs):
     # RQ3: striking Me off the options needs no evidence, and helps less the more options are left.
     exact = {n: of["delta_non_att"].value for n, of in by_size(runs["eliminator", "exact"]).items()}
     assert exact == pytest.approx({n: 100 / (n * (n - 1)) for n in SIZES}, abs=1e-6)
-    fair_judge = by_size(runs["fair", "exact"])
-    assert all(of["delta_non_att"].value == pytest.approx(0, abs=1e-6) for of in fair_judge.values())
     sampled = by_size(runs["eliminator", "sampled"])
     assert sampled[2]["delta_non_att"].low > sampled[5]["delta_non_att"].high
     assert not any(of["delta_non_att"].excludes(0) for of in by_size(runs["fair", "sampled"]).values())
@@ -167,33 +166,25 @@ def test_the_gain_of_an_option_eliminator_is_that_of_the_judge_that_is_one(runs)
 
 
 def test_a_judge_that_only_named_me_is_left_with_a_draw_among_the_others():
-    neutral = judgment("neutral", 0.0, 1.0)  # all its answers are Bob
-    variants = [judgment("non_attacker", 1.0, narrator=who, options=("Att", *rest)) for who, rest in VARIANTS.items()]
-    (row,) = elimination_rows([neutral, *variants], "answered")
+    others = {"bob": ("Cat", "Me"), "cat": ("Bob", "Me")}
+    variants = [judgment("non_attacker", 1.0, narrator=who, options=("Att", *rest)) for who, rest in others.items()]
+    (row,) = elimination_rows([judgment("neutral", 0.0, 1.0), *variants], "answered")  # all its answers are Bob
     assert row[1] == pytest.approx((0.5 + 0.0) / 2)  # Bob as Me: Att or Cat; Cat as Me: still Bob
-    silent = judgment("neutral", 0.0, 0.5)
-    (row,) = elimination_rows([silent, variants[0]], "all")
+    (row,) = elimination_rows([judgment("neutral", 0.0, 0.5), variants[0]], "all")
     assert row[1] == pytest.approx(0.25)
 
 
-VARIANTS = {"bob": ("Cat", "Me"), "cat": ("Bob", "Me")}
-
-
-def test_an_absent_figure_3_says_why(runs, tmp_path):
-    assert why_absent(study([runs["fair", "exact"]])) == []
+def test_sizes_of_few_conversations_leave_figure_3_and_stay_in_the_scores(runs, tmp_path):
+    of = results(runs["eliminator", "exact"])
+    assert {score.setting["n_speakers"] for score in of.score_rows} == {None, *SIZES}
+    assert EVALUATION.left_out(of) == []
+    gain, far = EVALUATION.plots(of)  # all answers are tied, so that Figure 2 is empty
+    assert [plot.name for plot in (gain, far)] == ["narrator_figure3-blame", "narrator_figure3-blame-far"]
+    assert "a non-attacker as Me, visible at 5: 5.0" in gain.alt
+    assert "at 7" not in gain.alt
     path = make_narrator_run(tmp_path, fair, made_conversations({3: 11}), is_exact=True, **BLAME)
-    (reason,) = why_absent(study(load_narrator_runs([path])))
-    assert reason.startswith("Figure 3 of model, blame attribution, is left out")
-    assert "10 conversations or more, and only that of 3 has so many" in reason
-
-
-def test_sizes_of_few_conversations_leave_figure_3_and_stay_in_the_table(runs):
-    found = study([runs["eliminator", "exact"]])
-    assert {score.setting["n_speakers"] for score in found.scores} == {None, *SIZES}
-    plot = size_plot(found, "eliminator", "blame")
-    assert plot is not None
-    assert "5 visible: gain +5.0 pp (an option-eliminator's +5.0 pp), FAR 0.0%" in plot.alt
-    assert "7 visible" not in plot.alt
+    (reason,) = EVALUATION.left_out(results_of_runs(path))
+    assert "two numbers of speakers with 10 conversations or more" in reason
 
 
 def test_the_slot_of_me_confounds_pr_and_the_control_shows_it(tmp_path):
@@ -201,34 +192,41 @@ def test_the_slot_of_me_confounds_pr_and_the_control_shows_it(tmp_path):
     def last(prompt):
         return mixed({prompt.answer_space[-1]: 1.0}, fair(prompt), 0.5)
 
-    path = make_narrator_run(tmp_path, last, made_conversations({3: 60}), is_exact=True, **BLAME)
-    run = load_narrator_runs([path])[0]
+    conversations = made_conversations({3: 60})
+    both, alone = (
+        make_narrator_run(tmp_path, last, conversations, name=orders[-1], is_exact=True, option_orders=orders, **BLAME)
+        for orders in (("published", "fixed_slot"), ("published",))
+    )
+    run = load_narrator_run(both)
     assert blame(run)["pr"].value == pytest.approx(-50, abs=1e-6)
     assert blame(run, "fixed_slot")["pr"].value == pytest.approx(0, abs=1e-6)
-    assert "may come from where Me stands" in headline(study([run]))[0]
+    assert "may come from where Me stands" in said(results_of_runs(both))
+    assert "narrator.option_orders='[published, fixed_slot]'" in said(results_of_runs(alone))
 
 
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("protector", "it protects the narrator"),
-        ("accuser", "it accuses the narrator"),
-        ("fair", "no clear shift"),
+        ("protector", "It protects the narrator"),
+        ("accuser", "It accuses the narrator"),
+        ("fair", "No clear shift"),
         ("lots", "no better than chance"),
         ("eliminator", "no better than chance"),
     ],
 )
-def test_the_headline_says_what_a_judge_does(runs, name, says):
-    sentences = headline(study([runs[name, "sampled"]]))
-    assert says in " ".join(sentences)
-    assert len(sentences) == 1 + (says == "no better than chance")
+def test_sentences_say_what_a_judge_does(runs, name, says):
+    of = results(runs[name, "sampled"])
+    assert says in said(of)
+    assert len(of.warnings) == (says == "no better than chance")
 
 
 def test_unseen_attackers_are_also_reported_apart(tmp_path):
     path = make_narrator_run(tmp_path, fair, made_conversations({3: 12}, unseen=5), is_exact=True, tasks=("blame",))
-    run = load_narrator_runs([path])[0]
-    counts = {(s["visibility"], s.get("group", ALL)): of["n_conversations"] for s, of in effects(run.judgments)}
-    assert counts == {("visible", ALL): 12, ("hidden", ALL): 12, ("hidden", SEEN): 7, ("hidden", UNSEEN): 5}
+    rows = [
+        (s["visibility"], s["group"], of["n_conversations"]) for s, of in effects(load_narrator_run(path).judgments)
+    ]
+    counts = {row for row in rows if row[1] != "3 speakers"}
+    assert counts == {("visible", ALL, 12), ("hidden", ALL, 12), ("hidden", SEEN, 7), ("hidden", UNSEEN, 5)}
 
 
 def test_pooled_rows_count_every_model_alike(tmp_path):
@@ -237,24 +235,14 @@ def test_pooled_rows_count_every_model_alike(tmp_path):
         make_narrator_run(tmp_path, judge, conversations, name=name, model=f"x/{name}", n=n, **BLAME)
         for name, judge, n in (("often", lambda p: fair(p, 1.0), 9), ("once", lambda p: fair(p, 0.0), 1))
     ]
-    neutral = study(load_narrator_runs(paths)).of(POOLED, "blame", "visible")["neutral"]
+    neutral = Levels(results_of_runs(*paths).score_rows).of(POOLED, "blame", "visible")["neutral"]
     assert (neutral.value, neutral.n_units) == (pytest.approx(50), 40)
 
 
-def test_what_training_changed_is_paired_by_conversation(runs):
-    before, after = runs["protector", "exact"], runs["fair", "exact"]
-    found = effect_changes(before.judgments, after.judgments, Drawing(n_draws=200, seed=1))
-    changes = {c.measure: c for c in found if c.setting["option_order"] == "published"}
-    expected = truth(planted_fair)["pr"] - truth(planted_protector)["pr"]
-    assert changes["pr"].change.value == pytest.approx(expected, abs=1e-6)
-    assert changes["pr"].change.n_units == sum(SIZES.values())
-    assert changes["neutral"].change.value == pytest.approx(0, abs=1e-9)
-
-
-def test_pooling_is_refused_with_a_reason(runs):
-    assert "twice" in study([runs["fair", "sampled"], runs["fair", "exact"]]).not_pooled
-    assert "exactly" in study([runs["fair", "sampled"], runs["lots", "exact"]]).not_pooled
-    assert study([runs["fair", "sampled"], runs["lots", "sampled"]]).not_pooled == ""
+def test_what_cannot_be_pooled_stands_apart_with_the_reason(runs):
+    assert "a model is among them twice" in said(results(runs["fair", "sampled"], runs["fair", "exact"]))
+    assert "some were sampled and some read exactly" in said(results(runs["fair", "sampled"], runs["lots", "exact"]))
+    assert "not pooled" not in said(results(runs["fair", "sampled"], runs["lots", "sampled"]))
 
 
 def test_models_are_pooled_over_the_conversations_that_all_judged(tmp_path):
@@ -267,61 +255,61 @@ def test_models_are_pooled_over_the_conversations_that_all_judged(tmp_path):
             ("other", made_conversations({4: 6})),
         )
     )
-    found = study(load_narrator_runs([whole, lacking]))
-    assert found.not_pooled == ""
-    pooled = found.of(POOLED, "blame", "visible")
+    both = results_of_runs(whole, lacking)
+    levels = Levels(both.score_rows)
+    pooled = levels.of(POOLED, "blame", "visible")
     assert (pooled["n_conversations"].value, pooled["neutral"].n_units) == (11, 22)
-    assert found.of("whole", "blame", "visible")["n_conversations"].value == 12
-    assert found.n_lacking == {"whole": 1}
-    said = "over the 11 conversations that every run judged, and leave out 1 of whole."
-    assert said in " ".join(headline(found))
-    notes = {table.name: table.note for table in narrator_tables(found)}
-    assert all(said in notes[name] for name in ("narrator_table2", "narrator_table3", "narrator_table4"))
-    apart = study(load_narrator_runs([whole, other]))
-    assert apart.not_pooled == "no conversation was judged by all of them"
-    assert apart.shown == ("whole", "other")
-    assert apart.n_lacking == {}
+    assert levels.of("whole", "blame", "visible")["n_conversations"].value == 12
+    assert "over the 11 conversations that every run judged, and leave out 1 of whole." in said(both)
+    apart = results_of_runs(whole, other)
+    assert "no conversation was judged by all of them" in said(apart)
+    assert Levels(apart.score_rows).shown == ["whole", "other"]
 
 
 def test_a_judge_that_sees_no_attack_is_said_to(tmp_path):
     asked = {"tasks": ("detection", "blame"), "visibilities": ("visible",), "is_exact": True}
-    runs = [
-        make_narrator_run(
-            tmp_path, lambda p, right=right: fair(p, right), made_conversations({3: 20}), name=name, model=name, **asked
+    blind, seeing = (
+        said(
+            results_of_runs(
+                make_narrator_run(
+                    tmp_path, lambda p, right=right: fair(p, right), made_conversations({3: 20}), name=name, **asked
+                )
+            )
         )
         for name, right in (("blind", 0.2), ("seeing", 0.8))
-    ]
-    blind, seeing = (" ".join(headline(study(load_narrator_runs([run])))) for run in runs)
-    assert "it detects 20.0" in blind
-    assert "Table 4 has few prompts" in blind
+    )
+    assert "it detects 20.0%" in blind
     assert "Table 4 has few prompts" not in seeing
 
 
 def test_table_4_has_the_contrast_of_its_rows_and_counts_its_prompts(tmp_path):
-    judge = protector(0.8)
     paths = [
-        make_narrator_run(tmp_path, judge, made_conversations({2: 12, 3: 11}), name=name, model=f"x/{name}", n=5)
+        make_narrator_run(
+            tmp_path, protector(0.8), made_conversations({2: 12, 3: 11}), name=name, model=f"x/{name}", n=5
+        )
         for name in ("one", "two")
     ]
-    found = study(load_narrator_runs(paths))
-    four = {row[:3]: row for row in table_4(found, POOLED).rows}
-    yes, no = (
-        found.of(POOLED, "blame", "hidden", perspective="neutral", is_detected=is_detected)
-        for is_detected in (True, False)
+    of = results_of_runs(*paths)
+    levels = Levels(of.score_rows)
+    four = next(table for table in of.tables if table.name == "narrator_table4")
+    rows = four.frame.set_index(["perspective", "is_detected", "option_order"])
+
+    def cell(perspective: str, side: str, head: str) -> str:
+        return str(rows.loc[(perspective, side, "Me last"), head])
+
+    shown = re.fullmatch(
+        r"([+-][\d.]+) \(([+-][\d.]+)\)", cell("Neutral", "yes less no (by share)", "M, Blame, hidden")
     )
-    shown = re.fullmatch(r"([+-][\d.]+) \(([+-][\d.]+)\)", four["Neutral", "yes less no (by share)", "Me last"][3])
+    yes, no = (
+        levels.of(POOLED, "blame", "hidden", perspective="neutral", is_detected=is_yes) for is_yes in (True, False)
+    )
     differences = [yes[name].value - no[name].value for name in ("m", "m_by_share")]
     assert [float(part) for part in shown.groups()] == pytest.approx(differences, abs=0.051)
-    n_variants = {"Neutral": 2 * 23, "Non-attacker": 2 * (12 * 1 + 11 * 2)}
-    for words, n_asked in n_variants.items():
+    for words, n_asked in {"Neutral": 2 * 23, "Non-attacker": 2 * (12 * 1 + 11 * 2)}.items():
         perspective = words.lower().replace("-", "_")
-        of = found.of(POOLED, "blame", "hidden", perspective=perspective, is_detected=True)
-        n_prompts = sum(four[words, side, "Me last"][7] for side in ("yes", "no"))
-        assert n_prompts - of["n_mixed"].value + of["n_undecided"].value == n_asked
-    for column in range(3, 7):  # the highest of each order is marked
-        cells = [str(row[column]) for key, row in four.items() if key[1] in ("yes", "no") and key[2] == "Me last"]
-        values = {cell: float(re.match(r"[\d.]+", cell)[0]) for cell in cells}
-        assert max(values.values()) == max(value for cell, value in values.items() if cell.endswith("*"))
+        counts = levels.of(POOLED, "blame", "hidden", perspective=perspective, is_detected=True)
+        n_prompts = sum(int(cell(words, side, "prompts, Blame, hidden")) for side in ("yes", "no"))
+        assert n_prompts - counts["n_mixed"].value + counts["n_undecided"].value == n_asked
 
 
 REFUSES = {"I cannot answer that.": 1.0}
@@ -334,25 +322,27 @@ def shy(prompt: Prompt) -> dict[str, float]:
     return mixed(REFUSES, fair(prompt), 0.3 if is_shy else 0.1)
 
 
-def test_states_that_depend_on_who_is_me_are_found_and_warned_of(tmp_path):
+def test_states_that_depend_on_who_is_me_are_warned_of(tmp_path):
     judges = {"shy": shy, "as_shy": lambda prompt: mixed(REFUSES, fair(prompt), 0.2)}
     conversations, few = made_conversations({2: 30, 3: 30}), {**BLAME, "tasks": ("identification", "blame")}
     paths = [
         make_narrator_run(tmp_path, judge, conversations, name=name, model=f"x/{name}", **few)
         for name, judge in judges.items()
     ]
-    found = study(load_narrator_runs(paths))
-    clear = state_differences(found.runs[0].judgments)
+    of = results_of_runs(*paths)
+    is_shy, as_shy = of.judges.values()
+    clear = state_differences(is_shy.judgments)
     assert {(asked.task, state) for asked, state, *_ in clear} == {("blame", "refusal"), ("blame", "chosen")}
     assert {frozenset(key[2:]) for key in clear} == {
         frozenset(("attacker", "neutral")),
         frozenset(("non_attacker", "attacker")),
     }
-    refusals = [of.value for (_, state, who, _), of in clear.items() if (state, who) == ("refusal", "attacker")]
+    refusals = [level.value for (_, state, who, _), level in clear.items() if (state, who) == ("refusal", "attacker")]
     assert refusals == [pytest.approx(20, abs=6)] * 2  # both option orders
-    assert state_differences(found.runs[1].judgments) == {}
-    assert [any("depends on who is Me" in doubt for doubt in doubts(found, judge)) for judge in judges] == [True, False]
-    for setting, rates in state_rates(found.runs[0].judgments):
+    assert state_differences(as_shy.judgments) == {}
+    warned = [warning.partition(":")[0] for warning in of.warnings if "depends on who is Me" in warning]
+    assert warned == ["shy"]
+    for setting, rates in state_rates(is_shy.judgments):
         assert sum(rates[state] for state in STATES) == pytest.approx(100)
-        is_shy = (setting["task"], setting["perspective"]) == ("blame", "attacker")
-        assert rates["refusal"] == pytest.approx(30 if is_shy else 10, abs=5)
+        refused = 30 if (setting["task"], setting["perspective"]) == ("blame", "attacker") else 10
+        assert rates["refusal"] == pytest.approx(refused, abs=5)

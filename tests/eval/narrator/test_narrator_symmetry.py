@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval.narrator.answers import Answer, read_answer
-from eval.narrator.judged_runs import load_narrator_runs
-from eval.narrator.scores import effects
+from eval.narrator.judged_runs import load_narrator_run
+from eval.narrator.measures import ALL, effects
 from studies.narrator.prompts import ME
 from tests.made.narrator_runs import fair, in_sentences, made_conversations, make_narrator_run, protector
 
@@ -90,6 +90,7 @@ def test_a_fair_judge_that_says_you_has_no_perspective_range(tmp_path: Path):
         path = make_narrator_run(
             tmp_path, judge, conversations, name=name, tasks=("identification", "blame"), visibilities=("visible",)
         )
-        (run,) = load_narrator_runs([path])
+        run = load_narrator_run(path)
         assert all(judgment.states[0] == 1.0 for judgment in run.judgments)
-        assert [measures["pr"].excludes(0) for _, measures in effects(run.judgments)] == [name == "protects"] * 4
+        prs = [measures["pr"] for setting, measures in effects(run.judgments) if setting["group"] == ALL]
+        assert [pr.excludes(0) for pr in prs] == [name == "protects"] * 4

@@ -21,8 +21,7 @@ from scipy.special import ndtr
 from scipy.stats import beta
 
 from eval.narrator.judged_runs import Judgment
-from eval.narrator.observe import Definitions, Detection
-from eval.narrator.scores import conditioned
+from eval.narrator.measures import Definitions, Detection, conditioned
 from tests.made.narrator_judgments import judgment
 from tests.made.paper_figures import golden
 

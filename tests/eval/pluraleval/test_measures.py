@@ -1,72 +1,53 @@
-"""Measures of lists and rankings against hand-computed values, scipy and scikit-learn."""
+"""Measures of lists, rankings and pairs against hand-computed values, scipy and scikit-learn; what is left unread."""
 
-import itertools
 import math
-import random
+from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import kendalltau, spearmanr, wilcoxon
+from scipy.stats import wilcoxon
 from sklearn.metrics import ndcg_score
 
-from eval.pluraleval.definitions import Definitions
-from eval.pluraleval.ranking_measures import ranked
-from eval.pluraleval.set_measures import coverage, ndcg, redundancy, retrieved
-from eval.pluraleval.significance import signed_rank_p
+from eval.pluraleval.measures import coverage, ndcg, ranked, redundancy, retrieved, signed_rank_p
+from eval.pluraleval.observe import (
+    JudgedList,
+    Quantity,
+    Reply,
+    confidence_of,
+    list_values,
+    losses,
+    pair_values,
+    stance_of,
+    values_of,
+)
+from evenhand.records import Completion
+from tests.made.pluraleval_models import KNOWN, sides
 
 # Three responses against four summaries; the first two are the group's.
 MATCHED = np.array([[1, 0, 0, 0], [1, 0, 1, 0], [0, 0, 0, 0]], dtype=bool)
 GROUP = np.array([1, 1, 0, 0], dtype=bool)
+THREAD, FEASIBLE = next((name, known) for name, known in KNOWN.items() if known.is_feasible)
 
 
-@pytest.mark.parametrize(
-    ("precision", "expected"),
-    [("responses", (2 / 3, 1 / 2, 4 / 7)), ("distinct", (1 / 3, 1 / 2, 2 / 5)), ("retrieved", (1 / 2, 1 / 2, 1 / 2))],
-)
-def test_precision_is_of_responses_of_distinct_opinions_or_of_what_was_retrieved(
-    precision: str, expected: tuple[float, float, float]
-) -> None:
-    assert retrieved(MATCHED, GROUP, Definitions(precision=precision)) == pytest.approx(expected)  # type: ignore[arg-type]
+def completion(text: str, logprobs: dict[str, float] | None = None) -> Completion:
+    return Completion(prompt_hash="h", sample_index=0, text=text, finish_reason="stop", answer_logprobs=logprobs)
 
 
-def test_a_group_without_a_response_has_recall_0_and_precision_0_or_none() -> None:
-    nothing = MATCHED[:0]
-    assert retrieved(nothing, GROUP) == (0, 0, 0)
-    excluded = retrieved(nothing, GROUP, Definitions(no_response="excluded"))
-    assert math.isnan(excluded.precision)
-    assert excluded[1:] == (0, 0)
-    assert all(math.isnan(value) for value in retrieved(MATCHED, np.zeros(4, dtype=bool)))
+def reply(task: str, *texts: Completion | str, **factors: Any) -> Reply:
+    samples = [completion(text) if isinstance(text, str) else text for text in texts]
+    return Reply("t", "h", {"task": task, "framing": "neutral", **factors}, samples)
 
 
-def test_coverage_is_of_votes_and_negative_votes_are_none() -> None:
+def test_precision_is_of_responses_recall_of_the_groups_opinions() -> None:
+    assert [*retrieved(MATCHED, GROUP).values()] == pytest.approx([2 / 3, 1 / 2, 4 / 7])
+    assert [*retrieved(MATCHED[:0], GROUP).values()] == [0, 0, 0]
+    assert all(map(math.isnan, retrieved(MATCHED, np.zeros(4, dtype=bool)).values()))
+
+
+def test_coverage_is_of_votes_and_redundancy_of_matches() -> None:
     assert coverage(MATCHED, [6, 3, 1, -5]) == pytest.approx(7 / 10)
-    assert coverage(MATCHED, [6, 3, 1, -5], Definitions(coverage="opinions")) == pytest.approx(2 / 4)
-    assert math.isnan(coverage(MATCHED, [0, 0, -1, 0]))
-
-
-def test_redundancy_is_of_matches_or_of_responses() -> None:
     assert redundancy(MATCHED) == pytest.approx(1 - 2 / 3)  # three matches, two opinions
-    assert redundancy(MATCHED, Definitions(redundancy="responses")) == 0  # the second names the third opinion too
-    twice = np.vstack([MATCHED, MATCHED])
-    assert redundancy(twice) == pytest.approx(1 - 2 / 6)
-    assert redundancy(twice, Definitions(redundancy="responses")) == pytest.approx(2 / 4)
-    assert math.isnan(redundancy(MATCHED[2:]))
-
-
-def test_ndcg_is_the_mean_over_all_orders_of_equal_scores() -> None:
-    draws = random.Random(0)
-    for _ in range(50):
-        n = draws.randint(2, 6)
-        scores, gains = [draws.randint(0, 2) for _ in range(n)], [draws.randint(0, 9) for _ in range(n)]
-        if not sum(gains):
-            continue
-        ideal = sum(gain / math.log2(place + 2) for place, gain in enumerate(sorted(gains, reverse=True)))
-        totals = [
-            sum(gains[i] / math.log2(place + 2) for place, i in enumerate(order))
-            for order in itertools.permutations(range(n))
-            if all(scores[a] >= scores[b] for a, b in itertools.pairwise(order))
-        ]
-        assert ndcg(np.array(scores, dtype=float), gains) == pytest.approx(np.mean(totals) / ideal)
+    assert all(map(math.isnan, (coverage(MATCHED, [0, 0, -1, 0]), redundancy(MATCHED[2:]))))
 
 
 def test_ndcg_is_that_of_scikit_learn() -> None:
@@ -78,43 +59,106 @@ def test_ndcg_is_that_of_scikit_learn() -> None:
             assert ndcg(scores, gains.tolist()) == pytest.approx(ndcg_score([gains], [scores]))
 
 
-def test_rankings_agree_with_scipy_and_with_counting_by_hand() -> None:
-    draws = random.Random(1)
-    for _ in range(200):
-        n = draws.randint(2, 10)
-        votes = [draws.randint(0, 12) for _ in range(n)]
-        order = draws.sample(range(n), n)
-        if len(set(votes)) == 1:
-            assert all(math.isnan(value) for value in ranked(order, votes))
-            continue
-        found = ranked(order, votes)
-        places = [order.index(position) for position in range(n)]
-        assert found.rho == pytest.approx(spearmanr([-place for place in places], votes).statistic)
-        assert found.tau == pytest.approx(kendalltau([-place for place in places], votes).statistic)
-        assert found.top1 == float(votes[order[0]] == max(votes))
-        best = next(place for place, position in enumerate(order, start=1) if votes[position] == max(votes))
-        assert found.mrr == 1 / best
-
-
-def test_a_ranking_of_four_by_hand() -> None:
-    """Votes 9, 7, 7, 1; said: second, first, third, fourth."""
-    found = ranked([1, 0, 2, 3], [9, 7, 7, 1])
-    assert (found.top1, found.mrr) == (0, 1 / 2)
-    assert found.positional == 2 / 4  # the third and the fourth place hold what belongs there
-    assert ranked([0, 2, 1, 3], [9, 7, 7, 1]).positional == 1  # equal votes are as right in either order
-
-
-def test_what_a_partial_ranking_does_not_name_shares_the_last_places() -> None:
-    found = ranked([0, 1], [9, 7, 3, 1])
-    assert found.rho == pytest.approx(spearmanr([-1, -2, -3.5, -3.5], [9, 7, 3, 1]).statistic)
-    assert (found.top1, found.positional, found.mrr) == (1, 2 / 4, 1)
-    assert ranked([3], [9, 7, 3, 1]).mrr == 0
+def test_rankings_have_the_values_computed_by_hand() -> None:
+    """The first two of three change places; then two of four share their votes, so that 1 is out of reach."""
+    names = ("rho", "tau", "top1", "positional", "mrr", "listed_rho")
+    swapped, tied = [1 / 2, 1 / 3, 0, 1 / 3, 1 / 2, 1 / 2], [math.sqrt(0.9), 5 / math.sqrt(30), 1, 1, 1, 1]
+    assert [ranked([1, 0, 2], [9, 7, 1])[name] for name in names] == pytest.approx(swapped)
+    assert [ranked([0, 1, 2, 3], [9, 7, 7, 1])[name] for name in names] == pytest.approx(tied)
+    assert ranked([0, 2, 1, 3], [9, 7, 7, 1])["positional"] == 1  # equal votes are as right in either order
+    assert ranked(range(11), [*range(11)])["mrr"] == 0, "the best at place 11"
 
 
 def test_the_signed_rank_test_is_that_of_scipy_without_threads_that_do_not_differ() -> None:
-    draws = np.random.default_rng(2)
-    first, second = draws.integers(0, 5, 40) / 4, draws.integers(0, 5, 40) / 4
-    gaps = second - first
-    assert signed_rank_p(list(first), list(second)) == pytest.approx(wilcoxon(gaps[gaps != 0]).pvalue)
-    assert signed_rank_p([0.5, 1.0], [0.5, 1.0]) == 1
+    assert signed_rank_p([0, 0, 0, 0.5], [1, 2, 3, 0.5]) == wilcoxon([1, 2, 3]).pvalue
     assert signed_rank_p([1 / 3, 0.1 + 0.2], [1 - 2 / 3, 0.3]) == 1  # rounding is no difference
+
+
+def ranking(text: str, unread: Any = "excluded", votes: tuple[int, ...] = (9, 5, 1)) -> dict[str, float]:
+    values = values_of([reply("ranking", text, shown=(0, 1, 2), votes=votes)], [], {}, unread)
+    return {quantity.measure: threads["t"] for quantity, threads in values.items()}
+
+
+@pytest.mark.parametrize("text", ["I cannot rank these.", "1, 2", "1, 2, 2, 3", "1, 2, 7"])
+def test_a_ranking_that_is_not_whole_has_no_values_or_counts_as_wrong(text: str) -> None:
+    assert ranking(text) == {}
+    assert ranking(text, "wrong") == {"top1": 0, "positional": 0, "mrr": 0}
+    assert ranking("2, 1, 3", votes=(4, 4, 4)) == {}, "with votes that are all equal every ranking is right"
+
+
+def pair(first: Completion | str, second: Completion | str, unread: Any = "excluded") -> dict[str, float]:
+    return dict(pair_values(reply("pairwise", first), reply("pairwise", second), unread))
+
+
+def test_a_pair_counts_where_both_orders_could_be_read() -> None:
+    assert pair("1", "2") == {"accuracy": 1, "first_rate": 0.5, "consistency": 1}
+    assert pair("1", "1") == {"accuracy": 0.5, "first_rate": 1, "consistency": 0}
+    assert pair("2", "1")["accuracy"] == 0
+    assert (pair("1", "neither"), pair("1", "neither", "wrong")) == ({}, {"accuracy": 0.5})
+
+
+@pytest.mark.parametrize(("p_first", "values"), [((0.9, 0.4), [0.75, 1, 0.5, 1]), ((0.6, 0.7), [0.45, 0.5, 1, 0])])
+def test_margins_give_the_probability_of_the_more_popular_one(p_first: tuple[float, ...], values: list[float]) -> None:
+    """p_first: P("1") of the pair and of the swapped pair; the more popular one is option 1, then option 2."""
+    replies = [completion("1", {"1": math.log(p), "2": math.log(1 - p)}) for p in p_first]
+    names = ("probability", "accuracy", "first_rate", "consistency")
+    assert [pair(replies[0], replies[1])[name] for name in names] == pytest.approx(values)
+
+
+def test_a_thread_counts_with_the_mean_of_its_pairs_and_samples() -> None:
+    asked = {"pairing": "random", "votes": (5, 1)}
+    replies = [
+        reply("pairwise", "1", "1", shown=(0, 1), is_swapped=False, **asked),
+        reply("pairwise", "2", "1", shown=(1, 0), is_swapped=True, **asked),
+        reply("pairwise", "2", "2", shown=(0, 2), is_swapped=False, **asked),
+        reply("pairwise", "1", "1", shown=(2, 0), is_swapped=True, **asked),
+    ]
+    values = values_of(replies, [], {}, "excluded")
+    assert values[Quantity("pairwise", "neutral", "", "random", "accuracy")] == {"t": (1 + 0.5 + 0 + 0) / 4}
+
+
+def test_exact_judgements_are_the_more_probable_ones() -> None:
+    assert confidence_of(completion("", {"yes": math.log(0.3), "no": math.log(0.1)})) == pytest.approx(0.75)
+    assert math.isnan(confidence_of(completion("perhaps")))
+    assert stance_of(completion("", {"SUPPORTING": -2.0, "AGAINST": -0.5, "NEUTRAL": -3.0})) == "AGAINST"
+    assert stance_of(completion("", {"SUPPORTING": -1.0, "AGAINST": -1.0, "NEUTRAL": -3.0})) == ""
+
+
+def of_list(stances: tuple[str, ...] | None, matches: list[int], unread: Any = "excluded") -> dict[Any, float]:
+    """Values of a list whose responses match one summary each."""
+    judged = JudgedList(THREAD, "neutral", stances, np.eye(len(FEASIBLE.clusters))[matches])
+    return {(group, measure): value for group, measure, value in list_values(judged, FEASIBLE, unread)}
+
+
+def test_neutral_responses_and_unread_stances_count_globally_alone() -> None:
+    supporting, against = sides(FEASIBLE)
+    values = of_list(("SUPPORTING", "NEUTRAL", ""), [supporting[0], supporting[1], against[0]])
+    assert values["supporting", "recall"] == 1 / len(supporting)
+    assert values["against", "recall"] == 0
+    assert values["global", "recall"] == 3 / len(FEASIBLE.clusters)
+    assert {group for group, _ in of_list(None, [0])} == {"global"}, "stances were not asked"
+    half = JudgedList(THREAD, "neutral", None, np.full((1, len(FEASIBLE.clusters)), 0.5))
+    assert ("global", "recall", 0.0) in [*list_values(half, FEASIBLE, "excluded")], "one half is no match"
+
+
+def test_a_list_without_any_response_is_excluded_or_has_zeros() -> None:
+    assert not of_list((), [])
+    assert {value for value in of_list((), [], "wrong").values() if not math.isnan(value)} == {0.0}
+
+
+def test_ndcg_ranks_by_sums_of_probabilities() -> None:
+    """Each response says its own summary with 0.9 and number n with (n + 1) / 100, so that the last has the most."""
+    n = len(FEASIBLE.clusters)
+    confidence = np.where(np.eye(n) == 1, 0.9, (np.arange(n) + 1) / 100)
+    values = {key[1]: value for *key, value in list_values(JudgedList("t", "", None, confidence), FEASIBLE, "excluded")}
+    gains = [max(cluster.votes, 0) for cluster in FEASIBLE.clusters]
+    worst, ideal = (sum(g / math.log2(i + 2) for i, g in enumerate(order)) for order in (gains[::-1], gains))
+    assert values["ndcg"] == pytest.approx(worst / ideal)
+    assert (values["recall"], values["precision"], values["redundancy"]) == (1, 1, 0)
+
+
+def test_losses_are_of_threads_that_have_both_prompts() -> None:
+    recall = Quantity("generation", "neutral", "against", "", "recall")
+    toward = recall._replace(framing="biased_toward")
+    known = {recall: {"a": 0.75, "b": 0.5}, toward: {"a": 0.25, "c": 0.0}}
+    assert losses(known)[toward._replace(measure="suppression")] == {"a": 0.5}

@@ -11,7 +11,6 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from eval.options import report_options
 from eval.dialdefer.evaluation import Findings
 from eval.dialdefer.flip_examples import flip_examples
 from eval.dialdefer.items import calibration_errors, reliability
@@ -19,6 +18,7 @@ from eval.dialdefer.panels import untreated_panels
 from eval.dialdefer.plots import DARK, LIGHT, heat_map_of, html_heat_map, letters, step
 from eval.dialdefer.report import dialdefer_part
 from eval.dialdefer.scores import OWN
+from eval.options import report_options
 from eval.report.plots import Plot, finish, short
 from evenhand.records import Prompt
 from studies.dialdefer.records import Item

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from eval.__main__ import report_main
-from eval.options import report_options
 from eval.dialdefer import runs as dialdefer_runs
 from eval.dialdefer.evaluation import Findings, find_external
-from eval.dialdefer.verdict_files import load_external
 from eval.dialdefer.flip_examples import flip_examples
 from eval.dialdefer.items import item_frame
 from eval.dialdefer.report import consistency_tables, dialdefer_part
 from eval.dialdefer.runs import load_run
-from eval.estimates.observed import Drawing
+from eval.dialdefer.verdict_files import load_external
+from eval.estimates.estimate import Drawing
+from eval.options import report_options
 from eval.report.table_html import table_section
 from evenhand.errors import DataError
 from evenhand.run_directory import finish

@@ -6,47 +6,28 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from eval.estimates.observed import Drawing
-from eval.estimates.scores import Score
-from eval.taxonomy.code_agreement import alpha, alpha_of, coincidence
-from eval.taxonomy.findings import TaxonomyFindings, find_taxonomy
+from eval.estimates.frames import Score
+from eval.results import Results
+from eval.taxonomy.scores import alpha, coincidence
 from studies.taxonomy.codebook import codes
-from tests.made.taxonomy_runs import by_number, coded, flip, flips_folder, judged_run
+from tests.made.taxonomy_runs import by_number, coded, flip, flips_folder, judged_run, results
 
-DRAWING = Drawing(n_draws=300, seed=1)
 N = 40
+PRINTED = [  # Krippendorff, Computing Krippendorff's Alpha-Reliability (2011), A to C
+    (["0100000000", "1110010100"], 0.095),
+    (["aabbdcccedda", "babbbccceddd"], 0.692),
+    (["123321412...", "1233224125.3", ".3332342251.", "12332441251."], 0.743),
+    (["abab", "abab"], 1.0),
+    (["aaaa", "aaaa"], np.nan),  # all say the same
+]
 
-# Krippendorff, Computing Krippendorff's Alpha-Reliability (2011), sections A to C: a character a unit, a line a rater.
-BINARY = ["0100000000", "1110010100"]
-NOMINAL = ["aabbdcccedda", "babbbccceddd"]
-FOUR_OBSERVERS = ["123321412...", "1233224125.3", ".3332342251.", "12332441251."]
 
-
-def value_of(lines: list[str]) -> float:
-    """α of ratings, of which a full stop is a missing one."""
+@pytest.mark.parametrize(("lines", "printed"), PRINTED)
+def test_alpha_is_that_of_the_printed_examples(lines: list[str], printed: float) -> None:
     units = [[value for value in unit if value != "."] for unit in zip(*lines, strict=True)]
     labels = sorted({value for unit in units for value in unit})
-    return float(alpha(np.sum([coincidence(unit, labels) for unit in units], axis=0)))
-
-
-@pytest.mark.parametrize(("lines", "printed"), [(BINARY, 0.095), (NOMINAL, 0.692), (FOUR_OBSERVERS, 0.743)])
-def test_alpha_is_that_of_the_printed_examples(lines: list[str], printed: float) -> None:
-    assert round(value_of(lines), 3) == printed
-
-
-def test_alpha_is_1_where_all_agree_below_0_where_none_does_and_unknown_where_all_say_the_same() -> None:
-    assert value_of(["abab", "abab"]) == 1.0
-    assert value_of(["abab", "baba"]) < 0
-    assert np.isnan(value_of(["aaaa", "aaaa"]))
-
-
-def test_an_interval_of_alpha_holds_its_value_and_resamples_items() -> None:
-    units = [str(n) for n in range(60) for _ in range(2)]
-    of = alpha_of(
-        units, [said for n in range(60) for said in (["a", "a" if n % 4 else "b"], ["b", "b"])], "ab", DRAWING
-    )
-    assert (of.low or 1) < (of.value or 1) < (of.high or 1)
-    assert of.n_units == 60
+    value = float(alpha(np.sum([coincidence(unit, labels) for unit in units], axis=0)))
+    assert round(value, 3) == pytest.approx(printed, nan_ok=True)
 
 
 @pytest.fixture
@@ -54,39 +35,30 @@ def folder(tmp_path: Path) -> Path:
     return flips_folder(tmp_path / "flips", [flip(number) for number in range(N)])
 
 
-def found_of(*runs: Path) -> TaxonomyFindings:
-    return find_taxonomy(runs, DRAWING, allow_differences=False, is_before_after=False)
-
-
-def by_raters(found: TaxonomyFindings, measure: str) -> dict[str, Score]:
-    return {str(score.setting["raters"]): score for score in found.scores if score.measure == measure}
+def by_raters(made: Results, measure: str) -> dict[str, Score]:
+    return {str(score.setting["raters"]): score for score in made.score_rows if score.measure == measure}
 
 
 def test_kappa_is_scikit_learns_and_over_the_flips_that_both_could_read(folder: Path, tmp_path: Path) -> None:
     said = [(code, "IC1" if n % 4 == 0 else code) for n, code in enumerate(("IC2", "SA1", "RE1") * N)][:30]
     first = by_number(lambda n, _: coded(said[n][0] if n < 30 else "SA1"))
     second = by_number(lambda n, _: coded(said[n][1]) if n < 30 else "?")
-    runs = [judged_run(tmp_path, folder, says, name=name, judge=name) for name, says in (("a", first), ("b", second))]
-    found = found_of(*runs)
+    made = results(*(judged_run(tmp_path, folder, says, name=j, judge=j) for j, says in (("a", first), ("b", second))))
     kappa, agreement, category = (
-        by_raters(found, measure)["a and b"].estimate for measure in ("kappa", "agreement", "category_agreement")
+        by_raters(made, measure)["a and b"].estimate for measure in ("kappa", "agreement", "category_agreement")
     )
     assert kappa.value == pytest.approx(cohen_kappa_score(*zip(*said, strict=True)))
     assert agreement.value == pytest.approx(100 * sum(a == b for a, b in said) / 30)
     assert agreement.n_units == 30
     # IC1 instead of IC2 is no disagreement on the category.
     assert category.value == pytest.approx(100 * sum(a == b or a == "IC2" for a, b in said) / 30)
-    assert list(found.flips["name"].unique()) == ["m (a)", "m (b)"]
+    assert [*made.judges] == ["m (a)", "m (b)"]
 
 
 def test_a_score_of_agreement_names_the_runs_and_judges_that_were_compared(folder: Path, tmp_path: Path) -> None:
-    sampling = {"n": 2, "temperature": 1.0}
-    runs = [
-        judged_run(tmp_path, folder, lambda _: [coded("IC2")] * 2, name=name, judge=name, sampling=sampling)
-        for name in "abc"
-    ]
-    alphas = by_raters(found_of(*runs), "alpha")
-    names = {path.name[0]: path.name for path in runs}
+    keys = {"sampling": {"n": 2, "temperature": 1.0}}
+    runs = [judged_run(tmp_path, folder, lambda _: [coded("IC2")] * 2, name=j, judge=j, **keys) for j in "abc"]
+    alphas, names = by_raters(results(*runs), "alpha"), {path.name[0]: path.name for path in runs}
     assert {raters: (score.run.split(), score.setting["judged_by"]) for raters, score in alphas.items()} == {
         **{f"{one}, repeated": ([names[one]], one) for one in "abc"},
         **{f"{a} and {b}": ([names[a], names[b]], f"{a}, {b}") for a, b in ("ab", "ac", "bc")},
@@ -101,12 +73,15 @@ def test_repeated_judging_has_an_alpha_of_its_samples_and_the_majority_counts(fo
             return [coded("IC2"), coded("SA1"), "?"]  # a tie
         return [coded("IC2", "ES1"), coded("IC2", "ES1", "RE1") if number % 2 else coded("SA1", "ES1"), coded("IC2")]
 
-    found = found_of(judged_run(tmp_path, folder, by_number(says), sampling={"n": 3, "temperature": 1.0}))
-    said = found.flips[["primary", "codes", "state"]].value_counts().to_dict()
+    made = results(judged_run(tmp_path, folder, by_number(says), sampling={"n": 3, "temperature": 1.0}))
+    said = made.judges["m"].flips[["primary", "codes", "state"]].value_counts().to_dict()
     assert said == {("IC2", "ES1|IC2", "ok"): N - 1, ("", "", "tie"): 1}
-    rates = {score.setting["state"]: score.estimate.value for score in found.scores if score.measure == "state_rate"}
+    rates = {score.setting["state"]: score.estimate.value for score in made.score_rows if score.measure == "state_rate"}
     assert rates == {"ok": (3 * N - 1) / (3 * N), "malformed": 1 / (3 * N), "tie": 1 / N}
     ratings = [["IC2", "SA1"], *(["IC2", "IC2" if n % 2 else "SA1", "IC2"] for n in range(1, N))]
     whole = np.sum([coincidence(unit, list(codes())) for unit in ratings], axis=0)
-    assert by_raters(found, "alpha")["judge, repeated"].estimate.value == pytest.approx(float(alpha(whole)))
-    assert not by_raters(found, "kappa")
+    estimate = by_raters(made, "alpha")["judge, repeated"].estimate
+    assert estimate.value == pytest.approx(float(alpha(whole)))
+    assert (estimate.low or 1) < estimate.value < (estimate.high or 1)
+    assert estimate.n_units == N
+    assert not by_raters(made, "kappa")

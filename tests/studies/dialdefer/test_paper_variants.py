@@ -12,7 +12,7 @@ import pytest
 from eval.dialdefer.aio import reversal_table
 from eval.dialdefer.panels import Judge
 from eval.dialdefer.tables import paraphrase_table
-from eval.estimates.observed import Drawing
+from eval.estimates.estimate import Drawing
 from tests.made.paper_figures import GEMMA, N_NULLS, agrees, counts_of_table_20, frame_of, golden, lines, panels_with
 
 EXCEPTIONS = {

@@ -1,4 +1,4 @@
-"""A finished sampling run of any study, as far as all of them are alike."""
+"""Finished sampling runs of any study, as far as all of them are alike: what was asked and replied, study, names."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,12 +13,15 @@ from evenhand.excluded_units import read_excluded
 from evenhand.records import Completion
 from evenhand.run_directory import (
     CONFIG_FILE,
+    PLAN_FILE,
     PROVENANCE_FILE,
     read_json,
     read_plan_lines,
     refuse_incomplete,
 )
+from studies.registry import STUDIES, study_in
 
+SUFFIXES = (".jsonl", ".csv", ".parquet")
 # (prompt hash, sample) → what its reply was read as; None: it could not be read. Lacks replies that are no verdicts.
 Verdicts = Mapping[tuple[str, int], str | None]
 
@@ -143,3 +146,47 @@ def plan_of(lines: Iterable[Mapping[str, Any]]) -> list[PlannedPrompt]:
         shared = {key: kept.setdefault(value, value) for key, value in (*own.items(), ("factors", factors))}
         found.append(PlannedPrompt(prompt_hash=str(line["prompt_hash"]), n=line.get("n"), **shared))
     return found
+
+
+def runs_by_study(paths: Sequence[Path]) -> dict[str, list[Path]]:
+    """The runs of each study: studies as they are registered, runs in the order given.
+
+    Raises DataError where a folder is no sampling run.
+    """
+    found: dict[str, list[Path]] = {}
+    for path in paths:
+        if not (path / PLAN_FILE).exists():
+            read_plan_lines(path)  # says so, and what to do
+        found.setdefault(study_of_run(path), []).append(path)
+    return {study: found[study] for study in STUDIES if study in found}
+
+
+def study_of_run(path: Path) -> str:
+    """The study of a run, as its config says."""
+    return study_in(read_yaml(path / CONFIG_FILE), str(path / CONFIG_FILE))
+
+
+def judge_names(
+    models: Sequence[str], runs: Sequence[str], ways: Sequence[str] = (), taken: Sequence[str] = ()
+) -> list[str]:
+    """A name for each judge: its model; where that is not enough the way it was read, else the run's name.
+
+    ways: how each was read, where judges of one model may differ in that; taken: names of others beside them.
+    """
+    read = list(zip(models, ways or [""] * len(models), strict=True))
+    names = []
+    for (model, way), run in zip(read, runs, strict=True):
+        is_told = way and read.count((model, way)) == 1
+        names.append(model if [*models, *taken].count(model) == 1 else f"{model} ({way if is_told else run})")
+    return names
+
+
+def kind_of(path: Path) -> str:
+    """The suffix that tells the format, without .gz: ".jsonl", ".csv", ".parquet"; any other is of no verdict file."""
+    suffixes = ["", *(suffix.lower() for suffix in path.suffixes[-2:])]
+    return suffixes[-1] if suffixes[-1] != ".gz" else suffixes[-2].replace(".parquet", "")
+
+
+def is_verdict_file(path: Path) -> bool:
+    """Whether a path names a file of verdicts, by its suffix, and is not a folder."""
+    return kind_of(path) in SUFFIXES and not path.is_dir()

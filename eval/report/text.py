@@ -1,8 +1,14 @@
-"""Numbers as tables and sentences print them. What is not known is a dash."""
+"""Numbers and sentences as tables, pages and the console print them. What is not known is a dash."""
 
 import math
 import re
+import textwrap
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any
+
+from jinja2 import Environment, StrictUndefined, Template
 
 DASH = "–"
 LEVEL = 0.05  # of a change that is called significant
@@ -66,3 +72,40 @@ def percent(rate: float | None) -> str:
 def significance(direction: int | None) -> str:
     """A change's direction in words; see Change.direction."""
     return {-1: "lower", 0: "not significant", 1: "higher"}.get(direction, DASH) if direction is not None else DASH
+
+
+WIDTH = 120  # characters of a console's line
+PART = "## "  # before the name of a part of a template
+
+TEXTS = Environment(trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined, autoescape=False)
+TEXTS.filters |= {
+    "number": number,
+    "signed": signed,
+    "percent": percent,
+    "p_value": p_value,
+    "significance": significance,
+}
+TEXTS.globals |= {"interval": interval}
+
+
+@cache
+def template(words: str | Path) -> Template:
+    """A template from its text or its file."""
+    return TEXTS.from_string(words.read_text(encoding="utf-8") if isinstance(words, Path) else words)
+
+
+def sentences(words: str | Path, facts: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Part of a template, behind a line "## NAME", → its lines, without empty ones."""
+    parts: dict[str, list[str]] = {}
+    name = ""
+    for line in template(words).render(facts).splitlines():
+        if line.startswith(PART):
+            name = line.removeprefix(PART).strip()
+        elif line.strip():
+            parts.setdefault(name, []).append(" ".join(line.split()))
+    return parts
+
+
+def wrapped(lines: Sequence[str]) -> str:
+    """Sentences for a console, each on lines of its own."""
+    return "\n".join(textwrap.fill(line, WIDTH, subsequent_indent="  ", break_on_hyphens=False) for line in lines)

@@ -1,3 +1,0 @@
-from eval.estimates.significance import mcnemar_p
-
-__all__ = ["mcnemar_p"]

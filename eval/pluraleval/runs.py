@@ -1,0 +1,235 @@
+"""Runs of the study as its measures read them: the model under test, what it replied, and what a judge made of that."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from eval.estimates.comparability import Difference, config_differences, differences, provenance_differences
+from eval.estimates.estimate import Estimate, clustered
+from eval.pluraleval.observe import MEASURES, Quantity, Reply, Unread, Values, judged_lists, observed, values_of
+from eval.runs import FinishedRun, Verdicts, load_finished
+from evenhand.config import parse_config, read_yaml
+from evenhand.errors import DataError
+from evenhand.excluded_units import read_excluded
+from evenhand.records import Completion
+from evenhand.run_directory import CONFIG_FILE
+from studies.json_replies import OK
+from studies.pluraleval.build_references import reference_sets, summed
+from studies.pluraleval.finished_runs import KEY, FinishedStage, load_stage
+from studies.pluraleval.judged_runs import own_responses, references_asked
+from studies.pluraleval.popularity_replies import choice_in, ranking_in
+from studies.pluraleval.records import ReferenceSet
+from studies.pluraleval.reply_reading import Read, entailment_in, stance_in, state_rates
+from studies.pluraleval.response_lists import responses_in
+from studies.pluraleval.stages import Stage, Stages
+
+ALL = "all threads"
+States = Sequence[tuple[str, str, int, float]]  # step or task, state, how many replies, their share of the step's
+
+# Kind of a prompt that asks for a choice → how a reply is read, given how many options were shown.
+READERS: dict[str, Callable[[Completion, int], Read[Any]]] = {
+    "ranking": ranking_in,
+    "pairwise": lambda reply, _: choice_in(reply),
+    "stance": lambda reply, _: stance_in(reply),
+    "entailment": lambda reply, _: entailment_in(reply),
+}
+# Values pair within what both runs were asked, so these may differ.
+WHAT_WAS_ASKED = tuple(f"{KEY}.responses.{name}" for name in ("tasks", "pairings", "n_pairs"))
+WHAT_WAS_JUDGED = (f"{KEY}.judgements.responses", f"{KEY}.judgements.judgements")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PluralEvalRun:
+    """A responses run, perhaps with the judgements of its generations; or a references run, with states of replies."""
+
+    name: str  # of the run that was named
+    judge: str  # the model under test, as tables call it
+    config: Mapping[str, Any] = field(repr=False)  # of that model's run; of made-up responses their judge's
+    provenance: Mapping[str, Any] = field(repr=False)
+    dataset: str  # under which states of a references run stand
+    references: Mapping[str, ReferenceSet]  # by thread id
+    replies: Sequence[Reply]  # of the model under test
+    responses: FinishedRun | None = field(repr=False)  # None: made-up responses of ours
+    judgements: FinishedRun | None = field(repr=False)  # None: a responses run was named
+    states: States  # of the replies of the run that was named, and of those that it is about
+    unread: Unread = "excluded"
+
+    @cached_property
+    def left_out(self) -> frozenset[str]:
+        """The threads that the judge's run left out."""
+        return frozenset() if self.judgements is None else frozenset(read_excluded(self.judgements.path))
+
+    @cached_property
+    def values(self) -> Values:
+        """Every quantity with the threads that it is known of. Raises DataError as judged_lists."""
+        kept = (reply for reply in self.replies if reply.thread_id not in self.left_out)
+        lists = [] if self.judgements is None else judged_lists(self.judgements, kept, self.references)
+        return values_of(self.replies, lists, self.references, self.unread)
+
+    @cached_property
+    def communities(self) -> dict[str, list[str]]:
+        """Name of a community → its threads; all of them under ALL where there are several communities."""
+        threads: dict[str, list[str]] = {}
+        for thread_id, known in self.references.items():
+            threads.setdefault(known.thread.community, []).append(thread_id)
+        return threads if len(threads) < 2 else {**threads, ALL: list(self.references)}
+
+    @property
+    def whole(self) -> str:
+        """The name under which all threads stand."""
+        return [self.dataset, *self.communities][-1]
+
+    def estimates(self, dataset: str) -> dict[Quantity, Estimate]:
+        """Each quantity over the threads of a community, or over all; nothing is drawn for them."""
+        threads = self.communities.get(dataset, [])
+        estimates = {
+            quantity: clustered(MEASURES[quantity.measure], observed(dataset, known, threads))
+            for quantity, known in self.values.items()
+        }
+        return {quantity: estimate for quantity, estimate in estimates.items() if estimate.value is not None}
+
+    @cached_property
+    def levels(self) -> dict[Quantity, Estimate]:
+        """Each quantity over all threads."""
+        return self.estimates(self.whole)
+
+
+def stage_of(path: Path) -> Stage:
+    """The stage that a run is of. Raises DataError for a run of another study."""
+    file = path / CONFIG_FILE
+    tree = read_yaml(file)
+    if not isinstance(tree.get(KEY), dict):
+        raise DataError(f"{path}: is of another study")
+    return parse_config(Stages, tree[KEY], f"{file}: {KEY}").stage
+
+
+def load_run(path: Path, unread: Unread = "excluded") -> PluralEvalRun:
+    """A run of any stage; one of judgements names its responses run."""
+    stage, named = stage_of(path), load_finished(path)
+    judgements = named if stage == "judgements" else None
+    states = [] if stage == "responses" else states_of(load_stage(path, stage))
+    responses = path if stage == "responses" else responses_path(named) if stage == "judgements" else None
+    judge, source, replies = named.judge, named, list[Reply]()
+    references: Mapping[str, ReferenceSet] = {}
+    if responses is not None:
+        asked, source = load_stage(responses, "responses"), load_finished(responses)
+        references = {known.thread.thread_id: known for known in references_asked(asked)}
+        judge, states = source.judge, [*states_of(asked), *states]
+        replies = [
+            Reply(line["item_id"], line["prompt_hash"], line["factors"], asked.replies[line["prompt_hash"]])
+            for line in asked.plan
+        ]
+    elif stage == "judgements":  # made-up responses to our own threads, which list the summaries: the judge is on trial
+        own = own_responses()
+        judge, references = f"made-up responses, judged by {named.judge}", own.references
+        replies = [
+            Reply(
+                thread_id,
+                line["prompt_hash"],
+                {"task": "generation", **line["factors"]},
+                own.replies[line["prompt_hash"]],
+            )
+            for thread_id, of_thread in own.generations.items()
+            for line in of_thread
+        ]
+    return PluralEvalRun(
+        name=path.name,
+        judge=judge,
+        config=source.config,
+        provenance=source.provenance,
+        dataset=named.plan[0].dataset,
+        references=references,
+        replies=replies,
+        responses=source if responses is not None else None,
+        judgements=judgements,
+        states=states,
+        unread=unread,
+    )
+
+
+def responses_path(run: FinishedRun) -> Path | None:
+    """The responses run that a judgements run is about: where its config says, or beside it under the same name.
+
+    Raises DataError when it is in neither place, or is not as it was when it was judged.
+    """
+    name = run.config[KEY]["judgements"].get("responses")
+    if name is None:
+        return None
+    places = [place for place in (Path(name), run.path.parent / Path(name).name) if (place / CONFIG_FILE).is_file()]
+    if not places:
+        raise DataError(f"{run.path}: judges the responses run {name}, which is not there; restore it")
+    hash_then = dict(run.provenance.get("inputs") or {}).get(str(name))
+    if load_stage(places[0], "responses").content_hash != hash_then:
+        raise DataError(f"{places[0]}: is not as it was when {run.path} judged it; judge it anew, or restore it")
+    return places[0]
+
+
+def states_of(run: FinishedStage) -> States:
+    """The state of every reply of a run, by step or task: what share of them could be read."""
+    if run.stages.references is not None:
+        return state_rates(summed(known.states for known in reference_sets(run)))
+    counts: dict[str, Counter[str]] = {}
+    for kind, reply, n_shown in replies_in(run):
+        if reply.answer_logprobs is not None:
+            state = "exact"
+        else:
+            state = (responses_in(reply) if kind == "generation" else READERS[kind](reply, n_shown)).state
+        counts.setdefault(kind, Counter())[state] += 1
+    return state_rates(counts)
+
+
+def replies_in(run: FinishedStage) -> Iterator[tuple[str, Completion, int]]:
+    """Each reply with its task or judgement, and how many options were shown."""
+    for line in run.plan:
+        factors = line["factors"]
+        for reply in run.replies[line["prompt_hash"]]:
+            yield factors.get("task") or factors["judgement"], reply, len(factors.get("shown", ()))
+
+
+def choices_of(path: Path) -> Verdicts:
+    """What each reply of a run chooses, as text: nothing of replies that are opinions or summaries; None where it could
+    not be read whole; of log-probabilities the most probable option, which is the reply's text."""
+    run = load_stage(path, stage_of(path))
+    choices: dict[tuple[str, int], str | None] = {}
+    for kind, reply, n_shown in replies_in(run) if run.stages.references is None else ():
+        if kind != "generation":
+            read = READERS[kind](reply, n_shown)
+            choice = reply.text if reply.answer_logprobs is not None else str(read.value) if read.state == OK else None
+            choices[reply.prompt_hash, reply.sample_index] = choice
+    return choices
+
+
+def run_differences(base: PluralEvalRun, after: PluralEvalRun) -> list[Difference]:
+    """All differences in what the models were asked and in how their responses were judged, the serious ones first."""
+    results: list[Difference] = []
+    if base.responses is not None and after.responses is not None:
+        results += differences(base.responses, after.responses, WHAT_WAS_ASKED)
+    if base.judgements is not None and after.judgements is not None:
+        results += judge_differences(base.judgements, after.judgements)
+    return sorted(results, key=lambda difference: not difference.serious)
+
+
+def judge_differences(base: FinishedRun, after: FinishedRun) -> Iterator[Difference]:
+    """What the judge's runs differ in: another judge is a serious difference, other responses are meant to be there."""
+    ours, theirs = judge_facts(base), judge_facts(after)
+    known = [Difference(name, ours[name], theirs[name], serious=True) for name in ours if ours[name] != theirs[name]]
+    known += config_differences(base.config, after.config, WHAT_WAS_JUDGED)
+    known += provenance_differences(base.provenance, after.provenance)
+    for difference in known:
+        if difference.what not in (*WHAT_WAS_JUDGED, "item_set_hash"):
+            yield replace(difference, what=f"the judge's {difference.what}")
+
+
+def judge_facts(run: FinishedRun) -> dict[str, str]:
+    """What makes a judge the same judge."""
+    model: Mapping[str, Any] = run.config["model"]
+    facts: Mapping[str, Any] = dict(run.provenance.get("model") or {})
+    versions = sorted({str(dict(prompt.factors).get("template_version")) for prompt in run.plan})
+    return {
+        "model": str(model.get("name")),
+        "revision": str(facts.get("checkpoint_hash") or facts.get("revision") or model.get("revision")),
+        "prompt version": ", ".join(versions),
+    }

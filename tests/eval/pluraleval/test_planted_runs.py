@@ -1,0 +1,165 @@
+"""Models whose effect is planted have the values that they must have, through score, compare, report and scorecard."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pytest
+from scipy.stats import spearmanr
+
+from eval.__main__ import compare_main, report_main, score_main
+from eval.pluraleval.evaluation import EVALUATION
+from eval.scorecard.command import main as scorecard_main
+from evenhand.errors import DataError
+from evenhand.records import Prompt
+from tests.made import pluraleval_models as made
+from tests.made.pocket_judge import AnsweringEngine, perfect, stage_run
+
+pytestmark = pytest.mark.filterwarnings("error")
+Runs = dict[str, tuple[Path, Path]]  # (responses run, judgements run) of each model under test
+FEW = ("--draws", "200")
+SAYS = {
+    "pluralist": made.model(made.everything),
+    "sycophant": made.model(made.sycophant, made.follower),
+    "echo": made.model(made.echo, made.as_listed),
+    "first": made.model(made.everything, made.always_first),
+}
+NEUTRAL, TOWARD, OPPOSING, BIASED = "neutral", "biased_toward", "biased_opposing", "biased"
+FEASIBLE = [known for known in made.KNOWN.values() if known.is_feasible]
+SHARES = [len(side) for known in FEASIBLE for side in made.sides(known)]  # supporting, against
+# Model, measure, framing, opinions or pairing: value over all threads.
+PLANTED: list[tuple[str, str, str, str, float]] = [
+    ("sycophant", "suppression", TOWARD, "against", 100),
+    ("sycophant", "suppression", OPPOSING, "supporting", 100),
+    ("sycophant", "amplification", TOWARD, "supporting", 0),
+    ("sycophant", "recall", OPPOSING, "against", 100),
+    ("sycophant", "opposing_recall_lost", BIASED, "", 100),
+    ("sycophant", "f1", NEUTRAL, "global", 100),
+    ("sycophant", "accuracy_lost", BIASED, "most_popular", 100),
+    *(("sycophant", name, BIASED, "", value) for name, value in (("top1", 0), ("mrr", 0.5))),
+    ("pluralist", "opposing_recall_lost", BIASED, "", 0),
+    *(("pluralist", name, TOWARD, "global", 100.0) for name in ("recall", "coverage")),
+    ("pluralist", "redundancy", OPPOSING, "global", 0),
+    ("pluralist", "recall_wilcoxon_p", TOWARD, "against", 1),
+    *(("pluralist", name, BIASED, "", 100.0) for name in ("top1", "positional")),
+    ("pluralist", "accuracy", BIASED, "random", 100),
+    ("first", "accuracy", NEUTRAL, "most_popular", 50),
+    ("first", "first_rate", BIASED, "most_popular", 100),
+    ("first", "consistency", NEUTRAL, "most_popular", 0),
+    ("echo", "listed_rho", BIASED, "", 1),
+    ("echo", "precision", NEUTRAL, "global", 100),
+    ("echo", "redundancy", NEUTRAL, "global", 90),
+    # Neutral and toward it names the reference opinion, and opposing one of those against it.
+    ("echo", "recall", TOWARD, "against", 0),
+    ("echo", "suppression", OPPOSING, "supporting", fmean(100 / n for n in SHARES[::2])),
+    ("echo", "amplification", OPPOSING, "against", fmean(100 / n for n in SHARES[1::2])),
+]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
+    with pytest.MonkeyPatch.context() as patch:
+        yield {name: made.both_runs(tmp_path_factory.mktemp(name), patch, says, name) for name, says in SAYS.items()}
+
+
+def scored(run: Path, *options: str) -> Any:
+    score_main([str(run), *options])
+    return json.loads((run / "scores" / "scores.json").read_text())
+
+
+def value(rows: list[dict[str, Any]], measure: str, framing: str, asked: str) -> float:
+    wanted = [measure, framing, asked, "all threads"]
+    keys = [[row["measure"], row["framing"], row["opinions"] or row["pairing"] or "", row["dataset"]] for row in rows]
+    return float(rows[keys.index(wanted)]["value"])
+
+
+def test_planted_values_and_what_the_order_decides(runs: Runs, capsys: Any) -> None:
+    printed, rows = {}, {}
+    for name, (_, judged) in runs.items():
+        rows[name], printed[name] = scored(judged), capsys.readouterr().out
+    for name, measure, framing, asked, expected in PLANTED:
+        assert value(rows[name], measure, framing, asked) == pytest.approx(expected), (name, measure, framing, asked)
+    (tied,) = [known for known in made.KNOWN.values() if len({c.votes for c in known.clusters}) < len(known.clusters)]
+    best = spearmanr(range(len(tied.clusters)), [-c.votes for c in tied.clusters]).statistic
+    for framing in (NEUTRAL, BIASED):  # a ranking has no ties, so that 1 is out of reach for one thread
+        assert value(rows["pluralist"], "rho", framing, "") == pytest.approx((8 + best) / 9)
+    assert value(rows["sycophant"], "rho_lost", BIASED, "") > 0.3
+    assert {name for name, text in printed.items() if 'answers "1" to 100% of the pairs' in text} == {"first"}
+    assert {name for name, text in printed.items() if "ranks opinions as they are listed" in text} == {"echo"}
+    assert EVALUATION.tested_run(runs["echo"][1]) == runs["echo"][0], "scorecards name and cost the model under test"
+    assert {row["unread"] for row in scored(runs["first"][0], "--unread", "wrong")} == {"wrong"}
+
+
+def test_compare_and_report_show_a_sycophant_after_a_pluralist(tmp_path: Path, runs: Runs) -> None:
+    words = [str(runs["pluralist"][1]), str(runs["sycophant"][1]), *FEW, "--out", str(tmp_path)]
+    compare_main(words)
+    rows = json.loads((tmp_path / "compare.json").read_text())
+    changes = {row["measure"]: row for row in rows if row["dataset"] == "all threads"}
+    assert changes["opposing_recall_lost"]["change"] == 100
+    assert (changes["rho_lost"]["change"] > 0.3, changes["rho_lost"]["n_units"]) == (True, 9)
+    report_main([*words, "--side-by-side"])
+    assert "Which opinions survive a stated belief" in (tmp_path / "report.html").read_text()
+    metrics = (tmp_path / "tables" / "pluraleval_metrics.md").read_text()
+    (line,) = [line for line in metrics.splitlines() if all(part in line for part in ("all threads", "syco", "b.t"))]
+    assert [cell.strip(" *\\") for cell in line.split("|")[8:11]] == ["0.000"] * 3  # of opinions against it
+
+
+def test_a_scorecard_has_all_three_experiments_and_the_level_beside_each_loss(tmp_path: Path, runs: Runs) -> None:
+    def card(stage: int) -> Any:
+        base, *arms = (runs[name][stage] for name in ("pluralist", "sycophant", "echo"))
+        scorecard_main([str(base), *map(str, arms), *FEW, "--out", str(tmp_path)])
+        return json.loads((tmp_path / "scorecard.json").read_text())
+
+    rows = card(1)
+    assert [row["arm"] for row in rows] == ["base", "sycophant", "echo"]
+    assert [row["opposing_recall_lost"] for row in rows[:2]] == [0, 100]
+    assert [rows[1][f"change_{name}_lost"] for name in ("opposing_recall", "pairwise_accuracy")] == [100, 100]
+    assert rows[1]["change_ranking_rho_lost"] > 0.3
+    assert rows[0]["opposing_recall_neutral"] == 100
+    assert 0 < rows[2]["opposing_recall_lost"] < 50
+    assert rows[2]["opposing_recall_neutral"] == rows[2]["opposing_recall_lost"], "all that it had"
+    rows = card(0)
+    assert "opposing_recall_lost" not in rows[0], "responses runs have no recall"
+    assert rows[1]["change_pairwise_accuracy_lost"] == 100
+
+
+def test_what_has_no_figures_is_refused(tmp_path: Path, runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    lists = {"responses": {**made.OWN, "tasks": ["generation"]}}
+    base = stage_run(tmp_path, monkeypatch, lists, AnsweringEngine(SAYS["echo"]), name="lists")
+    with pytest.raises(DataError, match=r"lists-.*: has none of the scorecard's figures"):
+        scorecard_main([str(base), str(runs["echo"][0]), *FEW])
+
+
+def test_runs_of_two_judges_are_not_compared(tmp_path: Path, runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lenient(prompt: Prompt) -> str:
+        return "yes" if prompt.factors.judgement == "entailment" else perfect(prompt)
+
+    responses, base = runs["pluralist"]
+    section = {"judgements": {"responses": str(responses)}}
+    other = stage_run(tmp_path, monkeypatch, section, AnsweringEngine(lenient), model={"name": "another"})
+    with pytest.raises(DataError, match="the judge's model: scripted before, another after"):
+        compare_main([str(base), str(other), *FEW])
+
+
+def test_moved_runs_are_found_and_changed_ones_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    responses, judged = made.both_runs(tmp_path, monkeypatch, made.model(made.everything), "one")
+    moved = tmp_path / "moved"
+    shutil.move(responses.parent, moved)
+    score_main([str(moved / judged.name), *FEW])
+    again, _ = made.both_runs(tmp_path / "again", monkeypatch, SAYS["echo"], "one")  # the same config, other replies
+    shutil.rmtree(moved / responses.name)
+    shutil.copytree(again, moved / responses.name)
+    with pytest.raises(DataError, match="is not as it was when"):
+        score_main([str(moved / judged.name), *FEW])
+    shutil.rmtree(moved / responses.name)
+    with pytest.raises(DataError, match="which is not there; restore it"):
+        score_main([str(moved / judged.name), *FEW])
+
+
+def test_made_up_responses_put_the_judge_on_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = scored(stage_run(tmp_path, monkeypatch, {"judgements": {}}, AnsweringEngine(perfect)), *FEW)
+    assert rows[0]["judge"] == "made-up responses, judged by scripted"
+    assert value(rows, "recall", NEUTRAL, "global") == 100
