@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from eval.estimates.resampling import N_DRAWS, SEED
 from eval.results import evaluation_of, study_of_files
@@ -25,10 +26,27 @@ def named_studies(argv: Sequence[str]) -> list[str]:
     return [study for study in STUDIES if study in named] or list(STUDIES)
 
 
-def reading_parser(prog: str, argv: Sequence[str], description: str, epilog: str = "") -> argparse.ArgumentParser:
+class Parser(argparse.ArgumentParser):
+    """A verb's parser, which says of which study an option is that none of the named runs needs."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raises DataError for an option of a study of which nothing is named; else ends the program."""
+        unknown = message.removeprefix("unrecognized arguments: ").split() if "unrecognized" in message else []
+        for word in (word.partition("=")[0] for word in unknown if word.startswith("--")):
+            for study in STUDIES:
+                others = argparse.ArgumentParser(add_help=False)
+                evaluation_of(study).add_options(others, self.prog.split()[-1])
+                if word in others._option_string_actions:  # argparse has no public list of a parser's options
+                    raise DataError(
+                        f"{word}: is an option of the {study} study, of which no run is named; leave it out"
+                    )
+        super().error(message)
+
+
+def reading_parser(prog: str, argv: Sequence[str], description: str, epilog: str = "") -> Parser:
     """A verb's parser with the options that all verbs share, and those of each study that is named."""
     evaluations = [evaluation_of(study) for study in named_studies(argv)]
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=prog,
         description=description,
         epilog="\n\n".join(filter(None, [epilog, *(one.columns_help for one in evaluations)])),
@@ -39,20 +57,6 @@ def reading_parser(prog: str, argv: Sequence[str], description: str, epilog: str
     parser.add_argument("--draws", type=positive, default=N_DRAWS, help=f"bootstrap draws (default: {N_DRAWS})")
     parser.add_argument("--seed", type=int, default=SEED, help=f"seed of the bootstrap (default: {SEED})")
     return parser
-
-
-def parsed(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Namespace:
-    """The words. Raises DataError for an option of a study of which nothing is named."""
-    options, unknown = parser.parse_known_args(argv)
-    for word in unknown:
-        for study in STUDIES:
-            others = argparse.ArgumentParser(add_help=False)
-            evaluation_of(study).add_options(others, parser.prog.split()[-1])
-            if word.startswith("--") and word.partition("=")[0] in others._option_string_actions:
-                raise DataError(f"{word}: is an option of the {study} study, of which no run is named; leave it out")
-    if unknown:
-        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
-    return options
 
 
 def positive(text: str) -> int:
@@ -70,7 +74,7 @@ def score_options(argv: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("sources", nargs="+", type=Path, metavar="RUN|FILE", help=f"run directories; {FILES}")
     parser.add_argument("--out", type=Path, help="folder for the scores (default: RUN/scores)")
-    options = parsed(parser, argv)
+    options = parser.parse_args(argv)
     refuse_mixture(parser, options, "score runs and files of verdicts apart: runs have scores of their own")
     if not is_verdict_file(options.sources[0]) and options.out and len(options.sources) > 1:
         parser.error("--out takes one run; without it each run's scores go into RUN/scores")
@@ -99,7 +103,7 @@ def compare_options(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("after", nargs="+", type=Path, metavar="AFTER_RUN", help="runs of models made from it")
     parser.add_argument("--out", type=Path, help="folder for the results (default: LAST_RUN/compare)")
     add_allow_differences(parser)
-    return parsed(parser, argv)
+    return parser.parse_args(argv)
 
 
 def report_options(argv: Sequence[str]) -> argparse.Namespace:
@@ -119,7 +123,7 @@ def report_options(argv: Sequence[str]) -> argparse.Namespace:
         help="the runs are of different models, none of which was made from another: no before and after",
     )
     add_allow_differences(parser)
-    options = parsed(parser, argv)
+    options = parser.parse_args(argv)
     refuse_mixture(parser, options, "report runs and files of verdicts apart: they were not asked alike")
     return options
 
@@ -145,7 +149,7 @@ def scorecard_options(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--beside", action="append", default=[], metavar="NAME=RUN", help=beside)
     parser.add_argument("--out", type=Path, help="folder for the results (default: BASE_RUN/scorecard)")
     add_allow_differences(parser)
-    return parsed(parser, argv)
+    return parser.parse_args(argv)
 
 
 def add_allow_differences(parser: argparse.ArgumentParser) -> None:

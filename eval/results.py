@@ -342,6 +342,7 @@ def changes_table(results: Results, frame: pd.DataFrame | None = None, *, digits
     )
     names = [*dict.fromkeys(name for row in results.change_rows for name in row.setting), "dataset"]
     columns: dict[str, Any] = {"run": ("second", ""), **{name: (name, "") for name in varying(frame, names)}}
+    form = f".{digits}f"
     columns |= {
         "measure": ("words", ""),
         "units": ("n_units", "d"),

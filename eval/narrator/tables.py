@@ -229,7 +229,7 @@ def change_tables(results: Results) -> list[TableSpec]:
     frame = changes.assign(option_order=changes["option_order"].map(ORDER_WORDS))
     title = "Narrator study: before and after"
     main = changes_table(results, frame.loc[main_changes(changes).index], name="narrator_main_changes", title=title)
-    every = {"title": f"{title}, every measure", "note": note(results, "all changes"), "place": "files"}
+    every: dict[str, Any] = {"title": f"{title}, every measure", "note": note(results, "all changes"), "place": "files"}
     return [main, changes_table(results, frame, **every)]
 
 
