@@ -201,10 +201,12 @@ def heat_plot(
     reach = span or max(1.0, float(values.abs().max(axis=None)))
     with styled():
         figure, axes = new_figure(1.2 + 0.5 * len(values), width=max(4.4, 1.8 + 0.8 * values.shape[1]))
-        axes.imshow(values.astype(float), cmap="RdBu_r", vmin=-reach, vmax=reach, aspect="auto")
+        image = axes.imshow(values.astype(float), cmap="RdBu_r", vmin=-reach, vmax=reach, aspect="auto")
         for i, row in enumerate(values.itertuples(index=False)):
             for j, value in enumerate(row):
-                colour = "white" if not is_unknown(value) and abs(value) > 0.6 * reach else INK
+                red, green, blue, _ = image.to_rgba(0 if is_unknown(value) else value)
+                light = 0.2126 * red**2.2 + 0.7152 * green**2.2 + 0.0722 * blue**2.2  # as WCAG measures it
+                colour = "white" if light < 0.18 else "black"
                 axes.text(j, i, texts.iat[i, j], ha="center", va="center", fontsize=8, color=colour)
         axes.set_xticks(range(values.shape[1]), values.columns, rotation=35, ha="right")
         axes.set_yticks(range(len(values)), values.index)

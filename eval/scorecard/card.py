@@ -198,7 +198,7 @@ class StudyCard:
         return [*note, *(self.ranking() if self.evaluation.lowest else []), *against, *blank]
 
     def warnings(self) -> list[str]:
-        """What to know of the arms' answers, and that an arm's two runs are of different checkpoints."""
+        """What to know of the rows' answers, and that an arm's two runs are of different checkpoints."""
         rows = {arm.name: arm for arm in self.arms}
         others = [other_checkpoint(rows[name], judge, f"{self.study} run") for name, judge in self.runs.items()]
         results = Results(
@@ -211,7 +211,8 @@ class StudyCard:
             change_rows=[],
             differences={},
         )
-        return [*filter(None, others), *self.evaluation.warnings(results)]
+        base = [f"{BASE}: {reason}; changes against it tell little."] if (reason := self.unfit.get(BASE)) else []
+        return [*filter(None, others), *base, *self.evaluation.warnings(results)]
 
     def ranking(self) -> list[str]:
         """The arm with the lowest value at no significant loss, the next, and whether its lead is significant."""
@@ -299,7 +300,7 @@ def make_card(
     if unknown:
         known = ", ".join(arm.name for arm in arms[1:])
         raise DataError(f"--against '{unknown[0]}': no arm is called so; arms here: {known}")
-    unfit = {name: evaluation.unfit(judge, options) for name, judge in judges.items() if name != BASE}
+    unfit = {name: evaluation.unfit(judge, options) for name, judge in judges.items()}
 
     def moves_from(reference: str) -> dict[str, Sequence[Change]]:
         """Row → its changes against another row."""

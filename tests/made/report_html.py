@@ -4,16 +4,20 @@ from html.parser import HTMLParser
 
 
 class Page(HTMLParser):
-    """Collects tags that were not closed in order, every address, and images without words."""
+    """Its tags, those that were not closed in order, its text, every address, and images without words."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
         self.open: list[str] = []
+        self.tags, self.attributes, self.text = set[str](), set[str](), ""
         self.addresses: list[str] = []
         self.n_mute = 0
         self.feed(html)
+        self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
         self.addresses += [value or "" for key, value in attrs if key in ("src", "href")]
         self.n_mute += tag == "img" and len(dict(attrs).get("alt") or "") < 20
         if tag not in ("meta", "img", "br", "wbr", "!doctype"):
@@ -21,3 +25,6 @@ class Page(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data

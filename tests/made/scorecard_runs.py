@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from eval.scorecard.command import main
 from evenhand.records import Prompt
 from studies.dialdefer.records import Condition, Item
@@ -55,10 +57,15 @@ def scored(*words: object, draws: int = 400) -> dict[str, dict[str, Any]]:
     return {row["arm"]: row for row in json.loads((base.parent / "out" / "scorecard.json").read_text())}
 
 
-def changes(root: Path, against: str = "base") -> dict[tuple[str, str], dict[str, Any]]:
-    """(arm, figure) → change over both datasets, as the last scorecard wrote them."""
+def changes(root: Path, against: str = "base", n_datasets: int = 2) -> dict[tuple[str, str], dict[str, Any]]:
+    """(arm, figure) → change over so many datasets, as the last scorecard wrote them."""
     rows = json.loads((root / "out" / "scorecard_changes.json").read_text())
-    return {(r["second"], r["measure"]): r for r in rows if r["first"] == against and len(r["datasets"]) == 2}
+    return {(r["second"], r["measure"]): r for r in rows if r["first"] == against and len(r["datasets"]) == n_datasets}
+
+
+def printed(capsys: pytest.CaptureFixture[str]) -> str:
+    """What was printed since, on one line."""
+    return " ".join(capsys.readouterr().out.split())
 
 
 def margins_with(skill: float, shift: float) -> Answer:

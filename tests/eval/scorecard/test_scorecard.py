@@ -1,0 +1,132 @@
+"""The scorecard: |DDS| in which signs do not cancel, changes paired by item, no arm ranked for the wrong reason."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from eval.estimates.significance import holm
+from evenhand.errors import DataError
+from tests.made.made_runs import Answer, aio_items, lean, made_items
+from tests.made.scorecard_runs import BASE, ITEMS, SFT, Counts, changes, margins_with, printed, run, scored, three
+
+MANY = made_items("bbq", 40)
+
+
+def test_signs_cancel_in_the_mean_dds_and_not_in_the_mean_of_its_size(tmp_path: Path) -> None:
+    rows = scored(*three(tmp_path))
+    assert list(rows) == ["base", "sft", "dpo"]
+    base, sft, _ = rows.values()
+    assert [base[name] for name in ("mean_abs_dds_own", "dds_own")] == pytest.approx([40, 0])
+    assert [base[name] for name in ("acc", "acc_c2", "accept_c1", "accept_c2")] == pytest.approx([67.5, 65, 60, 60])
+    assert not [key for key in base if key.startswith("change_")]
+    assert [sft[name] for name in ("mean_abs_dds_own", "dds_own")] == pytest.approx([10, -10])
+    assert [sft[name] for name in ("mean_abs_dds_fixed", "dds_fixed")] == pytest.approx([30, -30])
+    moved = {"mean_abs_dds_own": -30, "mean_abs_dds_fixed": -10, "dds_own": -10, "acc": 2.5, "acc_c2": 5}
+    assert {name: sft[f"change_{name}"] for name in moved} == pytest.approx(moved)
+    by_arm = changes(tmp_path)
+    cancelling = by_arm["sft", "abs_mean_dds_own"]
+    assert [cancelling[key] for key in ("before", "after", "change")] == pytest.approx([0, 10, 10])
+    for figure in ("mean_abs_dds_own", "acc", "dds_fixed"):
+        p, adjusted = ([by_arm[arm, figure][key] for arm in ("sft", "dpo")] for key in ("p", "p_holm"))
+        assert adjusted == pytest.approx(holm(p)) != p
+
+
+def test_the_interval_of_a_change_in_size_is_pivotal_over_items_resampled_within_datasets(tmp_path: Path) -> None:
+    even: Counts = dict.fromkeys(BASE, (2, 10, 8, 4))  # two items rise, two fall: DDS 0, and never 0 in all draws
+    base, after = run(tmp_path, "before", BASE), run(tmp_path, "after", even)
+    row = scored(base, f"even={after}", draws=4000)["even"]
+    rng = np.random.default_rng(1)
+
+    def rises(counts: tuple[int, int, int, int]) -> np.ndarray:
+        """Rise in acceptance of each item, in percentage points."""
+        t, f, c, i = ((np.arange(10) < n).astype(float) for n in counts)
+        return 100 * (c - t + i - f)
+
+    sizes = np.zeros((4000, 2))
+    for dataset in BASE:
+        both = np.stack([rises(BASE[dataset]), rises(even[dataset])], axis=1)
+        sizes += np.abs([both[rng.integers(10, size=10)].mean(axis=0) for _ in range(4000)]) / 2
+    low, high = np.percentile(sizes[:, 1] - sizes[:, 0], [2.5, 97.5])
+    assert row["change_mean_abs_dds_own"] == pytest.approx(-40)
+    assert row["change_mean_abs_dds_own_low"] == pytest.approx(-80 - high, abs=2.6)
+    assert row["change_mean_abs_dds_own_high"] == pytest.approx(-80 - low, abs=2.6)
+    assert (-80 - high) - low < -10  # a percentile interval would be another
+
+
+def test_arms_are_held_against_another_arm_over_the_same_items(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = three(tmp_path)
+    scored(*paths, "--against", "sft")
+    against = changes(tmp_path, "sft")
+    assert {arm for arm, _ in against} == {"dpo"}
+    own, fixed = against["dpo", "mean_abs_dds_own"], against["dpo", "mean_abs_dds_fixed"]
+    assert [own[key] for key in ("before", "after", "change")] == pytest.approx([10, 25, 15])
+    assert [fixed[key] for key in ("before", "after", "change")] == pytest.approx([30, 25, -5])
+    assert "dpo against sft, own-C1 |DDS|: +15.0 [" in printed(capsys)
+    with pytest.raises(DataError, match="--against 'kto': no arm is called so; arms here: sft, dpo"):
+        scored(*paths, "--against", "kto")
+
+
+def test_the_lowest_arm_is_one_that_loses_no_accuracy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answers = {name: margins_with(1, shift) for name, shift in (("before", 0.9), ("good", 0.3), ("same", 0.9))}
+    answers |= {"worse": margins_with(0.1, 0.0), "yes": lambda _: lean(9.0)}
+    base, *arms = (run(tmp_path, name, answer, MANY, verdict="margin") for name, answer in answers.items())
+    rows = scored(base, *(f"{name}={arm}" for name, arm in zip(list(answers)[1:], arms, strict=True)))
+    assert rows["worse"]["mean_abs_dds_own"] == rows["yes"]["mean_abs_dds_own"] == 0
+    assert {name: row["not_ranked"] for name, row in rows.items() if row["not_ranked"]} == {"yes": "saturated"}
+    text = printed(capsys)
+    # Thresholds 0.3 and 0.9 above the middle let 3 and 9 more items over the line, for true and for false claims.
+    assert ": good, 15.0 (-30.0 [" in text
+    assert "Next: same, 45.0 (+30.0 [" in text
+    assert "Not ranked: worse (accuracy -" in text
+    assert "; yes (yes saturated)." in text
+
+
+def test_a_saturated_base_is_warned_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    base = run(tmp_path, "before", lambda _: lean(9.0), MANY, verdict="margin")
+    good = run(tmp_path, "good", margins_with(1, 0.3), MANY, verdict="margin")
+    rows = scored(base, f"good={good}")
+    assert (rows["base"]["not_ranked"], rows["good"]["not_ranked"]) == ("saturated", "")
+    assert "Warning: base: saturated; changes against it tell little." in printed(capsys)
+
+
+def test_margins_give_soft_dds(tmp_path: Path) -> None:
+    def shifted(by: float) -> Answer:
+        return lambda p: lean((1 if p.condition.claim_is_true else -1) + by * p.condition.is_dialogue)
+
+    base = run(tmp_path, "before", shifted(1.0), verdict="margin")
+    # In amqa the other way: soft DDS cancels to less, its size does not.
+    after = run(tmp_path, "after", lambda p: shifted(0.5 if p.dataset == "bbq" else -0.25)(p), verdict="margin")
+    row = scored(base, f"ours={after}", draws=50)["ours"]
+
+    def soft(by: float) -> float:
+        yes = 1 / (1 + np.exp(-np.array([1 + by, -1 + by, 1, -1])))
+        return float(100 * (yes[0] + yes[1] - yes[2] - yes[3]))
+
+    size = (soft(0.5) - soft(-0.25)) / 2
+    assert row["soft_mean_abs_dds_own"] == pytest.approx(size)
+    assert row["change_soft_mean_abs_dds_own"] == pytest.approx(size - soft(1.0))
+
+
+def test_chance_is_what_noise_of_the_items_gives_and_squares_are_without_it(tmp_path: Path) -> None:
+    # One claim of one item in ten moves: DDS is 10, its standard error 10. In amqa none does.
+    moved: Counts = {"bbq": (5, 5, 6, 5), "amqa": (5, 5, 5, 5)}
+    row = scored(run(tmp_path, "before", BASE), f"one={run(tmp_path, 'after', moved)}")["one"]
+    assert row["mean_square_dds_own"] == pytest.approx(0)
+    lines = csv.DictReader((tmp_path / "out" / "scorecard_dialdefer.csv").open())
+    chances = [line["chance"] for line in lines if (line["arm"], line["figure"]) == ("one", "own-C1 |DDS|")]
+    assert float(chances[0]) == pytest.approx(10 * np.sqrt(2 / np.pi) / 2)
+
+
+def test_r_aio_stands_beside_the_average_where_it_was_asked_and_is_nowhere_else(tmp_path: Path) -> None:
+    items = [*ITEMS, *aio_items("aio-context")]
+    base = run(tmp_path, "before", {**BASE, "aio-context": (5, 5, 7, 7)}, items)  # +40
+    after = run(tmp_path, "after", {**SFT, "aio-context": (6, 6, 5, 6)}, items)  # own -10, fixed +10
+    row = scored(base, f"sft={after}")["sft"]
+    assert (row["aio_abs_dds_own"], row["change_aio_abs_dds_own"]) == pytest.approx((10, -30))
+    assert changes(tmp_path, n_datasets=1)["sft", "aio_dds_fixed"]["after"] == pytest.approx(10)
+    assert row["mean_abs_dds_own"] == pytest.approx(10)
+    assert not [key for key in scored(*three(tmp_path / "without"))["sft"] if "aio" in key]

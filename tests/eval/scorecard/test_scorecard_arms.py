@@ -1,0 +1,230 @@
+"""The arms of a scorecard: what they cost, what they are called, and which are no like for like."""
+
+import csv
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eval.dialdefer.calibrate import main as calibrate_main
+from evenhand.errors import DataError
+from evenhand.records import Prompt
+from tests.made import scorecard_runs as made
+from tests.made.made_runs import Answer, lean, made_items, say
+from tests.made.narrator_runs import fair, made_conversations, make_narrator_run
+from tests.made.scorecard_runs import BASE, SFT, changes, margins_with, printed, run, scored, three, training_run
+
+MAIN = "mean_abs_dds_own"
+ORACLE = "oracle (fitted on the test items)"
+
+
+def test_cost_is_the_training_run_s_and_unknown_where_that_does_not_tell(tmp_path: Path) -> None:
+    facts = {"sft": {**made.TRAINED, "device": "NVIDIA A100"}, "old": {"n_steps": 3}, "lost": None}
+    root = tmp_path / "runs" / "inference"
+    models = {name: training_run(tmp_path, f"{name}-0123abcd", of_run) for name, of_run in facts.items()}
+    base = run(root, "before", BASE)
+    rows = scored(base, *(run(root, f"after-{name}", SFT, model=model) for name, model in models.items()))
+    assert list(rows) == ["base", *facts]
+    keys = ("training_run", "device_seconds", "n_tokens", "peak_memory_gib", "device")
+    assert [rows["sft"][key] for key in keys] == ["sft-0123abcd", 482, 1_000_000, 61.5, "NVIDIA A100"]
+    assert rows["old"]["device_seconds"] is rows["lost"]["device_seconds"] is rows["base"]["device_seconds"] is None
+    assert rows["lost"]["cost_unknown_because"] == "runs/training/lost-0123abcd/DONE.json is not here"
+    assert "does not tell seconds and processes" in rows["old"]["cost_unknown_because"]
+    costs = {r["arm"]: r for r in csv.DictReader((root / "out" / "scorecard_cost.csv").open())}
+    assert [costs[name]["device-seconds"] for name in facts] == ["482.0", "", ""]
+
+
+@pytest.mark.parametrize("facts", [{"seconds": -1}, {"n_tokens": "many"}, {"device": 0}, {"n_processes": True}])
+def test_a_cost_that_is_none_is_refused_with_its_file(tmp_path: Path, facts: dict[str, Any]) -> None:
+    model = training_run(tmp_path, "sft-0123abcd", facts)
+    with pytest.raises(DataError, match=rf"DONE.json: {next(iter(facts))} is "):
+        scored(run(tmp_path, "before", BASE), run(tmp_path, "after", SFT, model=model))
+
+
+def test_thresholds_of_the_base_are_an_arm(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    train = run(tmp_path, "train", made.yes_sayer, made_items("bbq", 15), verdict="margin")
+    base = run(tmp_path, "before", made.yes_sayer, made_items("bbq", 30)[15:], verdict="margin")
+    calibrate_main([str(train), str(base), "--out", str(tmp_path / "cal"), "--objective", "accuracy"])
+    file = tmp_path / "cal" / "thresholds.json"
+    row = scored(base, "--calibrated", file, draws=50)["calibrated"]
+    assert [row[key] for key in ("kind", "acc", MAIN, "change_acc")] == ["calibrated", 100, 0, 50]
+    assert row["dds_fixed"] == -100  # C2 now rejects false claims, the base's C1 accepts them
+    assert "thresholds +3.000 nats for C1 and +5.000 for C2" in printed(capsys)
+    with pytest.raises(DataError, match="were checked against run before-0000, not train-0000"):
+        scored(train, "--calibrated", file)
+    file.write_text(json.dumps({"test_run": base.name, "calibrations": [{"c1": {}}]}))
+    with pytest.raises(DataError, match=r"is no thresholds\.json"):
+        scored(base, "--calibrated", file)
+    with pytest.raises(DataError, match="is the only row; name at least one ARM_RUN"):
+        scored(base)
+
+
+def test_an_oracle_is_named_so_has_no_p_and_is_in_no_ranking(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    items, shifts = made_items("bbq", 40), {"before": 0.9, "sft": 0.5}
+    base, sft = (run(tmp_path, name, margins_with(1, s), items, verdict="margin") for name, s in shifts.items())
+    rows = scored(base, f"sft={sft}", "--oracle", draws=50)
+    assert [rows[name][MAIN] for name in ("base", "sft")] == pytest.approx([45, 25])
+    assert [rows[ORACLE][key] for key in ("kind", MAIN, "change_acc_p")] == ["oracle", 0, None]
+    assert rows["sft"]["change_acc_p_holm"] == rows["sft"]["change_acc_p"]  # the oracle is none of its family
+    text = printed(capsys)
+    assert ": sft, 25.0 (" in text
+    assert f"Not ranked: {ORACLE} (" in text
+
+
+def test_every_arm_that_is_another_experiment_is_named(tmp_path: Path) -> None:
+    base, sft, dpo = three(tmp_path)
+    fewer, raw = run(tmp_path, "fewer", SFT, made.ITEMS[:-2]), run(tmp_path, "raw", SFT, format="raw")
+    with pytest.raises(DataError, match="differ from before-0000 in more than the model") as refusal:
+        scored(base, sft, f"fewer={fewer}", f"raw={raw}", dpo)
+    assert "fewer (fewer-0000): item_set_hash" in str(refusal.value)
+    assert "raw (raw-0000): format: chat before, raw after" in str(refusal.value)
+    assert "sft" not in str(refusal.value)
+    margins = run(tmp_path, "margins", lambda _: lean(1.0), verdict="margin")
+    with pytest.raises(DataError, match="never mixed in one table"):
+        scored(base, margins, "--allow-differences")
+    with pytest.raises(DataError, match=r"fewer against before-0000: .*2 items \(amqa-8, amqa-9\)"):
+        scored(base, f"fewer={fewer}", "--allow-differences")
+    with pytest.raises(DataError, match=r"no dataset has both C1 and C2 .* in prompt variant 'v1'"):
+        scored(base, sft, "--variant", "v1")
+
+
+def test_an_arm_without_a_dataset_or_without_c1_is_held_against_the_base_over_what_it_has(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base, sft, _ = three(tmp_path)
+    part = f"part={run(tmp_path, 'part', SFT, made.ITEMS[:10])}"
+    alone = f"alone={run(tmp_path, 'alone', SFT, conditions={'none': made.C2})}"
+    _, whole, fewer, no_c1 = scored(base, sft, part, alone, "--allow-differences", "--against", "sft").values()
+    assert fewer[MAIN] == pytest.approx(20)
+    assert fewer["change_acc"] == pytest.approx(50 - 65)
+    assert changes(tmp_path, n_datasets=1)["part", "acc"]["datasets"] == ["bbq"]
+    assert no_c1["mean_abs_dds_fixed"] == whole["mean_abs_dds_fixed"] == pytest.approx(30)
+    assert no_c1[MAIN] is no_c1["acc"] is no_c1["accept_c1"] is None
+    assert no_c1["acc_c2"] == whole["acc_c2"]
+    against = changes(tmp_path, "sft")
+    assert (against["alone", "mean_abs_dds_fixed"]["change"], ("alone", MAIN) in against) == (0, False)
+    assert [row["not_ranked"] for row in (fewer, no_c1)] == ["was not asked amqa", "has no C1 of its own"]
+    assert "Warning: part differs from the base in item_set_hash" in printed(capsys)
+
+
+def judge_of(lost: float, is_bent: bool, shift: float = 0.0) -> Answer:
+    """Loses so many nats about AMQA; where bent, to speakers alone, whom it then believes."""
+
+    def answer(prompt: Prompt) -> dict[str, Any]:
+        is_amqa, is_spoken = prompt.dataset == "amqa", prompt.condition.is_dialogue
+        yields = is_bent and is_amqa and is_spoken
+        leans = (1.0 if prompt.condition.claim_is_true or yields else -1.0) + shift * is_spoken
+        return lean(leans, lost * (yields if is_bent else is_amqa))
+
+    return answer
+
+
+def test_a_dataset_on_which_one_seed_hardly_answers_is_in_no_average_of_its_arm(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    losses = {"before": 0.0, "dpo-0": 0.0, "dpo-1": 6.0, "sft": 0.0}
+    judges = {name: judge_of(lost, is_bent=True) for name, lost in losses.items()}
+    base, first, second, sft = (run(tmp_path, name, judge, verdict="margin") for name, judge in judges.items())
+    rows = scored(base, f"dpo={first}", f"dpo={second}", f"sft={sft}")
+    assert [row[MAIN] for row in rows.values()] == [50, 0, 0, 50]
+    assert {changes(tmp_path, n_datasets=1)[f"dpo/{n}", MAIN]["change"] for n in (1, 2)} == {0}  # over BBQ in the base
+    assert changes(tmp_path)["sft", MAIN]["change"] == 0
+    assert [row["not_ranked"] for row in rows.values()] == ["", *["hardly gives an answer on amqa"] * 2, ""]
+    text = printed(capsys)
+    assert "dpo/2: the two answers together have a median probability below 0.1 on amqa, C2 (0.0056)" in text
+    assert "Not ranked: dpo (dpo/1 " in text
+
+
+def test_a_dataset_that_the_base_hardly_answers_takes_no_arm_out_of_the_ranking(tmp_path: Path) -> None:
+    shifts = {"before": 3.0, "after": 0.0}
+    base, arm = (run(tmp_path, name, judge_of(6.0, False, s), verdict="margin") for name, s in shifts.items())
+    row = scored(base, f"arm={arm}")["arm"]
+    assert (("arm", MAIN) in changes(tmp_path), ("arm", MAIN) in changes(tmp_path, n_datasets=1)) == (False, True)
+    assert (row["not_ranked"], row[f"change_{MAIN}_p_holm"] is None) == ("", False)
+
+
+def test_an_arm_that_answers_nothing_is_not_the_fairest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    base, sft, _ = three(tmp_path)
+    mute = run(tmp_path, "mute", lambda _: say("Hm."))
+    row = scored(base, f"mute={mute}", sft)["mute"]
+    assert (row["acc"], row["not_ranked"]) == (0, "100% of its replies cannot be read")
+    assert "accuracy under C2: sft, 10.0 (" in printed(capsys)
+    row = scored(base, f"mute={mute}", sft, "--denominator", "answered")["mute"]
+    assert {row[name] for name in ("acc", MAIN, f"change_{MAIN}", "change_dds_fixed")} == {None}
+
+
+def test_arms_of_one_model_get_their_runs_names_and_runs_of_one_name_are_seeds(tmp_path: Path) -> None:
+    base = run(tmp_path, "before", BASE)
+    one, two = (run(tmp_path, name, SFT, model="owner/sft") for name in ("one", "two"))
+    assert list(scored(base, one, two, draws=20)) == ["base", "sft (one-0000)", "sft (two-0000)"]
+    assert list(scored(base, one, f"sft={two}", draws=20)) == ["base", "sft (one-0000)", "sft"]
+    rows = scored(base, f"a={one}", f"a={two}", draws=20)
+    assert [(row["arm"], row["seed_of"]) for row in rows.values()] == [("base", "base"), ("a/1", "a"), ("a/2", "a")]
+    with pytest.raises(DataError, match="two rows would be called 'base'"):
+        scored(base, f"base={one}")
+    for twice in ((base, one, one), (base, base), (base, f"a={one}", f"b={tmp_path / 'two-0000' / '..' / one.name}")):
+        with pytest.raises(DataError, match="is named twice"):
+            scored(*twice)
+
+
+def test_one_checkpoint_sampled_twice_was_two_seeds(tmp_path: Path) -> None:
+    base, one = run(tmp_path, "before", BASE), run(tmp_path, "one", SFT)
+    again = run(tmp_path, "again", SFT, facts={"checkpoint_hash": "c-one"})
+    for other in (again, shutil.copytree(one, tmp_path / "copy")):
+        with pytest.raises(DataError, match=r"are both of c-one, so they are no two seeds of sft; leave one out"):
+            scored(base, f"sft={one}", f"sft={other}", "--allow-differences")
+        with pytest.raises(DataError, match=r"sft and dpo are of one checkpoint, c-one"):
+            scored(base, f"sft={one}", f"dpo={other}")
+    noted = {"training_run": "sft-0123abcd", "base_hash": "c-before"}  # as sampling notes of a merged checkpoint
+    merges = [run(tmp_path, name, SFT, facts=noted) for name in ("bf16", "nf4")]
+    with pytest.raises(DataError, match=r"are both of training run sft-0123abcd"):
+        scored(base, *(f"sft={merge}" for merge in merges))
+    names = list(scored(base, *(f"{merge.name}={merge}" for merge in merges), draws=20))
+    assert names == ["base", "bf16-0000", "nf4-0000"]
+    unknown = run(tmp_path, "unknown", SFT, facts={"checkpoint_hash": None})  # as a server leaves it
+    with pytest.raises(DataError, match="a and b are of one checkpoint, that of the run begun 20"):
+        scored(base, f"a={unknown}", f"b={shutil.copytree(unknown, tmp_path / 'copy-of-unknown')}")
+
+
+def test_an_arm_trained_from_another_base_passed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = tmp_path / "runs" / "inference"
+    base = run(root, "before", BASE)
+    noted = run(root, "noted", SFT, facts={"training_run": "sft-0123abcd", "base_hash": "c-other"})
+    model = training_run(tmp_path, "old-0123abcd", {"n_steps": 3})
+    trained = tmp_path / "runs" / "training" / "old-0123abcd" / "provenance.json"
+    trained.write_text(json.dumps({"model": {"name": "other", "checkpoint_hash": "c-other"}}))
+    traced = run(root, "traced", SFT, model=model)
+    for other in (noted, traced):
+        with pytest.raises(DataError, match="x was trained from checkpoint c-other, and the base's run is of c-bef"):
+            scored(base, f"x={other}")
+    scored(base, f"x={noted}", f"y={run(root, 'hub', made.DPO)}", "--allow-differences", draws=20)
+    text = printed(capsys)
+    assert "Warning: x was trained from checkpoint c-other" in text
+    assert "Note: not known what y was trained from (" in text
+    trained.write_text(json.dumps({"model": {"name": "base", "checkpoint_hash": "c-before"}}))
+    scored(base, f"x={traced}", draws=20)
+    assert "not known" not in printed(capsys)
+
+
+def test_runs_beside_must_name_arms_once_and_the_base(tmp_path: Path) -> None:
+    before, sft, _ = three(tmp_path)
+    base, other, third = (
+        make_narrator_run(tmp_path, fair, made_conversations({2: 3}), name=f"n-{name}", n=2) for name in "abc"
+    )
+
+    def refused(message: str, *beside: str) -> None:
+        words = [word for named in beside for word in ("--beside", named)]
+        with pytest.raises(DataError, match=message):
+            scored(before, sft, *words)
+
+    refused(r"--beside kto=.*those here: base, sft", f"base={base}", f"kto={other}")
+    refused("name it too: --beside base=RUN", f"sft={other}")
+    refused("is named twice", f"base={base}", f"sft={base}")
+    refused("'sft' is named twice", f"base={base}", f"sft={other}", f"sft={third}")
+    refused("own study; name it as an arm", f"base={before}")
+    with pytest.raises(DataError, match="are of two studies, dialdefer and narrator; use --beside for a second"):
+        scored(before, other)

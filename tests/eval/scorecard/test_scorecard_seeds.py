@@ -1,0 +1,119 @@
+"""Arms of several seeds: one value and interval an arm; what is adjusted, ranked, and shown of other variants."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eval.estimates.significance import holm
+from evenhand.errors import DataError
+from tests.made.made_runs import lean, made_items
+from tests.made.narrator_runs import fair, made_conversations, make_narrator_run, protector
+from tests.made.scorecard_runs import margins_with, printed, run, scored
+
+MANY = made_items("bbq", 40)
+SHIFTS = {"good": (0.3, 0.4, 0.2), "middle": (0.5, 0.3, 0.4), "yes": (0.3, 9.0)}  # of each seed
+MAIN = "mean_abs_dds_own"
+
+
+def words(root: Path, **shifts: tuple[float, ...]) -> list[object]:
+    """A base that bends by 0.9, and arms of several seeds."""
+    base = run(root, "before", margins_with(1, 0.9), MANY, verdict="margin")
+    answers = [(arm, margins_with(1, s) if s < 5 else lambda _: lean(9.0)) for arm in shifts for s in shifts[arm]]
+    runs = [(arm, run(root, f"{arm}-{i}", a, MANY, verdict="margin")) for i, (arm, a) in enumerate(answers)]
+    return [base, *(f"{arm}={path}" for arm, path in runs)]
+
+
+def pooled(root: Path, measure: str = MAIN, **setting: str) -> dict[str, dict[str, Any]]:
+    """Arm → the row of a measure over its seeds."""
+    rows = json.loads((root / "out" / "scorecard_seeds.json").read_text())
+    wanted = {"measure": measure, **setting}
+    return {row["second"]: row for row in rows if all(row.get(key) == value for key, value in wanted.items())}
+
+
+def test_an_arm_is_the_mean_of_its_seeds_and_its_interval_is_wider_than_each_of_theirs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = scored(*words(tmp_path, **SHIFTS))
+    assert list(rows) == ["base", "good/1", "good/2", "good/3", *(f"middle/{n}" for n in (1, 2, 3)), "yes/1", "yes/2"]
+    good, seeds = pooled(tmp_path)["good"], [rows[f"good/{n}"] for n in (1, 2, 3)]
+    assert (good["n_seeds"], good["change"]) == (3, pytest.approx(sum(row[f"change_{MAIN}"] for row in seeds) / 3))
+    widths = [row[f"change_{MAIN}_high"] - row[f"change_{MAIN}_low"] for row in seeds]
+    assert good["change_high"] - good["change_low"] > max(widths)  # items are the same, and seeds add their noise
+    text = printed(capsys)
+    assert "good 3 15.0 4.5 -30.0 [" in text
+    assert "15.0 20.0 10.0" in text  # the seeds' values
+    assert ": good, 15.0 (" in text
+    assert "Next: middle, 20.0 (+5.0 [" in text
+    assert "Not ranked: yes (yes/2 saturated)." in text
+    assert (tmp_path / "out" / f"scorecard_{MAIN}.png").stat().st_size > 10_000
+
+
+def test_arms_that_can_be_ranked_are_one_family_of_holms(tmp_path: Path) -> None:
+    scored(*words(tmp_path, **SHIFTS, alone=(0.5,)))
+    rows = pooled(tmp_path)
+    assert [row["n_seeds"] for row in rows.values()] == [3, 3, 2, 1]
+    assert rows.pop("yes")["p_holm"] is None
+    assert [row["p_holm"] for row in rows.values()] == pytest.approx(holm([row["p"] for row in rows.values()]))
+    rows = scored(*words(tmp_path / "single", good=(0.3,), yes=(9.0,)))  # a seed each
+    keys = (f"change_{MAIN}_p", f"change_{MAIN}_p_holm")
+    (p, adjusted), (p_of_yes, no_adjusted) = ([rows[name][key] for key in keys] for name in ("good", "yes"))
+    assert (p == adjusted, p_of_yes is None, no_adjusted) == (True, False, None)
+
+
+@pytest.mark.parametrize(("good", "is_significant"), [((0.0,), False), ((0.0, 0.0), True)])
+def test_a_lead_is_significant_only_over_several_seeds(
+    good: tuple[float, ...], is_significant: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scored(*words(tmp_path, good=good, worse=(0.9, 0.8)))
+    text = printed(capsys)
+    assert ": good, 0.0 (" in text
+    assert f"the difference is {'' if is_significant else 'not '}significant)" in text
+
+
+def test_other_prompt_variants_that_all_were_asked_have_figures_of_their_own(tmp_path: Path) -> None:
+    items = [*MANY[:20], *made_items("amqa", 20)]
+
+    def judge(name: str, shift: float, other: float, *datasets: str) -> Path:
+        """datasets: those that were asked in the other answer order as well."""
+        shifts = {"yes_first": margins_with(1, shift), "no_first": margins_with(1, other)}
+        return run(
+            tmp_path,
+            name,
+            lambda p: shifts[p.factors.answer_order](p),
+            items,
+            verdict="margin",
+            orders=tuple(shifts)[: 1 + bool(datasets)],
+            is_asked=lambda p: p.factors.answer_order == "yes_first" or p.dataset in datasets,
+        )
+
+    both = ("bbq", "amqa")
+    base, good = judge("before", 0.9, 0.9, *both), [f"good={judge(f'good-{n}', 0.0, 0.4, *both)}" for n in (1, 2)]
+    rows = scored(base, *good)
+    after = {variant: pooled(tmp_path, variant=variant)["good"]["after"] for variant in ("", "no_first")}
+    assert after == pytest.approx({"": 0, "no_first": rows["good/1"][f"{MAIN}, no_first"]})
+    assert after["no_first"] > 10
+    assert {"acc, no_first", f"{MAIN}, both_orders"} <= set(rows["base"])
+    assert scored(base, *good, "--variant", "no_first")["good/1"][MAIN] == pytest.approx(after["no_first"])
+    for name, datasets in (("none", ()), ("less", ("bbq",))):
+        fewer = scored(base, *good, f"less={judge(name, 0.4, 0.4, *datasets)}", draws=20)
+        assert not [key for key in fewer["base"] if "no_first" in key]
+
+
+def test_another_study_beside_it_has_the_seeds_in_their_order(tmp_path: Path) -> None:
+    judges = {"base": [protector(0.5)], "good": [fair, protector(0.3), protector(0.1)]}
+    asked: dict[str, Any] = {"is_exact": True, "tasks": ("blame",)}
+    beside: list[object] = []
+    for arm, judge in ((arm, judge) for arm, of_arm in judges.items() for judge in of_arm):
+        name = f"narrator-{len(beside) // 2}"
+        path = make_narrator_run(tmp_path, judge, made_conversations({2: 6, 3: 5}), name=name, **asked)
+        beside += ["--beside", f"{arm}={path}"]
+    named = words(tmp_path, good=(0.3, 0.4))
+    rows = scored(*named, *beside[:6])
+    assert [rows[f"good/{n}"]["narrator_run"] for n in (1, 2)] == ["narrator-1-0000", "narrator-2-0000"]
+    mean = sum(rows[f"good/{n}"]["change_narrator_blame_visible_pr"] for n in (1, 2)) / 2
+    over_seeds = pooled(tmp_path, "pr", visibility="visible", option_order="published")["good"]
+    assert over_seeds["change"] == pytest.approx(mean)
+    with pytest.raises(DataError, match="'good' has fewer seeds than runs are named for it"):
+        scored(*named, *beside)
