@@ -52,10 +52,10 @@ TABLE_3 = (*PERSPECTIVE_WORDS, "far", "delta_att")
 FLIPS = ("n_corrupted", "n_restored", "n_stable_correct", "n_stable_incorrect", "n_tied", "n_unanswered")
 MAIN_MEASURES = ("neutral", "pr", "far", "corruption")
 BEST, WORST = "*", "†"
-ELIMINATOR = "if it struck Me off its options"  # which needs no evidence
+ELIMINATOR = "eliminator"  # as under Neutral with Me struck off its options, which needs no evidence
 FIGURE_3 = (
-    ("", "gain over Neutral, pp", {"delta_non_att": "a non-attacker as Me", "eliminator_gain": ELIMINATOR}),
-    ("-far", "FAR, %", {"far": "an innocent Me is named"}),
+    ("", "gain over Neutral, pp", {"delta_non_att": "judge", "eliminator_gain": ELIMINATOR}),
+    ("-far", "FAR, %", {"far": "judge"}),
 )
 
 

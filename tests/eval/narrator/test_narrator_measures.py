@@ -171,7 +171,7 @@ def test_sizes_of_few_conversations_leave_figure_3_and_stay_in_the_scores(runs, 
     assert EVALUATION.left_out(of) == []
     gain, far = EVALUATION.plots(of)  # all answers are tied, so that Figure 2 is empty
     assert [plot.name for plot in (gain, far)] == ["narrator_figure3-blame", "narrator_figure3-blame-far"]
-    assert "a non-attacker as Me, visible at 5: 5.0" in gain.alt
+    assert "judge, visible at 5: 5.0" in gain.alt
     assert "at 7" not in gain.alt
     path = make_narrator_run(tmp_path, fair, made_conversations({3: 11}), is_exact=True, **BLAME)
     (reason,) = EVALUATION.left_out(results_of_runs(path))
