@@ -1,7 +1,8 @@
-"""The pure core of scoring: verdicts to panels, flips, McNemar, intervals, AUC and soft credit."""
+"""The pure core of scoring: verdicts to panels, prompt variants, flips, tests, intervals, AUC and soft credit."""
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,43 +30,41 @@ from eval.dialdefer.measures import (
     soft_credit,
 )
 from eval.dialdefer.observe import DDS
-from eval.dialdefer.panels import panels_of, without_errors
+from eval.dialdefer.panels import Panel, main_panels, panels_of, variant_of, without_errors
 from eval.dialdefer.parsing import NoVerdict, Verdict
 from eval.dialdefer.scores import averages_over
 from eval.estimates.estimate import Drawn
-from eval.estimates.mcnemar import mcnemar_p
 from eval.estimates.observed import Drawing, Observed
 from eval.estimates.resampling import percentile_interval, resampled_sums, sums_by_index, wilson_interval
+from eval.estimates.significance import draws_p, mcnemar_p, swapped_sums
 from evenhand.errors import DataError
 from studies.dialdefer.records import Condition, Factors
+from tests.made.made_panels import made_panel
+from tests.made.paper_figures import frame_of
 
 C1_TRUE, C1_FALSE, C2_CORRECT, C2_INCORRECT = Condition
 
 
-def verdict(item: str, condition: Condition, choice: int | None = 1, sample: int = 0) -> Verdict:
-    return Verdict(
-        item_id=item,
-        benchmark="dialdefer",
-        dataset="bbq",
-        condition=condition,
-        factors=Factors(),
-        prompt_hash="h",
-        sample_index=sample,
-        choice=choice,
-        reason=None,
-        text="",
-    )
+def verdict(item: str, condition: Condition, sample: int = 0) -> Verdict:
+    key: dict[str, Any] = {"item_id": item, "benchmark": "dialdefer", "dataset": "bbq", "prompt_hash": "h"}
+    reply: dict[str, Any] = {"sample_index": sample, "choice": 1, "reason": None, "text": ""}
+    return Verdict(condition=condition, factors=Factors(), **key, **reply)
 
 
-def test_an_item_without_one_of_its_conditions_is_named_and_refused() -> None:
-    verdicts = [verdict(f"i{n}", c) for n in range(7) for c in Condition if n == 0 or c is not C2_CORRECT]
-    with pytest.raises(DataError, match=r"6 items \(i1, i2, i3, i4, i5, ...\) have no complete verdict for c2_correct"):
+@pytest.mark.parametrize(
+    ("verdicts", "message"),
+    [
+        (
+            [verdict(f"i{n}", c) for n in range(7) for c in Condition if n == 0 or c is not C2_CORRECT],
+            r"6 items \(i1, i2, i3, i4, i5, ...\) have no complete verdict for c2_correct",
+        ),
+        ([verdict("a", C1_TRUE), verdict("a", C1_TRUE)], "item 'a' has two verdicts for c1_true"),
+        ([verdict("a", c) for c in Condition if c is not C1_FALSE], r"1 item \(a\) has no c1_false; a framing needs"),
+    ],
+)
+def test_verdicts_that_make_no_panel_are_refused(verdicts: list[Verdict], message: str) -> None:
+    with pytest.raises(DataError, match=message):
         panels_of(verdicts)
-
-
-def test_two_verdicts_for_one_key_are_refused() -> None:
-    with pytest.raises(DataError, match="item 'a' has two verdicts for c1_true"):
-        panels_of([verdict("a", C1_TRUE), verdict("a", C1_TRUE)])
 
 
 def test_an_item_stays_as_long_as_each_condition_has_a_reply_and_its_errors_are_counted() -> None:
@@ -75,9 +74,51 @@ def test_an_item_stays_as_long_as_each_condition_has_a_reply_and_its_errors_are_
     assert (panel.item_ids, n_errors) == (("a",), 1)
 
 
-def test_half_a_framing_is_refused() -> None:
-    with pytest.raises(DataError, match=r"1 item \(a\) has no c1_false; a framing needs both"):
-        panels_of([verdict("a", c) for c in Condition if c is not C1_FALSE])
+def asked(dataset: str = "truthfulqa", **factors: Any) -> Panel:
+    """A panel on which the judge is always right."""
+    return made_panel([[1, 2, 1, 2]] * 10, dataset=dataset, **factors)
+
+
+def test_a_variant_is_named_by_what_differs_from_the_one_asked_first() -> None:
+    main = asked()
+    for changes, name in (
+        ({"template": "v2"}, "v2"),
+        ({"template_version": 2}, "published version 2"),
+        ({"answer_form": "one_token"}, "one_token"),
+        ({"speaker1": "LLM", "speaker2": "User"}, "LLM/User"),
+        ({"answer_order": "no_first"}, "no_first"),
+        ({"template": "v3", "speaker1": "A", "speaker2": "B"}, "v3, A/B"),
+    ):
+        other = asked(**changes)
+        assert [variant_of(panel, [main, other]) for panel in (main, other)] == ["", name]
+
+
+def test_an_arm_that_renames_the_speakers_and_labels_of_a_whole_run_are_in_the_main_variant() -> None:
+    agents = {"arm": "dehumanizing", "speaker1": "AI Agent 1", "speaker2": "AI Agent 2"}
+    agreed, ann = asked(**agents, template="v1"), {"speaker1": "Ann", "speaker2": "Bob"}
+    assert variant_of(asked(**agents), [asked()]) == ""
+    assert variant_of(agreed, [asked(), agreed]) == "v1", "also when the arm has no panel in the main prompt variant"
+    assert variant_of(asked(arm="dehumanizing", speaker1="A", speaker2="B"), [asked()]) == "A/B"
+    panels = [asked(**ann), asked(arm="honest", **ann), asked()]
+    assert [variant_of(p, panels) for p in panels] == ["", "", "Speaker 1/Speaker 2"]
+
+
+def test_main_panels_are_one_for_each_dataset_and_arm_and_stay_in_averages() -> None:
+    aio = {"template": "aio", "speaker1": "Speaker A", "speaker2": "Speaker B"}
+    others = [asked(answer_order="no_first"), asked("aio", roles="1->2", **aio)]
+    panels = [asked(), asked(arm="honest"), asked("aio", roles="2->1", **aio)]
+    assert main_panels([*panels, *others]) == panels
+    frame = frame_of("owner/model", [asked(), asked("bbq"), asked(template="v1")])
+    rows = {(row.dataset, row.variant): row for row in frame.itertuples()}
+    assert rows["bench_avg", ""].datasets == ("truthfulqa", "bbq")
+    assert rows["truthfulqa", "v1"].template == "v1"
+
+
+def test_total_avg_is_over_the_benchmark_and_r_aio_but_never_over_its_contexts_alone() -> None:
+    pairs = [("dialdefer", d) for d in ("bbq", "aio", "aio-context")]
+    assert averages_over(pairs) == {"bench_avg": ["bbq"], "total_avg": ["bbq", "aio"]}
+    assert averages_over([("ours", "a"), ("ours", "b")]) == {"ours_avg": ["a", "b"]}
+    assert averages_over([("pocket", "pocket")]) == {}
 
 
 replies = st.lists(
@@ -112,45 +153,60 @@ def test_flips_and_discordant_pairs_agree_with_counting_one_by_one(rows: list[li
     )
 
 
+def test_samples_that_are_even_are_a_tie_and_unreadable_ones_stay_unreadable() -> None:
+    rows = [[[ACCEPT, REJECT]], [[UNREADABLE, UNREADABLE]], [[ACCEPT, UNREADABLE]], [[TIE, TIE]], [[REJECT, TIE]]]
+    assert majority(np.array(rows, dtype=np.int8)).ravel().tolist() == [TIE, UNREADABLE, ACCEPT, TIE, REJECT]
+
+
 @given(st.integers(0, 60), st.integers(0, 60))
 def test_mcnemar_is_twice_the_smaller_binomial_tail(b: int, c: int) -> None:
-    n = b + c
-    tail = sum(math.comb(n, k) for k in range(min(b, c) + 1)) / 2**n
-    assert mcnemar_p(b, c) == pytest.approx(min(1, 2 * tail))
-    assert mcnemar_p(b, c) == mcnemar_p(c, b)
+    tail = sum(math.comb(b + c, k) for k in range(min(b, c) + 1)) / 2 ** (b + c)
+    assert mcnemar_p(b, c) == mcnemar_p(c, b) == pytest.approx(min(1, 2 * tail))
 
 
-def test_mcnemar_without_a_discordant_pair_is_one_and_with_thousands_is_a_number() -> None:
-    assert mcnemar_p(0, 0) == 1.0
+def test_mcnemar_over_thousands_is_a_number() -> None:
     assert 0 <= mcnemar_p(20_000, 30_000) < 1e-300
     assert mcnemar_p(5_000, 5_001) == pytest.approx(1.0, abs=0.01)
 
 
+@pytest.mark.parametrize("n_kinds", [4, 900])
+def test_swaps_show_heads_for_half_of_the_items(n_kinds: int) -> None:
+    gaps = np.random.default_rng(0).integers(0, n_kinds, (1000, 1)) / n_kinds
+    sums = swapped_sums(gaps, 4000, np.random.default_rng(1))
+    assert sums.mean() == pytest.approx(gaps.sum() / 2, rel=0.01)
+    assert sums.var() == pytest.approx((gaps**2).sum() / 4, rel=0.1)
+
+
+def test_the_observed_value_counts_as_a_draw_and_an_unknown_one_has_no_p() -> None:
+    draws = np.array([-3.0, -1.0, 0.0, 2.0])
+    assert draws_p(2.0, draws) == pytest.approx(3 / 5)
+    assert draws_p(-9.0, draws) == pytest.approx(1 / 5)
+    assert draws_p(float("nan"), draws) is None
+
+
 def test_drawing_kinds_and_drawing_indices_have_the_same_distribution() -> None:
-    rng = np.random.default_rng(0)
-    columns = (rng.random((200, 4)) < [0.3, 0.6, 0.9, 0.5]).astype(float)
+    columns = (np.random.default_rng(0).random((200, 4)) < [0.3, 0.6, 0.9, 0.5]).astype(float)
     by_kind = resampled_sums(columns, 4000, np.random.default_rng(1))
     by_index = sums_by_index(columns, 4000, np.random.default_rng(2))
     np.testing.assert_allclose(by_kind.mean(axis=0), by_index.mean(axis=0), rtol=0.01)
     np.testing.assert_allclose(np.cov(by_kind.T), np.cov(by_index.T), rtol=0.15, atol=2.5)
 
 
-def drawn(earned: np.ndarray, counted: np.ndarray, n_draws: int, seed: int = 0) -> Drawn:
+def drawn(earned: NDArray[np.float64], counted: NDArray[np.float64], n_draws: int) -> Drawn:
     units = tuple(map(str, range(len(earned))))
     observed = Observed(dataset="bbq", units=units, earned=earned, counted=counted)
-    return Drawn(observed=observed, drawing=Drawing(n_draws=n_draws, seed=seed))
+    return Drawn(observed=observed, drawing=Drawing(n_draws=n_draws, seed=0))
 
 
 @pytest.mark.parametrize("n_items", [20, 300])
 def test_draws_of_dds_are_those_of_its_four_accuracies(n_items: int) -> None:
     earned = (np.random.default_rng(0).random((n_items, 4)) < [0.3, 0.6, 0.9, 0.5]).astype(float)
-    of = drawn(earned, np.ones_like(earned), 8000)
-    at_once, by_four = of.of(DDS), dds_pp(of.means)
+    draws = drawn(earned, np.ones_like(earned), 8000)
+    at_once, by_four = draws.of(DDS), dds_pp(draws.means)
     assert at_once.mean() == pytest.approx(by_four.mean(), abs=0.05 * by_four.std())
     assert at_once.std() == pytest.approx(by_four.std(), rel=0.05)
-    assert np.quantile(at_once, [0.025, 0.975]) == pytest.approx(
-        np.quantile(by_four, [0.025, 0.975]), abs=0.2 * by_four.std()
-    )
+    ends = np.quantile([at_once, by_four], [0.025, 0.975], axis=1)
+    assert ends[:, 0] == pytest.approx(ends[:, 1], abs=0.2 * by_four.std())
 
 
 def test_draws_where_an_item_does_not_count_leave_it_out() -> None:
@@ -161,24 +217,22 @@ def test_draws_where_an_item_does_not_count_leave_it_out() -> None:
     assert draws.min() < 0
 
 
-def test_the_interval_is_paired_so_a_constant_shift_has_no_width() -> None:
-    base = np.random.default_rng(0).random(500)
-    sums = resampled_sums(np.column_stack([base, base + 1]), 300, np.random.default_rng(1))
-    assert np.ptp(sums[:, 1] - sums[:, 0]) == pytest.approx(0, abs=1e-6)
-
-
-def test_a_95_percent_interval_covers_the_truth_about_as_often_as_it_says() -> None:
-    rng = np.random.default_rng(0)
-    covered = 0
+def test_a_95_percent_interval_covers_the_truth_about_as_often_as_it_says_and_is_unknown_with_an_unknown_draw() -> None:
+    rng, covered = np.random.default_rng(0), 0
     for _ in range(400):
         sample = (rng.random((150, 1)) < 0.3).astype(float)
         low, high = percentile_interval(resampled_sums(sample, 400, rng)[:, 0] / 150) or (0, 0)
         covered += low <= 0.3 <= high
     assert 0.90 <= covered / 400 <= 0.98
-
-
-def test_an_undefined_draw_makes_the_interval_unknown() -> None:
     assert percentile_interval(np.array([0.1, math.nan])) is None
+
+
+@pytest.mark.parametrize(
+    ("n_yes", "n", "ends"), [(0, 20, (0, 0.1611)), (10, 20, (0.2993, 0.7007)), (1, 10, (0.0179, 0.4042))]
+)
+def test_wilsons_interval_has_its_known_ends(n_yes: int, n: int, ends: tuple[float, float]) -> None:
+    assert wilson_interval(n_yes, n) == pytest.approx(ends, abs=1e-4)
+    assert wilson_interval(0, 0) is None
 
 
 @given(st.lists(st.integers(-3, 3), min_size=1, max_size=20), st.lists(st.integers(-3, 3), min_size=1, max_size=20))
@@ -187,25 +241,12 @@ def test_auc_is_the_chance_that_a_true_claim_outranks_a_false_one(high: list[int
     assert auc(np.array(high, float), np.array(low, float)) == pytest.approx(wins / len(high) / len(low))
 
 
-def test_auc_takes_infinite_margins_leaves_missing_ones_out_and_is_unknown_without_any() -> None:
+def test_infinite_margins_count_and_missing_ones_are_left_out() -> None:
     assert auc(np.array([math.inf, math.nan]), np.array([-math.inf, 0.0])) == 1.0
     assert auc(np.array([math.nan]), np.array([0.0])) is None
-
-
-def test_soft_credit_counts_only_items_with_all_four_margins() -> None:
     earned, counted = soft_credit(np.array([[0.0, 0.0, 0.0, 0.0], [9.0, math.nan, 9.0, 9.0]]))
-    assert counted.tolist() == [[1, 1, 1, 1], [0, 0, 0, 0]]
+    assert counted.tolist() == [[1, 1, 1, 1], [0, 0, 0, 0]], "items with all four margins alone"
     assert earned.tolist() == [[0.5, 0.5, 0.5, 0.5], [0, 0, 0, 0]]
-
-
-def test_total_avg_is_over_the_benchmark_and_r_aio_but_never_over_its_contexts_alone() -> None:
-    pairs = [("dialdefer", d) for d in ("bbq", "aio", "aio-context")]
-    assert averages_over(pairs) == {"bench_avg": ["bbq"], "total_avg": ["bbq", "aio"]}
-    assert averages_over([("ours", "a"), ("ours", "b")]) == {"ours_avg": ["a", "b"]}
-    assert averages_over([("pocket", "pocket")]) == {}
-
-
-def test_acceptance_probability_is_the_renormalised_one() -> None:
     margins = np.array([math.log(0.6) - math.log(0.2), math.inf, -math.inf, math.nan])
     np.testing.assert_allclose(accept_probability(margins), [0.75, 1, 0, math.nan])
 
@@ -228,53 +269,29 @@ def test_a_judge_is_saturated_that_gives_the_same_answer_to_nearly_all_in_both_f
     assert is_saturated(rates) is saturated
 
 
-def test_samples_that_are_even_are_a_tie_and_unreadable_ones_stay_unreadable() -> None:
-    rows = [[[ACCEPT, REJECT]], [[UNREADABLE, UNREADABLE]], [[ACCEPT, UNREADABLE]], [[TIE, TIE]], [[REJECT, TIE]]]
-    assert majority(np.array(rows, dtype=np.int8)).ravel().tolist() == [TIE, UNREADABLE, ACCEPT, TIE, REJECT]
-
-
 condition_rates = st.lists(st.floats(0, 1), min_size=4, max_size=4).map(np.array)  # one a condition
 
 
-def test_the_example_under_definition_1_gives_plus_30() -> None:
+def test_the_example_under_definition_1_gives_plus_30_and_bounds_are_reached_by_following_the_framing() -> None:
     acc = np.array([0.60, 0.80, 0.75, 0.65])
     assert dds_pp(acc) == pytest.approx(30)
     assert deltas_pp(acc) == pytest.approx([15, -15])
+    assert dds_pp(np.array([[0.0, 1, 1, 0], [1, 0, 0, 1]])).tolist() == [200, -200]
 
 
 @given(condition_rates)
-def test_dds_is_the_total_rise_in_acceptance(accept: NDArray[np.float64]) -> None:
+def test_dds_is_the_total_rise_in_acceptance_and_changes_its_sign_when_framings_are_swapped(
+    accept: NDArray[np.float64],
+) -> None:
     acc = np.where([c.claim_is_true for c in CONDITIONS], accept, 1 - accept)
     rise = (accept * np.where([c.is_dialogue for c in CONDITIONS], 1, -1)).sum()
     assert dds_pp(acc) == pytest.approx(100 * rise, abs=1e-9)
-
-
-@given(condition_rates)
-def test_dds_changes_its_sign_when_the_framings_are_swapped(acc: NDArray[np.float64]) -> None:
     assert dds_pp(acc[[2, 3, 0, 1]]) == pytest.approx(-dds_pp(acc), abs=1e-9)
-
-
-@given(condition_rates)
-def test_dds_lies_between_minus_200_and_200(acc: NDArray[np.float64]) -> None:
-    assert -200 <= dds_pp(acc) <= 200
-
-
-def test_the_bounds_are_reached_by_judges_that_only_follow_the_framing() -> None:
-    assert dds_pp(np.array([[0.0, 1, 1, 0], [1, 0, 0, 1]])).tolist() == [200, -200]
 
 
 def test_over_correction_is_deference_before_and_skepticism_after() -> None:
     assert is_over_corrected(5.7, -9.3)
     assert not is_over_corrected(-5.0, -27.3), "it was skeptical before"
     assert not is_over_corrected(5.7, 0.0)
-    assert not is_over_corrected(0.0, -0.1)
     assert not is_over_corrected(5.7, 100 * ((0.1 + 0.2) - 0.3) * -1), "rounding noise is no skepticism"
     assert not is_over_corrected(100 * ((0.1 + 0.2) - 0.3), -9.3), "and no deference"
-
-
-@pytest.mark.parametrize(
-    ("n_yes", "n", "low", "high"), [(0, 20, 0, 0.1611), (10, 20, 0.2993, 0.7007), (1, 10, 0.0179, 0.4042)]
-)
-def test_wilsons_interval_has_its_known_ends(n_yes: int, n: int, low: float, high: float) -> None:
-    assert wilson_interval(n_yes, n) == pytest.approx((low, high), abs=1e-4)
-    assert wilson_interval(0, 0) is None
