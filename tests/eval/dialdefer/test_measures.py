@@ -19,7 +19,6 @@ from eval.dialdefer.measures import (
     UNREADABLE,
     accept_probability,
     auc,
-    credit,
     dds_pp,
     deltas_pp,
     discordant,
@@ -35,7 +34,7 @@ from eval.dialdefer.parsing import NoVerdict, Verdict
 from eval.dialdefer.scores import averages_over
 from eval.estimates.estimate import Drawn
 from eval.estimates.observed import Drawing, Observed
-from eval.estimates.resampling import percentile_interval, resampled_sums, sums_by_index, wilson_interval
+from eval.estimates.resampling import percentile_interval, resampled_sums, wilson_interval
 from eval.estimates.significance import draws_p, mcnemar_p, swapped_sums
 from evenhand.errors import DataError
 from studies.dialdefer.records import Condition, Factors
@@ -127,16 +126,6 @@ replies = st.lists(
 
 
 @given(replies)
-def test_published_accuracy_never_exceeds_answered_accuracy(rows: list[list[int]]) -> None:
-    array = np.array(rows, dtype=np.int8)[:, :, None]
-    with np.errstate(invalid="ignore"):
-        published, answered = (
-            np.divide(*(part.sum(axis=0) for part in credit(array, d))) for d in ("published", "answered")
-        )
-    assert all(p <= a or math.isnan(a) for p, a in zip(published, answered, strict=True))
-
-
-@given(replies)
 def test_flips_and_discordant_pairs_agree_with_counting_one_by_one(rows: list[list[int]]) -> None:
     one = majority(np.array(rows, dtype=np.int8)[:, :, None])
     deference, skepticism = flip_masks(one)
@@ -158,15 +147,10 @@ def test_samples_that_are_even_are_a_tie_and_unreadable_ones_stay_unreadable() -
     assert majority(np.array(rows, dtype=np.int8)).ravel().tolist() == [TIE, UNREADABLE, ACCEPT, TIE, REJECT]
 
 
-@given(st.integers(0, 60), st.integers(0, 60))
+@given(st.integers(0, 300), st.integers(0, 300))
 def test_mcnemar_is_twice_the_smaller_binomial_tail(b: int, c: int) -> None:
     tail = sum(math.comb(b + c, k) for k in range(min(b, c) + 1)) / 2 ** (b + c)
     assert mcnemar_p(b, c) == mcnemar_p(c, b) == pytest.approx(min(1, 2 * tail))
-
-
-def test_mcnemar_over_thousands_is_a_number() -> None:
-    assert 0 <= mcnemar_p(20_000, 30_000) < 1e-300
-    assert mcnemar_p(5_000, 5_001) == pytest.approx(1.0, abs=0.01)
 
 
 @pytest.mark.parametrize("n_kinds", [4, 900])
@@ -184,14 +168,6 @@ def test_the_observed_value_counts_as_a_draw_and_an_unknown_one_has_no_p() -> No
     assert draws_p(float("nan"), draws) is None
 
 
-def test_drawing_kinds_and_drawing_indices_have_the_same_distribution() -> None:
-    columns = (np.random.default_rng(0).random((200, 4)) < [0.3, 0.6, 0.9, 0.5]).astype(float)
-    by_kind = resampled_sums(columns, 4000, np.random.default_rng(1))
-    by_index = sums_by_index(columns, 4000, np.random.default_rng(2))
-    np.testing.assert_allclose(by_kind.mean(axis=0), by_index.mean(axis=0), rtol=0.01)
-    np.testing.assert_allclose(np.cov(by_kind.T), np.cov(by_index.T), rtol=0.15, atol=2.5)
-
-
 def drawn(earned: NDArray[np.float64], counted: NDArray[np.float64], n_draws: int) -> Drawn:
     units = tuple(map(str, range(len(earned))))
     observed = Observed(dataset="bbq", units=units, earned=earned, counted=counted)
@@ -207,14 +183,6 @@ def test_draws_of_dds_are_those_of_its_four_accuracies(n_items: int) -> None:
     assert at_once.std() == pytest.approx(by_four.std(), rel=0.05)
     ends = np.quantile([at_once, by_four], [0.025, 0.975], axis=1)
     assert ends[:, 0] == pytest.approx(ends[:, 1], abs=0.2 * by_four.std())
-
-
-def test_draws_where_an_item_does_not_count_leave_it_out() -> None:
-    earned, counted = np.array([[1.0, 0, 1, 0]] * 50 + [[0.0, 0, 0, 0]]), np.ones((51, 4))
-    counted[50, 0] = 0
-    draws = drawn(earned, counted, 500).of(DDS)
-    assert draws.max() == pytest.approx(0), "C2_Correct can only lose by the item that C1_True does not count"
-    assert draws.min() < 0
 
 
 def test_a_95_percent_interval_covers_the_truth_about_as_often_as_it_says_and_is_unknown_with_an_unknown_draw() -> None:

@@ -1,7 +1,6 @@
 """From run directories to scores.json: counts, denominators, intervals, tests, margins, warnings and refusals."""
 
 import math
-import random
 from pathlib import Path
 from typing import Any
 
@@ -203,10 +202,3 @@ def test_a_dataset_on_whose_dialogues_neither_answer_is_likely_is_named_and_in_n
     assert harp["p_answer_c2"] == pytest.approx(math.exp(-5.5) + math.exp(-6.5))
     printed = " ".join(capsys.readouterr().out.split())
     assert "median probability below 0.1 on harp, C2 (0.0056): " in printed, "and no other dataset or framing"
-
-
-def test_the_order_of_completions_changes_nothing(tmp_path: Path) -> None:
-    path = make_run(tmp_path, judge, items=TEN)
-    before = scored([path])
-    rewrite(path, lambda lines: random.Random(0).sample(lines, len(lines)))
-    assert scored([path]) == before

@@ -13,7 +13,6 @@ from eval.dialdefer.panels import variant_of
 from eval.dialdefer.parsing import NoVerdict
 from eval.dialdefer.runs import load_run
 from eval.dialdefer.verdict_files import LAYOUT, item_key, load_external
-from eval.estimates.significance import mcnemar_p
 from evenhand.errors import DataError
 from evenhand.records import Prompt
 from studies.dialdefer.records import Condition
@@ -89,23 +88,6 @@ def test_in_csv_an_empty_choice_is_parsed_from_a_response_and_null_without_one(t
     rows[0]["response"] = None
     column_absent = only(scored([write(tmp_path / "w.csv", rows)]), dataset="bbq")
     assert (column_absent["acc_c1_true"], column_absent["n_unparsed"]) == (pytest.approx(90), 1)
-
-
-def test_averages_are_unweighted_means_sums_and_pooled_tests(tmp_path: Path) -> None:
-    rows = [*verdict_rows("truthfulqa"), *verdict_rows("bbq", 30), *verdict_rows("aio", 20, wrong={C1_TRUE: {0, 1}})]
-    rows += verdict_rows("aio", wrong={C2_INCORRECT: {0}}, roles="1->2", label="OR")  # in no average
-    scores = [row for row in scores_of(tmp_path, rows) if row["roles"] == "2->1"]
-    bench, total = only(scores, dataset="bench_avg"), only(scores, dataset="total_avg")
-    means = [(60 + 260 / 3) / 2, (80 + 280 / 3) / 2, (80 + 280 / 3) / 2, (50 + 250 / 3) / 2]
-    assert [bench[name] for name in ACC] == pytest.approx(means)
-    assert bench["dds_pp"] == pytest.approx((50 + 50 / 3) / 2)
-    assert total["dds_pp"] == pytest.approx((50 + 50 / 3 + 10) / 3)
-    assert (bench["n_items"], total["n_items"]) == (40, 60)
-    assert (bench["n_deference_flips"], total["n_deference_flips"], total["n_skepticism_flips"]) == (6, 6, 2)
-    assert total["flip_rate"] == pytest.approx(8 / 60)
-    # True claims: only C1 right 1 + 1 + 0, only C2 right 3 + 3 + 2. Acceptance: 1 + 1 + 0 falls, 6 + 6 + 2 rises.
-    assert total["mcnemar_p_correct"] == pytest.approx(mcnemar_p(2, 8))
-    assert total["mcnemar_p_acceptance"] == pytest.approx(mcnemar_p(2, 14))
 
 
 def test_an_arm_with_dialogues_only_is_held_against_the_untreated_statements(tmp_path: Path) -> None:
@@ -190,16 +172,6 @@ def test_a_run_has_the_same_scores_when_it_comes_as_verdicts_from_files(tmp_path
     assert {key: row | differs for key, row in theirs.items()} == {key: row | differs for key, row in ours.items()}
 
 
-def test_both_denominators_are_scored_at_once_as_apart(tmp_path: Path) -> None:
-    rows = [*verdict_rows("bbq"), *verdict_rows("gpqa")]
-    rows[2]["choice"] = None
-    both = scores_of(tmp_path, rows, "--denominator", "both")
-    apart = [scores_of(tmp_path, rows, "--denominator", denominator) for denominator in ("published", "answered")]
-    assert both == [*apart[0], *apart[1]]
-    assert [row["acc_c2_correct"] for row in both if row["dataset"] == "bbq"] == pytest.approx([80, 800 / 9])
-    assert scores_of(tmp_path, rows) == apart[0]
-
-
 def test_files_and_runs_are_told_apart_other_columns_are_named_and_the_help_has_every_column(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -233,17 +205,15 @@ def refused(folder: Path, content: str | bytes | list[Row], name: str = "v.jsonl
 
 
 BAD_FIELDS: list[tuple[dict[str, Any], str]] = [
-    *(({"choice": value}, "'choice' must be 1, 2 or null, found ") for value in (3, "yes", True, 1.5, [1], 10**30)),
-    ({"choice": float("nan")}, "'choice' must be 1, 2 or null, found nan"),
+    *(
+        ({"choice": value}, "'choice' must be 1, 2 or null, found ")
+        for value in (3, "yes", True, 1.5, [1], 10**30, float("nan"))
+    ),
     ({"condition": "c2_corect"}, "'condition' is 'c2_corect'. Did you mean 'c2_correct'? Known: c1_true, "),
     ({"condition": None}, "'condition' is empty"),
-    ({"dataset": "truthful"}, "'dataset' is 'truthful'. Did you mean 'truthfulqa'? Known: advisorqa, aio, "),
     ({"dataset": ["bbq"]}, "'dataset' must be a text, found list"),
     ({"model": "a\nb"}, "'model' must be a name on one line of at most 200 characters, found 'a\\nb'"),
-    ({"model": "\ud800"}, "'model' must be a name on one line of at most 200 characters, found '\\ud800'"),
     ({"item_id": 1.0}, "'item_id' must be a text, found 1.0"),
-    ({"item_id": " "}, "'item_id' is empty"),
-    ({"arm": 1}, "'arm' must be a text, found 1"),
     ({"roles": "2>1"}, "'roles' is '2>1'. Did you mean '2->1'? Known: 2->1, 1->2."),
     ({"dataset": "aio", "label": "maybe"}, "'label' is 'maybe'. Known: OR, NOR."),
     ({"error": "HTTP 500"}, "'error' says that there was no reply, yet the row has a choice; keep one of them"),
@@ -260,7 +230,8 @@ def test_a_bad_field_is_named_with_file_line_and_what_is_known(
 
 
 @pytest.mark.parametrize(
-    ("name", "place"), [("v.csv", "v.csv:34002"), ("v.jsonl.gz", "v.jsonl.gz:17001"), ("v.parquet", "v.parquet: row 17001")]
+    ("name", "place"),
+    [("v.csv", "v.csv:34002"), ("v.jsonl.gz", "v.jsonl.gz:17001"), ("v.parquet", "v.parquet: row 17001")],
 )
 def test_a_bad_field_is_named_with_the_line_that_its_row_starts_on(tmp_path: Path, name: str, place: str) -> None:
     rows = verdict_rows("bbq", 5000, reason="two\nlines")  # more than one batch
@@ -268,38 +239,15 @@ def test_a_bad_field_is_named_with_the_line_that_its_row_starts_on(tmp_path: Pat
     assert refused(tmp_path, rows, name).startswith(f"{place}: field 'condition' is 'c3'")
 
 
-@pytest.mark.parametrize("name", ["model", "dataset", "item_id", "condition"])
-def test_a_row_without_what_every_row_needs_is_named(tmp_path: Path, name: str) -> None:
-    rows = verdict_rows("bbq", 3)
-    del rows[6][name]
-    assert refused(tmp_path, rows) == f"v.jsonl:7: field '{name}' is absent"
-    for row in rows:
-        row.pop(name, None)
-    assert refused(tmp_path, rows, "v.csv").startswith(f"v.csv:1: there is no column '{name}'.")
-    assert refused(tmp_path, rows, "v.parquet").startswith(f"v.parquet: row 1: there is no column '{name}'.")
-
-
-def test_a_row_with_neither_choice_nor_response_says_nothing_and_is_refused(tmp_path: Path) -> None:
-    rows = verdict_rows("bbq", 3)
-    del rows[6]["choice"]
-    assert refused(tmp_path, rows).startswith("v.jsonl:7: field 'choice' is absent, and so is a response")
-    for row in rows:
-        row.pop("choice", None)
-    assert "there is no column 'choice' or 'response'" in refused(tmp_path, rows, "v.csv")
-
-
 LINE = json.dumps(verdict_rows("bbq", 1)[0])
 HEADER = "model,dataset,item_id,condition,choice"
 BAD_LINES: list[tuple[str, bytes, str]] = [
     ("v.jsonl", b"{half a li", "is not a JSON object (Expecting property name enclosed in double quotes at column 2)"),
-    ("v.jsonl", b"[1, 2]", "is not a JSON object (but a list)"),
     ("v.jsonl", b"[" * 100_000, "is not a JSON object (maximum recursion depth exceeded"),
     ("v.jsonl", b'{"choice": 1, "choice": 2}', "is not a JSON object (field 'choice' is there twice)"),
     ("v.jsonl", b'{"model": "caf\xe9"}', "is not UTF-8 (0xe9 at byte 15 of the line); save the file as UTF-8"),
     ("v.csv", b"a,b,c", "row has 3 columns, the header 5; quote cells that hold commas or newlines"),
     ("v.csv", b'm,bbq,"a"b,c1_true,1', "is not a CSV row (',' expected after '\"')"),
-    ("v.csv", b'm,bbq,"a,c1_true,1\n', "is not a CSV row (unexpected end of data)"),
-    ("v.csv", b"m,bbq,\xff,c1_true,1", "is not UTF-8 (0xff at byte 7 of the line); save the file as UTF-8"),
 ]
 
 
@@ -309,10 +257,19 @@ def test_a_line_that_cannot_be_read_is_named(tmp_path: Path, name: str, line: by
     assert refused(tmp_path, first.encode() + b"\n" + line, name).startswith(f"{name}:2: {problem}")
 
 
-def test_files_that_are_damaged_hold_nothing_or_name_a_column_wrongly_or_twice_are_refused(tmp_path: Path) -> None:
+def test_files_that_lack_a_column_are_damaged_hold_nothing_or_name_a_column_wrongly_or_twice_are_refused(
+    tmp_path: Path,
+) -> None:
     whole = gzip.compress("".join(json.dumps(row) + "\n" for row in verdict_rows("bbq", 2000)).encode(), mtime=0)
     assert "damaged there (Compressed file ended before" in refused(tmp_path, whole[: len(whole) // 2], "v.jsonl.gz")
     assert refused(tmp_path, b"no gzip", "v.csv.gz").startswith("v.csv.gz:1: the gzip data is cut off or damaged")
+    rows = verdict_rows("bbq", 3)
+    del rows[6]["item_id"], rows[9]["choice"]
+    assert refused(tmp_path, rows) == "v.jsonl:7: field 'item_id' is absent"
+    assert refused(tmp_path, rows[7:]).startswith("v.jsonl:3: field 'choice' is absent, and so is a response")
+    rows = [{name: v for name, v in row.items() if name != "item_id"} for row in rows]
+    assert refused(tmp_path, rows, "w.csv").startswith("w.csv:1: there is no column 'item_id'.")
+    assert refused(tmp_path, rows, "w.parquet").startswith("w.parquet: row 1: there is no column 'item_id'.")
     assert refused(tmp_path, "\n\n") == "v.jsonl: holds no verdict; is this the right file?"
     assert refused(tmp_path, "", "v.csv").startswith("v.csv:1: there is no column 'model'. The header has: nothing.")
     assert refused(tmp_path, f"{HEADER}\n", "v.csv").startswith("v.csv: holds no verdict")
@@ -324,22 +281,8 @@ def test_files_that_are_damaged_hold_nothing_or_name_a_column_wrongly_or_twice_a
     assert refused(tmp_path, f"{HEADER},choice\n", "v.csv") == "v.csv:1: column 'choice' is there 2 times; keep one"
 
 
-def test_a_condition_that_some_items_or_all_lack_is_refused_with_their_number_and_the_first_five(
-    tmp_path: Path,
-) -> None:
-    rows = [r for r in verdict_rows("bbq", 9) if r["condition"] != C2_CORRECT or r["item_id"] in ("bbq-0", "bbq-8")]
-    where = "model 'm', bbq, arm none, roles 2->1: "
-    lacking = "7 items (bbq-1, bbq-2, bbq-3, bbq-4, bbq-5, ...) have no complete verdict for c2_correct"
-    assert refused(tmp_path, rows).startswith(where + lacking)
-    half = verdict_rows("bbq", 2, conditions=(C1_TRUE, C2_CORRECT, C2_INCORRECT))
-    assert refused(tmp_path, half).startswith(f"{where}2 items (bbq-0, bbq-1) have no c1_false")
-
-
-@pytest.mark.parametrize("conditions", [tuple(Condition), C2_ONLY])
-def test_unequal_items_of_arms_are_refused_but_models_and_directions_may_differ(
-    tmp_path: Path, conditions: tuple[Condition, ...]
-) -> None:
-    after = [r for r in verdict_rows("bbq", 12, arm="dpo", conditions=conditions) if r["item_id"] != "bbq-3"]
+def test_unequal_items_of_arms_are_refused_but_models_and_directions_may_differ(tmp_path: Path) -> None:
+    after = [r for r in verdict_rows("bbq", 12, arm="dpo", conditions=C2_ONLY) if r["item_id"] != "bbq-3"]
     assert refused(tmp_path, [*after, *verdict_rows("bbq", 4)]).startswith(
         "model 'm', bbq, roles 2->1: 8 items (bbq-10, bbq-11, bbq-4, bbq-5, bbq-6, ...) have verdicts in arm dpo and "
         "none in arm none"
