@@ -50,23 +50,13 @@ def verdict(item: str, condition: Condition, sample: int = 0) -> Verdict:
     return Verdict(condition=condition, factors=Factors(), **key, **reply)
 
 
-@pytest.mark.parametrize(
-    ("verdicts", "message"),
-    [
-        (
-            [verdict(f"i{n}", c) for n in range(7) for c in Condition if n == 0 or c is not C2_CORRECT],
-            r"6 items \(i1, i2, i3, i4, i5, ...\) have no complete verdict for c2_correct",
-        ),
-        ([verdict("a", C1_TRUE), verdict("a", C1_TRUE)], "item 'a' has two verdicts for c1_true"),
-        ([verdict("a", c) for c in Condition if c is not C1_FALSE], r"1 item \(a\) has no c1_false; a framing needs"),
-    ],
-)
-def test_verdicts_that_make_no_panel_are_refused(verdicts: list[Verdict], message: str) -> None:
-    with pytest.raises(DataError, match=message):
-        panels_of(verdicts)
-
-
-def test_an_item_stays_as_long_as_each_condition_has_a_reply_and_its_errors_are_counted() -> None:
+def test_verdicts_that_make_no_panel_are_refused_and_errors_leave_an_item_as_long_as_there_are_replies() -> None:
+    with pytest.raises(DataError, match=r"6 items \(i1, i2, i3, i4, i5, ...\) have no complete verdict for c2_correct"):
+        panels_of([verdict(f"i{n}", c) for n in range(7) for c in Condition if n == 0 or c is not C2_CORRECT])
+    with pytest.raises(DataError, match="item 'a' has two verdicts for c1_true"):
+        panels_of([verdict("a", C1_TRUE), verdict("a", C1_TRUE)])
+    with pytest.raises(DataError, match=r"1 item \(a\) has no c1_false; a framing needs"):
+        panels_of([verdict("a", c) for c in Condition if c is not C1_FALSE])
     verdicts = [verdict("a", c, sample=k) for c in Condition for k in range(2)]
     verdicts[3] = replace(verdicts[3], choice=None, reason=NoVerdict.ERROR)
     panel, n_errors = without_errors(panels_of(verdicts)[0])
@@ -195,11 +185,9 @@ def test_a_95_percent_interval_covers_the_truth_about_as_often_as_it_says_and_is
     assert percentile_interval(np.array([0.1, math.nan])) is None
 
 
-@pytest.mark.parametrize(
-    ("n_yes", "n", "ends"), [(0, 20, (0, 0.1611)), (10, 20, (0.2993, 0.7007)), (1, 10, (0.0179, 0.4042))]
-)
-def test_wilsons_interval_has_its_known_ends(n_yes: int, n: int, ends: tuple[float, float]) -> None:
-    assert wilson_interval(n_yes, n) == pytest.approx(ends, abs=1e-4)
+def test_wilsons_interval_has_its_known_ends() -> None:
+    for n_yes, n, ends in ((0, 20, (0, 0.1611)), (10, 20, (0.2993, 0.7007)), (1, 10, (0.0179, 0.4042))):
+        assert wilson_interval(n_yes, n) == pytest.approx(ends, abs=1e-4)
     assert wilson_interval(0, 0) is None
 
 
@@ -219,22 +207,14 @@ def test_infinite_margins_count_and_missing_ones_are_left_out() -> None:
     np.testing.assert_allclose(accept_probability(margins), [0.75, 1, 0, math.nan])
 
 
-@pytest.mark.parametrize(
-    ("rates", "saturated"),
-    [
-        ((0.95, 0.95), True),
-        ((0.05, 0.0), True),
-        ((0.94, 1.0), False),
-        ((0.64, 1.0), False),  # the most deferential real judge, DDS +72: its DDS is near a ceiling, not near 0
-        ((0.0, 1.0), False),  # one answer a framing, and another in each: DDS +200
-        ((None, 1.0), True),  # dialogues alone
-        ((None, None), False),
-    ],
-)
-def test_a_judge_is_saturated_that_gives_the_same_answer_to_nearly_all_in_both_framings(
-    rates: tuple[float | None, float | None], saturated: bool
-) -> None:
-    assert is_saturated(rates) is saturated
+def test_a_judge_is_saturated_that_gives_the_same_answer_to_nearly_all_in_both_framings() -> None:
+    assert is_saturated((0.95, 0.95))
+    assert is_saturated((0.05, 0.0))
+    assert is_saturated((None, 1.0)), "dialogues alone"
+    assert not is_saturated((0.94, 1.0))
+    assert not is_saturated((0.64, 1.0)), "the most deferential real judge, DDS +72"
+    assert not is_saturated((0.0, 1.0)), "one answer a framing, and another in each: DDS +200"
+    assert not is_saturated((None, None))
 
 
 condition_rates = st.lists(st.floats(0, 1), min_size=4, max_size=4).map(np.array)  # one a condition

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import math
 import random
 from pathlib import Path
 from typing import Any
@@ -205,10 +206,7 @@ def refused(folder: Path, content: str | bytes | list[Row], name: str = "v.jsonl
 
 
 BAD_FIELDS: list[tuple[dict[str, Any], str]] = [
-    *(
-        ({"choice": value}, "'choice' must be 1, 2 or null, found ")
-        for value in (3, "yes", True, 1.5, [1], 10**30, float("nan"))
-    ),
+    *(({"choice": value}, "'choice' must be 1, 2 or null, found ") for value in (3, "yes", True, 1.5, [1], math.nan)),
     ({"condition": "c2_corect"}, "'condition' is 'c2_corect'. Did you mean 'c2_correct'? Known: c1_true, "),
     ({"condition": None}, "'condition' is empty"),
     ({"dataset": ["bbq"]}, "'dataset' must be a text, found list"),
@@ -229,14 +227,11 @@ def test_a_bad_field_is_named_with_file_line_and_what_is_known(
     assert refused(tmp_path, rows).startswith(f"v.jsonl:7: field {problem}")
 
 
-@pytest.mark.parametrize(
-    ("name", "place"),
-    [("v.csv", "v.csv:34002"), ("v.jsonl.gz", "v.jsonl.gz:17001"), ("v.parquet", "v.parquet: row 17001")],
-)
-def test_a_bad_field_is_named_with_the_line_that_its_row_starts_on(tmp_path: Path, name: str, place: str) -> None:
+@pytest.mark.parametrize("place", ["v.csv:34002", "v.jsonl.gz:17001", "v.parquet: row 17001"])
+def test_a_bad_field_is_named_with_the_line_that_its_row_starts_on(tmp_path: Path, place: str) -> None:
     rows = verdict_rows("bbq", 5000, reason="two\nlines")  # more than one batch
     rows[17_000]["condition"] = "c3"
-    assert refused(tmp_path, rows, name).startswith(f"{place}: field 'condition' is 'c3'")
+    assert refused(tmp_path, rows, place.partition(":")[0]).startswith(f"{place}: field 'condition' is 'c3'")
 
 
 LINE = json.dumps(verdict_rows("bbq", 1)[0])
@@ -257,9 +252,7 @@ def test_a_line_that_cannot_be_read_is_named(tmp_path: Path, name: str, line: by
     assert refused(tmp_path, first.encode() + b"\n" + line, name).startswith(f"{name}:2: {problem}")
 
 
-def test_files_that_lack_a_column_are_damaged_hold_nothing_or_name_a_column_wrongly_or_twice_are_refused(
-    tmp_path: Path,
-) -> None:
+def test_files_that_are_damaged_or_empty_or_lack_a_column_or_name_it_wrongly_are_refused(tmp_path: Path) -> None:
     whole = gzip.compress("".join(json.dumps(row) + "\n" for row in verdict_rows("bbq", 2000)).encode(), mtime=0)
     assert "damaged there (Compressed file ended before" in refused(tmp_path, whole[: len(whole) // 2], "v.jsonl.gz")
     assert refused(tmp_path, b"no gzip", "v.csv.gz").startswith("v.csv.gz:1: the gzip data is cut off or damaged")
