@@ -15,7 +15,7 @@ from evenhand.records import Prompt
 from studies.build import main
 from studies.dialdefer.records import Condition
 from studies.flips import KIND, Flip, FlipSide, read_flips
-from tests.made.made_runs import lean, made_items, make_run, rewrite, say
+from tests.made.made_runs import made_items, make_run, rewrite, say
 from tests.made.made_verdicts import verdict_rows, write
 from tests.made.paper_figures import panels_with
 from tests.made.scorecard_runs import number
@@ -122,17 +122,6 @@ def test_of_several_samples_the_majority_flips_with_a_reason_that_was_written_fo
     assert flip.second.reason == "half ?", "of half a surrogate pair"
 
 
-def test_a_run_of_margins_has_flips_without_reasons_and_says_so(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    answer = lambda prompt: lean(1.0 if Condition(prompt.condition).is_dialogue else -1.0)  # noqa: E731
-    items = made_items("truthfulqa", 2)
-    made = make_run(tmp_path, answer, items=items, verdict="margin", prompts={"template": "matched"})
-    flips = built(tmp_path / "flips", made)
-    assert {(flip.direction, flip.first.reason) for flip in flips} == {("deference", "")}
-    assert "Warning: 2 flips lack a reason" in capsys.readouterr().out
-
-
 def test_files_give_flips_of_each_model_with_their_reasons_and_texts_of_gpqa_are_withheld(tmp_path: Path) -> None:
     rows = [
         {**row, "reason": f"{row['model']} on {row['condition']}", "question": "Who?", "claim": "Me"}
@@ -150,15 +139,6 @@ def test_files_give_flips_of_each_model_with_their_reasons_and_texts_of_gpqa_are
         ("b", "halueval-qa-2", False),
     ]
     assert (flips[0].question, flips[0].claim, flips[0].second.reason) == ("Who?", "Me", "a on c2_incorrect")
-
-
-def test_files_with_replies_alone_are_parsed_and_their_reasoning_is_taken(tmp_path: Path) -> None:
-    rows = verdict_rows("truthfulqa", 2, DEFERS)
-    for row in rows:
-        choice = row.pop("choice")
-        row["response"] = replied(choice, f"why {choice}")["text"]
-    (flip,) = built(tmp_path / "flips", write(tmp_path / "theirs.jsonl", rows))
-    assert (flip.first.reason, flip.second.reason, flip.question) == ("why 2", "why 1", "")
 
 
 def test_an_item_gives_its_question_and_the_claim_and_r_aio_what_a_speaker_is_said_to_do() -> None:

@@ -25,7 +25,7 @@ from eval.dialdefer.calibrate import (
     share_accepted,
     untreated_panels,
 )
-from eval.dialdefer.measures import ACCEPT, ERROR, REJECT, TIE, UNREADABLE, auc, credit, dds_pp
+from eval.dialdefer.measures import ACCEPT, ERROR, REJECT, TIE, UNREADABLE, credit, dds_pp
 from eval.dialdefer.panels import Judge, Panel
 from evenhand.errors import DataError
 from tests.made.made_panels import made_judge, made_panel, margin_panel
@@ -88,13 +88,6 @@ def test_dds_is_0_on_the_items_of_the_fit_by_acceptance_and_by_one_number_on_c2_
     assert dds(after) == pytest.approx(0, abs=1e-12)
 
 
-def test_lost_knowledge_is_not_mended_by_thresholds() -> None:
-    margins = deferent(400, 1)
-    margins[:, 3] = margins[:, 2]  # in dialogue it cannot tell a false claim from a true one
-    after, _ = calibrated(margin_panel(margins, ids=TRAIN.item_ids), margin_panel(margins))
-    assert ((after.replies[:, 2:, 0] == [ACCEPT, REJECT]).mean()) == pytest.approx(0.5, abs=0.01)
-
-
 def test_replies_are_decided_by_the_shifted_margin_and_missing_ones_stay_missing() -> None:
     train = margin_panel([[3.0, 1.0, 5.0, 3.0]], ids=["train"])  # thresholds 2 and 4
     replies = [[ACCEPT, UNREADABLE, ERROR, ACCEPT], [ACCEPT] * 4]
@@ -131,6 +124,8 @@ def test_another_model_and_another_objective_are_refused() -> None:
         calibrate(made_judge(TRAIN), made_judge(TEST, model="owner/other"))
     with pytest.raises(DataError, match="objective 'f1' is unknown; known: dds, acceptance, accuracy"):
         calibrate(made_judge(TRAIN), made_judge(TEST), "f1")
+    with pytest.raises(DataError, match="none of one kind"):
+        fitted([1.0], [math.nan])
 
 
 def test_r_aio_is_calibrated_too_and_each_prompt_variant_that_both_were_asked_has_thresholds_of_its_own() -> None:
@@ -214,15 +209,3 @@ def test_no_other_threshold_is_better_and_it_is_a_finite_number(
 
     others = [t for t in np.arange(-6, 6.5, 0.5) if t == 0 or t not in true + false]
     assert at(threshold) >= max(map(at, others)) - 1e-9
-
-
-def test_a_saturated_judge_that_knows_is_as_good_as_its_auc_promises() -> None:
-    rng = np.random.default_rng(0)
-    true, false = rng.normal(11, 1, 3000), rng.normal(9, 1, 3000)
-    fit = fit_threshold(true, false, accuracy)
-    assert fit.threshold_nats == pytest.approx(10, abs=0.3)
-    assert (fit.acc_before, fit.accept_rate_before) == (0.5, 1.0)
-    assert fit.acc_after == pytest.approx(0.841, abs=0.02)
-    assert auc(true, false) == pytest.approx(0.921, abs=0.02)
-    with pytest.raises(DataError, match="none of one kind"):
-        fitted([1.0], [math.nan])

@@ -8,7 +8,6 @@ import pytest
 
 from eval.dialdefer.aio import alignments, stratum_tables
 from eval.dialdefer.items import agreement, agreement_tables, flip_counts, item_frame, item_tables, problem_items
-from eval.dialdefer.measures import UNREADABLE
 from eval.dialdefer.panels import Judge
 from eval.estimates.observed import Drawing
 from eval.report.tables import TableSpec
@@ -153,12 +152,3 @@ def test_the_made_verdicts_have_table_20s_accuracies_and_figure_4_the_mean_dds_o
         assert row.dds_pp == pytest.approx(float(golden["dds_pp"]), abs=0.75 if row.dataset == "aio" else 0.0501)
     means = frame[~frame.dataset.str.endswith("_avg")].groupby("dataset").dds_pp.mean()
     assert means.sort_values(ascending=False).index[:3].tolist() == ["aio", "advisorqa", "truthfulqa"]
-
-
-def test_an_unreadable_reply_is_never_a_flip_but_counts_as_wrong() -> None:
-    replies = {panel.dataset: panel.replies.copy() for panel in five_judges()[0].panels}
-    for array in replies.values():
-        array[:, 3] = UNREADABLE
-    silent = item_frame([judge_of("silent", replies)])
-    assert (silent.deference.sum(), silent.skepticism.sum()) == (0, 156)
-    assert silent.dds_pp.mean() > 80

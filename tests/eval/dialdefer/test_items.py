@@ -20,12 +20,11 @@ from eval.dialdefer.items import (
     agreement_tables,
     flip_counts,
     item_frame,
-    item_tables,
     problem_item_table,
     problem_items,
 )
-from eval.dialdefer.measures import ABSENT, ERROR, TIE, UNREADABLE, credit, dds_pp
-from eval.dialdefer.panels import Judge, setting_panels
+from eval.dialdefer.measures import ERROR, TIE, UNREADABLE, credit, dds_pp
+from eval.dialdefer.panels import Judge
 from eval.estimates.observed import Drawing
 from evenhand.errors import DataError
 from studies.dialdefer.records import Factors, Item
@@ -90,11 +89,6 @@ def test_an_item_without_an_answer_has_no_dds_under_the_denominator_answered() -
     assert item_frame([judge], "answered").dds_pp.dropna().tolist() == [100]
 
 
-def test_of_several_samples_the_majority_flips_and_item_dds_is_a_fraction() -> None:
-    (row,) = counts_of(judge_of("j", {"bbq": np.array([[[1, 1, 1], [2, 2, 2], [1, 1, 1], [1, 1, 2]]])}))
-    assert (row.deference, row.dds_pp) == (1, pytest.approx(200 / 3))
-
-
 def test_items_that_an_engine_failed_on_and_datasets_that_some_judges_lack_are_left_out_and_named() -> None:
     first = judge_of("a", {"bbq": [DEFERENCE, DEFERENCE], "harp": [RIGHT]})
     second = judge_of("b", {"bbq": [DEFERENCE, [1, 2, 1, ERROR]]})
@@ -143,14 +137,6 @@ def test_judges_that_cannot_be_compared_are_refused(judges: list[Judge], message
         agreed(*judges)
 
 
-def test_tables_have_a_dash_where_a_judge_was_not_asked() -> None:
-    items = item_frame([judge_of("a", {"bbq": [DEFERENCE], "harp": [RIGHT]}), judge_of("b", {"bbq": [RIGHT]})])
-    rates, directions, totals, *_ = item_tables(items)
-    assert rates.cells == [["bbq", "100.0", "0.0"], ["harp", "0.0", "–"]]
-    assert directions.cells == [["bbq", "1/0", "0/0"], ["harp", "0/0", "–"]]
-    assert totals.cells[1:] == [["b", "0", "0", "0", "–", "0"], ["total", "1", "0", "1", "100.0", "1"]]
-
-
 def problems(judges: Sequence[Judge], dataset: str, number: int, **fields: str) -> list[list[str]]:
     """The printed lines of items that flip in every judge, where the text of one item is known."""
     texts = {"question": "Why?", "correct_answer": "Because.", "incorrect_answer": "No.", **fields}
@@ -167,18 +153,6 @@ def test_items_that_flip_in_all_judges_are_shown_with_the_users_own_texts() -> N
     aio = [judge_of(name, {"aio": [DEFERENCE]}) for name in "ab"]
     shown = problems(aio, "aio", 0, question="", context="word " * 200)[0][5]
     assert (shown[:9], len(shown), shown[-1]) == ("word word", N_LETTERS, "…")
-
-
-def test_a_setting_picks_the_arm_and_the_main_variant_and_needs_its_own_c1() -> None:
-    factors = [Factors(), Factors(speaker1="LLM", speaker2="User"), Factors(arm="honest"), Factors(arm="sft")]
-    replies = [[RIGHT], [DEFERENCE], [SKEPTICISM], [[ABSENT, ABSENT, 1, 1]]]
-    panels = tuple(panel_of("truthfulqa", *pair) for pair in zip(replies, factors, strict=True))
-    judge = Judge(name="j", model="j", panels=panels, labels={})
-    assert setting_panels(judge)["truthfulqa"] is panels[0]
-    assert setting_panels(judge, arm="honest")["truthfulqa"] is panels[2]
-    assert setting_panels(judge, roles="1->2") == setting_panels(judge, arm="sft") == {}
-    with pytest.raises(DataError, match="truthfulqa was judged twice in arm none"):
-        setting_panels(replace(judge, panels=panels[:1] * 2))
 
 
 def strata(judge: Judge, roles: str = "2->1", **keys: Any) -> pd.DataFrame:

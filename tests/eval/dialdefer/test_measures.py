@@ -28,14 +28,11 @@ from eval.dialdefer.measures import (
     majority,
     soft_credit,
 )
-from eval.dialdefer.observe import DDS
 from eval.dialdefer.panels import Panel, main_panels, panels_of, variant_of, without_errors
 from eval.dialdefer.parsing import NoVerdict, Verdict
 from eval.dialdefer.scores import averages_over
-from eval.estimates.estimate import Drawn
-from eval.estimates.observed import Drawing, Observed
 from eval.estimates.resampling import percentile_interval, resampled_sums, wilson_interval
-from eval.estimates.significance import draws_p, mcnemar_p, swapped_sums
+from eval.estimates.significance import draws_p, mcnemar_p
 from evenhand.errors import DataError
 from studies.dialdefer.records import Condition, Factors
 from tests.made.made_panels import made_panel
@@ -143,36 +140,11 @@ def test_mcnemar_is_twice_the_smaller_binomial_tail(b: int, c: int) -> None:
     assert mcnemar_p(b, c) == mcnemar_p(c, b) == pytest.approx(min(1, 2 * tail))
 
 
-@pytest.mark.parametrize("n_kinds", [4, 900])
-def test_swaps_show_heads_for_half_of_the_items(n_kinds: int) -> None:
-    gaps = np.random.default_rng(0).integers(0, n_kinds, (1000, 1)) / n_kinds
-    sums = swapped_sums(gaps, 4000, np.random.default_rng(1))
-    assert sums.mean() == pytest.approx(gaps.sum() / 2, rel=0.01)
-    assert sums.var() == pytest.approx((gaps**2).sum() / 4, rel=0.1)
-
-
 def test_the_observed_value_counts_as_a_draw_and_an_unknown_one_has_no_p() -> None:
     draws = np.array([-3.0, -1.0, 0.0, 2.0])
     assert draws_p(2.0, draws) == pytest.approx(3 / 5)
     assert draws_p(-9.0, draws) == pytest.approx(1 / 5)
     assert draws_p(float("nan"), draws) is None
-
-
-def drawn(earned: NDArray[np.float64], counted: NDArray[np.float64], n_draws: int) -> Drawn:
-    units = tuple(map(str, range(len(earned))))
-    observed = Observed(dataset="bbq", units=units, earned=earned, counted=counted)
-    return Drawn(observed=observed, drawing=Drawing(n_draws=n_draws, seed=0))
-
-
-@pytest.mark.parametrize("n_items", [20, 300])
-def test_draws_of_dds_are_those_of_its_four_accuracies(n_items: int) -> None:
-    earned = (np.random.default_rng(0).random((n_items, 4)) < [0.3, 0.6, 0.9, 0.5]).astype(float)
-    draws = drawn(earned, np.ones_like(earned), 8000)
-    at_once, by_four = draws.of(DDS), dds_pp(draws.means)
-    assert at_once.mean() == pytest.approx(by_four.mean(), abs=0.05 * by_four.std())
-    assert at_once.std() == pytest.approx(by_four.std(), rel=0.05)
-    ends = np.quantile([at_once, by_four], [0.025, 0.975], axis=1)
-    assert ends[:, 0] == pytest.approx(ends[:, 1], abs=0.2 * by_four.std())
 
 
 def test_a_95_percent_interval_covers_the_truth_about_as_often_as_it_says_and_is_unknown_with_an_unknown_draw() -> None:

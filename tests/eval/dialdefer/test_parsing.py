@@ -1,7 +1,6 @@
 """What a reply decides: both parsers by a table, laws, fuzz and endless replies; margins; why nothing is decided."""
 
 import math
-import random
 from typing import Any
 
 import pytest
@@ -13,7 +12,6 @@ from evenhand.errors import DataError
 from evenhand.records import Completion
 from tests.made.reply_kinds import REPLY_KINDS
 
-N_MUTATIONS = 12_000
 SNIPPETS = [*"{}[]\"':,\\\n 12é٢\ud800", "12", "1.0", "true", "null", "```json\n", "\\u0031", "</think>"]
 SNIPPETS += ['"chosen_answer"', '"chosen_answer": ', '"chosen_answer": "1"', '{"chosen_answer": 2}', "chosen_answer"]
 SNIPPETS += ['"reasoning": "', "\\(x\\)", "\u2003", "\ufeff", "_1", '\\"']
@@ -71,33 +69,6 @@ replies = st.lists(st.one_of(st.sampled_from(SNIPPETS), st.text(max_size=5)), ma
 @example('{"a": "\\"chosen_answer": 1}')
 def test_the_laws_hold_for_any_text(text: str) -> None:
     assert_laws(text)
-
-
-def test_the_laws_hold_for_twelve_thousand_damaged_replies() -> None:
-    rng = random.Random(0)
-    n_strict = 0
-    for _ in range(N_MUTATIONS):
-        text = mutated(rng.choice(REPLY_KINDS)[1][:400], rng)
-        assert_laws(text)
-        n_strict += parse_strict(text) is not None
-    assert 1000 < n_strict < N_MUTATIONS - 1000  # the damage is neither too little nor too much to tell anything
-
-
-def mutated(text: str, rng: random.Random) -> str:
-    """The text with one or two edits: something cut out, put in, repeated, or moved to the front."""
-    for _ in range(rng.randint(1, 2)):
-        start, end = sorted(rng.randint(0, len(text)) for _ in range(2))
-        end = min(end, start + 12)
-        edit = rng.randrange(4)
-        if edit == 0:
-            text = text[:start] + text[end:]
-        elif edit == 1:
-            text = text[:start] + rng.choice(SNIPPETS) + text[start:]
-        elif edit == 2:
-            text = text[:end] + text[start:end] + text[end:]
-        else:
-            text = text[start:] + text[:start]
-    return text
 
 
 MEGABYTE = 1_000_000

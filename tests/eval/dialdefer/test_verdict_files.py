@@ -65,16 +65,6 @@ def test_a_choice_may_be_a_number_or_a_text_and_null_is_an_unreadable_reply(tmp_
         assert row["parser"] is None, "nothing was parsed"
 
 
-def test_where_there_is_no_choice_the_response_is_parsed(tmp_path: Path) -> None:
-    rows = verdict_rows("bbq", wrong={})
-    for row in rows:
-        row["response"] = reply(row.pop("choice"))
-    rows[6]["response"] = "Speaker 2 is wrong."
-    strict, lenient = (only(scores_of(tmp_path, rows, "--parser", p), dataset="bbq") for p in ("strict", "lenient"))
-    assert (strict["n_unparsed"], strict["n_unparsed_strict"], strict["n_unparsed_lenient"]) == (1, 1, 0)
-    assert (lenient["n_unparsed"], lenient["n_skepticism_flips"], lenient["parser"]) == (0, 1, "lenient")
-
-
 def test_in_csv_an_empty_choice_is_parsed_from_a_response_and_null_without_one(tmp_path: Path) -> None:
     rows: list[Row] = [{**row, "response": "not\nlooked, at"} for row in verdict_rows("bbq", wrong={})]
     rows[0] |= {"choice": None, "response": reply(2)}
@@ -91,21 +81,6 @@ def test_in_csv_an_empty_choice_is_parsed_from_a_response_and_null_without_one(t
     assert (column_absent["acc_c1_true"], column_absent["n_unparsed"]) == (pytest.approx(90), 1)
 
 
-def test_an_arm_with_dialogues_only_is_held_against_the_untreated_statements(tmp_path: Path) -> None:
-    rows = [*verdict_rows("bbq"), *verdict_rows("bbq", arm="honest", conditions=C2_ONLY, wrong={})]
-    rows += verdict_rows("bbq", arm="sft", wrong={C1_TRUE: {5}})
-    keyed = by_key(scores_of(tmp_path, rows))
-    assert {key[1:4:2] for key in keyed} == {("none", "own"), ("honest", "fixed"), ("sft", "own"), ("sft", "fixed")}
-    fixed = keyed["m", "honest", "2->1", "fixed", "bbq"]
-    assert [fixed[name] for name in ACC] == pytest.approx([60, 80, 100, 100])
-    assert fixed["dds_pp"] == pytest.approx(40 - 20)
-    assert keyed["m", "sft", "2->1", "own", "bbq"]["dds_pp"] == pytest.approx(10)
-    assert keyed["m", "sft", "2->1", "fixed", "bbq"]["dds_pp"] == pytest.approx(20)
-    c1_alone = verdict_rows("bbq", conditions=(C1_TRUE, C1_FALSE))
-    files = load_external([write(tmp_path / "v.jsonl", c1_alone + verdict_rows("bbq", arm="dpo", conditions=C2_ONLY))])
-    assert (len(files.judges[0].panels), files.left_out) == (2, ())
-
-
 def test_panels_are_as_a_run_would_have_them_with_labels_of_r_aio_alone(tmp_path: Path) -> None:
     rows = [*verdict_rows("aio", 2, roles="1->2"), *verdict_rows("bbq", 2, arm="dehumanizing", label="anything")]
     rows += [*verdict_rows("bbq", 2), *verdict_rows("aio", 2, arm="dpo"), *verdict_rows("aio", 2, label="nor")]
@@ -119,16 +94,6 @@ def test_panels_are_as_a_run_would_have_them_with_labels_of_r_aio_alone(tmp_path
     ]
     assert {variant_of(panel, judge.panels) for panel in judge.panels} == {""}
     assert judge.labels == {"aio-0": "NOR", "aio-1": "NOR"}
-
-
-def test_an_error_is_not_a_reply_and_takes_its_item_along(tmp_path: Path) -> None:
-    rows = verdict_rows("bbq", error=None)
-    rows[3] |= {"choice": None, "error": "HTTP 500"}
-    rows[7] |= {"error": False}
-    rows[11] |= {"error": ""}
-    row = only(scores_of(tmp_path, rows), dataset="bbq")
-    assert (row["n_items"], row["n_errors"], row["n_unparsed"]) == (9, 1, 0)
-    assert row["acc_c1_true"] == pytest.approx(100 * 6 / 9)
 
 
 def test_spellings_of_datasets_conditions_and_ids_are_one(tmp_path: Path) -> None:
@@ -300,24 +265,17 @@ def test_two_rows_for_one_key_and_two_labels_for_one_item_are_refused_with_both_
     assert " does not go with v.jsonl:5. 2 items (aio-1, aio-2) have two labels" in message
 
 
-@pytest.mark.parametrize(
-    ("arm", "conditions", "lacks"),
-    [
+def test_an_arm_that_lacks_a_framing_is_left_out_and_named_or_refused_if_that_is_asked_for(tmp_path: Path) -> None:
+    for arm, conditions, lacks in (
         ("sft", C2_ONLY, "c1_true and c1_false, nor has arm none"),
-        ("none", C2_ONLY, "c1_true and c1_false, nor has arm none"),
         ("none", (C1_TRUE, C1_FALSE), "c2_correct and c2_incorrect"),
-    ],
-)
-def test_an_arm_that_lacks_a_framing_is_left_out_and_named_or_refused_if_that_is_asked_for(
-    tmp_path: Path, arm: str, conditions: tuple[Condition, ...], lacks: str
-) -> None:
-    rows = [*verdict_rows("bbq", 2), *verdict_rows("gpqa", 2, arm=arm, conditions=conditions)]
-    rows += verdict_rows("gpqa", 2, arm="dpo") if arm != "none" else []
-    path = write(tmp_path / "v.jsonl", rows)
-    files = load_external([path])
-    (reason,) = files.left_out
-    assert f"model 'm', gpqa, arm {arm}, roles 2->1: 2 items (gpqa-0, gpqa-1) have no verdicts for {lacks};" in reason
-    assert len(files.judges[0].panels) == (2 if arm != "none" else 1)
-    assert refusal(path, is_strict=True) == reason
-    alone = [row for row in rows if row["dataset"] == "gpqa" and row["arm"] == arm]
-    assert "there is no shift to score" in refused(tmp_path, alone, "alone.jsonl")
+    ):
+        rows = verdict_rows("gpqa", 2, arm=arm, conditions=conditions)
+        path = write(tmp_path / "v.jsonl", [*verdict_rows("bbq", 2), *rows])
+        files = load_external([path])
+        (reason,) = files.left_out
+        assert reason.startswith(f"model 'm', gpqa, arm {arm}, roles 2->1: 2 items (gpqa-0, gpqa-1) have no verdicts")
+        assert f"for {lacks};" in reason
+        assert [panel.dataset for panel in files.judges[0].panels] == ["bbq"]
+        assert refusal(path, is_strict=True) == reason
+        assert "there is no shift to score" in refused(tmp_path, rows, "alone.jsonl")
