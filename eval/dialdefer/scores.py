@@ -194,7 +194,7 @@ def scores_of(
             **{key: getattr(panels[0].factors, key) for key in FACTORS},
             "n_samples": max(panel.replies.shape[2] for panel in panels),
         }
-        shared = {"run": scored.run, "judge": scored.model, "setting": asked, "drawing": scored.drawing}
+        shared: dict[str, Any] = {"run": scored.run, "judge": scored.model, "setting": asked, "drawing": scored.drawing}
         for measure, unit, value in estimates_over(measures, scored.parser is not None):
             yield Score(**shared, dataset=name, datasets=tuple(over), measure=measure, unit=unit, estimate=value)
 

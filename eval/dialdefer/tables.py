@@ -177,9 +177,9 @@ def change_tables(results: Results) -> list[TableSpec]:
     is_best = over == over.groupby([main.second, main.variant]).transform("min")
     short = main[is_best & (is_own & main.measure.isin(MAIN_CHANGES) | (main.measure == "dds"))]
     note = f"{CHANGES_NOTE} own C1 (recommended): both framings from one checkpoint; fixed C1: against the base's C1."
-    shifts = {"name": "dialdefer_shifts", "title": "Shift of margins in standard deviations", "note": ""}
-    by_name = {"name": "dialdefer_changes_datasets", "title": "Before and after, by dataset", "place": "page"}
-    every = {"name": "dialdefer_changes_all", "title": "Every change", "place": "files"}
+    shifts: dict[str, Any] = {"name": "dialdefer_shifts", "title": "Shift of margins in standard deviations", "note": ""}
+    by_name: dict[str, Any] = {"name": "dialdefer_changes_datasets", "title": "Before and after, by dataset", "place": "page"}
+    every: dict[str, Any] = {"name": "dialdefer_changes_all", "title": "Every change", "place": "files"}
     return [
         changes_table(results, short, title="Before and after", note=note),
         changes_table(results, main[is_best & main.measure.isin(["shift", "shift_in_base_sd"])], digits=2, **shifts),
