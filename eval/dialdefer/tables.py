@@ -384,7 +384,7 @@ def mitigation_summary_table(frame: pd.DataFrame) -> TableSpec:
         lines[f"aio_{field}"] = aio[field].where(aio.dataset.notna(), empty).mask(is_partial, empty)
     for field in ("acc_c2", "change_acc_c2_pp"):
         lines[field] = lines[field].mask(is_partial)
-    heads = columns("judge arm_words acc_c2 change_acc_c2_pp over")
+    heads = dict(columns("judge arm_words acc_c2 change_acc_c2_pp over"))
     for before, words in (("bench", ""), ("aio", "r/AIO ")):
         heads |= {f"{words}{head}": (f"{before}_{field}", form) for head, (field, form) in ARM_SHORT.items()}
     title = "Mitigations: accuracy under dialogue framing (C2) over all datasets, and DDS (DialDefer Table 5)"

@@ -23,7 +23,7 @@ from eval.dialdefer.tables import (
     mitigation_table,
     summary_table,
 )
-from eval.report.table import Cell
+from eval.report.tables import Cell
 from tests.made.paper_figures import (
     COLUMNS,
     DATASETS,
