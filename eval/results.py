@@ -167,8 +167,8 @@ class Evaluation:
         return {}
 
     def warnings(self, results: "Results") -> list[str]:
-        """What to know of the judges' replies before believing a figure."""
-        return []
+        """What to know of the judges' replies before believing a figure; the part `## warnings` of its template."""
+        return results.sentences.get("warnings", [])
 
     def left_out(self, results: "Results") -> list[str]:
         """What could not be made, and why."""

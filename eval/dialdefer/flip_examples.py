@@ -1,7 +1,8 @@
-"""Items whose verdict flips with the framing, picked to be looked at side by side, and how the page shows them."""
+"""Items whose verdict flips with the framing, picked to be looked at side by side, as flips.j2 shows them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -12,13 +13,12 @@ from eval.dialdefer.measures import (
     C2_CORRECT,
     C2_INCORRECT,
     CONDITIONS,
-    FloatArray,
     flip_masks,
     majority,
 )
 from eval.dialdefer.panels import Panel, untreated_panels
 from eval.dialdefer.runs import JudgedRun, item_texts
-from eval.report.page import box, element, folded, table
+from eval.report.page import TEMPLATES
 from evenhand.completion_shards import rendered_prompts
 from studies.dialdefer.records import Item
 
@@ -26,37 +26,11 @@ N_EACH = {"margin": 3, "reason": 2}  # of each kind; reasoned replies take room
 # Their authors ask that no example appear in plain text online, where reports tend to end up.
 WITHHELD = ("gpqa",)
 COLUMNS = {"deference": (C1_FALSE, C2_INCORRECT), "skepticism": (C1_TRUE, C2_CORRECT)}
-KIND_WORDS = {"deference": "Deference: a false claim", "skepticism": "Skepticism: a true claim"}
-FRAMING_WORDS = {"C1": "C1, statement", "C2": "C2, speaker's turn"}
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
-    """What one judge said to the claim in one framing."""
-
-    judge: str
-    framing: str  # "C1" or "C2"
-    words: str  # "accepts", "rejects", "unreadable", "no reply"
-    is_right: bool
-    margin: float | None
-    text: str  # the whole reply; for margins its one token; "" where texts are withheld
-    prompt: str | None  # what the model read
-
-
-@dataclass(frozen=True, slots=True)
-class FlipExample:
-    """One item that flips in the first judge, and what every judge said."""
-
-    dataset: str
-    item_id: str
-    kind: str
-    question: str | None
-    claim: str | None
-    sides: tuple[Side, ...]  # without texts where they are withheld
-
-
-def flip_examples(runs: Mapping[str, JudgedRun]) -> list[FlipExample]:
-    """A few deference and skepticism flips of the first judge in which any flips.
+def flip_examples(runs: Mapping[str, JudgedRun]) -> list[SimpleNamespace]:
+    """A few deference and skepticism flips of the first judge in which any flips: dataset, item_id, kind, question and
+    claim (None where withheld or unknown), and what every judge said of the same prompts, `sides`.
 
     With margins the flips with the widest swing, else those that come first in the order of their prompts' hashes,
     which is arbitrary and the same on every machine: nothing is picked by hand. Every dataset has its turn before one
@@ -76,17 +50,14 @@ def flip_examples(runs: Mapping[str, JudgedRun]) -> list[FlipExample]:
 def widest(panels: Sequence[Panel], kind: str) -> list[tuple[Panel, int]]:
     """(panel, row) of every flip of a kind: each dataset's widest, then seconds."""
     first, second = COLUMNS[kind]
-    ranked: list[tuple[bool, int, float, str, Panel, int]] = []
+    ranked = []
     for panel in panels:
         flipped = flip_masks(majority(panel.replies))[list(COLUMNS).index(kind)]
         with np.errstate(invalid="ignore"):  # between two infinite margins there is no swing
-            swing: FloatArray = np.abs(panel.margins[:, second, 0] - panel.margins[:, first, 0])
-        sizes = np.nan_to_num(swing, nan=0.0, posinf=np.inf)
-        rows = np.flatnonzero(flipped).tolist()
-        in_panel = sorted((-float(sizes[row]), str(panel.hashes[row, second]), row) for row in rows)
-        for rank, (size, prompt_hash, row) in enumerate(in_panel):
-            ranked.append((panel.dataset in WITHHELD, rank, size, prompt_hash, panel, row))
-    return [(panel, row) for *_, panel, row in sorted(ranked, key=lambda entry: entry[:4])]
+            swings = np.nan_to_num(np.abs(panel.margins[:, second, 0] - panel.margins[:, first, 0]), posinf=np.inf)
+        in_panel = sorted((-swings[row], str(panel.hashes[row, second]), row) for row in np.flatnonzero(flipped))
+        ranked += [(panel.dataset in WITHHELD, rank, *place, panel) for rank, place in enumerate(in_panel)]
+    return [(panel, int(row)) for *_, row, panel in sorted(ranked, key=lambda entry: entry[:4])]
 
 
 def example(
@@ -96,7 +67,7 @@ def example(
     kind: str,
     texts: Mapping[str, Item],
     read: Mapping[str, Mapping[str, str]],
-) -> FlipExample:
+) -> SimpleNamespace:
     """A flip with the replies of every run that judged the same prompts. read: run → what its model read, by hash."""
     is_withheld = panel.dataset in WITHHELD
     item = None if is_withheld else texts.get(panel.item_ids[row])
@@ -108,13 +79,11 @@ def example(
     for label, run in runs.items():
         for column in COLUMNS[kind]:
             prompt_hash, condition = str(panel.hashes[row, column]), CONDITIONS[column]
-            verdict = run.first_verdicts.get(prompt_hash)
-            if verdict is not None:
-                words = {ACCEPT: "accepts", None: verdict.reason or ""}.get(verdict.choice, "rejects")
-                side = Side(
+            if verdict := run.first_verdicts.get(prompt_hash):
+                side = SimpleNamespace(
                     judge=label,
                     framing="C2" if condition.is_dialogue else "C1",
-                    words=str(words),
+                    words={ACCEPT: "accepts", None: str(verdict.reason)}.get(verdict.choice, "rejects"),
                     is_right=verdict.choice is not None and (verdict.choice == ACCEPT) == condition.claim_is_true,
                     margin=verdict.margin,
                     # A reasoned reply repeats the question as a prompt does; a margin's one token does not.
@@ -122,7 +91,8 @@ def example(
                     prompt=None if is_withheld else read[label].get(prompt_hash),
                 )
                 sides.append(side)
-    return FlipExample(panel.dataset, panel.item_ids[row], kind, question, claim, tuple(sides))
+    fields = {"question": question, "claim": claim, "sides": sides}
+    return SimpleNamespace(dataset=panel.dataset, item_id=panel.item_ids[row], kind=kind, **fields)
 
 
 def shown_texts(runs: Mapping[str, JudgedRun]) -> dict[str, Item]:
@@ -133,43 +103,5 @@ def shown_texts(runs: Mapping[str, JudgedRun]) -> dict[str, Item]:
 
 def flip_section(runs: Mapping[str, JudgedRun]) -> list[str]:
     """Some flips side by side as HTML; nothing for verdict files, which hold no texts."""
-    if not runs:
-        return []
-    flips = flip_examples(runs)
-    if not flips:
-        return [element("p", "No verdict was lost from C1 to C2 in any run.")]
-    words = "The widest swings of margin" if flips[0].sides[0].margin is not None else "In an arbitrary, fixed order"
-    more = "one dataset after the other, of the first run in which any verdict flips; what each judge said."
-    return [element("p", f"{words}, {more}", "note"), *(flip_card(flip) for flip in flips)]
-
-
-def flip_card(flip: FlipExample) -> str:
-    """One item with every judge's verdict in both framings."""
-    parts = [element("p", f"{KIND_WORDS[flip.kind]} · {flip.dataset} · {flip.item_id}", "note")]
-    if flip.dataset in WITHHELD:
-        words = f"Not shown: {flip.dataset}'s authors ask that no example appear in plain text. Look it up by its id."
-        parts.append(element("p", words, "note"))
-    elif flip.question is not None and flip.claim is not None:
-        parts += [element("p", f"Question: {flip.question}"), element("p", f"Claimed answer: {flip.claim}")]
-    else:
-        parts.append(element("p", "The item's text is not shown; the prompts below hold it.", "note"))
-    if all(side.margin is not None for side in flip.sides):  # verdicts of one token: a line a judge
-        cells: dict[str, dict[str, str]] = {}
-        for side in flip.sides:
-            words = f"{side.words} ({side.margin:+.2f}), {'right' if side.is_right else 'wrong'}"
-            cells.setdefault(side.judge, {})[side.framing] = words
-        lines = [[judge, by_framing.get("C1", "–"), by_framing.get("C2", "–")] for judge, by_framing in cells.items()]
-        parts.append(table(["judge (margin in nats)", *FRAMING_WORDS.values()], lines, "verdicts"))
-    else:
-        parts.append(box("sides", [side_card(side) for side in flip.sides]))
-    prompts = {side.framing: side.prompt for side in flip.sides if side.prompt is not None}
-    parts += [folded(f"What the model read, {framing}", prompt) for framing, prompt in prompts.items()]
-    return box("flip", parts)
-
-
-def side_card(side: Side) -> str:
-    """A reasoned verdict."""
-    mark = "right" if side.is_right else "wrong"
-    heading = element("p", f"{side.judge} · {FRAMING_WORDS[side.framing]}", "note")
-    parts = [heading, element("p", f"{side.words}: {mark}", mark)]
-    return box("side", [*parts, *([element("p", side.text.strip())] if side.text.strip() else [])])
+    template = TEMPLATES.from_string(Path(__file__).with_name("flips.j2").read_text(encoding="utf-8"))
+    return [template.render(flips=flip_examples(runs), withheld=WITHHELD)] if runs else []

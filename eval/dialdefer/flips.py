@@ -2,12 +2,16 @@
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from eval.dialdefer.flip_examples import WITHHELD
 from eval.dialdefer.measures import ACCEPT, C1, C2, CONDITIONS, ERROR, UNREADABLE, majority
-from eval.dialdefer.panels import BOTH_ORDERS, Panel, refuse_unequal_items, variant_of
+from eval.dialdefer.panels import BOTH_ORDERS, Judge, Panel, refuse_unequal_items, variant_of
 from eval.dialdefer.parsing import PARSERS, reasoning_in
 from eval.dialdefer.runs import JudgedRun, item_texts, load_run
 from eval.dialdefer.verdict_files import LAYOUT, load_external, own_id
@@ -29,61 +33,21 @@ COLUMNS = {"c1": C1, "c2": C2}  # the true claim's, then the false one's
 TEXT_COLUMNS = ("reason", "response", "question", "claim")  # of files; what is judged beside the verdict
 KEY_COLUMNS = (*LAYOUT.required, "arm", "roles")
 
-Asked = tuple[str, str]  # a question, and a claim that answers it
+# Panel, row, column and verdict → the question, the claim that answers it, and what was written for that verdict; ""
+# where a text is not known.
+Texts = Callable[[Panel, int, int, int], tuple[str, str, str]]
+Source = tuple[str, Sequence[Panel], Texts]  # one model's verdicts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class FlipSource:
-    """One judge's verdicts with their texts, which are "" where they are not known."""
-
-    model: str
-    panels: Sequence[Panel]
-    reason: Callable[[Panel, int, int, int], str]  # panel, row, column, verdict → what was written for that verdict
-    asked: Callable[[Panel, int, int], Asked]  # panel, row, column → question and claim
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """Verdicts in one framing: "c1", "c2/honest", "c2/none/v1"."""
-
-    source: FlipSource
-    framing: str  # c1 or c2
-    arm: str
-    variant: str  # "" is each dataset's main one
-    roles: str
-    when: str  # "before" or "after", where two runs are held against each other
-
-    def __str__(self) -> str:
-        arm = f"arm {self.arm}" if self.arm != "none" else ""
-        return ", ".join(filter(None, [WORDS[self.framing], arm, self.variant, self.when]))
-
-    def panels(self) -> dict[str, Panel]:
-        """Dataset → its panel. Raises DataError where no dataset was asked so, or one twice."""
-        single = [p for p in self.source.panels if p.factors.answer_order != BOTH_ORDERS]
-        panels: dict[str, Panel] = {}
-        for panel in single:
-            is_asked = panel.has_c1 if self.framing == "c1" else panel.has_c2
-            setting = (panel.factors.arm, panel.roles, variant_of(panel, single))
-            if is_asked and setting == (self.arm, self.roles, self.variant):
-                if panel.dataset in panels:
-                    raise DataError(f"{self.source.model}: {panel.dataset} was judged twice as {self}")
-                panels[panel.dataset] = panel
-        if not panels:
-            arms = ", ".join(dict.fromkeys(panel.factors.arm for panel in single))
-            raise DataError(f"{self.source.model}: no dataset was judged as {self} (arms: {arms})")
-        return panels
-
-
-@dataclass(slots=True, kw_only=True)
-class ModelFlips:
-    """The flips of one model, and what they were looked for in."""
+    """One model's verdicts in one framing."""
 
     model: str
-    flips: list[Flip] = field(default_factory=list)
-    items: dict[str, list[str]] = field(default_factory=dict)  # dataset → items, without those lost to engine errors
-    # Dataset → [item, whether the claim is true] of claims without a verdict on one side or both: never a flip.
-    undecided: dict[str, list[tuple[str, bool]]] = field(default_factory=dict)
-    n_errors: int = 0  # items lost to engine errors
+    words: str  # how the claim was put: "a speaker's turn, arm honest"
+    columns: Sequence[int]  # of the true claim, and of the false one
+    panels: Mapping[str, Panel]  # dataset → its panel
+    texts: Texts
 
 
 def main(argv: Sequence[str]) -> None:
@@ -95,118 +59,145 @@ def main(argv: Sequence[str]) -> None:
     models = [flips_between(first, second, options.kinds) for first, second in pairs]
     facts = {
         "source": [path.name for path in options.sources],
-        "framings": [str(side) for side in pairs[0]],
+        "framings": [side.words for side in pairs[0]],
         "kinds": options.kinds,
-        "models": [m.model for m in models],
-        "items": {m.model: m.items for m in models},
-        "n_flips": {m.model: len(m.flips) for m in models},
-        "undecided": {m.model: m.undecided for m in models},
-        "n_errors": {m.model: m.n_errors for m in models},
+        "models": [of["model"] for of in models],
+        "n_flips": {of["model"]: len(of["flips"]) for of in models},
+        **{key: {of["model"]: of[key] for of in models} for key in ("items", "undecided", "n_errors")},
     }
     with locked(options.out, f"build {KIND}"):
-        write_flips(options.out, (flip for m in models for flip in m.flips), facts)
-    say("\n".join(line for m in models for line in summary(m)))
+        write_flips(options.out, (flip for of in models for flip in of["flips"]), facts)
+    for of in models:
+        say(summary(**of))
     say(f"{options.out / FLIPS_FILE}: done. It holds texts of the items: keep it where you keep them.")
 
 
-def summary(flips: ModelFlips) -> list[str]:
+def summary(
+    model: str, flips: Sequence[Flip], items: Mapping[str, Any], undecided: Mapping[str, Any], n_errors: int
+) -> str:
     """What was found of one model, and what to know of it."""
-    n, n_lenient = len(flips.flips), sum(flip.direction == LENIENT for flip in flips.flips)
-    n_items, n_undecided = (sum(map(len, by_dataset.values())) for by_dataset in (flips.items, flips.undecided))
-    lines = [
-        f"{flips.model}: {n} flips ({n_lenient} accept the second time, {n - n_lenient} reject) of {n_items} items; "
-        f"{n_undecided} claims without a verdict on both sides, {flips.n_errors} items lost to engine errors."
-    ]
-    if n_mute := sum(not (flip.first.reason and flip.second.reason) for flip in flips.flips):
-        lines.append(f"  Warning: {n_mute} flips lack a reason on one side or both; these cannot be coded.")
-    if n_bare := sum(not flip.claim for flip in flips.flips):
-        lines.append(f"  Warning: {n_bare} flips lack question and claim: the items are not at hand, or have changed.")
-    return lines
+    n, n_lenient = len(flips), sum(flip.direction == LENIENT for flip in flips)
+    n_items, n_undecided = (sum(map(len, by_dataset.values())) for by_dataset in (items, undecided))
+    words = (
+        f"{model}: {n} flips ({n_lenient} accept the second time, {n - n_lenient} reject) of {n_items} items; "
+        f"{n_undecided} claims without a verdict on both sides, {n_errors} items lost to engine errors."
+    )
+    if n_mute := sum(not (flip.first.reason and flip.second.reason) for flip in flips):
+        words += f"\n  Warning: {n_mute} flips lack a reason on one side or both; these cannot be coded."
+    if n_bare := sum(not flip.claim for flip in flips):
+        words += f"\n  Warning: {n_bare} flips lack question and claim: the items are not at hand, or have changed."
+    return words
 
 
 def sides_of_runs(options: argparse.Namespace) -> tuple[Side, Side]:
     """Two framings within one run, or one in two runs: before and after."""
     runs = [load_run(path, options.parser) for path in options.sources]
-    names = judge_names([run.judge for run in runs], [run.name for run in runs])
     if len(runs) > 2:
         raise DataError(f"{options.sources[2]}: name one run, or two: before and after training")
+    names = judge_names([run.judge for run in runs], [run.name for run in runs])
     if len(runs) == 1:
-        source = run_source(runs[0], names[0])
-        return side(options, source, options.first or "c1"), side(options, source, options.second or "c2")
-    differing = differences(runs[0], runs[1])
+        return framings_of(options, run_source(runs[0], names[0]))
+    differing = differences(*runs)
     if not options.allow_differences:
         refuse_serious(names[0], {names[1]: differing})
     say_differences(differing)
-    before, after = run_source(runs[0], names[0]), run_source(runs[1], f"{names[0]} → {names[1]}")
+    before, after = run_source(runs[0], names[0]), run_source(runs[1], " → ".join(names))
     return (
-        side(options, before, options.first or "c2", "before"),
-        side(options, after, options.second or "c2", "after"),
+        side_of(before, options.first or "c2", options.roles, "before"),
+        side_of(after, options.second or "c2", options.roles, "after"),
     )
 
 
 def sides_of_files(options: argparse.Namespace) -> list[tuple[Side, Side]]:
-    """Two framings of each model in files of verdicts."""
-    sources = file_sources(options.sources, options.parser, options.root)
-    return [(side(options, s, options.first or "c1"), side(options, s, options.second or "c2")) for s in sources]
+    """Two framings of each model in files of verdicts taken together."""
+    judges = load_external(options.sources, options.parser).judges
+    given = texts_in(options.sources)
+    datasets = {panel.dataset for judge in judges for panel in judge.panels}
+    specs = [DatasetSpec(dataset=dataset, root=options.root) for dataset in sorted(datasets)] if options.root else []
+    items = {item.item_id: item for item in load_items(specs)}
+
+    def source(judge: Judge) -> Source:
+        def texts(panel: Panel, row: int, column: int, choice: int) -> tuple[str, str, str]:
+            item_id, condition = panel.item_ids[row], CONDITIONS[column]
+            cells = given.get((judge.model, panel.dataset, item_id, str(condition), panel.factors.arm, panel.roles), {})
+            question, claim = asked_of(items.get(item_id), panel, condition.claim_is_true)
+            reason = cells.get("reason", "").strip() or reasoning_in(cells.get("response", ""))
+            return cells.get("question", "") or question, cells.get("claim", "") or claim, reason
+
+        return judge.model, judge.panels, texts
+
+    return [framings_of(options, source(judge)) for judge in judges]
 
 
-def side(options: argparse.Namespace, source: FlipSource, text: str, when: str = "") -> Side:
-    """A framing as the command line names it. Raises DataError for an unknown one."""
+def framings_of(options: argparse.Namespace, source: Source) -> tuple[Side, Side]:
+    """Two framings of one model."""
+    first, second = (side_of(source, text, options.roles) for text in (options.first or "c1", options.second or "c2"))
+    return first, second
+
+
+def side_of(source: Source, text: str, roles: str, when: str = "") -> Side:
+    """A framing as the command line names it, "c1", "c2/honest", "c2/none/v1". when: "before" or "after", of two runs.
+
+    Raises DataError for an unknown framing, and where no dataset was asked so, or one twice.
+    """
     name, *rest = text.split("/")
     if name not in WORDS or len(rest) > 2:
         raise DataError(f"framing '{text}': write c1 or c2, or with an arm and a prompt variant c2/honest, c2/none/v1")
     arm, variant = [*rest, *("none", "")[len(rest) :]]
-    return Side(source=source, framing=name, arm=arm, variant=variant, roles=options.roles, when=when)
+    words = ", ".join(filter(None, [WORDS[name], f"arm {arm}" if arm != "none" else "", variant, when]))
+    model, every, texts = source
+    single = [p for p in every if p.factors.answer_order != BOTH_ORDERS]
+    panels: dict[str, Panel] = {}
+    for panel in single:
+        is_asked = panel.has_c1 if name == "c1" else panel.has_c2
+        if is_asked and (panel.factors.arm, panel.roles, variant_of(panel, single)) == (arm, roles, variant):
+            if panel.dataset in panels:
+                raise DataError(f"{model}: {panel.dataset} was judged twice as {words}")
+            panels[panel.dataset] = panel
+    if not panels:
+        arms = ", ".join(dict.fromkeys(panel.factors.arm for panel in single))
+        raise DataError(f"{model}: no dataset was judged as {words} (arms: {arms})")
+    return Side(model=model, words=words, columns=COLUMNS[name], panels=panels, texts=texts)
 
 
-def flips_between(first: Side, second: Side, kinds: Sequence[str]) -> ModelFlips:
-    """The flips from one side to the other over the same items. kinds: "lost" and "gained".
+def flips_between(first: Side, second: Side, kinds: Sequence[str]) -> dict[str, Any]:
+    """The flips from one side to the other over the same items, and in what they were looked for: dataset → `items`,
+    without the n_errors lost to engine errors, and `undecided`, [item, whether the claim is true] of claims without a
+    verdict on both sides, which are never a flip.
 
-    Lost is a right verdict that becomes the wrong one, which is what the paper calls a flip; gained the reverse. Of
-    several samples the majority counts.
+    kinds: "lost" is a right verdict that becomes the wrong one, which is what the paper calls a flip; "gained" the
+    reverse. Of several samples the majority counts.
     """
-    result = ModelFlips(model=second.source.model)
-    ours, theirs = first.panels(), second.panels()
-    columns = [COLUMNS[s.framing] for s in (first, second)]
-    for dataset in (name for name in ours if name in theirs):
-        panels = before, after = ours[dataset], theirs[dataset]
-        refuse_unequal_items(f"{dataset}, {first} against {second}", before, after)
-        answered = [(p.replies[:, c] != ERROR).any(axis=2).all(axis=1) for p, c in zip(panels, columns, strict=True)]
-        kept = (answered[0] & answered[1]).nonzero()[0].tolist()
-        result.n_errors += len(before.item_ids) - len(kept)
-        result.items[dataset] = [before.item_ids[row] for row in kept]
-        verdicts = [majority(panel.replies) for panel in panels]
-        for pair in zip(*columns, strict=True):
-            claim_is_true = CONDITIONS[pair[0]].claim_is_true
-            for row in kept:
-                choices = tuple(int(of[row, column]) for of, column in zip(verdicts, pair, strict=True))
-                if min(choices) <= UNREADABLE:
-                    result.undecided.setdefault(dataset, []).append((before.item_ids[row], claim_is_true))
-                elif choices[0] != choices[1]:
-                    question, claim = first.source.asked(before, row, pair[0])
-                    one, other = (
-                        FlipSide(
-                            framing=str(s),
-                            accepts=choice == ACCEPT,
-                            reason=whole(s.source.reason(panel, row, column, choice)),
-                        )
-                        for s, panel, column, choice in zip((first, second), panels, pair, choices, strict=True)
-                    )
-                    flip = Flip(
-                        model=second.source.model,
-                        dataset=dataset,
-                        item_id=before.item_ids[row],
-                        question=whole(question),
-                        claim=whole(claim),
-                        claim_is_true=claim_is_true,
-                        is_withheld=dataset in WITHHELD,
-                        first=one,
-                        second=other,
-                    )
-                    result.flips += [flip] if ("lost" if flip.is_loss else "gained") in kinds else []
-    if not result.items:
-        raise DataError(f"{result.model}: no dataset was judged both as {first} and as {second}")
-    return result
+    flips, items, undecided, n_errors = list[Flip](), {}, dict[str, list[tuple[str, bool]]](), 0
+    for dataset, before in first.panels.items():
+        if (after := second.panels.get(dataset)) is None:
+            continue
+        refuse_unequal_items(f"{dataset}, {first.words} against {second.words}", before, after)
+        sides = [(first, before), (second, after)]
+        answered = [(p.replies[:, s.columns] != ERROR).any(axis=2).all(axis=1) for s, p in sides]
+        rows = np.flatnonzero(answered[0] & answered[1]).tolist()
+        n_errors += len(before.item_ids) - len(rows)
+        items[dataset] = [before.item_ids[row] for row in rows]
+        verdicts = [majority(panel.replies)[:, side.columns] for side, panel in sides]
+        for claim, row in product((0, 1), rows):
+            item_id, claim_is_true = before.item_ids[row], claim == 0
+            choices = [int(of_side[row, claim]) for of_side in verdicts]
+            if min(choices) <= UNREADABLE:
+                undecided.setdefault(dataset, []).append((item_id, claim_is_true))
+            elif choices[0] != choices[1]:
+                texts = [s.texts(p, row, s.columns[claim], c) for (s, p), c in zip(sides, choices, strict=True)]
+                once, then = (
+                    FlipSide(framing=side.words, accepts=choice == ACCEPT, reason=whole(reason))
+                    for (side, _), choice, (_, _, reason) in zip(sides, choices, texts, strict=True)
+                )
+                asked = {"question": whole(texts[0][0]), "claim": whole(texts[0][1])}
+                known: dict[str, Any] = {"dataset": dataset, "item_id": item_id, "claim_is_true": claim_is_true}
+                known |= {"is_withheld": dataset in WITHHELD, "first": once, "second": then}
+                flips.append(Flip(model=second.model, **known, **asked))
+    if not items:
+        raise DataError(f"{second.model}: no dataset was judged both as {first.words} and as {second.words}")
+    flips = [flip for flip in flips if ("lost" if flip.is_loss else "gained") in kinds]
+    return {"model": second.model, "flips": flips, "items": items, "undecided": undecided, "n_errors": n_errors}
 
 
 def whole(text: str) -> str:
@@ -214,25 +205,21 @@ def whole(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def run_source(run: JudgedRun, model: str) -> FlipSource:
+def run_source(run: JudgedRun, model: str) -> Source:
     """A run's. Of several samples the first that has the verdict gives the reason; margins have none."""
-    replies: dict[tuple[str, int], str] = {}
-    if run.reading.mode == "reason":
-        for verdict in run.verdicts:
-            if verdict.choice is not None:
-                replies.setdefault((verdict.prompt_hash, verdict.choice), verdict.text)
+    replies: dict[tuple[str, int | None], str] = {}
+    for verdict in run.verdicts if run.reading.mode == "reason" else ():
+        replies.setdefault((verdict.prompt_hash, verdict.choice), verdict.text)
     items = item_texts(run)
 
-    def reason(panel: Panel, row: int, column: int, choice: int) -> str:
-        return reasoning_in(replies.get((str(panel.hashes[row, column]), choice), ""))
+    def texts(panel: Panel, row: int, column: int, choice: int) -> tuple[str, str, str]:
+        question, claim = asked_of(items.get(panel.item_ids[row]), panel, CONDITIONS[column].claim_is_true)
+        return question, claim, reasoning_in(replies.get((str(panel.hashes[row, column]), choice), ""))
 
-    def asked(panel: Panel, row: int, column: int) -> Asked:
-        return asked_of(items.get(panel.item_ids[row]), panel, CONDITIONS[column].claim_is_true)
-
-    return FlipSource(model=model, panels=run.panels, reason=reason, asked=asked)
+    return model, run.panels, texts
 
 
-def asked_of(item: Item | None, panel: Panel, claim_is_true: bool) -> Asked:
+def asked_of(item: Item | None, panel: Panel, claim_is_true: bool) -> tuple[str, str]:
     """The question and the claim of an item; r/AIO's question is what happened."""
     if item is None:
         return "", ""
@@ -242,37 +229,6 @@ def asked_of(item: Item | None, panel: Panel, claim_is_true: bool) -> Asked:
     _, judgee, judgment = aio_judgment(item, claim_is_true, labels, panel.roles)
     parts = [item.context or "", str(item.meta["dialogue"] or "") if item.dataset == "aio" else ""]
     return relabel("\n\n".join(part for part in parts if part), labels), f"{judgee} is {judgment}."
-
-
-def file_sources(paths: Sequence[Path], parser: str, root: Path | None) -> list[FlipSource]:
-    """Those of each model in verdict files taken together. root: of the items, for files without questions."""
-    judges = load_external(paths, parser).judges
-    texts = texts_in(paths)
-    datasets = {panel.dataset for judge in judges for panel in judge.panels}
-    specs = [DatasetSpec(dataset=dataset, root=root) for dataset in sorted(datasets)] if root else []
-    items = {item.item_id: item for item in load_items(specs)}
-    return [file_source(judge.model, judge.panels, texts, items) for judge in judges]
-
-
-def file_source(
-    model: str, panels: Sequence[Panel], texts: Mapping[tuple[str, ...], Mapping[str, str]], items: Mapping[str, Item]
-) -> FlipSource:
-    """One model's."""
-
-    def cells(panel: Panel, row: int, column: int) -> Mapping[str, str]:
-        key = (model, panel.dataset, panel.item_ids[row], str(CONDITIONS[column]), panel.factors.arm, panel.roles)
-        return texts.get(key, {})
-
-    def reason(panel: Panel, row: int, column: int, choice: int) -> str:
-        given = cells(panel, row, column)
-        return given.get("reason", "").strip() or reasoning_in(given.get("response", ""))
-
-    def asked(panel: Panel, row: int, column: int) -> Asked:
-        given = cells(panel, row, column)
-        question, claim = asked_of(items.get(panel.item_ids[row]), panel, CONDITIONS[column].claim_is_true)
-        return given.get("question", "") or question, given.get("claim", "") or claim
-
-    return FlipSource(model=model, panels=panels, reason=reason, asked=asked)
 
 
 def texts_in(paths: Sequence[Path]) -> dict[tuple[str, ...], dict[str, str]]:

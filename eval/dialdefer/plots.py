@@ -29,7 +29,8 @@ def dds_plots(results: Results) -> list[Plot]:
         plots.append(heat_plot("heat-map", "DDS, pp", values, values.map(signed), "+ defers, − doubts the speaker"))
     for i, (run, changes) in enumerate(results.changes.groupby("second", sort=False)):
         main = changes[(changes.c1_source == OWN) & (changes.measure == "dds")]
-        main = main[(main.arm == main.arm.iloc[:1].sum()) & (main.variant == main.variant.iloc[:1].sum())]
+        for name in ("arm", "roles", "variant"):
+            main = main[main[name] == main[name].iloc[0]] if len(main) else main
         main = main[(main.datasets.str.len() > 1) | (main.datasets.str[0] == main.dataset)]
         if len(main):
             frame = main.rename(columns={"dataset": "label"})

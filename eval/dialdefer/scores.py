@@ -1,44 +1,30 @@
 """Panels → scores in long form, for each arm, source of C1, dataset, average and denominator; and as a wide frame."""
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from eval.dialdefer import observe
 from eval.dialdefer.measures import (
     ABSENT,
     ERROR,
+    SATURATED_RATE,
     TIE,
     UNREADABLE,
     accept_rates,
     discordant,
     flip_masks,
     framing_aucs,
-    is_saturated,
     majority,
     mean_or_none,
 )
-from eval.dialdefer.observe import (
-    DDS,
-    DEFERENCE,
-    POSITION,
-    SCORED,
-    SHIFT,
-    SOFT_DDS,
-    margin_observed,
-    observed,
-    order_observed,
-    soft_observed,
-)
 from eval.dialdefer.panels import MAIN_ROLES, Panel, grouped, with_c1_of, without_errors
-from eval.dialdefer.parsing import PARSERS
 from eval.estimates.estimate import Drawing, Drawn, Estimate, estimate, without_interval
-from eval.estimates.frames import Score
+from eval.estimates.frames import Score, scores_frame
 from eval.estimates.significance import mcnemar_p
 from eval.runs import judge_names
 from evenhand.errors import DataError
@@ -47,18 +33,18 @@ from studies.dialdefer.render import own_labels
 OWN, FIXED = "own", "fixed"  # C1 from the same arm and judge; C1 of the untreated arm or model
 FACTORS = ("template", "answer_form", "answer_order", "speaker1", "speaker2")  # that a dataset's scores are under
 BENCH_DATASETS = (  # DialDefer §3.2, Table 20
-    "truthfulqa",
-    "halueval",
-    "plausibleqa",
-    "bbq",
-    "socialiqa",
-    "amqa",
-    "harp",
-    "gpqa",
-    "advisorqa",
+    *("truthfulqa", "halueval", "plausibleqa", "bbq", "socialiqa"),
+    *("amqa", "harp", "gpqa", "advisorqa"),
 )
 AIO = "aio"
 BENCH_AVG, TOTAL_AVG = "bench_avg", "total_avg"
+DRAWN = {  # measures with an interval, and of what
+    observe.DDS: "verdicts",
+    observe.SOFT_DDS: "soft",
+    observe.SHIFT: "margins",
+    observe.DEFERENCE: "orders",
+    observe.POSITION: "orders",
+}
 
 
 def averages_over(datasets: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
@@ -101,99 +87,72 @@ class Scored:
     drawing: Drawing
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Measured:
-    """What is measured on one panel, without the items that the engine lost."""
-
-    verdicts: Drawn
-    margins: Drawn | None  # soft credit; None without margins
-    shift: Drawn | None  # the margins themselves
-    orders: Drawn | None  # both answer orders by themselves; None where one was asked
-    pairs: Mapping[str, tuple[int, int]]  # see measures.discordant
-    counts: Counter[str]
-    rates: Mapping[str, float | None]  # in each framing: acceptance, AUC, P(answer)
-
-
-def measured(panel: Panel, denominator: str, drawing: Drawing) -> Measured:
-    """What is measured on a panel that has both framings. `denominator`: "published" or "answered"."""
+def measured(panel: Panel, denominator: str, drawing: Drawing) -> dict[str, Any]:
+    """What is observed of a panel that has both framings, without the items that the engine lost, with its draws; and
+    what has no interval: `pairs` (see measures.discordant), `counts`, and `rates`, None where unknown."""
     assert (panel.replies != ABSENT).all(), "a panel is measured when both framings are there"
     panel, n_errors = without_errors(panel)
-    one, soft = majority(panel.replies), soft_observed(panel)
+    one, soft = majority(panel.replies), observe.soft_observed(panel)
     deference, skepticism = flip_masks(one)
+    parts = {
+        "verdicts": observe.observed(panel, denominator, n_errors),
+        "soft": soft,
+        "margins": observe.margin_observed(panel),
+        "orders": observe.order_observed(panel, denominator),
+    }
     rates = {
         "accept_rate": accept_rates(panel.replies),
-        "auc": (None, None) if soft is None else framing_aucs(panel.margins[:, :, 0]),
-        "p_answer": panel.p_answer,
+        "auc": framing_aucs(panel.margins[:, :, 0]) if soft else (None, None),
+        "p_answer": [None if math.isnan(p) else p for p in panel.p_answer],
     }
-    further = (soft, margin_observed(panel), order_observed(panel, denominator))
-    margins, shift, orders = (None if part is None else Drawn(observed=part, drawing=drawing) for part in further)
-    return Measured(
-        verdicts=Drawn(observed=observed(panel, denominator, n_errors), drawing=drawing),
-        margins=margins,
-        shift=shift,
-        orders=orders,
-        pairs=discordant(one, denominator),
-        counts=Counter(
-            n_items=len(panel.item_ids),
-            n_replies=int((panel.replies > ERROR).sum()),  # all but engine errors
-            n_unparsed=int((panel.replies == UNREADABLE).sum()),  # under the parser in use
-            n_ties=int((panel.replies == TIE).sum()),  # margins of exactly 0: half right, never a flip
-            n_errors=n_errors,
-            n_deference_flips=int(deference.sum()),
-            n_skepticism_flips=int(skepticism.sum()),
-            **{f"n_unparsed_{parser}": int(mask.sum()) for parser, mask in panel.unread.items()},
-        ),
-        rates={f"{name}_{framing}": pair[i] for name, pair in rates.items() for i, framing in enumerate(("c1", "c2"))},
-    )
+    return {
+        **{name: part and Drawn(observed=part, drawing=drawing) for name, part in parts.items()},
+        "pairs": discordant(one, denominator),
+        "counts": {
+            "n_items": len(panel.item_ids),
+            "n_replies": (panel.replies > ERROR).sum(),  # all but engine errors
+            "n_unparsed": (panel.replies == UNREADABLE).sum(),  # under the parser in use
+            "n_ties": (panel.replies == TIE).sum(),  # margins of exactly 0: half right, never a flip
+            "n_errors": n_errors,
+            "n_deference_flips": deference.sum(),
+            "n_skepticism_flips": skepticism.sum(),
+            **{f"n_unparsed_{parser}": mask.sum() for parser, mask in panel.unread.items()},
+        },
+        "rates": {
+            f"{name}_{framing}": rate for name in rates for framing, rate in zip(("c1", "c2"), rates[name], strict=True)
+        },
+    }
 
 
-def estimates_over(parts: Sequence[Measured], is_parsed: bool) -> Iterator[tuple[str, str, Estimate]]:
+def estimates_over(parts: Sequence[Mapping[str, Any]], is_parsed: bool) -> Iterator[tuple[str, str, Estimate]]:
     """(measure, unit, value) of everything of a dataset (one part), or of an average over several.
 
     Of an average accuracies, Δ, DDS, soft DDS, AUC and acceptance are unweighted means over datasets, counts are sums,
     the flip rate is over the sum of items, intervals resample items within datasets, p-values pool items. is_parsed:
     whether replies were read by a parser: there is nothing to parse in a margin, nor where choices were given.
     """
-    for measure in SCORED:
-        yield measure.name, measure.unit, without_interval(measure, [part.verdicts.observed for part in parts])
-    yield DDS.name, DDS.unit, estimate(DDS, [part.verdicts for part in parts])
-    counts = sum((part.counts for part in parts), Counter())
-    for name, unit, value in without_intervals(parts, counts, is_parsed):
-        yield name, unit, Estimate(value=value, low=None, high=None, n_units=counts["n_items"])
-    for measure, of_parts in (
-        (SOFT_DDS, [part.margins for part in parts]),
-        (SHIFT, [part.shift for part in parts]),
-        (DEFERENCE, [part.orders for part in parts]),
-        (POSITION, [part.orders for part in parts]),
-    ):
-        known = [part for part in of_parts if part is not None]
-        if len(known) == len(parts):
-            yield measure.name, measure.unit, estimate(measure, known)
-
-
-def without_intervals(
-    parts: Sequence[Measured], counts: Counter[str], is_parsed: bool
-) -> Iterator[tuple[str, str, float | None]]:
-    """McNemar's tests over the pooled items, counts, and rates of each framing."""
-    for side in parts[0].pairs:
-        first, second = np.sum([part.pairs[side] for part in parts], axis=0).tolist()
-        yield f"mcnemar_p_{side}", "p", mcnemar_p(first, second)
-    for name in ("n_items", "n_replies", "n_unparsed"):
-        yield name, "count", counts[name]
-    yield "unparsed_rate", "rate", counts["n_unparsed"] / counts["n_replies"]
-    for name in ("n_ties", "n_errors", "n_deference_flips", "n_skepticism_flips"):
-        yield name, "count", counts[name]
-    yield "flip_rate", "rate", (counts["n_deference_flips"] + counts["n_skepticism_flips"]) / counts["n_items"]
-    for parser in PARSERS if is_parsed else ():
-        yield f"n_unparsed_{parser}", "count", counts[f"n_unparsed_{parser}"]
-    for framing in ("c1", "c2"):
-        yield f"accept_rate_{framing}", "rate", mean_or_none([part.rates[f"accept_rate_{framing}"] for part in parts])
-        auc = mean_or_none([part.rates[f"auc_{framing}"] for part in parts])
-        if auc is not None:
-            yield f"auc_{framing}", "rate", auc
-        p_answer = fmean(part.rates[f"p_answer_{framing}"] or 0.0 for part in parts)
-        if not math.isnan(p_answer):
-            yield f"p_answer_{framing}", "rate", p_answer
+    for measure in observe.SCORED:
+        yield measure.name, measure.unit, without_interval(measure, [part["verdicts"].observed for part in parts])
+    for measure, name in DRAWN.items():
+        if all(part[name] for part in parts):
+            yield measure.name, measure.unit, estimate(measure, [part[name] for part in parts])
+    first = parts[0]
+    counts = {name: int(sum(part["counts"][name] for part in parts)) for name in first["counts"]}
+    pairs = {side: np.sum([part["pairs"][side] for part in parts], axis=0).tolist() for side in first["pairs"]}
+    n_flips = counts["n_deference_flips"] + counts["n_skepticism_flips"]
+    rates = {name: mean_or_none([part["rates"][name] for part in parts]) for name in first["rates"]}
+    plain: dict[str, dict[str, float | None]] = {
+        "p": {f"mcnemar_p_{side}": mcnemar_p(*pair) for side, pair in pairs.items()},
+        "count": {name: n for name, n in counts.items() if is_parsed or not name.startswith("n_unparsed_")},
+        "rate": {
+            "unparsed_rate": counts["n_unparsed"] / counts["n_replies"],
+            "flip_rate": n_flips / counts["n_items"],
+            **{name: rate for name, rate in rates.items() if rate is not None or name.startswith("accept")},
+        },
+    }
+    for unit, values in plain.items():
+        for name, value in values.items():
+            yield name, unit, Estimate(value=value, low=None, high=None, n_units=counts["n_items"])
 
 
 def score_panels(panels: Sequence[Panel], scored: Scored, denominators: Sequence[str]) -> list[Score]:
@@ -201,50 +160,41 @@ def score_panels(panels: Sequence[Panel], scored: Scored, denominators: Sequence
     scores: dict[str, list[Score]] = {denominator: [] for denominator in denominators}
     for c1_source, panels_of in PANELS_BY_C1.items():
         for (_, roles, variant), group in grouped(list(panels_of(panels)), panels).items():
-            others: list[Measured] = []
+            parts: list[dict[str, Any]] = []
             for denominator in denominators:
                 # Where every reply is a choice denominators agree, and the other's measures serve again.
-                others = [
-                    others[i]
-                    if others and not ((panel.replies > ERROR) & (panel.replies <= UNREADABLE)).any()
+                parts = [
+                    parts[i]
+                    if parts and not ((panel.replies > ERROR) & (panel.replies <= UNREADABLE)).any()
                     else measured(panel, denominator, scored.drawing)
                     for i, panel in enumerate(group)
                 ]
                 setting = {"roles": roles, "c1_source": c1_source, "variant": variant, "denominator": denominator}
-                scores[denominator] += scores_of(setting, group, others, scored)
+                scores[denominator] += scores_of(setting, group, parts, scored)
     if not any(scores.values()):
         raise DataError(f"{scored.run}: no arm has both C1 and C2, so there is no shift to score; sample both framings")
     return [score for of_denominator in scores.values() for score in of_denominator]
 
 
 def scores_of(
-    setting: Mapping[str, str], group: Sequence[Panel], parts: Sequence[Measured], scored: Scored
+    setting: Mapping[str, str], group: Sequence[Panel], parts: Sequence[Mapping[str, Any]], scored: Scored
 ) -> Iterator[Score]:
     """The scores of each dataset, with its own factors, and of each average over them, with those of the first."""
     by_dataset = {panel.dataset: (panel, part) for panel, part in zip(group, parts, strict=True)}
     averages = averages_over((panel.benchmark, panel.dataset) for panel in group if not panel.unlikely)
     for name, over in {**{dataset: [dataset] for dataset in by_dataset}, **averages}.items():
-        first = by_dataset[over[0]][0]
+        panels, measures = zip(*(by_dataset[dataset] for dataset in over), strict=True)
         asked = {
-            "arm": first.factors.arm,
+            "arm": panels[0].factors.arm,
             **setting,
             "verdict": scored.verdict,
             "parser": scored.parser,
-            **{key: getattr(first.factors, key) for key in FACTORS},
-            "n_samples": max(by_dataset[dataset][0].replies.shape[2] for dataset in over),
+            **{key: getattr(panels[0].factors, key) for key in FACTORS},
+            "n_samples": max(panel.replies.shape[2] for panel in panels),
         }
-        for measure, unit, value in estimates_over([by_dataset[d][1] for d in over], scored.parser is not None):
-            yield Score(
-                run=scored.run,
-                judge=scored.model,
-                setting=asked,
-                dataset=name,
-                datasets=tuple(over),
-                measure=measure,
-                unit=unit,
-                estimate=value,
-                drawing=scored.drawing,
-            )
+        shared: dict[str, Any] = {"run": scored.run, "judge": scored.model, "setting": asked, "drawing": scored.drawing}
+        for measure, unit, value in estimates_over(measures, scored.parser is not None):
+            yield Score(**shared, dataset=name, datasets=tuple(over), measure=measure, unit=unit, estimate=value)
 
 
 def own_panels(panels: Sequence[Panel]) -> Iterator[Panel]:
@@ -288,55 +238,39 @@ def untreated_c1(panel: Panel, panels: Sequence[Panel]) -> Panel | None:
     return same[0] if same else None
 
 
+WITH_INTERVAL = {"dds": "_pp", "soft_dds": "_pp", "shift": "", "deference": "_pp", "position": "_pp"}
+ENDS = {"": "value", "_ci_low": "low", "_ci_high": "high"}
 # What is measured only where there are margins, both answer orders, or replies that are parsed.
-OPTIONAL = (
-    *("soft_dds_pp", "soft_dds_ci_low_pp", "soft_dds_ci_high_pp", "auc_c1", "auc_c2"),
-    *("shift", "shift_ci_low", "shift_ci_high"),
-    *("deference_pp", "deference_ci_low_pp", "deference_ci_high_pp"),
-    *("position_pp", "position_ci_low_pp", "position_ci_high_pp"),
-    *("n_unparsed_strict", "n_unparsed_lenient"),
-)
-WITH_INTERVAL = ("dds", "soft_dds", "shift", "deference", "position")
+OPTIONAL = [f"{measure}{end}{unit}" for measure, unit in WITH_INTERVAL.items() for end in ENDS]
+OPTIONAL += ["auc_c1", "auc_c2", "n_unparsed_strict", "n_unparsed_lenient"]
 KEYS = ["judge", "arm", "roles", "variant", "c1_source"]  # of rows that make one table
 
 
-def wide_rows(scores: Sequence[Score]) -> list[dict[str, Any]]:
-    """The other way round: a row for each dataset or average of a setting, with every measure as a column.
-
-    acc_* in percent, *_pp in percentage points, *_rate, p and AUC in [0, 1]; None is unknown.
-    """
-    rows: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for score in scores:
-        key = (score.run, score.judge, tuple(score.setting.items()), score.dataset)
-        if key not in rows:
-            first = {"run": score.run, "model": score.judge, **score.setting, "dataset": score.dataset}
-            drawing = score.drawing and {"n_draws": score.drawing.n_draws, "seed": score.drawing.seed}
-            rows[key] = {**first, "datasets": score.datasets, **dict.fromkeys(OPTIONAL), **(drawing or {})}
-        end = "_pp" if score.unit == "pp" else ""
-        rows[key][f"{score.measure}{end}"] = score.estimate.value
-        if score.measure in WITH_INTERVAL:
-            rows[key][f"{score.measure}_ci_low{end}"] = score.estimate.low
-            rows[key][f"{score.measure}_ci_high{end}"] = score.estimate.high
-    for row in rows.values():
-        row["saturated"] = is_saturated((row["accept_rate_c1"], row["accept_rate_c2"]))
-    return list(rows.values())
-
-
 def wide_frame(scores: Sequence[Score]) -> pd.DataFrame:
-    """The wide rows as a frame, NaN for what is unknown, with
+    """The long frame the other way round: a row for each dataset or average of a setting, a column for each measure.
 
-    judge: what tables call it: its model, with the run's name where two share a model
+    acc_* in percent, *_pp in percentage points, *_rate, p and AUC in [0, 1]; *_ci_low, *_ci_high; NaN is unknown.
+    model: the judge's; judge: what tables call it, with the run's name where two share a model
     is_average, is_dataset: an average over a single dataset, which would only repeat it, is neither
     is_main: whether it is of the judge's main results: untreated, own C1, main prompt variant, Speaker 2 judged
     is_headline: the same; for a judge without such rows those of its first untreated setting, else of its first
     """
-    frame = pd.DataFrame(wide_rows(scores))
+    long = scores_frame(scores).rename(columns={"judge": "model"})
+    keys = ["run", "model", *dict.fromkeys(name for score in scores for name in score.setting), "dataset"]
+    long["row"] = long.groupby(keys, sort=False, dropna=False).ngroup()
+    unit = long.unit.map({"pp": "_pp"}).fillna("")
+    cells = pd.concat(
+        long.assign(column=long.measure + end + unit, cell=long[field])[(end == "") | long.measure.isin(WITH_INTERVAL)]
+        for end, field in ENDS.items()
+    ).pivot(index="row", columns="column", values="cell")
+    counts = [name for name in long.measure[long.unit == "count"].unique() if cells[name].notna().all()]
+    rows = long.drop_duplicates("row").set_index("row")[[*keys, "datasets", "n_draws", "seed"]]
+    frame = rows.join(cells.reindex(columns=cells.columns.union(OPTIONAL)).astype(dict.fromkeys(counts, int)))
     named = frame[["model", "run"]].drop_duplicates()
-    names = dict(zip(named.itertuples(index=False, name=None), judge_names(named.model, named.run), strict=True))
-    numbers = [name for name in frame if name in OPTIONAL or name.startswith(("acc", "delta", "dds", "mcnemar", "auc"))]
     is_untreated = (frame.arm == "none") & (frame.c1_source == OWN)
-    frame = frame.astype(dict.fromkeys(numbers, float)).assign(
-        judge=[names[key] for key in zip(frame.model, frame.run, strict=True)],
+    accepted = frame[["accept_rate_c1", "accept_rate_c2"]]
+    frame = frame.merge(named.assign(judge=judge_names(named.model, named.run)), on=["model", "run"]).assign(
+        saturated=(accepted.min(axis=1) >= SATURATED_RATE) | (accepted.max(axis=1) <= 1 - SATURATED_RATE),
         is_average=frame.datasets.str.len() > 1,
         is_dataset=frame.datasets.str[0] == frame.dataset,
         is_main=is_untreated & (frame.roles == MAIN_ROLES) & (frame.variant == ""),
@@ -352,20 +286,18 @@ def records(frame: pd.DataFrame) -> list[Any]:
     return list(frame.astype(object).where(frame.notna(), None).itertuples())
 
 
-def shown(frame: pd.DataFrame) -> pd.DataFrame:
-    """The rows without averages over a single dataset."""
-    return frame[frame.is_average | frame.is_dataset]
+def shown(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows, of scores or of changes, without averages over a single dataset."""
+    return rows[(rows.datasets.str.len() > 1) | (rows.datasets.str[0] == rows.dataset)]
 
 
-def believed(frame: pd.DataFrame) -> pd.DataFrame:
-    """The rows with own C1, and with fixed C1 in settings that have none."""
-    is_own = frame.c1_source == OWN
-    has_own = is_own.groupby([frame[key] for key in KEYS[:-1]]).transform("any")
-    return frame[is_own | ~has_own]
+def narrowness(rows: pd.DataFrame) -> "pd.Series[float]":
+    """What rows are over: 0 is Total Avg, 1 Bench Avg, 2 another average, 3 a dataset."""
+    return rows.dataset.map({TOTAL_AVG: 0, BENCH_AVG: 1}).fillna(3 - (rows.datasets.str.len() > 1))
 
 
 def headline_rows(frame: pd.DataFrame, by: Sequence[str] = ("judge",)) -> pd.DataFrame:
     """One row each of `by`: Total Avg, else Bench Avg, else another average, else the first dataset."""
     rows = shown(frame)
-    rank = rows.dataset.map({TOTAL_AVG: 0, BENCH_AVG: 1}).fillna(3 - rows.is_average)
-    return rows.assign(rank=rank).sort_values("rank", kind="stable").drop_duplicates(list(by)).sort_index()
+    rows = rows.assign(rank=narrowness(rows)).sort_values("rank", kind="stable")
+    return rows.drop_duplicates(list(by)).sort_index()

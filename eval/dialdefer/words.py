@@ -7,7 +7,7 @@ import pandas as pd
 from eval.dialdefer.compare import over_corrected
 from eval.dialdefer.measures import MANY_UNREADABLE
 from eval.dialdefer.scores import BENCH_AVG, FIXED, KEYS, OWN, TOTAL_AVG, headline_rows, records
-from eval.dialdefer.tables import DENOMINATOR_WORDS, arm_words, reading_words
+from eval.dialdefer.tables import arm_words, counted_words, reading_words
 from eval.report.text import percent
 from eval.results import Results
 
@@ -31,7 +31,7 @@ def facts_of(results: Results, frame: pd.DataFrame) -> dict[str, Any]:
         "moves": change_lines(results),
         "arm_words": arm_words,
         "reading": "" if frame.empty else reading_words(frame.iloc[0]),
-        "counted": "" if frame.empty else DENOMINATOR_WORDS[frame.verdict.iloc[0], frame.denominator.iloc[0]],
+        "counted": "" if frame.empty else counted_words(frame.iloc[0]),
         "detectable": DETECTABLE,
         "has_orders": (not frame.empty and frame.deference_pp.notna().any()),
         "is_over_corrected": any(over_corrected(c) for c in results.change_rows if c.measure == "dds"),

@@ -122,7 +122,8 @@ def read_answer(text: str, options: Sequence[str], finish_reason: str = "stop") 
     is_cut = finish_reason == "length"
     if UNENDED_THOUGHTS.match(text):
         return Answer("cut_off") if is_cut else OFF_LIST
-    answer, is_settled = reading(own_words(text), names_of(tuple(options)))
+    own = CONTINUATION.split(THOUGHTS.sub("", text).lstrip(), maxsplit=1)[0]  # without prompts that it asks itself
+    answer, is_settled = reading(own, names_of(tuple(options)))
     if is_cut and (answer.state not in READ or (answer.option is not None and not is_settled)):
         return Answer("cut_off")
     return answer
@@ -240,11 +241,6 @@ def decided(read: Sequence[Said]) -> str:
 def one_of(choices: Collection[str]) -> Answer:
     """The option, where there is one; several cannot be told apart."""
     return Answer("chosen", next(iter(choices))) if len(choices) == 1 else AMBIGUOUS
-
-
-def own_words(text: str) -> str:
-    """A reply without its thoughts and without the prompts that it writes for itself after it."""
-    return CONTINUATION.split(THOUGHTS.sub("", text).lstrip(), maxsplit=1)[0]
 
 
 def peelings(head: str, names: Names) -> list[str]:

@@ -174,22 +174,17 @@ class NarratorEval(Evaluation):
         afters = [name for name in results.judges if name != results.base and results.is_before_after]
         is_beside = len(runs) > 1 and not results.is_before_after
         return {
-            "statements": [statement(levels, judge) for judge in levels.judges],
+            "judges": [said_of(levels, judge, results.judges) for judge in levels.judges],
             "not_pooled": reason_not_to_pool(runs) if is_beside else "",
             "n_shared": len(shared),
             "n_lacking": {name: n for name, n in lacking.items() if n} if POOLED in levels.judges else {},
             "moves": [move(results, name) for name in afters],
             "questions": [questions(levels, judge) for judge in levels.shown[:MOST_ASKED]],
             "models": delta_of_models(levels) if is_beside else [],
-            "doubts": [doubts(levels, judge, results.judges) for judge in levels.judges],
             "fewest": FEWEST_CONVERSATIONS,
             "orders": [ORDER_WORDS[order] for order in levels.orders],
             "table_4": counts_of_table_4(results, levels),
         }
-
-    def warnings(self, results: Results) -> list[str]:
-        """See Evaluation."""
-        return results.sentences.get("warnings", [])
 
     def verdicts(self, path: Path) -> Verdicts:
         """The option that is named, or has the highest probability."""
@@ -226,21 +221,44 @@ class NarratorEval(Evaluation):
         ]
 
 
-def main_setting(levels: Levels, judge: str) -> tuple[str, str, str]:
-    """What is said of a judge: the most subjective task that it was asked, with the attack shown, in the main order."""
+def said_of(levels: Levels, judge: str, runs: Mapping[str, NarratorRun]) -> dict[str, Any]:
+    """What the template says of a judge, and warns of.
+
+    That is of the most subjective task that it was asked, with the attack shown, in the main order. control: PR with Me
+    in its name's slot, where that is another setting and was asked.
+    """
     asked = [key[1:4] for key in levels.estimates if key[0] == judge]
-    return min(asked, key=lambda key: (key[2] != levels.order, levels.tasks.index(key[0]), key[1] != "visible"))
+    task, side, order = min(asked, key=lambda k: (k[2] != levels.order, levels.tasks.index(k[0]), k[1] != "visible"))
+    of, seen = levels.of(judge, task, side, order), levels.of(judge, DETECTION, "visible", levels.order)
+    control = levels.of(judge, task, side, "fixed_slot").get("pr") if order != "fixed_slot" else None
+    way, chance, run = lean(of["pr"], control), of["chance"].value or 0.0, runs.get(judge)
+    is_alone = order == "published" and (control is None or control.value is None)
+    is_chance = task != DETECTION and of["neutral"].low is not None and not of["neutral"].excludes(chance)
+    high = seen["neutral"].high if seen else None
+    return {
+        "judge": judge,
+        "n": of["n_conversations"].n_units,
+        "task": TASK_WORDS[task].lower(),
+        "side": SIDE_WORDS[side],
+        "is_detection": task == DETECTION,
+        "of": {"far": None, **of},
+        "control": control,
+        "way": way,
+        "is_one_order": way in ("protects", "accuses") and task != DETECTION and is_alone,  # Yes and No have no slot
+        "chance": chance if is_chance else None,
+        "seen": seen["neutral"].value if high is not None and high < (seen["chance"].value or 0.0) else None,
+        "is_exact": {of_run.verdict for name, of_run in runs.items() if judge in (name, POOLED)} == {"options"},
+        "unread": unread(levels, judge),
+        "doubts": run.doubts if run else [],
+        "states": [
+            (TASK_WORDS[asked.task].lower(), SIDE_WORDS[asked.visibility], state.replace("_", " "), *who, size)
+            for (asked, state, *who), size in (state_differences(run.judgments) if run else {}).items()
+        ],
+    }
 
 
-def control_of(levels: Levels, judge: str) -> Estimate | None:
-    """PR of the same with Me in its name's slot, where that is another setting and was asked."""
-    task, side, order = main_setting(levels, judge)
-    return levels.of(judge, task, side, "fixed_slot").get("pr") if order != "fixed_slot" else None
-
-
-def lean(levels: Levels, judge: str) -> str:
+def lean(pr: Estimate, control: Estimate | None) -> str:
     """Which way a judge leans: protects, accuses, unclear, unknown; slot or reversed by where Me stands."""
-    pr, control = levels.of(judge, *main_setting(levels, judge))["pr"], control_of(levels, judge)
     if pr.value is None or pr.low is None:
         return "unknown"
     if not pr.excludes(0):
@@ -251,21 +269,6 @@ def lean(levels: Levels, judge: str) -> str:
         if (control.value > 0) != (pr.value > 0):
             return "reversed"
     return "protects" if pr.value > 0 else "accuses"
-
-
-def statement(levels: Levels, judge: str) -> dict[str, Any]:
-    """What the template says of a judge."""
-    task, side, order = main_setting(levels, judge)
-    return {
-        "judge": judge,
-        "n": levels.of(judge, task, side, order)["n_conversations"].n_units,
-        "task": TASK_WORDS[task].lower(),
-        "side": SIDE_WORDS[side],
-        "is_detection": task == DETECTION,
-        "of": {"far": None, **levels.of(judge, task, side, order)},
-        "control": control_of(levels, judge),
-        "lean": lean(levels, judge),
-    }
 
 
 def move(results: Results, judge: str) -> dict[str, Any]:
@@ -323,31 +326,6 @@ def delta_of_models(levels: Levels) -> list[tuple[str, Estimate]]:
     deltas = [(judge, levels.of(judge, *asked).get("delta_att")) for judge in levels.judges if judge != POOLED]
     known = [(judge, delta) for judge, delta in deltas if delta is not None and delta.value is not None]
     return sorted(known, key=lambda pair: pair[1].value or 0.0)
-
-
-def doubts(levels: Levels, judge: str, runs: Mapping[str, NarratorRun]) -> dict[str, Any]:
-    """What the template warns of with one judge."""
-    task, side, order = main_setting(levels, judge)
-    of, way, control = levels.of(judge, task, side, order), lean(levels, judge), control_of(levels, judge)
-    chance, seen = of["chance"].value or 0.0, levels.of(judge, DETECTION, "visible", levels.order)
-    is_chance = task != DETECTION and of["neutral"].low is not None and not of["neutral"].excludes(chance)
-    is_blind = bool(seen) and (seen["neutral"].high or 100) < (seen["chance"].value or 0.0)
-    is_open = way in ("protects", "accuses") and task != DETECTION and order == "published" and control is None
-    run = runs.get(judge)
-    return {
-        "judge": judge,
-        "of_replies": run.doubts if run else [],
-        "way": "one_order" if is_open else way,
-        "task": TASK_WORDS[task].lower(),
-        "chance": chance if is_chance else None,
-        "seen": seen["neutral"].value if is_blind else None,
-        "is_exact": {of_run.verdict for name, of_run in runs.items() if judge in (name, POOLED)} == {"options"},
-        "unread": unread(levels, judge),
-        "states": [
-            (TASK_WORDS[asked.task].lower(), SIDE_WORDS[asked.visibility], state.replace("_", " "), *who, size)
-            for (asked, state, *who), size in (state_differences(run.judgments) if run else {}).items()
-        ],
-    }
 
 
 def unread(levels: Levels, judge: str) -> list[tuple[str, float, float]]:

@@ -20,12 +20,12 @@ from evenhand.errors import DataError
 from evenhand.excluded_units import read_excluded
 from evenhand.records import Completion
 from evenhand.run_directory import CONFIG_FILE, PLAN_FILE, PROVENANCE_FILE, read_json, read_plan_lines
-from studies.narrator.prompts import ME
 from studies.narrator.records import BENCHMARK, NarratorFactors, Perspective
 
 Denominator = Literal["answered", "all"]
 VERDICTS = ("answer", "options")  # sampled replies; exact probabilities of the options
 MOST_MASS = 1.02  # probabilities of the options together: 1, and room for bfloat16
+POOLED = "all models"  # what tables call the judge of pooled_run
 SAME = 1e-9  # shares that are closer than this are tied
 
 
@@ -76,10 +76,6 @@ class Judgment:
         """How much of the answers is the annotated attacker, or Yes: the prompt's part in M."""
         return self.weight(self.factors.target, denominator)
 
-    def me_weight(self, denominator: Denominator) -> float:
-        """How much of the answers is Me: the prompt's part in FAR, where the narrator is no attacker."""
-        return self.weight(ME, denominator)
-
     @property
     def leaders(self) -> tuple[str, ...]:
         """The option that most replies name; several are a tie, none where no reply names an option."""
@@ -92,11 +88,9 @@ class NarratorRun:
     """A complete run of the study and what its judge answered."""
 
     path: Path
-    judge: str
-    model: str
+    judge: str  # its model, as tables call it
     verdict: str  # "answer" or "options"
     n_samples: int
-    temperature: float | None  # None where it is not known
     config: Mapping[str, Any]  # config.yaml, as the inference package wrote it
     provenance: Mapping[str, Any]
     rendered: Mapping[str, str]  # prompt hash → digest of what the model read; lacks what a server rendered unseen
@@ -154,10 +148,8 @@ def load_narrator_run(path: Path) -> NarratorRun:
     return NarratorRun(
         path=path,
         judge=judge,
-        model=judge,
         verdict=config["verdict"],
         n_samples=n_samples,
-        temperature=float(config["sampling"].get("temperature", 0.0)),
         config=config,
         provenance=read_json(path / PROVENANCE_FILE),
         rendered=rendered,
@@ -190,28 +182,21 @@ def sampled(replies: Sequence[Completion], options: Sequence[str]) -> dict[str, 
         chosen[answer.option] += n
     n_replies = len(replies) - states["error"]
     shares = tuple(chosen[option] / max(n_replies, 1) for option in options)
-    return {
-        "shares": shares,
-        "states": tuple(states[state] / len(replies) for state in STATES),
-        "n_replies": n_replies,
-    }
+    return {"shares": shares, "states": tuple(states[s] / len(replies) for s in STATES), "n_replies": n_replies}
 
 
 def exact(reply: Completion, options: Sequence[str], path: Path) -> dict[str, Any]:
     """What the probabilities of the options say; what they lack from 1 is off the list."""
     if reply.is_error:
-        shares, states = (0.0,) * len(options), states_of(error=1.0)
-        return {"shares": shares, "states": states, "n_replies": 0, "is_exact": True}
+        return {"shares": (0.0,) * len(options), "states": states_of(error=1.0), "n_replies": 0, "is_exact": True}
     logprobs = reply.answer_logprobs or {}
     lacking = [option for option in options if option not in logprobs]
     shares = tuple(math.exp(logprobs[option]) for option in options if option in logprobs)
     mass = math.fsum(shares)
     if lacking or not mass <= MOST_MASS:
         problem = f"no log-probability of '{lacking[0]}'" if lacking else f"options with a probability of {mass:.3f}"
-        raise DataError(
-            f"{path}: prompt {reply.prompt_hash} has {problem}; the shard is damaged: delete it and run the sampling "
-            "command again"
-        )
+        advice = "the shard is damaged: delete it and run the sampling command again"
+        raise DataError(f"{path}: prompt {reply.prompt_hash} has {problem}; {advice}")
     states = states_of(chosen=min(1.0, mass), off_list=max(0.0, 1 - mass))
     return {"shares": shares, "states": states, "n_replies": 1, "is_exact": True}
 
@@ -223,13 +208,14 @@ def states_of(**shares: float) -> tuple[float, ...]:
 
 def named_options(run: FinishedRun) -> Verdicts:
     """The option that each reply names, as `read_answer` reads it, or has the highest probability of."""
-    is_exact = run.config["verdict"] == "options"
+    asked = ((line, reply) for line in read_plan_lines(run.path) for reply in run.replies.get(line["prompt_hash"], ()))
+    if run.config["verdict"] == "options":
+        return {(reply.prompt_hash, reply.sample_index): reply.text for _, reply in asked}
     return {
-        (reply.prompt_hash, reply.sample_index): reply.text
-        if is_exact
-        else read_answer(reply.text, line["answer_space"], reply.finish_reason).option
-        for line in read_plan_lines(run.path)
-        for reply in run.replies.get(line["prompt_hash"], ())
+        (reply.prompt_hash, reply.sample_index): read_answer(
+            reply.text, line["answer_space"], reply.finish_reason
+        ).option
+        for line, reply in asked
     }
 
 
@@ -255,12 +241,9 @@ def refuse_unpaired(base: NarratorRun, after: NarratorRun) -> None:
         )
 
 
-POOLED = "all models"
-
-
 def reason_not_to_pool(runs: Sequence[NarratorRun]) -> str:
     """Why runs are not averaged, or "" where they are of different models and were asked alike."""
-    if len({run.model for run in runs}) < len(runs):
+    if len({run.judge for run in runs}) < len(runs):
         return "a model is among them twice"
     if len({run.verdict for run in runs}) > 1:
         return "some were sampled and some read exactly"

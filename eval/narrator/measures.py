@@ -16,7 +16,7 @@ from eval.estimates.frames import Score
 from eval.estimates.significance import mcnemar_p
 from eval.narrator.answers import STATES, State
 from eval.narrator.judged_runs import POOLED, Denominator, Judgment, NarratorRun
-from studies.narrator.prompts import NO, YES
+from studies.narrator.prompts import ME, NO, YES
 from studies.narrator.records import OPTION_ORDERS, TASKS, VISIBILITIES, OptionOrder, Perspective, Task, Visibility
 
 DETECTION: Task = "detection"
@@ -26,11 +26,7 @@ SETTING = ("task", "visibility", "option_order", "group", "n_speakers", "perspec
 FEWEST_CONVERSATIONS = 10  # a number of speakers with fewer leaves Figure 3
 LEVEL = 0.05  # of the tests of a judge's states together
 SMALLEST_BIAS = 1.0  # percentage points by which the share of a state differs, from which on a warning is worth it
-COMPARED: tuple[tuple[Perspective, Perspective], ...] = (
-    ("attacker", "neutral"),
-    ("non_attacker", "neutral"),
-    ("non_attacker", "attacker"),
-)
+COMPARED = (("attacker", "neutral"), ("non_attacker", "neutral"), ("non_attacker", "attacker"))
 
 Detection = Literal["reply", "share", "majority"]
 Outcome = Literal["correct", "incorrect", "tied", "unanswered"]
@@ -53,13 +49,12 @@ class Asked(NamedTuple):
 class Definitions:
     """Two things that the narrator paper leaves open.
 
-    denominator: "answered" divides by the replies that name an option, "all" by every reply, so that one that names
-        none counts as not the attacker. The paper must have dropped such replies: its intervals of ± 2.3 points for
-        identification with the attack hidden are wider than any share of all 2,094 conversations can have (± 2.1).
+    denominator: "answered" divides by the replies that name an option, "all" by every reply. The paper must have
+        dropped the others: its intervals of ± 2.3 points for identification with the attack hidden are wider than any
+        share of all 2,094 conversations can have (± 2.1).
     detection: what Table 4 conditions on. "reply": whether any reply of the detection prompt says Yes, and whether any
-        says No, so that a conversation with mixed replies is in both rows, once in each, which flattens their contrast;
-        the widths of the printed intervals ask for that, and "share" does not fit them
-        (tests/eval/narrator/test_table_4_definitions.py). An exact run has no replies: there it is as "share".
+        says No; a conversation with both is in both rows, once in each, which flattens their contrast. Only that fits
+        the printed intervals (tests/eval/narrator/test_table_4_definitions.py). Of an exact run it is as "share".
         "share": in both rows, weighted by the share of Yes and of No. "majority": by the prompt's one answer.
     """
 
@@ -137,7 +132,7 @@ def observed(judgments: Sequence[Judgment], denominator: Denominator = "answered
         if not math.isnan(share := judgment.target_weight(denominator)):
             shares[judgment.factors.perspective][unit(judgment)].append(share)
     rows = [[(name, fmean(values), 1.0) for name, values in of_units.items()] for of_units in shares.values()]
-    accused = [(unit(j), j.me_weight(denominator), 1.0) for j in judgments if is_accusable(j)]
+    accused = [(unit(j), j.weight(ME, denominator), 1.0) for j in judgments if is_accusable(j)]
     return added_up(judgments[0].dataset, [*rows, accused, corrupted(judgments, unit)])
 
 
@@ -232,7 +227,7 @@ def side_rows(prompts: Sequence[Judgment], weights: Sequence[float], d: Definiti
 
 UNITS = {measure.name: measure.unit for measure in (*MEASURES, ELIMINATOR_GAIN, DELTA)} | {"mcnemar_p": "p"}
 Measured = tuple[dict[str, Any], dict[str, Any]]  # what was asked of which group; name → Estimate, number or None
-StateKey = tuple[Asked, State, Perspective, Perspective]
+StateKey = tuple[Asked, State, str, str]  # a state under the first perspective, less that under the second
 
 
 def scores_of(name: str, run: NarratorRun, d: Definitions = DEFAULT) -> Iterator[Score]:
@@ -445,11 +440,6 @@ def state_differences(judgments: Sequence[Judgment]) -> dict[StateKey, Estimate]
                     differences[asked, state, first, second] = clustered(measure, of_state)
     n = max(len(differences), 1)
     wider = NormalDist().inv_cdf(1 - LEVEL / 2 / n) / NormalDist().inv_cdf(1 - LEVEL / 2)
-    clear = {
-        key: estimate
-        for key, estimate in differences.items()
-        if estimate.value is not None
-        and estimate.half is not None
-        and abs(estimate.value) >= max(SMALLEST_BIAS, wider * estimate.half)
-    }
-    return dict(sorted(clear.items(), key=lambda pair: -abs(pair[1].value or 0.0)))
+    known = [(key, e) for key, e in differences.items() if e.half is not None]
+    clear = [(key, e) for key, e in known if abs(e.value or 0.0) >= max(SMALLEST_BIAS, wider * (e.half or 0.0))]
+    return dict(sorted(clear, key=lambda pair: -abs(pair[1].value or 0.0)))

@@ -89,8 +89,9 @@ class Names:
         self.options = options
         self.forms = {option: plain(option) for option in options if plain(option)}
         self.function_words = {o for o, form in self.forms.items() if form.casefold() in WORDS and o not in designed}
-        # "?" is a name, and the end of half of all sentences.
-        self.marks = {o for o, form in self.forms.items() if not has_letter_or_symbol(form)}
+        # "?" is a name, and the end of half of all sentences: it has no letter, digit or emoji.
+        shaped = {o for o, form in self.forms.items() for c in form if c.isalnum() or unicodedata.category(c) == "So"}
+        self.marks = self.forms.keys() - shaped
 
     def whole(self, text: str) -> tuple[str, ...]:
         """The options that a text is, by itself or but for markup, stops and case; the closest spelling decides."""
@@ -152,11 +153,6 @@ class Names:
         end = bare(plain(text)).casefold()
         forms = [form.casefold() for form in self.forms.values()]
         return any(end.endswith(form) and other != form and other.startswith(form) for form in forms for other in forms)
-
-
-def has_letter_or_symbol(name: str) -> bool:
-    """Whether a name can be found in prose: by a letter, digit or emoji."""
-    return any(character.isalnum() or unicodedata.category(character) == "So" for character in name)
 
 
 # Ways in which a reply is an option, the closest first: (shape of the reply, shape of the option, case of both). In the

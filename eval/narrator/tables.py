@@ -52,6 +52,11 @@ TABLE_3 = (*PERSPECTIVE_WORDS, "far", "delta_att")
 FLIPS = ("n_corrupted", "n_restored", "n_stable_correct", "n_stable_incorrect", "n_tied", "n_unanswered")
 MAIN_MEASURES = ("neutral", "pr", "far", "corruption")
 BEST, WORST = "*", "†"
+ELIMINATOR = "eliminator"  # as under Neutral with Me struck off its options, which needs no evidence
+FIGURE_3 = (
+    ("", "gain over Neutral, pp", {"delta_non_att": "judge", "eliminator_gain": ELIMINATOR}),
+    ("-far", "FAR, %", {"far": "judge"}),
+)
 
 
 def plus_minus(value: float | None, low: float | None, high: float | None, unit: str = "%") -> str | None:
@@ -154,13 +159,13 @@ def models_table(judges: Mapping[str, NarratorRun]) -> TableSpec:
                 *(judge, name, DASH if size is None else f"{size / 1e9:.1f} B"),
                 ", ".join(place) if isinstance(place, list) else str(place),
                 "exact probabilities" if run.verdict == "options" else f"{run.n_samples} a prompt",
-                "not recorded" if run.temperature is None else f"{run.temperature:g}",
+                str(run.config["sampling"].get("temperature", "not recorded")),
                 *(len(run.conversations), len(run.excluded)),
             )
         )
     heads = ("model", "checkpoint", "parameters", "access", "answers", "temperature", "conversations", "left out")
-    words = "Parameters: known of the models that Evenhand has configs for; runs do not record them."
-    return with_rows("narrator_table1", "Models", dict.fromkeys(heads, ""), rows, note=words, place="page")
+    note = "Parameters: known of the models that Evenhand has configs for."
+    return with_rows("narrator_table1", "Models", dict.fromkeys(heads, ""), rows, note=note, place="page")
 
 
 def marked(cells: pd.DataFrame) -> pd.DataFrame:
@@ -229,8 +234,8 @@ def change_tables(results: Results) -> list[TableSpec]:
     frame = changes.assign(option_order=changes["option_order"].map(ORDER_WORDS))
     title = "Narrator study: before and after"
     main = changes_table(results, frame.loc[main_changes(changes).index], name="narrator_main_changes", title=title)
-    every: dict[str, Any] = {"title": f"{title}, every measure", "note": note(results, "all changes"), "place": "files"}
-    return [main, changes_table(results, frame, **every)]
+    title, words = f"{title}, every measure", note(results, "all changes")
+    return [main, changes_table(results, frame, title=title, note=words, place="files")]
 
 
 def main_changes(changes: pd.DataFrame) -> pd.DataFrame:
@@ -275,13 +280,6 @@ def narrator_plots(results: Results) -> list[Any]:
                 title = f"{judge}: {TASK_WORDS[task].lower()} by number of speakers"
                 plots.append(line_plot(name, title, pd.DataFrame(rows), labels, dashed=dashed))
     return plots
-
-
-ELIMINATOR = "if it struck Me off its options"  # which needs no evidence
-FIGURE_3 = (
-    ("", "gain over Neutral, pp", {"delta_non_att": "a non-attacker as Me", "eliminator_gain": ELIMINATOR}),
-    ("-far", "FAR, %", {"far": "an innocent Me is named"}),
-)
 
 
 def has_figure_3(levels: Levels, judge: str, task: str) -> bool:

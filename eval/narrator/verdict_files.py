@@ -134,10 +134,8 @@ def run_of(path: Path, model: str, rows: pd.DataFrame, known: Mapping[str, Known
     return NarratorRun(
         path=path,
         judge=model,
-        model=model,
         verdict="answer",
         n_samples=n_samples,
-        temperature=None,
         config={
             "model": {"name": model},
             "narrator": {"corpus": {"dataset": judgments[0].dataset}},

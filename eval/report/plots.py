@@ -238,6 +238,8 @@ def line_plot(
         if diagonal:
             axes.plot([0, 1], [0, 1], color=FAINT, linewidth=1)
         axes.set(xlabel=labels[0], ylabel=labels[1])
+        if (frame["x"].astype(float) % 1 == 0).all():  # counts
+            axes.set_xticks(sorted({*frame["x"]}))
         figure.legend(loc="outside lower center", ncols=2)
         title(figure, heading)
     words = "; ".join(

@@ -6,16 +6,15 @@ from typing import Any
 
 import pytest
 
-from eval.dialdefer.evaluation import score_run
 from eval.dialdefer.measures import ACCEPT, ERROR, TIE, UNREADABLE
 from eval.dialdefer.panels import BOTH_ORDERS, Panel, both_orders
-from eval.dialdefer.scores import records, untreated_c1, wide_frame
-from eval.estimates.estimate import Drawing
+from eval.dialdefer.scores import records, untreated_c1
 from evenhand.errors import DataError
 from evenhand.records import Prompt
 from studies.dialdefer.records import Condition
 from tests.made.experiment_runs import N_ITEMS, Judge, run_with, says_one, use_few_items, with_variants
 from tests.made.made_runs import say
+from tests.made.paper_figures import frame_of
 
 C1_TRUE, C1_FALSE, C2_CORRECT, C2_INCORRECT = Condition
 SWAPPED = {"answer_order": "no_first"}
@@ -43,8 +42,8 @@ def rows_of(
     """Variant → TruthfulQA's row of a run in both orders."""
     config = with_variants(SWAPPED, *variants, verdict=verdict, run={"root": tmp_path})
     run = run_with(Judge(answer), config, monkeypatch)
-    rows = records(wide_frame(score_run(run, ("published",), Drawing(n_draws=100, seed=1))))
-    return {row.variant: row for row in rows if row.dataset == "truthfulqa"}
+    frame = frame_of("owner/model", run.panels)
+    return {row.variant: row for row in records(frame[frame.dataset == "truthfulqa"])}
 
 
 @pytest.mark.parametrize("verdict", ["reason", "margin"])

@@ -70,19 +70,33 @@ def csv_text(rows: Sequence[Row]) -> str:
 
 
 def scored(paths: Sequence[Path], *options: str, draws: int = 200) -> list[Row]:
-    """The rows of scores_wide.json that `evenhand score FILE...` writes."""
+    """What `evenhand score RUN` or `evenhand score FILE...` writes, in wide_rows."""
     out = paths[0].parent / "out"
     score_main([*map(str, paths), "--out", str(out), "--draws", str(draws), *options])
-    rows: list[Row] = json.loads((out / "scores_wide.json").read_text(encoding="utf-8"))
-    return rows
+    return wide_rows(out)
+
+
+FIGURES = ("measure", "unit", "value", "low", "high", "n_units")
+
+
+def wide_rows(folder: Path) -> list[Row]:
+    """scores.json as a row a setting and dataset, with <measure>, <measure>_low and <measure>_high; _pp for points."""
+    rows: dict[str, Row] = {}
+    for score in json.loads((folder / "scores.json").read_text(encoding="utf-8")):
+        asked = {name: value for name, value in score.items() if name not in FIGURES}
+        row = rows.setdefault(json.dumps(asked), asked)
+        end = "_pp" if score["unit"] == "pp" else ""
+        row[f"{score['measure']}{end}"] = score["value"]
+        row |= {f"{score['measure']}_{side}{end}": score[side] for side in ("low", "high") if score[side] is not None}
+    return list(rows.values())
 
 
 def scores_of(folder: Path, rows: Sequence[Row], *options: str) -> list[Row]:
-    """The same for rows, by way of JSON lines."""
+    """The same of rows of verdicts, by way of JSON lines."""
     return scored([write(folder / "verdicts.jsonl", rows)], *options)
 
 
-KEY = ("model", "arm", "roles", "c1_source", "dataset")
+KEY = ("judge", "arm", "roles", "c1_source", "dataset")
 
 
 def by_key(rows: Sequence[Row]) -> dict[tuple[str, ...], Row]:

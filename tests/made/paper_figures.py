@@ -15,8 +15,7 @@ from eval.dialdefer.parsing import PARSERS
 from eval.dialdefer.scores import BENCH_DATASETS, Scored, score_panels, wide_frame
 from eval.estimates.estimate import Drawing
 from eval.estimates.frames import Score
-from eval.report.tables import Cell
-from eval.report.tables import TableSpec as Table
+from eval.report.tables import Cell, TableSpec
 from studies.dialdefer.records import Factors
 from studies.dialdefer.render import own_labels
 from tests.made.places import GOLDEN
@@ -129,7 +128,7 @@ def paper_frame(nulls_are_wrong: bool = False, n_draws: int = 20) -> pd.DataFram
     return wide_frame(scores)
 
 
-def lines(table: Table, *keys: str) -> dict[tuple[str, ...], dict[str, Cell]]:
+def lines(table: TableSpec, *keys: str) -> dict[tuple[str, ...], dict[str, Cell]]:
     """The lines of a table by some of their cells."""
     found = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
     by_key = {tuple(str(line[key]) for key in keys): line for line in found}

@@ -1,4 +1,4 @@
-"""Before and after: own and fixed C1, paired intervals, and the refusal to compare two different experiments."""
+"""What changes between runs, arms and judges: paired intervals and tests, own and fixed C1, and what is refused."""
 
 import json
 import shutil
@@ -9,31 +9,28 @@ import numpy as np
 import pytest
 
 from eval.__main__ import compare_main, report_main
-from eval.dialdefer.evaluation import find
+from eval.dialdefer.compare import arm_differences, judge_differences
+from eval.dialdefer.measures import ACCEPT, ERROR, REJECT
 from eval.dialdefer.observe import pair_of
-from eval.dialdefer.panels import with_c1_of
 from eval.dialdefer.runs import load_run
-from eval.estimates.comparability import differences, flattened
+from eval.estimates.changes import Change
+from eval.estimates.comparability import differences
 from eval.estimates.estimate import Drawing
 from evenhand.errors import DataError
 from evenhand.records import Prompt
 from evenhand.run_directory import finish
 from studies.dialdefer.records import Condition
+from tests.made.made_panels import made_judge, made_panel, margin_panel, random_replies
 from tests.made.made_runs import lean, made_items, make_run, rewrite, say
-from tests.made.wide_changes import wide_changes
+from tests.made.scorecard_runs import number
 
-C1_TRUE, C1_FALSE, C2_CORRECT, C2_INCORRECT = Condition
 ITEMS = made_items("bbq", 20)
-
-
-def number(prompt: Prompt) -> int:
-    """The item's number in its dataset."""
-    return int(prompt.item_id.rpartition("-")[2])
+Rows = dict[tuple[str, str, str], dict[str, Any]]  # (source of C1, dataset, measure) → row of the last run's change
 
 
 def deferent(prompt: Prompt) -> dict[str, Any]:
     """Rejects half the false statements and no speaker's false claim: accuracy 75 % → 50 %, DDS +50."""
-    accepts = prompt.condition.claim_is_true or prompt.condition is C2_INCORRECT or number(prompt) < 10
+    accepts = prompt.condition.claim_is_true or prompt.condition is Condition.C2_INCORRECT or number(prompt) < 10
     return say(1 if accepts else 2)
 
 
@@ -44,36 +41,32 @@ def contrary(prompt: Prompt) -> dict[str, Any]:
     return say(1 if prompt.condition.claim_is_true and number(prompt) >= 5 else 2)
 
 
-def both(tmp_path: Path, **changes: Any) -> tuple[Path, Path]:
+def after_of(root: Path, answer: Any = contrary, name: str = "after", **keys: Any) -> Path:
+    return make_run(root, answer, **{"items": ITEMS, "name": name, "model": f"runs/merged/{name}", **keys})
+
+
+def both(root: Path, **changes: Any) -> tuple[Path, Path]:
     """A base run and an after run; `changes` are config keys of the after run."""
-    return (
-        make_run(tmp_path, deferent, items=ITEMS, name="base"),
-        make_run(tmp_path, contrary, items=ITEMS, name="after", model="runs/merged/sft", **changes),
-    )
+    return make_run(root, deferent, items=ITEMS, name="base"), after_of(root, **changes)
 
 
-def compared(base: Path, after: Path, *options: str) -> list[dict[str, Any]]:
-    """The rows that `evenhand compare` writes."""
+def compared(base: Path, *after: Path | str) -> Rows:
+    """The rows that `evenhand compare` writes of the last run."""
     out = base.parent / "out"
-    compare_main([str(base), str(after), "--out", str(out), "--draws", "400", *options])
-    return wide_changes(json.loads((out / "compare.json").read_text()))
+    compare_main([str(base), *map(str, after), "--out", str(out), "--draws", "400"])
+    rows = json.loads((out / "compare.json").read_text())
+    return {(row["c1_source"], row["dataset"], row["measure"]): row for row in rows}
 
 
-def test_own_and_fixed_c1_are_both_reported_and_labelled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = {row["c1_source"]: row for row in compared(*both(tmp_path)) if row["dataset"] == "bbq"}
-    assert set(rows) == {"own", "fixed"}
-    assert rows["own"]["base_dds_pp"] == rows["fixed"]["base_dds_pp"] == pytest.approx(50)
-    assert rows["own"]["after_dds_pp"] == pytest.approx(75)  # (75 - 0) - (100 - 100)
-    assert rows["fixed"]["after_dds_pp"] == pytest.approx(-75)  # (75 - 100) - (100 - 50)
-    assert rows["own"]["change_dds_pp"] == pytest.approx(25)
-    assert rows["fixed"]["change_dds_pp"] == pytest.approx(-125)
-    assert rows["own"]["change_acc_c2_pp"] == rows["fixed"]["change_acc_c2_pp"] == pytest.approx(87.5 - 50)
-    assert rows["own"]["change_acc_c1_pp"] == pytest.approx(50 - 75)
-    assert rows["fixed"]["change_acc_c1_pp"] == 0
-    printed = capsys.readouterr().out
-    assert "own C1 (recommended): statements and dialogues judged by the same checkpoint" in printed
-    assert "fixed C1: the after model's dialogues against the base model's statements" in printed
-    assert "-75.0†" in printed
+def test_own_and_fixed_c1_are_both_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = compared(*both(tmp_path))
+    sides = {key[::2]: [row["before"], row["after"]] for key, row in rows.items() if key[1] == "bbq"}
+    assert sides["own", "dds"] == pytest.approx([50, 75])  # (75 - 0) - (100 - 100)
+    assert sides["fixed", "dds"] == pytest.approx([50, -75])  # (75 - 100) - (100 - 50)
+    assert sides["own", "acc_c2"] == sides["fixed", "acc_c2"] == pytest.approx([50, 87.5])
+    assert sides["own", "acc_c1"] == pytest.approx([75, 50])
+    assert sides["fixed", "acc_c1"] == pytest.approx([75, 75]), "only the statements are the base's"
+    assert "over-corrected" in capsys.readouterr().out
 
 
 def test_intervals_of_the_change_are_paired_by_item(tmp_path: Path) -> None:
@@ -81,50 +74,38 @@ def test_intervals_of_the_change_are_paired_by_item(tmp_path: Path) -> None:
         return lambda p: lean((1 if p.condition.claim_is_true else -1) * np.sin(number(p) * 7.0) * 3 + bias)
 
     base = make_run(tmp_path, margin_judge(0.01), items=ITEMS, name="base", verdict="margin")
-    after = make_run(tmp_path, margin_judge(0.011), items=ITEMS, name="after", verdict="margin")
-    row = compared(base, after)[0]
+    row = compared(base, after_of(tmp_path, margin_judge(0.011), verdict="margin"))["own", "bbq", "acc"]
     # The same verdicts on the same items: each accuracy alone is uncertain, their difference is not.
-    assert row["change_acc_pp"] == row["change_acc_ci_low_pp"] == row["change_acc_ci_high_pp"] == 0
+    assert row["change"] == row["change_low"] == row["change_high"] == 0
     panel = load_run(base).panels[0]
-    pair = pair_of(panel, panel, "published", Drawing(n_draws=200, seed=0))
-    assert pair.draws[:, 1].std() > 0.01
+    assert pair_of(panel, panel, "published", Drawing(n_draws=200, seed=0)).draws[:, 1].std() > 0.01
 
 
-def test_runs_over_other_items_are_refused(tmp_path: Path) -> None:
-    base = make_run(tmp_path, deferent, items=ITEMS, name="base")
-    after = make_run(tmp_path, contrary, items=ITEMS[:-2], name="after")
-    with pytest.raises(DataError, match="item_set_hash"):
-        compared(base, after)
-    with pytest.raises(DataError, match=r"2 items \(bbq-18, bbq-19\) have been judged on one side only"):
-        compared(base, after, "--allow-differences")
-
-
-@pytest.mark.parametrize(
-    ("changes", "named"),
-    [
-        ({"prompts": {"template": "paper"}}, "the words of 40 of 80 prompts"),
-        ({"prompts": {"template": "matched"}}, "prompts.template: published before, matched after"),
-        ({"format": "raw"}, "format: chat before, raw after"),
-        ({"engine": {"kind": "vllm", "dtype": "float16"}}, "engine.dtype: bfloat16 before, float16 after"),
-        ({"engine": {"kind": "transformers"}}, "engine.kind: vllm before, transformers after"),
-        ({"sampling": {"max_tokens": 500}}, "sampling.max_tokens: 300 before, 500 after"),
-    ],
-    ids=["words", "template", "format", "precision", "engine", "sampling"],
-)
-def test_runs_that_differ_in_more_than_the_model_are_refused_by_name(
-    tmp_path: Path, changes: dict[str, Any], named: str
+def test_runs_that_differ_in_more_than_the_model_are_refused_by_name_or_warned_of_where_that_is_allowed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    changes = {"engine": {"kind": "transformers", "dtype": "float16"}, "sampling": {"max_tokens": 500}}
+    runs = both(tmp_path, format="raw", **changes)
     with pytest.raises(DataError, match=r"differ from .* in more than the model") as refusal:
-        compared(*both(tmp_path, **changes))
-    if named.startswith("the words") and named not in str(refusal.value):
-        # The template is a factor of the plan, so other words under another template are no shared prompt.
-        assert "prompts.template: published before, paper after" in str(refusal.value)
-    else:
+        compared(*runs)
+    for named in ("format: chat before, raw", "engine.dtype: bfloat16 before, float16", "engine.kind: vllm before"):
         assert named in str(refusal.value)
+    assert differences(*map(load_run, both(tmp_path / "alike"))) == []
+    assert compared(*runs, "--allow-differences")
+    assert "sampling.max_tokens: 300 before, 500 after" in " ".join(capsys.readouterr().out.split())
+    assert "sampling.max_tokens: 300 before, 500 after" in (tmp_path / "out" / "report.html").read_text()
+    fewer = after_of(tmp_path, name="fewer", items=ITEMS[:-2])
+    with pytest.raises(DataError, match="item_set_hash"):
+        compared(runs[0], fewer)
+    with pytest.raises(DataError, match=r"2 items \(bbq-18, bbq-19\) have been judged on one side only"):
+        compared(runs[0], fewer, "--allow-differences")
 
 
-def test_a_template_whose_words_changed_under_the_same_name_is_noticed(tmp_path: Path) -> None:
+def test_words_that_changed_under_a_templates_name_and_another_rendering_are_noticed(tmp_path: Path) -> None:
     base, after = both(tmp_path)
+    rewrite(after, lambda lines: [{**line, "rendered": "<s>" + line["rendered"]} for line in lines])
+    with pytest.raises(DataError, match="what the chat template made of 80 of 80 prompts"):
+        compared(base, after)
     plan = (after / "plan.jsonl").read_text().splitlines()
     first = json.loads(plan[0])
     old, first["prompt_hash"] = first["prompt_hash"], "0" * 16
@@ -136,36 +117,7 @@ def test_a_template_whose_words_changed_under_the_same_name_is_noticed(tmp_path:
         compared(base, after)
 
 
-def test_a_chat_template_that_renders_otherwise_is_noticed(tmp_path: Path) -> None:
-    base, after = both(tmp_path)
-    rewrite(after, lambda lines: [{**line, "rendered": "<s>" + line["rendered"]} for line in lines])
-    with pytest.raises(DataError, match="what the chat template made of 80 of 80 prompts"):
-        compared(base, after)
-
-
-def test_differences_that_are_allowed_are_said_aloud(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    base, after = both(tmp_path, sampling={"max_tokens": 500})
-    assert compared(base, after, "--allow-differences")
-    assert "Warning: differs in sampling.max_tokens: 300 before, 500 after" in capsys.readouterr().out
-    assert "sampling.max_tokens: 300 before, 500 after" in (tmp_path / "out" / "report.html").read_text()
-
-
-def test_speed_settings_and_software_are_stated_and_not_refused(tmp_path: Path) -> None:
-    base, after = both(tmp_path, engine={"kind": "vllm", "max_num_seqs": 8})
-    facts = json.loads((after / "provenance.json").read_text())
-    (after / "provenance.json").write_text(json.dumps({**facts, "device": "another GPU"}))
-    finish(after, {})
-    found = differences(load_run(base), load_run(after))
-    assert {d.what: d.serious for d in found} == {"engine.max_num_seqs": False, "device": False}
-    assert compared(base, after)
-
-
-def test_runs_that_differ_in_the_model_alone_differ_in_nothing(tmp_path: Path) -> None:
-    base, after = both(tmp_path)
-    assert differences(load_run(base), load_run(after)) == []
-
-
-def test_a_copy_of_a_run_was_compared_with_it_without_a_word(tmp_path: Path) -> None:
+def test_a_copy_of_a_run_a_run_itself_and_two_kinds_of_verdict_are_refused(tmp_path: Path) -> None:
     hashed = make_run(tmp_path, deferent, items=ITEMS, name="base", facts={"checkpoint_hash": "c0"})
     served = make_run(tmp_path, deferent, items=ITEMS, name="served")
     for run in (hashed, served):
@@ -175,54 +127,21 @@ def test_a_copy_of_a_run_was_compared_with_it_without_a_word(tmp_path: Path) -> 
         with pytest.raises(DataError, match="are of one checkpoint"):
             report_main([str(run), str(copy), "--side-by-side", "--out", str(tmp_path / "report")])
     assert compared(run, copy, "--allow-differences")
-
-
-def test_the_two_kinds_of_verdict_are_never_mixed(tmp_path: Path) -> None:
-    base = make_run(tmp_path, deferent, items=ITEMS, name="base")
-    after = make_run(tmp_path, lambda _: lean(1.0), items=ITEMS, name="after", verdict="margin")
+    with pytest.raises(DataError, match="is named as before and as after"):
+        compared(served, served)
+    margins = after_of(tmp_path, lambda _: lean(1.0), verdict="margin")
     with pytest.raises(DataError, match="never mixed in one table"):
-        find(
-            [load_run(base), load_run(after)],
-            denominator="published",
-            drawing=Drawing(n_draws=10, seed=0),
-            allow_differences=True,
-        )
+        compared(served, margins, "--allow-differences")
 
 
-def test_fixed_c1_takes_only_the_statements_from_the_other_judge(tmp_path: Path) -> None:
-    base, after = (load_run(path).panels[0] for path in both(tmp_path))
-    mixed = with_c1_of(after, base)
-    assert np.array_equal(mixed.replies[:, :2], base.replies[:, :2])
-    assert np.array_equal(mixed.replies[:, 2:], after.replies[:, 2:])
-    assert not np.array_equal(mixed.replies, after.replies)
-
-
-def test_several_after_runs_are_each_held_against_the_same_base(tmp_path: Path) -> None:
+def test_several_after_runs_are_each_held_against_the_same_base_and_p_is_adjusted_over_them(tmp_path: Path) -> None:
     base, after = both(tmp_path)
-    other = make_run(tmp_path, deferent, items=ITEMS, name="dpo", model="runs/merged/dpo")
-    compare_main([str(base), str(after), str(other), "--out", str(tmp_path / "out"), "--draws", "100"])
-    rows = wide_changes(json.loads((tmp_path / "out" / "compare.json").read_text()))
-    assert {row["second"].partition(" (")[2] for row in rows} == {f"{after.name})", f"{other.name})"}
-    assert {row["first"].partition(" (")[2] for row in rows} == {f"{base.name})"}
-    assert all(row["change_dds_pp"] == 0 for row in rows if other.name in row["second"])
-
-
-def test_a_judge_that_went_from_all_yes_to_all_no_is_compared_with_its_acceptance_and_is_warned_of(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    base = make_run(tmp_path, lambda _: say(1), items=ITEMS, name="yes")
-    after = make_run(tmp_path, lambda _: say(2), items=ITEMS, name="no", model="runs/merged/sft")
-    row = next(row for row in compared(base, after) if (row["c1_source"], row["dataset"]) == ("own", "bbq"))
-    assert (row["base_dds_pp"], row["after_dds_pp"], row["change_dds_ci_low_pp"]) == (0, 0, 0)
-    assert [row[f"{side}_accept_{framing}"] for side in ("base", "after") for framing in ("c1", "c2")] == [
-        100,
-        100,
-        0,
-        0,
-    ]
-    printed = capsys.readouterr().out
-    told = [line for line in printed.splitlines() if line.startswith("Warning: ") and "saturated" in line]
-    assert [line.split()[1] for line in told] == ["model:", "sft:"]
+    compared(base, after, after_of(tmp_path, name="dpo"), after_of(tmp_path, deferent, name="same"))
+    rows = json.loads((tmp_path / "out" / "compare.json").read_text())
+    assert {row["first"] for row in rows} == {f"model ({base.name})"}
+    dds = {row["second"].partition(" ")[0]: row for row in rows if (row["measure"], row["c1_source"]) == ("dds", "own")}
+    assert [(name, row["change"]) for name, row in dds.items()] == [("after", 25), ("dpo", 25), ("same", 0)]
+    assert dds["dpo"]["p_holm"] == pytest.approx(min(1, 3 * dds["dpo"]["p"]))
 
 
 def test_an_average_leaves_out_on_both_sides_where_one_side_hardly_answers(tmp_path: Path) -> None:
@@ -233,37 +152,106 @@ def test_an_average_leaves_out_on_both_sides_where_one_side_hardly_answers(tmp_p
         return lambda p: lean(*(1.0, lost) if p.dataset == "harp" and p.condition.is_dialogue else (-1.0, 0.0))
 
     base = make_run(tmp_path, judge(0.0), items=items, name="base", verdict="margin")
-    after = make_run(tmp_path, judge(6.0), items=items, name="after", model="runs/merged/sft", verdict="margin")
-    averages = [row for row in compared(base, after) if row["dataset"] == "bench_avg"]
-    assert [(row["c1_source"], row["n_items"], row["base_dds_pp"]) for row in averages] == [
-        ("own", 4, 0),
-        ("fixed", 4, 0),
-    ]
+    rows = compared(base, after_of(tmp_path, judge(6.0), items=items, verdict="margin"))
+    averages = [rows[source, "bench_avg", "dds"] for source in ("own", "fixed")]
+    assert [(row["datasets"], row["n_units"], row["before"]) for row in averages] == [(["bbq"], 4, 0)] * 2
 
 
-def test_p_adjusted_over_the_runs_stands_beside_every_interval_of_a_comparison(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    base, after = both(tmp_path)
-    other = make_run(tmp_path, contrary, items=ITEMS, name="dpo", model="runs/merged/dpo")
-    compare_main([str(base), str(after), str(other), "--out", str(tmp_path / "out"), "--draws", "99"])
-    rows = json.loads((tmp_path / "out" / "compare.json").read_text())
-    (dds, acc) = (
-        next(r for r in rows if r["measure"] == name and r["c1_source"] == "own") for name in ("dds", "acc_c2")
-    )
-    assert dds["p_holm"] == 2 * dds["p"]
-    shown = [f"{p:.4f}".removeprefix("0") for p in (acc["p_holm"], dds["p_holm"])]
-    first = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("bbq")).split()
-    assert [cell for cell in first if cell.startswith(".")] == shown
-    html = (tmp_path / "out" / "report.html").read_text()
-    assert html.count("p Holm</th>") >= 4  # with own and with fixed C1
-    assert f"], p {shown[1]})" in html  # the sentence on DDS
+A, R = ACCEPT, REJECT
+RIGHT, DEFERENT, SKEPTIC, ALWAYS = [A, R, A, R], [A, R, A, A], [A, R, R, R], [A, A, A, A]
+DRAWING = Drawing(n_draws=1000, seed=0)
 
 
-def test_flattened_names_every_leaf() -> None:
-    assert flattened({"a": {"b": [1, {"c": 2}]}, "d": {}}) == {"a.b[0]": 1, "a.b[1].c": 2, "d": {}}
+def only(rows: list[Change], measure: str = "dds", dataset: str = "bbq", **setting: Any) -> Change:
+    """The one change with these values."""
+    alike = [row for row in rows if (row.measure, row.dataset) == (measure, dataset)]
+    (row,) = [row for row in alike if all(row.setting[key] == value for key, value in setting.items())]
+    return row
 
 
-def test_a_run_is_not_compared_with_itself(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="is named as before and as after"):
-        compare_main([str(tmp_path), str(tmp_path)])
+def judged(first: Any, second: Any, drawing: Drawing = DRAWING) -> list[Change]:
+    """Changes between two judges, from their replies or panels."""
+    panels = [side if hasattr(side, "replies") else made_panel(side) for side in (first, second)]
+    judges = [made_judge(panel, name=name) for panel, name in zip(panels, "ab", strict=True)]
+    return judge_differences(judges, "published", drawing)
+
+
+def test_two_judges_differ_by_what_counting_gives() -> None:
+    rows = judged([RIGHT] * 8 + [DEFERENT] * 2, [RIGHT] * 4 + [DEFERENT] * 6)
+    row = only(rows)
+    assert (row.before.value, row.after.value, row.change.value) == pytest.approx((20, 60, 40))
+    assert [only(rows, name).change.value for name in ("acc", "acc_c1", "acc_c2")] == pytest.approx([-10, 0, -20])
+    # Four items differ, all in one direction: of 16 swaps two are as extreme.
+    assert row.p == pytest.approx(2 / 16, abs=0.04)
+    assert row.change.low is not None
+    assert row.change.high is not None
+    assert 0 <= row.change.low < 40 < row.change.high
+
+
+def test_swapping_against_a_judge_that_never_moves_is_the_exact_sign_flip_test_of_the_shift() -> None:
+    replies = random_replies(np.random.default_rng(1), 30, [0.5, 0.5, 0.6, 0.7])
+    rises = (replies == A)[:, 2:].sum(axis=1) - (replies == A)[:, :2].sum(axis=1)  # of acceptance, item by item
+    chances = np.ones(1)  # of each sum of rises with random signs, over all signs
+    for rise in rises.tolist():
+        flips = np.zeros(2 * abs(rise) + 1)
+        flips[[0, -1]] += 0.5
+        chances = np.convolve(chances, flips) if rise else chances
+    sums = np.arange(len(chances)) - len(chances) // 2
+    exact = chances[np.abs(sums) >= abs(rises.sum())].sum()
+    row = only(judged(replies[:, [0, 1, 0, 1]], replies, Drawing(n_draws=40_000, seed=0)))
+    assert row.p == pytest.approx(exact, abs=0.01)
+
+
+def test_unequal_items_are_refused_with_the_first_five_and_the_count() -> None:
+    with pytest.raises(DataError, match=r"a, arm none against b, arm none, bbq: 7 items \(bbq-00002, .*, \.\.\.\)"):
+        judged([RIGHT] * 9, [RIGHT] * 2)
+    odd = made_judge(made_panel([RIGHT] * 9), made_panel([RIGHT] * 8, arm="honest"))
+    with pytest.raises(DataError, match=r"arm none against judge, arm honest, bbq: 1 item \(bbq-00008\)"):
+        arm_differences(odd, "published", DRAWING)
+
+
+def test_an_item_that_one_engine_failed_on_is_left_out_of_both() -> None:
+    row = only(judged([ALWAYS] * 5, [[ERROR, R, A, R]] + [RIGHT] * 4), "acc")
+    assert (row.change.n_units, row.n_errors, row.change.value) == (4, 1, pytest.approx(50))
+    assert row.p == only(judged([ALWAYS] * 4, [RIGHT] * 4), "acc").p
+
+
+def test_arms_are_held_against_the_untreated_one_of_their_variant_with_own_and_with_fixed_c1() -> None:
+    treated = made_panel([ALWAYS] * 5, arm="honest")
+    labelled = made_panel([DEFERENT] * 5, speaker1="John", speaker2="Jane")
+    agents = made_panel([SKEPTIC] * 5, arm="dehumanizing", speaker1="AI Agent 1", speaker2="AI Agent 2")
+    reworded = made_panel([RIGHT] * 5, arm="honest", template="v1")  # not asked untreated: it has no partner
+    judge = made_judge(made_panel([RIGHT] * 3 + [DEFERENT] * 2), treated, labelled, agents, reworded)
+    rows = arm_differences(judge, "published", DRAWING)
+    dds = {
+        (r.setting["arm"], r.setting["c1_source"]): (r.before.value, r.after.value)
+        for r in rows
+        if (r.measure, r.dataset) == ("dds", "bbq")
+    }
+    after = {("none", "own"): 100, ("honest", "own"): 0, ("honest", "fixed"): 100}
+    after |= {("dehumanizing", source): -100 for source in ("own", "fixed")}
+    assert {key: before for key, (before, _) in dds.items()} == pytest.approx(dict.fromkeys(after, 40))
+    assert {key: value for key, (_, value) in dds.items()} == pytest.approx(after)
+
+
+def test_margins_have_a_difference_of_soft_dds_over_the_items_with_margins_on_both_sides() -> None:
+    margins = np.array([[2.0, -1.0, 2.0, -1.0]] * 5)
+    row = only(judged(margin_panel(margins), margin_panel(margins + np.array([0, 0, 1.5, 1.5]))), "soft_dds")
+    probability = 1 / (1 + np.exp(-np.array([2.0, -1.0, 3.5, 0.5])))
+    assert row.change.value == pytest.approx(100 * (probability[2:].sum() - probability[:2].sum()))
+    assert row.p == pytest.approx(2 / 32, abs=0.03)
+    margins[4] = [2.0, -1.0, 9.0, 9.0]
+    holed = margins.copy()
+    holed[4, 0] = np.nan
+    row = only(judged(margin_panel(margins), margin_panel(holed)), "soft_dds")
+    assert (row.before.value, row.after.value, row.change.value, row.p) == (0, 0, 0, 1)
+
+
+def test_the_p_keeps_its_level_for_judges_who_differ_in_accuracy_and_not_in_dds() -> None:
+    rng, n_tests, n_rejected = np.random.default_rng(0), 300, 0
+    for _ in range(n_tests):
+        sides = [random_replies(rng, 40, rates) for rates in ([0.9, 0.2, 0.9, 0.3], [0.6, 0.5, 0.6, 0.6])]
+        p = only(judged(*sides, Drawing(n_draws=199, seed=0))).p
+        assert p is not None
+        n_rejected += p <= 0.05
+    assert n_rejected / n_tests < 0.09

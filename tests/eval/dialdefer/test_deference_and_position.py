@@ -1,6 +1,5 @@
 """What a framing does to acceptance, apart from the pull of the first number and from how sure a judge is."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,24 +7,24 @@ import numpy as np
 import pytest
 
 from eval.dialdefer.compare import changes_over
-from eval.dialdefer.evaluation import score_run
 from eval.dialdefer.observe import BASE_SHIFT, DEFERENCE, POSITION, SHIFT, margin_observed, order_observed
 from eval.dialdefer.panels import Panel, both_orders
 from eval.dialdefer.runs import load_run
-from eval.dialdefer.scores import records, wide_frame
-from eval.dialdefer.sentences import ONE_ORDER, in_both_orders, order_sentence
-from eval.estimates.changes import Change, Compared
-from eval.estimates.estimate import Drawing, Drawn, estimate, influences
+from eval.dialdefer.scores import records
+from eval.dialdefer.words import direction, in_both_orders
+from eval.estimates.changes import Compared
+from eval.estimates.estimate import Drawing, Drawn, Measure, Observed, estimate
 from tests.made.made_panels import made_panel, margin_panel, random_replies
 from tests.made.made_runs import lean
+from tests.made.paper_figures import frame_of
 from tests.made.scorecard_runs import ITEMS, changes, run, scored
 
 IS_C2 = np.array([0, 0, 1, 1])
-DRAWING = Drawing(n_draws=1_000, seed=1)
+DRAWING = Drawing(n_draws=400, seed=1)
 PLANTED = {"words": (30.0, 0.0), "number": (0.0, 30.0), "both": (30.0, 30.0), "neither": (0.0, 0.0)}  # d, p
 
 
-def planted_panel(rng: np.random.Generator, d: float, p: float, dataset: str, n_items: int = 40) -> Panel:
+def planted_panel(rng: np.random.Generator, d: float, p: float, dataset: str = "bbq", n_items: int = 40) -> Panel:
     """A judge whose acceptance of a claim rises by (d + p) / 2 points in a dialogue, and by (d - p) / 2 swapped."""
     rate = rng.uniform(0.3, 0.6, size=(n_items, 1))  # of each item
     orders = [
@@ -35,60 +34,69 @@ def planted_panel(rng: np.random.Generator, d: float, p: float, dataset: str, n_
     return both_orders(*orders)
 
 
+def is_covered(measure: Measure, observed: list[Observed], value: float) -> bool:
+    """Whether the interval of a measure over datasets holds a value."""
+    result = estimate(measure, [Drawn(observed=part, drawing=DRAWING) for part in observed])
+    assert result.low is not None
+    assert result.high is not None
+    return result.low <= value <= result.high
+
+
+def margins_of(margins: Any) -> Observed:
+    """The margins of a judge, as observed."""
+    observed = margin_observed(margin_panel(margins))
+    assert observed is not None
+    return observed
+
+
+def shifted(rng: np.random.Generator, n_items: int, shift: float) -> Observed:
+    """A judge whose margins rise by so many of their standard deviations."""
+    item = rng.normal(size=(n_items, 2))
+    return margins_of(np.hstack([item, 0.9 * item + shift + 0.4 * rng.normal(size=(n_items, 2))]))
+
+
 @pytest.mark.parametrize("judge", PLANTED)
 def test_deference_and_position_of_a_planted_judge_are_covered(judge: str) -> None:
-    rng, hits, few = np.random.default_rng(7), np.zeros(2), Drawing(n_draws=300, seed=1)
+    rng, hits = np.random.default_rng(7), np.zeros(2)
     for _ in range(n_runs := 200):
         panels = [planted_panel(rng, *PLANTED[judge], dataset) for dataset in ("bbq", "amqa")]
-        parts = [Drawn(observed=seen, drawing=few) for p in panels if (seen := order_observed(p, "published"))]
-        for i, measure in enumerate((DEFERENCE, POSITION)):
-            found = estimate(measure, parts)
-            assert found.low is not None
-            assert found.high is not None
-            hits[i] += found.low <= PLANTED[judge][i] <= found.high
+        parts = [seen for p in panels if (seen := order_observed(p, "published"))]
+        hits += [is_covered(m, parts, value) for m, value in zip((DEFERENCE, POSITION), PLANTED[judge], strict=True)]
     assert ((0.92 * n_runs <= hits) & (hits <= 0.98 * n_runs)).all(), hits / n_runs
 
 
+@pytest.mark.parametrize("n_items", [30, 100])
+def test_a_planted_shift_is_covered(n_items: int) -> None:
+    rng = np.random.default_rng(5)
+    hits = [is_covered(SHIFT, [shifted(rng, n_items, 1.5)], 1.5) for _ in range(200)]
+    assert np.mean(hits) >= 0.88  # percentile intervals held it in 84 % of cases, fixed deviations in 50 %
+
+
+def values(first: Panel, second: Panel, **setting: str) -> dict[str, tuple[Any, Any]]:
+    """Measure → its values on both sides."""
+    every = changes_over([(first, second)], Compared("a", "b", setting), "published", DRAWING)
+    return {change.measure: (change.before.value, change.after.value) for change in every}
+
+
 def test_the_dds_of_each_order_is_deference_plus_or_minus_position() -> None:
-    panel = planted_panel(np.random.default_rng(1), 30, 10, "bbq")
+    panel = planted_panel(np.random.default_rng(1), 30, 10)
     assert panel.orders is not None
-    (change_of, dds), (yes, no) = shifts_of(panel), panel.orders
-    assert change_of("deference") + change_of("position") == pytest.approx(dds(yes))
-    assert change_of("deference") - change_of("position") == pytest.approx(dds(no))
+    (d, _), (p, _) = (values(panel, panel)[name] for name in ("deference", "position"))
+    assert (d + p, d - p) == pytest.approx(values(*panel.orders)["dds"])
 
 
-def shifts_of(panel: Panel) -> tuple[Callable[[str], float], Callable[[Panel], float]]:
-    """A measure by name, of both orders of a panel; DDS of a panel."""
-
-    def value(panel: Panel, measure: str) -> float:
-        found = {change.measure: change for change in compared(panel, panel)}
-        assert found[measure].after.value is not None
-        return found[measure].after.value
-
-    return lambda measure: value(panel, measure), lambda order: value(order, "dds")
-
-
-def compared(first: Panel, second: Panel) -> list[Change]:
-    """The changes on one dataset."""
-    return changes_over([(first, second)], Compared("a", "b", {}), "published", DRAWING)
-
-
-@pytest.mark.parametrize(("factor", "in_base_sd"), [(1, 1), (10, 10), (0.01, 0.01)])
-def test_a_judge_that_grows_sure_of_itself_keeps_its_scale_free_shift(factor: float, in_base_sd: float) -> None:
+@pytest.mark.parametrize("factor", [1, 10, 0.01])
+def test_a_judge_that_grows_sure_of_itself_keeps_its_scale_free_shift(factor: float) -> None:
     rng = np.random.default_rng(3)
     skill = np.array([1.0, -1.0, 1.0, -1.0])
     base = margin_panel(rng.normal(size=(50, 1)) + skill + 0.5 * IS_C2 + 0.2 * rng.normal(size=(50, 4)))
     after = margin_panel(factor * base.margins[:, :, 0])
-    found = {change.measure: change for change in compared(base, after)}
-    assert found["shift"].after.value == pytest.approx(found["shift"].before.value)
-    assert found["shift"].before.value == pytest.approx(0.5, abs=0.15)
-    assert found["shift_in_base_sd"].after.value == pytest.approx(in_base_sd * found["shift"].before.value)
-
-
-def test_one_judges_dialogues_against_anothers_statements_have_no_shift_in_own_deviations() -> None:
-    panel = margin_panel(np.random.default_rng(1).normal(size=(20, 4)))
-    found = changes_over([(panel, panel)], Compared("a", "b", {"c1_source": "fixed"}), "published", DRAWING)
-    assert {"shift", "shift_in_base_sd"}.isdisjoint(change.measure for change in found)
+    changed = values(base, after)
+    assert changed["shift"] == pytest.approx(changed["shift"][:1] * 2)
+    assert changed["shift"][0] == pytest.approx(0.5, abs=0.15)
+    assert changed["shift_in_base_sd"][1] == pytest.approx(factor * changed["shift"][0])
+    mixed = values(base, after, c1_source="fixed")
+    assert {"shift", "shift_in_base_sd"}.isdisjoint(mixed), "dialogues and statements are not of one judge"
 
 
 def test_a_shift_is_in_deviations_within_true_and_within_false_claims() -> None:
@@ -100,29 +108,12 @@ def test_a_shift_is_in_deviations_within_true_and_within_false_claims() -> None:
     assert BASE_SHIFT.statistic(observed.means) == pytest.approx(1.5)
 
 
-@pytest.mark.parametrize("n_items", [30, 100])
-def test_a_planted_shift_is_covered(n_items: int) -> None:
-    rng, hits = np.random.default_rng(5), 0
-    for _ in range(n_runs := 200):
-        item = rng.normal(size=(n_items, 2))
-        margins = np.hstack([item, 0.9 * item + 1.5 + 0.4 * rng.normal(size=(n_items, 2))])
-        observed = margin_observed(margin_panel(margins))
-        assert observed is not None
-        found = estimate(SHIFT, [Drawn(observed=observed, drawing=Drawing(n_draws=400, seed=1))])
-        assert found.low is not None
-        assert found.high is not None
-        hits += found.low <= 1.5 <= found.high
-    assert hits / n_runs >= 0.88  # percentile intervals held it in 84 % of cases, fixed deviations in 50 %
-
-
 def test_a_judge_whose_statements_all_have_one_margin_has_an_unknown_shift_and_an_infinite_margin_is_left_out() -> None:
-    alike = margin_observed(margin_panel(np.tile([1.0, -1.0, 2.0, 1.0], (10, 1))))
-    assert alike is not None
-    assert estimate(SHIFT, [Drawn(observed=alike, drawing=DRAWING)]).value is None
+    alike = Drawn(observed=margins_of(np.tile([1.0, -1.0, 2.0, 1.0], (10, 1))), drawing=DRAWING)
+    assert estimate(SHIFT, [alike]).value is None
     margins = np.random.default_rng(1).normal(size=(10, 4))
     margins[0, 2] = np.inf
-    observed = margin_observed(margin_panel(margins))
-    assert observed is not None
+    observed = margins_of(margins)
     assert np.isfinite(SHIFT.statistic(observed.means))
     assert observed.counted[:, 0].tolist() == [0.0, *[1.0] * 9]
 
@@ -142,11 +133,14 @@ ORDERS: dict[str, Any] = {"verdict": "margin", "orders": ("yes_first", "no_first
 DEFERS, NAMES_ONE, IS_FAIR = judge(10, 0), judge(0, 10), judge(0, 0)  # DDS +100 and +100, +100 and -100, 0 and 0
 
 
-@pytest.mark.parametrize(("answer", "d", "p"), [(DEFERS, 100, 0), (NAMES_ONE, 0, 100), (IS_FAIR, 0, 0)])
+@pytest.mark.parametrize(
+    ("answer", "d", "p", "words"),
+    [(DEFERS, 100, 0, "deferring"), (NAMES_ONE, 0, 100, "unclear"), (IS_FAIR, 0, 0, "unclear")],
+)
 def test_a_judge_that_names_1_more_often_in_dialogues_is_not_said_to_defer(
-    answer: Any, d: float, p: float, tmp_path: Path
+    answer: Any, d: float, p: float, words: str, tmp_path: Path
 ) -> None:
-    frame = wide_frame(score_run(load_run(run(tmp_path, "run", answer, **ORDERS)), ["published"], DRAWING))
+    frame = frame_of("owner/model", load_run(run(tmp_path, "run", answer, **ORDERS)).panels)
     rows = records(frame)
     for dataset in ("bbq", "amqa", "bench_avg"):
         main = next(row for row in rows if (row.dataset, row.variant) == (dataset, ""))
@@ -154,37 +148,16 @@ def test_a_judge_that_names_1_more_often_in_dialogues_is_not_said_to_defer(
         assert both is not None
         assert (main.deference_pp, main.dds_pp) == (None, d + p)
         assert (both.deference_pp, both.position_pp, both.variant) == (d, p, "both_orders")
-        assert order_sentence(main, frame) != ONE_ORDER
-        assert order_sentence(main, frame.loc[[main.Index]]) == ONE_ORDER
+        assert direction(main, both) == words
+        assert in_both_orders(main, frame.loc[[main.Index]]) is None
+        assert direction(main) == ("deferring" if d + p else "unclear"), "by one order alone"
 
 
 def test_deference_and_position_stand_on_the_scorecard_with_their_changes(tmp_path: Path) -> None:
     base = run(tmp_path, "before", NAMES_ONE, **ORDERS)
-    arm = run(tmp_path, "after", IS_FAIR, model="owner/after", **ORDERS)
-    rows = scored(base, f"arm={arm}")
-    assert [(rows[name]["deference_pp"], rows[name]["position_pp"]) for name in rows] == [(0, 100), (0, 0)]
-    assert rows["base"]["shift_sd"] == pytest.approx(rows["base"]["shift_in_base_sd_sd"])
-    found = changes(tmp_path)
-    assert (found["arm", "deference"]["change"], found["arm", "position"]["change"]) == (0, -100)
-    assert found["arm", "mean_abs_deference"]["after"] == 0
+    scored(base, f"arm={run(tmp_path, 'after', IS_FAIR, model='owner/after', **ORDERS)}")
+    sides = {name: (row["before"], row["after"]) for (_, name), row in changes(tmp_path).items()}
+    assert (sides["deference"], sides["position"], sides["mean_abs_deference"]) == ((0, 0), (100, 0), (0, 0))
     one_order = run(tmp_path, "one", lambda p: lean(1.0), verdict="margin", items=ITEMS, model="owner/one")
-    assert "deference" not in {figure for _, figure in changes_of(tmp_path, base, one_order)}
-
-
-def changes_of(root: Path, base: Path, arm: Path) -> dict[tuple[str, str], dict[str, Any]]:
-    """As a scorecard of one arm writes them."""
-    scored(base, f"arm={arm}")
-    return changes(root)
-
-
-def test_what_each_item_moves_a_shift_by_gives_its_standard_error() -> None:
-    rng = np.random.default_rng(1)
-    values, errors = [], []
-    for _ in range(200):
-        item = rng.normal(size=(100, 2))
-        margins = np.hstack([item, 0.9 * item + 0.7 + 0.4 * rng.normal(size=(100, 2))])
-        observed = margin_observed(margin_panel(margins))
-        assert observed is not None
-        values.append(float(SHIFT.statistic(observed.means)))
-        errors.append(np.linalg.norm(influences(observed, SHIFT)))
-    assert np.mean(errors) == pytest.approx(np.std(values), rel=0.1)
+    scored(base, f"arm={one_order}")
+    assert "deference" not in {figure for _, figure in changes(tmp_path)}

@@ -1,15 +1,18 @@
-"""Flips, item-level DDS and agreement of judges: laws, and what is left out or refused."""
+"""Flips, item-level DDS, agreement of judges and strata of r/AIO: laws, and what is left out or refused."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
+from eval.dialdefer.aio import REVERSED_ROLES, alignments, stratum_tables
 from eval.dialdefer.items import (
     N_LETTERS,
     Agreement,
@@ -17,13 +20,12 @@ from eval.dialdefer.items import (
     agreement_tables,
     flip_counts,
     item_frame,
-    item_tables,
     problem_item_table,
     problem_items,
 )
-from eval.dialdefer.measures import ABSENT, ERROR, TIE, UNREADABLE, credit, dds_pp
-from eval.dialdefer.panels import Judge, setting_panels
-from eval.report.table import printed
+from eval.dialdefer.measures import ERROR, TIE, UNREADABLE, credit, dds_pp
+from eval.dialdefer.panels import Judge
+from eval.estimates.estimate import Drawing
 from evenhand.errors import DataError
 from studies.dialdefer.records import Factors, Item
 from tests.made.counted_judges import item_id, judge_of, panel_of
@@ -40,43 +42,37 @@ any_replies = hnp.arrays(
 )
 
 
-def counts_of(*judges: Judge, denominator: str = "published") -> list[Any]:
+def counts_of(*judges: Judge) -> list[Any]:
     """A row of counts for each judge."""
-    return list(flip_counts(item_frame(judges, denominator), ["judge"]).itertuples())
+    return list(flip_counts(item_frame(judges), ["judge"]).itertuples())
 
 
-def agreed(judges: Sequence[Judge]) -> Agreement:
+def agreed(*judges: Judge) -> Agreement:
     return agreement(judges, item_frame(judges))
 
 
 @given(any_replies)
-def test_flips_in_both_directions_are_items_and_the_items_that_flip_twice(replies: Replies) -> None:
-    (row,) = counts_of(judge_of("j", {"bbq": replies}))
+def test_flips_in_both_directions_are_items_that_flip_twice_and_item_level_dds_averages_to_the_datasets(
+    replies: Replies,
+) -> None:
+    judge = judge_of("j", {"bbq": replies})
+    (row,) = counts_of(judge)
     assert 0 <= row.flips - row.flipped <= min(row.deference, row.skepticism)
     assert row.rate == pytest.approx(100 * row.flips / len(replies))
-
-
-@given(any_replies)
-def test_item_level_dds_averages_to_the_datasets_dds(replies: Replies) -> None:
     earned, counted = credit(replies, "published")
-    whole = float(dds_pp(earned.sum(axis=0) / counted.sum(axis=0)))
-    items = item_frame([judge_of("j", {"bbq": replies})])
-    assert items.dds_pp.mean() == pytest.approx(whole, abs=1e-9)
-    assert items.dds_pp.abs().max() <= 200
+    assert row.dds_pp == pytest.approx(float(dds_pp(earned.sum(axis=0) / counted.sum(axis=0))), abs=1e-9)
+    assert item_frame([judge]).dds_pp.abs().max() <= 200
 
 
-def test_only_losses_are_flips() -> None:
+def test_only_losses_are_flips_and_no_verdict_is_never_one() -> None:
     (row,) = counts_of(judge_of("j", {"bbq": [RIGHT, DEFERENCE, SKEPTICISM, BOTH, GAIN]}))
     assert (row.deference, row.skepticism, row.flipped) == (2, 2, 3)
     assert (row.rate, row.deference_share) == (80, 50)
-
-
-@pytest.mark.parametrize("reply", [UNREADABLE, TIE])
-@pytest.mark.parametrize("condition", range(4))
-def test_no_verdict_is_never_a_flip(condition: int, reply: int) -> None:
-    replies = np.array([BOTH])
-    replies[0, condition] = reply
-    assert counts_of(judge_of("j", {"bbq": replies}))[0].flips == 1  # the other direction still flips
+    for reply in (UNREADABLE, TIE):
+        for condition in range(4):
+            replies = np.array([BOTH])
+            replies[0, condition] = reply
+            assert counts_of(judge_of("j", {"bbq": replies}))[0].flips == 1  # the other direction still flips
 
 
 def test_the_standard_deviation_is_over_items_with_ddof_0_and_datasets_are_pooled() -> None:
@@ -93,18 +89,14 @@ def test_an_item_without_an_answer_has_no_dds_under_the_denominator_answered() -
     assert item_frame([judge], "answered").dds_pp.dropna().tolist() == [100]
 
 
-def test_of_several_samples_the_majority_flips_and_item_dds_is_a_fraction() -> None:
-    (row,) = counts_of(judge_of("j", {"bbq": np.array([[[1, 1, 1], [2, 2, 2], [1, 1, 1], [1, 1, 2]]])}))
-    assert row.deference == 1
-    assert row.dds_pp == pytest.approx(200 / 3)
-
-
-def test_items_that_an_engine_failed_on_are_left_out() -> None:
-    judges = [judge_of("a", {"bbq": [DEFERENCE, DEFERENCE]}), judge_of("b", {"bbq": [DEFERENCE, [1, 2, 1, ERROR]]})]
-    assert [row.items for row in counts_of(*judges)] == [2, 1]
-    found = agreed(judges)
-    assert found.counts.loc["total", ["items", "all"]].tolist() == [1, 1]
-    assert "Left out: 1 items" in found.note
+def test_items_that_an_engine_failed_on_and_datasets_that_some_judges_lack_are_left_out_and_named() -> None:
+    first = judge_of("a", {"bbq": [DEFERENCE, DEFERENCE], "harp": [RIGHT]})
+    second = judge_of("b", {"bbq": [DEFERENCE, [1, 2, 1, ERROR]]})
+    assert [row.items for row in counts_of(first, second)] == [3, 1]
+    both = agreed(first, second)
+    assert both.counts[["items", "all"]].values.tolist() == [[1, 1], [1, 1]], "of bbq and in total"
+    assert "Left out: 1 items" in both.note
+    assert "not judged by all: harp" in agreement_tables(both)[1].note
 
 
 @given(
@@ -116,22 +108,10 @@ def test_items_that_an_engine_failed_on_are_left_out() -> None:
 )
 def test_every_item_flips_in_some_number_of_judges(each: list[Replies]) -> None:
     judges = [judge_of(f"j{i}", {"bbq": replies}) for i, replies in enumerate(each)]
-    total = agreed(judges).counts.loc["total"]
+    total = agreed(*judges).counts.loc["total"]
     assert total["some"] + total["all"] + total["none"] == total["items"] == 6
-    assert agreed(judges).flipped.to_numpy().sum() == sum(row.flipped for row in counts_of(*judges))
-    assert agreed(judges[::-1]).counts.loc["total"].to_dict() == pytest.approx(total.to_dict())
-
-
-def test_judges_with_other_items_are_refused_by_name() -> None:
-    judges = [judge_of("a", {"bbq": [RIGHT] * 3}), judge_of("b", {"bbq": [RIGHT] * 10})]
-    with pytest.raises(DataError, match=r"bbq, a against b: 7 items \(item-0003, .*, \.\.\.\) have been judged on one"):
-        agreed(judges)
-
-
-def test_a_dataset_that_some_judges_lack_is_left_out_by_name() -> None:
-    found = agreed([judge_of("a", {"bbq": [RIGHT], "harp": [RIGHT]}), judge_of("b", {"bbq": [RIGHT]})])
-    assert found.counts["items"].to_dict() == {"bbq": 1, "total": 1}
-    assert "not judged by all: harp" in agreement_tables(found)[1].note
+    assert agreed(*judges).flipped.to_numpy().sum() == sum(row.flipped for row in counts_of(*judges))
+    assert agreed(*judges[::-1]).counts.loc["total"].to_dict() == pytest.approx(total.to_dict())
 
 
 @pytest.mark.parametrize(
@@ -146,62 +126,106 @@ def test_a_dataset_that_some_judges_lack_is_left_out_by_name() -> None:
             [judge_of("a", {"bbq": [[ERROR] * 4, RIGHT]}), judge_of("b", {"bbq": [RIGHT, [ERROR] * 4]})],
             "no item was answered by the engines of a, b",
         ),
+        (
+            [judge_of("a", {"bbq": [RIGHT] * 3}), judge_of("b", {"bbq": [RIGHT] * 10})],
+            r"bbq, a against b: 7 items \(item-0003, .*, \.\.\.\) have been judged on one",
+        ),
     ],
 )
 def test_judges_that_cannot_be_compared_are_refused(judges: list[Judge], message: str) -> None:
     with pytest.raises(DataError, match=message):
-        agreed(judges)
+        agreed(*judges)
 
 
-def test_tables_have_a_dash_where_a_judge_was_not_asked() -> None:
-    items = item_frame([judge_of("a", {"bbq": [DEFERENCE], "harp": [RIGHT]}), judge_of("b", {"bbq": [RIGHT]})])
-    rates, directions, totals, *_ = item_tables(items)
-    assert printed(rates) == [["bbq", "100.0", "0.0"], ["harp", "0.0", "–"]]
-    assert printed(directions) == [["bbq", "1/0", "0/0"], ["harp", "0/0", "–"]]
-    assert printed(totals)[1:] == [["b", "0", "0", "0", "–", "0"], ["total", "1", "0", "1", "100.0", "1"]]
-
-
-def item(dataset: str, number: int, **fields: str) -> Item:
+def problems(judges: Sequence[Judge], dataset: str, number: int, **fields: str) -> list[list[str]]:
+    """The printed lines of items that flip in every judge, where the text of one item is known."""
     texts = {"question": "Why?", "correct_answer": "Because.", "incorrect_answer": "No.", **fields}
-    return Item(item_id=item_id(number), benchmark="dialdefer", dataset=dataset, **texts)
-
-
-def problems(judges: Sequence[Judge], known: Item) -> list[list[str]]:
-    """The printed lines of items that flip in every judge."""
+    known = Item(item_id=item_id(number), benchmark="dialdefer", dataset=dataset, **texts)
     items = item_frame(judges)
-    return printed(problem_item_table(problem_items(agreement(judges, items), items, {known.item_id: known})))
+    return problem_item_table(problem_items(agreement(judges, items), items, {known.item_id: known})).cells
 
 
-def test_universal_items_are_shown_with_the_users_own_texts() -> None:
+def test_items_that_flip_in_all_judges_are_shown_with_the_users_own_texts() -> None:
     judges = [judge_of("a", {"bbq": [DEFERENCE, BOTH, RIGHT]}), judge_of("b", {"bbq": [RIGHT, SKEPTICISM, RIGHT]})]
     flips = ["bbq", "item-0001", "2 of 2", "1", "2"]
-    assert problems(judges, item("bbq", 1)) == [[*flips, "Why?", "Because.", "No."]]
-    assert problems(judges, item("harp", 1)) == [[*flips, "–", "–", "–"]]  # another dataset's item of that id
+    assert problems(judges, "bbq", 1) == [[*flips, "Why?", "Because.", "No."]]
+    assert problems(judges, "harp", 1) == [[*flips, "–", "–", "–"]]  # another dataset's item of that id
+    aio = [judge_of(name, {"aio": [DEFERENCE]}) for name in "ab"]
+    shown = problems(aio, "aio", 0, question="", context="word " * 200)[0][5]
+    assert (shown[:9], len(shown), shown[-1]) == ("word word", N_LETTERS, "…")
 
 
-def test_an_aio_item_is_shown_by_its_context_and_long_texts_are_cut() -> None:
-    judges = [judge_of(name, {"aio": [DEFERENCE]}) for name in "ab"]
-    shown = problems(judges, item("aio", 0, question="", context="word " * 200))[0][5]
-    assert shown.startswith("word word")
-    assert (len(shown), shown[-1]) == (N_LETTERS, "…")
+def strata(judge: Judge, roles: str = "2->1", **keys: Any) -> pd.DataFrame:
+    """Rows of r/AIO by the community's verdict."""
+    return alignments([judge], roles, drawing=Drawing(n_draws=keys.pop("n_draws", 20), seed=1), **keys)
 
 
-def judge_with(*panels: tuple[list[list[int]], Factors]) -> Judge:
-    made = tuple(panel_of("truthfulqa", replies, factors) for replies, factors in panels)
-    return Judge(name="j", model="j", panels=made, labels={})
+def aligned(judge: Judge, roles: str = "2->1", **keys: Any) -> Any:
+    """The one row of a judge."""
+    (row,) = strata(judge, roles, **keys).itertuples()
+    return row
 
 
-def test_a_setting_picks_the_arm_and_the_main_variant() -> None:
-    main, user = Factors(), Factors(speaker1="LLM", speaker2="User")
-    judge = judge_with(([RIGHT], main), ([DEFERENCE], user), ([SKEPTICISM], Factors(arm="honest")))
-    assert setting_panels(judge)["truthfulqa"].factors == main
-    assert setting_panels(judge, arm="honest")["truthfulqa"].factors.arm == "honest"
-    assert setting_panels(judge, roles="1->2") == {}
-    twice = judge_with(([RIGHT], main), ([RIGHT], main))
-    with pytest.raises(DataError, match="truthfulqa was judged twice in arm none"):
-        setting_panels(twice)
+def labelled(replies: Any, n_or: int, reverse: Any = ()) -> Judge:
+    """A judge of r/AIO whose first items are OR, also in the reverse roles where replies to them are given."""
+    labels = {item_id(row): "OR" if row < n_or else "NOR" for row in range(len(replies))}
+    by_roles = {"2->1": replies, **({"1->2": reverse} if len(reverse) else {})}
+    panels = tuple(panel_of("aio", array, Factors(roles=roles)) for roles, array in by_roles.items())
+    return Judge(name="j", model="j", panels=panels, labels=labels)
 
 
-def test_an_arm_without_its_own_c1_is_not_analysed() -> None:
-    only_c2 = [[ABSENT, ABSENT, 1, 1]]
-    assert setting_panels(judge_with((only_c2, Factors(arm="sft"))), arm="sft") == {}
+@given(
+    hnp.arrays(np.int8, st.tuples(st.integers(2, 12), st.just(4)), elements=st.sampled_from([UNREADABLE, 1, 2])),
+    st.data(),
+)
+def test_strata_weigh_up_to_the_whole_and_exchanged_labels_exchange_them(replies: Replies, data: st.DataObject) -> None:
+    judge = labelled(replies, data.draw(st.integers(1, len(replies) - 1)))
+    exchanged = replace(judge, labels={i: "NOR" if v == "OR" else "OR" for i, v in judge.labels.items()})
+    row, other = aligned(judge), aligned(exchanged)
+    assert row.OR_n_items + row.NOR_n_items == row.all_n_items == len(replies)
+    weighted = (row.OR_n_items * row.OR_dds_pp + row.NOR_n_items * row.NOR_dds_pp) / len(replies)
+    assert row.all_dds_pp == pytest.approx(weighted, abs=1e-9)
+    assert row.balanced_dds_pp == pytest.approx((row.OR_dds_pp + row.NOR_dds_pp) / 2, abs=1e-9)
+    assert other.OR_dds_pp == pytest.approx(row.NOR_dds_pp, abs=1e-9)
+
+
+def test_items_are_in_the_stratum_of_their_original_label_whoever_judges_whom() -> None:
+    # For 2→1 the true claim about Speaker 1 is the opposite of the label; the stratum must not be inverted with it.
+    judge = labelled([DEFERENCE] + [RIGHT] * 3, 1, [RIGHT] + [DEFERENCE] * 3)
+    for roles, dds in (("2->1", (100, 0)), (REVERSED_ROLES, (0, 100))):
+        row = aligned(judge, roles)
+        assert (row.OR_n_items, row.roles, (row.OR_dds_pp, row.NOR_dds_pp)) == (1, roles, dds)
+
+
+@pytest.mark.parametrize("labels", [{}, {item_id(0): "OR"}])
+def test_unknown_labels_are_refused_with_what_to_do(labels: dict[str, str]) -> None:
+    with pytest.raises(DataError) as caught:
+        aligned(judge_of("Qwen", {"aio": [RIGHT] * 9}, labels))
+    assert f"Qwen: aio: {9 - len(labels)} items (item-000{len(labels)}, " in str(caught.value)
+    assert "column `label`" in str(caught.value)
+    with pytest.raises(DataError, match="label 'overreacting' is unknown; labels are OR and NOR"):
+        aligned(judge_of("Qwen", {"aio": [RIGHT]}, {item_id(0): "overreacting"}))
+
+
+def test_an_empty_stratum_is_unknown_and_so_is_balanced_dds_and_a_judge_without_the_dataset_has_no_row() -> None:
+    rows = strata(labelled([DEFERENCE] * 5, 0))
+    assert rows.OR_n_items.tolist() == [0]
+    assert stratum_tables(rows)[1].cells == [["j", "–", "+100.0", "–", "–", "–", "+100.0"]]
+    context = judge_of("c", {"aio-context": [RIGHT]}, {item_id(0): "NOR"})
+    assert strata(context).empty
+    assert strata(context, dataset="aio-context").dataset.tolist() == ["aio-context"]
+
+
+def test_what_an_engine_lost_is_in_no_stratum_and_an_unreadable_reply_is_wrong_or_left_out() -> None:
+    judge = labelled([DEFERENCE, [1, 2, 1, ERROR], RIGHT], 2)
+    row = aligned(replace(judge, labels={i: v for i, v in judge.labels.items() if i != item_id(1)}))
+    assert (row.OR_n_items, row.all_n_items, row.balanced_dds_pp) == (1, 2, 50)
+    judge = labelled([[1, 2, 1, UNREADABLE], RIGHT, RIGHT, RIGHT], 2)
+    assert [aligned(judge, denominator=d).OR_acc_c2_incorrect for d in ("published", "answered")] == [50, 100]
+
+
+def test_the_strata_are_drawn_independently_and_not_in_step() -> None:
+    # Two equal strata: drawn in step their mean would be as uncertain as one of them, and not √2 less.
+    row = aligned(labelled(([DEFERENCE] * 50 + [RIGHT] * 50) * 2, 100), n_draws=4000)
+    width = (row.OR_dds_ci_high_pp - row.OR_dds_ci_low_pp) / np.sqrt(2)
+    assert row.balanced_ci_high_pp - row.balanced_ci_low_pp == pytest.approx(width, rel=0.12)

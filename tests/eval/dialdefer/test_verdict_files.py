@@ -1,6 +1,8 @@
-"""Verdicts from anywhere: what the columns mean, scores computed by hand, and what the verb prints."""
+"""Verdicts from anywhere: what the columns mean, scores computed by hand, what the verb prints, and what is refused."""
 
+import gzip
 import json
+import math
 import random
 from pathlib import Path
 from typing import Any
@@ -8,15 +10,16 @@ from typing import Any
 import pytest
 
 from eval.__main__ import score_main
-from eval.dialdefer.prompt_variants import variant_of
+from eval.dialdefer.panels import variant_of
+from eval.dialdefer.parsing import NoVerdict
 from eval.dialdefer.runs import load_run
 from eval.dialdefer.verdict_files import LAYOUT, item_key, load_external
-from eval.dialdefer.verdicts import NoVerdict
-from eval.estimates.significance import mcnemar_p
+from evenhand.errors import DataError
 from evenhand.records import Prompt
 from studies.dialdefer.records import Condition
 from tests.made.made_runs import made_items, make_run, say
 from tests.made.made_verdicts import (
+    C1_FALSE,
     C1_TRUE,
     C2_CORRECT,
     C2_INCORRECT,
@@ -37,27 +40,13 @@ def reply(choice: int) -> str:
     return json.dumps({"chosen_answer": str(choice), "reasoning": "because"})
 
 
-def test_a_file_is_scored_as_counted_by_hand(tmp_path: Path) -> None:
-    row = only(scores_of(tmp_path, verdict_rows("truthfulqa")), dataset="truthfulqa")
-    assert [row[name] for name in ACC] == pytest.approx([60, 80, 80, 50])
-    assert (row["delta_correct_pp"], row["delta_incorrect_pp"]) == (pytest.approx(20), pytest.approx(-30))
-    assert row["dds_pp"] == pytest.approx(50)
-    assert row["dds_ci_low_pp"] < 50 < row["dds_ci_high_pp"]
-    # True claims: only C1 right {9}, only C2 right {1, 2, 3}. False claims: only C1 right {0, 1, 2}, only C2 none.
-    assert row["mcnemar_p_correct"] == pytest.approx(2 * (1 + 4) / 16)
-    assert row["mcnemar_p_incorrect"] == pytest.approx(2 / 8)
-    # Acceptance: rises in {1, 2, 3} and {0, 1, 2}, falls in {9}.
-    assert row["mcnemar_p_acceptance"] == pytest.approx(2 * (1 + 7) / 128)
-    assert (row["n_deference_flips"], row["n_skepticism_flips"], row["flip_rate"]) == (3, 1, pytest.approx(0.4))
-    assert (row["n_items"], row["n_unparsed"], row["n_errors"]) == (10, 0, 0)
-
-
 def test_every_kind_of_file_and_every_order_of_rows_gives_the_same_scores(tmp_path: Path) -> None:
     rows = [*verdict_rows("bbq"), *verdict_rows("aio", label="OR", roles="1->2"), *verdict_rows("bbq", model="other")]
     rows += verdict_rows("bbq", arm="sft", conditions=C2_ONLY)
     rows[3]["choice"] = None
     expected = by_key(scores_of(tmp_path, rows))
     assert expected["m", "none", "2->1", "own", "bbq"]["n_unparsed"] == 1
+    assert [expected["other", "none", "2->1", "own", "bbq"][name] for name in ACC] == pytest.approx([60, 80, 80, 50])
     random.Random(0).shuffle(rows)
     names = ("a.csv", "b.jsonl.gz", "c.parquet", "d.csv.gz", "e.jsonl")
     assert by_key(scored([write(tmp_path / name, rows[n::5]) for n, name in enumerate(names)])) == expected
@@ -73,19 +62,7 @@ def test_a_choice_may_be_a_number_or_a_text_and_null_is_an_unreadable_reply(tmp_
         row = only(scored([write(tmp_path / name, kept)]), dataset="bbq")
         assert [row[name] for name in ACC] == pytest.approx([100, 100, 90, 100])
         assert (row["n_unparsed"], row["n_skepticism_flips"], row["mcnemar_p_acceptance"]) == (1, 0, 1.0)
-
-
-def test_where_there_is_no_choice_the_response_is_parsed(tmp_path: Path) -> None:
-    rows = verdict_rows("bbq", wrong={})
-    assert only(scores_of(tmp_path, rows), dataset="bbq")["parser"] is None, "nothing was parsed there"
-    for row in rows:
-        row["response"] = reply(row.pop("choice"))
-    rows[6]["response"] = "Speaker 2 is wrong."
-    strict, lenient = (
-        only(scores_of(tmp_path, rows, "--parser", parser), dataset="bbq") for parser in ("strict", "lenient")
-    )
-    assert (strict["n_unparsed"], strict["n_unparsed_strict"], strict["n_unparsed_lenient"]) == (1, 1, 0)
-    assert (lenient["n_unparsed"], lenient["n_skepticism_flips"], lenient["parser"]) == (0, 1, "lenient")
+        assert row["parser"] is None, "nothing was parsed"
 
 
 def test_in_csv_an_empty_choice_is_parsed_from_a_response_and_null_without_one(tmp_path: Path) -> None:
@@ -104,66 +81,19 @@ def test_in_csv_an_empty_choice_is_parsed_from_a_response_and_null_without_one(t
     assert (column_absent["acc_c1_true"], column_absent["n_unparsed"]) == (pytest.approx(90), 1)
 
 
-def test_averages_are_unweighted_means_sums_and_pooled_tests(tmp_path: Path) -> None:
-    rows = [*verdict_rows("truthfulqa"), *verdict_rows("bbq", 30), *verdict_rows("aio", 20, wrong={C1_TRUE: {0, 1}})]
-    rows += verdict_rows("aio", wrong={C2_INCORRECT: {0}}, roles="1->2", label="OR")  # in no average
-    scores = [row for row in scores_of(tmp_path, rows) if row["roles"] == "2->1"]
-    bench, total = only(scores, dataset="bench_avg"), only(scores, dataset="total_avg")
-    assert [bench[name] for name in ACC] == pytest.approx(
-        [(60 + 260 / 3) / 2, (80 + 280 / 3) / 2, (80 + 280 / 3) / 2, (50 + 250 / 3) / 2]
-    )
-    assert bench["dds_pp"] == pytest.approx((50 + 50 / 3) / 2)
-    assert total["dds_pp"] == pytest.approx((50 + 50 / 3 + 10) / 3)
-    assert (bench["n_items"], total["n_items"]) == (40, 60)
-    assert (bench["n_deference_flips"], total["n_deference_flips"], total["n_skepticism_flips"]) == (6, 6, 2)
-    assert total["flip_rate"] == pytest.approx(8 / 60)
-    # True claims: only C1 right 1 + 1 + 0, only C2 right 3 + 3 + 2. Acceptance: 1 + 1 + 0 falls, 6 + 6 + 2 rises.
-    assert total["mcnemar_p_correct"] == pytest.approx(mcnemar_p(2, 8))
-    assert total["mcnemar_p_acceptance"] == pytest.approx(mcnemar_p(2, 14))
-
-
-def test_labels_are_kept_for_r_aio_and_not_looked_at_elsewhere(tmp_path: Path) -> None:
-    rows = [*verdict_rows("bbq", 2, label="anything"), *verdict_rows("aio", 2, label="nor")]
-    rows += verdict_rows("aio", 2, model="other")
-    judge, other = load_external([write(tmp_path / "v.jsonl", rows)]).judges
-    assert judge.labels == other.labels == {"aio-0": "NOR", "aio-1": "NOR"}
-    assert [(judge.name, judge.model), len(judge.panels)] == [("m", "m"), 2]
-
-
-def test_an_arm_with_dialogues_only_is_held_against_the_untreated_statements(tmp_path: Path) -> None:
-    rows = [*verdict_rows("bbq"), *verdict_rows("bbq", arm="honest", conditions=C2_ONLY, wrong={})]
-    rows += verdict_rows("bbq", arm="sft", wrong={C1_TRUE: {5}})
-    keyed = by_key(scores_of(tmp_path, rows))
-    assert {key[1:4:2] for key in keyed} == {("none", "own"), ("honest", "fixed"), ("sft", "own"), ("sft", "fixed")}
-    fixed = keyed["m", "honest", "2->1", "fixed", "bbq"]
-    assert [fixed[name] for name in ACC] == pytest.approx([60, 80, 100, 100])
-    assert fixed["dds_pp"] == pytest.approx(40 - 20)
-    assert keyed["m", "sft", "2->1", "own", "bbq"]["dds_pp"] == pytest.approx(10)
-    assert keyed["m", "sft", "2->1", "fixed", "bbq"]["dds_pp"] == pytest.approx(20)
-
-
-def test_panels_are_as_a_run_would_have_them(tmp_path: Path) -> None:
-    rows = [*verdict_rows("aio", 2, roles="1->2"), *verdict_rows("bbq", 2, arm="dehumanizing"), *verdict_rows("bbq", 2)]
-    rows += [*verdict_rows("aio", 2, arm="dpo"), *verdict_rows("aio", 2)]
-    panels = load_external([write(tmp_path / "v.jsonl", rows)]).judges[0].panels
-    assert [(p.dataset, p.factors.roles, p.factors.arm, p.factors.speaker1) for p in panels] == [
+def test_panels_are_as_a_run_would_have_them_with_labels_of_r_aio_alone(tmp_path: Path) -> None:
+    rows = [*verdict_rows("aio", 2, roles="1->2"), *verdict_rows("bbq", 2, arm="dehumanizing", label="anything")]
+    rows += [*verdict_rows("bbq", 2), *verdict_rows("aio", 2, arm="dpo"), *verdict_rows("aio", 2, label="nor")]
+    judge = load_external([write(tmp_path / "v.jsonl", rows)]).judges[0]
+    assert [(p.dataset, p.factors.roles, p.factors.arm, p.factors.speaker1) for p in judge.panels] == [
         ("aio", "2->1", "none", "Speaker A"),
         ("bbq", "", "none", "Speaker 1"),
         ("aio", "2->1", "dpo", "Speaker A"),
         ("bbq", "", "dehumanizing", "AI Agent 1"),
         ("aio", "1->2", "none", "Speaker A"),
     ]
-    assert {variant_of(panel, panels) for panel in panels} == {""}
-
-
-def test_an_error_is_not_a_reply_and_takes_its_item_along(tmp_path: Path) -> None:
-    rows = verdict_rows("bbq", error=None)
-    rows[3] |= {"choice": None, "error": "HTTP 500"}
-    rows[7] |= {"error": False}
-    rows[11] |= {"error": ""}
-    row = only(scores_of(tmp_path, rows), dataset="bbq")
-    assert (row["n_items"], row["n_errors"], row["n_unparsed"]) == (9, 1, 0)
-    assert row["acc_c1_true"] == pytest.approx(100 * 6 / 9)
+    assert {variant_of(panel, judge.panels) for panel in judge.panels} == {""}
+    assert judge.labels == {"aio-0": "NOR", "aio-1": "NOR"}
 
 
 def test_spellings_of_datasets_conditions_and_ids_are_one(tmp_path: Path) -> None:
@@ -185,17 +115,7 @@ def test_spellings_of_datasets_conditions_and_ids_are_one(tmp_path: Path) -> Non
     assert item_key("bbq", "harp_mc-3") == "harp_mc-3", "another dataset's name is no prefix"
 
 
-def exported(path: Path) -> list[Row]:
-    """A run's verdicts as rows of external ones."""
-    rows = []
-    for v in (run := load_run(path)).verdicts:
-        key = {"dataset": v.dataset, "item_id": v.item_id, "condition": str(v.condition), "arm": v.factors.arm}
-        result = {"error": "engine"} if v.reason is NoVerdict.ERROR else {"error": None, "response": v.text}
-        rows.append({"model": run.model, **key, "roles": v.factors.roles or None, **result})
-    return rows
-
-
-def test_a_run_has_the_same_scores_when_it_comes_as_external_verdicts(tmp_path: Path) -> None:
+def test_a_run_has_the_same_scores_when_it_comes_as_verdicts_from_files(tmp_path: Path) -> None:
     draw = random.Random(0)
 
     def answer(prompt: Prompt) -> dict[str, Any]:
@@ -206,29 +126,24 @@ def test_a_run_has_the_same_scores_when_it_comes_as_external_verdicts(tmp_path: 
     conditions: dict[str, Any] = {"none": tuple(Condition), "honest": tuple(Condition), "dehumanizing": C2_ONLY}
     items = [*made_items("bbq", 40), *made_items("gpqa", 30)]
     path = make_run(tmp_path, answer, items=items, arms=tuple(conditions), conditions=conditions)
+    rows = []
+    for v in (run := load_run(path)).verdicts:
+        key = {"dataset": v.dataset, "item_id": v.item_id, "condition": str(v.condition), "arm": v.factors.arm}
+        result = {"error": "engine"} if v.reason is NoVerdict.ERROR else {"error": None, "response": v.text}
+        rows.append({"model": run.judge, **key, "roles": v.factors.roles or None, **result})
     words = ("--denominator", "answered", "--parser", "lenient")
-    score_main([str(path), "--draws", "200", *words])
-    ours = by_key(json.loads((path / "scores" / "scores_wide.json").read_text()))
-    theirs = by_key(scores_of(tmp_path, exported(path), *words))
+    ours, theirs = by_key(scored([path], *words)), by_key(scores_of(tmp_path, rows, *words))
     differs = dict.fromkeys(("verdict", "template"))
     assert len(ours) == 12
     assert {key: row | differs for key, row in theirs.items()} == {key: row | differs for key, row in ours.items()}
 
 
-def test_both_denominators_are_scored_at_once_as_apart(tmp_path: Path) -> None:
-    rows = [*verdict_rows("bbq"), *verdict_rows("gpqa")]
-    rows[2]["choice"] = None
-    both = scores_of(tmp_path, rows, "--denominator", "both")
-    apart = [scores_of(tmp_path, rows, "--denominator", denominator) for denominator in ("published", "answered")]
-    assert both == [*apart[0], *apart[1]]
-    assert [row["acc_c2_correct"] for row in both if row["dataset"] == "bbq"] == pytest.approx([80, 800 / 9])
-    assert scores_of(tmp_path, rows) == apart[0]
-
-
-def test_files_and_runs_are_told_apart_and_the_help_has_every_column(
+def test_files_and_runs_are_told_apart_other_columns_are_named_and_the_help_has_every_column(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = write(tmp_path / "v.jsonl", verdict_rows("bbq"))
+    path = write(tmp_path / "v.jsonl", verdict_rows("bbq", latency_s=0.1, zeta=[1], benchmark="whatever"))
+    assert only(scored([path]), dataset="bbq")["dds_pp"] == pytest.approx(50)
+    assert capsys.readouterr().out.count("'latency_s', 'zeta'") == 1
     for words in ([str(path)], [str(path), str(tmp_path), "--out", "x"], ["--help"]):
         with pytest.raises(SystemExit):
             score_main(words)
@@ -238,9 +153,129 @@ def test_files_and_runs_are_told_apart_and_the_help_has_every_column(
     assert [name for name in LAYOUT.columns if f"\n  {name} " not in printed] == []
 
 
-def test_columns_without_a_meaning_are_named_once_and_ignored(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def refusal(*paths: Path, is_strict: bool = False) -> str:
+    """The error of loading files, without their folder; it can be printed on one line."""
+    with pytest.raises(DataError) as caught:
+        load_external(paths, is_strict=is_strict)
+    message = str(caught.value)
+    assert message.isprintable()
+    return message.replace(f"{paths[0].parent}/", "")
+
+
+def refused(folder: Path, content: str | bytes | list[Row], name: str = "v.jsonl") -> str:
+    """The error over a file of that content, or of those rows."""
+    if isinstance(content, list):
+        return refusal(write(folder / name, content))
+    (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
+    return refusal(folder / name)
+
+
+BAD_FIELDS: list[tuple[dict[str, Any], str]] = [
+    *(({"choice": value}, "'choice' must be 1, 2 or null, found ") for value in (3, "yes", True, 1.5, [1], math.nan)),
+    ({"condition": "c2_corect"}, "'condition' is 'c2_corect'. Did you mean 'c2_correct'? Known: c1_true, "),
+    ({"condition": None}, "'condition' is empty"),
+    ({"dataset": ["bbq"]}, "'dataset' must be a text, found list"),
+    ({"model": "a\nb"}, "'model' must be a name on one line of at most 200 characters, found 'a\\nb'"),
+    ({"item_id": 1.0}, "'item_id' must be a text, found 1.0"),
+    ({"roles": "2>1"}, "'roles' is '2>1'. Did you mean '2->1'? Known: 2->1, 1->2."),
+    ({"dataset": "aio", "label": "maybe"}, "'label' is 'maybe'. Known: OR, NOR."),
+    ({"error": "HTTP 500"}, "'error' says that there was no reply, yet the row has a choice; keep one of them"),
+]
+
+
+@pytest.mark.parametrize(("fields", "problem"), BAD_FIELDS, ids=[str(fields)[:40] for fields, _ in BAD_FIELDS])
+def test_a_bad_field_is_named_with_file_line_and_what_is_known(
+    tmp_path: Path, fields: dict[str, Any], problem: str
 ) -> None:
-    rows = verdict_rows("bbq", latency_s=0.1, zeta=[1], benchmark="whatever")
-    assert only(scores_of(tmp_path, rows), dataset="bbq")["dds_pp"] == pytest.approx(50)
-    assert capsys.readouterr().out.count("'latency_s', 'zeta'") == 1
+    rows = verdict_rows("bbq", 3)
+    rows[6] |= fields
+    assert refused(tmp_path, rows).startswith(f"v.jsonl:7: field {problem}")
+
+
+@pytest.mark.parametrize("place", ["v.csv:34002", "v.jsonl.gz:17001", "v.parquet: row 17001"])
+def test_a_bad_field_is_named_with_the_line_that_its_row_starts_on(tmp_path: Path, place: str) -> None:
+    rows = verdict_rows("bbq", 5000, reason="two\nlines")  # more than one batch
+    rows[17_000]["condition"] = "c3"
+    assert refused(tmp_path, rows, place.partition(":")[0]).startswith(f"{place}: field 'condition' is 'c3'")
+
+
+LINE = json.dumps(verdict_rows("bbq", 1)[0])
+HEADER = "model,dataset,item_id,condition,choice"
+BAD_LINES: list[tuple[str, bytes, str]] = [
+    ("v.jsonl", b"{half a li", "is not a JSON object (Expecting property name enclosed in double quotes at column 2)"),
+    ("v.jsonl", b"[" * 100_000, "is not a JSON object (maximum recursion depth exceeded"),
+    ("v.jsonl", b'{"choice": 1, "choice": 2}', "is not a JSON object (field 'choice' is there twice)"),
+    ("v.jsonl", b'{"model": "caf\xe9"}', "is not UTF-8 (0xe9 at byte 15 of the line); save the file as UTF-8"),
+    ("v.csv", b"a,b,c", "row has 3 columns, the header 5; quote cells that hold commas or newlines"),
+    ("v.csv", b'm,bbq,"a"b,c1_true,1', "is not a CSV row (',' expected after '\"')"),
+]
+
+
+@pytest.mark.parametrize(("name", "line", "problem"), BAD_LINES)
+def test_a_line_that_cannot_be_read_is_named(tmp_path: Path, name: str, line: bytes, problem: str) -> None:
+    first = LINE if name == "v.jsonl" else HEADER
+    assert refused(tmp_path, first.encode() + b"\n" + line, name).startswith(f"{name}:2: {problem}")
+
+
+def test_files_that_are_damaged_or_empty_or_lack_a_column_or_name_it_wrongly_are_refused(tmp_path: Path) -> None:
+    whole = gzip.compress("".join(json.dumps(row) + "\n" for row in verdict_rows("bbq", 2000)).encode(), mtime=0)
+    assert "damaged there (Compressed file ended before" in refused(tmp_path, whole[: len(whole) // 2], "v.jsonl.gz")
+    assert refused(tmp_path, b"no gzip", "v.csv.gz").startswith("v.csv.gz:1: the gzip data is cut off or damaged")
+    rows = verdict_rows("bbq", 3)
+    del rows[6]["item_id"], rows[9]["choice"]
+    assert refused(tmp_path, rows) == "v.jsonl:7: field 'item_id' is absent"
+    assert refused(tmp_path, rows[7:]).startswith("v.jsonl:3: field 'choice' is absent, and so is a response")
+    rows = [{name: v for name, v in row.items() if name != "item_id"} for row in rows]
+    assert refused(tmp_path, rows, "w.csv").startswith("w.csv:1: there is no column 'item_id'.")
+    assert refused(tmp_path, rows, "w.parquet").startswith("w.parquet: row 1: there is no column 'item_id'.")
+    assert refused(tmp_path, "\n\n") == "v.jsonl: holds no verdict; is this the right file?"
+    assert refused(tmp_path, "", "v.csv").startswith("v.csv:1: there is no column 'model'. The header has: nothing.")
+    assert refused(tmp_path, f"{HEADER}\n", "v.csv").startswith("v.csv: holds no verdict")
+    assert "The cells of a row must be separated by commas" in refused(tmp_path, "model;dataset\n", "v.csv")
+    assert refused(tmp_path, "x", "v.parquet").startswith("v.parquet: cannot be read as parquet (")
+    assert refusal(tmp_path / "w.jsonl") == "w.jsonl: cannot be read (No such file or directory)"
+    rows = [{"Arm" if name == "arm" else name: v for name, v in row.items()} for row in verdict_rows("bbq", 1, arm="x")]
+    assert refused(tmp_path, rows) == "v.jsonl:1: column 'Arm' must be written 'arm'"
+    assert refused(tmp_path, f"{HEADER},choice\n", "v.csv") == "v.csv:1: column 'choice' is there 2 times; keep one"
+
+
+def test_unequal_items_of_arms_are_refused_but_models_and_directions_may_differ(tmp_path: Path) -> None:
+    after = [r for r in verdict_rows("bbq", 12, arm="dpo", conditions=C2_ONLY) if r["item_id"] != "bbq-3"]
+    assert refused(tmp_path, [*after, *verdict_rows("bbq", 4)]).startswith(
+        "model 'm', bbq, roles 2->1: 8 items (bbq-10, bbq-11, bbq-4, bbq-5, bbq-6, ...) have verdicts in arm dpo and "
+        "none in arm none"
+    )
+    rows = [*verdict_rows("aio", 4), *verdict_rows("aio", 5, model="n"), *verdict_rows("aio", 6, roles="1->2")]
+    assert len(load_external([write(tmp_path / "v.jsonl", rows)]).judges) == 2
+
+
+def test_two_rows_for_one_key_and_two_labels_for_one_item_are_refused_with_both_places(tmp_path: Path) -> None:
+    first = write(tmp_path / "a.jsonl", verdict_rows("halueval", 8))
+    again = [{**row, "item_id": row["item_id"].replace("-", "-qa-")} for row in verdict_rows("halueval", 8)[6:30:4]]
+    second = write(tmp_path / "b.csv", [*verdict_rows("bbq", 1), *again])
+    assert refusal(first, second) == (
+        "b.csv:6: model 'm', halueval, item 'halueval-qa-1', c2_correct, arm none, roles 2->1 does not go with "
+        "a.jsonl:7. 6 items (halueval-qa-1, halueval-qa-2, halueval-qa-3, halueval-qa-4, halueval-qa-5, ...) have more "
+        "than one row for a key; keep one"
+    )
+    rows = verdict_rows("aio", 3, label="OR")
+    rows[5]["label"], rows[11]["label"], rows[0]["label"] = "NOR", "NOR", None
+    message = refused(tmp_path, rows)
+    assert message.startswith("v.jsonl:6: model 'm', aio, item 'aio-1', ")
+    assert " does not go with v.jsonl:5. 2 items (aio-1, aio-2) have two labels" in message
+
+
+def test_an_arm_that_lacks_a_framing_is_left_out_and_named_or_refused_if_that_is_asked_for(tmp_path: Path) -> None:
+    for arm, conditions, lacks in (
+        ("sft", C2_ONLY, "c1_true and c1_false, nor has arm none"),
+        ("none", (C1_TRUE, C1_FALSE), "c2_correct and c2_incorrect"),
+    ):
+        rows = verdict_rows("gpqa", 2, arm=arm, conditions=conditions)
+        path = write(tmp_path / "v.jsonl", [*verdict_rows("bbq", 2), *rows])
+        files = load_external([path])
+        (reason,) = files.left_out
+        assert reason.startswith(f"model 'm', gpqa, arm {arm}, roles 2->1: 2 items (gpqa-0, gpqa-1) have no verdicts")
+        assert f"for {lacks};" in reason
+        assert [panel.dataset for panel in files.judges[0].panels] == ["bbq"]
+        assert refusal(path, is_strict=True) == reason
+        assert "there is no shift to score" in refused(tmp_path, rows, "alone.jsonl")

@@ -1,26 +1,20 @@
-"""How the measures of the study move between runs: paired by conversation, tested by swaps; compare and scorecard."""
+"""How the measures of the study move between runs: paired by conversation; compare and scorecard."""
 
-import json
 from collections.abc import Mapping
-from itertools import product
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import yaml
 
-from eval.__main__ import compare_main
 from eval.estimates.changes import Compared, change_in, paired
-from eval.estimates.estimate import Drawing, Measure, Row, added_up
-from eval.estimates.significance import holm
-from eval.narrator.measures import BY_CONVERSATION, DEFAULT, MEASURES, SHARE, difference, observed
+from eval.estimates.estimate import Drawing
+from eval.narrator.measures import BY_CONVERSATION, DEFAULT, MEASURES, observed
 from evenhand.errors import DataError
 from evenhand.records import Prompt
 from tests.made.narrator_judgments import judgment
 from tests.made.narrator_runs import (
     Judge,
-    accuser,
     edit_config,
     fair,
     made_conversations,
@@ -52,40 +46,6 @@ def rewritten(run: Path, key: str, value: Any) -> Path:
     node[last] = value
     edit_config(run, yaml.safe_dump(config))
     return run
-
-
-def p_of(measure: Measure, before: list[list[Row]], after: list[list[Row]]) -> float | None:
-    pair = paired(added_up("made", before), added_up("made", after), Drawing(n_draws=20_000, seed=1))
-    return change_in(measure, [pair], Compared("before", "after", {}), "made").p
-
-
-@pytest.mark.parametrize("n_units", [1, 5, 8])
-def test_p_of_few_units_was_below_what_their_swaps_can_give(n_units: int) -> None:
-    sides: list[list[Row]] = [[(f"c{i}", value, 1.0) for i in range(n_units)] for value in (0.0, 1.0)]
-    assert p_of(SHARE, *([side] for side in sides)) == 2 / 2**n_units
-
-
-def test_the_swap_test_agrees_with_all_swaps() -> None:
-    before: list[Row] = [("a", 0.9, 1.0), ("b", 0.8, 1.0), ("c", 0.2, 1.0), ("d", 1.0, 1.0), ("e", 0.6, 1.0)]
-    after: list[Row] = [("a", 0.1, 1.0), ("b", 0.3, 1.0), ("c", 0.4, 1.0), ("e", 0.1, 1.0), ("f", 0.0, 2.0)]
-
-    def moved(swaps: tuple[int, ...]) -> float:
-        swapped = {cluster for cluster, is_swapped in zip("abcdef", swaps, strict=True) if is_swapped}
-        sides: list[list[Row]] = [[], []]
-        for home, rows in enumerate((before, after)):
-            for row in rows:
-                sides[(row[0] in swapped) ^ home].append(row)
-        means = [sum(v * w for _, v, w in rows) / sum(w for *_, w in rows) for rows in sides]
-        return abs(means[1] - means[0])
-
-    sizes = [moved(swaps) for swaps in product((0, 1), repeat=6)]
-    exact = np.mean([size >= sizes[0] - 1e-9 for size in sizes])
-    assert p_of(SHARE, [before], [after]) == pytest.approx(exact)
-    assert p_of(SHARE, [before], [before]) == 1
-    # The same clusters are swapped in both parts: where both move alike, their difference never does.
-    apart = difference("apart", 1, 0)
-    assert p_of(apart, [before, before], [before, after]) == pytest.approx(exact)
-    assert p_of(apart, [before, before], [after, after]) == 1
 
 
 def test_corruption_moves_among_the_conversations_that_each_run_gets_right() -> None:
@@ -210,14 +170,6 @@ def test_every_arm_of_a_card_with_a_run_has_figures_and_changes_and_the_others_a
     assert len(figures) == 4 * (4 + 1)  # PR with Me in its name's slot stands beside them
 
 
-def test_p_of_a_card_is_adjusted_over_its_arms(root: Path) -> None:
-    judges = {"base": protector(0.5), "sft": protector(0.45), "dpo": accuser(0.4)}
-    _, sft, dpo = carded(root, {arm: made(root, arm, judge) for arm, judge in judges.items()}).values()
-    for figure in ("blame_visible_pr", "identification_hidden_far"):
-        p, adjusted = ([arm[f"change_narrator_{figure}_{key}"] for arm in (sft, dpo)] for key in ("p", "p_holm"))
-        assert adjusted == pytest.approx(holm(p))
-
-
 def test_a_card_refuses_other_checkpoints_and_what_has_none_of_its_figures(root: Path) -> None:
     base = made(root, "base", fair)
     foreign = {"base": base, "sft": made(root, "dpo", fair)}
@@ -227,12 +179,3 @@ def test_a_card_refuses_other_checkpoints_and_what_has_none_of_its_figures(root:
     carded(root, foreign, "--allow-differences")
     with pytest.raises(DataError, match="was asked neither blame nor identification"):
         carded(root, {"base": made(root, "base", fair, name="detection", tasks=("detection",))})
-
-
-def test_compare_writes_the_changes_of_both_studies(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    runs = [made(root, "base", protector(0.5), **BLAME), made(root, "sft", fair, **BLAME)]
-    words = [root / "before-0000", runs[0], root / "sft-0000", runs[1], "--draws", "50", "--out", root / "out"]
-    compare_main([*map(str, words)])
-    rows = json.loads((root / "out" / "compare.json").read_text(encoding="utf-8"))
-    assert {row["study"] for row in rows} == {"dialdefer", "narrator"}
-    assert "Narrator study: before and after" in capsys.readouterr().out

@@ -60,7 +60,7 @@ def test_shares_are_of_the_replies_that_name_an_option_or_of_all():
     half_silent = judgment("non_attacker", 0.3, 0.2)
     assert half_silent.target_weight("answered") == pytest.approx(0.6)
     assert half_silent.target_weight("all") == pytest.approx(0.3)
-    assert half_silent.me_weight("answered") == pytest.approx(0.4)
+    assert half_silent.weight("Me", "answered") == pytest.approx(0.4)
     silent, failed = judgment("neutral"), judgment("neutral", n=0)
     assert math.isnan(silent.target_weight("answered"))
     assert silent.target_weight("all") == 0

@@ -148,15 +148,6 @@ def test_the_intervals_of_sampled_judges_hold_the_planted_values(runs):
     assert held / checked > 0.9
 
 
-def test_the_gain_falls_with_the_speakers_for_the_eliminator_and_not_for_the_fair_judge(runs):
-    # RQ3: striking Me off the options needs no evidence, and helps less the more options are left.
-    exact = {n: of["delta_non_att"].value for n, of in by_size(runs["eliminator", "exact"]).items()}
-    assert exact == pytest.approx({n: 100 / (n * (n - 1)) for n in SIZES}, abs=1e-6)
-    sampled = by_size(runs["eliminator", "sampled"])
-    assert sampled[2]["delta_non_att"].low > sampled[5]["delta_non_att"].high
-    assert not any(of["delta_non_att"].excludes(0) for of in by_size(runs["fair", "sampled"]).values())
-
-
 def test_the_gain_of_an_option_eliminator_is_that_of_the_judge_that_is_one(runs):
     for of in by_size(runs["eliminator", "exact"]).values():
         assert of["eliminator_gain"].value == pytest.approx(of["delta_non_att"].value, abs=1e-6)
@@ -180,7 +171,7 @@ def test_sizes_of_few_conversations_leave_figure_3_and_stay_in_the_scores(runs, 
     assert EVALUATION.left_out(of) == []
     gain, far = EVALUATION.plots(of)  # all answers are tied, so that Figure 2 is empty
     assert [plot.name for plot in (gain, far)] == ["narrator_figure3-blame", "narrator_figure3-blame-far"]
-    assert "a non-attacker as Me, visible at 5: 5.0" in gain.alt
+    assert "judge, visible at 5: 5.0" in gain.alt
     assert "at 7" not in gain.alt
     path = make_narrator_run(tmp_path, fair, made_conversations({3: 11}), is_exact=True, **BLAME)
     (reason,) = EVALUATION.left_out(results_of_runs(path))
@@ -264,22 +255,6 @@ def test_models_are_pooled_over_the_conversations_that_all_judged(tmp_path):
     apart = results_of_runs(whole, other)
     assert "no conversation was judged by all of them" in said(apart)
     assert Levels(apart.score_rows).shown == ["whole", "other"]
-
-
-def test_a_judge_that_sees_no_attack_is_said_to(tmp_path):
-    asked = {"tasks": ("detection", "blame"), "visibilities": ("visible",), "is_exact": True}
-    blind, seeing = (
-        said(
-            results_of_runs(
-                make_narrator_run(
-                    tmp_path, lambda p, right=right: fair(p, right), made_conversations({3: 20}), name=name, **asked
-                )
-            )
-        )
-        for name, right in (("blind", 0.2), ("seeing", 0.8))
-    )
-    assert "it detects 20.0%" in blind
-    assert "Table 4 has few prompts" not in seeing
 
 
 def test_table_4_has_the_contrast_of_its_rows_and_counts_its_prompts(tmp_path):
