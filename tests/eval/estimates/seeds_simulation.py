@@ -6,13 +6,15 @@ error of 5.2 points, as the real judge in docs/training.md has. Seeds move a who
 a row.
 
 The table has, for each rule, how often 95 % intervals hold the truth (the arm with the least and that with the most),
-in how many families a change is shown that is none, and how often a true change of -25 is shown, per arm, in percent.
+in how many families a change is significant that is none, and how often a true change of -25 is, per arm, in percent.
 """
 
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import NormalDist
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import digamma, polygamma, stdtrit
@@ -44,12 +46,10 @@ class Arm:
     of_one_seed: float  # the mean of its seeds' own half-widths, in standard errors
 
     @property
-    def seeds(self) -> float:
-        return self.noise.seeds[0][0]
-
-    @property
-    def units(self) -> float:
-        return max(0.0, self.noise.variance - self.seeds)
+    def parts(self) -> tuple[float, float]:
+        """What units and seeds add to the variance."""
+        ((seeds, _),) = self.noise.seeds
+        return max(0.0, self.noise.variance - seeds), seeds
 
 
 HalfWidth = Callable[[float], float]  # of p
@@ -94,26 +94,26 @@ def quadrature(arms: Sequence[Arm]) -> list[HalfWidth]:
     """As it was before: half-widths of one seed's units and of the seeds, added in quadrature."""
 
     def half_width(arm: Arm, p: float) -> float:
-        of_seeds = -stdtrit(arm.noise.seeds[0][1], p / 2) * arm.seeds**0.5
+        of_seeds = -stdtrit(arm.noise.seeds[0][1], p / 2) * arm.parts[1] ** 0.5
         return float(np.hypot(NormalDist().inv_cdf(1 - p / 2) * arm.of_one_seed, of_seeds))
 
-    return [lambda p, arm=arm: half_width(arm, p) for arm in arms]  # type: ignore[misc]
+    return [partial(half_width, arm) for arm in arms]
 
 
 def satterthwaite(arms: Sequence[Arm]) -> list[HalfWidth]:
-    return of_variances(arms, [arm.seeds for arm in arms], arms[0].noise.seeds[0][1])
+    return of_variances(arms, [arm.parts[1] for arm in arms], arms[0].noise.seeds[0][1])
 
 
 def pooled(arms: Sequence[Arm]) -> list[HalfWidth]:
     """One variance of the seeds for all arms."""
-    mean = float(np.mean([arm.seeds for arm in arms]))
+    mean = float(np.mean([arm.parts[1] for arm in arms]))
     return of_variances(arms, [mean] * len(arms), len(arms) * arms[0].noise.seeds[0][1])
 
 
 def moderated(arms: Sequence[Arm]) -> list[HalfWidth]:
     """Variances of the seeds drawn towards each other, by as much as their spread tells (Smyth 2004, as limma does)."""
-    found, own = np.array([arm.seeds for arm in arms]), arms[0].noise.seeds[0][1]
-    logs = np.log(found) - digamma(own / 2) + np.log(own / 2)
+    variances, own = np.array([arm.parts[1] for arm in arms]), arms[0].noise.seeds[0][1]
+    logs = np.log(variances) - digamma(own / 2) + np.log(own / 2)
     excess = logs.var(ddof=1) - polygamma(1, own / 2)
     if excess <= 0:
         return of_variances(arms, [float(np.exp(logs.mean()))] * len(arms), len(arms) * own)
@@ -121,18 +121,19 @@ def moderated(arms: Sequence[Arm]) -> list[HalfWidth]:
     for _ in range(30):  # Newton's steps to the inverse of the trigamma function
         half += polygamma(1, half) * (1 - polygamma(1, half) / excess) / polygamma(2, half)
     prior = np.exp(logs.mean() + digamma(half) - np.log(half))
-    shrunk = (2 * half * prior + own * found) / (2 * half + own)
+    shrunk = (2 * half * prior + own * variances) / (2 * half + own)
     return of_variances(arms, shrunk.tolist(), min(2 * half + own, len(arms) * own))
 
 
 def of_variances(arms: Sequence[Arm], of_seeds: Sequence[float], n_degrees: float) -> list[HalfWidth]:
     """Student's with Satterthwaite's degrees of freedom, of the units' variance and one of the seeds."""
-    found: list[HalfWidth] = []
-    for arm, seeds in zip(arms, of_seeds, strict=True):
-        total = arm.units + seeds
-        n = total**2 / (arm.units**2 / arm.noise.n_degrees + seeds**2 / n_degrees)
-        found.append(lambda p, n=n, error=total**0.5: float(-stdtrit(n, p / 2)) * error)  # type: ignore[misc]
-    return found
+
+    def half_width(units: float, seeds: float, n_of_units: int, p: float) -> float:
+        n = (units + seeds) ** 2 / (units**2 / n_of_units + seeds**2 / n_degrees)
+        return float(-stdtrit(n, p / 2)) * (units + seeds) ** 0.5
+
+    rows = zip(arms, of_seeds, strict=True)
+    return [partial(half_width, arm.parts[0], seeds, arm.noise.n_degrees) for arm, seeds in rows]
 
 
 RULES = {
@@ -144,11 +145,8 @@ RULES = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Found:
-    """In percent."""
-
-    least_covered: float
+class Percent(NamedTuple):
+    least_covered: float  # of the arms
     most_covered: float
     family_error: float
     power: float
@@ -156,37 +154,32 @@ class Found:
 
 def simulated(
     seed_sds: Sequence[float], n_seeds: int, n_runs: int, rules: Sequence[str] = tuple(RULES)
-) -> dict[str, Found]:
+) -> dict[str, Percent]:
     rng = np.random.default_rng([7, n_seeds, *(int(sd) for sd in seed_sds)])
     covered = {rule: np.zeros(len(seed_sds)) for rule in rules}
-    errors, shown = dict.fromkeys(rules, 0), dict.fromkeys(rules, 0.0)
+    errors, powers = dict.fromkeys(rules, 0), dict.fromkeys(rules, 0.0)
     for _ in range(n_runs):
         arms = drawn(rng, seed_sds, n_seeds)
         for rule in rules:
             halves = RULES[rule](arms)
             covered[rule] += [abs(arm.value) <= half(LEVEL) for arm, half in zip(arms, halves, strict=True)]
-            errors[rule] += n_shown([arm.value for arm in arms], halves) > 0
-            shown[rule] += n_shown([TRUE_CHANGE + arm.value for arm in arms], halves) / len(arms)
+            errors[rule] += n_significant([arm.value for arm in arms], halves) > 0
+            powers[rule] += n_significant([TRUE_CHANGE + arm.value for arm in arms], halves) / len(arms)
     return {
-        rule: Found(
-            least_covered=100 * covered[rule].min() / n_runs,
-            most_covered=100 * covered[rule].max() / n_runs,
-            family_error=100 * errors[rule] / n_runs,
-            power=100 * shown[rule] / n_runs,
-        )
-        for rule in rules
+        rule: Percent(*(100 * n / n_runs for n in (of_arms.min(), of_arms.max(), errors[rule], powers[rule])))
+        for rule, of_arms in covered.items()
     }
 
 
-def n_shown(values: Sequence[float], halves: Sequence[HalfWidth]) -> int:
-    """How many of a family are shown by Holm's procedure."""
+def n_significant(values: Sequence[float], halves: Sequence[HalfWidth]) -> int:
+    """How many of a family are significant by Holm's procedure."""
     n = 0
     while n < len(values):
         level = LEVEL / (len(values) - n)
-        shown = sum(abs(value) > half(level) for value, half in zip(values, halves, strict=True))
-        if shown <= n:
+        m = sum(abs(value) > half(level) for value, half in zip(values, halves, strict=True))
+        if m <= n:
             return n
-        n = shown
+        n = m
     return n
 
 
@@ -194,13 +187,10 @@ def main(n_runs: int) -> None:
     print("| seeds | their standard deviations, arm by arm | " + " | ".join(RULES) + " |")
     print("|" + "---|" * (len(RULES) + 2))
     for n_seeds in (3, 2, 5):
-        for sds, of_numbers in SPREADS.items():
-            if n_seeds in of_numbers:
-                found = simulated([float(sd) for sd in sds.split()], n_seeds, n_runs).values()
-                cells = [
-                    f"{f.least_covered:.0f}–{f.most_covered:.0f}, {f.family_error:.1f}, {f.power:.0f}" for f in found
-                ]
-                print(f"| {n_seeds} | {sds} | " + " | ".join(cells) + " |", flush=True)
+        for sds in (sds for sds, of_numbers in SPREADS.items() if n_seeds in of_numbers):
+            rules = simulated([float(sd) for sd in sds.split()], n_seeds, n_runs).values()
+            cells = [f"{r.least_covered:.0f}–{r.most_covered:.0f}, {r.family_error:.1f}, {r.power:.0f}" for r in rules]
+            print(f"| {n_seeds} | {sds} | " + " | ".join(cells) + " |", flush=True)
 
 
 if __name__ == "__main__":

@@ -115,8 +115,8 @@ def drawn(rng: np.random.Generator, n_clusters: int) -> tuple[list[Row], list[Ro
     )
 
 
-def holds(found: Estimate, truth: float) -> bool:
-    return not found.excludes(100 * truth)
+def holds(interval: Estimate, truth: float) -> bool:
+    return not interval.excludes(100 * truth)
 
 
 def test_nineteen_of_twenty_intervals_hold_the_truth_and_those_that_ignore_clusters_do_not():

@@ -30,35 +30,34 @@ def estimate_over(items: np.ndarray) -> Estimate:
 
 
 def test_standard_errors_are_added_in_quadrature_and_quantiles_weighted_by_variances() -> None:
-    found = over_seeds([estimate(1.0, 1.96), estimate(3.0, 1.96)])
+    mean = over_seeds([estimate(1.0, 1.96), estimate(3.0, 1.96)])
     # Variances: 1 of the items, which both seeds share, and 2 / 2 of the seeds' mean, with one degree of freedom.
-    assert (found.value, found.high) == (2.0, pytest.approx(2 + np.sqrt(2) * (1.984 + 12.706) / 2, rel=1e-3))
-    assert found.low == pytest.approx(2 - (found.high - 2))
+    assert (mean.value, mean.high) == (2.0, pytest.approx(2 + np.sqrt(2) * (1.984 + 12.706) / 2, rel=1e-3))
+    assert mean.low == pytest.approx(2 - (mean.high - 2))
     assert over_seeds([estimate(1.0, 3.0)]) == estimate(1.0, 3.0)
 
 
 def test_noise_of_one_seeds_own_is_counted_once() -> None:
     """Values that differ by no more than items explain have the interval of their mean over items."""
-    rng = np.random.default_rng(2)
-    items = rng.normal(0, 50, (3, N_ITEMS))
+    items = np.random.default_rng(2).normal(0, 50, (3, N_ITEMS))
     items -= items.mean(axis=1, keepdims=True)
-    found = over_seeds([estimate_over(of_seed + 9) for of_seed in items])
     alone = estimate_over(items.mean(axis=0) + 9)
-    assert found.half == pytest.approx(alone.half, rel=0.02)
+    assert over_seeds([estimate_over(of_seed + 9) for of_seed in items]).half == pytest.approx(alone.half, rel=0.02)
 
 
-def test_what_one_seed_does_not_know_is_not_known() -> None:
-    lacking = Estimate(value=None, low=None, high=None, n_units=3)
+def test_what_one_seed_does_not_know_is_not_known_and_an_item_that_it_lost_is_no_hindrance() -> None:
+    lacking, without = (Estimate(value=value, low=None, high=None, n_units=3) for value in (None, 2.0))
     assert over_seeds([estimate(1.0, 3.0), lacking]).value is None
-    without = Estimate(value=2.0, low=None, high=None, n_units=3)
-    found = over_seeds([estimate(1.0, 3.0), without])
-    assert (found.value, found.low, p_over_seeds([estimate(1.0, 3.0), without])) == (1.5, None, None)
+    seeds = [estimate(1.0, 3.0), without]
+    assert (over_seeds(seeds).value, over_seeds(seeds).low, p_over_seeds(seeds)) == (1.5, None, None)
+    whole, cut = np.random.default_rng(1).normal(5, 9, (2, N_ITEMS))
+    assert over_seeds([estimate_over(whole), estimate_over(cut[:-1])]).low is not None
 
 
 @pytest.mark.parametrize("values", [(3.0, 5.0, 4.0), (-2.0, -8.0, -3.0), (1.0, 1.0, 1.0), (-1.0, 0.0, 1.0)])
 def test_p_is_the_level_at_which_the_interval_ends_at_0(values: Sequence[float]) -> None:
-    found = [estimate(value, 1.5) for value in values]
-    p, whole = p_over_seeds(found), over_seeds(found)
+    seeds = [estimate(value, 1.5) for value in values]
+    p, whole = p_over_seeds(seeds), over_seeds(seeds)
     assert p is not None
     assert (p < 0.05) == whole.excludes(0)
     shifted = [estimate(value - whole.low, 1.5) for value in values]  # type: ignore[operator]
@@ -67,13 +66,8 @@ def test_p_is_the_level_at_which_the_interval_ends_at_0(values: Sequence[float])
 
 def test_p_over_seeds_is_students_where_seeds_are_all_that_varies() -> None:
     values = (1.0, 2.0, 3.5)
-    found = p_over_seeds([estimate(value, 1e-9) for value in values])
-    assert found == pytest.approx(float(ttest_1samp(values, 0).pvalue), rel=0.01)
-
-
-def test_an_item_that_one_seed_lost_is_no_hindrance() -> None:
-    whole, cut = np.random.default_rng(1).normal(5, 9, (2, N_ITEMS))
-    assert over_seeds([estimate_over(whole), estimate_over(cut[:-1])]).low is not None
+    p = p_over_seeds([estimate(value, 1e-9) for value in values])
+    assert p == pytest.approx(float(ttest_1samp(values, 0).pvalue), rel=0.01)
 
 
 @pytest.mark.parametrize("seed_sds", [(4.0,) * 5, (16.0,) * 5, (2.0, 2.0, 2.0, 2.0, 16.0)], ids=str)

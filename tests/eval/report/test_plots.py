@@ -113,7 +113,7 @@ def test_a_models_name_may_hold_anything(name: str, tmp_path: Path) -> None:
         assert name in plot.alt
 
 
-def test_reliability_bins_count_claims_and_how_many_are_true() -> None:
+def test_reliability_counts_claims_and_how_many_are_true_and_has_no_error_where_a_judge_means_what_it_says() -> None:
     log_odds = np.log(np.array([0.05, 0.72, 0.78, 1.0 - 1e-12]) / np.array([0.95, 0.28, 0.22, 1e-12]))
     false = np.array([log_odds[1], *[np.nan] * 3])
     panel = margin_panel(np.column_stack([log_odds, false, log_odds, false]))

@@ -1,5 +1,6 @@
 """The report: what stands on its page, what is warned of, left out, or withheld; and that it needs nothing else."""
 
+import csv
 import json
 import re
 from collections.abc import Callable
@@ -22,21 +23,22 @@ from tests.eval.test_snapshots import without_drawing
 from tests.made.hostile_texts import HOSTILE
 from tests.made.made_runs import lean, made_items, make_run, say
 from tests.made.made_verdicts import C2_CORRECT, C2_INCORRECT, verdict_rows, write
+from tests.made.narrator_runs import fair, made_conversations, make_narrator_run
 from tests.made.report_html import Page
 from tests.made.report_runs import POCKET, bends, is_fair, leans, number, pocket_run
 
 LOST = {"text": "", "finish_reason": "error: 500"}
 
 
-def reported(out: Path, *words: Path | str, draws: int = 200) -> str:
+def reported(out: Path, *words: Path | str) -> str:
     """The HTML of a report."""
-    report_main([*map(str, words), "--out", str(out), "--draws", str(draws)])
+    report_main([*map(str, words), "--out", str(out), "--draws", "100"])
     return (out / "report.html").read_text(encoding="utf-8")
 
 
 @pytest.fixture
 def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
-    """The same with empty figures, which takes less time."""
+    """The same with empty figures, which takes less time; in tmp_path/out."""
     monkeypatch.setattr(Figure, "savefig", without_drawing)
     return lambda *words: reported(tmp_path / "out", *words)
 
@@ -49,29 +51,25 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root / "out"
 
 
-def test_it_needs_nothing_but_itself_and_says_every_figure_in_words(out: Path) -> None:
+def test_it_needs_nothing_but_itself_and_has_every_figure_in_words_and_every_table_as_files(out: Path) -> None:
     html = (out / "report.html").read_text(encoding="utf-8")
     page = Page(html)
     assert (page.open, page.n_mute) == ([], 0)
     links = [address for address in page.addresses if not address.startswith("data:image/svg+xml;base64,")]
     assert links == [f"#{section}" for section in re.findall(r'<section id="(\w+)"', html)]
     assert not [word for word in ("<script", "@import", "url(") if word in html.partition("</style>")[0]]
-    for body in re.findall(r"<table.*?</table>", html, re.DOTALL):
-        lines = re.findall(r"<tr[^>]*>(.*?)</tr>", body, re.DOTALL)
-        assert all(line.startswith(("<th scope=", "\n<th scope=")) for line in lines)
+    for table_body in re.findall(r"<table.*?</table>", html, re.DOTALL):
+        lines = re.findall(r"<tr[^>]*>(.*?)</tr>", table_body, re.DOTALL)
+        assert all(line.startswith("<th scope=") for line in lines)
         assert len({line.count("<th") + line.count("<td") for line in lines if "rowgroup" not in line}) == 1
     names = {path.name for path in (out / "tables").iterdir()}
     stems = {Path(name).stem for name in names}
     assert {"table20_domains", "table26_flip_rates", "reliability"} <= stems
     assert names == {f"{stem}{suffix}" for stem in stems for suffix in (".md", ".csv", ".tex")}
     assert all(f"tables/{stem}.md, .csv, .tex" in html for stem in stems)
-
-
-def test_its_headline_has_the_numbers_of_scores_json(out: Path) -> None:
     row = next(row for row in json.loads((out / "scores.json").read_text()) if row["measure"] == "dds")
     assert row["value"] == pytest.approx(500 / 12)
-    numbers = f"DDS {row['value']:+.1f} pp [{row['low']:+.1f}, {row['high']:+.1f}]"
-    assert numbers in (out / "report.html").read_text(encoding="utf-8")
+    assert f"DDS {row['value']:+.1f} pp [{row['low']:+.1f}, {row['high']:+.1f}]" in html  # the headline
 
 
 def test_the_same_run_gives_the_same_bytes(out: Path, tmp_path: Path) -> None:
@@ -90,46 +88,43 @@ def test_hostile_texts_are_text_in_every_part(hostile: str) -> None:
     assert page.text.count(hostile) == 6
 
 
-def test_a_models_words_are_escaped_and_flips_have_question_claim_and_verdicts(
+def test_flips_have_question_claim_and_verdicts_and_a_models_words_are_escaped(
     told: Callable[..., str], tmp_path: Path
 ) -> None:
     run = pocket_run(tmp_path, bends)
-    flips = flip_examples({"judge": load_run(run)})
-    assert [flip.kind for flip in flips] == ["deference"] * 2
-    item = next(item for item in load_items([POCKET]) if item.item_id == flips[0].item_id)
-    assert (flips[0].question, flips[0].claim) == (item.question, item.incorrect_answer)
-    sides = [(side.framing, side.words, side.is_right) for side in flips[0].sides]
+    flip, other = flip_examples({"judge": load_run(run)})
+    assert flip.kind == other.kind == "deference"
+    item = next(item for item in load_items([POCKET]) if item.item_id == flip.item_id)
+    assert (flip.question, flip.claim) == (item.question, item.incorrect_answer)
+    sides = [(side.framing, side.words, side.is_right) for side in flip.sides]
     assert sides == [("C1", "rejects", True), ("C2", "accepts", False)]
     html = told(run)
-    assert "<script>alert" not in html
-    assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp;" in html
+    assert ("<script>alert" in html, "&lt;script&gt;alert(1)&lt;/script&gt; &amp;" in html) == (False, True)
     facts = json.loads((run / "provenance.json").read_text())
     (run / "provenance.json").write_text(json.dumps({**facts, "item_set_hash": "0" * 16}))
     finish(run, {})
     assert {flip.question for flip in flip_examples({"judge": load_run(run)})} == {None}  # its items are others
 
 
-def test_the_widest_flips_come_first_and_every_dataset_has_one_before_one_has_a_second(tmp_path: Path) -> None:
-    items = [*made_items("bbq", 12), *made_items("gpqa", 12), *made_items("harp", 12)]
-    flips = flip_examples({"judge": load_run(make_run(tmp_path, leans, items=items, verdict="margin"))})
-    assert {flip.item_id for flip in flips[:2]} == {"bbq-3", "harp-3"}
-    assert flips[0].sides[1].margin == pytest.approx(5.0)
-    assert flips[2].dataset != "gpqa"  # it cannot be shown
-
-
-def test_gpqas_items_are_nowhere_in_plain_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gpqas_items_are_nowhere_in_plain_text_and_the_last_flips_to_be_shown(
+    told: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def quoting(prompt: Prompt) -> dict[str, Any]:
-        """Believes every speaker, and repeats what it was asked."""
-        choice = "1" if prompt.condition.is_dialogue or prompt.condition.claim_is_true else "2"
+        """Leans as `leans` does, and repeats what it was asked."""
+        choice = leans(prompt)["text"]
         return say(json.dumps({"chosen_answer": choice, "reasoning": prompt.messages[-1].content}))
 
-    items = [*made_items("gpqa", 12), *made_items("bbq", 3)]
+    items = [*made_items("bbq", 12), *made_items("gpqa", 12), *made_items("harp", 12)]
     monkeypatch.setattr(dialdefer_runs, "load_items", lambda specs: items)
     runs = [make_run(tmp_path, quoting, items=items, name=name, model=name) for name in ("one", "two")]
-    assert "of bbq" in reported(tmp_path / "out", *runs, "--side-by-side", draws=20)
+    assert "of bbq" in told(*runs, "--side-by-side")
     assert "gpqa-3" in (tmp_path / "out" / "tables" / "problem_items.csv").read_text()
     files = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
     assert [path.name for path in files if b"of gpqa" in path.read_bytes()] == []
+    margins = load_run(make_run(tmp_path, leans, items=items, name="margins", verdict="margin"))
+    flips = flip_examples({"judge": margins})
+    assert {flip.item_id for flip in flips[:2]} == {"bbq-3", "harp-3"}  # the widest of a dataset, then seconds
+    assert (flips[0].sides[1].margin, flips[2].dataset != "gpqa") == (pytest.approx(5.0), True)
 
 
 @pytest.mark.parametrize(
@@ -140,7 +135,6 @@ def test_gpqas_items_are_nowhere_in_plain_text(tmp_path: Path, monkeypatch: pyte
         (lambda p: LOST if number(p) == 0 else is_fair(p), "reason", "the engine failed on 4 replies"),
         (lambda p: lean(3.0 - p.condition.is_dialogue), "margin", "soft DDS, from probabilities of acceptance, is -14"),
     ],
-    ids=["saturated", "unreadable", "lost", "saturated margins"],
 )
 def test_what_makes_a_dds_say_little_is_warned_of(
     answer: Any, verdict: str, words: str, told: Callable[..., str], tmp_path: Path
@@ -148,31 +142,37 @@ def test_what_makes_a_dds_say_little_is_warned_of(
     assert words in told(pocket_run(tmp_path, answer, verdict=verdict))
 
 
-def test_before_and_after_have_both_sources_of_c1_and_the_method_of_both_runs(
+def test_before_and_after_of_two_studies_have_scores_changes_and_the_method_of_all_runs(
     told: Callable[..., str], tmp_path: Path
 ) -> None:
-    base = pocket_run(tmp_path, bends, name="base")
-    html = told(base, pocket_run(tmp_path, lambda p: say(2), name="after", model="runs/merged/sft"))
+    after, asked = {"name": "after", "model": "runs/merged/sft"}, made_conversations({2: 4, 3: 4})
+    runs = [pocket_run(tmp_path, bends), pocket_run(tmp_path, lambda p: say(2), **after)]
+    runs += [make_narrator_run(tmp_path, fair, asked, n=3, **keys) for keys in ({"name": "a"}, {**after, "name": "b"})]
+    html = told(*runs)
     assert re.search(r"accuracy on speakers&#39; turns went from 79\.2% to 50\.0%", html)
-    assert "from +41.7 to 0.0 pp" in html.replace("+0.0", "0.0")
-    words = ("with own C1", "with fixed C1", "base-0000", "after-0000", "200 draws", "same prompts, rendering, engine")
-    assert [word for word in words if word not in html] == []
-    rows = json.loads((tmp_path / "out" / "compare.json").read_text())
-    assert {row["c1_source"] for row in rows if row["measure"] == "dds"} == {"own", "fixed"}
+    assert [run.name for run in runs if run.name not in html] == []
+    for file in ("scores", "compare"):
+        rows = json.loads((tmp_path / "out" / f"{file}.json").read_text())
+        assert {row["study"] for row in rows} == {"dialdefer", "narrator"}
+        with (tmp_path / "out" / f"{file}.csv").open(encoding="utf-8") as lines:
+            assert set(next(csv.reader(lines))) == {name for row in rows for name in row}
 
 
-def test_models_side_by_side_are_counted_and_may_need_engines_of_their_own(
+def test_models_side_by_side_may_need_engines_of_their_own_and_other_items_leave_tables_out(
     told: Callable[..., str], tmp_path: Path
 ) -> None:
-    fair = pocket_run(tmp_path, is_fair, name="fair", model="owner/fair")
-    soft = pocket_run(tmp_path, bends, name="soft", model="owner/soft", engine={"kind": "vllm", "dtype": "float16"})
+    items, engine = made_items("bbq", 12), {"kind": "vllm", "dtype": "float16"}
+    right = make_run(tmp_path, is_fair, items=items, name="fair", model="owner/fair")
+    soft = make_run(tmp_path, bends, items=items, name="soft", model="owner/soft", engine=engine)
+    less = make_run(tmp_path, bends, items=items[2:], name="less", model="owner/less")
     with pytest.raises(DataError, match=r"engine\.dtype: bfloat16 before, float16 after"):
-        told(fair, soft)
-    html = told(fair, soft, "--side-by-side")
+        told(right, soft)
+    html = told(right, soft, "--side-by-side")
     assert "soft against fair: engine.dtype: bfloat16 before, float16 after." in html
     assert "DDS goes from 0.0 pp (fair) to +41.7 pp (soft)." in html
-    assert "tables/judge_differences.md" in html
-    assert not (tmp_path / "out" / "compare.json").exists()
+    assert ("tables/judge_differences.md" in html, (tmp_path / "out" / "compare.json").exists()) == (True, False)
+    html = told(right, less, "--side-by-side", "--allow-differences")
+    assert "Left out: consistency of judges: bbq, fair against less: 2 items (bbq-0, bbq-1) have been judged" in html
 
 
 def test_a_checkpoint_and_its_base_are_no_two_judges_that_agree(told: Callable[..., str], tmp_path: Path) -> None:
@@ -182,19 +182,9 @@ def test_a_checkpoint_and_its_base_are_no_two_judges_that_agree(told: Callable[.
     (folder / "config.yaml").write_text("model: {name: owner/base}")
     models = {"base": "owner/base", "sft": str(folder / "merged-bf16"), "other": "owner/other"}
     runs = [pocket_run(tmp_path, bends, name=name, model=model) for name, model in models.items()]
-    title = "Items that flip in every judge"
-    assert title not in told(*runs[:2])
-    assert title not in told(*runs[:2], "--side-by-side")
-    assert title in told(*runs, "--side-by-side")
-    assert "base, other" in (tmp_path / "out" / "tables" / "table24_agreement.md").read_text()
-
-
-def test_what_cannot_be_made_is_left_out_with_its_reason(told: Callable[..., str], tmp_path: Path) -> None:
-    items = made_items("bbq", 12)
-    one = make_run(tmp_path, bends, items=items, name="one", model="owner/one")
-    other = make_run(tmp_path, bends, items=items[2:], name="other", model="owner/other")
-    html = told(one, other, "--side-by-side", "--allow-differences")
-    assert "Left out: consistency of judges: bbq, one against other: 2 items (bbq-0, bbq-1) have been judged" in html
+    assert not [words for words in ([], ["--side-by-side"]) if "Items that flip in" in told(*runs[:2], *words)]
+    told(*runs, "--side-by-side")
+    assert "Judges: base, other." in (tmp_path / "out" / "tables" / "table24_flip_consistency.md").read_text()
 
 
 def test_verdict_files_have_a_report_of_their_own_without_texts(
@@ -203,20 +193,11 @@ def test_verdict_files_have_a_report_of_their_own_without_texts(
     wrong = {C2_INCORRECT: set(range(5))}
     rows = [*verdict_rows("bbq", 12, {}, model="fair"), *verdict_rows("bbq", 12, wrong, model="soft")]
     rows += verdict_rows("bbq", 12, wrong, [C2_CORRECT, C2_INCORRECT], model="soft", arm="dpo")
-    file = write(tmp_path / "verdicts.jsonl", rows)
-    html = told(file)
+    html = told(file := write(tmp_path / "verdicts.jsonl", rows))
     assert "DDS goes from 0.0 pp (fair) to +41.7 pp (soft)." in html
-    assert {"dpo"} <= {row["arm"] for row in json.loads((tmp_path / "out" / "scores.json").read_text())}
     assert "What the model read" not in html
+    scores = json.loads((tmp_path / "out" / "scores.json").read_text())
+    assert {row["c1_source"] for row in scores if (row["arm"], row["measure"]) == ("dpo", "dds")} == {"fixed"}
     with pytest.raises(SystemExit):
         told(tmp_path / "run", file)
     assert "report runs and files of verdicts apart" in capsys.readouterr().err
-
-
-@pytest.mark.campaign
-@pytest.mark.slow
-def test_twelve_judges_fit_into_three_mebibytes(tmp_path: Path) -> None:
-    items = [item for dataset in ("bbq", "harp", "amqa", "truthfulqa") for item in made_items(dataset, 12)]
-    asked: dict[str, Any] = {"items": items, "verdict": "margin"}
-    runs = [make_run(tmp_path, leans, name=f"run{i}", model=f"owner/judge-{i}", **asked) for i in range(12)]
-    assert len(reported(tmp_path / "out", *runs, "--side-by-side")) < 3 * 2**20
