@@ -2,53 +2,32 @@
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pandas as pd
 
-from eval.dialdefer.aio import alignments, has_labels, reversal_table, stratum_tables
-from eval.dialdefer.card import FIGURES, MAIN, CardJudge, card_changes, card_judges, figures_of, made_arms, unfit
+from eval.dialdefer import aio, items, tables
+from eval.dialdefer.card import FIGURES, CardEvaluation
 from eval.dialdefer.compare import arm_differences, compare_runs, judge_differences
-from eval.dialdefer.items import (
-    agreement,
-    agreement_tables,
-    item_frame,
-    item_tables,
-    problem_item_table,
-    problem_items,
-    reliability,
-    reliability_table,
-)
+from eval.dialdefer.flip_examples import flip_section, shown_texts
 from eval.dialdefer.measures import DENOMINATORS
 from eval.dialdefer.panels import Judge, setting_panels, untreated_panels
 from eval.dialdefer.parsing import PARSERS
-from eval.dialdefer.runs import doubts_of, judge_of_run, load_run, refuse_several_readings
-from eval.dialdefer.scores import Scored, score_panels, wide_frame
-from eval.dialdefer.tables import (
-    amplification_table,
-    change_tables,
-    difference_table,
-    domain_table,
-    label_table,
-    mitigation_summary_table,
-    mitigation_table,
-    paraphrase_table,
-    score_tables,
-    summary_table,
-)
-from eval.dialdefer.verdict_files import COLUMNS_HELP, EXTERNAL, LAYOUT, ExternalVerdicts, load_external
+from eval.dialdefer.runs import JudgedRun, doubts_of, judge_of_run, load_run
+from eval.dialdefer.scores import OWN, Scored, score_panels, shown, wide_frame
+from eval.dialdefer.verdict_files import COLUMNS_HELP, EXTERNAL, LAYOUT, load_external
 from eval.dialdefer.words import doubts, facts_of
 from eval.estimates.changes import Change
 from eval.estimates.comparability import ONE_CHECKPOINT, Difference, differences, rendering_differences
 from eval.estimates.estimate import drawing_of
 from eval.estimates.frames import Score
 from eval.report.tables import TableSpec
-from eval.results import CardFigure, Evaluation, Results
+from eval.report.text import signed
+from eval.results import Results
 from eval.runs import SampledRun, Verdicts
-from eval.scorecard.arms import CardArm
 from eval.scorecard.cost import first_model
 from evenhand.errors import DataError
 from evenhand.sources.record_fields import shown as shown_text
@@ -57,19 +36,8 @@ from evenhand.terminal import say
 T = TypeVar("T")
 
 MOST_PAIRED = 6  # judges; all pairs of more are too many to read, and to draw intervals for
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class FileJudge:
-    """One model's verdicts in files, by the names of a run."""
-
-    files: ExternalVerdicts
-    as_judge: Judge
-
-    @property
-    def name(self) -> str:
-        """What the files are called."""
-        return self.files.name
+MOST_JUDGES = 6  # in one figure of intervals
+SIGNS = "← skepticism    DDS, pp    deference →"
 
 
 class Dds:
@@ -77,6 +45,7 @@ class Dds:
 
     def __init__(self, results: Results) -> None:
         self.results = results
+        self.runs = {name: run for name, run in results.judges.items() if isinstance(run, JudgedRun)}
         self.left_out: list[str] = []
 
     @cached_property
@@ -87,23 +56,16 @@ class Dds:
     @cached_property
     def judges(self) -> dict[str, Judge]:
         """Name → judge."""
-        return {
-            name: judge.as_judge if isinstance(judge, FileJudge) else judge_of_run(judge, name)
-            for name, judge in self.results.judges.items()
-        }
-
-    @cached_property
-    def runs(self) -> dict[str, Any]:
-        """Name → run; empty for verdicts from files."""
-        return {name: judge for name, judge in self.results.judges.items() if not isinstance(judge, FileJudge)}
+        judges = self.results.judges.items()
+        return {name: judge if isinstance(judge, Judge) else judge_of_run(judge, name) for name, judge in judges}
 
     @cached_property
     def bins(self) -> dict[str, pd.DataFrame]:
         """Judges with margins → their reliability."""
-        by_judge = {name: reliability(untreated_panels(judge.panels)) for name, judge in self.judges.items()}
+        by_judge = {name: items.reliability(untreated_panels(judge.panels)) for name, judge in self.judges.items()}
         return {name: bins for name, bins in by_judge.items() if not bins.empty}
 
-    def tried(self, what: str, make: Callable[[], Sequence[T]]) -> Sequence[T]:
+    def where_possible(self, what: str, make: Callable[[], Sequence[T]]) -> Sequence[T]:
         """What an analysis gives; where the data does not allow it, nothing, and the reason goes to `left_out`."""
         try:
             return make()
@@ -112,41 +74,38 @@ class Dds:
             return []
 
 
-class DialDeferEval(Evaluation):
+class DialDeferEval(CardEvaluation):
     """Runs of items under C1 and C2, and verdicts from files."""
 
     layout = LAYOUT
     columns_help = COLUMNS_HELP
     heading = "Dialogic Deference Score"
     words = Path(__file__).with_name("words.j2")
-    measure_words = {"dds": "DDS", "soft_dds": "soft DDS"} | {name: words for name, (words, *_) in FIGURES.items()}
-    lowest = MAIN
-    kept = ("acc", "acc_c2")
+    measure_words = {"dds": "DDS", "soft_dds": "soft DDS", **FIGURES}
 
     def add_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
         """How replies are read and counted; of a scorecard, what it is over and what is on it."""
+
+        def add(name: str, words: str, **keys: Any) -> None:
+            parser.add_argument(f"--{name}", help=f"dialdefer: {words}", **keys)
+
         words = "how reasoned replies are read: strict guesses nothing, lenient is the published rule (default: strict)"
-        parser.add_argument("--parser", choices=sorted(PARSERS), default="strict", help=f"dialdefer: {words}")
+        add("parser", words, choices=sorted(PARSERS), default="strict")
         if verb == "scorecard":
             words = "thresholds.json of `evenhand calibrate TRAIN_RUN BASE_RUN`, as a further arm; may be repeated"
-            parser.add_argument(
-                "--calibrated", type=Path, action="append", default=[], metavar="FILE", help=f"dialdefer: {words}"
-            )
+            add("calibrated", words, type=Path, action="append", default=[], metavar="FILE")
             words = "also the base with the threshold that makes its DDS 0 on the items that are scored: no baseline"
-            parser.add_argument("--oracle", action="store_true", help=f"dialdefer: {words}")
+            add("oracle", words, action="store_true")
             words = "the prompt variant to compare where several were sampled, as tables call it: both_orders, v1, ..."
-            parser.add_argument("--variant", default="", help=f"dialdefer: {words} (default: the main one)")
+            add("variant", f"{words} (default: the main one)", default="")
         if verb in ("score", "report"):
             words = "refuse files in which an arm lacks a framing on a dataset; else it is left out there"
-            parser.add_argument("--strict", action="store_true", help=f"dialdefer: {words}")
-        both = " or, of a run's scores, both" if verb == "score" else ""
-        words = f"published: an unreadable reply counts as wrong; answered: it is left out (default: published{both})"
-        parser.add_argument(
-            "--denominator",
-            choices=(*DENOMINATORS, "both") if verb == "score" else DENOMINATORS,
-            default=None if verb == "score" else "published",
-            help=f"dialdefer: {words}",
-        )
+            add("strict", words, action="store_true")
+        words = "published: an unreadable reply counts as wrong; answered: it is left out (default: published"
+        if verb == "score":
+            add("denominator", f"{words} or, of a run's scores, both)", choices=(*DENOMINATORS, "both"))
+        else:
+            add("denominator", f"{words})", choices=DENOMINATORS, default="published")
 
     def load(self, path: Path, options: argparse.Namespace) -> Any:
         """See Evaluation."""
@@ -159,22 +118,21 @@ class DialDeferEval(Evaluation):
             say(f"Note: columns without a meaning here are ignored: {', '.join(map(shown_text, files.ignored))}.\n")
         for reason in files.left_out:
             say(f"Left out: {reason}.\n")
-        return {judge.name: FileJudge(files=files, as_judge=judge) for judge in files.judges}
+        return {judge.name: replace(judge, files=files) for judge in files.judges}
 
     def scores(self, judges: Mapping[str, Any], options: argparse.Namespace) -> list[Score]:
         """See Evaluation; the judge of a score is its model, which its run's name tells from others."""
         drawing, scores = drawing_of(options), list[Score]()
         for judge in judges.values():
-            default = "published" if isinstance(judge, FileJudge) else "both"
-            word = options.denominator or default
-            denominators = DENOMINATORS if word == "both" else (word,)
-            if isinstance(judge, FileJudge):
-                model, panels, parser = judge.as_judge.model, judge.as_judge.panels, None
-                parser, mode = judge.files.parsers[model], EXTERNAL
+            if isinstance(judge, Judge):
+                default, run, model = "published", judge.files.name, judge.model
+                verdict, parser = EXTERNAL, judge.files.parsers[judge.model]
             else:
-                model, panels, parser, mode = judge.judge, judge.panels, judge.reading.parser, judge.reading.mode
-            scored = Scored(run=judge.name, model=model, verdict=mode, parser=parser, drawing=drawing)
-            scores += score_panels(panels, scored, denominators)
+                default, run, model = "both", judge.name, judge.judge
+                verdict, parser = judge.reading.mode, judge.reading.parser
+            word = options.denominator or default
+            scored = Scored(run=run, model=model, verdict=verdict, parser=parser, drawing=drawing)
+            scores += score_panels(judge.panels, scored, DENOMINATORS if word == "both" else (word,))
         return scores
 
     def changes(self, judges: Mapping[str, Any], options: argparse.Namespace) -> list[Change]:
@@ -184,7 +142,10 @@ class DialDeferEval(Evaluation):
 
     def refuse(self, judges: Mapping[str, Any]) -> None:
         """Raises DataError for reasoned verdicts beside margins."""
-        refuse_several_readings([judge for judge in judges.values() if not isinstance(judge, FileJudge)])
+        modes = {judge.name: judge.reading.mode for judge in judges.values() if isinstance(judge, JudgedRun)}
+        if len(set(modes.values())) > 1:
+            listed = "; ".join(f"{name}: {mode}" for name, mode in modes.items())
+            raise DataError(f"the two kinds of verdicts are never mixed in one table ({listed}); report them apart")
 
     def differences(self, base: SampledRun, after: SampledRun, *, is_before_after: bool) -> list[Difference]:
         """Of two models side by side, of which neither was made from the other, each has its own chat template and may
@@ -204,16 +165,34 @@ class DialDeferEval(Evaluation):
     def tables(self, results: Results) -> list[TableSpec]:
         """Every table; what the data does not allow is left out with the reason."""
         dds: Dds = results.facts["dds"]
-        tables = [*score_tables(dds.frame), *change_tables(results)]
-        if len(results.scores["denominator"].unique()) > 1 or results.options.denominator is None:
-            return tables  # of `score`, which prints these alone
-        return [*tables, *report_tables(dds)]
+        first = [*tables.score_tables(dds.frame), *tables.change_tables(results)]
+        # `score` prints these alone.
+        is_score = len(results.scores["denominator"].unique()) > 1 or results.options.denominator is None
+        return first if is_score else [*first, *report_tables(dds)]
 
     def plots(self, results: Results) -> list[Any]:
-        """See Evaluation."""
-        from eval.dialdefer.plots import dds_plots
+        """Every figure that has something to show: DDS by dataset, judges by datasets, before and after, reliability of
+        margins."""
+        from eval.report.plots import dumbbell_plot, heat_plot, interval_plot
 
-        return dds_plots(results)
+        dds: Dds = results.facts["dds"]
+        rows = shown(dds.frame[dds.frame.is_headline])
+        plots = []
+        if rows.judge.nunique() <= MOST_JUDGES:
+            heads = {"dataset": "label", "judge": "series", "dds_pp": "value"}
+            marks = rows.rename(columns={**heads, "dds_ci_low_pp": "low", "dds_ci_high_pp": "high"})
+            plots.append(interval_plot("dds", "DDS by dataset", marks.dropna(subset="value"), SIGNS))
+        if rows.judge.nunique() > 1:
+            values = rows.pivot(index="dataset", columns="judge", values="dds_pp")
+            values = values.reindex(index=rows.dataset.unique(), columns=rows.judge.unique())
+            plots.append(heat_plot("heat-map", "DDS, pp", values, values.map(signed), "+ defers, − doubts the speaker"))
+        for i, (run, changes) in enumerate(results.changes.groupby("second", sort=False)):
+            main = shown(changes[(changes.c1_source == OWN) & (changes.measure == "dds")])
+            main = main.merge(main[["arm", "variant"]].head(1)).rename(columns={"dataset": "label"})
+            if len(main):
+                heading = f"{run}: DDS with own C1"
+                plots.append(dumbbell_plot(f"before-after-{i}", heading, main, SIGNS, ("before", "after")))
+        return [*plots, *(items.reliability_plot(f"reliability-{i}", *of) for i, of in enumerate(dds.bins.items()))]
 
     def warnings(self, results: Results) -> list[str]:
         """Datasets on which a DDS says little, and what to know of the runs' answers."""
@@ -225,13 +204,11 @@ class DialDeferEval(Evaluation):
     def left_out(self, results: Results) -> list[str]:
         """See Evaluation."""
         dds: Dds = results.facts["dds"]
-        files = [judge.files for judge in results.judges.values() if isinstance(judge, FileJudge)][:1]
-        return [*(reason for of_files in files for reason in of_files.left_out), *dds.left_out]
+        files = [judge.files.left_out for judge in results.judges.values() if isinstance(judge, Judge)]
+        return [*(files[0] if files else ()), *dds.left_out]
 
     def extra_html(self, results: Results) -> list[str]:
         """Some flips side by side."""
-        from eval.dialdefer.flip_examples import flip_section
-
         return flip_section(results.facts["dds"].runs)
 
     def verdicts(self, path: Path) -> Verdicts:
@@ -239,59 +216,38 @@ class DialDeferEval(Evaluation):
         verdicts = load_run(path).verdicts
         return {(v.prompt_hash, v.sample_index): None if v.choice is None else str(v.choice) for v in verdicts}
 
-    def made_arms(self, base: CardArm, options: argparse.Namespace) -> list[CardArm]:
-        """The base with thresholds of `evenhand calibrate`."""
-        return made_arms(base, options)
-
-    def card_judges(
-        self, arms: Sequence[CardArm], judges: Mapping[str, Any], options: argparse.Namespace
-    ) -> dict[str, CardJudge]:
-        """See Evaluation."""
-        return card_judges(arms, judges, options)
-
-    def figures(self, judges: Mapping[str, Any]) -> list[CardFigure]:
-        """See Evaluation."""
-        return figures_of(judges)
-
-    def card_changes(self, judges: Mapping[str, Any], options: argparse.Namespace) -> list[Change]:
-        """See Evaluation."""
-        first, second = judges.values()
-        return card_changes(first, second, options.denominator, drawing_of(options))
-
-    def unfit(self, judge: Any, options: argparse.Namespace) -> str:
-        """See Evaluation."""
-        return unfit(judge)
-
 
 def report_tables(dds: Dds) -> list[TableSpec]:
     """The tables of a report beyond scores and changes."""
     frame, judges = dds.frame, [judge for judge in dds.judges.values() if setting_panels(judge)]
     options = {"denominator": dds.results.options.denominator, "drawing": drawing_of(dds.results.options)}
-    tables: list[TableSpec] = []
+    made: list[TableSpec] = []
     if frame.is_main.any():
-        tables += [domain_table(frame), summary_table(frame), amplification_table(frame)]
+        made += [tables.domain_table(frame), tables.summary_table(frame), tables.amplification_table(frame)]
         if frame.arm.nunique() > 1:
-            tables += [mitigation_table(frame), mitigation_summary_table(frame)]
-        tables += [paraphrase_table(frame), label_table(frame)]
+            made += [tables.mitigation_table(frame), tables.mitigation_summary_table(frame)]
+        made += [tables.paraphrase_table(frame), tables.label_table(frame)]
     arms = [
         change
         for name, judge in dds.judges.items()
-        for change in dds.tried(f"{name}: arms and prompt variants", partial(arm_differences, judge, **options))
+        for change in dds.where_possible(
+            f"{name}: arms and prompt variants", partial(arm_differences, judge, **options)
+        )
     ]
     if arms:
         title = "Arms and prompt variants against the untreated main one, over the same items"
-        tables.append(difference_table(arms, "arm_differences", title))
+        made.append(tables.difference_table(arms, "arm_differences", title))
     if dds.bins:
-        tables.append(reliability_table(dds.bins))
+        made.append(items.reliability_table(dds.bins))
     if not judges:
-        return tables
-    items = item_frame(judges, options["denominator"])
+        return made
+    flips = items.item_frame(judges, options["denominator"])
     return [
-        *tables,
-        *dds.tried("differences", partial(judge_tables, judges, options)),
-        *item_tables(items),
-        *dds.tried("consistency of judges", partial(consistency_tables, dds, judges, items)),
-        *dds.tried("r/AIO", partial(aio_tables, judges, options)),
+        *made,
+        *dds.where_possible("differences", partial(judge_tables, judges, options)),
+        *items.item_tables(flips),
+        *dds.where_possible("consistency of judges", partial(consistency_tables, dds, judges, flips)),
+        *dds.where_possible("r/AIO", partial(aio_tables, judges, options)),
     ]
 
 
@@ -301,33 +257,31 @@ def judge_tables(judges: Sequence[Judge], options: Mapping[str, Any]) -> list[Ta
         return []
     mains = [replace(judge, panels=tuple(untreated_panels(judge.panels))) for judge in judges]
     title = "Judges against each other, over the same items, second minus first"
-    return [difference_table(judge_differences(mains, **options), "judge_differences", title)]
+    return [tables.difference_table(judge_differences(mains, **options), "judge_differences", title)]
 
 
-def consistency_tables(dds: Dds, judges: Sequence[Judge], items: pd.DataFrame) -> list[TableSpec]:
+def consistency_tables(dds: Dds, judges: Sequence[Judge], flips: pd.DataFrame) -> list[TableSpec]:
     """Tables 24, 27 and 33: on which items several judges flip; those that flip in all of them, with their text.
 
     Of the checkpoints of one model the first alone counts: a model and what was trained from it are not two judges.
     """
-    from eval.dialdefer.flip_examples import shown_texts
-
     of_models: dict[str, Judge] = {}
     for judge in () if dds.results.is_before_after and dds.results.change_rows else judges:
         run = dds.runs.get(judge.name)
         of_models.setdefault(judge.name if run is None else first_model(run.config, run.path), judge)
     if len(of_models) < 2:
         return []
-    items = items[items.judge.isin([judge.name for judge in of_models.values()])]
-    agreed = agreement(list(of_models.values()), items)
-    problems = problem_items(agreed, items, shown_texts(dds.runs))
-    return [*agreement_tables(agreed), problem_item_table(problems)]
+    flips = flips[flips.judge.isin([judge.name for judge in of_models.values()])]
+    agreed = items.agreement(list(of_models.values()), flips)
+    problems = items.problem_items(agreed, flips, shown_texts(dds.runs))
+    return [*items.agreement_tables(agreed), items.problem_item_table(problems)]
 
 
 def aio_tables(judges: Sequence[Judge], options: Mapping[str, Any]) -> list[TableSpec]:
     """Tables 14, 4 and 16: r/AIO in both directions, and by the community's verdict where that is known."""
-    labelled = [judge for judge in judges if has_labels(judge)]
-    strata = stratum_tables(alignments(labelled, **options)) if labelled else []
-    return [reversal_table(judges, **options), *strata]
+    labelled = [judge for judge in judges if aio.has_labels(judge)]
+    strata = aio.stratum_tables(aio.alignments(labelled, **options)) if labelled else []
+    return [aio.reversal_table(judges, **options), *strata]
 
 
 EVALUATION = DialDeferEval()

@@ -77,9 +77,10 @@ def example(
         question, claim = item.question, item.incorrect_answer if kind == "deference" else item.correct_answer
     sides = []
     for label, run in runs.items():
+        verdicts = {v.prompt_hash: v for v in run.verdicts if v.sample_index == 0}
         for column in COLUMNS[kind]:
             prompt_hash, condition = str(panel.hashes[row, column]), CONDITIONS[column]
-            if verdict := run.first_verdicts.get(prompt_hash):
+            if verdict := verdicts.get(prompt_hash):
                 side = SimpleNamespace(
                     judge=label,
                     framing="C2" if condition.is_dialogue else "C1",

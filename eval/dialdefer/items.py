@@ -7,6 +7,7 @@ of a prompt the majority counts.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -337,3 +338,15 @@ def reliability_table(by_judge: Mapping[str, pd.DataFrame]) -> TableSpec:
         "Untreated main variant, datasets pooled. P(accept) = P(yes) / (P(yes) + P(no)). Intervals are Wilson's. "
         f"Expected calibration error: {'; '.join(errors) or 'unknown'}.",
     )
+
+
+def reliability_plot(name: str, judge: str, bins: pd.DataFrame) -> Any:
+    """Share of true claims by P(accept) for each framing, with Wilson intervals; on the diagonal probabilities hold."""
+    from eval.report.plots import line_plot  # brings matplotlib
+
+    errors = calibration_errors(bins)
+    heads = {"mean_probability": "x", "true_rate": "value", "true_low": "low", "true_high": "high"}
+    frame = bins[bins.n_claims > 0].drop(columns=["low", "high"]).rename(columns=heads)
+    frame["series"] = [f"{framing}: calibration error {errors[framing]:.3f}" for framing in frame.framing]
+    labels = ("P(accept)", "share of true claims")
+    return line_plot(name, f"{judge}: reliability", frame, labels, diagonal=True)

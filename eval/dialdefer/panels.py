@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
@@ -94,6 +94,7 @@ class Judge:
     model: str
     panels: tuple[Panel, ...]  # one for each (dataset, factors)
     labels: Mapping[str, str]  # r/AIO item id → "OR" | "NOR", the verdict on the original poster; empty when unknown
+    files: Any = None  # the eval.dialdefer.verdict_files.ExternalVerdicts that it is of
 
 
 def panels_of(verdicts: Iterable[Verdict]) -> list[Panel]:
@@ -111,26 +112,27 @@ def panel_of(benchmark: str, dataset: str, factors: Factors, verdicts: Sequence[
     """The panel of verdicts that share dataset and factors."""
     item_ids = tuple(sorted({v.item_id for v in verdicts}))
     row_of = {item_id: row for row, item_id in enumerate(item_ids)}
-    column_of = {condition: column for column, condition in enumerate(CONDITIONS)}
     shape = (len(item_ids), len(CONDITIONS), 1 + max(v.sample_index for v in verdicts))
-    replies = np.full(shape, ABSENT, dtype=np.int8)
+    replies, margins = np.full(shape, ABSENT, dtype=np.int8), np.full(shape, np.nan)
     unread = {parser: np.zeros(shape, dtype=np.bool_) for parser in PARSERS}
-    margins = np.full(shape, np.nan)
     hashes = np.full(shape[:2], "", dtype="<U16")
     name = f"{dataset}, arm {factors.arm}"
     codes = {NoVerdict.ERROR: ERROR, NoVerdict.TIE: TIE}
     for v in verdicts:
-        row, column, sample = place = row_of[v.item_id], column_of[v.condition], v.sample_index
+        place = row_of[v.item_id], CONDITIONS.index(v.condition), v.sample_index
         if replies[place] != ABSENT:
-            raise DataError(f"{name}: item '{v.item_id}' has two verdicts for {v.condition}, sample {sample}; keep one")
+            twice = f"item '{v.item_id}' has two verdicts for {v.condition}, sample {v.sample_index}"
+            raise DataError(f"{name}: {twice}; keep one")
         replies[place] = codes.get(v.reason or NoVerdict.UNPARSED, UNREADABLE) if v.choice is None else v.choice
+        margins[place] = np.nan if v.margin is None else v.margin
+        hashes[place[:2]] = v.prompt_hash
         for parser in v.unread_by:
             unread[parser][place] = True
-        margins[place] = np.nan if v.margin is None else v.margin
-        hashes[row, column] = v.prompt_hash
     refuse_holes(name, item_ids, replies)
-    answered = [(v.condition.is_dialogue, v.p_answer) for v in verdicts if v.p_answer is not None]
-    p_c1, p_c2 = ([p for is_dialogue, p in answered if is_dialogue == framing] for framing in (False, True))
+    p_answers = [
+        [v.p_answer for v in verdicts if v.condition.is_dialogue == framing and v.p_answer is not None]
+        for framing in (False, True)
+    ]
     return Panel(
         benchmark=benchmark,
         dataset=dataset,
@@ -140,7 +142,7 @@ def panel_of(benchmark: str, dataset: str, factors: Factors, verdicts: Sequence[
         unread=unread,
         margins=margins,
         hashes=hashes,
-        p_answer=(median(p_c1 or [math.nan]), median(p_c2 or [math.nan])),
+        p_answer=(median(p_answers[0] or [math.nan]), median(p_answers[1] or [math.nan])),
     )
 
 
@@ -184,27 +186,29 @@ def answered_by_both(first: Panel, second: Panel) -> tuple[Panel, Panel]:
     return first.at(rows), second.at(rows)
 
 
+def joined(first: Panel, second: Panel, join: Callable[..., NDArray[Any]]) -> dict[str, Any]:
+    """Replies, margins and unread replies of two panels, each pair of arrays joined in one way."""
+    return {
+        "replies": join(first.replies, second.replies),
+        "margins": join(first.margins, second.margins),
+        "unread": {parser: join(first.unread[parser], mask) for parser, mask in second.unread.items()},
+    }
+
+
 def with_c1_of(panel: Panel, source: Panel) -> Panel:
     """The panel with its C1 replaced by another judge's or arm's: `fixed C1`. Items and sample counts must agree."""
     refuse_unequal_items(f"{panel.dataset}, arm {panel.factors.arm} against arm {source.factors.arm}", panel, source)
     if panel.replies.shape != source.replies.shape:
         raise DataError(f"{panel.dataset}: C1 and C2 have different numbers of samples per prompt; sample both alike")
 
-    def joined(c1: NDArray[Any], c2: NDArray[Any]) -> NDArray[Any]:
+    def framings(c1: NDArray[Any], c2: NDArray[Any]) -> NDArray[Any]:
         return np.concatenate([c1[:, C1], c2[:, C2]], axis=1)
 
     orders = panel.orders
     if orders and source.orders:
         orders = with_c1_of(orders[0], source.orders[0]), with_c1_of(orders[1], source.orders[1])
-    return replace(
-        panel,
-        replies=joined(source.replies, panel.replies),
-        margins=joined(source.margins, panel.margins),
-        hashes=joined(source.hashes, panel.hashes),
-        unread={parser: joined(source.unread[parser], mask) for parser, mask in panel.unread.items()},
-        orders=orders,
-        p_answer=(source.p_answer[0], panel.p_answer[1]),
-    )
+    hashes, p_answer = framings(source.hashes, panel.hashes), (source.p_answer[0], panel.p_answer[1])
+    return replace(panel, hashes=hashes, orders=orders, p_answer=p_answer, **joined(source, panel, framings))
 
 
 def with_both_orders(panels: Sequence[Panel]) -> list[Panel]:
@@ -212,12 +216,11 @@ def with_both_orders(panels: Sequence[Panel]) -> list[Panel]:
 
     Raises DataError when the two orders are not over the same items.
     """
-    usual = {(p.benchmark, p.dataset, p.factors): p for p in panels if p.factors.answer_order == YES_FIRST}
+    asked = {(p.benchmark, p.dataset, p.factors): p for p in panels}
     merged = []
-    for swapped in panels:
-        if swapped.factors.answer_order == NO_FIRST:
-            key = (swapped.benchmark, swapped.dataset, replace(swapped.factors, answer_order=YES_FIRST))
-            merged += [both_orders(usual[key], swapped)] if key in usual else []
+    for (*of_data, factors), swapped in asked.items():
+        usual = asked.get((*of_data, replace(factors, answer_order=YES_FIRST)))
+        merged += [both_orders(usual, swapped)] if usual and factors.answer_order == NO_FIRST else []
     return [*panels, *merged]
 
 
@@ -227,11 +230,10 @@ def both_orders(usual: Panel, swapped: Panel) -> Panel:
     Margins are averaged and the verdict is their mean's sign, so that a constant bias towards an answer's place cancels
     exactly; reasoned replies become samples of one item, so accuracy is their mean.
     """
-    refuse_unequal_items(f"{usual.dataset}, arm {usual.factors.arm}, yes_first and no_first", usual, swapped)
+    name = f"{usual.dataset}, arm {usual.factors.arm}"
+    refuse_unequal_items(f"{name}, yes_first and no_first", usual, swapped)
     if usual.replies.shape != swapped.replies.shape:
-        raise DataError(
-            f"{usual.dataset}, arm {usual.factors.arm}: the answer orders have different numbers of samples"
-        )
+        raise DataError(f"{name}: the answer orders have different numbers of samples")
     # A reply whose counterpart the engine lost is left out too: alone it would bring the bias back.
     failed = (usual.replies == ERROR) | (swapped.replies == ERROR)
     usual, swapped = (replace(p, replies=np.where(failed, ERROR, p.replies).astype(np.int8)) for p in (usual, swapped))
@@ -245,12 +247,7 @@ def both_orders(usual: Panel, swapped: Panel) -> Panel:
         p_answer=(min(usual.p_answer[0], swapped.p_answer[0]), min(usual.p_answer[1], swapped.p_answer[1])),
     )
     if np.isnan(usual.margins).all() and np.isnan(swapped.margins).all():
-        return replace(
-            merged,
-            replies=np.concatenate([usual.replies, swapped.replies], axis=2),
-            margins=np.concatenate([usual.margins, swapped.margins], axis=2),
-            unread={n: np.concatenate([mask, swapped.unread[n]], axis=2) for n, mask in usual.unread.items()},
-        )
+        return replace(merged, **joined(usual, swapped, lambda *sides: np.concatenate(sides, axis=2)))
     # Infinities of opposite signs: nothing but the place decides, so neither answer is preferred.
     with np.errstate(invalid="ignore"):
         margins = (usual.margins + swapped.margins) / 2
@@ -258,8 +255,8 @@ def both_orders(usual: Panel, swapped: Panel) -> Panel:
     margins = np.where(cancelled, 0.0, margins)
     none = np.minimum(np.minimum(usual.replies, swapped.replies), UNREADABLE)
     none = np.where(none == TIE, UNREADABLE, none)  # one order tied, the other has no margin at all
-    decided = np.where(margins > 0, ACCEPT, np.where(margins < 0, REJECT, TIE))
-    return replace(merged, margins=margins, replies=np.where(np.isnan(margins), none, decided).astype(np.int8))
+    decided = np.select([margins > 0, margins < 0, margins == 0], [ACCEPT, REJECT, TIE], none)
+    return replace(merged, margins=margins, replies=decided.astype(np.int8))
 
 
 def variant_of(panel: Panel, panels: Sequence[Panel]) -> str:
@@ -295,9 +292,7 @@ def grouped(paired: Sequence[Panel], panels: Sequence[Panel]) -> dict[tuple[str,
 
 def main_panels(panels: Sequence[Panel]) -> list[Panel]:
     """Each dataset's panels in the main variant and the main roles (those of its first panel), one for each arm."""
-    roles: dict[str, str] = {}
-    for panel in panels:
-        roles.setdefault(panel.dataset, panel.roles)
+    roles = {panel.dataset: panel.roles for panel in reversed(panels)}
     return [p for p in panels if p.roles == roles[p.dataset] and not variant_of(p, panels)]
 
 
@@ -313,15 +308,10 @@ def setting_panels(judge: Judge, roles: str = MAIN_ROLES, arm: str = "none") -> 
     Raises DataError when two panels of one dataset fit.
     """
     panels: dict[str, Panel] = {}
-    for panel in judge.panels:
-        is_meant = (panel.factors.arm, panel.roles, variant_of(panel, judge.panels)) == (arm, roles, "")
-        if is_meant and panel.has_c1 and panel.has_c2:
-            if panel.dataset in panels:
-                raise DataError(
-                    f"{judge.name}: {panel.dataset} was judged twice in arm {arm}, roles {roles}; give each its own "
-                    "judge"
-                )
-            panels[panel.dataset] = panel
+    for panel in grouped(judge.panels, judge.panels).get((arm, roles, ""), []):
+        if panel.has_c1 and panel.has_c2 and panels.setdefault(panel.dataset, panel) is not panel:
+            words = f"{panel.dataset} was judged twice in arm {arm}, roles {roles}"
+            raise DataError(f"{judge.name}: {words}; give each its own judge")
     return panels
 
 
@@ -333,7 +323,6 @@ def panels_by_judge(judges: Sequence[Judge], roles: str = MAIN_ROLES) -> dict[st
             raise DataError(f"two judges are called '{judge.name}'; give them names of their own")
         by_judge[judge.name] = setting_panels(judge, roles)
         if not by_judge[judge.name]:
-            raise DataError(
-                f"{judge.name}: no dataset has both C1 and C2 in arm none, roles {roles}; sample both, or name another"
-            )
+            lacking = f"no dataset has both C1 and C2 in arm none, roles {roles}"
+            raise DataError(f"{judge.name}: {lacking}; sample both, or name another")
     return by_judge

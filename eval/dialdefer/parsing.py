@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from itertools import product
 
 from evenhand.answer_doubts import answer_probability
 from evenhand.errors import DataError
@@ -21,6 +21,7 @@ from studies.dialdefer.templates import NO_FIRST
 ANSWERS = {"1": 1, "2": 2}
 
 ANSWER_PAIR = re.compile(r'"chosen_answer"\s*:\s*"?([12])(?!\d)')
+LEADING = re.compile(r"\s*([12])")
 STANDALONE = re.compile(r"\b([12])\b")
 # A backslash that opens no JSON escape, as in "\(x\)" or "\sqrt": models write LaTeX into the reasoning.
 ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|\\')
@@ -41,8 +42,10 @@ def parse_strict(text: str) -> int | None:
         return None
     body = with_escapes(text[start:])
     try:
-        # The hook sees each object's pairs before they become a dict, so a repeated key is not overwritten unseen.
-        answers, _ = json.JSONDecoder(strict=False, object_pairs_hook=answers_of).raw_decode(body)
+        # The hook sees each object's pairs before they become a dict, so a repeated key is not overwritten unseen. It
+        # gives the texts of the object's own answers, which no value of another field is equal to.
+        own_answers = lambda pairs: [str(value) for key, value in pairs if key == "chosen_answer"]  # noqa: E731
+        answers, _ = json.JSONDecoder(strict=False, object_pairs_hook=own_answers).raw_decode(body)
     except (ValueError, RecursionError):  # a looping model can nest braces for ever
         return None
     choice = ANSWERS.get(answers[0]) if len(answers) == 1 else None
@@ -66,25 +69,14 @@ def with_escapes(text: str) -> str:
     return ESCAPE.sub(lambda m: m.group() if len(m.group()) > 1 else r"\\", text)
 
 
-def answers_of(pairs: list[tuple[str, Any]]) -> list[str]:
-    """Every value of an object's own `chosen_answer` keys as text; no other value has the text of an answer."""
-    return [str(value) for key, value in pairs if key == "chosen_answer"]
-
-
 def parse_lenient(text: str) -> int | None:
     """1 or 2 by the published rule, else None. It guesses: "Speaker 2 is right" reads as 2 (a rejection).
 
     The first `"chosen_answer": 1|2` (string or integer) anywhere; else the reply's first character when that is 1 or 2;
     else the first 1 or 2 that stands alone.
     """
-    pair = ANSWER_PAIR.search(text)
-    if pair:
-        return ANSWERS[pair.group(1)]
-    leading = text.lstrip()[:1]
-    if leading in ANSWERS:
-        return ANSWERS[leading]
-    alone = STANDALONE.search(text)
-    return ANSWERS[alone.group(1)] if alone else None
+    answer = ANSWER_PAIR.search(text) or LEADING.match(text) or STANDALONE.search(text)
+    return ANSWERS[answer.group(1)] if answer else None
 
 
 PARSERS = {"strict": parse_strict, "lenient": parse_lenient}
@@ -134,58 +126,53 @@ class Reading:
 
 
 def decide(completion: Completion, reading: Reading) -> tuple[int | None, NoVerdict | None, float | None]:
-    """(choice, reason when there is none, margin when the mode has one) of a completion, as numbered in its prompt."""
+    """(choice, reason when there is none, margin when the mode has one) of a completion, as numbered in its prompt.
+
+    The choice of a margin is the answer with the higher log-probability. One of exactly 0 is a TIE: neither answer is
+    preferred. Ties are common: logits come in bfloat16, whose steps are coarse, so a judge near 0 has many.
+    """
     if completion.is_error:
         return None, NoVerdict.ERROR, None
     if reading.mode == "margin":
-        return decide_by_margin(completion.answer_logprobs)
+        logprobs = completion.answer_logprobs or {}
+        margin = logprobs.get("1", math.nan) - logprobs.get("2", math.nan)
+        if math.isnan(margin):  # also where both are -inf, or an engine returned NaN
+            return None, NoVerdict.NO_MARGIN, None
+        return (1, None, margin) if margin > 0 else (2, None, margin) if margin < 0 else (None, NoVerdict.TIE, margin)
     choice = PARSERS[reading.parser or "strict"](completion.text)
-    if choice is not None:
-        return choice, None, None
-    return None, NoVerdict.TRUNCATED if completion.finish_reason == "length" else NoVerdict.UNPARSED, None
-
-
-def decide_by_margin(logprobs: Mapping[str, float] | None) -> tuple[int | None, NoVerdict | None, float | None]:
-    """The choice with the higher log-probability. A margin of exactly 0 is a TIE: neither answer is preferred.
-
-    Ties are common: logits come in bfloat16, whose steps are coarse, so a judge near 0 has many.
-    """
-    if logprobs is None or "1" not in logprobs or "2" not in logprobs:
-        return None, NoVerdict.NO_MARGIN, None
-    margin = logprobs["1"] - logprobs["2"]
-    if math.isnan(margin):  # both -inf, or an engine that returned NaN
-        return None, NoVerdict.NO_MARGIN, None
-    if margin == 0:
-        return None, NoVerdict.TIE, margin
-    return (1 if margin > 0 else 2), None, margin
-
-
-def judge(asked: Planned, completion: Completion, reading: Reading) -> Verdict:
-    """The verdict that a completion gives for one planned line: 1 accepts, whichever answer was shown first."""
-    choice, reason, margin = decide(completion, reading)
-    if asked.factors.answer_order == NO_FIRST:
-        choice = None if choice is None else 3 - choice
-        margin = None if margin is None else -margin
-    is_reasoned = reading.mode == "reason" and not completion.is_error
-    return Verdict(
-        item_id=asked.item_id,
-        benchmark=asked.benchmark,
-        dataset=asked.dataset,
-        condition=asked.condition,
-        factors=asked.factors,
-        prompt_hash=asked.prompt_hash,
-        sample_index=completion.sample_index,
-        choice=choice,
-        reason=reason,
-        text=completion.text,
-        margin=margin,
-        p_answer=None if margin is None else answer_probability(completion),
-        unread_by=frozenset(n for n, parse in PARSERS.items() if is_reasoned and parse(completion.text) is None),
-    )
+    unread = NoVerdict.TRUNCATED if completion.finish_reason == "length" else NoVerdict.UNPARSED
+    return choice, None if choice else unread, None
 
 
 def judge_all(
     plan: Sequence[Planned], replies: Mapping[str, Sequence[Completion]], n_samples: int, reading: Reading
 ) -> list[Verdict]:
-    """A verdict for every planned line and sample. Raises KeyError when a completion is missing."""
-    return [judge(asked, replies[asked.prompt_hash][k], reading) for asked in plan for k in range(n_samples)]
+    """A verdict for every planned line and sample: 1 accepts, whichever answer was shown first.
+
+    Raises KeyError when a completion is missing.
+    """
+    verdicts = []
+    for asked, k in product(plan, range(n_samples)):
+        completion = replies[asked.prompt_hash][k]
+        choice, reason, margin = decide(completion, reading)
+        if asked.factors.answer_order == NO_FIRST:
+            choice = None if choice is None else 3 - choice
+            margin = None if margin is None else -margin
+        is_reasoned = reading.mode == "reason" and not completion.is_error
+        verdict = Verdict(
+            item_id=asked.item_id,
+            benchmark=asked.benchmark,
+            dataset=asked.dataset,
+            condition=asked.condition,
+            factors=asked.factors,
+            prompt_hash=asked.prompt_hash,
+            sample_index=completion.sample_index,
+            choice=choice,
+            reason=reason,
+            text=completion.text,
+            margin=margin,
+            p_answer=None if margin is None else answer_probability(completion),
+            unread_by=frozenset(n for n, parse in PARSERS.items() if is_reasoned and parse(completion.text) is None),
+        )
+        verdicts.append(verdict)
+    return verdicts

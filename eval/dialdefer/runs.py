@@ -8,43 +8,26 @@ from typing import Any
 
 from eval.dialdefer.panels import Judge, Panel, panels_of, variant_of, with_both_orders
 from eval.dialdefer.parsing import Reading, Verdict, judge_all
-from eval.runs import refuse_unfinished, run_config
+from eval.runs import FinishedRun, refuse_unfinished, run_config
 from evenhand.answer_doubts import UNLIKELY, WAY_OUT, answer_doubts
-from evenhand.checkpoints import ModelConfig
 from evenhand.completion_shards import read_answers
 from evenhand.config import parse_config
-from evenhand.errors import DataError, EvenhandError
+from evenhand.errors import EvenhandError
 from evenhand.run_directory import CONFIG_FILE, PROVENANCE_FILE, read_json
 from studies.dialdefer.datasets import DatasetSpec, item_set_hash, load_items
-from studies.dialdefer.planned import Planned, read_plan
+from studies.dialdefer.planned import read_plan
 from studies.dialdefer.records import Item
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class JudgedRun:
+class JudgedRun(FinishedRun):
     """A complete run and what its judge decided."""
 
-    path: Path
-    config: Mapping[str, Any]  # config.yaml, as the inference package wrote it
-    provenance: Mapping[str, Any]
+    plan: Sequence[Any]  # of studies.dialdefer.planned
     reading: Reading
-    n_samples: int
-    plan: Sequence[Planned]
     verdicts: Sequence[Verdict]
     panels: Sequence[Panel]  # of what was asked, then of both answer orders together where both were
-    first_verdicts: Mapping[str, Verdict]  # prompt hash → the verdict of its first sample
-    rendered: Mapping[str, str]  # prompt hash → digest of what the model read; lacks what a server rendered unseen
     doubts: Sequence[str]  # what to know of its answers before believing a score
-
-    @property
-    def name(self) -> str:
-        """The run directory's name, which tells configs apart by their digest."""
-        return self.path.name
-
-    @property
-    def judge(self) -> str:
-        """What tables call the model."""
-        return parse_config(ModelConfig, dict(self.config["model"]), f"{self.path / CONFIG_FILE}: model").shown_as
 
 
 def load_run(path: Path, parser: str = "strict") -> JudgedRun:
@@ -52,8 +35,7 @@ def load_run(path: Path, parser: str = "strict") -> JudgedRun:
 
     Raises DataError when the folder is no run, a file in it is damaged, or a planned prompt has no completion.
     """
-    config = run_config(path)
-    plan = read_plan(path)
+    config, plan = run_config(path), read_plan(path)
     n_samples = config["sampling"].get("n", 1)
     replies, rendered = read_answers(path)
     refuse_unfinished(path, {planned.prompt_hash: n_samples for planned in plan}, replies)
@@ -64,13 +46,12 @@ def load_run(path: Path, parser: str = "strict") -> JudgedRun:
         path=path,
         config=config,
         provenance=read_json(path / PROVENANCE_FILE),
-        reading=reading,
-        n_samples=n_samples,
         plan=plan,
+        replies=replies,
+        rendered=rendered,
+        reading=reading,
         verdicts=verdicts,
         panels=with_both_orders(panels),
-        first_verdicts={v.prompt_hash: v for v in verdicts if v.sample_index == 0},
-        rendered=rendered,
         doubts=[*answer_doubts(chain.from_iterable(replies.values())), *unlikely_cells(panels)],
     )
 
@@ -84,13 +65,6 @@ def judge_of_run(run: JudgedRun, name: str = "") -> Judge:
     items = item_texts(run).values() if has_aio else ()
     labels = {item.item_id: str(item.meta["label"]) for item in items if item.dataset.startswith("aio")}
     return Judge(name=name or run.judge, model=run.judge, panels=tuple(run.panels), labels=labels)
-
-
-def refuse_several_readings(runs: Sequence[JudgedRun]) -> None:
-    """Raises DataError when runs were judged in different ways."""
-    if len({run.reading.mode for run in runs}) > 1:
-        named = "; ".join(f"{run.name}: {run.reading.mode}" for run in runs)
-        raise DataError(f"the two kinds of verdicts are never mixed in one table ({named}); report them apart")
 
 
 def item_texts(run: JudgedRun) -> dict[str, Item]:
@@ -112,10 +86,10 @@ def unlikely_cells(panels: Sequence[Panel]) -> list[str]:
     """That the two answers together have little probability in some framing of a dataset."""
     cells = []
     for panel in panels:
-        words = [variant_of(panel, panels), "" if panel.factors.arm == "none" else f"arm {panel.factors.arm}"]
-        cells += [
-            ", ".join(filter(None, [panel.dataset, c, *words])) + f" ({p:.2g})" for c, p in panel.unlikely.items()
-        ]
+        arm = "" if panel.factors.arm == "none" else f"arm {panel.factors.arm}"
+        for framing, p in panel.unlikely.items():
+            words = ", ".join(filter(None, [panel.dataset, framing, variant_of(panel, panels), arm]))
+            cells.append(f"{words} ({p:.2g})")
     return [
         f"the two answers together have a median probability below {UNLIKELY} on {'; '.join(cells)}: there the judge "
         f"would mostly say something else, so its margins say little and averages leave these datasets out. {WAY_OUT}"

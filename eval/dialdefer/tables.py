@@ -96,12 +96,12 @@ def tabled(name: str, title: str, frame: pd.DataFrame, heads: Columns, note: str
     return TableSpec(name=name, title=title, frame=frame, columns=heads, note=note, **keys)
 
 
-def columns(fields: str) -> Columns:
+def columns(fields: str) -> dict[str, Any]:
     """The columns of some fields, under their usual heads."""
     return {HEADS[field][0]: (field, HEADS[field][1]) for field in fields.split()}
 
 
-def with_interval(head: str) -> Columns:
+def with_interval(head: str) -> dict[str, Any]:
     """A measure and its interval in one column each."""
     ends = (f"{ENDS[head]}_ci_low_pp", f"{ENDS[head]}_ci_high_pp")
     words = "95% interval" if head == "DDS" else f"95% of {head}"
@@ -177,21 +177,15 @@ def change_tables(results: Results) -> list[TableSpec]:
     is_best = over == over.groupby([main.second, main.variant]).transform("min")
     short = main[is_best & (is_own & main.measure.isin(MAIN_CHANGES) | (main.measure == "dds"))]
     note = f"{CHANGES_NOTE} own C1 (recommended): both framings from one checkpoint; fixed C1: against the base's C1."
-    shifts: dict[str, Any] = {
-        "name": "dialdefer_shifts",
-        "title": "Shift of margins in standard deviations",
-        "note": "",
-    }
-    by_name: dict[str, Any] = {
-        "name": "dialdefer_changes_datasets",
-        "title": "Before and after, by dataset",
-        "place": "page",
-    }
+    of_shifts = main[is_best & main.measure.isin(["shift", "shift_in_base_sd"])]
+    of_datasets = main[is_own & main.measure.isin(OF_DATASETS)]
+    shifts: dict[str, Any] = {"name": "dialdefer_shifts", "title": "Shift of margins in standard deviations"}
+    by_name: dict[str, Any] = {"name": "dialdefer_changes_datasets", "title": "Before and after, by dataset"}
     every: dict[str, Any] = {"name": "dialdefer_changes_all", "title": "Every change", "place": "files"}
     return [
         changes_table(results, short, title="Before and after", note=note),
-        changes_table(results, main[is_best & main.measure.isin(["shift", "shift_in_base_sd"])], digits=2, **shifts),
-        changes_table(results, main[is_own & main.measure.isin(OF_DATASETS)], **by_name),
+        changes_table(results, of_shifts, digits=2, note="", **shifts),
+        changes_table(results, of_datasets, place="page", **by_name),
         changes_table(results, changes, digits=2, **every),
     ]
 

@@ -11,9 +11,6 @@ import pandas as pd
 from eval.dialdefer.measures import ABSENT, ACCEPT, CONDITIONS, ERROR, REJECT, UNREADABLE
 from eval.dialdefer.panels import Judge, Panel, named, refuse_holes
 from eval.dialdefer.parsing import PARSERS
-from eval.dialdefer.scores import Scored, score_panels
-from eval.estimates.estimate import Drawing
-from eval.estimates.frames import Score
 from eval.verdict_files import Absent, Column, Layout, one_of, place, read_frames, refuse, texts_of
 from evenhand.errors import DataError
 from evenhand.sources.record_fields import shown
@@ -91,17 +88,11 @@ COLUMNS_HELP = LAYOUT.help(
 class ExternalVerdicts:
     """What some verdict files hold, checked: every judge can be scored."""
 
-    paths: tuple[Path, ...]
+    name: str  # what tables call the files
     judges: tuple[Judge, ...]  # one a model, in order of first appearance
     parsers: Mapping[str, str | None]  # model → how its replies were read; None where every choice was given
     ignored: tuple[str, ...]  # columns without a meaning here
     left_out: tuple[str, ...] = ()  # arms of a dataset in which no shift can be scored, and why
-
-    @property
-    def name(self) -> str:
-        """What tables call the files."""
-        more = f" and {len(self.paths) - 1} more" if len(self.paths) > 1 else ""
-        return f"{self.paths[0].name}{more}"
 
 
 def load_external(paths: Sequence[Path], parser: str = "strict", *, is_strict: bool = False) -> ExternalVerdicts:
@@ -118,24 +109,25 @@ def load_external(paths: Sequence[Path], parser: str = "strict", *, is_strict: b
             parts.append(read_replies(path, frame, parser).assign(path=path, line=frame.index))
     rows = pd.concat(parts, ignore_index=True)
     # Spellings of one id are one item, called as it is spelt first, or as runs call it.
-    given = rows[["dataset", "item_id"]].drop_duplicates().itertuples(index=False, name=None)
-    ids: dict[tuple[str, str], str] = {}
-    item_of = {(data, item): ids.setdefault((data, item_key(data, item)), own_id(data, item)) for data, item in given}
-    rows["item"] = [item_of[key] for key in zip(rows["dataset"], rows["item_id"], strict=True)]
+    given = rows[["dataset", "item_id"]].drop_duplicates()
+    pairs = list(zip(given["dataset"], given["item_id"], strict=True))
+    given = given.assign(key=[item_key(*pair) for pair in pairs], item=[own_id(*pair) for pair in pairs])
+    given["item"] = given.groupby(["dataset", "key"])["item"].transform("first")
+    rows = rows.merge(given.drop(columns="key"), on=["dataset", "item_id"])
     for column in (*GROUP, "condition", "item"):
         rows[column] = pd.Categorical(rows[column], categories=rows[column].unique())
     refuse_second_rows(rows)
     judges, left_out = [], list[str]()
     for judge in judges_of(rows):
-        reasons = unscorable(judge)
-        kept = tuple(panel for index, panel in enumerate(judge.panels) if index not in reasons)
+        reasons = {id(panel): reason for panel in judge.panels if (reason := unscorable(panel, judge))}
+        kept = tuple(panel for panel in judge.panels if id(panel) not in reasons)
         if reasons and (is_strict or not kept):
             raise DataError(next(iter(reasons.values())))
         judges.append(replace(judge, panels=kept))
         left_out += reasons.values()
     is_parsed = rows.groupby("model", observed=True)["parsed"].any()
     return ExternalVerdicts(
-        paths=tuple(paths),
+        name=paths[0].name + (f" and {len(paths) - 1} more" if len(paths) > 1 else ""),
         judges=tuple(judges),
         parsers={model: parser if parsed else None for model, parsed in is_parsed.items()},
         ignored=tuple(ignored),
@@ -261,31 +253,19 @@ def panel_of_rows(group: pd.DataFrame, model: str, dataset: str, arm: str, roles
     )
 
 
-def unscorable(judge: Judge) -> dict[int, str]:
-    """Place in judge.panels → why no shift can be scored there: an arm without dialogues, or without statements to hold
-    them against, its own or those of arm `none`.
+def unscorable(panel: Panel, judge: Judge) -> str:
+    """Why no shift can be scored in a judge's panel: an arm without dialogues, or without statements to hold them
+    against, its own or those of arm `none`; "" where one can.
 
     Arm `none` may have statements only, if another arm has the dialogues.
     """
-    settings = [(panel.dataset, panel.roles) for panel in judge.panels]
-    dialogues = {key for key, panel in zip(settings, judge.panels, strict=True) if panel.has_c2}
-    untreated = [panel for panel in judge.panels if panel.factors.arm == ARM_NONE]
-    statements = {(panel.dataset, panel.roles) for panel in untreated if panel.has_c1}
-    reasons: dict[int, str] = {}
-    for index, (key, panel) in enumerate(zip(settings, judge.panels, strict=True)):
-        if panel.has_c2:
-            is_fine, lacks = panel.has_c1 or key in statements, "c1_true and c1_false, nor has arm none"
-        else:
-            is_fine, lacks = panel in untreated and key in dialogues, "c2_correct and c2_incorrect"
-        if not is_fine:
-            arm = f"model '{judge.model}', {panel.dataset}, arm {panel.factors.arm}, roles {panel.roles}"
-            reasons[index] = f"{arm}: {named(panel.item_ids)} no verdicts for {lacks}; there is no shift to score"
-    return reasons
-
-
-def score_external(files: ExternalVerdicts, denominators: Sequence[str], drawing: Drawing) -> Iterator[Score]:
-    """All scores of all judges, one judge after the other."""
-    for judge in files.judges:
-        parser = files.parsers[judge.model]
-        scored = Scored(run=files.name, model=judge.model, verdict=EXTERNAL, parser=parser, drawing=drawing)
-        yield from score_panels(judge.panels, scored, denominators)
+    alike = [p for p in judge.panels if (p.dataset, p.roles) == (panel.dataset, panel.roles)]
+    if panel.has_c2:
+        is_fine = panel.has_c1 or any(p.has_c1 for p in alike if p.factors.arm == ARM_NONE)
+        lacks = "c1_true and c1_false, nor has arm none"
+    else:
+        is_fine = panel.factors.arm == ARM_NONE and any(p.has_c2 for p in alike)
+        lacks = "c2_correct and c2_incorrect"
+    arm = f"model '{judge.model}', {panel.dataset}, arm {panel.factors.arm}, roles {panel.roles}"
+    problem = f"{arm}: {named(panel.item_ids)} no verdicts for {lacks}; there is no shift to score"
+    return "" if is_fine else problem
