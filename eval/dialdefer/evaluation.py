@@ -188,7 +188,7 @@ class DialDeferEval(CardEvaluation):
             plots.append(heat_plot("heat-map", "DDS, pp", values, values.map(signed), "+ defers, − doubts the speaker"))
         for i, (run, changes) in enumerate(results.changes.groupby("second", sort=False)):
             main = shown(changes[(changes.c1_source == OWN) & (changes.measure == "dds")])
-            main = main.merge(main[["arm", "variant"]].head(1)).rename(columns={"dataset": "label"})
+            main = main.merge(main[["arm", "roles", "variant"]].head(1)).rename(columns={"dataset": "label"})
             if len(main):
                 heading = f"{run}: DDS with own C1"
                 plots.append(dumbbell_plot(f"before-after-{i}", heading, main, SIGNS, ("before", "after")))
