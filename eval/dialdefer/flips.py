@@ -97,7 +97,7 @@ def sides_of_runs(options: argparse.Namespace) -> tuple[Side, Side]:
     names = judge_names([run.judge for run in runs], [run.name for run in runs])
     if len(runs) == 1:
         return framings_of(options, run_source(runs[0], names[0]))
-    differing = differences(*runs)
+    differing = differences(runs[0], runs[1])
     if not options.allow_differences:
         refuse_serious(names[0], {names[1]: differing})
     say_differences(differing)
@@ -190,7 +190,7 @@ def flips_between(first: Side, second: Side, kinds: Sequence[str]) -> dict[str, 
                     FlipSide(framing=side.words, accepts=choice == ACCEPT, reason=whole(reason))
                     for (side, _), choice, (_, _, reason) in zip(sides, choices, texts, strict=True)
                 )
-                asked = {"question": whole(texts[0][0]), "claim": whole(texts[0][1])}
+                asked: dict[str, Any] = {"question": whole(texts[0][0]), "claim": whole(texts[0][1])}
                 known: dict[str, Any] = {"dataset": dataset, "item_id": item_id, "claim_is_true": claim_is_true}
                 known |= {"is_withheld": dataset in WITHHELD, "first": once, "second": then}
                 flips.append(Flip(model=second.model, **known, **asked))
