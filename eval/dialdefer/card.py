@@ -254,7 +254,7 @@ def arms_in(
     # A variant that is asked in one order or in both has its own panels for both.
     is_ordered = variant.endswith((BOTH_ORDERS, NO_FIRST))
     in_both = variant if is_ordered else ", ".join(filter(None, [variant, BOTH_ORDERS]))
-    rows: dict[str, dict[str, Mapping[str, Panel]]] = {}
+    rows: dict[str, dict[str, Any]] = {}
     unlikely: dict[str, list[str]] = {arm.arm: [] for arm in arms}  # the same for all seeds of an arm
     for arm in arms:
         try:

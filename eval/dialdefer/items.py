@@ -24,7 +24,7 @@ from eval.dialdefer.measures import (
     majority,
 )
 from eval.dialdefer.panels import Judge, Panel, panels_by_judge, refuse_unequal_items, without_errors
-from eval.dialdefer.tables import tabled
+from eval.dialdefer.tables import columns, same, tabled
 from eval.estimates.resampling import wilson_interval
 from eval.report.tables import Columns, TableSpec
 from evenhand.errors import DataError
@@ -83,30 +83,22 @@ def flip_counts(items: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     ).reset_index()
 
 
-JUDGE: Columns = {"model": ("judge", "")}
-DIRECTIONS: Columns = {"deference": ("deference", ""), "skepticism": ("skepticism", "")}
+RATE = {"flip rate, %": ("rate", "")}
 TABLE_25: Columns = {
-    **JUDGE,
-    "items": ("items", ""),
+    **columns("judge"),
+    **same("items"),
     "mean DDS, pp": ("dds_pp", "+.1f"),
-    "flip rate, %": ("rate", ""),
+    **RATE,
     "DDS std": ("std", ".3f"),
-    **DIRECTIONS,
+    **same("deference", "skepticism"),
 }
 TABLE_28: Columns = {
-    **JUDGE,
-    **DIRECTIONS,
-    "flips": ("flips", ""),
+    **columns("judge"),
+    **same("deference", "skepticism", "flips"),
     "deference, % of flips": ("deference_share", ""),
     "items flipped": ("flipped", ""),
 }
-TABLE_29: Columns = {
-    **JUDGE,
-    "flips": ("flips", ""),
-    "flip rate, %": ("rate", ""),
-    "DDS μ": ("dds", "+.3f"),
-    "DDS σ": ("std", ".3f"),
-}
+TABLE_29: Columns = {**columns("judge"), **same("flips"), **RATE, "DDS μ": ("dds", "+.3f"), "DDS σ": ("std", ".3f")}
 NOTE_25 = (
     "Items of all datasets are pooled, so the mean is not an average over datasets. The standard deviation is over "
     "items (ddof 0), of DDS as a fraction in [-2, 2]."
@@ -121,17 +113,17 @@ def item_tables(items: pd.DataFrame) -> list[TableSpec]:
     """Tables 26, 28, 25 and 29."""
     by_judge, total = flip_counts(items, ["judge"]), flip_counts(items.assign(judge="total"), ["judge"])
     cells = flip_counts(items, ["dataset", "judge"])
-    cells["both"] = [f"{d}/{s}" for d, s in zip(cells.deference, cells.skepticism, strict=True)]
-    heads: Columns = {"dataset": ("dataset", ""), **{judge: (judge, "") for judge in items.judge.unique()}}
-    by_domain = []
-    for name, title, field in (
-        ("table26_flip_rates", "Flip rate by domain and model, %", "rate"),
-        ("table26_flip_directions", "Deference/skepticism flips by domain and model", "both"),
-    ):
-        wide = cells.pivot(index="dataset", columns="judge", values=field).reindex(items.dataset.unique())
-        wide = wide.astype(object).where(wide.notna(), None).reset_index(names="dataset")
-        note = "Flips are losses from C1 to C2 only; an unreadable reply is never one. Rate: flips per item."
-        by_domain.append(tabled(name, f"{title} (DialDefer Table 26)", wide, heads, note))
+    cells["both"] = cells.deference.astype(str) + "/" + cells.skepticism.astype(str)
+    wide = cells.pivot(index="dataset", columns="judge").reindex(items.dataset.unique())
+    heads = same("dataset", *items.judge.unique())
+    note_26 = "Flips are losses from C1 to C2 only; an unreadable reply is never one. Rate: flips per item."
+    by_domain = [
+        tabled(name, f"{title} (DialDefer Table 26)", wide[field].reset_index(names="dataset"), heads, note_26)
+        for name, title, field in (
+            ("table26_flip_rates", "Flip rate by domain and model, %", "rate"),
+            ("table26_flip_directions", "Deference/skepticism flips by domain and model", "both"),
+        )
+    ]
     title_25 = "Statistics over all items, by model (DialDefer Table 25)"
     title_28 = "Flips by model and direction (DialDefer Table 28)"
     title_29 = "Flips and item-level DDS, by model (DialDefer Table 29)"
@@ -197,49 +189,35 @@ def agreement(judges: Sequence[Judge], items: pd.DataFrame) -> Agreement:
 
 def agreement_tables(agreed: Agreement) -> list[TableSpec]:
     """Tables 24, 27 and 33."""
-    k, names = agreed.flipped.shape[1], ", ".join(agreed.flipped.columns)
-    rows, total = agreed.counts.reset_index(names="dataset"), agreed.counts.loc["total"]
-    n_items = int(total["items"])
-    head: Columns = {"dataset": ("dataset", ""), "items": ("items", "")}
+    k, total = agreed.flipped.shape[1], agreed.counts.loc["total"]
+    rows = agreed.counts.reset_index(names="dataset")
     some = "1" if k == 2 else f"1-{k - 1}"
-    consistency: Columns = {**head, f"all {k}": ("all", ""), "none": ("none", ""), some: ("some", "")}
-    in_print: Columns = {
-        **head,
-        **{f"flip in {n}": (n, "") for n in ("all", "none", "some")},
-        "agreement, %": ("agreement", ""),
-        "all, by chance": ("by_chance", ""),
-    }
-    shares = [100 * int(total[name]) / n_items for name in ("all", "none", "some")]
-    metrics = {
+    consistency = {**same("dataset", "items"), f"all {k}": ("all", ""), "none": ("none", ""), some: ("some", "")}
+    overlap = {f"flip in {n}": (n, "") for n in ("all", "none", "some")}
+    overlap = {**same("dataset", "items"), **overlap, "agreement, %": ("agreement", "")}
+    overlap |= {"all, by chance": ("by_chance", "")}
+    numbers = {
+        "total items": total["items"],
         f"flip in all {k} models": total["all"],
         "flip in no model": total["none"],
         "flip in some models": total["some"],
         "agreement (all or none)": total["all"] + total["none"],
     }
-    lines = [("total items", n_items, None), *((name, int(n), 100 * n / n_items) for name, n in metrics.items())]
+    lines = pd.DataFrame({"metric": list(numbers), "items": [int(n) for n in numbers.values()]})
+    lines["%"] = (100 * lines["items"] / total["items"]).where(lines.index > 0)
+    of_all, in_none, in_some = lines["%"][1:4]
+    shares = f"Of all items {of_all:.1f}% flip in all, {in_none:.1f}% in none, {in_some:.1f}% in some."
+    title_24 = f"Items that flip in all {k} judges, in none, or in some (DialDefer Table 24)"
+    title_27 = "Agreement of judges on which items flip, by dataset (DialDefer Table 27)"
+    title_33 = f"Agreement of judges on which items flip ({', '.join(agreed.flipped.columns)}; DialDefer Table 33)"
+    note_27 = (
+        "Agreement: (flip in all + flip in none) / items. By chance: if each judge flipped at its own rate on the "
+        f"dataset, independently of the others. {agreed.note}"
+    )
     return [
-        tabled(
-            "table24_flip_consistency",
-            f"Items that flip in all {k} judges, in none, or in some (DialDefer Table 24)",
-            rows,
-            consistency,
-            "Of all items {:.1f}% flip in all, {:.1f}% in none, {:.1f}% in some. ".format(*shares) + agreed.note,
-        ),
-        tabled(
-            "table27_flip_agreement",
-            "Agreement of judges on which items flip, by dataset (DialDefer Table 27)",
-            rows,
-            in_print,
-            "Agreement: (flip in all + flip in none) / items. By chance: if each judge flipped at its own rate on the "
-            f"dataset, independently of the others. {agreed.note}",
-        ),
-        tabled(
-            "table33_flip_agreement_total",
-            f"Agreement of judges on which items flip ({names}; DialDefer Table 33)",
-            pd.DataFrame(lines, columns=["metric", "items", "%"]),
-            {name: (name, "") for name in ("metric", "items", "%")},
-            agreed.note,
-        ),
+        tabled("table24_flip_consistency", title_24, rows, consistency, f"{shares} {agreed.note}"),
+        tabled("table27_flip_agreement", title_27, rows, overlap, note_27),
+        tabled("table33_flip_agreement_total", title_33, lines, same("metric", "items", "%"), agreed.note),
     ]
 
 
@@ -249,14 +227,12 @@ def problem_items(agreed: Agreement, items: pd.DataFrame, texts: Mapping[str, It
     texts: item id → the user's own items, as far as they are at hand. An item counts only where it has the dataset that
     was judged. r/AIO has no question: its context is shown.
     """
-    in_all = agreed.flipped.index[agreed.flipped.all(axis=1)]
+    in_all, k = agreed.flipped.index[agreed.flipped.all(axis=1)], agreed.flipped.shape[1]
     sums = items.groupby(["dataset", "item"])[["deference", "skepticism"]].sum().reindex(in_all).reset_index()
-    known = [texts.get(item) for item in sums["item"]]
-    known = [
-        item if item and item.dataset == dataset else None for item, dataset in zip(known, sums.dataset, strict=True)
-    ]
+    pairs = zip(sums.dataset, map(texts.get, sums["item"]), strict=True)
+    known = [item if item and item.dataset == dataset else None for dataset, item in pairs]
     return sums.assign(
-        judges=f"{agreed.flipped.shape[1]} of {agreed.flipped.shape[1]}",
+        judges=f"{k} of {k}",
         question=[item and (item.question or item.context) for item in known],
         correct=[item and item.correct_answer for item in known],
         incorrect=[item and item.incorrect_answer for item in known],
@@ -265,13 +241,10 @@ def problem_items(agreed: Agreement, items: pd.DataFrame, texts: Mapping[str, It
 
 def problem_item_table(problems: pd.DataFrame) -> TableSpec:
     """Items that flip in every judge, with the beginning of their text where it is known."""
-    rows = problems.assign(**{name: problems[name].map(beginning) for name in ("question", "correct", "incorrect")})
-    columns: Columns = {
-        **{name: (name, "") for name in ("dataset", "item")},
-        "flips in": ("judges", ""),
-        **{name: (name, "") for name in ("deference", "skepticism", "question", "correct", "incorrect")},
-    }
-    return tabled("problem_items", "Items that flip in every judge", rows, columns)
+    words = ("question", "correct", "incorrect")
+    rows = problems.assign(**{name: problems[name].map(beginning) for name in words})
+    heads = {**same("dataset", "item"), "flips in": ("judges", ""), **same("deference", "skepticism", *words)}
+    return tabled("problem_items", "Items that flip in every judge", rows, heads)
 
 
 def beginning(text: str | None) -> str | None:
@@ -303,18 +276,12 @@ def reliability(panels: Sequence[Panel]) -> pd.DataFrame:
             low, high = wilson_interval(float(is_true[in_bin].sum()), n) or (np.nan, np.nan)
             mean, share = (probabilities[in_bin].mean(), is_true[in_bin].mean()) if n else (np.nan, np.nan)
             rows.append((framing, i / N_BINS, (i + 1) / N_BINS, n, float(mean), float(share), low, high))
-    return pd.DataFrame(rows, columns=["framing", *(field for field, _ in BIN_COLUMNS.values())])
+    return pd.DataFrame(rows, columns=["framing", *(field for field, _ in BINS.values())])
 
 
-BIN_COLUMNS: Columns = {
-    "from": ("low", ".1f"),
-    "to": ("high", ".1f"),
-    "claims": ("n_claims", "d"),
-    "mean P(accept)": ("mean_probability", ".3f"),
-    "share true": ("true_rate", ".3f"),
-    "95% low": ("true_low", ".3f"),
-    "95% high": ("true_high", ".3f"),
-}
+BINS = {"from": ("low", ".1f"), "to": ("high", ".1f"), "claims": ("n_claims", "d")}
+BINS |= {"mean P(accept)": ("mean_probability", ".3f"), "share true": ("true_rate", ".3f")}
+BINS |= {"95% low": ("true_low", ".3f"), "95% high": ("true_high", ".3f")}
 
 
 def calibration_errors(bins: pd.DataFrame) -> dict[str, float]:
@@ -328,16 +295,13 @@ def calibration_errors(bins: pd.DataFrame) -> dict[str, float]:
 def reliability_table(by_judge: Mapping[str, pd.DataFrame]) -> TableSpec:
     """Every bin of every judge (the keys) and framing."""
     errors = [f"{judge} {c} {e:.3f}" for judge, bins in by_judge.items() for c, e in calibration_errors(bins).items()]
-    columns: Columns = {"judge": ("judge", ""), "framing": ("framing", ""), **BIN_COLUMNS}
-    rows = [bins.assign(judge=judge) for judge, bins in by_judge.items()]
-    return tabled(
-        "reliability",
-        "Reliability of margins: share of true claims by probability of acceptance",
-        pd.concat(rows) if rows else pd.DataFrame(),
-        columns,
+    rows = pd.concat(bins.assign(judge=judge) for judge, bins in by_judge.items())
+    note = (
         "Untreated main variant, datasets pooled. P(accept) = P(yes) / (P(yes) + P(no)). Intervals are Wilson's. "
-        f"Expected calibration error: {'; '.join(errors) or 'unknown'}.",
+        f"Expected calibration error: {'; '.join(errors) or 'unknown'}."
     )
+    title = "Reliability of margins: share of true claims by probability of acceptance"
+    return tabled("reliability", title, rows, {**same("judge", "framing"), **BINS}, note)
 
 
 def reliability_plot(name: str, judge: str, bins: pd.DataFrame) -> Any:

@@ -134,10 +134,15 @@ def pair_of(first: Panel, second: Panel, denominator: str, drawing: Drawing) -> 
     return Paired(first=sides[0], second=sides[1], drawing=drawing)
 
 
+def paired(before: Observed | None, after: Observed | None, drawing: Drawing) -> Paired | None:
+    """Two observations as a pair; None where one side has none."""
+    return Paired(first=before, second=after, drawing=drawing) if before and after else None
+
+
 def order_pair_of(first: Panel, second: Panel, denominator: str, drawing: Drawing) -> Paired | None:
     """Both answer orders of two panels as a pair; None where one side was asked in one order."""
     before, after = (order_observed(panel, denominator) for panel in answered_by_both(first, second))
-    return None if before is None or after is None else Paired(first=before, second=after, drawing=drawing)
+    return paired(before, after, drawing)
 
 
 def shift_pair_of(first: Panel, second: Panel, drawing: Drawing) -> Paired | None:
@@ -145,18 +150,12 @@ def shift_pair_of(first: Panel, second: Panel, drawing: Drawing) -> Paired | Non
     first, second = answered_by_both(first, second)
     whole = np.isfinite(np.hstack([first.margins[:, :, 0], second.margins[:, :, 0]])).all(axis=1)
     first, second = (panel.at(np.flatnonzero(whole)) for panel in (first, second))
-    before, after = (margin_observed(panel, first) for panel in (first, second))
-    return None if before is None or after is None else Paired(first=before, second=after, drawing=drawing)
+    return paired(margin_observed(first, first), margin_observed(second, first), drawing)
 
 
 def soft_pair_of(first: Panel, second: Panel, drawing: Drawing) -> Paired | None:
     """The margins of two panels as a pair, over the items that have all of theirs in both; None where none has."""
-    first, second = answered_by_both(first, second)
-    unknown = np.stack([np.isnan(panel.margins[:, :, 0]).any(axis=1) for panel in (first, second)]).any(axis=0)
-    sides = []
-    for panel in (first, second):
-        earned, counted = soft_credit(np.where(unknown.reshape(-1, 1), np.nan, panel.margins[:, :, 0]))
-        if not counted.any():
-            return None
-        sides.append(of_panel(panel, earned, counted, 0))
-    return Paired(first=sides[0], second=sides[1], drawing=drawing)
+    panels = answered_by_both(first, second)
+    unknown = np.isnan(np.hstack([panel.margins[:, :, :1] for panel in panels])).any(axis=(1, 2), keepdims=True)
+    before, after = (soft_observed(replace(p, margins=np.where(unknown, np.nan, p.margins))) for p in panels)
+    return paired(before, after, drawing)

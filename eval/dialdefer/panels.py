@@ -218,8 +218,8 @@ def with_both_orders(panels: Sequence[Panel]) -> list[Panel]:
     """
     asked = {(p.benchmark, p.dataset, p.factors): p for p in panels}
     merged = []
-    for (*of_data, factors), swapped in asked.items():
-        usual = asked.get((*of_data, replace(factors, answer_order=YES_FIRST)))
+    for (benchmark, dataset, factors), swapped in asked.items():
+        usual = asked.get((benchmark, dataset, replace(factors, answer_order=YES_FIRST)))
         merged += [both_orders(usual, swapped)] if usual and factors.answer_order == NO_FIRST else []
     return [*panels, *merged]
 
@@ -309,9 +309,11 @@ def setting_panels(judge: Judge, roles: str = MAIN_ROLES, arm: str = "none") -> 
     """
     panels: dict[str, Panel] = {}
     for panel in grouped(judge.panels, judge.panels).get((arm, roles, ""), []):
-        if panel.has_c1 and panel.has_c2 and panels.setdefault(panel.dataset, panel) is not panel:
-            words = f"{panel.dataset} was judged twice in arm {arm}, roles {roles}"
-            raise DataError(f"{judge.name}: {words}; give each its own judge")
+        if panel.has_c1 and panel.has_c2:
+            if panel.dataset in panels:
+                words = f"{panel.dataset} was judged twice in arm {arm}, roles {roles}"
+                raise DataError(f"{judge.name}: {words}; give each its own judge")
+            panels[panel.dataset] = panel
     return panels
 
 

@@ -101,6 +101,11 @@ def columns(fields: str) -> dict[str, Any]:
     return {HEADS[field][0]: (field, HEADS[field][1]) for field in fields.split()}
 
 
+def same(*names: str, form: str = "") -> dict[str, Any]:
+    """Columns that are called as their fields are."""
+    return {name: (name, form) for name in names}
+
+
 def with_interval(head: str) -> dict[str, Any]:
     """A measure and its interval in one column each."""
     ends = (f"{ENDS[head]}_ci_low_pp", f"{ENDS[head]}_ci_high_pp")
