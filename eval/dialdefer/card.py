@@ -14,24 +14,27 @@ from typing import Any
 
 from eval.dialdefer.calibrate import DDS as BY_DDS
 from eval.dialdefer.calibrate import Calibration, Threshold, calibrated_panels, fit, untreated_panels
-from eval.dialdefer.compare import acceptance, paired_panels
 from eval.dialdefer.measures import ERROR, MANY_UNREADABLE, UNREADABLE, accept_rates, is_saturated, mean_or_none
-from eval.dialdefer.observe import (
+from eval.dialdefer.panels import (
     ACC,
     ACC_C2,
     BASE_SHIFT,
+    BOTH_ORDERS,
     DEFERENCE,
+    MAIN_ROLES,
     POSITION,
     SHIFT,
+    Panel,
     deference,
     order_pair_of,
     pair_of,
     shift_pair_of,
     soft_pair_of,
+    variant_of,
+    without_errors,
 )
-from eval.dialdefer.panels import BOTH_ORDERS, MAIN_ROLES, Panel, variant_of, without_errors
 from eval.dialdefer.runs import JudgedRun, judge_of_run
-from eval.dialdefer.scores import AIO, FIXED, OWN, averages_over
+from eval.dialdefer.scores import AIO, FIXED, OWN, acceptance, averages_over, paired_panels
 from eval.estimates.changes import Change, Compared, Paired, change_in
 from eval.estimates.estimate import Drawing, Measure, OverDatasets, drawing_of
 from eval.report.text import percent

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from eval.dialdefer.flip_examples import WITHHELD
-from eval.dialdefer.measures import ACCEPT, C1, C2, CONDITIONS, ERROR, UNREADABLE, majority
+from eval.dialdefer.measures import ACCEPT, C1, C2, CONDITIONS, ERROR, PARSERS, UNREADABLE, majority, reasoning_in
 from eval.dialdefer.panels import BOTH_ORDERS, Judge, Panel, refuse_unequal_items, variant_of
-from eval.dialdefer.parsing import PARSERS, reasoning_in
 from eval.dialdefer.runs import JudgedRun, item_texts, load_run
 from eval.dialdefer.verdict_files import LAYOUT, load_external, own_id
 from eval.estimates.comparability import differences, refuse_serious, say_differences

@@ -6,8 +6,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from eval.dialdefer.measures import Reading, Verdict, judge_all
 from eval.dialdefer.panels import Judge, Panel, panels_of, variant_of, with_both_orders
-from eval.dialdefer.parsing import Reading, Verdict, judge_all
 from eval.runs import FinishedRun, refuse_unfinished, run_config
 from evenhand.answer_doubts import UNLIKELY, WAY_OUT, answer_doubts
 from evenhand.completion_shards import read_answers

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from eval.dialdefer.measures import ABSENT, ACCEPT, CONDITIONS, ERROR, REJECT, UNREADABLE
+from eval.dialdefer.measures import ABSENT, ACCEPT, CONDITIONS, ERROR, PARSERS, REJECT, UNREADABLE
 from eval.dialdefer.panels import Judge, Panel, named, refuse_holes
-from eval.dialdefer.parsing import PARSERS
 from eval.verdict_files import Absent, Column, Layout, one_of, place, read_frames, refuse, texts_of
 from evenhand.errors import DataError
 from evenhand.sources.record_fields import shown

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from eval.dialdefer.measures import ABSENT
+from eval.dialdefer.measures import ABSENT, PARSERS
 from eval.dialdefer.panels import Panel
-from eval.dialdefer.parsing import PARSERS
 from eval.dialdefer.scores import BENCH_DATASETS, Scored, score_panels, wide_frame
 from eval.estimates.estimate import Drawing
 from eval.estimates.frames import Score

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from eval.__main__ import compare_main, report_main
-from eval.dialdefer.compare import arm_differences, judge_differences
 from eval.dialdefer.measures import ACCEPT, ERROR, REJECT
-from eval.dialdefer.observe import pair_of
+from eval.dialdefer.panels import pair_of
 from eval.dialdefer.runs import load_run
+from eval.dialdefer.scores import arm_differences, judge_differences
 from eval.estimates.changes import Change
 from eval.estimates.comparability import differences
 from eval.estimates.estimate import Drawing

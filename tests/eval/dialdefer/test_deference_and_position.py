@@ -6,12 +6,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eval.dialdefer.compare import changes_over
-from eval.dialdefer.observe import BASE_SHIFT, DEFERENCE, POSITION, SHIFT, margin_observed, order_observed
-from eval.dialdefer.panels import Panel, both_orders
+from eval.dialdefer.evaluation import direction, in_both_orders
+from eval.dialdefer.panels import (
+    BASE_SHIFT,
+    DEFERENCE,
+    POSITION,
+    SHIFT,
+    Panel,
+    both_orders,
+    margin_observed,
+    order_observed,
+)
 from eval.dialdefer.runs import load_run
-from eval.dialdefer.scores import records
-from eval.dialdefer.words import direction, in_both_orders
+from eval.dialdefer.scores import changes_over, records
 from eval.estimates.changes import Compared
 from eval.estimates.estimate import Drawing, Drawn, Measure, Observed, estimate
 from tests.made.made_panels import made_panel, margin_panel, random_replies

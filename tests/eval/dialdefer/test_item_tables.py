@@ -6,8 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from eval.dialdefer.aio import alignments, stratum_tables
-from eval.dialdefer.items import agreement, agreement_tables, flip_counts, item_frame, item_tables, problem_items
+from eval.dialdefer.items import (
+    agreement,
+    agreement_tables,
+    alignments,
+    flip_counts,
+    item_frame,
+    item_tables,
+    problem_items,
+    stratum_tables,
+)
 from eval.dialdefer.panels import Judge
 from eval.estimates.estimate import Drawing
 from eval.report.tables import TableSpec

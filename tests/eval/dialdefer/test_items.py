@@ -12,16 +12,18 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
-from eval.dialdefer.aio import REVERSED_ROLES, alignments, stratum_tables
 from eval.dialdefer.items import (
     N_LETTERS,
+    REVERSED_ROLES,
     Agreement,
     agreement,
     agreement_tables,
+    alignments,
     flip_counts,
     item_frame,
     problem_item_table,
     problem_items,
+    stratum_tables,
 )
 from eval.dialdefer.measures import ERROR, TIE, UNREADABLE, credit, dds_pp
 from eval.dialdefer.panels import Judge

@@ -17,6 +17,8 @@ from eval.dialdefer.measures import (
     REJECT,
     TIE,
     UNREADABLE,
+    NoVerdict,
+    Verdict,
     accept_probability,
     auc,
     dds_pp,
@@ -29,7 +31,6 @@ from eval.dialdefer.measures import (
     soft_credit,
 )
 from eval.dialdefer.panels import Panel, main_panels, panels_of, variant_of, without_errors
-from eval.dialdefer.parsing import NoVerdict, Verdict
 from eval.dialdefer.scores import averages_over
 from eval.estimates.resampling import percentile_interval, resampled_sums, wilson_interval
 from eval.estimates.significance import draws_p, mcnemar_p

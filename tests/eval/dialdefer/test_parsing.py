@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from eval.dialdefer.parsing import ANSWER_PAIR, PARSERS, NoVerdict, Reading, decide, parse_lenient, parse_strict
+from eval.dialdefer.measures import ANSWER_PAIR, PARSERS, NoVerdict, Reading, decide, parse_lenient, parse_strict
 from evenhand.errors import DataError
 from evenhand.records import Completion
 from tests.made.reply_kinds import REPLY_KINDS

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from eval.dialdefer.aio import reversal_table
+from eval.dialdefer.items import reversal_table
 from eval.dialdefer.panels import Judge, Panel
 from eval.dialdefer.scores import wide_frame
 from eval.dialdefer.tables import (

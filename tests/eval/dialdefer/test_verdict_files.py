@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from eval.__main__ import score_main
+from eval.dialdefer.measures import NoVerdict
 from eval.dialdefer.panels import variant_of
-from eval.dialdefer.parsing import NoVerdict
 from eval.dialdefer.runs import load_run
 from eval.dialdefer.verdict_files import LAYOUT, item_key, load_external
 from evenhand.errors import DataError

@@ -9,7 +9,7 @@ import statistics
 
 import pytest
 
-from eval.dialdefer.aio import reversal_table
+from eval.dialdefer.items import reversal_table
 from eval.dialdefer.panels import Judge
 from eval.dialdefer.tables import paraphrase_table
 from eval.estimates.estimate import Drawing
