@@ -145,8 +145,8 @@ class CardEvaluation(Evaluation):
         others = list(filter(None, dict.fromkeys(variant_of(panel, base.panels) for panel in base.panels)))
         if not panels_in(base, base.panels, options.variant)[OWN]:
             worded = f"prompt variant '{options.variant}'" if options.variant else "its main prompt variant"
-            known = f"; its variants: {', '.join(others)}" if others else ""
-            raise DataError(f"{base.name}: no dataset has C1 and C2 without a prompt mitigation in {worded}{known}")
+            worded += f"; its variants: {', '.join(others)}" if others else ""
+            raise DataError(f"{base.name}: no dataset has both C1 and C2 without a prompt mitigation in {worded}")
         panels = {
             arm.name: thresholds_of(arm, base, options.calibrated) if arm.kind in FITTED else judges[arm.name].panels
             for arm in arms
