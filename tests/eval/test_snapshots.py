@@ -5,7 +5,6 @@ form, score_rows and change_rows change; where keys do, RENAMED; the stored numb
 """
 
 import gzip
-import io
 import json
 import sys
 import tempfile
@@ -22,6 +21,7 @@ from eval.__main__ import compare_main, report_main, score_main
 from eval.dialdefer.calibrate import main as calibrate_main
 from eval.scorecard.command import main as scorecard_main
 from tests.made import planted_sets
+from tests.made.report_html import without_drawing
 
 STORED = Path(__file__).parent / "snapshots"
 KEY = ["part", "judge", "setting", "dataset", "measure"]
@@ -77,14 +77,6 @@ def long_rows(rows: list[dict[str, Any]]) -> pd.DataFrame:
 def text_of(setting: dict[str, Any]) -> str:
     """ "name=value | name=value" in the order of names; what is unknown or empty is left out."""
     return " | ".join(f"{name}={value}" for name, value in sorted(setting.items()) if value not in (None, ""))
-
-
-def without_drawing(figure: Figure, file: Any, **keys: Any) -> None:
-    """In the place of savefig, for pictures take most of the time: writes hardly anything."""
-    if isinstance(file, str | Path):
-        Path(file).write_bytes(b"")
-    else:
-        file.write("<svg/>" if isinstance(file, io.TextIOBase) else b"")
 
 
 def in_parts(**frames: pd.DataFrame) -> pd.DataFrame:

@@ -19,12 +19,11 @@ from evenhand.errors import DataError
 from evenhand.records import Prompt
 from evenhand.run_directory import finish
 from studies.dialdefer.datasets import load_items
-from tests.eval.test_snapshots import without_drawing
 from tests.made.hostile_texts import HOSTILE
 from tests.made.made_runs import lean, made_items, make_run, say
 from tests.made.made_verdicts import C2_CORRECT, C2_INCORRECT, verdict_rows, write
 from tests.made.narrator_runs import fair, made_conversations, make_narrator_run
-from tests.made.report_html import Page
+from tests.made.report_html import Page, without_drawing
 from tests.made.report_runs import POCKET, bends, is_fair, leans, number, pocket_run
 
 LOST = {"text": "", "finish_reason": "error: 500"}
