@@ -24,9 +24,11 @@ class Study(NamedTuple):
 
     section: str  # its section of a config: a StudySection
     show: str  # the module of its part of `evenhand show`, with names() and main(argv)
-    evaluation: str  # its part of eval: an eval.results.StudyEval
+    evaluation: str  # its part of eval: an eval.results.Evaluation
     training: str = ""  # its part of training: a training.study.StudyTraining; "" where nothing can be trained on it
-    annotation: str = ""  # what people can label of its runs: an eval.results.StudyAnnotation; "" where nothing is
+    annotation: str = (
+        ""  # what people can label of its runs: an eval.annotation.tasks.StudyAnnotation; "" where nothing is
+    )
     builds: Mapping[str, Builder] = {}
     verbs: Mapping[str, tuple[str, str, str]] = {}  # of `evenhand`: its own; module, function, purpose
 

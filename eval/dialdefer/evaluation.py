@@ -180,8 +180,7 @@ class DialDeferEval(CardEvaluation):
         """Every table; what the data does not allow is left out with the reason."""
         dds: Dds = results.facts["dds"]
         first = [*tables.score_tables(dds.frame), *tables.change_tables(results)]
-        # `score` prints these alone.
-        is_score = len(results.scores["denominator"].unique()) > 1 or results.options.denominator is None
+        is_score = not hasattr(results.options, "allow_differences")  # `score` prints these alone
         return first if is_score else [*first, *report_tables(dds)]
 
     def plots(self, results: Results) -> list[Any]:

@@ -409,7 +409,7 @@ NO_VARIANCE = 1e-18  # nats²: rounding alone
 
 
 def observed(panel: Panel, denominator: str, n_errors: int = 0) -> Observed:
-    """What each item earned in each condition, of a panel without lost items; see accuracy.credit."""
+    """What each item earned in each condition, of a panel without lost items; see measures.credit."""
     earned, counted = credit(panel.replies, denominator)
     return of_panel(panel, earned, counted, n_errors)
 

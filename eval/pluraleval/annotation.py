@@ -26,7 +26,7 @@ MOST_PAIRS = 100  # of a thread's opinions that are drawn from, of each kind; th
 
 
 class PluralEvalAnnotation:
-    """See eval.results.StudyAnnotation."""
+    """See eval.annotation.tasks.StudyAnnotation."""
 
     def reads(self, path: Path) -> bool:
         """Whether it is a run of this study, or a folder of reference sets."""

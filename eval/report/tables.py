@@ -23,7 +23,7 @@ from evenhand.jsonl import write_whole
 
 Cell = str | int | float | None | tuple[float | None, float | None]
 Field = str | tuple[str, str]  # a column of the frame; or the two ends of an interval
-Columns = Mapping[str, tuple[Field, str]]  # head → (field, format); see numbers.printed
+Columns = Mapping[str, tuple[Field, str]]  # head → (field, format); see text.printed
 Place = Literal["console", "page", "files"]
 
 WIDTH = 120  # characters of a console's line

@@ -22,7 +22,7 @@ ANSWERS = {code: f"{key} {code} {of.name}" for key, (code, of) in zip(KEYS, code
 
 
 class TaxonomyAnnotation:
-    """See eval.results.StudyAnnotation."""
+    """See eval.annotation.tasks.StudyAnnotation."""
 
     def reads(self, path: Path) -> bool:
         """Whether it is a run of the taxonomy."""
