@@ -27,7 +27,7 @@ class Study(NamedTuple):
     evaluation: str  # its part of eval: an eval.results.Evaluation
     training: str = ""  # its part of training: a training.study.StudyTraining; "" where nothing can be trained on it
     annotation: str = (
-        ""  # what people can label of its runs: an eval.annotation.tasks.StudyAnnotation; "" where nothing is
+        ""  # what people can label of its runs: an eval.annotation.tasks; "" where nothing is
     )
     builds: Mapping[str, Builder] = {}
     verbs: Mapping[str, tuple[str, str, str]] = {}  # of `evenhand`: its own; module, function, purpose
