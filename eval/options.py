@@ -9,7 +9,7 @@ from eval.estimates.resampling import N_DRAWS, SEED
 from eval.results import evaluation_of, study_of_files
 from eval.runs import is_verdict_file, study_of_run
 from evenhand.errors import DataError
-from evenhand.run_directory import CONFIG_FILE
+from evenhand.run_directory import CONFIG_FILE, PLAN_FILE
 from studies.registry import STUDIES
 
 FILES = "or .jsonl, .csv (both also .gz) and .parquet files of verdicts, which are read together"
@@ -17,11 +17,10 @@ FILES = "or .jsonl, .csv (both also .gz) and .parquet files of verdicts, which a
 
 def named_studies(argv: Sequence[str]) -> list[str]:
     """The studies of the runs and files that stand among the words; all of them where none does, as for --help."""
-    paths = [
-        path for word in argv for path in (Path(word), Path(word.partition("=")[2])) if path.name and path.exists()
-    ]
-    runs = {study_of_run(path) for path in paths if (path / CONFIG_FILE).is_file()}
-    files = [path for path in paths if is_verdict_file(path)]
+    pieces = [word.split("=") for word in argv]  # RUN, NAME=RUN, --beside=NAME=RUN
+    paths = [Path("=".join(parts[i:])) for parts in pieces for i in range(len(parts)) if "".join(parts[i:])]
+    runs = {study_of_run(path) for path in paths if (path / PLAN_FILE).is_file() and (path / CONFIG_FILE).is_file()}
+    files = [path for path in paths if is_verdict_file(path) and path.exists()]
     named = runs | ({study_of_files(files)} if files and not runs else set())
     return [study for study in STUDIES if study in named] or list(STUDIES)
 

@@ -97,6 +97,8 @@ class Evaluation:
             raise DataError(f"{twice[0]}: is named twice; name each run once")
         loaded = [self.load(path, options) for path in paths]
         names = judge_names([run.judge for run in loaded], [run.name for run in loaded])
+        if len({*names}) < len(names):
+            raise DataError(f"{paths[0]}: two of the runs are called alike, {names[0]}; give one folder another name")
         return dict(zip(names, loaded, strict=True))
 
     def load_files(self, options: argparse.Namespace) -> dict[str, Any]:
@@ -204,6 +206,14 @@ class Evaluation:
         """Changes between two rows of a scorecard."""
         return self.changes(judges, options)
 
+    def card_notes(self, judges: Mapping[str, Any], options: argparse.Namespace) -> list[str]:
+        """What the figures of a card are over, and how replies were read."""
+        return [self.card_note] if self.card_note else []
+
+    def card_warnings(self, judges: Mapping[str, Any], changes: Sequence[Change]) -> list[str]:
+        """What to know of a card's rows beside what `warnings` says of their runs."""
+        return []
+
     def unfit(self, judge: Any, options: argparse.Namespace) -> str:
         """Why an arm cannot be ranked, whatever its figures are; "" for one that can."""
         return ""
@@ -308,7 +318,8 @@ def results_of(
         is_before_after=is_before_after,
         score_rows=evaluation.scores(judges if is_before_after else evaluation.pooled(judges), options),
         change_rows=[change for of_judge in (adjusted(moves) if moves else []) for change in of_judge],
-        differences=compared,
+        # Side by side most studies compare nothing.
+        differences={name: of_run for name, of_run in compared.items() if is_before_after or of_run},
     )
 
 
@@ -332,8 +343,13 @@ def scores_table(results: Results) -> TableSpec:
     )
 
 
-def changes_table(results: Results, frame: pd.DataFrame | None = None, *, digits: int = 1, **keys: Any) -> TableSpec:
-    """Every change as a line; p is adjusted over the runs (Holm). frame: some of the long frame of changes."""
+def changes_table(
+    results: Results, frame: pd.DataFrame | None = None, *, digits: int = 1, always: Sequence[str] = (), **keys: Any
+) -> TableSpec:
+    """Every change as a line; p is adjusted over the runs (Holm). frame: some of the long frame of changes.
+
+    Of the setting it shows what varies, and the columns in `always`.
+    """
     words = results.evaluation.measure_words
     frame = results.changes if frame is None else frame
     frame = frame.assign(
@@ -341,7 +357,8 @@ def changes_table(results: Results, frame: pd.DataFrame | None = None, *, digits
         significance=[significance(None if pd.isna(d) else int(d)) for d in frame["direction"]],
     )
     names = [*dict.fromkeys(name for row in results.change_rows for name in row.setting), "dataset"]
-    columns: dict[str, Any] = {"run": ("second", ""), **{name: (name, "") for name in varying(frame, names)}}
+    shown = {*varying(frame, names), *always}
+    columns: dict[str, Any] = {"run": ("second", ""), **{name: (name, "") for name in names if name in shown}}
     form = f".{digits}f"
     columns |= {
         "measure": ("words", ""),

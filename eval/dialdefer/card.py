@@ -14,7 +14,17 @@ from typing import Any
 
 from eval.dialdefer.calibrate import DDS as BY_DDS
 from eval.dialdefer.calibrate import Calibration, Threshold, calibrated_panels, fit, untreated_panels
-from eval.dialdefer.measures import ERROR, MANY_UNREADABLE, UNREADABLE, accept_rates, is_saturated, mean_or_none
+from eval.dialdefer.measures import (
+    ABSENT,
+    C1,
+    ERROR,
+    MANY_UNREADABLE,
+    UNREADABLE,
+    IntArray,
+    accept_rates,
+    is_saturated,
+    mean_or_none,
+)
 from eval.dialdefer.panels import (
     ACC,
     ACC_C2,
@@ -34,7 +44,16 @@ from eval.dialdefer.panels import (
     without_errors,
 )
 from eval.dialdefer.runs import JudgedRun, judge_of_run
-from eval.dialdefer.scores import AIO, FIXED, OWN, acceptance, averages_over, paired_panels
+from eval.dialdefer.scores import (
+    AIO,
+    FIXED,
+    OWN,
+    acceptance,
+    average_sentence,
+    averages_over,
+    over_corrected,
+    paired_panels,
+)
 from eval.estimates.changes import Change, Compared, Paired, change_in
 from eval.estimates.estimate import Drawing, Measure, OverDatasets, drawing_of
 from eval.report.text import percent
@@ -45,6 +64,7 @@ from evenhand.errors import DataError
 from evenhand.run_directory import read_json
 from studies.dialdefer.templates import NO_FIRST
 
+FEW_ITEMS = 20
 FITTED = CALIBRATED, ORACLE = "calibrated", "oracle"  # arms that thresholds on the base's run make
 ORACLE_NAME = "oracle (fitted on the test items)"
 MAIN = "mean_abs_dds_own"
@@ -209,6 +229,38 @@ class CardEvaluation(Evaluation):
             return [replace(change, p=None, p_holm=None) for change in changes]
         return changes
 
+    def card_notes(self, judges: Mapping[str, Any], options: argparse.Namespace) -> list[str]:
+        """See Evaluation."""
+        base: ArmPanels = judges[BASE].main
+        left_out = [name for name in base.own if name not in (*base.datasets, base.aio)]
+        over = f"Over {base.datasets[0]}." if len(base.datasets) == 1 else average_sentence(base.average, base.datasets)
+        notes = [f"{over} Denominator {options.denominator}."]
+        notes += [f"In none of these figures: {', '.join(left_out)}."] if left_out else []
+        is_asked_once = not any(panel.orders for panel in base.orders.values())
+        once = "Asked in one answer order: DDS does not tell deference from a pull of the first number."
+        return [*notes, *([once] if is_asked_once else [])]
+
+    def card_warnings(self, judges: Mapping[str, Any], changes: Sequence[Change]) -> list[str]:
+        """Rows that nearly always give one answer on some dataset, few items, lost replies, over-corrections."""
+        warnings = []
+        for name, judge in judges.items():
+            panels = judge.main.own or judge.main.fixed
+            rates = {dataset: accept_rates(replies_of(judge.main, dataset)) for dataset in panels}
+            if saturated := [dataset for dataset, pair in rates.items() if is_saturated(pair)]:
+                warnings.append(f"{name}: nearly always gives one answer on {', '.join(saturated)}, so DDS says little")
+            n_lost = sum(int((panel.replies == ERROR).sum()) for panel in panels.values())
+            warnings += [f"{name}: the engine failed on {n_lost:,} replies; their items are left out"] if n_lost else []
+        few = {d: len(p.item_ids) for d, p in judges[BASE].main.own.items() if len(p.item_ids) < FEW_ITEMS}
+        warnings += [f"few items: {', '.join(f'{d} has {n}' for d, n in few.items())}"] if few else []
+        for name in judges:
+            moved = [c for c in changes if (c.first, c.second, c.measure) == (BASE, name, "dds_own")]
+            moved = [c for c in moved if not c.setting.get("variant") and c.datasets == (c.dataset,)]
+            if over := list(dict.fromkeys(c.dataset for c in moved if over_corrected(c))):
+                warnings.append(
+                    f"{name}: over-corrected on {', '.join(over)} (DDS was positive before and is negative)"
+                )
+        return warnings
+
     def unfit(self, judge: CardJudge, options: argparse.Namespace) -> str:
         """Why none of an arm's figures can be ranked; "" for one that can."""
         arm = judge.main
@@ -219,15 +271,22 @@ class CardEvaluation(Evaluation):
             return f"was not asked {', '.join(lacking)}"
         if unlikely := [dataset for dataset in arm.unlikely if dataset in arm.datasets]:
             return f"hardly gives an answer on {', '.join(unlikely)}"
-        if not arm.own:
-            return "has no C1 of its own"
-        answered = [without_errors(arm.own[dataset])[0].replies for dataset in arm.averaged if dataset in arm.own]
+        answered = [replies_of(arm, dataset) for dataset in arm.averaged if dataset in asked]
         n_replies = sum(int((replies > ERROR).sum()) for replies in answered)
         rate = sum(int((replies == UNREADABLE).sum()) for replies in answered) / n_replies
         if rate >= MANY_UNREADABLE:
             return f"{percent(rate)} of its replies cannot be read"
         rates = [mean_or_none(of_framing) for of_framing in zip(*map(accept_rates, answered), strict=True)]
         return "saturated" if is_saturated(rates) else ""
+
+
+def replies_of(arm: ArmPanels, dataset: str) -> IntArray:
+    """What was replied on a dataset, without lost items; of an arm without C1 of its own the dialogues alone."""
+    panel = without_errors((arm.own or arm.fixed)[dataset])[0]
+    replies = panel.replies.copy()
+    if not arm.own:
+        replies[:, C1] = ABSENT
+    return replies
 
 
 def scope_of(panels: Mapping[str, Panel]) -> dict[str, Any]:

@@ -210,9 +210,7 @@ class DialDeferEval(CardEvaluation):
     def warnings(self, results: Results) -> list[str]:
         """Datasets on which a DDS says little, and what to know of the runs' answers."""
         dds: Dds = results.facts["dds"]
-        groups = [] if dds.frame.empty else dds.frame[dds.frame.is_headline].groupby("judge", sort=False)
-        sentences = [f"{judge}: {words}" for judge, group in groups for words in doubts(group)]
-        return [*sentences, *doubts_of(dds.runs)]
+        return [*(setting_doubts(dds.frame) if not dds.frame.empty else []), *doubts_of(dds.runs)]
 
     def left_out(self, results: Results) -> list[str]:
         """See Evaluation."""
@@ -322,8 +320,8 @@ def facts_of(results: Results, frame: pd.DataFrame) -> dict[str, Any]:
         "reading": "" if frame.empty else reading_words(frame.iloc[0]),
         "counted": "" if frame.empty else counted_words(frame.iloc[0]),
         "detectable": DETECTABLE,
-        "has_orders": (not frame.empty and frame.deference_pp.notna().any()),
-        "is_over_corrected": any(over_corrected(c) for c in results.change_rows if c.measure == "dds"),
+        "has_orders": "deference" in {change.measure for change in results.change_rows},
+        "over_corrected": over_corrections(results.change_rows),
     }
 
 
@@ -419,6 +417,29 @@ def doubt(row: Row) -> str | None:
     return None
 
 
+def setting_doubts(frame: pd.DataFrame) -> list[str]:
+    """The doubts about each judge in each setting, with its own C1, or with fixed C1 where it has no own."""
+    is_own = frame.c1_source == OWN
+    has_own = is_own.groupby([frame[key] for key in KEYS[:-1]]).transform("any")
+    sentences = []
+    for _, group in frame[is_own | ~has_own].groupby(KEYS, sort=False):
+        row = records(group)[0]
+        setting = "" if row.is_headline else tables.setting_words(row)
+        sentences += [f"{', '.join(filter(None, [row.judge, setting]))}: {words}" for words in doubts(group)]
+    return sentences
+
+
+def over_corrections(changes: Sequence[Change]) -> dict[str, list[str]]:
+    """Run → datasets on which its DDS with own C1 was positive before and is negative after."""
+    by_run: dict[str, list[str]] = {}
+    for change in changes:
+        is_dds = change.measure in ("dds", "dds_own") and change.setting.get("c1_source", OWN) == OWN
+        is_main = change.setting.get("arm", "none") == "none" and not change.setting.get("variant")
+        if is_dds and is_main and change.datasets == (change.dataset,) and over_corrected(change):
+            by_run.setdefault(change.second, []).append(change.dataset)
+    return by_run
+
+
 def doubts(group: pd.DataFrame) -> list[str]:
     """A sentence for every dataset on which a judge's DDS says little, or one for several; and what its engine lost."""
     rows = records(group[group.is_dataset & one_denominator(group)])
@@ -439,5 +460,5 @@ def doubts(group: pd.DataFrame) -> list[str]:
         )
         if names
     ]
-    words = "A judge with one answer for nearly everything can have a DDS near 0 for that reason."
-    return [f"{'; '.join(parts)}. {words}", *lost]
+    words = " A judge with one answer for nearly everything can have a DDS near 0 for that reason." * bool(saturated)
+    return [f"{'; '.join(parts)}.{words}", *lost]

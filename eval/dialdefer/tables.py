@@ -16,6 +16,7 @@ from eval.dialdefer.scores import (
     average_sentence,
     headline_rows,
     narrowness,
+    records,
     shown,
 )
 from eval.estimates.changes import Change
@@ -143,10 +144,12 @@ def score_tables(frame: pd.DataFrame) -> list[TableSpec]:
     heads |= {**with_interval("DDS"), **measured_columns(main)}
     heads |= columns("flips mcnemar_p_correct mcnemar_p_incorrect")
     # Over answered replies alone a table repeats the published one where every reply has a verdict.
-    is_repeat = ~is_first & (rows.groupby(["run", "judge"]).n_unparsed.transform("sum") == 0)
+    is_repeat = ~is_first & (rows.groupby(["run", "judge"])[["n_unparsed", "n_ties"]].transform("sum").sum(axis=1) == 0)
     others = rows[~(rows.is_headline & is_first) & ~is_repeat]
     others = headline_rows(others, ["judge", "setting", "c1_source", "denominator"]) if len(others) else others
-    varying = [name for name in ("c1_source", "denominator") if others[name].nunique() > 1]
+    varying = [
+        name for name in ("c1_source", "denominator") if {*others[name]} - {main[name].iloc[0] if len(main) else ""}
+    ]
     other_heads = {**columns(" ".join(["judge", "setting", *varying])), "over": ("dataset", "")}
     other_heads |= {**columns("acc_c1 acc_c2"), **with_interval("DDS"), **measured_columns(others)}
     sources = "own C1: both framings from this arm; fixed C1: statements from the untreated arm, as published."
@@ -181,14 +184,21 @@ def change_tables(results: Results) -> list[TableSpec]:
     is_own, over = main.c1_source == OWN, narrowness(main)
     is_best = over == over.groupby([main.second, main.variant]).transform("min")
     short = main[is_best & (is_own & main.measure.isin(MAIN_CHANGES) | (main.measure == "dds"))]
-    note = f"{CHANGES_NOTE} own C1 (recommended): both framings from one checkpoint; fixed C1: against the base's C1."
+    first = records(changes)[0]
+    averages = dict.fromkeys((row.dataset, tuple(row.datasets)) for row in records(short) if len(row.datasets) > 1)
+    words = [
+        f"{CHANGES_NOTE} own C1 (recommended): both framings from one checkpoint; fixed C1: against the base's C1.",
+        f"Verdicts from {reading_words(first)}; denominator {first.denominator}: {counted_words(first)}.",
+        *(average_sentence(*average) for average in averages),
+    ]
+    note = " ".join(words)
     of_shifts = main[is_best & main.measure.isin(["shift", "shift_in_base_sd"])]
     of_datasets = main[is_own & main.measure.isin(OF_DATASETS)]
     shifts: dict[str, Any] = {"name": "dialdefer_shifts", "title": "Shift of margins in standard deviations"}
     by_name: dict[str, Any] = {"name": "dialdefer_changes_datasets", "title": "Before and after, by dataset"}
     every: dict[str, Any] = {"name": "dialdefer_changes_all", "title": "Every change", "place": "files"}
     return [
-        changes_table(results, short, title="Before and after", note=note),
+        changes_table(results, short, title="Before and after", note=note, always=["c1_source"]),
         changes_table(results, of_shifts, digits=2, note="", **shifts),
         changes_table(results, of_datasets, place="page", **by_name),
         changes_table(results, changes, digits=2, **every),

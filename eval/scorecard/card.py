@@ -194,8 +194,8 @@ class StudyCard:
         ]
         lacking = [arm.name for arm in self.arms if arm.name not in self.judges]
         blank = [f"Without a run of {self.study}, and blank: {', '.join(lacking)}."] if lacking else []
-        note = filter(None, [self.evaluation.card_note])
-        return [*note, *(self.ranking() if self.evaluation.lowest else []), *against, *blank]
+        notes = self.evaluation.card_notes(self.judges, self.options)
+        return [*notes, *(self.ranking() if self.evaluation.lowest else []), *against, *blank]
 
     def warnings(self) -> list[str]:
         """What to know of the rows' answers, and that an arm's two runs are of different checkpoints."""
@@ -212,7 +212,8 @@ class StudyCard:
             differences={},
         )
         base = [f"{BASE}: {reason}; changes against it tell little."] if (reason := self.unfit.get(BASE)) else []
-        return [*filter(None, others), *base, *self.evaluation.warnings(results)]
+        further = self.evaluation.card_warnings(self.judges, self.every_change)
+        return [*filter(None, others), *base, *further, *self.evaluation.warnings(results)]
 
     def ranking(self) -> list[str]:
         """The arm with the lowest value at no significant loss, the next, and whether its lead is significant."""
@@ -223,6 +224,8 @@ class StudyCard:
         ranked = sorted(
             (arm for arm in main.pooled if not reasons[arm]), key=lambda a: main.pooled[a].after.value or 0.0
         )
+        without = [arm.arm for arm in self.arms[1:] if arm.name in self.judges and arm.arm not in main.pooled]
+        reasons |= dict.fromkeys(without, f"has no {main.figure.words}")
         left_out = "; ".join(f"{arm} ({reason})" for arm, reason in reasons.items() if reason)
         out = [f"Not ranked: {left_out}."] if left_out else []
         kept = " and ".join(figures[name].figure.words for name in self.evaluation.kept if name in figures)
@@ -235,20 +238,25 @@ class StudyCard:
         said += f"({words_of(best.change)} against the base{significant})."
         if len(ranked) > 1:
             first, second = (main.seeds[arm] for arm in ranked[:2])
-            lead = lead_over_seeds([[self.lead(one.second, other.second) for other in second] for one in first])
-            has_both = min(len(first), len(second)) > 1  # one seed tells no variance
-            is_significant = has_both and lead.low is not None and lead.low > 0
+            leads = [[self.lead(one.second, other.second) for other in second] for one in first]
+            lead = lead_over_seeds([[change.change for change in row] for row in leads])
+            is_significant = lead.low is not None and lead.low > 0
+            if len(first) == len(second) == 1:
+                is_significant = leads[0][0].direction == 1
+            tested = f"the difference is {'' if is_significant else 'not '}significant"
+            if 1 in (len(first), len(second)) and len(first) != len(second):  # one seed tells no variance
+                tested = "not tested: one of the two has a single seed"
             said += f" Next: {ranked[1]}, {number(main.pooled[ranked[1]].after.value)} ({words_of(lead)} above it; "
-            said += f"the difference is {'' if is_significant else 'not '}significant)."
+            said += f"{tested})."
         return [said, *out]
 
-    def lead(self, first: str, second: str) -> Estimate:
+    def lead(self, first: str, second: str) -> Change:
         """By how much the second row lies above the first in the figure that arms are ranked by."""
         figures = self.evaluation.figures(self.judges)
         figure = next(figure for figure in figures if figure.name == self.evaluation.lowest)
         judges = {first: self.judges[first], second: self.judges[second]}
         changes = self.evaluation.card_changes(judges, self.options)
-        return [change for change in changes if figure.is_of(change)][-1].change
+        return [change for change in changes if figure.is_of(change)][-1]
 
     def why_not(self, arm: str, figures: Mapping[str, PooledFigure]) -> str:
         """Why an arm is not ranked; "" for one that is.

@@ -43,7 +43,12 @@ def main(argv: Sequence[str]) -> None:
     say("\n" + console(tables[0]))
     warnings = [f"{doubt}." for doubt in training_doubts(arms)]
     warnings += [warning for card in cards.values() for warning in card.warnings()]
-    of_rows = {name: differences for card in cards.values() for name, differences in card.of_rows.items()}
+    first = next(iter(cards))
+    of_rows = {
+        name if study == first else f"{name}'s {study} run": differences
+        for study, card in cards.items()
+        for name, differences in card.of_rows.items()
+    }
     say(wrapped([*difference_sentences(of_rows), *unknown_bases(arms), *(f"Warning: {line}" for line in warnings)]))
     out = options.out or options.base / "scorecard"
     files = write_long(out, "scorecard_changes", {study: card.every_change for study, card in cards.items()})
