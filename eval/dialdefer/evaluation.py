@@ -13,7 +13,7 @@ from eval.dialdefer import items, tables
 from eval.dialdefer.card import FIGURES, CardEvaluation
 from eval.dialdefer.flip_examples import flip_section, shown_texts
 from eval.dialdefer.measures import DENOMINATORS, MANY_UNREADABLE, PARSERS
-from eval.dialdefer.panels import Judge, setting_panels, untreated_panels
+from eval.dialdefer.panels import BOTH_ORDERS, Judge, setting_panels, untreated_panels
 from eval.dialdefer.runs import JudgedRun, doubts_of, judge_of_run, load_run
 from eval.dialdefer.scores import (
     BENCH_AVG,
@@ -426,6 +426,9 @@ def setting_doubts(frame: pd.DataFrame) -> list[str]:
         row = records(group)[0]
         setting = "" if row.is_headline else tables.setting_words(row)
         sentences += [f"{', '.join(filter(None, [row.judge, setting]))}: {words}" for words in doubts(group)]
+    for judge, group in frame[is_own & frame.is_dataset & one_denominator(frame)].groupby("judge", sort=False):
+        if n_errors := int(group.n_errors[group.answer_order != BOTH_ORDERS].sum()):
+            sentences.append(f"{judge}: the engine failed on {n_errors:,} replies; their items are left out")
     return sentences
 
 
@@ -441,13 +444,11 @@ def over_corrections(changes: Sequence[Change]) -> dict[str, list[str]]:
 
 
 def doubts(group: pd.DataFrame) -> list[str]:
-    """A sentence for every dataset on which a judge's DDS says little, or one for several; and what its engine lost."""
+    """A sentence for every dataset on which a judge's DDS says little, or one for several."""
     rows = records(group[group.is_dataset & one_denominator(group)])
-    n_errors = sum(row.n_errors for row in rows)
-    lost = [f"the engine failed on {n_errors:,} replies; their items are left out of all conditions."] * (n_errors > 0)
     sentences = [*filter(None, map(doubt, rows))]
     if len(sentences) < 3:
-        return [*sentences, *lost]
+        return sentences
     unreadable = [row.dataset for row in rows if row.unparsed_rate >= MANY_UNREADABLE]
     saturated = [row.dataset for row in rows if row.saturated and row.dataset not in unreadable]
     ties = [row.dataset for row in rows if row.n_ties >= MANY_UNREADABLE * row.n_replies]
@@ -461,4 +462,4 @@ def doubts(group: pd.DataFrame) -> list[str]:
         if names
     ]
     words = " A judge with one answer for nearly everything can have a DDS near 0 for that reason." * bool(saturated)
-    return [f"{'; '.join(parts)}.{words}", *lost]
+    return [f"{'; '.join(parts)}.{words}"]

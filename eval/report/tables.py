@@ -27,7 +27,7 @@ Columns = Mapping[str, tuple[Field, str]]  # head → (field, format); see text.
 Place = Literal["console", "page", "files"]
 
 WIDTH = 120  # characters of a console's line
-NAME_WIDTH = 20  # of the first cell of a printed line; a longer one is cut in its middle
+NAME_WIDTH = 30  # of the first cell of a printed line; a longer one is cut in its middle
 MOST_LINES = 120  # of a table on the page; its files have all
 LONG_TEXT = 40  # characters from which on a cell of the page is broken into lines
 TEX = {mark: f"\\{mark}" for mark in "&%$#_{}"} | {
