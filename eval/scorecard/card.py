@@ -121,7 +121,9 @@ class StudyCard:
                         f"change_{name}{end}": getattr(rise and rise.change, key, None) for end, key in ENDS.items()
                     }
                     row |= {f"change_{name}_{p}": getattr(rise, p, None) for p in ("p", "p_holm")}
-            rows.append({**row, **({"not_ranked": self.unfit.get(arm.name, "")} if self.evaluation.lowest else {})})
+            has_rank = arm.name == BASE or row.get(self.evaluation.lowest) is not None
+            why_not = self.unfit.get(arm.name) or ("" if has_rank else f"has no {self.evaluation.lowest}")
+            rows.append({**row, **({"not_ranked": why_not} if self.evaluation.lowest else {})})
         return rows
 
     @cached_property

@@ -66,7 +66,7 @@ def test_own_and_fixed_c1_are_both_reported(tmp_path: Path, capsys: pytest.Captu
     assert sides["own", "acc_c2"] == sides["fixed", "acc_c2"] == pytest.approx([50, 87.5])
     assert sides["own", "acc_c1"] == pytest.approx([75, 50])
     assert sides["fixed", "acc_c1"] == pytest.approx([75, 75]), "only the statements are the base's"
-    assert "over-corrected" in capsys.readouterr().out
+    assert "over-corrected" not in capsys.readouterr().out, "with own C1 it is not"
 
 
 def test_intervals_of_the_change_are_paired_by_item(tmp_path: Path) -> None:
@@ -255,3 +255,10 @@ def test_the_p_keeps_its_level_for_judges_who_differ_in_accuracy_and_not_in_dds(
         assert p is not None
         n_rejected += p <= 0.05
     assert n_rejected / n_tests < 0.09
+
+
+def test_two_runs_that_would_have_one_name_are_refused(tmp_path: Path) -> None:
+    base = make_run(tmp_path / "one", deferent, items=ITEMS, name="run")
+    copy = shutil.copytree(base, tmp_path / "two" / base.name)
+    with pytest.raises(DataError, match="are called alike"):
+        compared(base, copy)

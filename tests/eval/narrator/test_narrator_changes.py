@@ -144,7 +144,7 @@ def test_runs_that_were_asked_in_another_way_are_refused_unless_that_is_allowed(
 
 def carded(root: Path, runs: Mapping[str, Path], *words: str, draws: int = 50) -> dict[str, dict[str, Any]]:
     """Arm → row of scorecard.json."""
-    beside = [word for arm, run in runs.items() for word in ("--beside", f"{arm}={run}")]
+    beside = [f"--beside={arm}={run}" for arm, run in runs.items()]
     return scored(*(root / f"{name}-0000" for name in ("before", "sft", "dpo")), *beside, *words, draws=draws)
 
 

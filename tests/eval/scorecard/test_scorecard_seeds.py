@@ -62,14 +62,24 @@ def test_arms_that_can_be_ranked_are_one_family_of_holms(tmp_path: Path) -> None
     assert (p == adjusted, p_of_yes is None, no_adjusted) == (True, False, None)
 
 
-@pytest.mark.parametrize(("good", "is_significant"), [((0.0,), False), ((0.0, 0.0), True)])
-def test_a_lead_is_significant_only_over_several_seeds(
-    good: tuple[float, ...], is_significant: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("good", "worse", "verdict"),
+    [
+        ((0.0,), (0.9, 0.8), "not tested: one of the two has a single seed)"),
+        ((0.0, 0.0), (0.9, 0.8), "the difference is significant)"),
+        ((0.0,), (0.9,), "the difference is significant)"),
+        ((0.0,), (0.0,), "the difference is not significant)"),
+    ],
+)
+def test_a_lead_is_tested_over_the_seeds_of_both_arms(
+    good: tuple[float, ...],
+    worse: tuple[float, ...],
+    verdict: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    scored(*words(tmp_path, good=good, worse=(0.9, 0.8)))
-    text = printed(capsys)
-    assert ": good, 0.0 (" in text
-    assert f"the difference is {'' if is_significant else 'not '}significant)" in text
+    scored(*words(tmp_path, good=good, worse=worse))
+    assert verdict in printed(capsys)
 
 
 def test_other_prompt_variants_that_all_were_asked_have_figures_of_their_own(tmp_path: Path) -> None:
