@@ -38,7 +38,9 @@ def flip_examples(runs: Mapping[str, JudgedRun]) -> list[SimpleNamespace]:
     """
     for run in runs.values():
         panels = untreated_panels(run.panels)
-        picked = [(p, row, kind) for kind in COLUMNS for p, row in widest(panels, kind)[: N_EACH[run.reading.mode]]]
+        picked = [
+            (p, row, kind) for kind in COLUMNS for p, row in widest_swings(panels, kind)[: N_EACH[run.reading.mode]]
+        ]
         if picked:
             texts = item_texts(run)
             hashes = {str(panel.hashes[row, column]) for panel, row, kind in picked for column in COLUMNS[kind]}
@@ -47,7 +49,7 @@ def flip_examples(runs: Mapping[str, JudgedRun]) -> list[SimpleNamespace]:
     return []
 
 
-def widest(panels: Sequence[Panel], kind: str) -> list[tuple[Panel, int]]:
+def widest_swings(panels: Sequence[Panel], kind: str) -> list[tuple[Panel, int]]:
     """(panel, row) of every flip of a kind: each dataset's widest, then seconds."""
     first, second = COLUMNS[kind]
     ranked = []

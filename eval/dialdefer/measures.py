@@ -281,7 +281,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReadingMode:
     """How completions are read: mode "reason" with a parser, or mode "margin"."""
 
     mode: str
@@ -294,7 +294,7 @@ class Reading:
             raise DataError(f"parser '{self.parser}' is unknown; known: {', '.join(sorted(PARSERS))}")
 
 
-def decide(completion: Completion, reading: Reading) -> tuple[int | None, NoVerdict | None, float | None]:
+def decide(completion: Completion, reading: ReadingMode) -> tuple[int | None, NoVerdict | None, float | None]:
     """(choice, reason when there is none, margin when the mode has one) of a completion, as numbered in its prompt.
 
     The choice of a margin is the answer with the higher log-probability. One of exactly 0 is a TIE: neither answer is
@@ -314,7 +314,7 @@ def decide(completion: Completion, reading: Reading) -> tuple[int | None, NoVerd
 
 
 def judge_all(
-    plan: Sequence[Planned], replies: Mapping[str, Sequence[Completion]], n_samples: int, reading: Reading
+    plan: Sequence[Planned], replies: Mapping[str, Sequence[Completion]], n_samples: int, reading: ReadingMode
 ) -> list[Verdict]:
     """A verdict for every planned line and sample: 1 accepts, whichever answer was shown first.
 

@@ -6,7 +6,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from eval.dialdefer.measures import Reading, Verdict, judge_all
+from eval.dialdefer.measures import ReadingMode, Verdict, judge_all
 from eval.dialdefer.panels import Judge, Panel, panels_of, variant_of, with_both_orders
 from eval.runs import FinishedRun, refuse_unfinished, run_config
 from evenhand.answer_doubts import UNLIKELY, WAY_OUT, answer_doubts
@@ -24,7 +24,7 @@ class JudgedRun(FinishedRun):
     """A complete run and what its judge decided."""
 
     plan: Sequence[Any]  # of studies.dialdefer.planned
-    reading: Reading
+    reading: ReadingMode
     verdicts: Sequence[Verdict]
     panels: Sequence[Panel]  # of what was asked, then of both answer orders together where both were
     doubts: Sequence[str]  # what to know of its answers before believing a score
@@ -39,7 +39,7 @@ def load_run(path: Path, parser: str = "strict") -> JudgedRun:
     n_samples = config["sampling"].get("n", 1)
     replies, rendered = read_answers(path)
     refuse_unfinished(path, {planned.prompt_hash: n_samples for planned in plan}, replies)
-    reading = Reading(config["verdict"], parser if config["verdict"] == "reason" else None)
+    reading = ReadingMode(config["verdict"], parser if config["verdict"] == "reason" else None)
     verdicts = judge_all(plan, replies, n_samples, reading)
     panels = panels_of(verdicts)
     return JudgedRun(

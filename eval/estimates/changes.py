@@ -11,8 +11,8 @@ import numpy as np
 from eval.estimates.estimate import (
     Drawing,
     Estimate,
+    Influences,
     Measure,
-    Moved,
     Observed,
     Setting,
     added_by_noise,
@@ -204,7 +204,7 @@ def by_draws(measure: Measure, parts: Sequence[Paired]) -> tuple[Estimate, Estim
     return levels[0], levels[1], estimate_of(rise, ends, n_units, moved_more(*moved))
 
 
-def side_estimate(measure: Measure, value: float, draws: FloatArray, n_units: int, moved: Moved) -> Estimate:
+def side_estimate(measure: Measure, value: float, draws: FloatArray, n_units: int, moved: Influences) -> Estimate:
     """One side's value. A pivotal interval of what noise has raised may lie wholly below it, and below 0: it is cut."""
     ends = ends_of(measure, value, draws)
     if measure.is_folded and ends is not None:
@@ -212,7 +212,7 @@ def side_estimate(measure: Measure, value: float, draws: FloatArray, n_units: in
     return estimate_of(value, ends, n_units, moved)
 
 
-def moved_more(first: Moved, second: Moved) -> Moved:
+def moved_more(first: Influences, second: Influences) -> Influences:
     """By how much each unit moves the change between two sides over the same units; NaN for one that is in neither."""
     more = {}
     for dataset, (units, before) in first.items():

@@ -162,7 +162,7 @@ def over_units(observed: Observed, units: tuple[str, ...]) -> Observed:
 Ends = tuple[float, float] | None
 STEP = 1e-5  # of a numerical derivative
 # Dataset → its units, and by how much each of them moves a value: these sum to zero.
-Moved = Mapping[str, tuple[tuple[str, ...], FloatArray]]
+Influences = Mapping[str, tuple[tuple[str, ...], FloatArray]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,7 +173,7 @@ class Estimate:
     low: float | None
     high: float | None
     n_units: int  # that it rests on
-    moved: Moved | None = field(default=None, compare=False, repr=False)  # known of a change and of its two sides
+    moved: Influences | None = field(default=None, compare=False, repr=False)  # known of a change and of its two sides
 
     @property
     def half(self) -> float | None:
@@ -252,7 +252,7 @@ def ends_of(measure: Measure, value: float, draws: FloatArray) -> Ends:
     return pivotal_interval(value, draws) if is_biased else percentile_interval(draws)
 
 
-def estimate_of(value: float, ends: Ends, n_units: int, moved: Moved | None = None) -> Estimate:
+def estimate_of(value: float, ends: Ends, n_units: int, moved: Influences | None = None) -> Estimate:
     """A value and an interval as an estimate: NaN is unknown."""
     low, high = ends or (None, None)
     return Estimate(value=known(value), low=low, high=high, n_units=n_units, moved=moved)
@@ -278,7 +278,7 @@ def influences(observed: Observed, measure: Measure) -> FloatArray:
     return np.where(is_in, (measure.statistic(observed.means + STEP * moved) - here) / STEP, np.nan)
 
 
-def moved_by(measure: Measure, parts: Sequence[Observed]) -> Moved:
+def moved_by(measure: Measure, parts: Sequence[Observed]) -> Influences:
     """By how much each unit moves a measure over some datasets, a part each."""
     slopes = measure.slopes(np.array([float(measure.statistic(part.means)) for part in parts]))
     return {
@@ -303,7 +303,7 @@ def by_chance(level: Estimate) -> float | None:
     return known(math.sqrt(2 / math.pi) * sum(standard_error(of_units) for _, of_units in level.moved.values()))
 
 
-def cluster_t(measure: Measure, value: float, moved: Moved, *, is_share: bool | None = None) -> Estimate:
+def cluster_t(measure: Measure, value: float, moved: Influences, *, is_share: bool | None = None) -> Estimate:
     """A value on one dataset with its cluster-robust interval; units that are not in it move it by NaN."""
     ((_, of_units),) = moved.values()
     of_units = of_units[~np.isnan(of_units)]

@@ -19,7 +19,7 @@ from statistics import fmean, variance
 import numpy as np
 
 from eval.estimates.changes import Change
-from eval.estimates.estimate import Estimate, Moved
+from eval.estimates.estimate import Estimate, Influences
 from eval.estimates.resampling import LEVEL, FloatArray, standard_error
 
 SEEDS = "n_seeds"  # in the setting of a change over seeds
@@ -77,7 +77,7 @@ def mean_of(found: Sequence[Estimate]) -> Estimate:
     return Estimate(value=value, low=low, high=high, n_units=min(one.n_units for one in found), moved=moved)
 
 
-def mean_moved(found: Sequence[Moved]) -> Moved:
+def mean_moved(found: Sequence[Influences]) -> Influences:
     """By how much each unit moves a mean over seeds. A unit that a seed lacks moves it by nothing there."""
     means = {}
     for dataset in dict.fromkeys(dataset for moved in found for dataset in moved):
@@ -115,7 +115,7 @@ def noise_of(groups: Sequence[Sequence[Estimate]]) -> Noise | None:
     return None if math.isnan(total) else Noise(variance=total, seeds=tuple(seeds), n_degrees=n_degrees)
 
 
-def variance_of(moved: Moved) -> float:
+def variance_of(moved: Influences) -> float:
     """What noise of the units gives a value; NaN where a dataset has a single one."""
     return sum(standard_error(values) ** 2 for _, values in moved.values())
 

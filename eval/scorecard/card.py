@@ -302,9 +302,9 @@ def make_card(
         name: evaluation.differences(base, run, is_before_after=True) for name, run in loaded.items() if name != BASE
     }
     if not options.allow_differences:
-        foreign = [other_checkpoint(arm, loaded[arm.name], f"{study} run") for arm in arms if arm.name in loaded]
+        mismatched = [other_checkpoint(arm, loaded[arm.name], f"{study} run") for arm in arms if arm.name in loaded]
         named = {f"{name} ({loaded[name].name})": of_row for name, of_row in differences.items()}
-        refuse_serious(base.name, named, [*filter(None, foreign)])
+        refuse_serious(base.name, named, [*filter(None, mismatched)])
     judges = evaluation.card_judges(arms, loaded, options)
     unknown = [name for name in options.against if name not in [arm.name for arm in arms[1:]]]
     if unknown:

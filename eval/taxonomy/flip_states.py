@@ -28,7 +28,7 @@ PER_100 = Measure(
 )
 
 
-class Moved(NamedTuple):
+class Influences(NamedTuple):
     """The flips of one label (ANY, a code, NOT_CODED, a category) in two runs, over the items of both."""
 
     label: str
@@ -56,7 +56,7 @@ class Moved(NamedTuple):
         }
 
 
-def moves(base: CodedRun, after: CodedRun) -> Iterator[Moved]:
+def moves(base: CodedRun, after: CodedRun) -> Iterator[Influences]:
     """Of each label. Raises DataError where the runs cannot be paired."""
     units = dict.fromkeys(unit for unit in base.searched.units if unit in set(after.searched.units))
     if not units:
@@ -70,7 +70,7 @@ def moves(base: CodedRun, after: CodedRun) -> Iterator[Moved]:
             side.flips[(side.flips["code"] == label) | (side.flips["category"] == label) | (label == ANY)]
             for side in (ours, theirs)
         )
-        yield Moved(label, level, units, before, later, gone(before, theirs), gone(later, ours))
+        yield Influences(label, level, units, before, later, gone(before, theirs), gone(later, ours))
 
 
 def gone(flips: pd.DataFrame, other: Searched) -> pd.DataFrame:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from eval.dialdefer.measures import ANSWER_PAIR, PARSERS, NoVerdict, Reading, decide, parse_lenient, parse_strict
+from eval.dialdefer.measures import ANSWER_PAIR, PARSERS, NoVerdict, ReadingMode, decide, parse_lenient, parse_strict
 from evenhand.errors import DataError
 from evenhand.records import Completion
 from tests.made.reply_kinds import REPLY_KINDS
@@ -100,7 +100,7 @@ def test_a_megabyte_of_a_looping_model_is_read_in_one_pass(text: str, parser: st
     assert PARSERS[parser](text) in (None, 1)
 
 
-MARGIN, STRICT = Reading("margin", None), Reading("reason", "strict")
+MARGIN, STRICT = ReadingMode("margin", None), ReadingMode("reason", "strict")
 FAILED = "error: connection reset"
 
 
@@ -137,7 +137,7 @@ def test_a_margin_decides_for_the_likelier_answer_and_names_why_it_cannot(
         ('{"chosen_answer": "1"} and so', "length", STRICT, (1, None)),
     ],
 )
-def test_why_a_reply_decides_nothing_is_told(text: str, finish: str, reading: Reading, decision: Any) -> None:
+def test_why_a_reply_decides_nothing_is_told(text: str, finish: str, reading: ReadingMode, decision: Any) -> None:
     assert decide(completion(text, finish, {"1": -0.1, "2": -3.0}), reading)[:2] == decision
 
 
@@ -145,6 +145,6 @@ def test_a_margin_is_in_nats_and_an_unknown_mode_or_parser_is_refused_by_name() 
     margin = decide(completion(logprobs={"1": math.log(0.8), "2": math.log(0.2)}), MARGIN)[2]
     assert margin == pytest.approx(math.log(4))
     with pytest.raises(DataError, match="verdict mode 'vote'"):
-        Reading("vote")
+        ReadingMode("vote")
     with pytest.raises(DataError, match="parser 'kind'"):
-        Reading("reason", "kind")
+        ReadingMode("reason", "kind")
