@@ -11,7 +11,6 @@ import pandas as pd
 
 from eval.dialdefer import items, tables
 from eval.dialdefer.card import FIGURES, CardEvaluation
-from eval.dialdefer.flip_examples import flip_section, shown_texts
 from eval.dialdefer.measures import DENOMINATORS, MANY_UNREADABLE, PARSERS
 from eval.dialdefer.panels import BOTH_ORDERS, Judge, setting_panels, untreated_panels
 from eval.dialdefer.runs import JudgedRun, doubts_of, judge_of_run, load_run
@@ -220,6 +219,8 @@ class DialDeferEval(CardEvaluation):
 
     def extra_html(self, results: Results) -> list[str]:
         """Some flips side by side."""
+        from eval.dialdefer.flip_examples import flip_section  # loads matplotlib, which scoring does not need
+
         return flip_section(results.facts["dds"].runs)
 
     def verdicts(self, path: Path) -> Verdicts:
@@ -276,6 +277,8 @@ def consistency_tables(dds: Dds, judges: Sequence[Judge], flips: pd.DataFrame) -
 
     Of the checkpoints of one model the first alone counts: a model and what was trained from it are not two judges.
     """
+    from eval.dialdefer.flip_examples import shown_texts
+
     of_models: dict[str, Judge] = {}
     for judge in () if dds.results.is_before_after and dds.results.change_rows else judges:
         run = dds.runs.get(judge.name)
