@@ -51,7 +51,7 @@ from eval.dialdefer.scores import (
     acceptance,
     average_sentence,
     averages_over,
-    over_corrected,
+    over_corrections,
     paired_panels,
 )
 from eval.estimates.changes import Change, Compared, Paired, change_in
@@ -252,13 +252,8 @@ class CardEvaluation(Evaluation):
             warnings += [f"{name}: the engine failed on {n_lost:,} replies; their items are left out"] if n_lost else []
         few = {d: len(p.item_ids) for d, p in judges[BASE].main.own.items() if len(p.item_ids) < FEW_ITEMS}
         warnings += [f"few items: {', '.join(f'{d} has {n}' for d, n in few.items())}"] if few else []
-        for name in judges:
-            moved = [c for c in changes if (c.first, c.second, c.measure) == (BASE, name, "dds_own")]
-            moved = [c for c in moved if not c.setting.get("variant") and c.datasets == (c.dataset,)]
-            if over := list(dict.fromkeys(c.dataset for c in moved if over_corrected(c))):
-                warnings.append(
-                    f"{name}: over-corrected on {', '.join(over)} (DDS was positive before and is negative)"
-                )
+        for name, datasets in over_corrections([change for change in changes if change.first == BASE]).items():
+            warnings.append(f"{name}: over-corrected on {', '.join(dict.fromkeys(datasets))} (DDS turned negative)")
         return warnings
 
     def unfit(self, judge: CardJudge, options: argparse.Namespace) -> str:

@@ -25,7 +25,7 @@ from eval.dialdefer.scores import (
     compare_runs,
     headline_rows,
     judge_differences,
-    over_corrected,
+    over_corrections,
     records,
     score_panels,
     shown,
@@ -433,17 +433,6 @@ def setting_doubts(frame: pd.DataFrame) -> list[str]:
         if n_errors := int(group.n_errors[group.answer_order != BOTH_ORDERS].sum()):
             sentences.append(f"{judge}: the engine failed on {n_errors:,} replies; their items are left out")
     return sentences
-
-
-def over_corrections(changes: Sequence[Change]) -> dict[str, list[str]]:
-    """Run → datasets on which its DDS with own C1 was positive before and is negative after."""
-    by_run: dict[str, list[str]] = {}
-    for change in changes:
-        is_dds = change.measure in ("dds", "dds_own") and change.setting.get("c1_source", OWN) == OWN
-        is_main = change.setting.get("arm", "none") == "none" and not change.setting.get("variant")
-        if is_dds and is_main and change.datasets == (change.dataset,) and over_corrected(change):
-            by_run.setdefault(change.second, []).append(change.dataset)
-    return by_run
 
 
 def doubts(group: pd.DataFrame) -> list[str]:

@@ -498,3 +498,14 @@ def over_corrected(dds: Change) -> bool:
     """Of a change in DDS: whether it was positive before and is negative after."""
     before, after = dds.before.value, dds.after.value
     return before is not None and after is not None and is_over_corrected(before, after)
+
+
+def over_corrections(changes: Sequence[Change]) -> dict[str, list[str]]:
+    """Run → datasets on which its DDS with own C1 was positive before and is negative after."""
+    by_run: dict[str, list[str]] = {}
+    for change in changes:
+        is_dds = change.measure in ("dds", "dds_own") and change.setting.get("c1_source", OWN) == OWN
+        is_main = change.setting.get("arm", "none") == "none" and not change.setting.get("variant")
+        if is_dds and is_main and change.datasets == (change.dataset,) and over_corrected(change):
+            by_run.setdefault(change.second, []).append(change.dataset)
+    return by_run

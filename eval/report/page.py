@@ -4,7 +4,7 @@ Light or dark, readable on a phone. Jinja escapes the texts; the templates lay t
 """
 
 from base64 import b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +28,6 @@ TEMPLATES = Environment(
     undefined=StrictUndefined,
 )
 PARTS: Any = TEMPLATES.get_template("parts.html").module
-
-Html = Callable[..., str]
-element: Html = PARTS.element  # (tag, text, css="")
-box: Html = PARTS.box  # (css, parts): a div around HTML
-folded: Html = PARTS.folded  # (summary, text): preformatted text behind a line that opens it
-table: Html = PARTS.table  # (header, rows, css="", label=""): of plain texts
 
 
 def write_report(every: Sequence[Results], folder: Path) -> list[Path]:

@@ -8,7 +8,7 @@ import io
 import re
 import textwrap
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -157,7 +157,8 @@ def interval_plot(
         axes.set(ylim=first_and_last(labels), xlabel=x_label)
         axes.grid(axis="x", color=FAINT, linewidth=0.5)
         name_lines(axes, labels)
-        legend(figure, {one: (i, "") for i, one in enumerate(series)} if len(series) > 1 else {})
+        if len(series) > 1:
+            legend(figure, series)
         title(figure, heading)
     words = "; ".join(
         f"{' '.join(filter(None, [row.label, row.series]))} {signed(row.value, digits)} "
@@ -249,11 +250,10 @@ def line_plot(
     return Plot(name=name, alt=f"{heading}. {words}", drawing=figure)
 
 
-def legend(figure: Any, series: Mapping[str, tuple[int, str]]) -> None:
+def legend(figure: Any, series: Sequence[str]) -> None:
     """Names of the series under the figure."""
     handles = [
         Line2D([], [], marker=RUN_MARKERS[i % 6], color=RUN_COLOURS[i % len(RUN_COLOURS)], linestyle="")
-        for i, _ in series.values()
+        for i in range(len(series))
     ]
-    if handles:
-        figure.legend(handles, list(series), loc="outside lower center", ncols=min(3, len(handles)))
+    figure.legend(handles, series, loc="outside lower center", ncols=min(3, len(handles)))

@@ -14,7 +14,7 @@ from eval.__main__ import report_main
 from eval.dialdefer import runs as dialdefer_runs
 from eval.dialdefer.flip_examples import flip_examples
 from eval.dialdefer.runs import load_run
-from eval.report.page import box, element, folded, table
+from eval.report.page import PARTS
 from evenhand.errors import DataError
 from evenhand.records import Prompt
 from evenhand.run_directory import finish
@@ -80,8 +80,12 @@ def test_the_same_run_gives_the_same_bytes(out: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("hostile", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_texts_are_text_in_every_part(hostile: str) -> None:
-    parts = [element("p", hostile), folded(hostile, hostile), table([hostile, "b"], [[hostile] * 2], label=hostile)]
-    page = Page(str(box("flip", parts)))
+    parts = [
+        PARTS.element("p", hostile),
+        PARTS.folded(hostile, hostile),
+        PARTS.table([hostile, "b"], [[hostile] * 2], label=hostile),
+    ]
+    page = Page(str(PARTS.box("flip", parts)))
     assert page.tags <= {"p", "details", "summary", "pre", "table", "thead", "tbody", "tr", "th", "td", "div"}
     assert not {name for name in page.attributes if name.startswith("on")}
     assert page.text.count(hostile) == 6
