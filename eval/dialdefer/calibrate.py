@@ -5,9 +5,10 @@ of its own for C2 undoes that without training. A trained mitigation is worth it
 """
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,82 +21,38 @@ from evenhand.errors import DataError
 from evenhand.jsonl import write_json
 from evenhand.terminal import say
 
-# Shares of true and of false claims accepted → how good that is; more is better.
-Objective = Callable[[FloatArray, FloatArray], FloatArray]
+# The thresholds of one judge in one prompt variant, as thresholds.json holds them: model, objective, variant ("" for
+# the main one), datasets, n_items, and for c1 and c2 what `described` gives.
+Fit = Mapping[str, Any]
 
 ARM = "calibrated"
-DDS = "dds"
+OBJECTIVES = DDS, ACCEPTANCE = "dds", "acceptance"
 BEYOND = 1.0  # nats between the outermost margin and a threshold outside of all
-ROUNDING = 1e-12  # scores that differ by less are equal
+ROUNDING = 1e-12  # shares that differ by less are equal
 
 
-def accuracy(true: FloatArray, false: FloatArray) -> FloatArray:
-    """Balanced accuracy. One that cannot tell true from false is as accurate at any threshold, so C1's and C2's may lie
-    far apart and make a DDS."""
-    return (true + 1 - false) / 2
-
-
-def closeness_to(share: float) -> Objective:
-    """How near the share of claims accepted is to this one. With both framings at one share DDS on the items of the fit
-    is 0, but for equal margins that no threshold separates (bfloat16 has coarse steps)."""
-    return lambda true, false: -np.abs((true + false) / 2 - share)
-
-
-# Of each framing by itself; None: C1 stays as it is, and C2 is to accept as much.
-OBJECTIVES: Mapping[str, Objective | None] = {DDS: None, "acceptance": closeness_to(0.5), "accuracy": accuracy}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Threshold:
-    """Accept where the margin exceeds threshold_nats; what that does to the items it was fitted on. Rates in [0, 1].
-
-    Accuracies are balanced: the mean of the share of true claims accepted and of false claims rejected. A margin on the
-    threshold counts half, as a tie does.
-    """
-
-    threshold_nats: float
-    n_margins: int
-    acc_before: float  # with threshold 0
-    acc_after: float
-    accept_rate_before: float
-    accept_rate_after: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Calibration:
-    """The thresholds of one judge, fitted over all items of some datasets together, as an adapter is trained."""
-
-    model: str
-    objective: str
-    variant: str  # of the prompts; "" for the main one
-    datasets: tuple[str, ...]
-    n_items: int
-    c1: Threshold
-    c2: Threshold
-
-
-def fit_threshold(true: FloatArray, false: FloatArray, objective: Objective) -> Threshold:
-    """The best threshold for margins of true and of false claims, in nats; NaN is left out.
+def fit_threshold(true: FloatArray, false: FloatArray, share: float) -> dict[str, Any]:
+    """The threshold that accepts nearest to this share of claims, for margins of true and of false claims in nats.
 
     All thresholds between two neighbouring margins judge alike. Of the best such gaps the one nearest to 0 is taken,
     and in it 0 itself if it lies there, else the middle, or one nat beyond the outermost margin: where the items do not
-    tell thresholds apart (all margins the same, no true claim above a false one) the judge is changed least.
-    Raises DataError without a margin of either kind of claim.
+    tell thresholds apart (all margins the same) the judge is changed least. NaN is left out. Raises DataError without a
+    margin of either kind of claim.
     """
     true, false = known(true), known(false)
     values = np.unique(np.concatenate([true, false]))
     low, high = np.concatenate([[-np.inf], values]), np.concatenate([values, [np.inf]])
-    scores = objective(*(1 - np.searchsorted(margins, low, side="right") / len(margins) for margins in (true, false)))
-    scores[(low == np.inf) | (high == -np.inf)] = -np.inf  # no threshold lies beyond an infinite margin
-    best = np.flatnonzero(scores >= scores.max() - ROUNDING)
-    # 0 is what the judge has now, with margins of 0 counted by half: no other threshold may be worse than it.
-    now = objective(*(np.array([share_accepted(margins, 0.0)]) for margins in (true, false)))
-    if now[0] >= scores.max() - ROUNDING:
-        return described(true, false, 0.0)
+    accepted = [1 - np.searchsorted(margins, low, side="right") / len(margins) for margins in (true, false)]
+    misses = np.abs((accepted[0] + accepted[1]) / 2 - share)
+    misses[(low == np.inf) | (high == -np.inf)] = np.inf  # no threshold lies beyond an infinite margin
+    least = misses.min() + ROUNDING
+    best = np.flatnonzero(misses <= least)
     distance = np.where((low < 0) & (high > 0), 0.0, np.minimum(np.abs(low), np.abs(high)))
     gap = best[np.argmin(distance[best])]
     below, above = float(low[gap]), float(high[gap])
-    if below < 0 < above:
+    # 0 is what the judge has now, with margins of 0 counted by half: no other threshold may be worse than it.
+    now = abs((share_accepted(true, 0.0) + share_accepted(false, 0.0)) / 2 - share)
+    if now <= least or below < 0 < above:
         return described(true, false, 0.0)
     if np.isinf(below) or np.isinf(above):
         return described(true, false, above - BEYOND if np.isinf(below) else below + BEYOND)
@@ -115,20 +72,23 @@ def share_accepted(margins: FloatArray, threshold: float) -> float:
     return float((margins > threshold).mean() + (margins == threshold).mean() / 2)
 
 
-def described(true: FloatArray, false: FloatArray, threshold: float) -> Threshold:
-    """A threshold with what it does to the margins of the fit."""
+def described(true: FloatArray, false: FloatArray, threshold: float) -> dict[str, Any]:
+    """A threshold and what it does to the margins of the fit, against threshold 0; a margin on it counts half.
+
+    Accuracies are balanced: the mean of the share of true claims accepted and of false claims rejected.
+    """
     before, after = ([share_accepted(margins, at) for margins in (true, false)] for at in (0.0, threshold))
-    return Threshold(
-        threshold_nats=threshold,
-        n_margins=len(true) + len(false),
-        acc_before=(before[0] + 1 - before[1]) / 2,
-        acc_after=(after[0] + 1 - after[1]) / 2,
-        accept_rate_before=sum(before) / 2,
-        accept_rate_after=sum(after) / 2,
-    )
+    return {
+        "threshold_nats": threshold,
+        "n_margins": len(true) + len(false),
+        "acc_before": (before[0] + 1 - before[1]) / 2,
+        "acc_after": (after[0] + 1 - after[1]) / 2,
+        "accept_rate_before": sum(before) / 2,
+        "accept_rate_after": sum(after) / 2,
+    }
 
 
-def calibrate(train: Judge, test: Judge, objective: str = DDS) -> list[Calibration]:
+def calibrate(train: Judge, test: Judge, objective: str = DDS) -> list[Fit]:
     """Thresholds fitted on the train judge's untreated panels, for each prompt variant that both were asked.
 
     Raises DataError when the two are of different models or variants, share an item or a prompt, or have no margins.
@@ -176,37 +136,39 @@ def refuse_shared(train: Sequence[Panel], test: Sequence[Panel]) -> None:
         raise DataError(f"{named(same)} a prompt that thresholds are fitted on, under another id; leave them out")
 
 
-def fit(model: str, panels: Sequence[Panel], objective: str, variant: str = "") -> Calibration:
-    """The thresholds for the pooled items of some panels. Raises DataError for an unknown objective."""
-    if objective not in OBJECTIVES:
-        raise DataError(f"objective '{objective}' is unknown; known: {', '.join(OBJECTIVES)}")
+def fit(model: str, panels: Sequence[Panel], objective: str, variant: str = "") -> Fit:
+    """The thresholds for the pooled items of some panels.
+
+    dds: C1 stays as it is, and C2 is to accept as much; acceptance: each is to accept half. With both framings at one
+    share DDS on these items is 0, but for equal margins that no threshold separates (bfloat16 has coarse steps).
+    """
     margins = np.concatenate([panel.margins.transpose(0, 2, 1).reshape(-1, 4) for panel in panels])
     (true_c1, true_c2), (false_c1, false_c2) = margins[:, ::2].T, margins[:, 1::2].T
-    score = OBJECTIVES[objective]
-    c1 = described(known(true_c1), known(false_c1), 0.0) if score is None else fit_threshold(true_c1, false_c1, score)
-    return Calibration(
-        model=model,
-        objective=objective,
-        variant=variant,
-        datasets=tuple(dict.fromkeys(panel.dataset for panel in panels)),
-        n_items=sum(len(panel.item_ids) for panel in panels),
-        c1=c1,
-        c2=fit_threshold(true_c2, false_c2, score or closeness_to(c1.accept_rate_after)),
-    )
+    is_dds = objective == DDS
+    c1 = described(known(true_c1), known(false_c1), 0.0) if is_dds else fit_threshold(true_c1, false_c1, 0.5)
+    return {
+        "model": model,
+        "objective": objective,
+        "variant": variant,
+        "datasets": list(dict.fromkeys(panel.dataset for panel in panels)),
+        "n_items": sum(len(panel.item_ids) for panel in panels),
+        "c1": c1,
+        "c2": fit_threshold(true_c2, false_c2, c1["accept_rate_after"] if is_dds else 0.5),
+    }
 
 
-def calibrated_panels(untreated: Mapping[str, Sequence[Panel]], calibrations: Sequence[Calibration]) -> list[Panel]:
+def calibrated_panels(untreated: Mapping[str, Sequence[Panel]], fits: Sequence[Fit]) -> list[Panel]:
     """The panels of the variants that have thresholds under arm `calibrated`, and both orders of them together."""
-    return with_both_orders([calibrated(panel, c) for c in calibrations for panel in untreated.get(c.variant, ())])
+    return with_both_orders([calibrated(panel, fit) for fit in fits for panel in untreated.get(fit["variant"], ())])
 
 
-def calibrated(panel: Panel, calibration: Calibration) -> Panel:
+def calibrated(panel: Panel, fit: Fit) -> Panel:
     """The panel under arm `calibrated`: margins less their framing's threshold, and the replies that these decide.
 
     A margin on its threshold is a tie. Where there is no margin the reply stays what it was.
     """
-    shift = np.full(4, calibration.c2.threshold_nats)
-    shift[C1] = calibration.c1.threshold_nats
+    shift = np.full(4, fit["c2"]["threshold_nats"])
+    shift[C1] = fit["c1"]["threshold_nats"]
     margins = panel.margins - shift[:, None]
     decided = np.select([margins > 0, margins < 0, margins == 0], [ACCEPT, REJECT, TIE], panel.replies)
     factors = replace(panel.factors, arm=ARM)
@@ -236,28 +198,27 @@ def main(argv: Sequence[str]) -> None:
     )
     parser.add_argument("train", type=Path, metavar="TRAIN_RUN", help="the run that thresholds are fitted on")
     parser.add_argument("test", type=Path, metavar="TEST_RUN", help="the run that they are for")
-    parser.add_argument(
-        "--objective",
-        choices=sorted(OBJECTIVES),
-        default=DDS,
-        help="dds: C1 as it is, and one number on C2's threshold so that it accepts as much, DDS 0 on the train items; "
-        "acceptance: half of each framing's claims; accuracy: most claims right, for judges that know (default: dds)",
+    words = (
+        "dds: one number on C2's threshold so that it accepts as much as C1; acceptance: half of each framing's claims"
     )
+    parser.add_argument("--objective", choices=OBJECTIVES, default=DDS, help=f"{words} (default: dds)")
     parser.add_argument("--out", type=Path, help="folder for thresholds.json (default: TEST_RUN/calibrated)")
     options = parser.parse_args(argv)
     train, test = load_run(options.train), load_run(options.test)
     refuse_other_settings(train, test)
-    calibrations = calibrate(judge_of_run(train), judge_of_run(test), options.objective)
-    first = calibrations[0]
-    say(f"Thresholds of {first.model}, fitted by {first.objective} on {first.n_items} items, none of which is scored:")
-    for c in calibrations:
-        for framing, t in (("C1", c.c1), ("C2", c.c2)):
-            accepts = f"accepts {t.accept_rate_after:.1%} (at 0: {t.accept_rate_before:.1%})"
-            right = f"right {t.acc_after:.1%} ({t.acc_before:.1%}) of {t.n_margins}"
-            say(f"{c.variant or 'main variant'}, {framing}: {t.threshold_nats:+.3f} nats; {accepts}, {right}")
+    fits = calibrate(judge_of_run(train), judge_of_run(test), options.objective)
+    n_items = fits[0]["n_items"]
+    say(f"Thresholds of {train.judge}, fitted by {options.objective} on {n_items} items, none of which is scored:")
+    for each in fits:
+        for framing in ("c1", "c2"):
+            t = each[framing]
+            accepts = f"accepts {t['accept_rate_after']:.1%} (at 0: {t['accept_rate_before']:.1%})"
+            right = f"right {t['acc_after']:.1%} ({t['acc_before']:.1%}) of {t['n_margins']}"
+            name = f"{each['variant'] or 'main variant'}, {framing.upper()}"
+            say(f"{name}: {t['threshold_nats']:+.3f} nats; {accepts}, {right}")
     for doubt in doubts_of({run.name: run for run in (train, test)}):
         say(f"Warning: {doubt}")
     file = (options.out or test.path / "calibrated") / "thresholds.json"
     facts = {"train_run": train.name, "test_run": test.name, "objective": options.objective}
-    write_json(file, {**facts, "calibrations": [asdict(calibration) for calibration in calibrations]})
+    write_json(file, {**facts, "calibrations": fits})
     say(f"written: {file}; `evenhand scorecard {test.path} ... --calibrated {file}` scores it")

@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,19 +12,17 @@ import pandas as pd
 from eval.dialdefer import items, tables
 from eval.dialdefer.card import FIGURES, CardEvaluation
 from eval.dialdefer.measures import DENOMINATORS, MANY_UNREADABLE, PARSERS
-from eval.dialdefer.panels import BOTH_ORDERS, Judge, setting_panels, untreated_panels
+from eval.dialdefer.panels import BOTH_ORDERS, Judge, setting_panels
 from eval.dialdefer.runs import JudgedRun, doubts_of, judge_of_run, load_run
 from eval.dialdefer.scores import (
-    BENCH_AVG,
     FIXED,
     KEYS,
     OWN,
-    TOTAL_AVG,
     Scored,
     arm_differences,
     compare_runs,
     headline_rows,
-    judge_differences,
+    narrowness,
     over_corrections,
     records,
     score_panels,
@@ -48,43 +46,8 @@ from evenhand.terminal import say
 
 T = TypeVar("T")
 
-MOST_PAIRED = 6  # judges; all pairs of more are too many to read, and to draw intervals for
 MOST_JUDGES = 6  # in one figure of intervals
 SIGNS = "← skepticism    DDS, pp    deference →"
-
-
-class Dds:
-    """What tables, figures and sentences of some results draw on, computed once."""
-
-    def __init__(self, results: Results) -> None:
-        self.results = results
-        self.runs = {name: run for name, run in results.judges.items() if isinstance(run, JudgedRun)}
-        self.left_out: list[str] = []
-
-    @cached_property
-    def frame(self) -> pd.DataFrame:
-        """The scores as a wide frame, of one denominator but where `score` asks for both."""
-        return wide_frame(self.results.score_rows) if self.results.score_rows else pd.DataFrame()
-
-    @cached_property
-    def judges(self) -> dict[str, Judge]:
-        """Name → judge."""
-        judges = self.results.judges.items()
-        return {name: judge if isinstance(judge, Judge) else judge_of_run(judge, name) for name, judge in judges}
-
-    @cached_property
-    def bins(self) -> dict[str, pd.DataFrame]:
-        """Judges with margins → their reliability."""
-        by_judge = {name: items.reliability(untreated_panels(judge.panels)) for name, judge in self.judges.items()}
-        return {name: bins for name, bins in by_judge.items() if not bins.empty}
-
-    def where_possible(self, what: str, make: Callable[[], Sequence[T]]) -> Sequence[T]:
-        """What an analysis gives; where the data does not allow it, nothing, and the reason goes to `left_out`."""
-        try:
-            return make()
-        except DataError as error:
-            self.left_out.append(f"{what}: {error}")
-            return []
 
 
 class DialDeferEval(CardEvaluation):
@@ -105,15 +68,11 @@ class DialDeferEval(CardEvaluation):
         words = "how reasoned replies are read: strict guesses nothing, lenient is the published rule (default: strict)"
         add("parser", words, choices=sorted(PARSERS), default="strict")
         if verb == "scorecard":
-            words = "thresholds.json of `evenhand calibrate TRAIN_RUN BASE_RUN`, as a further arm; may be repeated"
-            add("calibrated", words, type=Path, action="append", default=[], metavar="FILE")
+            add("calibrated", "thresholds.json of `evenhand calibrate`, as a further arm", type=Path, metavar="FILE")
             words = "also the base with the threshold that makes its DDS 0 on the items that are scored: no baseline"
             add("oracle", words, action="store_true")
             words = "the prompt variant to compare where several were sampled, as tables call it: both_orders, v1, ..."
             add("variant", f"{words} (default: the main one)", default="")
-        if verb in ("score", "report"):
-            words = "refuse files in which an arm lacks a framing on a dataset; else it is left out there"
-            add("strict", words, action="store_true")
         words = "published: an unreadable reply counts as wrong; answered: it is left out (default: published"
         if verb == "score":
             add("denominator", f"{words} or, of a run's scores, both)", choices=(*DENOMINATORS, "both"))
@@ -126,20 +85,20 @@ class DialDeferEval(CardEvaluation):
 
     def load_files(self, options: argparse.Namespace) -> dict[str, Any]:
         """Every model in some files; what is not looked at or left out is printed."""
-        files = load_external(options.sources, options.parser, is_strict=options.strict)
-        if files.ignored:
-            say(f"Note: columns without a meaning here are ignored: {', '.join(map(shown_text, files.ignored))}.\n")
-        for reason in files.left_out:
+        judges, ignored = load_external(options.sources, options.parser)
+        if ignored:
+            say(f"Note: columns without a meaning here are ignored: {', '.join(map(shown_text, ignored))}.\n")
+        for reason in (reason for judge in judges for reason in judge.left_out):
             say(f"Left out: {reason}.\n")
-        return {judge.name: replace(judge, files=files) for judge in files.judges}
+        return {judge.name: judge for judge in judges}
 
     def scores(self, judges: Mapping[str, Any], options: argparse.Namespace) -> list[Score]:
         """See Evaluation; the judge of a score is its model, which its run's name tells from others."""
         drawing, scores = drawing_of(options), list[Score]()
         for judge in judges.values():
             if isinstance(judge, Judge):
-                default, run, model = "published", judge.files.name, judge.model
-                verdict, parser = EXTERNAL, judge.files.parsers[judge.model]
+                default, run, model = "published", judge.files, judge.model
+                verdict, parser = EXTERNAL, judge.parser
             else:
                 default, run, model = "both", judge.name, judge.judge
                 verdict, parser = judge.reading.mode, judge.reading.parser
@@ -171,24 +130,22 @@ class DialDeferEval(CardEvaluation):
         return [replace(difference, serious=False) if difference in own else difference for difference in every]
 
     def facts(self, results: Results) -> dict[str, Any]:
-        """See Evaluation; `dds` is computed once."""
-        dds = Dds(results)
-        return {"dds": dds, **facts_of(results, dds.frame)}
+        """See Evaluation; frame: the scores as a wide frame, of one denominator but where `score` asks for both."""
+        frame = wide_frame(results.score_rows) if results.score_rows else pd.DataFrame()
+        return {"frame": frame, "left_out": list[str](), **facts_of(results, frame)}
 
     def tables(self, results: Results) -> list[TableSpec]:
         """Every table; what the data does not allow is left out with the reason."""
-        dds: Dds = results.facts["dds"]
-        first = [*tables.score_tables(dds.frame), *tables.change_tables(results)]
+        first = [*tables.score_tables(results.facts["frame"]), *tables.change_tables(results)]
         is_score = not hasattr(results.options, "allow_differences")  # `score` prints these alone
-        return first if is_score else [*first, *report_tables(dds)]
+        return first if is_score else [*first, *report_tables(results)]
 
     def plots(self, results: Results) -> list[Any]:
-        """Every figure that has something to show: DDS by dataset, judges by datasets, before and after, reliability of
-        margins."""
+        """Every figure that has something to show: DDS by dataset, judges by datasets, before and after."""
         from eval.report.plots import dumbbell_plot, heat_plot, interval_plot
 
-        dds: Dds = results.facts["dds"]
-        rows = shown(dds.frame[dds.frame.is_headline])
+        frame: pd.DataFrame = results.facts["frame"]
+        rows = shown(frame[frame.is_headline])
         plots = []
         if rows.judge.nunique() <= MOST_JUDGES:
             heads = {"dataset": "label", "judge": "series", "dds_pp": "value"}
@@ -204,24 +161,25 @@ class DialDeferEval(CardEvaluation):
             if len(main):
                 heading = f"{run}: DDS with own C1"
                 plots.append(dumbbell_plot(f"before-after-{i}", heading, main, SIGNS, ("before", "after")))
-        return [*plots, *(items.reliability_plot(f"reliability-{i}", *of) for i, of in enumerate(dds.bins.items()))]
+        return plots
 
     def warnings(self, results: Results) -> list[str]:
         """Datasets on which a DDS says little, and what to know of the runs' answers."""
-        dds: Dds = results.facts["dds"]
-        return [*(setting_doubts(dds.frame) if not dds.frame.empty else []), *doubts_of(dds.runs)]
+        frame = results.facts["frame"]
+        return [*([] if frame.empty else setting_doubts(frame)), *doubts_of(runs_of(results))]
 
     def left_out(self, results: Results) -> list[str]:
         """See Evaluation."""
-        dds: Dds = results.facts["dds"]
-        files = [judge.files.left_out for judge in results.judges.values() if isinstance(judge, Judge)]
-        return [*(files[0] if files else ()), *dds.left_out]
+        of_files = (
+            reason for judge in results.judges.values() if isinstance(judge, Judge) for reason in judge.left_out
+        )
+        return [*of_files, *results.facts["left_out"]]
 
     def extra_html(self, results: Results) -> list[str]:
         """Some flips side by side."""
         from eval.dialdefer.flip_examples import flip_section  # loads matplotlib, which scoring does not need
 
-        return flip_section(results.facts["dds"].runs)
+        return flip_section(runs_of(results))
 
     def verdicts(self, path: Path) -> Verdicts:
         """The choice: 1 accepts the claim, 2 rejects it."""
@@ -229,73 +187,67 @@ class DialDeferEval(CardEvaluation):
         return {(v.prompt_hash, v.sample_index): None if v.choice is None else str(v.choice) for v in verdicts}
 
 
-def report_tables(dds: Dds) -> list[TableSpec]:
+def runs_of(results: Results) -> dict[str, JudgedRun]:
+    """The judges that are runs."""
+    return {name: run for name, run in results.judges.items() if isinstance(run, JudgedRun)}
+
+
+def report_tables(results: Results) -> list[TableSpec]:
     """The tables of a report beyond scores and changes."""
-    frame, judges = dds.frame, [judge for judge in dds.judges.values() if setting_panels(judge)]
-    options = {"denominator": dds.results.options.denominator, "drawing": drawing_of(dds.results.options)}
+
+    def where_possible(what: str, make: Callable[[], Sequence[T]]) -> Sequence[T]:
+        """What an analysis gives; where the data does not allow it, nothing, and the reason goes to `left_out`."""
+        try:
+            return make()
+        except DataError as error:
+            results.facts["left_out"].append(f"{what}: {error}")
+            return []
+
+    frame: pd.DataFrame = results.facts["frame"]
+    options = {"denominator": results.options.denominator, "drawing": drawing_of(results.options)}
+    every = [judge if isinstance(judge, Judge) else judge_of_run(judge, name) for name, judge in results.judges.items()]
     made: list[TableSpec] = []
     if frame.is_main.any():
-        made += [tables.domain_table(frame), tables.summary_table(frame), tables.amplification_table(frame)]
+        made += [tables.domain_table(frame), tables.summary_table(frame)]
         if frame.arm.nunique() > 1:
             made += [tables.mitigation_table(frame), tables.mitigation_summary_table(frame)]
         made += [tables.paraphrase_table(frame), tables.label_table(frame)]
-    arms = [
-        change
-        for name, judge in dds.judges.items()
-        for change in dds.where_possible(
-            f"{name}: arms and prompt variants", partial(arm_differences, judge, **options)
-        )
-    ]
-    if arms:
-        title = "Arms and prompt variants against the untreated main one, over the same items"
-        made.append(tables.difference_table(arms, "arm_differences", title))
-    if dds.bins:
-        made.append(items.reliability_table(dds.bins))
-    if not judges:
-        return made
-    flips = items.item_frame(judges, options["denominator"])
-    return [
-        *made,
-        *dds.where_possible("differences", partial(judge_tables, judges, options)),
-        *items.item_tables(flips),
-        *dds.where_possible("consistency of judges", partial(consistency_tables, dds, judges, flips)),
-        *dds.where_possible("r/AIO", partial(aio_tables, judges, options)),
-    ]
+    arms = list[Change]()
+    for judge in every:
+        what = f"{judge.name}: arms and prompt variants"
+        arms += where_possible(what, partial(arm_differences, judge, **options))
+    made += [tables.difference_table(arms)] if arms else []
+    if judges := [judge for judge in every if setting_panels(judge)]:
+        flips = items.item_frame(judges, options["denominator"])
+        made += items.item_tables(flips)
+        made += where_possible("consistency of judges", partial(consistency_tables, results, judges, flips))
+        made += where_possible("r/AIO", partial(aio_tables, judges, options))
+    return made
 
 
-def judge_tables(judges: Sequence[Judge], options: Mapping[str, Any]) -> list[TableSpec]:
-    """Judges against each other in the main setting, where they are few."""
-    if not 1 < len(judges) <= MOST_PAIRED:
-        return []
-    mains = [replace(judge, panels=tuple(untreated_panels(judge.panels))) for judge in judges]
-    title = "Judges against each other, over the same items, second minus first"
-    return [tables.difference_table(judge_differences(mains, **options), "judge_differences", title)]
-
-
-def consistency_tables(dds: Dds, judges: Sequence[Judge], flips: pd.DataFrame) -> list[TableSpec]:
+def consistency_tables(results: Results, judges: Sequence[Judge], flips: pd.DataFrame) -> list[TableSpec]:
     """Tables 24, 27 and 33: on which items several judges flip; those that flip in all of them, with their text.
 
     Of the checkpoints of one model the first alone counts: a model and what was trained from it are not two judges.
     """
     from eval.dialdefer.flip_examples import shown_texts
 
-    of_models: dict[str, Judge] = {}
-    for judge in () if dds.results.is_before_after and dds.results.change_rows else judges:
-        run = dds.runs.get(judge.name)
+    of_models, runs = dict[str, Judge](), runs_of(results)
+    for judge in () if results.is_before_after and results.change_rows else judges:
+        run = runs.get(judge.name)
         of_models.setdefault(judge.name if run is None else first_model(run.config, run.path), judge)
     if len(of_models) < 2:
         return []
     flips = flips[flips.judge.isin([judge.name for judge in of_models.values()])]
     agreed = items.agreement(list(of_models.values()), flips)
-    problems = items.problem_items(agreed, flips, shown_texts(dds.runs))
+    problems = items.problem_items(agreed, flips, shown_texts(runs))
     return [*items.agreement_tables(agreed), items.problem_item_table(problems)]
 
 
 def aio_tables(judges: Sequence[Judge], options: Mapping[str, Any]) -> list[TableSpec]:
     """Tables 14, 4 and 16: r/AIO in both directions, and by the community's verdict where that is known."""
-    labelled = [judge for judge in judges if items.has_labels(judge)]
-    strata = items.stratum_tables(items.alignments(labelled, **options)) if labelled else []
-    return [items.reversal_table(judges, **options), *strata]
+    rows = items.alignments(judges, **options)
+    return [items.reversal_table(judges, **options), *([] if rows.empty else items.stratum_tables(rows))]
 
 
 EVALUATION = DialDeferEval()
@@ -312,8 +264,9 @@ def facts_of(results: Results, frame: pd.DataFrame) -> dict[str, Any]:
     mains = [] if frame.empty else records(headline_rows(frame[frame.is_headline & one_denominator(frame)]))
     lines = [{"row": row, "both": in_both_orders(row, frame)} for row in mains]
     for line in lines:
-        line["direction"] = direction(line["row"], line["both"])
-        line["asked_both"] = is_asked_in_both(line["row"], frame)
+        row = line["row"]
+        of_arm = frame[(frame.run == row.run) & (frame.model == row.model) & (frame.arm == row.arm)]
+        line |= {"direction": direction(row, line["both"]), "asked_both": of_arm.deference_pp.notna().any()}
     return {
         "lines": lines,
         "most": MOST_SENTENCES,
@@ -338,12 +291,6 @@ def in_both_orders(row: Row, frame: pd.DataFrame) -> Row | None:
     keys = ("run", "model", "arm", "roles", "c1_source", "datasets", "denominator", "template", "speaker1", "speaker2")
     rows = records(frame[frame.deference_pp.notna()])
     return next((other for other in rows if all(getattr(other, k) == getattr(row, k) for k in keys)), None)
-
-
-def is_asked_in_both(row: Row, frame: pd.DataFrame) -> bool:
-    """Whether an arm was asked in both answer orders on some dataset."""
-    same = (frame.run == row.run) & (frame.model == row.model) & (frame.arm == row.arm)
-    return bool(frame[same].deference_pp.notna().any())
 
 
 def direction(row: Row, both: Row | None = None) -> str:
@@ -392,32 +339,9 @@ def main_change(changes: pd.DataFrame) -> dict[str, Any]:
     """Measure → its change over Total Avg, else Bench Avg, else another average, else the only dataset."""
     if changes.empty:
         return {}
-    rank = changes.dataset.map({TOTAL_AVG: 0, BENCH_AVG: 1}).fillna(3 - (changes.datasets.str.len() > 1))
+    rank = narrowness(changes)
     best = changes.dataset[rank == rank.min()].iloc[0]
     return {row.measure: row for row in records(changes[changes.dataset == best])}
-
-
-def doubt(row: Row) -> str | None:
-    """Why a dataset's DDS says little about judgement, if there is a reason."""
-    if row.unparsed_rate >= MANY_UNREADABLE:
-        effect = "counts them as wrong" if row.denominator == "published" else "is over the few others"
-        return (
-            f"{percent(row.unparsed_rate)} of the replies on {row.dataset} cannot be read; this score {effect}, so its "
-            "Δ and DDS say more about format than about judgement. Constrain the output (sampling.structured: json) "
-            "or use margins."
-        )
-    if row.n_ties >= MANY_UNREADABLE * row.n_replies:
-        return (
-            f"{percent(row.n_ties / row.n_replies)} of the margins on {row.dataset} are exactly 0 and count by half, "
-            "so its 0/1 accuracies and DDS hang on rounding; soft DDS does not."
-        )
-    if row.saturated:
-        return (
-            f"on {row.dataset} this judge is saturated (it accepts {percent(row.accept_rate_c1)} of the claims in C1 "
-            f"and {percent(row.accept_rate_c2)} in C2). A judge with one answer for nearly everything can have a DDS "
-            "near 0 for the wrong reason."
-        )
-    return None
 
 
 def setting_doubts(frame: pd.DataFrame) -> list[str]:
@@ -436,22 +360,23 @@ def setting_doubts(frame: pd.DataFrame) -> list[str]:
 
 
 def doubts(group: pd.DataFrame) -> list[str]:
-    """A sentence for every dataset on which a judge's DDS says little, or one for several."""
+    """Why DDS says little about a judge's judgement, a sentence for each reason with its datasets."""
     rows = records(group[group.is_dataset & one_denominator(group)])
-    sentences = [*filter(None, map(doubt, rows))]
-    if len(sentences) < 3:
-        return sentences
-    unreadable = [row.dataset for row in rows if row.unparsed_rate >= MANY_UNREADABLE]
-    saturated = [row.dataset for row in rows if row.saturated and row.dataset not in unreadable]
-    ties = [row.dataset for row in rows if row.n_ties >= MANY_UNREADABLE * row.n_replies]
-    parts = [
-        f"{words} on {len(names)} of {len(rows)} datasets ({', '.join(names)})"
-        for words, names in (
-            ("many replies cannot be read", unreadable),
-            ("this judge is saturated", saturated),
-            ("many margins are exactly 0", ties),
-        )
-        if names
-    ]
-    words = " A judge with one answer for nearly everything can have a DDS near 0 for that reason." * bool(saturated)
-    return [f"{'; '.join(parts)}.{words}"]
+    unreadable = [row for row in rows if row.unparsed_rate >= MANY_UNREADABLE]
+    tied = [row for row in rows if row.n_ties >= MANY_UNREADABLE * row.n_replies]
+    parts = {
+        " cannot be read, so Δ and DDS say more about format than about judgement. Constrain the output "
+        "(sampling.structured: json) or use margins.": [
+            f"{percent(row.unparsed_rate)} of the replies on {row.dataset}" for row in unreadable
+        ],
+        " are exactly 0 and count by half, so 0/1 accuracies and DDS hang on rounding; soft DDS does not.": [
+            f"{percent(row.n_ties / row.n_replies)} of the margins on {row.dataset}" for row in tied
+        ],
+        ". A judge with one answer for nearly everything can have a DDS near 0 for that reason.": [
+            f"on {row.dataset} this judge is saturated (it accepts {percent(row.accept_rate_c1)} of the claims in C1 "
+            f"and {percent(row.accept_rate_c2)} in C2)"
+            for row in rows
+            if row.saturated and row not in unreadable
+        ],
+    }
+    return [f"{', '.join(cases)}{words}" for words, cases in parts.items() if cases]

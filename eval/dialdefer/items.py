@@ -1,4 +1,4 @@
-"""Item by item: flips, agreement of judges, reliability of margins (Tables 24 to 29, 33); r/AIO (Tables 4, 14, 16)."""
+"""Item by item: flips, agreement of judges (Tables 24 to 29, 33); r/AIO (Tables 4, 14, 16)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,15 +6,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from eval.dialdefer.measures import (
-    C1_FALSE,
-    C1_TRUE,
-    C2_CORRECT,
-    C2_INCORRECT,
     CONDITIONS,
-    accept_probability,
     credit,
     dds_pp,
     deltas_pp,
@@ -27,25 +21,22 @@ from eval.dialdefer.panels import (
     MAIN_ROLES,
     Judge,
     Panel,
-    named,
+    answered,
     pair_of,
     panels_by_judge,
     refuse_unequal_items,
     setting_panels,
-    without_errors,
 )
 from eval.dialdefer.scores import AIO
 from eval.dialdefer.tables import columns, same, tabled
 from eval.estimates.changes import Compared, change_in
 from eval.estimates.estimate import Drawing
-from eval.estimates.resampling import percentile_interval, resampled_means, rng_for, wilson_interval
+from eval.estimates.resampling import percentile_interval, resampled_means, rng_for
 from eval.report.tables import Columns, TableSpec
 from evenhand.errors import DataError
 from studies.dialdefer.records import Item
 
-N_BINS = 10
 N_LETTERS = 240  # of an item's text in a table
-FRAMINGS = {"C1": (C1_TRUE, C1_FALSE), "C2": (C2_CORRECT, C2_INCORRECT)}
 
 
 def item_frame(judges: Sequence[Judge], denominator: str = "published") -> pd.DataFrame:
@@ -57,7 +48,7 @@ def item_frame(judges: Sequence[Judge], denominator: str = "published") -> pd.Da
     """
     parts = []
     for judge, panels in panels_by_judge(judges).items():
-        for panel in (without_errors(panel)[0] for panel in panels.values()):
+        for (panel,) in map(answered, panels.values()):
             deference, skepticism = flip_masks(majority(panel.replies))
             earned, counted = credit(panel.replies, denominator)
             columns = {
@@ -255,78 +246,9 @@ def problem_items(agreed: Agreement, items: pd.DataFrame, texts: Mapping[str, It
 def problem_item_table(problems: pd.DataFrame) -> TableSpec:
     """Items that flip in every judge, with the beginning of their text where it is known."""
     words = ("question", "correct", "incorrect")
-    rows = problems.assign(**{name: problems[name].map(beginning) for name in words})
+    starts = {name: problems[name].str.split().str.join(" ").str.slice(0, N_LETTERS) for name in words}
     heads = {**same("dataset", "item"), "flips in": ("judges", ""), **same("deference", "skepticism", *words)}
-    return tabled("problem_items", "Items that flip in every judge", rows, heads)
-
-
-def beginning(text: str | None) -> str | None:
-    """The first letters of a text on one line."""
-    line = " ".join(text.split()) if isinstance(text, str) else None
-    return line if line is None or len(line) <= N_LETTERS else line[: N_LETTERS - 1] + "…"
-
-
-def reliability(panels: Sequence[Panel]) -> pd.DataFrame:
-    """How often a claim is true where the judge gives it a certain P(accept), over all panels' claims pooled.
-
-    A row for each framing and bin of P(accept), [low, high), the last with 1: n_claims, mean_probability, true_rate
-    with Wilson's 95 % interval (the two claims of an item are taken for independent). Half of all claims are true, so a
-    judge that knows nothing should say 0.5. Empty without margins.
-    """
-    margins = [panel.margins[:, :, 0] for panel in panels]
-    if all(np.isnan(of_panel).all() for of_panel in margins):
-        return pd.DataFrame()
-    every = np.concatenate(margins)
-    rows = []
-    for framing, (true, false) in FRAMINGS.items():
-        probabilities = accept_probability(np.concatenate([every[:, true], every[:, false]]))
-        is_true = np.repeat([1.0, 0.0], len(every))[~np.isnan(probabilities)]
-        probabilities = probabilities[~np.isnan(probabilities)]
-        bins = np.minimum((probabilities * N_BINS).astype(np.int64), N_BINS - 1)
-        for i in range(N_BINS):
-            in_bin = bins == i
-            n = int(in_bin.sum())
-            low, high = wilson_interval(float(is_true[in_bin].sum()), n) or (np.nan, np.nan)
-            mean, share = (probabilities[in_bin].mean(), is_true[in_bin].mean()) if n else (np.nan, np.nan)
-            rows.append((framing, i / N_BINS, (i + 1) / N_BINS, n, float(mean), float(share), low, high))
-    return pd.DataFrame(rows, columns=["framing", *(field for field, _ in BINS.values())])
-
-
-BINS = {"from": ("low", ".1f"), "to": ("high", ".1f"), "claims": ("n_claims", "d")}
-BINS |= {"mean P(accept)": ("mean_probability", ".3f"), "share true": ("true_rate", ".3f")}
-BINS |= {"95% low": ("true_low", ".3f"), "95% high": ("true_high", ".3f")}
-
-
-def calibration_errors(bins: pd.DataFrame) -> dict[str, float]:
-    """Framing → expected calibration error in [0, 1]: |mean probability − share of true claims| of a bin, by claims."""
-    gaps = (bins.mean_probability - bins.true_rate).abs().fillna(0) * bins.n_claims
-    claims = bins.n_claims.groupby(bins.framing).sum()
-    errors = (gaps.groupby(bins.framing).sum() / claims)[claims > 0]
-    return {str(framing): float(error) for framing, error in errors.items()}
-
-
-def reliability_table(by_judge: Mapping[str, pd.DataFrame]) -> TableSpec:
-    """Every bin of every judge (the keys) and framing."""
-    errors = [f"{judge} {c} {e:.3f}" for judge, bins in by_judge.items() for c, e in calibration_errors(bins).items()]
-    rows = pd.concat(bins.assign(judge=judge) for judge, bins in by_judge.items())
-    note = (
-        "Untreated main variant, datasets pooled. P(accept) = P(yes) / (P(yes) + P(no)). Intervals are Wilson's. "
-        f"Expected calibration error: {'; '.join(errors) or 'unknown'}."
-    )
-    title = "Reliability of margins: share of true claims by probability of acceptance"
-    return tabled("reliability", title, rows, {**same("judge", "framing"), **BINS}, note)
-
-
-def reliability_plot(name: str, judge: str, bins: pd.DataFrame) -> Any:
-    """Share of true claims by P(accept) for each framing, with Wilson intervals; on the diagonal probabilities hold."""
-    from eval.report.plots import line_plot  # brings matplotlib
-
-    errors = calibration_errors(bins)
-    heads = {"mean_probability": "x", "true_rate": "value", "true_low": "low", "true_high": "high"}
-    frame = bins[bins.n_claims > 0].drop(columns=["low", "high"]).rename(columns=heads)
-    frame["series"] = [f"{framing}: calibration error {errors[framing]:.3f}" for framing in frame.framing]
-    labels = ("P(accept)", "share of true claims")
-    return line_plot(name, f"{judge}: reliability", frame, labels, diagonal=True)
+    return tabled("problem_items", "Items that flip in every judge", problems.assign(**starts), heads)
 
 
 REVERSED_ROLES = "1->2"  # Speaker 1 judges the original poster
@@ -335,30 +257,22 @@ EVERY = "all"
 UNKNOWN = (float("nan"), float("nan"))
 
 
-def alignments(
-    judges: Sequence[Judge],
-    roles: str = MAIN_ROLES,
-    *,
-    dataset: str = AIO,
-    denominator: str = "published",
-    drawing: Drawing,
-) -> pd.DataFrame:
-    """A row for each judge that judged the dataset, with <stratum>_<figure> of the strata OR, NOR and all.
+def alignments(judges: Sequence[Judge], *, denominator: str = "published", drawing: Drawing) -> pd.DataFrame:
+    """A row for each judge of r/AIO whose items' labels are all known, with <stratum>_<figure> of the strata OR, NOR
+    and all.
 
     n_items, acc_* in percent, *_pp; NaN where there is no item. balanced_dds_pp = (DDS_OR + DDS_NOR) / 2 (equation 4):
-    what DDS would be if both verdicts were equally frequent. Its interval resamples items within each stratum. Raises
-    DataError when the label of a judged item is unknown; nothing is guessed from answers or ids.
+    what DDS would be if both verdicts were equally frequent. Its interval resamples items within each stratum.
     """
-    panels = panels_by_judge(judges, roles)
-    there = [judge for judge in judges if dataset in panels[judge.name]]
-    rows = [strata(judge, panels[judge.name][dataset], denominator, drawing) for judge in there]
-    return pd.DataFrame(rows).assign(dataset=dataset, roles=roles)
+    asked = ((judge, panels.get(AIO)) for judge, panels in zip(judges, panels_by_judge(judges).values(), strict=True))
+    known = [(judge, panel) for judge, panel in asked if panel and judge.labels.keys() >= {*panel.item_ids}]
+    return pd.DataFrame([strata(judge, panel, denominator, drawing) for judge, panel in known])
 
 
 def strata(judge: Judge, panel: Panel, denominator: str, drawing: Drawing) -> dict[str, Any]:
     """The figures of one judge."""
-    panel, _ = without_errors(panel)
-    labels = labels_of(judge, panel)
+    (panel,) = answered(panel)
+    labels = np.array([judge.labels[item_id] for item_id in panel.item_ids])
     row: dict[str, Any] = {"judge": judge.name}
     draws = {}
     for name, is_in in ((OR, labels == OR), (NOR, labels == NOR), (EVERY, labels != "")):
@@ -378,32 +292,9 @@ def strata(judge: Judge, panel: Panel, denominator: str, drawing: Drawing) -> di
     return {**row, "balanced_dds_pp": balanced, "balanced_ci_low_pp": low, "balanced_ci_high_pp": high}
 
 
-def labels_of(judge: Judge, panel: Panel) -> NDArray[np.str_]:
-    """The label of every item of a panel. Raises DataError where one is unknown or no label."""
-    lacking = [item_id for item_id in panel.item_ids if item_id not in judge.labels]
-    if lacking:
-        raise DataError(
-            f"{judge.name}: {panel.dataset}: {named(lacking)} no known label, so OR and NOR strata cannot be formed. "
-            "Give verdict files a column `label` (OR or NOR: the community's verdict on the original poster); for a "
-            "sampling run, make the data root of its config readable and unchanged"
-        )
-    labels = np.array([judge.labels[item_id] for item_id in panel.item_ids])
-    odd = sorted(set(labels.tolist()) - {OR, NOR})
-    if odd:
-        raise DataError(f"{judge.name}: {panel.dataset}: label '{odd[0]}' is unknown; labels are OR and NOR")
-    return labels
-
-
-def has_labels(judge: Judge) -> bool:
-    """Whether the community's verdict is known for every r/AIO item that a judge judged in the main setting."""
-    panel = setting_panels(judge).get(AIO)
-    return panel is not None and all(item in judge.labels for item in panel.item_ids)
-
-
 def stratum_tables(rows: pd.DataFrame) -> list[TableSpec]:
     """Tables 4 and 16."""
-    keys = rows[["dataset", "roles", "OR_n_items", "NOR_n_items"]].drop_duplicates()
-    over = " ".join(f"{d}, roles {roles}: {n_or} OR, {n_nor} NOR items." for d, roles, n_or, n_nor in keys.values)
+    over = f"Roles {MAIN_ROLES}: Speaker 2, the original poster, judges the other party."
     aligned = columns("judge")
     for label in (OR, NOR):
         aligned |= {f"{label} items": (f"{label}_n_items", ""), f"{label} C1": (f"{label}_acc_c1_true", "")}

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from itertools import product
 
@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.answer_doubts import answer_probability
-from evenhand.errors import DataError
 from evenhand.records import Completion
 from studies.dialdefer.planned import Planned
-from studies.dialdefer.records import Condition, Factors
+from studies.dialdefer.records import Condition
 from studies.dialdefer.templates import NO_FIRST
 
 BoolArray = NDArray[np.bool_]
@@ -108,8 +107,7 @@ def discordant(one: IntArray, denominator: str) -> dict[str, tuple[int, int]]:
     With denominator "answered", and always for acceptance, a pair with an unreadable side is left out: an unreadable
     reply can be called wrong, but it neither accepts nor rejects. A pair with a tie is always left out.
     """
-    right = one == RIGHT
-    counts: dict[str, tuple[int, int]] = {}
+    right, counts = one == RIGHT, dict[str, tuple[int, int]]()
     accepted = np.zeros(2, dtype=np.int64)
     for name, (first, second) in CLAIM_PAIRS.items():
         readable = (one[:, first] > UNREADABLE) & (one[:, second] > UNREADABLE)
@@ -126,11 +124,9 @@ def only_one_side(first: BoolArray, second: BoolArray) -> tuple[int, int]:
 
 def accept_rates(replies: IntArray) -> tuple[float | None, float | None]:
     """Share of readable replies that accept, in C1 and in C2; None where nothing is readable."""
-    rates = []
-    for framing in (C1, C2):
-        readable = replies[:, framing][replies[:, framing] > UNREADABLE]
-        rates.append(float((readable == ACCEPT).mean()) if readable.size else None)
-    return rates[0], rates[1]
+    readable = [of_framing[of_framing > UNREADABLE] for of_framing in (replies[:, C1], replies[:, C2])]
+    c1, c2 = (float((choices == ACCEPT).mean()) if choices.size else None for choices in readable)
+    return c1, c2
 
 
 def is_saturated(rates: Sequence[float | None]) -> bool:
@@ -177,14 +173,6 @@ def auc(positive: FloatArray, negative: FloatArray) -> float | None:
     below = np.searchsorted(low, high, side="left")
     not_above = np.searchsorted(low, high, side="right")
     return float((below + not_above).mean() / 2 / len(low))
-
-
-def framing_aucs(margins: FloatArray) -> tuple[float | None, float | None]:
-    """AUC of true against false claims in C1 and in C2, for margins of shape (n_items, 4)."""
-    return (
-        auc(margins[:, C1_TRUE], margins[:, C1_FALSE]),
-        auc(margins[:, C2_CORRECT], margins[:, C2_INCORRECT]),
-    )
 
 
 ANSWERS = {"1": 1, "2": 2}
@@ -262,15 +250,9 @@ class NoVerdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """One judge's decision on one prompt, once."""
+class Verdict(Planned):
+    """One judge's decision on one planned prompt, once."""
 
-    item_id: str
-    benchmark: str
-    dataset: str
-    condition: Condition
-    factors: Factors
-    prompt_hash: str
     sample_index: int
     choice: int | None  # 1 accepts the claim, 2 rejects it, in whichever order the answers were shown
     reason: NoVerdict | None  # set exactly when choice is None
@@ -286,12 +268,6 @@ class ReadingMode:
 
     mode: str
     parser: str | None = "strict"
-
-    def __post_init__(self) -> None:
-        if self.mode not in ("reason", "margin"):
-            raise DataError(f"verdict mode '{self.mode}' is unknown; a run has 'reason' or 'margin'")
-        if self.mode == "reason" and self.parser not in PARSERS:
-            raise DataError(f"parser '{self.parser}' is unknown; known: {', '.join(sorted(PARSERS))}")
 
 
 def decide(completion: Completion, reading: ReadingMode) -> tuple[int | None, NoVerdict | None, float | None]:
@@ -325,23 +301,17 @@ def judge_all(
         completion = replies[asked.prompt_hash][k]
         choice, reason, margin = decide(completion, reading)
         if asked.factors.answer_order == NO_FIRST:
-            choice = None if choice is None else 3 - choice
-            margin = None if margin is None else -margin
-        is_reasoned = reading.mode == "reason" and not completion.is_error
+            choice, margin = choice and 3 - choice, None if margin is None else -margin
+        parsers = PARSERS if reading.mode == "reason" and not completion.is_error else {}
         verdict = Verdict(
-            item_id=asked.item_id,
-            benchmark=asked.benchmark,
-            dataset=asked.dataset,
-            condition=asked.condition,
-            factors=asked.factors,
-            prompt_hash=asked.prompt_hash,
+            **{field.name: getattr(asked, field.name) for field in fields(Planned)},
             sample_index=completion.sample_index,
             choice=choice,
             reason=reason,
             text=completion.text,
             margin=margin,
             p_answer=None if margin is None else answer_probability(completion),
-            unread_by=frozenset(n for n, parse in PARSERS.items() if is_reasoned and parse(completion.text) is None),
+            unread_by=frozenset(name for name, parse in parsers.items() if parse(completion.text) is None),
         )
         verdicts.append(verdict)
     return verdicts

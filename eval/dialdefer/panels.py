@@ -14,11 +14,8 @@ from eval.dialdefer.measures import (
     ABSENT,
     ACCEPT,
     C1,
-    C1_FALSE,
     C1_TRUE,
     C2,
-    C2_CORRECT,
-    C2_INCORRECT,
     CONDITIONS,
     ERROR,
     PARSERS,
@@ -102,12 +99,6 @@ class Panel:
             orders=self.orders and (self.orders[0].at(rows), self.orders[1].at(rows)),
         )
 
-    def rows_left(self, lost: NDArray[np.bool_]) -> NDArray[np.intp]:
-        """The rows that are not lost. Raises DataError when there is none."""
-        if lost.all():
-            raise DataError(f"{self.dataset}, arm {self.factors.arm}: the engine failed on every item; sample it again")
-        return np.flatnonzero(~lost)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Judge:
@@ -117,7 +108,11 @@ class Judge:
     model: str
     panels: tuple[Panel, ...]  # one for each (dataset, factors)
     labels: Mapping[str, str]  # r/AIO item id → "OR" | "NOR", the verdict on the original poster; empty when unknown
-    files: Any = None  # the eval.dialdefer.verdict_files.ExternalVerdicts that it is of
+    # Of verdict files alone: what tables call them, how replies were read (None where every choice was given), and the
+    # arms of a dataset in which no shift can be scored, with the reason.
+    files: str = ""
+    parser: str | None = None
+    left_out: Sequence[str] = ()
 
 
 def panels_of(verdicts: Iterable[Verdict]) -> list[Panel]:
@@ -197,16 +192,13 @@ def refuse_unequal_items(name: str, ours: Panel, theirs: Panel) -> None:
         raise DataError(f"{name}: {named(odd)} been judged on one side only; both sides need the same items")
 
 
-def without_errors(panel: Panel) -> tuple[Panel, int]:
-    """(the panel without the items that the engine lost, engine errors in all). An error is no reply."""
-    kept = panel.at(panel.rows_left(panel.lost)) if panel.lost.any() else panel
-    return kept, int((panel.replies == ERROR).sum())
-
-
-def answered_by_both(first: Panel, second: Panel) -> tuple[Panel, Panel]:
-    """Both panels without the items that either engine failed on. Raises DataError when no item is left."""
-    rows = first.rows_left(first.lost | second.lost)
-    return first.at(rows), second.at(rows)
+def answered(*panels: Panel) -> list[Panel]:
+    """Panels of the same items without those that the engine lost in any. Raises DataError when no item is left."""
+    lost = np.any([panel.lost for panel in panels], axis=0)
+    if lost.all():
+        words = f"{panels[0].dataset}, arm {panels[0].factors.arm}"
+        raise DataError(f"{words}: the engine failed on every item; sample it again")
+    return [panel.at(np.flatnonzero(~lost)) for panel in panels] if lost.any() else list(panels)
 
 
 def joined(first: Panel, second: Panel, join: Callable[..., NDArray[Any]]) -> dict[str, Any]:
@@ -313,16 +305,12 @@ def grouped(paired: Sequence[Panel], panels: Sequence[Panel]) -> dict[tuple[str,
     return groups
 
 
-def main_panels(panels: Sequence[Panel]) -> list[Panel]:
-    """Each dataset's panels in the main variant and the main roles (those of its first panel), one for each arm."""
-    roles = {panel.dataset: panel.roles for panel in reversed(panels)}
-    return [p for p in panels if p.roles == roles[p.dataset] and not variant_of(p, panels)]
-
-
 def untreated_panels(panels: Sequence[Panel]) -> list[Panel]:
-    """Panels of arm `none` in the main variant with both framings, or of all arms when that arm was not asked."""
-    whole = [panel for panel in main_panels(panels) if panel.has_c1 and panel.has_c2]
-    return [panel for panel in whole if panel.factors.arm == "none"] or whole
+    """Panels with both framings of arm `none`, or of all arms when that was not asked, in the main prompt variant and
+    the main roles (those of a dataset's first panel)."""
+    roles = {panel.dataset: panel.roles for panel in reversed(panels)}
+    main = [p for p in panels if p.has_c1 and p.has_c2 and p.roles == roles[p.dataset] and not variant_of(p, panels)]
+    return [panel for panel in main if panel.factors.arm == "none"] or main
 
 
 def setting_panels(judge: Judge, roles: str = MAIN_ROLES, arm: str = "none") -> dict[str, Panel]:
@@ -353,7 +341,7 @@ def panels_by_judge(judges: Sequence[Judge], roles: str = MAIN_ROLES) -> dict[st
     return by_judge
 
 
-def accuracy(name: str, conditions: Sequence[int]) -> Measure:
+def accuracy(name: str, *conditions: int) -> Measure:
     """The mean accuracy over some conditions."""
     return Measure(name=name, unit="%", statistic=lambda means: 100 * means[..., conditions].mean(axis=-1))
 
@@ -363,21 +351,14 @@ def deference(name: str, over_datasets: OverDatasets = "mean") -> Measure:
     return Measure(name=name, unit="pp", statistic=dds_pp, over_datasets=over_datasets)
 
 
-ACC = accuracy("acc", [C1_TRUE, C1_FALSE, C2_CORRECT, C2_INCORRECT])
-ACC_C1 = accuracy("acc_c1", [C1_TRUE, C1_FALSE])
-ACC_C2 = accuracy("acc_c2", [C2_CORRECT, C2_INCORRECT])
-ACC_C1_TRUE = accuracy("acc_c1_true", [C1_TRUE])
-ACC_C1_FALSE = accuracy("acc_c1_false", [C1_FALSE])
-ACC_C2_CORRECT = accuracy("acc_c2_correct", [C2_CORRECT])
-ACC_C2_INCORRECT = accuracy("acc_c2_incorrect", [C2_INCORRECT])
+ACC, ACC_C1, ACC_C2 = accuracy("acc", *C1, *C2), accuracy("acc_c1", *C1), accuracy("acc_c2", *C2)
+BY_CONDITION = [accuracy(f"acc_{condition}", i) for i, condition in enumerate(CONDITIONS)]
+ACC_C1_TRUE = BY_CONDITION[C1_TRUE]
 DELTA_CORRECT = Measure(name="delta_correct", unit="pp", statistic=lambda means: deltas_pp(means)[..., 0])
 DELTA_INCORRECT = Measure(name="delta_incorrect", unit="pp", statistic=lambda means: deltas_pp(means)[..., 1])
 DDS, SOFT_DDS = deference("dds"), deference("soft_dds")
 
-SCORED = (  # without an interval
-    *(ACC_C1_TRUE, ACC_C1_FALSE, ACC_C2_CORRECT, ACC_C2_INCORRECT, ACC_C1, ACC_C2),
-    *(DELTA_CORRECT, DELTA_INCORRECT),
-)
+SCORED = (*BY_CONDITION, ACC_C1, ACC_C2, DELTA_CORRECT, DELTA_INCORRECT)  # without an interval
 CHANGED = (DDS, ACC, ACC_C1, ACC_C2, DELTA_CORRECT, DELTA_INCORRECT)
 
 
@@ -406,6 +387,7 @@ SHIFT = Measure(name="shift", unit="SD", statistic=lambda means: scale_free_shif
 # In those of the judge before: there growing confidence counts as bend.
 BASE_SHIFT = replace(SHIFT, name="shift_in_base_sd", statistic=lambda means: scale_free_shift(means, 8))
 NO_VARIANCE = 1e-18  # nats²: rounding alone
+FURTHER = {"soft": (SOFT_DDS,), "margins": (SHIFT, BASE_SHIFT), "orders": (DEFERENCE, POSITION)}  # see further_pair
 
 
 def observed(panel: Panel, denominator: str, n_errors: int = 0) -> Observed:
@@ -458,33 +440,26 @@ def pair_of(first: Panel, second: Panel, denominator: str, drawing: Drawing) -> 
     """
     refuse_unequal_items(f"{first.dataset}, arm {first.factors.arm}, before against after", first, second)
     n_errors = [int((panel.replies == ERROR).sum()) for panel in (first, second)]
-    first, second = answered_by_both(first, second)
-    sides = [observed(p, denominator, n) for p, n in zip((first, second), n_errors, strict=True)]
+    sides = [observed(p, denominator, n) for p, n in zip(answered(first, second), n_errors, strict=True)]
     return Paired(first=sides[0], second=sides[1], drawing=drawing)
 
 
-def paired(before: Observed | None, after: Observed | None, drawing: Drawing) -> Paired | None:
-    """Two observations as a pair; None where one side has none."""
+def further_pair(kind: str, first: Panel, second: Panel, denominator: str, drawing: Drawing) -> Paired | None:
+    """Other observations of two panels as a pair; None where one side has none.
+
+    soft: probabilities, over the items that have all margins on both sides; margins: for SHIFT and BASE_SHIFT; orders:
+    what both answer orders earned.
+    """
+    first, second = answered(first, second)
+    margins = np.hstack([first.margins[:, :, 0], second.margins[:, :, 0]])
+    if kind == "soft":
+        unknown = np.isnan(margins).any(axis=1)[:, None, None]
+        sides = [soft_observed(replace(p, margins=np.where(unknown, np.nan, p.margins))) for p in (first, second)]
+    elif kind == "margins":
+        rows = np.flatnonzero(np.isfinite(margins).all(axis=1))
+        first, second = first.at(rows), second.at(rows)
+        sides = [margin_observed(side, first) for side in (first, second)]
+    else:
+        sides = [order_observed(panel, denominator) for panel in (first, second)]
+    before, after = sides
     return Paired(first=before, second=after, drawing=drawing) if before and after else None
-
-
-def order_pair_of(first: Panel, second: Panel, denominator: str, drawing: Drawing) -> Paired | None:
-    """Both answer orders of two panels as a pair; None where one side was asked in one order."""
-    before, after = (order_observed(panel, denominator) for panel in answered_by_both(first, second))
-    return paired(before, after, drawing)
-
-
-def shift_pair_of(first: Panel, second: Panel, drawing: Drawing) -> Paired | None:
-    """The margins of two panels as a pair for SHIFT and BASE_SHIFT; None where no item has all of both sides."""
-    first, second = answered_by_both(first, second)
-    whole = np.isfinite(np.hstack([first.margins[:, :, 0], second.margins[:, :, 0]])).all(axis=1)
-    first, second = (panel.at(np.flatnonzero(whole)) for panel in (first, second))
-    return paired(margin_observed(first, first), margin_observed(second, first), drawing)
-
-
-def soft_pair_of(first: Panel, second: Panel, drawing: Drawing) -> Paired | None:
-    """The margins of two panels as a pair, over the items that have all of theirs in both; None where none has."""
-    panels = answered_by_both(first, second)
-    unknown = np.isnan(np.hstack([panel.margins[:, :, :1] for panel in panels])).any(axis=(1, 2), keepdims=True)
-    before, after = (soft_observed(replace(p, margins=np.where(unknown, np.nan, p.margins))) for p in panels)
-    return paired(before, after, drawing)

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -11,24 +10,26 @@ import pandas as pd
 
 from eval.dialdefer.measures import (
     ABSENT,
+    C1,
+    C2,
     ERROR,
     SATURATED_RATE,
     TIE,
     UNREADABLE,
     accept_rates,
+    auc,
     discordant,
     flip_masks,
-    framing_aucs,
     is_over_corrected,
     majority,
     mean_or_none,
 )
 from eval.dialdefer.panels import (
-    BASE_SHIFT,
     BOTH_ORDERS,
     CHANGED,
     DDS,
     DEFERENCE,
+    FURTHER,
     MAIN_ROLES,
     POSITION,
     SCORED,
@@ -36,21 +37,17 @@ from eval.dialdefer.panels import (
     SOFT_DDS,
     Judge,
     Panel,
-    answered_by_both,
+    answered,
+    further_pair,
     grouped,
     margin_observed,
-    named,
     observed,
     order_observed,
-    order_pair_of,
     pair_of,
     refuse_unequal_items,
-    shift_pair_of,
     soft_observed,
-    soft_pair_of,
     variant_of,
     with_c1_of,
-    without_errors,
 )
 from eval.dialdefer.runs import JudgedRun
 from eval.estimates.changes import Change, Compared, adjusted, change_in
@@ -122,7 +119,8 @@ def measured(panel: Panel, denominator: str, drawing: Drawing) -> dict[str, Any]
     """What is observed of a panel that has both framings, without the items that the engine lost, with its draws; and
     what has no interval: `pairs` (see measures.discordant), `counts`, and `rates`, None where unknown."""
     assert (panel.replies != ABSENT).all(), "a panel is measured when both framings are there"
-    panel, n_errors = without_errors(panel)
+    n_errors = int((panel.replies == ERROR).sum())
+    (panel,) = answered(panel)
     one, soft = majority(panel.replies), soft_observed(panel)
     deference, skepticism = flip_masks(one)
     parts = {
@@ -133,7 +131,7 @@ def measured(panel: Panel, denominator: str, drawing: Drawing) -> dict[str, Any]
     }
     rates = {
         "accept_rate": accept_rates(panel.replies),
-        "auc": framing_aucs(panel.margins[:, :, 0]) if soft else (None, None),
+        "auc": [auc(*panel.margins[:, pair, 0].T) for pair in (C1, C2)] if soft else [None, None],
         "p_answer": [None if math.isnan(p) else p for p in panel.p_answer],
     }
     return {
@@ -344,21 +342,21 @@ def changes_over(pairs: Pairs, compared: Compared, denominator: str, drawing: Dr
     Soft DDS and the scale-free shift where all have margins; deference and position where all have both answer orders.
     """
     panels = {first.dataset: (first, second) for first, second in pairs}
-    # One judge's dialogues against another's statements have no shift in own deviations.
-    is_mixed = compared.setting.get("c1_source") == FIXED
     verdicts = {dataset: pair_of(*pair, denominator, drawing) for dataset, pair in panels.items()}
-    soft = {dataset: soft_pair_of(*pair, drawing) for dataset, pair in panels.items()}
-    shifts = {dataset: None if is_mixed else shift_pair_of(*pair, drawing) for dataset, pair in panels.items()}
-    orders = {dataset: order_pair_of(*pair, denominator, drawing) for dataset, pair in panels.items()}
+    # One judge's dialogues against another's statements have no shift in own deviations.
+    kinds = [kind for kind in FURTHER if kind != "margins" or compared.setting.get("c1_source") != FIXED]
+    further = {
+        kind: {dataset: further_pair(kind, *pair, denominator, drawing) for dataset, pair in panels.items()}
+        for kind in kinds
+    }
     averages = averages_over((a.benchmark, a.dataset) for a, b in pairs if not (a.unlikely or b.unlikely))
     changes = []
     for name, over in {**{dataset: [dataset] for dataset in verdicts}, **averages}.items():
         changes += [change_in(measure, [verdicts[d] for d in over], compared, name) for measure in CHANGED]
-        further = ((SOFT_DDS, soft), (SHIFT, shifts), (BASE_SHIFT, shifts), (DEFERENCE, orders), (POSITION, orders))
-        for measure, by_dataset in further:
-            parts = [pair for dataset in over if (pair := by_dataset[dataset]) is not None]
+        for kind in kinds:
+            parts = [pair for dataset in over if (pair := further[kind][dataset]) is not None]
             if len(parts) == len(over):
-                changes.append(change_in(measure, parts, compared, name))
+                changes += [change_in(measure, parts, compared, name) for measure in FURTHER[kind]]
         changes += acceptance(changes[-1], [panels[d] for d in over])
     return changes
 
@@ -368,36 +366,33 @@ def acceptance(alike: Change, pairs: Pairs) -> Iterator[Change]:
 
     alike: another change over the same panels.
     """
-    rates = [[accept_rates(panel.replies) for panel in answered_by_both(*pair)] for pair in pairs]
+    rates = [[accept_rates(panel.replies) for panel in answered(*pair)] for pair in pairs]
     for i, framing in enumerate(("c1", "c2")):
         before, after = (mean_or_none([of_pair[side][i] for of_pair in rates]) for side in (0, 1))
         rise = None if before is None or after is None else after - before
-        sides = [
-            Estimate(value=None if rate is None else 100 * rate, low=None, high=None, n_units=alike.change.n_units)
+        before, after, rise = (
+            replace(alike.change, value=None if rate is None else 100 * rate, low=None, high=None, moved=None)
             for rate in (before, after, rise)
-        ]
+        )
         blank = replace(alike, measure=f"accept_{framing}", unit="%", p=None, p_holm=None)
-        yield replace(blank, before=sides[0], after=sides[1], change=sides[2])
+        yield replace(blank, before=before, after=after, change=rise)
 
 
 def paired_panels(
-    base: Sequence[Panel], after: Sequence[Panel], c1_source: str, named_among: Sequence[Panel] | None = None
+    base: Sequence[Panel], after: Sequence[Panel], c1_source: str
 ) -> dict[Group, list[tuple[Panel, Panel]]]:
-    """(arm, roles, variant) → pairs of panels with both framings, the after panel with its own or the base's C1.
-
-    named_among: all variants of the base judge, where `base` is only some of them; a variant's name depends on them.
-    """
+    """(arm, roles, variant) → pairs of panels with both framings, the after panel with its own or the base's C1."""
     theirs = {(p.benchmark, p.dataset, p.factors): p for p in after}
     groups: dict[Group, list[tuple[Panel, Panel]]] = {}
     for panel in base:
         other = theirs.get((panel.benchmark, panel.dataset, panel.factors))
         if other is None or not (panel.has_c1 and panel.has_c2 and other.has_c2):
             continue
-        if c1_source == OWN and not other.has_c1:
-            continue
-        after_panel = with_c1_of(other, panel) if c1_source == FIXED else other
-        group = (panel.factors.arm, panel.roles, variant_of(panel, base if named_among is None else named_among))
-        groups.setdefault(group, []).append((panel, after_panel))
+        if c1_source == FIXED:
+            other = with_c1_of(other, panel)
+        if other.has_c1:
+            group = (panel.factors.arm, panel.roles, variant_of(panel, base))
+            groups.setdefault(group, []).append((panel, other))
     return groups
 
 
@@ -419,28 +414,12 @@ def compare_runs(base: JudgedRun, after: JudgedRun, denominator: str, drawing: D
     return changes
 
 
-def judge_differences(judges: Sequence[Judge], denominator: str, drawing: Drawing) -> list[Change]:
-    """Every pair of judges on every arm, dataset and average that both have, for own and for fixed C1; p_holm is over
-    the pairs.
-
-    Raises DataError when two judges are not over the same items of a dataset, naming five and the count.
-    """
-    changes: list[Change] = []
-    for first, second in combinations(judges, 2):
-        for source, panels_of in PANELS_BY_C1.items():
-            ours, theirs = list(panels_of(first.panels)), list(panels_of(second.panels))
-            for group, pairs in paired_panels(ours, theirs, OWN, first.panels).items():
-                sides = side_name(first, group), side_name(second, group)
-                changes += differences(sides, setting_of(group, source), pairs, denominator, drawing)
-    return adjusted([changes])[0]
-
-
 def arm_differences(judge: Judge, denominator: str, drawing: Drawing) -> list[Change]:
     """Every arm and prompt variant of a judge against its untreated arm, for own and for fixed C1; p_holm is over the
     arms of one variant.
 
     A treated arm is held against the untreated one in the same variant, another untreated variant against the main one.
-    Raises DataError when an arm is not over the same items as the untreated one, naming five and the count.
+    Raises DataError when an arm is not over the same items or samples as the untreated one.
     """
     untreated = grouped([panel for panel in own_panels(judge.panels) if panel.factors.arm == "none"], judge.panels)
     changes: list[Change] = []
@@ -456,48 +435,21 @@ def arm_differences(judge: Judge, denominator: str, drawing: Drawing) -> list[Ch
             pairs = [
                 (a, b) for a, b in pairs if a.replies.shape == b.replies.shape or b.factors.answer_order != BOTH_ORDERS
             ]
-            if pairs:
-                sides = side_name(judge, base), side_name(judge, group)
-                changes += differences(sides, setting_of(group, source), pairs, denominator, drawing)
+            sides = [f"{judge.name}, arm {', '.join(filter(None, (name, words)))}" for name, _, words in (base, group)]
+            compared = Compared(*sides, {**setting_of(group, source), "denominator": denominator})
+            for first, second in pairs:
+                name = f"{sides[0]} against {sides[1]}, {first.dataset}"
+                refuse_unequal_items(name, first, second)
+                if first.replies.shape != second.replies.shape:
+                    raise DataError(f"{name}: unequal samples a prompt; sample both alike")
+            changes += changes_over(pairs, compared, denominator, drawing)
     family = lambda change: (change.setting["c1_source"], change.setting["variant"], change.dataset, change.measure)  # noqa: E731
     return adjusted([changes], family=family)[0]
-
-
-def side_name(judge: Judge, group: Group) -> str:
-    """What stands on one side of a difference, in words."""
-    arm, _, variant = group
-    return f"{judge.name}, arm {arm}{f', {variant}' if variant else ''}"
 
 
 def setting_of(group: Group, c1_source: str) -> dict[str, str]:
     """A group and the source of C1 as a setting."""
     return {**dict(zip(("arm", "roles", "variant"), group, strict=True)), "c1_source": c1_source}
-
-
-def differences(
-    sides: tuple[str, str], setting: Mapping[str, str], pairs: Pairs, denominator: str, drawing: Drawing
-) -> list[Change]:
-    """Second minus first for each dataset of the pairs and for each average over them; the setting is the second's.
-
-    Raises DataError when a pair is over unequal items, numbers of samples, or (of one variant) other texts: their items
-    have changed since. A panel from a file has no prompts to compare.
-    """
-    for a, b in pairs:
-        name = f"{sides[0]} against {sides[1]}, {a.dataset}"
-        refuse_unequal_items(name, a, b)
-        if a.replies.shape != b.replies.shape:
-            raise DataError(f"{name}: unequal samples a prompt; sample both alike")
-        other = ((a.hashes != b.hashes) & (a.hashes != "") & (b.hashes != "")).any(axis=1)
-        if a.factors == b.factors and other.any():
-            ids = [a.item_ids[int(i)] for i in np.flatnonzero(other)]
-            raise DataError(f"{name}: {named(ids)} other prompts on the two sides; sample both from the same data")
-    return changes_over(pairs, Compared(*sides, {**setting, "denominator": denominator}), denominator, drawing)
-
-
-def over_corrected(dds: Change) -> bool:
-    """Of a change in DDS: whether it was positive before and is negative after."""
-    before, after = dds.before.value, dds.after.value
-    return before is not None and after is not None and is_over_corrected(before, after)
 
 
 def over_corrections(changes: Sequence[Change]) -> dict[str, list[str]]:
@@ -506,6 +458,8 @@ def over_corrections(changes: Sequence[Change]) -> dict[str, list[str]]:
     for change in changes:
         is_dds = change.measure in ("dds", "dds_own") and change.setting.get("c1_source", OWN) == OWN
         is_main = change.setting.get("arm", "none") == "none" and not change.setting.get("variant")
-        if is_dds and is_main and change.datasets == (change.dataset,) and over_corrected(change):
+        before, after = change.before.value, change.after.value
+        is_turned = before is not None and after is not None and is_over_corrected(before, after)
+        if is_dds and is_main and change.datasets == (change.dataset,) and is_turned:
             by_run.setdefault(change.second, []).append(change.dataset)
     return by_run

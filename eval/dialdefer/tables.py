@@ -1,4 +1,4 @@
-"""DialDefer's Tables 2, 5, 15 and 20 to 23, Figure 7 and the amplification: queries over the wide frame of scores."""
+"""DialDefer's Tables 2, 5, 15 and 20 to 23 and Figure 7: queries over the wide frame of scores."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -44,7 +44,6 @@ FORMATS = {  # format → head → field of the wide frame, or of what is made o
         "prompt variant": "template",
         "Speaker 1": "speaker1",
         "Speaker 2": "speaker2",
-        "direction": "direction",
         "setting": "setting",
         "source of C1": "c1_source",
         "denominator": "denominator",
@@ -75,7 +74,6 @@ FORMATS = {  # format → head → field of the wide frame, or of what is made o
         "Bench DDS": "bench_dds_pp",
         "r/AIO DDS": "aio_dds_pp",
         "ΔDDS": "change_pp",
-        "swing": "swing_pp",
         "d": "deference_pp",
         "p": "position_pp",
         "soft DDS": "soft_dds_pp",
@@ -297,43 +295,17 @@ def summary_table(frame: pd.DataFrame) -> TableSpec:
 
 
 def amplifications(frame: pd.DataFrame) -> pd.DataFrame:
-    """Each judge's DDS on r/AIO against its Bench Avg DDS, and |r/AIO DDS| / |Bench DDS| (§4, Insight 3: "2-5×").
+    """Each judge's DDS on r/AIO (`dds_pp_aio`) against its Bench Avg DDS: ratio = |r/AIO DDS| / |Bench DDS|.
 
-    ratio is NaN where the 95 % interval of Bench DDS includes 0: a shift that may be nothing cannot be multiplied, and
-    the ratio of a DDS near 0 has no bounds. ratio_low and ratio_high are the ratio at the ends of both intervals; the
-    items are different ones, so they cover at least 0.95² = 90 %. The paper gives no definition; its ratios by this one
-    are 2.3 to 4.9 for four judges and 7.6 for GPT-4o, where the direction turns as well.
+    NaN where the 95 % interval of Bench DDS includes 0: a shift that may be nothing cannot be multiplied. The paper
+    gives no definition of its "2-5×" (§4, Insight 3); by this one it has 2.3 to 4.9 for four judges and 7.6 for GPT-4o,
+    where the direction turns as well.
     """
-    sides = [
-        frame.loc[frame.is_main & (frame.dataset == name), ["judge", *DDS.split()]].dropna()
-        for name in (BENCH_AVG, AIO)
-    ]
-    rows = sides[0].merge(sides[1], on="judge", suffixes=("", "_aio")).set_index("judge", drop=False)
-    ends = [rows[[f"dds_ci_low_pp{side}", f"dds_ci_high_pp{side}"]] for side in ("", "_aio")]
-    most = [pair.abs().max(axis=1) for pair in ends]
-    includes_0 = [(pair.iloc[:, 0] <= 0) & (pair.iloc[:, 1] >= 0) for pair in ends]
-    least = [pair.abs().min(axis=1).mask(is_in, 0.0) for pair, is_in in zip(ends, includes_0, strict=True)]
-    is_nothing = rows[["dds_pp", "dds_pp_aio"]].abs().min(axis=1) < ROUNDING_PP
-    return rows.assign(
-        ratio=(rows.dds_pp_aio / rows.dds_pp).abs().mask(includes_0[0]),
-        ratio_low=(least[1] / most[0]).mask(includes_0[0]),
-        ratio_high=(most[1] / least[0]).mask(includes_0[0]),
-        direction=(rows.dds_pp * rows.dds_pp_aio < 0).map({True: "turned", False: "same"}).mask(is_nothing, "none"),
-    )
-
-
-def amplification_table(frame: pd.DataFrame) -> TableSpec:
-    """Bench Avg DDS, r/AIO DDS and their ratio, a line for each judge that has both."""
-    heads = {**columns("judge"), "Bench DDS": ("dds_pp", "+.1f"), "r/AIO DDS": ("dds_pp_aio", "+.1f")}
-    heads |= {
-        head: (of, ".1f") for head, of in (("ratio", "ratio"), ("at least", "ratio_low"), ("at most", "ratio_high"))
-    }
-    note = (
-        "Ratio of magnitudes; a dash where the 95% interval of Bench DDS includes 0, so that there is nothing to "
-        f"multiply. Its bounds cover at least 90%. {reading_note(shown(frame[frame.is_main]))}"
-    )
-    title = "From benchmarks to natural conversations"
-    return tabled("amplification", title, amplifications(frame), {**heads, **columns("direction")}, note)
+    sides = [frame[frame.is_main & (frame.dataset == name)].dropna(subset=DDS.split()) for name in (BENCH_AVG, AIO)]
+    rows = sides[0].merge(sides[1][["judge", "dds_pp"]], on="judge", suffixes=("", "_aio"))
+    rows = rows.set_index("judge", drop=False)
+    includes_0 = (rows.dds_ci_low_pp <= 0) & (rows.dds_ci_high_pp >= 0)
+    return rows.assign(ratio=(rows.dds_pp_aio / rows.dds_pp).abs().mask(includes_0))
 
 
 def mitigations(frame: pd.DataFrame) -> pd.DataFrame:
@@ -440,35 +412,29 @@ def paraphrase_table(frame: pd.DataFrame) -> TableSpec:
 
 
 def label_table(frame: pd.DataFrame) -> TableSpec:
-    """DDS of each judge under its main speaker labels and under others, as DialDefer Figure 7.
-
-    ΔDDS is the change from the main labels. Swing, for labels that were asked both ways, is DDS with these labels minus
-    DDS with the two exchanged: how much more the judge bends to this Speaker 2 than to the other (User/LLM: 17.7 pp).
-    """
-    is_other = lambda of: (of.speaker1 != of.speaker1_main) | (of.speaker2 != of.speaker2_main)  # noqa: E731
+    """DDS of each judge under its main speaker labels and under others, as DialDefer Figure 7."""
+    is_other = lambda rows: (rows.speaker1 != rows.speaker1_main) | (rows.speaker2 != rows.speaker2_main)  # noqa: E731
     rows = beside_main(frame, ("template", "answer_form", "answer_order"), is_other)
-    labels = ["group", "speaker1", "speaker2"]
-    rows = rows.drop_duplicates(labels, keep="last")
-    exchanged = rows[[*labels, "dds_pp"]].rename(columns={"speaker1": "speaker2", "speaker2": "speaker1"})
-    rows = rows.merge(exchanged, how="left", on=labels, suffixes=("", "_exchanged"))
-    rows = rows.assign(change_pp=rows.dds_pp - rows.dds_pp_main, swing_pp=rows.dds_pp - rows.dds_pp_exchanged)
-    heads = columns(f"judge dataset speaker1 speaker2 n_items acc_c2 {DDS} change_pp swing_pp")
-    note = (
-        "ΔDDS: change from the labels in the first line of a dataset. Swing: DDS minus DDS with both labels exchanged. "
-        f"{reading_note(rows)}"
-    )
+    rows = rows.drop_duplicates(["group", "speaker1", "speaker2"], keep="last")
+    rows = rows.assign(change_pp=rows.dds_pp - rows.dds_pp_main)
+    heads = columns(f"judge dataset speaker1 speaker2 n_items acc_c2 {DDS} change_pp")
+    note = f"ΔDDS: change from the labels in the first line of a dataset. {reading_note(rows)}"
     return tabled("figure7_labels", "DDS under other speaker labels (DialDefer Figure 7)", rows, heads, note)
 
 
-def difference_table(changes: Sequence[Change], name: str, title: str) -> TableSpec:
-    """Changes as a table, DDS first, each side in words; an average over one dataset would only repeat its row."""
+def difference_table(changes: Sequence[Change]) -> TableSpec:
+    """Arms and prompt variants against the untreated arm, DDS first, each side in words."""
     rows = shown(changes_frame(changes))
-    rows = rows.sort_values("measure", key=lambda of: of != "dds", kind="stable")  # the page shows the first lines
+    rows = rows.sort_values(
+        "measure", key=lambda names: names != "dds", kind="stable"
+    )  # the page shows the first lines
     heads = {**columns("first second"), "C1": ("c1_source", ""), **columns("dataset measure")}
     heads |= {"items": ("n_units", ""), "first value": ("before", ""), "second value": ("after", "")}
     heads |= {"difference": ("change", "+.1f"), "95% low": ("change_low", "+.1f"), "95% high": ("change_high", "+.1f")}
+    heads |= {"p": ("p", "p"), "p Holm": ("p_holm", "p")}
     note = (
         "Percentage points. Intervals resample items jointly, within datasets in averages; p is a two-sided sign-flip "
-        "test over items; p Holm: adjusted over the arms or judges."
+        "test over items; p Holm: adjusted over the arms."
     )
-    return tabled(name, title, rows, {**heads, "p": ("p", "p"), "p Holm": ("p_holm", "p")}, note)
+    title = "Arms and prompt variants against the untreated main one, over the same items"
+    return tabled("arm_differences", title, rows, heads, note)

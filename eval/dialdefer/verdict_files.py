@@ -1,7 +1,7 @@
 """Verdicts from anywhere: files → judges with panels → scores. A million rows never become a million objects."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -83,23 +83,12 @@ COLUMNS_HELP = LAYOUT.help(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ExternalVerdicts:
-    """What some verdict files hold, checked: every judge can be scored."""
-
-    name: str  # what tables call the files
-    judges: tuple[Judge, ...]  # one a model, in order of first appearance
-    parsers: Mapping[str, str | None]  # model → how its replies were read; None where every choice was given
-    ignored: tuple[str, ...]  # columns without a meaning here
-    left_out: tuple[str, ...] = ()  # arms of a dataset in which no shift can be scored, and why
-
-
-def load_external(paths: Sequence[Path], parser: str = "strict", *, is_strict: bool = False) -> ExternalVerdicts:
-    """The verdicts of some files taken together; `parser` reads responses where there is no choice.
+def load_external(paths: Sequence[Path], parser: str = "strict") -> tuple[list[Judge], list[str]]:
+    """A judge for each model in some files taken together, in order of first appearance, and the columns without a
+    meaning here; `parser` reads responses where there is no choice.
 
     An arm that lacks a framing on a dataset is left out there, and named. Raises DataError for whatever else is wrong:
-    with a row, naming file and line; with the whole, naming the items; and for such an arm too where is_strict, or
-    where nothing is left.
+    with a row, naming file and line; with the whole, naming the items; and for such an arm where nothing else is left.
     """
     parts, ignored = list[pd.DataFrame](), dict[str, None]()
     for path in paths:
@@ -116,22 +105,18 @@ def load_external(paths: Sequence[Path], parser: str = "strict", *, is_strict: b
     for column in (*GROUP, "condition", "item"):
         rows[column] = pd.Categorical(rows[column], categories=rows[column].unique())
     refuse_second_rows(rows)
-    judges, left_out = [], list[str]()
-    for judge in judges_of(rows):
-        reasons = {id(panel): reason for panel in judge.panels if (reason := unscorable(panel, judge))}
-        kept = tuple(panel for panel in judge.panels if id(panel) not in reasons)
-        if reasons and (is_strict or not kept):
-            raise DataError(next(iter(reasons.values())))
-        judges.append(replace(judge, panels=kept))
-        left_out += reasons.values()
     is_parsed = rows.groupby("model", observed=True)["parsed"].any()
-    return ExternalVerdicts(
-        name=paths[0].name + (f" and {len(paths) - 1} more" if len(paths) > 1 else ""),
-        judges=tuple(judges),
-        parsers={model: parser if parsed else None for model, parsed in is_parsed.items()},
-        ignored=tuple(ignored),
-        left_out=tuple(left_out),
-    )
+    judges = []
+    for judge in judges_of(rows):
+        reasons = [unscorable(panel, judge) for panel in judge.panels]
+        kept = tuple(panel for panel, reason in zip(judge.panels, reasons, strict=True) if not reason)
+        left_out = tuple(filter(None, reasons))
+        if not kept:
+            raise DataError(left_out[0])
+        name = paths[0].name + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
+        how = parser if is_parsed[judge.model] else None
+        judges.append(replace(judge, panels=kept, files=name, parser=how, left_out=left_out))
+    return judges, list(ignored)
 
 
 def item_key(dataset: str, item_id: str) -> str:

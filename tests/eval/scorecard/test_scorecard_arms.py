@@ -46,7 +46,7 @@ def test_a_cost_that_is_none_is_refused_with_its_file(tmp_path: Path, facts: dic
 def test_thresholds_of_the_base_are_an_arm(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     train = run(tmp_path, "train", made.yes_sayer, made_items("bbq", 15), verdict="margin")
     base = run(tmp_path, "before", made.yes_sayer, made_items("bbq", 30)[15:], verdict="margin")
-    calibrate_main([str(train), str(base), "--out", str(tmp_path / "cal"), "--objective", "accuracy"])
+    calibrate_main([str(train), str(base), "--out", str(tmp_path / "cal"), "--objective", "acceptance"])
     file = tmp_path / "cal" / "thresholds.json"
     row = scored(base, "--calibrated", file, draws=50)["calibrated"]
     assert [row[key] for key in ("kind", "acc", MAIN, "change_acc")] == ["calibrated", 100, 0, 50]
