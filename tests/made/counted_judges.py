@@ -9,14 +9,15 @@ and on false claims. Which items these are is free, within what the other tables
 
 import csv
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eval.dialdefer.measures import RIGHT
-from eval.dialdefer.panels import Judge, Panel
-from studies.dialdefer.records import Factors
+from eval.dialdefer.panels import MAIN_ROLES, Judge
+from tests.made.made_panels import made_judge, made_panel
 from tests.made.places import GOLDEN
 
 JUDGES = ("GPT-4o-mini", "Qwen-2.5-7B-Instruct", "Gemma-3-12B-IT", "GPT-4o", "GPT-5-mini")  # GPT-5-mini is the last
@@ -219,23 +220,10 @@ def item_id(row: int) -> str:
     return f"item-{row:04d}"
 
 
-def panel_of(dataset: str, replies: object, factors: Factors | None = None) -> Panel:
-    """A panel of replies, (n_items, 4) or (n_items, 4, n_samples) codes, of items item-0000, item-0001, ..."""
-    array = np.asarray(replies, dtype=np.int8)
-    array = array.reshape(*array.shape, 1) if array.ndim == 2 else array
-    return Panel(
-        benchmark="dialdefer",
-        dataset=dataset,
-        factors=factors or Factors(roles="2->1" if dataset.startswith("aio") else ""),
-        item_ids=tuple(item_id(row) for row in range(len(array))),
-        replies=array,
-        unread={},
-        margins=np.full(array.shape, np.nan),
-        hashes=np.full(array.shape[:2], "0" * 16, dtype="<U16"),
-    )
-
-
 def judge_of(name: str, replies: Mapping[str, object], labels: Mapping[str, str] | None = None) -> Judge:
-    """A judge from dataset → replies."""
-    panels = tuple(panel_of(dataset, array) for dataset, array in replies.items())
-    return Judge(name=name, model=name, panels=panels, labels=labels or {})
+    """A judge from dataset → replies, (n_items, 4) or (n_items, 4, n_samples), to items item-0000, item-0001, ..."""
+    panels = [
+        made_panel(of, dataset=dataset, ids=map(item_id, range(len(of))), roles=MAIN_ROLES * dataset.startswith("aio"))
+        for dataset, of in ((dataset, np.asarray(array)) for dataset, array in replies.items())
+    ]
+    return replace(made_judge(*panels, name=name, model=name), labels=labels or {})

@@ -1,6 +1,6 @@
 """Panels and judges made up for tests, from arrays of replies or margins."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from studies.dialdefer.records import Factors
 
 
 def made_panel(
-    replies: Any, *, dataset: str = "bbq", ids: Sequence[str] | None = None, margins: Any = None, **factors: Any
+    replies: Any, *, dataset: str = "bbq", ids: Iterable[str] | None = None, margins: Any = None, **factors: Any
 ) -> Panel:
     """A panel of replies (n_items, 4) or (n_items, 4, n_samples); ids are numbered unless given."""
     array = np.asarray(replies, dtype=np.int8)

@@ -77,7 +77,7 @@ def label_swing_pp() -> float:
     table = lines(label_table(frame_of(GPT_4O_MINI, panels)), "Speaker 1", "Speaker 2")
     shifts = known([table["LLM", "User"]["ΔDDS"], table["User", "LLM"]["ΔDDS"]])
     assert [round(shift, 1) for shift in shifts] == [1.5, -16.2]
-    return known([table["LLM", "User"]["swing"]])[0]
+    return shifts[0] - shifts[1]
 
 
 @cache
@@ -144,5 +144,5 @@ def test_the_mean_that_the_abstract_calls_absolute_is_signed() -> None:
 
 def test_effects_amplify_2_to_5_times_where_the_direction_stays() -> None:
     rows = amplifications(paper_frame(n_draws=500))
-    assert rows.judge[rows.direction != "same"].tolist() == [GPT_4O]
+    assert rows.judge[rows.dds_pp * rows.dds_pp_aio <= 0].tolist() == [GPT_4O]
     assert sorted(rows.ratio.drop(GPT_4O).round(1)) == [2.3, 3.8, 4.7, 4.9]

@@ -16,7 +16,6 @@ from studies.build import main
 from studies.dialdefer.records import Condition
 from studies.flips import KIND, Flip, FlipSide, read_flips
 from tests.made.made_runs import made_items, make_run, rewrite, say
-from tests.made.made_verdicts import verdict_rows, write
 from tests.made.paper_figures import panels_with
 from tests.made.scorecard_runs import number
 
@@ -96,6 +95,11 @@ def test_an_arms_turns_are_held_against_those_without_it(tmp_path: Path) -> None
         built(tmp_path / "full", made)
 
 
+def test_items_of_gpqa_are_marked_as_withheld(tmp_path: Path) -> None:
+    made = make_run(tmp_path, lambda p: judge(p, DEFERS, {}), items=made_items("gpqa", 2))
+    assert [flip.is_withheld for flip in built(tmp_path / "flips", made)] == [True]
+
+
 def test_of_two_runs_the_same_turns_are_held_against_each_other(tmp_path: Path) -> None:
     before, after = run(tmp_path, name="before"), run(tmp_path, {C2_INCORRECT: {1}}, name="after")
     (flip,) = flips = built(tmp_path / "flips", before, after)
@@ -120,25 +124,6 @@ def test_of_several_samples_the_majority_flips_with_a_reason_that_was_written_fo
     )
     (flip,) = built(tmp_path / "flips", made)
     assert flip.second.reason == "half ?", "of half a surrogate pair"
-
-
-def test_files_give_flips_of_each_model_with_their_reasons_and_texts_of_gpqa_are_withheld(tmp_path: Path) -> None:
-    rows = [
-        {**row, "reason": f"{row['model']} on {row['condition']}", "question": "Who?", "claim": "Me"}
-        for model in ("a", "b")
-        for row in verdict_rows("halueval", 3, {C2_INCORRECT: {0} if model == "a" else {1, 2}}, model=model)
-    ]
-    for row in rows:
-        row["item_id"] = row["item_id"].replace("halueval-", "halueval_qa-")  # another spelling of the same id
-    rows += verdict_rows("gpqa", 2, DEFERS, model="a")
-    flips = built(tmp_path / "flips", write(tmp_path / "theirs.csv", rows))
-    assert [(flip.model, flip.item_id, flip.is_withheld) for flip in flips] == [
-        ("a", "halueval-qa-0", False),
-        ("a", "gpqa-0", True),
-        ("b", "halueval-qa-1", False),
-        ("b", "halueval-qa-2", False),
-    ]
-    assert (flips[0].question, flips[0].claim, flips[0].second.reason) == ("Who?", "Me", "a on c2_incorrect")
 
 
 def test_an_item_gives_its_question_and_the_claim_and_r_aio_what_a_speaker_is_said_to_do() -> None:

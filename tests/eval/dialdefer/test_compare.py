@@ -12,8 +12,8 @@ from eval.__main__ import compare_main, report_main
 from eval.dialdefer.measures import ACCEPT, ERROR, REJECT
 from eval.dialdefer.panels import pair_of
 from eval.dialdefer.runs import load_run
-from eval.dialdefer.scores import arm_differences, judge_differences
-from eval.estimates.changes import Change
+from eval.dialdefer.scores import arm_differences, changes_over
+from eval.estimates.changes import Change, Compared
 from eval.estimates.comparability import differences
 from eval.estimates.estimate import Drawing
 from evenhand.errors import DataError
@@ -170,10 +170,9 @@ def only(rows: list[Change], measure: str = "dds", dataset: str = "bbq", **setti
 
 
 def judged(first: Any, second: Any, drawing: Drawing = DRAWING) -> list[Change]:
-    """Changes between two judges, from their replies or panels."""
+    """Changes between two panels, or two sets of replies."""
     panels = [side if hasattr(side, "replies") else made_panel(side) for side in (first, second)]
-    judges = [made_judge(panel, name=name) for panel, name in zip(panels, "ab", strict=True)]
-    return judge_differences(judges, "published", drawing)
+    return changes_over([(panels[0], panels[1])], Compared("a", "b", {}), "published", drawing)
 
 
 def test_two_judges_differ_by_what_counting_gives() -> None:
@@ -203,7 +202,7 @@ def test_swapping_against_a_judge_that_never_moves_is_the_exact_sign_flip_test_o
 
 
 def test_unequal_items_are_refused_with_the_first_five_and_the_count() -> None:
-    with pytest.raises(DataError, match=r"a, arm none against b, arm none, bbq: 7 items \(bbq-00002, .*, \.\.\.\)"):
+    with pytest.raises(DataError, match=r"7 items \(bbq-00002, .*, \.\.\.\)"):
         judged([RIGHT] * 9, [RIGHT] * 2)
     odd = made_judge(made_panel([RIGHT] * 9), made_panel([RIGHT] * 8, arm="honest"))
     with pytest.raises(DataError, match=r"arm none against judge, arm honest, bbq: 1 item \(bbq-00008\)"):

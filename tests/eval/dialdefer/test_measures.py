@@ -30,7 +30,7 @@ from eval.dialdefer.measures import (
     majority,
     soft_credit,
 )
-from eval.dialdefer.panels import Panel, main_panels, panels_of, variant_of, without_errors
+from eval.dialdefer.panels import Panel, answered, panels_of, untreated_panels, variant_of
 from eval.dialdefer.scores import averages_over
 from eval.estimates.resampling import percentile_interval, resampled_sums, wilson_interval
 from eval.estimates.significance import draws_p, mcnemar_p
@@ -57,8 +57,8 @@ def test_verdicts_that_make_no_panel_are_refused_and_errors_leave_an_item_as_lon
         panels_of([verdict("a", c) for c in Condition if c is not C1_FALSE])
     verdicts = [verdict("a", c, sample=k) for c in Condition for k in range(2)]
     verdicts[3] = replace(verdicts[3], choice=None, reason=NoVerdict.ERROR)
-    panel, n_errors = without_errors(panels_of(verdicts)[0])
-    assert (panel.item_ids, n_errors) == (("a",), 1)
+    (panel,) = answered(*panels_of(verdicts))
+    assert panel.item_ids == ("a",)
 
 
 def asked(dataset: str = "truthfulqa", **factors: Any) -> Panel:
@@ -90,11 +90,11 @@ def test_an_arm_that_renames_the_speakers_and_labels_of_a_whole_run_are_in_the_m
     assert [variant_of(p, panels) for p in panels] == ["", "", "Speaker 1/Speaker 2"]
 
 
-def test_main_panels_are_one_for_each_dataset_and_arm_and_stay_in_averages() -> None:
+def test_untreated_panels_are_one_for_each_dataset_and_a_variant_of_one_dataset_takes_none_out_of_averages() -> None:
     aio = {"template": "aio", "speaker1": "Speaker A", "speaker2": "Speaker B"}
-    others = [asked(answer_order="no_first"), asked("aio", roles="1->2", **aio)]
-    panels = [asked(), asked(arm="honest"), asked("aio", roles="2->1", **aio)]
-    assert main_panels([*panels, *others]) == panels
+    main = [asked(), asked("aio", roles="2->1", **aio)]
+    others = [asked(arm="honest"), asked(answer_order="no_first"), asked("aio", roles="1->2", **aio)]
+    assert untreated_panels([*main, *others]) == main
     frame = frame_of("owner/model", [asked(), asked("bbq"), asked(template="v1")])
     rows = {(row.dataset, row.variant): row for row in frame.itertuples()}
     assert rows["bench_avg", ""].datasets == ("truthfulqa", "bbq")

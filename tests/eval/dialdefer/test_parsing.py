@@ -8,7 +8,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from eval.dialdefer.measures import ANSWER_PAIR, PARSERS, NoVerdict, ReadingMode, decide, parse_lenient, parse_strict
-from evenhand.errors import DataError
 from evenhand.records import Completion
 from tests.made.reply_kinds import REPLY_KINDS
 
@@ -141,10 +140,6 @@ def test_why_a_reply_decides_nothing_is_told(text: str, finish: str, reading: Re
     assert decide(completion(text, finish, {"1": -0.1, "2": -3.0}), reading)[:2] == decision
 
 
-def test_a_margin_is_in_nats_and_an_unknown_mode_or_parser_is_refused_by_name() -> None:
+def test_a_margin_is_in_nats() -> None:
     margin = decide(completion(logprobs={"1": math.log(0.8), "2": math.log(0.2)}), MARGIN)[2]
     assert margin == pytest.approx(math.log(4))
-    with pytest.raises(DataError, match="verdict mode 'vote'"):
-        ReadingMode("vote")
-    with pytest.raises(DataError, match="parser 'kind'"):
-        ReadingMode("reason", "kind")

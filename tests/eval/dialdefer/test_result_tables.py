@@ -10,7 +10,6 @@ from eval.dialdefer.items import reversal_table
 from eval.dialdefer.panels import Judge, Panel
 from eval.dialdefer.scores import wide_frame
 from eval.dialdefer.tables import (
-    amplification_table,
     amplifications,
     domain_table,
     label_table,
@@ -99,28 +98,6 @@ def test_the_summary_of_mitigations_says_over_what_its_dds_is() -> None:
     assert line["DDS over"] == "pocket"
 
 
-@pytest.mark.parametrize(
-    ("bench", "aio", "ratios", "direction"),
-    [  # DDS with its interval
-        ((10.0, 8.0, 12.5), (-40.0, -50.0, -30.0), [4.0, 30 / 12.5, 50 / 8], "turned"),
-        ((3.0, 0.0, 6.0), (30.0, 20.0, 40.0), [None] * 3, "same"),  # it may be nothing, so nothing to multiply
-        ((10.0, 5.0, 15.0), (10.0, -2.0, 20.0), [1.0, 0.0, 4.0], "same"),
-        ((10.0, 5.0, 15.0), (1e-14, -2.0, 2.0), [0.0, 0.0, 0.4], "none"),
-    ],
-)
-def test_an_amplification_is_a_ratio_of_magnitudes_with_bounds(
-    bench: tuple[float, ...], aio: tuple[float, ...], ratios: list[float | None], direction: str
-) -> None:
-    rows = rows_of(panels_with({"bbq": DEFERS, "aio": AIO}))
-    for dataset, values in (("bench_avg", bench), ("aio", aio)):
-        rows.loc[rows.dataset == dataset, ["dds_pp", "dds_ci_low_pp", "dds_ci_high_pp"]] = values
-    (row,) = amplifications(rows).itertuples()
-    ours = [None if pd.isna(value) else value for value in (row.ratio, row.ratio_low, row.ratio_high)]
-    assert ours == [value if value is None else pytest.approx(value) for value in ratios]
-    assert row.direction == direction
-    assert amplification_table(rows_of(of_bbq(DEFERS))).rows == [], "without r/AIO"
-
-
 def test_paraphrases_are_compared_where_they_were_asked_and_a_deviation_needs_two() -> None:
     panels = panels_with({"truthfulqa": [500] * 4, "bbq": DEFERS}) + of_bbq(DEFERS, template="v1")
     panels += of_bbq(DOUBTS, template="matched") + of_bbq(DOUBTS, labels=("User", "LLM"))
@@ -132,13 +109,22 @@ def test_paraphrases_are_compared_where_they_were_asked_and_a_deviation_needs_tw
     assert [mean["DDS"], mean["± std"]] == near(10, 200**0.5)
 
 
-def test_other_labels_are_held_against_the_main_ones_and_against_their_exchange() -> None:
+def test_an_amplification_is_a_ratio_of_magnitudes_and_none_where_the_benchs_interval_includes_0() -> None:
+    rows = rows_of(panels_with({"bbq": DEFERS, "aio": AIO}))
+    for bench, ratio in (((10.0, 8.0, 12.5), 4.0), ((3.0, 0.0, 6.0), None)):  # DDS with its interval
+        for dataset, values in (("bench_avg", bench), ("aio", (-40.0, -50.0, -30.0))):
+            rows.loc[rows.dataset == dataset, ["dds_pp", "dds_ci_low_pp", "dds_ci_high_pp"]] = values
+        (value,) = amplifications(rows).ratio
+        assert (None if pd.isna(value) else value) == (ratio if ratio is None else pytest.approx(ratio))
+    assert amplifications(rows_of(of_bbq(DEFERS))).empty, "without r/AIO"
+
+
+def test_other_labels_are_held_against_the_main_ones() -> None:
     panels = of_bbq(DEFERS) + of_bbq(FAIR, labels=("User", "LLM")) + of_bbq(DOUBTS, labels=("LLM", "User"))
     panels += of_bbq(FAIR, labels=("A", "B"), template="v2")
     labels = lines(label_table(rows_of(panels)), "Speaker 1", "Speaker 2")
     assert list(labels) == [("Speaker 1", "Speaker 2"), ("User", "LLM"), ("LLM", "User")]
     assert [line["ΔDDS"] for line in labels.values()][1:] == near(-20, -40)
-    assert [line["swing"] for line in labels.values()][1:] == near(20, -20)
 
 
 def reversed_judge(panels: list[Panel]) -> TableSpec:

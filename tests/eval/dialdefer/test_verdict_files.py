@@ -84,7 +84,7 @@ def test_in_csv_an_empty_choice_is_parsed_from_a_response_and_null_without_one(t
 def test_panels_are_as_a_run_would_have_them_with_labels_of_r_aio_alone(tmp_path: Path) -> None:
     rows = [*verdict_rows("aio", 2, roles="1->2"), *verdict_rows("bbq", 2, arm="dehumanizing", label="anything")]
     rows += [*verdict_rows("bbq", 2), *verdict_rows("aio", 2, arm="dpo"), *verdict_rows("aio", 2, label="nor")]
-    judge = load_external([write(tmp_path / "v.jsonl", rows)]).judges[0]
+    judge = load_external([write(tmp_path / "v.jsonl", rows)])[0][0]
     assert [(p.dataset, p.factors.roles, p.factors.arm, p.factors.speaker1) for p in judge.panels] == [
         ("aio", "2->1", "none", "Speaker A"),
         ("bbq", "", "none", "Speaker 1"),
@@ -107,7 +107,7 @@ def test_spellings_of_datasets_conditions_and_ids_are_one(tmp_path: Path) -> Non
         row["roles"] = ["2→1", " 2->1", None][number % 3]
     assert only(scores_of(tmp_path, rows), dataset="halueval", arm="none", roles="2->1")["dds_pp"] == pytest.approx(50)
     rows += [{**row, "item_id": int(row["item_id"][-1])} for row in verdict_rows("gpqa", 2)]
-    panels = load_external([write(tmp_path / "v.jsonl", rows)]).judges[0].panels
+    panels = load_external([write(tmp_path / "v.jsonl", rows)])[0][0].panels
     assert [panel.item_ids[:2] for panel in panels] == [("halueval-qa-0", "halueval-qa-1"), ("0", "1")]
     assert item_key("harp", "harp_mcq-1967-AHSME-35") == item_key("harp", "harp_mc-1967-AHSME-35")
     assert item_key("aio", "aio-1oh8hfn") == item_key("aio", "1oh8hfn") == "1oh8hfn"
@@ -153,10 +153,10 @@ def test_files_and_runs_are_told_apart_other_columns_are_named_and_the_help_has_
     assert [name for name in LAYOUT.columns if f"\n  {name} " not in printed] == []
 
 
-def refusal(*paths: Path, is_strict: bool = False) -> str:
+def refusal(*paths: Path) -> str:
     """The error of loading files, without their folder; it can be printed on one line."""
     with pytest.raises(DataError) as caught:
-        load_external(paths, is_strict=is_strict)
+        load_external(paths)
     message = str(caught.value)
     assert message.isprintable()
     return message.replace(f"{paths[0].parent}/", "")
@@ -246,7 +246,7 @@ def test_unequal_items_of_arms_are_refused_but_models_and_directions_may_differ(
         "none in arm none"
     )
     rows = [*verdict_rows("aio", 4), *verdict_rows("aio", 5, model="n"), *verdict_rows("aio", 6, roles="1->2")]
-    assert len(load_external([write(tmp_path / "v.jsonl", rows)]).judges) == 2
+    assert len(load_external([write(tmp_path / "v.jsonl", rows)])[0]) == 2
 
 
 def test_two_rows_for_one_key_and_two_labels_for_one_item_are_refused_with_both_places(tmp_path: Path) -> None:
@@ -265,17 +265,16 @@ def test_two_rows_for_one_key_and_two_labels_for_one_item_are_refused_with_both_
     assert " does not go with v.jsonl:5. 2 items (aio-1, aio-2) have two labels" in message
 
 
-def test_an_arm_that_lacks_a_framing_is_left_out_and_named_or_refused_if_that_is_asked_for(tmp_path: Path) -> None:
+def test_an_arm_that_lacks_a_framing_is_left_out_and_named_and_refused_where_nothing_is_left(tmp_path: Path) -> None:
     for arm, conditions, lacks in (
         ("sft", C2_ONLY, "c1_true and c1_false, nor has arm none"),
         ("none", (C1_TRUE, C1_FALSE), "c2_correct and c2_incorrect"),
     ):
         rows = verdict_rows("gpqa", 2, arm=arm, conditions=conditions)
         path = write(tmp_path / "v.jsonl", [*verdict_rows("bbq", 2), *rows])
-        files = load_external([path])
-        (reason,) = files.left_out
+        (judge,), _ = load_external([path])
+        (reason,) = judge.left_out
         assert reason.startswith(f"model 'm', gpqa, arm {arm}, roles 2->1: 2 items (gpqa-0, gpqa-1) have no verdicts")
         assert f"for {lacks};" in reason
-        assert [panel.dataset for panel in files.judges[0].panels] == ["bbq"]
-        assert refusal(path, is_strict=True) == reason
+        assert [panel.dataset for panel in judge.panels] == ["bbq"]
         assert "there is no shift to score" in refused(tmp_path, rows, "alone.jsonl")

@@ -1,4 +1,4 @@
-"""Figures: each shape draws what its frame says, as PNG, SVG and words; and the bins behind reliability."""
+"""Figures: each shape draws what its frame says, as PNG, SVG and words."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,9 +10,7 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
 
-from eval.dialdefer.items import calibration_errors, reliability
 from eval.report.plots import Plot, dumbbell_plot, finish, heat_plot, interval_plot, line_plot
-from tests.made.made_panels import margin_panel
 
 NAN = float("nan")
 
@@ -111,20 +109,3 @@ def test_a_models_name_may_hold_anything(name: str, tmp_path: Path) -> None:
     for plot in (shape(name) for shape in SHAPES):
         assert ElementTree.fromstring(finish(plot, tmp_path)[0]).tag.endswith("svg")
         assert name in plot.alt
-
-
-def test_reliability_counts_claims_and_how_many_are_true_and_has_no_error_where_a_judge_means_what_it_says() -> None:
-    log_odds = np.log(np.array([0.05, 0.72, 0.78, 1.0 - 1e-12]) / np.array([0.95, 0.28, 0.22, 1e-12]))
-    false = np.array([log_odds[1], *[np.nan] * 3])
-    panel = margin_panel(np.column_stack([log_odds, false, log_odds, false]))
-    bins = reliability([panel]).query("framing == 'C1'").reset_index()
-    assert bins.n_claims.tolist() == [1, 0, 0, 0, 0, 0, 0, 3, 0, 1]
-    assert bins.true_rate[7] == pytest.approx(2 / 3)
-    assert bins.mean_probability[7] == pytest.approx((0.72 + 0.78 + 0.72) / 3)
-    assert np.isnan(bins.true_rate[1])
-    # Of ten claims with P(accept) = 0.8, eight are true; of ten with 0.2, two.
-    high, low = np.log(4.0), -np.log(4.0)
-    margins = np.column_stack([[high] * 8 + [low] * 2, [high] * 2 + [low] * 8] * 2)
-    errors = calibration_errors(reliability([margin_panel(margins)]))
-    assert errors == {"C1": pytest.approx(0.0, abs=1e-12), "C2": pytest.approx(0.0, abs=1e-12)}
-    assert reliability([margin_panel(np.full((10, 4), np.nan))]).empty

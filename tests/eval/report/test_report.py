@@ -63,7 +63,7 @@ def test_it_needs_nothing_but_itself_and_has_every_figure_in_words_and_every_tab
         assert len({line.count("<th") + line.count("<td") for line in lines if "rowgroup" not in line}) == 1
     names = {path.name for path in (out / "tables").iterdir()}
     stems = {Path(name).stem for name in names}
-    assert {"table20_domains", "table26_flip_rates", "reliability"} <= stems
+    assert {"table20_domains", "table26_flip_rates"} <= stems
     assert names == {f"{stem}{suffix}" for stem in stems for suffix in (".md", ".csv", ".tex")}
     assert all(f"tables/{stem}.md, .csv, .tex" in html for stem in stems)
     row = next(row for row in json.loads((out / "scores.json").read_text()) if row["measure"] == "dds")
@@ -173,7 +173,7 @@ def test_models_side_by_side_may_need_engines_of_their_own_and_other_items_leave
     html = told(right, soft, "--side-by-side")
     assert "soft against fair: engine.dtype: bfloat16 before, float16 after." in html
     assert "DDS goes from 0.0 pp (fair) to +41.7 pp (soft)." in html
-    assert ("tables/judge_differences.md" in html, (tmp_path / "out" / "compare.json").exists()) == (True, False)
+    assert ("tables/table27_flip_agreement.md" in html, (tmp_path / "out" / "compare.json").exists()) == (True, False)
     html = told(right, less, "--side-by-side", "--allow-differences")
     assert "Left out: consistency of judges: bbq, fair against less: 2 items (bbq-0, bbq-1) have been judged" in html
 

@@ -82,35 +82,6 @@ def test_a_lead_is_tested_over_the_seeds_of_both_arms(
     assert verdict in printed(capsys)
 
 
-def test_other_prompt_variants_that_all_were_asked_have_figures_of_their_own(tmp_path: Path) -> None:
-    items = [*MANY[:20], *made_items("amqa", 20)]
-
-    def judge(name: str, shift: float, other: float, *datasets: str) -> Path:
-        """datasets: those that were asked in the other answer order as well."""
-        shifts = {"yes_first": margins_with(1, shift), "no_first": margins_with(1, other)}
-        return run(
-            tmp_path,
-            name,
-            lambda p: shifts[p.factors.answer_order](p),
-            items,
-            verdict="margin",
-            orders=tuple(shifts)[: 1 + bool(datasets)],
-            is_asked=lambda p: p.factors.answer_order == "yes_first" or p.dataset in datasets,
-        )
-
-    both = ("bbq", "amqa")
-    base, good = judge("before", 0.9, 0.9, *both), [f"good={judge(f'good-{n}', 0.0, 0.4, *both)}" for n in (1, 2)]
-    rows = scored(base, *good)
-    after = {variant: pooled(tmp_path, variant=variant)["good"]["after"] for variant in ("", "no_first")}
-    assert after == pytest.approx({"": 0, "no_first": rows["good/1"][f"{MAIN}, no_first"]})
-    assert after["no_first"] > 10
-    assert {"acc, no_first", f"{MAIN}, both_orders"} <= set(rows["base"])
-    assert scored(base, *good, "--variant", "no_first")["good/1"][MAIN] == pytest.approx(after["no_first"])
-    for name, datasets in (("none", ()), ("less", ("bbq",))):
-        fewer = scored(base, *good, f"less={judge(name, 0.4, 0.4, *datasets)}", draws=20)
-        assert not [key for key in fewer["base"] if "no_first" in key]
-
-
 def test_another_study_beside_it_has_the_seeds_in_their_order(tmp_path: Path) -> None:
     judges = {"base": [protector(0.5)], "good": [fair, protector(0.3), protector(0.1)]}
     asked: dict[str, Any] = {"is_exact": True, "tasks": ("blame",)}
