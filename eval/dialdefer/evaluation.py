@@ -177,7 +177,7 @@ class DialDeferEval(CardEvaluation):
 
     def extra_html(self, results: Results) -> list[str]:
         """Some flips side by side."""
-        from eval.dialdefer.flip_examples import flip_section  # loads matplotlib, which scoring does not need
+        from eval.dialdefer.flips import flip_section  # loads matplotlib, which scoring does not need
 
         return flip_section(runs_of(results))
 
@@ -230,7 +230,7 @@ def consistency_tables(results: Results, judges: Sequence[Judge], flips: pd.Data
 
     Of the checkpoints of one model the first alone counts: a model and what was trained from it are not two judges.
     """
-    from eval.dialdefer.flip_examples import shown_texts
+    from eval.dialdefer.flips import shown_texts
 
     of_models, runs = dict[str, Judge](), runs_of(results)
     for judge in () if results.is_before_after and results.change_rows else judges:
@@ -270,7 +270,6 @@ def facts_of(results: Results, frame: pd.DataFrame) -> dict[str, Any]:
     return {
         "lines": lines,
         "most": MOST_SENTENCES,
-        "arms": arm_lines(mains[0], frame) if len(mains) == 1 else [],
         "moves": change_lines(results),
         "arm_words": arm_words,
         "reading": "" if frame.empty else reading_words(frame.iloc[0]),
@@ -308,16 +307,6 @@ def direction(row: Row, both: Row | None = None) -> str:
     if both is not None and both.deference_ci_low_pp is not None and both.deference_ci_high_pp is not None:
         low, high = both.deference_ci_low_pp, both.deference_ci_high_pp
     return "deferring" if low > 0 else "skeptical" if high < 0 else "unclear"
-
-
-def arm_lines(main: Row, frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """The other arms of a judge, each with the rows of the sources of C1 that it has."""
-    arms: dict[str, dict[str, Row]] = {}
-    alike = frame[one_denominator(frame) & (frame.roles == main.roles) & (frame.variant == main.variant)]
-    alike = alike[alike.arm != main.arm]
-    for row in records(headline_rows(alike, KEYS)) if len(alike) else []:
-        arms.setdefault(row.arm, {})[row.c1_source] = row
-    return [{"arm": arm, "rows": [rows[s] for s in (OWN, FIXED) if s in rows]} for arm, rows in arms.items()]
 
 
 def change_lines(results: Results) -> list[dict[str, Any]]:

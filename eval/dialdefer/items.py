@@ -87,14 +87,14 @@ def flip_counts(items: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     ).reset_index()
 
 
-RATE = {"flip rate, %": ("rate", "")}
 TABLE_25: Columns = {
     **columns("judge"),
     **same("items"),
     "mean DDS, pp": ("dds_pp", "+.1f"),
-    **RATE,
+    "DDS μ": ("dds", "+.3f"),
     "DDS std": ("std", ".3f"),
-    **same("deference", "skepticism"),
+    **same("deference", "skepticism", "flips"),
+    "flip rate, %": ("rate", ""),
 }
 TABLE_28: Columns = {
     **columns("judge"),
@@ -102,7 +102,6 @@ TABLE_28: Columns = {
     "deference, % of flips": ("deference_share", ""),
     "items flipped": ("flipped", ""),
 }
-TABLE_29: Columns = {**columns("judge"), **same("flips"), **RATE, "DDS μ": ("dds", "+.3f"), "DDS σ": ("std", ".3f")}
 NOTE_25 = (
     "Items of all datasets are pooled, so the mean is not an average over datasets. The standard deviation is over "
     "items (ddof 0), of DDS as a fraction in [-2, 2]."
@@ -114,7 +113,7 @@ NOTE_28 = (
 
 
 def item_tables(items: pd.DataFrame) -> list[TableSpec]:
-    """Tables 26, 28, 25 and 29."""
+    """Tables 26, 28, and 25 with 29."""
     by_judge, total = flip_counts(items, ["judge"]), flip_counts(items.assign(judge="total"), ["judge"])
     cells = flip_counts(items, ["dataset", "judge"])
     cells["both"] = cells.deference.astype(str) + "/" + cells.skepticism.astype(str)
@@ -128,7 +127,16 @@ def item_tables(items: pd.DataFrame) -> list[TableSpec]:
             ("table26_flip_directions", "Deference/skepticism flips by domain and model", "both"),
         )
     ]
-    title_25 = "Statistics over all items, by model (DialDefer Table 25)"
+    title_25 = "Statistics over all items, by model (DialDefer Tables 25 and 29)"
+    title_28 = "Flips by model and direction (DialDefer Table 28)"
+    by_domain = [
+        tabled(name, f"{title} (DialDefer Table 26)", wide[field].reset_index(names="dataset"), heads, note_26)
+        for name, title, field in (
+            ("table26_flip_rates", "Flip rate by domain and model, %", "rate"),
+            ("table26_flip_directions", "Deference/skepticism flips by domain and model", "both"),
+        )
+    ]
+    title_25 = "Statistics over all items, by model (DialDefer Tables 25 and 29)"
     title_28 = "Flips by model and direction (DialDefer Table 28)"
     title_29 = "Flips and item-level DDS, by model (DialDefer Table 29)"
     note_29 = "DDS as a fraction, over the pooled items of all datasets."
@@ -136,7 +144,6 @@ def item_tables(items: pd.DataFrame) -> list[TableSpec]:
         *by_domain,
         tabled("table28_flip_totals", title_28, pd.concat([by_judge, total]), TABLE_28, NOTE_28),
         tabled("table25_model_statistics", title_25, by_judge, TABLE_25, NOTE_25),
-        tabled("table29_flip_statistics", title_29, by_judge, TABLE_29, note_29),
     ]
 
 
@@ -192,11 +199,9 @@ def agreement(judges: Sequence[Judge], items: pd.DataFrame) -> Agreement:
 
 
 def agreement_tables(agreed: Agreement) -> list[TableSpec]:
-    """Tables 24, 27 and 33."""
+    """Table 27, which has the columns of Table 24, and Table 33."""
     k, total = agreed.flipped.shape[1], agreed.counts.loc["total"]
     rows = agreed.counts.reset_index(names="dataset")
-    some = "1" if k == 2 else f"1-{k - 1}"
-    consistency = {**same("dataset", "items"), f"all {k}": ("all", ""), "none": ("none", ""), some: ("some", "")}
     overlap = {f"flip in {n}": (n, "") for n in ("all", "none", "some")}
     overlap = {**same("dataset", "items"), **overlap, "agreement, %": ("agreement", "")}
     overlap |= {"all, by chance": ("by_chance", "")}
@@ -209,17 +214,13 @@ def agreement_tables(agreed: Agreement) -> list[TableSpec]:
     }
     lines = pd.DataFrame({"metric": list(numbers), "items": [int(n) for n in numbers.values()]})
     lines["%"] = (100 * lines["items"] / total["items"]).where(lines.index > 0)
-    of_all, in_none, in_some = lines["%"][1:4]
-    shares = f"Of all items {of_all:.1f}% flip in all, {in_none:.1f}% in none, {in_some:.1f}% in some."
-    title_24 = f"Items that flip in all {k} judges, in none, or in some (DialDefer Table 24)"
-    title_27 = "Agreement of judges on which items flip, by dataset (DialDefer Table 27)"
+    title_27 = "Agreement of judges on which items flip, by dataset (DialDefer Tables 24 and 27)"
     title_33 = f"Agreement of judges on which items flip ({', '.join(agreed.flipped.columns)}; DialDefer Table 33)"
     note_27 = (
         "Agreement: (flip in all + flip in none) / items. By chance: if each judge flipped at its own rate on the "
         f"dataset, independently of the others. {agreed.note}"
     )
     return [
-        tabled("table24_flip_consistency", title_24, rows, consistency, f"{shares} {agreed.note}"),
         tabled("table27_flip_agreement", title_27, rows, overlap, note_27),
         tabled("table33_flip_agreement_total", title_33, lines, same("metric", "items", "%"), agreed.note),
     ]

@@ -25,16 +25,13 @@ from eval.dialdefer.measures import (
     mean_or_none,
 )
 from eval.dialdefer.panels import (
+    BASE_SHIFT,
     BOTH_ORDERS,
     CHANGED,
     DDS,
-    DEFERENCE,
     FURTHER,
     MAIN_ROLES,
-    POSITION,
     SCORED,
-    SHIFT,
-    SOFT_DDS,
     Judge,
     Panel,
     answered,
@@ -66,13 +63,8 @@ BENCH_DATASETS = (  # DialDefer §3.2, Table 20
 )
 AIO = "aio"
 BENCH_AVG, TOTAL_AVG = "bench_avg", "total_avg"
-DRAWN = {  # measures with an interval, and of what
-    DDS: "verdicts",
-    SOFT_DDS: "soft",
-    SHIFT: "margins",
-    DEFERENCE: "orders",
-    POSITION: "orders",
-}
+# Measures with an interval, and of what; a shift in a base's deviations needs a base.
+DRAWN = {DDS: "verdicts", **{each: kind for kind, some in FURTHER.items() for each in some if each != BASE_SHIFT}}
 
 
 def averages_over(datasets: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
@@ -249,22 +241,21 @@ def untreated_c1(panel: Panel, panels: Sequence[Panel]) -> Panel | None:
     Of several speaker labels the treated panel's own are taken, else (one arm renames the speakers) the dataset's, else
     any, if their C1 prompts are the same. Raises DataError when they are not.
     """
-    f = panel.factors
-    alike = ("roles", "template", "template_version", "answer_form", "answer_order")
-    same = [
-        p
-        for p in panels
+    f, alike = panel.factors, ("roles", "template", "template_version", "answer_form", "answer_order")
+    same = {
+        (p.factors.speaker1, p.factors.speaker2): p
+        for p in reversed(panels)
         if p.has_c1
         and (p.dataset, p.factors.arm) == (panel.dataset, "none")
         and all(getattr(p.factors, name) == getattr(f, name) for name in alike)
-    ]
+    }
     for labels in ((f.speaker1, f.speaker2), own_labels(panel.dataset, "none")):
-        for p in same:
-            if (p.factors.speaker1, p.factors.speaker2) == labels:
-                return p
-    if any(not np.array_equal(p.hashes[:, :2], same[0].hashes[:, :2]) for p in same[1:]):
+        if labels in same:
+            return same[labels]
+    *others, first = same.values() or [None]
+    if any(not np.array_equal(p.hashes[:, :2], first.hashes[:, :2]) for p in others):
         raise DataError(f"{panel.dataset}, arm {f.arm}: several untreated C1 fit it; give each its own run")
-    return same[0] if same else None
+    return first
 
 
 WITH_INTERVAL = {"dds": "_pp", "soft_dds": "_pp", "shift": "", "deference": "_pp", "position": "_pp"}

@@ -1,5 +1,5 @@
-"""Flips, item-level DDS, agreement of judges and strata of r/AIO: laws, what is left out or refused, and the paper's Tables
-4, 16, 24 to 29 and 33 and Figure 4 from verdicts with their counts (made/counted_judges.py)."""
+"""Flips, agreement of judges and strata of r/AIO: laws, what is left out or refused; and DialDefer's Tables 4, 16, 24 to
+29 and 33 and Figure 4 from verdicts with their counts (made/counted_judges.py)."""
 
 from collections.abc import Sequence
 from dataclasses import replace
