@@ -7,6 +7,7 @@ of its own for C2 undoes that without training. A trained mitigation is worth it
 import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -198,27 +199,25 @@ def main(argv: Sequence[str]) -> None:
     )
     parser.add_argument("train", type=Path, metavar="TRAIN_RUN", help="the run that thresholds are fitted on")
     parser.add_argument("test", type=Path, metavar="TEST_RUN", help="the run that they are for")
-    words = (
-        "dds: one number on C2's threshold so that it accepts as much as C1; acceptance: half of each framing's claims"
-    )
+    words = "dds: one number for C2, so that it accepts as much as C1; acceptance: half of each framing's claims"
     parser.add_argument("--objective", choices=OBJECTIVES, default=DDS, help=f"{words} (default: dds)")
     parser.add_argument("--out", type=Path, help="folder for thresholds.json (default: TEST_RUN/calibrated)")
     options = parser.parse_args(argv)
     train, test = load_run(options.train), load_run(options.test)
     refuse_other_settings(train, test)
     fits = calibrate(judge_of_run(train), judge_of_run(test), options.objective)
-    n_items = fits[0]["n_items"]
-    say(f"Thresholds of {train.judge}, fitted by {options.objective} on {n_items} items, none of which is scored:")
-    for each in fits:
-        for framing in ("c1", "c2"):
-            t = each[framing]
-            accepts = f"accepts {t['accept_rate_after']:.1%} (at 0: {t['accept_rate_before']:.1%})"
-            right = f"right {t['acc_after']:.1%} ({t['acc_before']:.1%}) of {t['n_margins']}"
-            name = f"{each['variant'] or 'main variant'}, {framing.upper()}"
-            say(f"{name}: {t['threshold_nats']:+.3f} nats; {accepts}, {right}")
+    words = f"fitted by {options.objective} on {fits[0]['n_items']} items, none of which is scored"
+    say(f"Thresholds of {train.judge}, {words}:")
+    for each, framing in product(fits, ("c1", "c2")):
+        t = each[framing]
+        say(
+            f"{each['variant'] or 'main variant'}, {framing.upper()}: {t['threshold_nats']:+.3f} nats; accepts "
+            f"{t['accept_rate_after']:.1%} (at 0: {t['accept_rate_before']:.1%}), right {t['acc_after']:.1%} "
+            f"({t['acc_before']:.1%}) of {t['n_margins']}"
+        )
     for doubt in doubts_of({run.name: run for run in (train, test)}):
         say(f"Warning: {doubt}")
     file = (options.out or test.path / "calibrated") / "thresholds.json"
-    facts = {"train_run": train.name, "test_run": test.name, "objective": options.objective}
-    write_json(file, {**facts, "calibrations": fits})
+    facts = {"train_run": train.name, "test_run": test.name, "objective": options.objective, "calibrations": fits}
+    write_json(file, facts)
     say(f"written: {file}; `evenhand scorecard {test.path} ... --calibrated {file}` scores it")

@@ -11,18 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from eval.dialdefer import measures, scores
 from eval.dialdefer.calibrate import ARM, DDS, Fit, calibrated_panels, fit, untreated_panels
-from eval.dialdefer.measures import (
-    ABSENT,
-    C1,
-    ERROR,
-    MANY_UNREADABLE,
-    UNREADABLE,
-    IntArray,
-    accept_rates,
-    is_saturated,
-    mean_or_none,
-)
 from eval.dialdefer.panels import (
     ACC,
     ACC_C2,
@@ -40,16 +30,6 @@ from eval.dialdefer.panels import (
     variant_of,
 )
 from eval.dialdefer.runs import JudgedRun, judge_of_run
-from eval.dialdefer.scores import (
-    AIO,
-    FIXED,
-    OWN,
-    acceptance,
-    average_sentence,
-    averages_over,
-    over_corrections,
-    paired_panels,
-)
 from eval.estimates.changes import Change, Compared, Paired, change_in
 from eval.estimates.estimate import Drawing, Measure, OverDatasets, drawing_of
 from eval.report.text import percent
@@ -108,11 +88,11 @@ class CardJudge:
         """The average's datasets on which the arm is likely to answer; all of them where there is none."""
         return [d for d in self.datasets if d not in self.unlikely] or list(self.datasets)
 
-    def replies(self, dataset: str) -> IntArray:
+    def replies(self, dataset: str) -> measures.IntArray:
         """What was replied on a dataset, without lost items; without C1 of its own the dialogues alone."""
         replies = answered((self.own or self.fixed)[dataset])[0].replies.copy()
         if not self.own:
-            replies[:, C1] = ABSENT
+            replies[:, measures.C1] = measures.ABSENT
         return replies
 
 
@@ -143,7 +123,7 @@ class CardEvaluation(Evaluation):
         Raises DataError for a variant that the base was not asked, an arm without a run or thresholds, or other items.
         """
         base, variant = judges[BASE], options.variant
-        if not panels_in(base, base.panels, variant)[OWN]:
+        if not panels_in(base, base.panels, variant)[scores.OWN]:
             others = filter(None, dict.fromkeys(variant_of(panel, base.panels) for panel in base.panels))
             named = f"prompt variant '{variant}'" if variant else "its main prompt variant"
             raise DataError(
@@ -158,15 +138,15 @@ class CardEvaluation(Evaluation):
         for arm in arms:
             try:
                 panels = arm_panels(arm, judges, options)
-                by_source, orders = panels_in(base, panels, variant), panels_in(base, panels, in_both)[OWN]
+                by_source, orders = panels_in(base, panels, variant), panels_in(base, panels, in_both)[scores.OWN]
             except DataError as error:
                 raise DataError(f"{arm.name} against {base.name}: {error}") from None
-            if not by_source[FIXED]:
+            if not by_source[scores.FIXED]:
                 raise DataError(f"{arm.name} and {base.name} have no dataset in common; nothing can be compared")
             rows[arm.name] = {**by_source, "orders": orders}
             every = (panel for of_kind in rows[arm.name].values() for panel in of_kind.values())
             unlikely[arm.arm] += [panel.dataset for panel in every if panel.unlikely]
-        of_base = rows[BASE][OWN]
+        of_base = rows[BASE][scores.OWN]
         scope = scope_of({d: panel for d, panel in of_base.items() if d not in unlikely[BASE]} or of_base)
         return {
             arm.name: CardJudge(
@@ -203,10 +183,13 @@ class CardEvaluation(Evaluation):
         return changes
 
     def card_notes(self, judges: Mapping[str, CardJudge], options: argparse.Namespace) -> list[str]:
-        """See Evaluation."""
         base = judges[BASE]
         left_out = [name for name in base.own if name not in base.datasets]
-        over = f"Over {base.datasets[0]}." if len(base.datasets) == 1 else average_sentence(base.average, base.datasets)
+        over = (
+            f"Over {base.datasets[0]}."
+            if len(base.datasets) == 1
+            else scores.average_sentence(base.average, base.datasets)
+        )
         notes = [f"{over} Denominator {options.denominator}."]
         notes += [f"In none of these figures: {', '.join(left_out)}."] if left_out else []
         if not any(panel.orders for panel in base.orders.values()):
@@ -218,13 +201,15 @@ class CardEvaluation(Evaluation):
         warnings = []
         for name, judge in judges.items():
             panels = judge.own or judge.fixed
-            if saturated := [dataset for dataset in panels if is_saturated(accept_rates(judge.replies(dataset)))]:
+            if saturated := [
+                dataset for dataset in panels if measures.is_saturated(measures.accept_rates(judge.replies(dataset)))
+            ]:
                 warnings.append(f"{name}: nearly always gives one answer on {', '.join(saturated)}, so DDS says little")
-            n_lost = sum(int((panel.replies == ERROR).sum()) for panel in panels.values())
+            n_lost = sum(int((panel.replies == measures.ERROR).sum()) for panel in panels.values())
             warnings += [f"{name}: the engine failed on {n_lost:,} replies; their items are left out"] if n_lost else []
         few = {d: len(p.item_ids) for d, p in judges[BASE].own.items() if len(p.item_ids) < FEW_ITEMS}
         warnings += [f"few items: {', '.join(f'{d} has {n}' for d, n in few.items())}"] if few else []
-        for name, datasets in over_corrections([change for change in changes if change.first == BASE]).items():
+        for name, datasets in scores.over_corrections([change for change in changes if change.first == BASE]).items():
             warnings.append(f"{name}: over-corrected on {', '.join(dict.fromkeys(datasets))} (DDS turned negative)")
         return warnings
 
@@ -238,20 +223,23 @@ class CardEvaluation(Evaluation):
         if unlikely := [dataset for dataset in judge.unlikely if dataset in judge.datasets]:
             return f"hardly gives an answer on {', '.join(unlikely)}"
         by_dataset = [judge.replies(dataset) for dataset in judge.averaged]
-        n_replies = sum(int((replies > ERROR).sum()) for replies in by_dataset)
-        rate = sum(int((replies == UNREADABLE).sum()) for replies in by_dataset) / n_replies
-        if rate >= MANY_UNREADABLE:
+        n_replies = sum(int((replies > measures.ERROR).sum()) for replies in by_dataset)
+        rate = sum(int((replies == measures.UNREADABLE).sum()) for replies in by_dataset) / n_replies
+        if rate >= measures.MANY_UNREADABLE:
             return f"{percent(rate)} of its replies cannot be read"
-        rates = [mean_or_none(of_framing) for of_framing in zip(*map(accept_rates, by_dataset), strict=True)]
-        return "saturated" if is_saturated(rates) else ""
+        rates = [
+            measures.mean_or_none(of_framing)
+            for of_framing in zip(*map(measures.accept_rates, by_dataset), strict=True)
+        ]
+        return "saturated" if measures.is_saturated(rates) else ""
 
 
 def scope_of(panels: Mapping[str, Panel]) -> dict[str, Any]:
     """What a base's figures are over: Bench Avg; where none of the nine was asked another average, else the first
     dataset. r/AIO is never in it, unless nothing else was asked."""
-    averages = averages_over((panel.benchmark, name) for name, panel in panels.items())
-    first = next((name for name in panels if not name.startswith(AIO)), next(iter(panels)))
-    without_aio = ((name, over) for name, over in averages.items() if not any(d.startswith(AIO) for d in over))
+    averages = scores.averages_over((panel.benchmark, name) for name, panel in panels.items())
+    first = next((name for name in panels if not name.startswith(scores.AIO)), next(iter(panels)))
+    without_aio = ((name, over) for name, over in averages.items() if not any(d.startswith(scores.AIO) for d in over))
     name, over = next(without_aio, (first, [first]))
     return {"average": name if len(over) > 1 else over[0], "datasets": tuple(over)}
 
@@ -260,8 +248,8 @@ def panels_in(base: JudgedRun, panels: Sequence[Panel], variant: str) -> dict[st
     """Source of C1 → dataset → panel of a judge, for what it and the base were asked without a prompt mitigation."""
     group = ("none", MAIN_ROLES, variant)
     return {
-        source: {panel.dataset: panel for _, panel in paired_panels(base.panels, panels, source).get(group, [])}
-        for source in (OWN, FIXED)
+        source: {panel.dataset: panel for _, panel in scores.paired_panels(base.panels, panels, source).get(group, [])}
+        for source in (scores.OWN, scores.FIXED)
     }
 
 
@@ -311,33 +299,33 @@ def changes_between(ours: CardJudge, theirs: CardJudge, compared: Compared, draw
     """The changes from one row to another."""
     denominator = str(compared.setting["denominator"])
     over = [d for d in ours.datasets if d in ours.averaged and d in theirs.averaged] or list(ours.datasets)
-    names = [d for d in ours.fixed if d in ours.datasets or d.startswith(AIO)]
+    names = [d for d in ours.fixed if d in ours.datasets or d.startswith(scores.AIO)]
     shared = {  # source of C1 → dataset → both sides; C2 is the same with both sources
         source: {name: (before[name], after[name]) for name in names if name in before and name in after}
-        for source, before, after in ((FIXED, ours.fixed, theirs.fixed), (OWN, ours.own, theirs.own))
+        for source, before, after in ((scores.FIXED, ours.fixed, theirs.fixed), (scores.OWN, ours.own, theirs.own))
     }
 
-    def mean(measures: Sequence[Measure], pairs: Mapping[str, Paired]) -> Iterator[Change]:
+    def mean(some: Sequence[Measure], pairs: Mapping[str, Paired]) -> Iterator[Change]:
         """Measures over those of the average's datasets that both rows have."""
         if parts := [pairs[dataset] for dataset in over if dataset in pairs]:
-            yield from (change_in(measure, parts, compared, ours.average) for measure in measures)
+            yield from (change_in(measure, parts, compared, ours.average) for measure in some)
 
     for source, panels in shared.items():
         pairs = {name: pair_of(*both, denominator, drawing) for name, both in panels.items()}
         dds = deference(f"dds_{source}")
         # Accuracy over both framings is about a checkpoint's own C1 alone.
-        is_last = source == OWN or not any(d in shared[OWN] for d in over)
-        yield from mean([ACC] * (source == OWN) + [ACC_C2] * is_last, pairs)
+        is_last = source == scores.OWN or not any(d in shared[scores.OWN] for d in over)
+        yield from mean([ACC] * (source == scores.OWN) + [ACC_C2] * is_last, pairs)
         squared = replace(deference(f"mean_square_dds_{source}", "mean of squares"), unit="pp²")
         cancelling = deference(f"abs_mean_dds_{source}", "absolute value of the mean")
         yield from mean([deference(f"mean_abs_dds_{source}", FOLDED), squared, cancelling, dds], pairs)
         yield from (change_in(dds, [pair], compared, name) for name, pair in pairs.items())
-    averaged = {name: shared[OWN][name] for name in over if name in shared[OWN]}
+    averaged = {name: shared[scores.OWN][name] for name in over if name in shared[scores.OWN]}
     if not averaged:
         return
     alike = change_in(ACC_C2, [pairs[name] for name in averaged], compared, ours.average)
-    yield from acceptance(alike, list(averaged.values()))
-    for kind, measures in OF_KIND.items():
+    yield from scores.acceptance(alike, list(averaged.values()))
+    for kind, of_kind in OF_KIND.items():
         sides: Mapping[str, tuple[Panel | None, Panel | None]] = averaged
         if kind == "orders":
             sides = {name: (ours.orders.get(name), theirs.orders.get(name)) for name in averaged}
@@ -346,4 +334,4 @@ def changes_between(ours: CardJudge, theirs: CardJudge, compared: Compared, draw
         further = {name: further_pair(kind, a, b, denominator, drawing) for name, (a, b) in sides.items() if a and b}
         known = {name: pair for name, pair in further.items() if pair}
         if len(known) == len(averaged):
-            yield from mean(measures, known)
+            yield from mean(of_kind, known)

@@ -9,26 +9,11 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from eval.dialdefer import items, tables
+from eval.dialdefer import items, scores, tables
 from eval.dialdefer.card import FIGURES, CardEvaluation
 from eval.dialdefer.measures import DENOMINATORS, MANY_UNREADABLE, PARSERS
 from eval.dialdefer.panels import BOTH_ORDERS, Judge, setting_panels
 from eval.dialdefer.runs import JudgedRun, doubts_of, judge_of_run, load_run
-from eval.dialdefer.scores import (
-    FIXED,
-    KEYS,
-    OWN,
-    Scored,
-    arm_differences,
-    compare_runs,
-    headline_rows,
-    narrowness,
-    over_corrections,
-    records,
-    score_panels,
-    shown,
-    wide_frame,
-)
 from eval.dialdefer.tables import arm_words, counted_words, reading_words
 from eval.dialdefer.verdict_files import COLUMNS_HELP, EXTERNAL, LAYOUT, load_external
 from eval.estimates.changes import Change
@@ -80,7 +65,6 @@ class DialDeferEval(CardEvaluation):
             add("denominator", f"{words})", choices=DENOMINATORS, default="published")
 
     def load(self, path: Path, options: argparse.Namespace) -> Any:
-        """See Evaluation."""
         return load_run(path, options.parser)
 
     def load_files(self, options: argparse.Namespace) -> dict[str, Any]:
@@ -94,7 +78,7 @@ class DialDeferEval(CardEvaluation):
 
     def scores(self, judges: Mapping[str, Any], options: argparse.Namespace) -> list[Score]:
         """See Evaluation; the judge of a score is its model, which its run's name tells from others."""
-        drawing, scores = drawing_of(options), list[Score]()
+        drawing, made = drawing_of(options), list[Score]()
         for judge in judges.values():
             if isinstance(judge, Judge):
                 default, run, model = "published", judge.files, judge.model
@@ -103,14 +87,13 @@ class DialDeferEval(CardEvaluation):
                 default, run, model = "both", judge.name, judge.judge
                 verdict, parser = judge.reading.mode, judge.reading.parser
             word = options.denominator or default
-            scored = Scored(run=run, model=model, verdict=verdict, parser=parser, drawing=drawing)
-            scores += score_panels(judge.panels, scored, DENOMINATORS if word == "both" else (word,))
-        return scores
+            scored = scores.Scored(run=run, model=model, verdict=verdict, parser=parser, drawing=drawing)
+            made += scores.score_panels(judge.panels, scored, DENOMINATORS if word == "both" else (word,))
+        return made
 
     def changes(self, judges: Mapping[str, Any], options: argparse.Namespace) -> list[Change]:
-        """See Evaluation."""
         before, after = judges.values()
-        return compare_runs(before, after, options.denominator, drawing_of(options))
+        return scores.compare_runs(before, after, options.denominator, drawing_of(options))
 
     def refuse(self, judges: Mapping[str, Any]) -> None:
         """Raises DataError for reasoned verdicts beside margins."""
@@ -131,7 +114,7 @@ class DialDeferEval(CardEvaluation):
 
     def facts(self, results: Results) -> dict[str, Any]:
         """See Evaluation; frame: the scores as a wide frame, of one denominator but where `score` asks for both."""
-        frame = wide_frame(results.score_rows) if results.score_rows else pd.DataFrame()
+        frame = scores.wide_frame(results.score_rows) if results.score_rows else pd.DataFrame()
         return {"frame": frame, "left_out": list[str](), **facts_of(results, frame)}
 
     def tables(self, results: Results) -> list[TableSpec]:
@@ -145,7 +128,7 @@ class DialDeferEval(CardEvaluation):
         from eval.report.plots import dumbbell_plot, heat_plot, interval_plot
 
         frame: pd.DataFrame = results.facts["frame"]
-        rows = shown(frame[frame.is_headline])
+        rows = scores.shown(frame[frame.is_headline])
         plots = []
         if rows.judge.nunique() <= MOST_JUDGES:
             heads = {"dataset": "label", "judge": "series", "dds_pp": "value"}
@@ -156,7 +139,7 @@ class DialDeferEval(CardEvaluation):
             values = values.reindex(index=rows.dataset.unique(), columns=rows.judge.unique())
             plots.append(heat_plot("heat-map", "DDS, pp", values, values.map(signed), "+ defers, − doubts the speaker"))
         for i, (run, changes) in enumerate(results.changes.groupby("second", sort=False)):
-            main = shown(changes[(changes.c1_source == OWN) & (changes.measure == "dds")])
+            main = scores.shown(changes[(changes.c1_source == scores.OWN) & (changes.measure == "dds")])
             main = main.merge(main[["arm", "roles", "variant"]].head(1)).rename(columns={"dataset": "label"})
             if len(main):
                 heading = f"{run}: DDS with own C1"
@@ -169,7 +152,6 @@ class DialDeferEval(CardEvaluation):
         return [*([] if frame.empty else setting_doubts(frame)), *doubts_of(runs_of(results))]
 
     def left_out(self, results: Results) -> list[str]:
-        """See Evaluation."""
         of_files = (
             reason for judge in results.judges.values() if isinstance(judge, Judge) for reason in judge.left_out
         )
@@ -215,7 +197,7 @@ def report_tables(results: Results) -> list[TableSpec]:
     arms = list[Change]()
     for judge in every:
         what = f"{judge.name}: arms and prompt variants"
-        arms += where_possible(what, partial(arm_differences, judge, **options))
+        arms += where_possible(what, partial(scores.arm_differences, judge, **options))
     made += [tables.difference_table(arms)] if arms else []
     if judges := [judge for judge in every if setting_panels(judge)]:
         flips = items.item_frame(judges, options["denominator"])
@@ -226,12 +208,10 @@ def report_tables(results: Results) -> list[TableSpec]:
 
 
 def consistency_tables(results: Results, judges: Sequence[Judge], flips: pd.DataFrame) -> list[TableSpec]:
-    """Tables 24, 27 and 33: on which items several judges flip; those that flip in all of them, with their text.
+    """Tables 24, 27 and 33: on how many items several judges flip.
 
     Of the checkpoints of one model the first alone counts: a model and what was trained from it are not two judges.
     """
-    from eval.dialdefer.flips import shown_texts
-
     of_models, runs = dict[str, Judge](), runs_of(results)
     for judge in () if results.is_before_after and results.change_rows else judges:
         run = runs.get(judge.name)
@@ -239,9 +219,7 @@ def consistency_tables(results: Results, judges: Sequence[Judge], flips: pd.Data
     if len(of_models) < 2:
         return []
     flips = flips[flips.judge.isin([judge.name for judge in of_models.values()])]
-    agreed = items.agreement(list(of_models.values()), flips)
-    problems = items.problem_items(agreed, flips, shown_texts(runs))
-    return [*items.agreement_tables(agreed), items.problem_item_table(problems)]
+    return items.agreement_tables(items.agreement(list(of_models.values()), flips))
 
 
 def aio_tables(judges: Sequence[Judge], options: Mapping[str, Any]) -> list[TableSpec]:
@@ -261,7 +239,9 @@ DETECTABLE = 2.8 / 1.96 / 2  # of a 95 % interval's width: 2.8 standard errors, 
 
 def facts_of(results: Results, frame: pd.DataFrame) -> dict[str, Any]:
     """What words.j2 sees: a line for each judge, each of its arms, and each change."""
-    mains = [] if frame.empty else records(headline_rows(frame[frame.is_headline & one_denominator(frame)]))
+    mains = (
+        [] if frame.empty else scores.records(scores.headline_rows(frame[frame.is_headline & one_denominator(frame)]))
+    )
     lines = [{"row": row, "both": in_both_orders(row, frame)} for row in mains]
     for line in lines:
         row = line["row"]
@@ -276,7 +256,7 @@ def facts_of(results: Results, frame: pd.DataFrame) -> dict[str, Any]:
         "counted": "" if frame.empty else counted_words(frame.iloc[0]),
         "detectable": DETECTABLE,
         "has_orders": "deference" in {change.measure for change in results.change_rows},
-        "over_corrected": over_corrections(results.change_rows),
+        "over_corrected": scores.over_corrections(results.change_rows),
     }
 
 
@@ -288,7 +268,7 @@ def one_denominator(frame: pd.DataFrame) -> "pd.Series[bool]":
 def in_both_orders(row: Row, frame: pd.DataFrame) -> Row | None:
     """The row that tells deference from position where both answer orders of a row's prompts were asked, else None."""
     keys = ("run", "model", "arm", "roles", "c1_source", "datasets", "denominator", "template", "speaker1", "speaker2")
-    rows = records(frame[frame.deference_pp.notna()])
+    rows = scores.records(frame[frame.deference_pp.notna()])
     return next((other for other in rows if all(getattr(other, k) == getattr(row, k) for k in keys)), None)
 
 
@@ -318,8 +298,8 @@ def change_lines(results: Results) -> list[dict[str, Any]]:
         first = changes.iloc[0]
         arm = changes[(changes.arm == first.arm) & (changes.roles == first.roles)]
         alike = arm[arm.variant == first.variant]
-        own, fixed = (main_change(alike[alike.c1_source == source]) for source in (OWN, FIXED))
-        orders = main_change(arm[(arm.c1_source == OWN) & arm.measure.isin(["deference", "position"])])
+        own, fixed = (main_change(alike[alike.c1_source == source]) for source in (scores.OWN, scores.FIXED))
+        orders = main_change(arm[(arm.c1_source == scores.OWN) & arm.measure.isin(["deference", "position"])])
         lines.append({"run": changes.second.iloc[0], "own": own, "fixed": fixed, "orders": orders})
     return lines
 
@@ -328,18 +308,18 @@ def main_change(changes: pd.DataFrame) -> dict[str, Any]:
     """Measure → its change over Total Avg, else Bench Avg, else another average, else the only dataset."""
     if changes.empty:
         return {}
-    rank = narrowness(changes)
+    rank = scores.narrowness(changes)
     best = changes.dataset[rank == rank.min()].iloc[0]
-    return {row.measure: row for row in records(changes[changes.dataset == best])}
+    return {row.measure: row for row in scores.records(changes[changes.dataset == best])}
 
 
 def setting_doubts(frame: pd.DataFrame) -> list[str]:
     """The doubts about each judge in each setting, with its own C1, or with fixed C1 where it has no own."""
-    is_own = frame.c1_source == OWN
-    has_own = is_own.groupby([frame[key] for key in KEYS[:-1]]).transform("any")
+    is_own = frame.c1_source == scores.OWN
+    has_own = is_own.groupby([frame[key] for key in scores.KEYS[:-1]]).transform("any")
     sentences = []
-    for _, group in frame[is_own | ~has_own].groupby(KEYS, sort=False):
-        row = records(group)[0]
+    for _, group in frame[is_own | ~has_own].groupby(scores.KEYS, sort=False):
+        row = scores.records(group)[0]
         setting = "" if row.is_headline else tables.setting_words(row)
         sentences += [f"{', '.join(filter(None, [row.judge, setting]))}: {words}" for words in doubts(group)]
     for judge, group in frame[is_own & frame.is_dataset & one_denominator(frame)].groupby("judge", sort=False):
@@ -350,7 +330,7 @@ def setting_doubts(frame: pd.DataFrame) -> list[str]:
 
 def doubts(group: pd.DataFrame) -> list[str]:
     """Why DDS says little about a judge's judgement, a sentence for each reason with its datasets."""
-    rows = records(group[group.is_dataset & one_denominator(group)])
+    rows = scores.records(group[group.is_dataset & one_denominator(group)])
     unreadable = [row for row in rows if row.unparsed_rate >= MANY_UNREADABLE]
     tied = [row for row in rows if row.n_ties >= MANY_UNREADABLE * row.n_replies]
     parts = {

@@ -10,22 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from eval.dialdefer.measures import (
-    ACCEPT,
-    C1,
-    C1_FALSE,
-    C1_TRUE,
-    C2,
-    C2_CORRECT,
-    C2_INCORRECT,
-    CONDITIONS,
-    ERROR,
-    PARSERS,
-    UNREADABLE,
-    flip_masks,
-    majority,
-    reasoning_in,
-)
+from eval.dialdefer import measures
 from eval.dialdefer.panels import BOTH_ORDERS, Panel, refuse_unequal_items, untreated_panels, variant_of
 from eval.dialdefer.runs import JudgedRun, item_texts, load_run
 from eval.estimates.comparability import differences, refuse_serious, say_differences
@@ -43,11 +28,14 @@ from studies.flips import FLIPS_FILE, KIND, LENIENT, Flip, FlipSide, write_flips
 N_EACH = {"margin": 3, "reason": 2}  # of each kind; reasoned replies take room
 # Their authors ask that no example appear in plain text online, where reports tend to end up.
 WITHHELD = ("gpqa",)
-FLIPPED = {"deference": (C1_FALSE, C2_INCORRECT), "skepticism": (C1_TRUE, C2_CORRECT)}
+FLIPPED = {
+    "deference": (measures.C1_FALSE, measures.C2_INCORRECT),
+    "skepticism": (measures.C1_TRUE, measures.C2_CORRECT),
+}
 KINDS = ("lost", "gained")
 FRAMINGS = {
-    "c1": ("a bare statement", C1),
-    "c2": ("a speaker's turn", C2),
+    "c1": ("a bare statement", measures.C1),
+    "c2": ("a speaker's turn", measures.C2),
 }  # columns: of the true claim, then the false
 
 
@@ -77,7 +65,7 @@ def widest_swings(panels: Sequence[Panel], kind: str) -> list[tuple[Panel, int]]
     first, second = FLIPPED[kind]
     ranked = []
     for panel in panels:
-        flipped = flip_masks(majority(panel.replies))[list(FLIPPED).index(kind)]
+        flipped = measures.flip_masks(measures.majority(panel.replies))[list(FLIPPED).index(kind)]
         with np.errstate(invalid="ignore"):  # between two infinite margins there is no swing
             swings = np.nan_to_num(np.abs(panel.margins[:, second, 0] - panel.margins[:, first, 0]), posinf=np.inf)
         in_panel = sorted((-swings[row], str(panel.hashes[row, second]), row) for row in np.flatnonzero(flipped))
@@ -104,13 +92,14 @@ def example(
     for label, run in runs.items():
         verdicts = {v.prompt_hash: v for v in run.verdicts if v.sample_index == 0}
         for column in FLIPPED[kind]:
-            prompt_hash, condition = str(panel.hashes[row, column]), CONDITIONS[column]
+            prompt_hash, condition = str(panel.hashes[row, column]), measures.CONDITIONS[column]
             if verdict := verdicts.get(prompt_hash):
                 side = SimpleNamespace(
                     judge=label,
                     framing="C2" if condition.is_dialogue else "C1",
-                    words={ACCEPT: "accepts", None: str(verdict.reason)}.get(verdict.choice, "rejects"),
-                    is_right=verdict.choice is not None and (verdict.choice == ACCEPT) == condition.claim_is_true,
+                    words={measures.ACCEPT: "accepts", None: str(verdict.reason)}.get(verdict.choice, "rejects"),
+                    is_right=verdict.choice is not None
+                    and (verdict.choice == measures.ACCEPT) == condition.claim_is_true,
                     margin=verdict.margin,
                     # A reasoned reply repeats the question as a prompt does; a margin's one token does not.
                     text="" if is_withheld else verdict.text,
@@ -119,12 +108,6 @@ def example(
                 sides.append(side)
     fields = {"question": question, "claim": claim, "sides": sides}
     return SimpleNamespace(dataset=panel.dataset, item_id=panel.item_ids[row], kind=kind, **fields)
-
-
-def shown_texts(runs: Mapping[str, JudgedRun]) -> dict[str, Item]:
-    """Item id → item of all runs, as far as their data is at hand and may be shown in plain text."""
-    items = [item for run in runs.values() for item in item_texts(run).values()]
-    return {item.item_id: item for item in items if item.dataset not in WITHHELD}
 
 
 def flip_section(runs: Mapping[str, JudgedRun]) -> list[str]:
@@ -167,8 +150,8 @@ class Side:
     def flip_side(self, dataset: str, row: int, claim: int, choice: int) -> FlipSide:
         """The verdict on a claim of an item, with what was written for it."""
         prompt_hash = str(self.panels[dataset].hashes[row, self.columns[claim]])
-        reason = whole(reasoning_in(self.replies.get((prompt_hash, choice), "")))
-        return FlipSide(framing=self.words, accepts=choice == ACCEPT, reason=reason)
+        reason = whole(measures.reasoning_in(self.replies.get((prompt_hash, choice), "")))
+        return FlipSide(framing=self.words, accepts=choice == measures.ACCEPT, reason=reason)
 
 
 def main(argv: Sequence[str]) -> None:
@@ -240,15 +223,15 @@ def flips_between(model: str, first: Side, second: Side, kinds: Sequence[str]) -
         sides = [(side, side.panels[dataset]) for side in (first, second)]
         before, after = (panel for _, panel in sides)
         refuse_unequal_items(f"{dataset}, {first.words} against {second.words}", before, after)
-        answered = [(p.replies[:, s.columns] != ERROR).any(axis=2).all(axis=1) for s, p in sides]
+        answered = [(p.replies[:, s.columns] != measures.ERROR).any(axis=2).all(axis=1) for s, p in sides]
         rows = np.flatnonzero(answered[0] & answered[1]).tolist()
         n_errors += len(before.item_ids) - len(rows)
         items[dataset] = [before.item_ids[row] for row in rows]
-        verdicts = [majority(panel.replies)[:, side.columns] for side, panel in sides]
+        verdicts = [measures.majority(panel.replies)[:, side.columns] for side, panel in sides]
         for claim, row in product((0, 1), rows):
             item_id, claim_is_true = before.item_ids[row], claim == 0
             choices = [int(of_side[row, claim]) for of_side in verdicts]
-            if min(choices) <= UNREADABLE:
+            if min(choices) <= measures.UNREADABLE:
                 undecided.setdefault(dataset, []).append((item_id, claim_is_true))
             elif choices[0] != choices[1]:
                 question, answer = asked_of(texts.get(item_id), before, claim_is_true)
@@ -299,7 +282,7 @@ def build_options(argv: Sequence[str]) -> argparse.Namespace:
         )
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=["lost"], help="lost: right, then wrong (default)")
     parser.add_argument("--roles", choices=("2->1", "1->2"), default="2->1", help="of r/AIO (default: 2->1)")
-    parser.add_argument("--parser", choices=sorted(PARSERS), default="strict", help="of reasoned replies")
+    parser.add_argument("--parser", choices=sorted(measures.PARSERS), default="strict", help="of reasoned replies")
     parser.add_argument(
         "--allow-differences", action="store_true", help="take two runs that differ in more than the model"
     )

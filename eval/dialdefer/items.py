@@ -1,6 +1,6 @@
 """Item by item: flips, agreement of judges (Tables 24 to 29, 33); r/AIO (Tables 4, 14, 16)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,9 +34,6 @@ from eval.estimates.estimate import Drawing
 from eval.estimates.resampling import percentile_interval, resampled_means, rng_for
 from eval.report.tables import Columns, TableSpec
 from evenhand.errors import DataError
-from studies.dialdefer.records import Item
-
-N_LETTERS = 240  # of an item's text in a table
 
 
 def item_frame(judges: Sequence[Judge], denominator: str = "published") -> pd.DataFrame:
@@ -106,6 +103,7 @@ NOTE_25 = (
     "Items of all datasets are pooled, so the mean is not an average over datasets. The standard deviation is over "
     "items (ddof 0), of DDS as a fraction in [-2, 2]."
 )
+NOTE_26 = "Flips are losses from C1 to C2 only; an unreadable reply is never one. Rate: flips per item."
 NOTE_28 = (
     "An item that flips in both directions counts as two flips and one item. In the last row an item counts once for "
     "each model."
@@ -119,31 +117,14 @@ def item_tables(items: pd.DataFrame) -> list[TableSpec]:
     cells["both"] = cells.deference.astype(str) + "/" + cells.skepticism.astype(str)
     wide = cells.pivot(index="dataset", columns="judge").reindex(items.dataset.unique())
     heads = same("dataset", *items.judge.unique())
-    note_26 = "Flips are losses from C1 to C2 only; an unreadable reply is never one. Rate: flips per item."
-    by_domain = [
-        tabled(name, f"{title} (DialDefer Table 26)", wide[field].reset_index(names="dataset"), heads, note_26)
-        for name, title, field in (
-            ("table26_flip_rates", "Flip rate by domain and model, %", "rate"),
-            ("table26_flip_directions", "Deference/skepticism flips by domain and model", "both"),
-        )
-    ]
-    title_25 = "Statistics over all items, by model (DialDefer Tables 25 and 29)"
-    title_28 = "Flips by model and direction (DialDefer Table 28)"
-    by_domain = [
-        tabled(name, f"{title} (DialDefer Table 26)", wide[field].reset_index(names="dataset"), heads, note_26)
-        for name, title, field in (
-            ("table26_flip_rates", "Flip rate by domain and model, %", "rate"),
-            ("table26_flip_directions", "Deference/skepticism flips by domain and model", "both"),
-        )
-    ]
-    title_25 = "Statistics over all items, by model (DialDefer Tables 25 and 29)"
-    title_28 = "Flips by model and direction (DialDefer Table 28)"
-    title_29 = "Flips and item-level DDS, by model (DialDefer Table 29)"
-    note_29 = "DDS as a fraction, over the pooled items of all datasets."
+    rates, directions = (wide[field].reset_index(names="dataset") for field in ("rate", "both"))
+    title_26 = "by domain and model (DialDefer Table 26)"
+    title_28, title_25 = "Flips by model and direction (DialDefer Table 28)", "Statistics over all items, by model"
     return [
-        *by_domain,
+        tabled("table26_flip_rates", f"Flip rate, %, {title_26}", rates, heads, NOTE_26),
+        tabled("table26_flip_directions", f"Deference/skepticism flips {title_26}", directions, heads, NOTE_26),
         tabled("table28_flip_totals", title_28, pd.concat([by_judge, total]), TABLE_28, NOTE_28),
-        tabled("table25_model_statistics", title_25, by_judge, TABLE_25, NOTE_25),
+        tabled("table25_model_statistics", f"{title_25} (DialDefer Tables 25 and 29)", by_judge, TABLE_25, NOTE_25),
     ]
 
 
@@ -226,32 +207,6 @@ def agreement_tables(agreed: Agreement) -> list[TableSpec]:
     ]
 
 
-def problem_items(agreed: Agreement, items: pd.DataFrame, texts: Mapping[str, Item]) -> pd.DataFrame:
-    """Items that flip in every judge (appendix I.4): dataset, item, in how many judges by direction, and their texts.
-
-    texts: item id → the user's own items, as far as they are at hand. An item counts only where it has the dataset that
-    was judged. r/AIO has no question: its context is shown.
-    """
-    in_all, k = agreed.flipped.index[agreed.flipped.all(axis=1)], agreed.flipped.shape[1]
-    sums = items.groupby(["dataset", "item"])[["deference", "skepticism"]].sum().reindex(in_all).reset_index()
-    pairs = zip(sums.dataset, map(texts.get, sums["item"]), strict=True)
-    known = [item if item and item.dataset == dataset else None for dataset, item in pairs]
-    return sums.assign(
-        judges=f"{k} of {k}",
-        question=[item and (item.question or item.context) for item in known],
-        correct=[item and item.correct_answer for item in known],
-        incorrect=[item and item.incorrect_answer for item in known],
-    ).astype(object)
-
-
-def problem_item_table(problems: pd.DataFrame) -> TableSpec:
-    """Items that flip in every judge, with the beginning of their text where it is known."""
-    words = ("question", "correct", "incorrect")
-    starts = {name: problems[name].str.split().str.join(" ").str.slice(0, N_LETTERS) for name in words}
-    heads = {**same("dataset", "item"), "flips in": ("judges", ""), **same("deference", "skepticism", *words)}
-    return tabled("problem_items", "Items that flip in every judge", problems.assign(**starts), heads)
-
-
 REVERSED_ROLES = "1->2"  # Speaker 1 judges the original poster
 OR, NOR = "OR", "NOR"  # overreacting, not overreacting: the original poster, in the eyes of the community
 EVERY = "all"
@@ -296,19 +251,20 @@ def strata(judge: Judge, panel: Panel, denominator: str, drawing: Drawing) -> di
 def stratum_tables(rows: pd.DataFrame) -> list[TableSpec]:
     """Tables 4 and 16."""
     over = f"Roles {MAIN_ROLES}: Speaker 2, the original poster, judges the other party."
-    aligned = columns("judge")
-    for label in (OR, NOR):
-        aligned |= {f"{label} items": (f"{label}_n_items", ""), f"{label} C1": (f"{label}_acc_c1_true", "")}
-        aligned |= {f"{label} C2": (f"{label}_acc_c2_correct", ""), f"{label} Δ": (f"{label}_delta_correct_pp", "+.1f")}
-    fields = {"DDS OR": "OR_dds_pp", "DDS NOR": "NOR_dds_pp", "balanced DDS": "balanced_dds_pp"}
-    fields |= {"95% low": "balanced_ci_low_pp", "95% high": "balanced_ci_high_pp", "overall DDS": "all_dds_pp"}
+    fields = {"items": ("n_items", ""), "C1": ("acc_c1_true", ""), "C2": ("acc_c2_correct", "")}
+    fields |= {"Δ": ("delta_correct_pp", "+.1f")}
+    aligned = columns("judge") | {
+        f"{label} {head}": (f"{label}_{field}", form) for label in (OR, NOR) for head, (field, form) in fields.items()
+    }
+    means = {"DDS OR": "OR_dds_pp", "DDS NOR": "NOR_dds_pp", "balanced DDS": "balanced_dds_pp"}
+    means |= {"95% low": "balanced_ci_low_pp", "95% high": "balanced_ci_high_pp", "overall DDS": "all_dds_pp"}
     title_4 = "Alignment with the community by its verdict: overreacting or not (DialDefer Table 4)"
     note_4 = (
         "C1 is C1_True and C2 is C2_Correct: claims that agree with the community. OR and NOR are its verdicts on the "
         f"original poster. {over}"
     )
     title_16 = "Balanced DDS: the mean over the OR and NOR strata, pp (DialDefer Table 16)"
-    balanced = columns("judge") | {head: (field, "+.1f") for head, field in fields.items()}
+    balanced = columns("judge") | {head: (field, "+.1f") for head, field in means.items()}
     note_16 = f"The interval of balanced DDS resamples items within each stratum. {over}"
     return [
         tabled("table4_or_nor_alignment", title_4, rows, aligned, note_4),

@@ -107,19 +107,16 @@ def discordant(one: IntArray, denominator: str) -> dict[str, tuple[int, int]]:
     With denominator "answered", and always for acceptance, a pair with an unreadable side is left out: an unreadable
     reply can be called wrong, but it neither accepts nor rejects. A pair with a tie is always left out.
     """
-    right, counts = one == RIGHT, dict[str, tuple[int, int]]()
-    accepted = np.zeros(2, dtype=np.int64)
-    for name, (first, second) in CLAIM_PAIRS.items():
-        readable = (one[:, first] > UNREADABLE) & (one[:, second] > UNREADABLE)
-        keep = readable if denominator == "answered" else (one[:, [first, second]] != TIE).all(axis=1)
-        counts[name] = only_one_side(right[keep, first], right[keep, second])
-        accepted += only_one_side(one[readable, first] == ACCEPT, one[readable, second] == ACCEPT)
-    return {**counts, "acceptance": (int(accepted[0]), int(accepted[1]))}
+    readable = one > UNREADABLE
+    kept = readable if denominator == "answered" else one != TIE
 
+    def one_sided(is_so: BoolArray, both: BoolArray, pair: tuple[int, int]) -> tuple[int, int]:
+        (first, second), keep = is_so[:, pair].T, both[:, pair].all(axis=1)
+        return int((first & ~second & keep).sum()), int((~first & second & keep).sum())
 
-def only_one_side(first: BoolArray, second: BoolArray) -> tuple[int, int]:
-    """(pairs where only the first is true, pairs where only the second is)."""
-    return int((first & ~second).sum()), int((~first & second).sum())
+    counts = {name: one_sided(one == RIGHT, kept, pair) for name, pair in CLAIM_PAIRS.items()}
+    lost, won = zip(*(one_sided(one == ACCEPT, readable, pair) for pair in CLAIM_PAIRS.values()), strict=True)
+    return {**counts, "acceptance": (sum(lost), sum(won))}
 
 
 def accept_rates(replies: IntArray) -> tuple[float | None, float | None]:

@@ -84,12 +84,12 @@ def item_texts(run: JudgedRun) -> dict[str, Item]:
 
 def unlikely_cells(panels: Sequence[Panel]) -> list[str]:
     """That the two answers together have little probability in some framing of a dataset."""
-    cells = []
-    for panel in panels:
-        arm = "" if panel.factors.arm == "none" else f"arm {panel.factors.arm}"
-        for framing, p in panel.unlikely.items():
-            words = ", ".join(filter(None, [panel.dataset, framing, variant_of(panel, panels), arm]))
-            cells.append(f"{words} ({p:.2g})")
+    cells = [
+        f"{', '.join(filter(None, [panel.dataset, framing, variant_of(panel, panels), arm]))} ({p:.2g})"
+        for panel in panels
+        for arm in ["" if panel.factors.arm == "none" else f"arm {panel.factors.arm}"]
+        for framing, p in panel.unlikely.items()
+    ]
     return [
         f"the two answers together have a median probability below {UNLIKELY} on {'; '.join(cells)}: there the judge "
         f"would mostly say something else, so its margins say little and averages leave these datasets out. {WAY_OUT}"

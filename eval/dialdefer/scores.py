@@ -8,22 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from eval.dialdefer.measures import (
-    ABSENT,
-    C1,
-    C2,
-    ERROR,
-    SATURATED_RATE,
-    TIE,
-    UNREADABLE,
-    accept_rates,
-    auc,
-    discordant,
-    flip_masks,
-    is_over_corrected,
-    majority,
-    mean_or_none,
-)
+from eval.dialdefer import measures
 from eval.dialdefer.panels import (
     BASE_SHIFT,
     BOTH_ORDERS,
@@ -110,11 +95,11 @@ class Scored:
 def measured(panel: Panel, denominator: str, drawing: Drawing) -> dict[str, Any]:
     """What is observed of a panel that has both framings, without the items that the engine lost, with its draws; and
     what has no interval: `pairs` (see measures.discordant), `counts`, and `rates`, None where unknown."""
-    assert (panel.replies != ABSENT).all(), "a panel is measured when both framings are there"
-    n_errors = int((panel.replies == ERROR).sum())
+    assert (panel.replies != measures.ABSENT).all(), "a panel is measured when both framings are there"
+    n_errors = int((panel.replies == measures.ERROR).sum())
     (panel,) = answered(panel)
-    one, soft = majority(panel.replies), soft_observed(panel)
-    deference, skepticism = flip_masks(one)
+    one, soft = measures.majority(panel.replies), soft_observed(panel)
+    deference, skepticism = measures.flip_masks(one)
     parts = {
         "verdicts": observed(panel, denominator, n_errors),
         "soft": soft,
@@ -122,18 +107,20 @@ def measured(panel: Panel, denominator: str, drawing: Drawing) -> dict[str, Any]
         "orders": order_observed(panel, denominator),
     }
     rates = {
-        "accept_rate": accept_rates(panel.replies),
-        "auc": [auc(*panel.margins[:, pair, 0].T) for pair in (C1, C2)] if soft else [None, None],
+        "accept_rate": measures.accept_rates(panel.replies),
+        "auc": [measures.auc(*panel.margins[:, pair, 0].T) for pair in (measures.C1, measures.C2)]
+        if soft
+        else [None, None],
         "p_answer": [None if math.isnan(p) else p for p in panel.p_answer],
     }
     return {
         **{name: part and Drawn(observed=part, drawing=drawing) for name, part in parts.items()},
-        "pairs": discordant(one, denominator),
+        "pairs": measures.discordant(one, denominator),
         "counts": {
             "n_items": len(panel.item_ids),
-            "n_replies": (panel.replies > ERROR).sum(),  # all but engine errors
-            "n_unparsed": (panel.replies == UNREADABLE).sum(),  # under the parser in use
-            "n_ties": (panel.replies == TIE).sum(),  # margins of exactly 0: half right, never a flip
+            "n_replies": (panel.replies > measures.ERROR).sum(),  # all but engine errors
+            "n_unparsed": (panel.replies == measures.UNREADABLE).sum(),  # under the parser in use
+            "n_ties": (panel.replies == measures.TIE).sum(),  # margins of exactly 0: half right, never a flip
             "n_errors": n_errors,
             "n_deference_flips": deference.sum(),
             "n_skepticism_flips": skepticism.sum(),
@@ -161,7 +148,7 @@ def estimates_over(parts: Sequence[Mapping[str, Any]], is_parsed: bool) -> Itera
     counts = {name: int(sum(part["counts"][name] for part in parts)) for name in first["counts"]}
     pairs = {side: np.sum([part["pairs"][side] for part in parts], axis=0).tolist() for side in first["pairs"]}
     n_flips = counts["n_deference_flips"] + counts["n_skepticism_flips"]
-    rates = {name: mean_or_none([part["rates"][name] for part in parts]) for name in first["rates"]}
+    rates = {name: measures.mean_or_none([part["rates"][name] for part in parts]) for name in first["rates"]}
     plain: dict[str, dict[str, float | None]] = {
         "p": {f"mcnemar_p_{side}": mcnemar_p(*pair) for side, pair in pairs.items()},
         "count": {name: n for name, n in counts.items() if is_parsed or not name.startswith("n_unparsed_")},
@@ -186,7 +173,7 @@ def score_panels(panels: Sequence[Panel], scored: Scored, denominators: Sequence
                 # Where every reply is a choice denominators agree, and the other's measures serve again.
                 parts = [
                     parts[i]
-                    if parts and not ((panel.replies > ERROR) & (panel.replies <= UNREADABLE)).any()
+                    if parts and not ((panel.replies > measures.ERROR) & (panel.replies <= measures.UNREADABLE)).any()
                     else measured(panel, denominator, scored.drawing)
                     for i, panel in enumerate(group)
                 ]
@@ -204,7 +191,7 @@ def scores_of(
     by_dataset = {panel.dataset: (panel, part) for panel, part in zip(group, parts, strict=True)}
     averages = averages_over((panel.benchmark, panel.dataset) for panel in group if not panel.unlikely)
     for name, over in {**{dataset: [dataset] for dataset in by_dataset}, **averages}.items():
-        panels, measures = zip(*(by_dataset[dataset] for dataset in over), strict=True)
+        panels, observations = zip(*(by_dataset[dataset] for dataset in over), strict=True)
         asked = {
             "arm": panels[0].factors.arm,
             **setting,
@@ -214,7 +201,7 @@ def scores_of(
             "n_samples": max(panel.replies.shape[2] for panel in panels),
         }
         shared: dict[str, Any] = {"run": scored.run, "judge": scored.model, "setting": asked, "drawing": scored.drawing}
-        for measure, unit, value in estimates_over(measures, scored.parser is not None):
+        for measure, unit, value in estimates_over(observations, scored.parser is not None):
             yield Score(**shared, dataset=name, datasets=tuple(over), measure=measure, unit=unit, estimate=value)
 
 
@@ -290,7 +277,8 @@ def wide_frame(scores: Sequence[Score]) -> pd.DataFrame:
     is_untreated = (frame.arm == "none") & (frame.c1_source == OWN)
     accepted = frame[["accept_rate_c1", "accept_rate_c2"]]
     frame = frame.merge(named.assign(judge=judge_names(named.model, named.run)), on=["model", "run"]).assign(
-        saturated=(accepted.min(axis=1) >= SATURATED_RATE) | (accepted.max(axis=1) <= 1 - SATURATED_RATE),
+        saturated=(accepted.min(axis=1) >= measures.SATURATED_RATE)
+        | (accepted.max(axis=1) <= 1 - measures.SATURATED_RATE),
         is_average=frame.datasets.str.len() > 1,
         is_dataset=frame.datasets.str[0] == frame.dataset,
         is_main=is_untreated & (frame.roles == MAIN_ROLES) & (frame.variant == ""),
@@ -357,9 +345,9 @@ def acceptance(alike: Change, pairs: Pairs) -> Iterator[Change]:
 
     alike: another change over the same panels.
     """
-    rates = [[accept_rates(panel.replies) for panel in answered(*pair)] for pair in pairs]
+    rates = [[measures.accept_rates(panel.replies) for panel in answered(*pair)] for pair in pairs]
     for i, framing in enumerate(("c1", "c2")):
-        before, after = (mean_or_none([of_pair[side][i] for of_pair in rates]) for side in (0, 1))
+        before, after = (measures.mean_or_none([of_pair[side][i] for of_pair in rates]) for side in (0, 1))
         rise = None if before is None or after is None else after - before
         before, after, rise = (
             replace(alike.change, value=None if rate is None else 100 * rate, low=None, high=None, moved=None)
@@ -450,7 +438,7 @@ def over_corrections(changes: Sequence[Change]) -> dict[str, list[str]]:
         is_dds = change.measure in ("dds", "dds_own") and change.setting.get("c1_source", OWN) == OWN
         is_main = change.setting.get("arm", "none") == "none" and not change.setting.get("variant")
         before, after = change.before.value, change.after.value
-        is_turned = before is not None and after is not None and is_over_corrected(before, after)
+        is_turned = before is not None and after is not None and measures.is_over_corrected(before, after)
         if is_dds and is_main and change.datasets == (change.dataset,) and is_turned:
             by_run.setdefault(change.second, []).append(change.dataset)
     return by_run

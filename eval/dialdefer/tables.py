@@ -1,6 +1,7 @@
 """DialDefer's Tables 2, 5, 15 and 20 to 23 and Figure 7: queries over the wide frame of scores."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -34,55 +35,30 @@ DENOMINATOR_WORDS = {
 MAIN_CHANGES = ("dds", "acc", "acc_c2", "soft_dds", "deference", "position", "accept_c1", "accept_c2")
 OF_DATASETS = ("dds", "acc_c2", "accept_c1", "accept_c2", "deference", "position")
 PARAPHRASES = ("v1", "v2", "v3")  # templates of appendix D
-FORMATS = {  # format → head → field of the wide frame, or of what is made of it here
-    "": {
-        "model": "judge",
-        "dataset": "dataset",
-        "arm": "arm_words",
-        "saturated": "saturated",
-        "DDS over": "over",
-        "prompt variant": "template",
-        "Speaker 1": "speaker1",
-        "Speaker 2": "speaker2",
-        "setting": "setting",
-        "source of C1": "c1_source",
-        "denominator": "denominator",
-        "flips": "flips",
-        "first": "first",
-        "second": "second",
-        "measure": "measure",
-    },
-    "d": {"items": "n_items"},
-    ".1f": {
-        "C1 true": "acc_c1_true",
-        "C1 false": "acc_c1_false",
-        "C1": "acc_c1",
-        "C2 correct": "acc_c2_correct",
-        "C2 incorrect": "acc_c2_incorrect",
-        "C2": "acc_c2",
-        "mean |DDS|": "mean_abs_pp",
-        "amplification": "ratio",
-    },
-    "+.1f": {
-        "C2 - C1": "change_acc_pp",
-        "Δ correct": "delta_correct_pp",
-        "Δ incorrect": "delta_incorrect_pp",
-        "DDS": "dds_pp",
-        "95% low": "dds_ci_low_pp",
-        "95% high": "dds_ci_high_pp",
-        "change": "change_acc_c2_pp",
-        "Bench DDS": "bench_dds_pp",
-        "r/AIO DDS": "aio_dds_pp",
-        "ΔDDS": "change_pp",
-        "d": "deference_pp",
-        "p": "position_pp",
-        "soft DDS": "soft_dds_pp",
-    },
-    "p": {"p": "mcnemar_p_acceptance", "p true": "mcnemar_p_correct", "p false": "mcnemar_p_incorrect"},
+
+
+def heads_of(form: str, words: str) -> dict[str, tuple[str, str]]:
+    """Field → (head, format), from "field: head; field: head"."""
+    return {field: (head, form) for field, _, head in (pair.partition(": ") for pair in words.split("; "))}
+
+
+HEADS = {  # field of the wide frame, or of what is made of it here
+    **heads_of("", "judge: model; dataset: dataset; arm_words: arm; saturated: saturated; over: DDS over"),
+    **heads_of(
+        "", "template: prompt variant; speaker1: Speaker 1; speaker2: Speaker 2; flips: flips; setting: setting"
+    ),
+    **heads_of("", "c1_source: source of C1; denominator: denominator; first: first; second: second; measure: measure"),
+    **heads_of("d", "n_items: items"),
+    **heads_of(".1f", "acc_c1_true: C1 true; acc_c1_false: C1 false; acc_c1: C1; acc_c2_correct: C2 correct"),
+    **heads_of(".1f", "acc_c2_incorrect: C2 incorrect; acc_c2: C2; mean_abs_pp: mean |DDS|; ratio: amplification"),
+    **heads_of("+.1f", "change_acc_pp: C2 - C1; delta_correct_pp: Δ correct; delta_incorrect_pp: Δ incorrect"),
+    **heads_of("+.1f", "dds_pp: DDS; dds_ci_low_pp: 95% low; dds_ci_high_pp: 95% high; change_acc_c2_pp: change"),
+    **heads_of("+.1f", "bench_dds_pp: Bench DDS; aio_dds_pp: r/AIO DDS; change_pp: ΔDDS; soft_dds_pp: soft DDS"),
+    **heads_of("p", "mcnemar_p_acceptance: p; mcnemar_p_correct: p true; mcnemar_p_incorrect: p false"),
+    **heads_of(".1%", "unparsed_rate: unreadable"),
+    **heads_of("+.2f", "shift: shift, SD"),
+    **heads_of(".3f", "auc_c1: AUC C1; auc_c2: AUC C2"),
 }
-HEADS = {field: (head, form) for form, heads in FORMATS.items() for head, field in heads.items()}
-HEADS |= {"unparsed_rate": ("unreadable", ".1%"), "shift": ("shift, SD", "+.2f")}
-HEADS |= {"auc_c1": ("AUC C1", ".3f"), "auc_c2": ("AUC C2", ".3f")}
 SHORT = {"C1 true": "C1 T", "C1 false": "C1 F", "C2 correct": "C2 C", "C2 incorrect": "C2 I"}
 ENDS = {"DDS": "dds", "d": "deference", "p": "position"}  # head → measure with an interval
 SHIFT = "delta_correct_pp delta_incorrect_pp"
@@ -137,10 +113,13 @@ def score_tables(frame: pd.DataFrame) -> list[TableSpec]:
         setting=[setting_words(row) for row in rows.itertuples()],
     )
     main = rows[rows.is_headline & is_first]
-    accuracies = columns("dataset n_items acc_c1_true acc_c1_false acc_c2_correct acc_c2_incorrect " + SHIFT)
-    heads = {**columns("judge"), **{SHORT.get(head, head): column for head, column in accuracies.items()}}
-    heads |= {**with_interval("DDS"), **measured_columns(main)}
-    heads |= columns("flips mcnemar_p_correct mcnemar_p_incorrect")
+    accuracies = columns("judge dataset n_items acc_c1_true acc_c1_false acc_c2_correct acc_c2_incorrect " + SHIFT)
+    heads = {SHORT.get(head, head): column for head, column in accuracies.items()}
+    heads |= {
+        **with_interval("DDS"),
+        **measured_columns(main),
+        **columns("flips mcnemar_p_correct mcnemar_p_incorrect"),
+    }
     # Over answered replies alone a table repeats the published one where every reply has a verdict.
     is_repeat = ~is_first & (rows.groupby(["run", "judge"])[["n_unparsed", "n_ties"]].transform("sum").sum(axis=1) == 0)
     others = rows[~(rows.is_headline & is_first) & ~is_repeat]
@@ -192,14 +171,12 @@ def change_tables(results: Results) -> list[TableSpec]:
     note = " ".join(words)
     of_shifts = main[is_best & main.measure.isin(["shift", "shift_in_base_sd"])]
     of_datasets = main[is_own & main.measure.isin(OF_DATASETS)]
-    shifts: dict[str, Any] = {"name": "dialdefer_shifts", "title": "Shift of margins in standard deviations"}
-    by_name: dict[str, Any] = {"name": "dialdefer_changes_datasets", "title": "Before and after, by dataset"}
-    every: dict[str, Any] = {"name": "dialdefer_changes_all", "title": "Every change", "place": "files"}
+    table = partial(changes_table, results)
     return [
-        changes_table(results, short, title="Before and after", note=note, always=["c1_source"]),
-        changes_table(results, of_shifts, digits=2, note="", **shifts),
-        changes_table(results, of_datasets, place="page", **by_name),
-        changes_table(results, changes, digits=2, **every),
+        table(short, title="Before and after", note=note, always=["c1_source"]),
+        table(of_shifts, digits=2, note="", name="dialdefer_shifts", title="Shift of margins in standard deviations"),
+        table(of_datasets, place="page", name="dialdefer_changes_datasets", title="Before and after, by dataset"),
+        table(changes, digits=2, name="dialdefer_changes_all", title="Every change", place="files"),
     ]
 
 
@@ -287,9 +264,10 @@ def summary_table(frame: pd.DataFrame) -> TableSpec:
         words.append(f"Over {len(dds)} judges: mean DDS {dds.mean():+.1f}, mean |DDS| {dds.abs().mean():.1f}.")
     if rows.datasets.nunique() > 1 or rows.n_items.nunique() > 1:
         words.append("The judges were not all asked the same items; compare lines over the same datasets only.")
-    heads = {**columns("judge"), "over": ("dataset", "")}
-    heads |= columns(f"n_items acc_c1 acc_c2 change_acc_pp {SHIFT} {DDS} mcnemar_p_acceptance")
-    heads |= columns(f"mean_abs_pp bench_dds_pp aio_dds_pp ratio {DOUBTS}")
+    fields = (
+        f"n_items acc_c1 acc_c2 change_acc_pp {SHIFT} {DDS} mcnemar_p_acceptance mean_abs_pp bench_dds_pp aio_dds_pp"
+    )
+    heads = {**columns("judge"), "over": ("dataset", ""), **columns(f"{fields} ratio {DOUBTS}")}
     title = "Main results: average accuracy, change from statement (C1) to dialogue (C2) framing, and DDS (Table 2)"
     return tabled("table2_summary", title, rows, heads, " ".join(words))
 

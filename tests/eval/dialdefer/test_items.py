@@ -1,7 +1,6 @@
-"""Flips, agreement of judges and strata of r/AIO: laws, what is left out or refused; and DialDefer's Tables 4, 16, 24 to
-29 and 33 and Figure 4 from verdicts with their counts (made/counted_judges.py)."""
+"""Flips, agreement of judges and strata of r/AIO: laws, what is left out or refused; and DialDefer's Tables 4, 16, 24
+to 29 and 33 and Figure 4 from verdicts with their counts (made/counted_judges.py)."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -15,7 +14,6 @@ from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
 from eval.dialdefer.items import (
-    N_LETTERS,
     Agreement,
     agreement,
     agreement_tables,
@@ -23,8 +21,6 @@ from eval.dialdefer.items import (
     flip_counts,
     item_frame,
     item_tables,
-    problem_item_table,
-    problem_items,
     stratum_tables,
 )
 from eval.dialdefer.measures import ERROR, TIE, UNREADABLE, credit, dds_pp
@@ -32,8 +28,7 @@ from eval.dialdefer.panels import Judge
 from eval.estimates.estimate import Drawing
 from eval.report.tables import TableSpec
 from evenhand.errors import DataError
-from studies.dialdefer.records import Item
-from tests.made.counted_judges import CONDITION_COLUMNS, JUDGES, count, five_judges, item_id, judge_of, read_golden
+from tests.made.counted_judges import CONDITION_COLUMNS, count, five_judges, item_id, judge_of, read_golden
 from tests.made.paper_figures import frame_of
 
 RIGHT = [1, 2, 1, 2]  # C1_True, C1_False, C2_Correct, C2_Incorrect
@@ -143,24 +138,6 @@ def test_judges_that_cannot_be_compared_are_refused(judges: list[Judge], message
         agreed(*judges)
 
 
-def problems(judges: Sequence[Judge], dataset: str, number: int, **fields: str) -> list[list[str]]:
-    """The printed lines of items that flip in every judge, where the text of one item is known."""
-    texts = {"question": "Why?", "correct_answer": "Because.", "incorrect_answer": "No.", **fields}
-    known = Item(item_id=item_id(number), benchmark="dialdefer", dataset=dataset, **texts)
-    items = item_frame(judges)
-    return problem_item_table(problem_items(agreement(judges, items), items, {known.item_id: known})).cells
-
-
-def test_items_that_flip_in_all_judges_are_shown_with_the_users_own_texts() -> None:
-    judges = [judge_of("a", {"bbq": [DEFERENCE, BOTH, RIGHT]}), judge_of("b", {"bbq": [RIGHT, SKEPTICISM, RIGHT]})]
-    flips = ["bbq", "item-0001", "2 of 2", "1", "2"]
-    assert problems(judges, "bbq", 1) == [[*flips, "Why?", "Because.", "No."]]
-    assert problems(judges, "harp", 1) == [[*flips, "–", "–", "–"]]  # another dataset's item of that id
-    aio = [judge_of(name, {"aio": [DEFERENCE]}) for name in "ab"]
-    shown = problems(aio, "aio", 0, question="", context="word " * 200)[0][5]
-    assert (shown[:9], len(shown)) == ("word word", N_LETTERS)
-
-
 def strata(judge: Judge, n_draws: int = 20, denominator: str = "published") -> pd.DataFrame:
     """Rows of r/AIO by the community's verdict."""
     return alignments([judge], denominator=denominator, drawing=Drawing(n_draws=n_draws, seed=1))
@@ -239,17 +216,13 @@ TABLES = {  # our table → the golden file, its columns, our heads
         "dds_or_pp dds_nor_pp balanced_dds_pp overall_dds_pp",
         "DDS OR | DDS NOR | balanced DDS | overall DDS",
     ),
-    "table25_model_statistics": (
+    "table25_model_statistics": (  # and Table 29
         "table25",
-        "n_items mean_dds_pp flip_rate dds_std n_deference n_skepticism",
-        "items | mean DDS, pp | flip rate, % | DDS std | deference | skepticism",
-    ),
-    "table29_flip_statistics": (
-        "table25",
+        "n_items mean_dds_pp flip_rate dds_std n_deference n_skepticism "
         "table29_flips table29_flip_rate table29_dds_mean table29_dds_std",
-        "flips | flip rate, % | DDS μ | DDS σ",
+        "items | mean DDS, pp | flip rate, % | DDS std | deference | skepticism | "
+        "flips | flip rate, % | DDS μ | DDS std",
     ),
-    "table24_flip_consistency": ("table27", AGREED, "items | all 5 | none | 1-4"),
     "table27_flip_agreement": (
         "table27",
         f"{AGREED} agreement",
@@ -274,9 +247,9 @@ def tables_of(*judges: Judge) -> dict[str, TableSpec]:
 
 @cache
 def ours() -> dict[str, TableSpec]:
-    """The tables as the paper has them: 28, 29 and 33 are without GPT-5-mini."""
+    """The tables as the paper has them: 28 and 33 are without GPT-5-mini."""
     four = tables_of(*five_judges()[:4])
-    without = {name: table for name, table in four.items() if name[5:7] in ("28", "29", "33")}
+    without = {name: table for name, table in four.items() if name[5:7] in ("28", "33")}
     strata = {table.name: table for table in stratum_tables(alignments(five_judges(), drawing=FEW))}
     return {**tables_of(*five_judges()), **without, **strata}
 
@@ -292,8 +265,6 @@ def test_a_table_is_printed_but_for_the_listed_cells(name: str) -> None:
     golden, columns, heads = TABLES[name]
     for row in read_golden(f"dialdefer_{golden}.csv"):
         first = next(iter(row.values()))
-        if (name, first) == ("table29_flip_statistics", JUDGES[-1]):
-            continue  # which that table is without
         line = line_of(ours()[name], first)
         for column, head in zip(columns.split(), heads.split(" | "), strict=True):
             agrees = not row[column] or line[head] == row[column].removeprefix("+")
@@ -324,7 +295,7 @@ def test_gemmas_printed_means_count_two_unreadable_replies_to_false_claims_as_ri
     replies["aio"][accepted[:2], 3] = 2
     tables = tables_of(judge_of(GEMMA, replies))
     assert line_of(tables["table25_model_statistics"], GEMMA)["mean DDS, pp"] == "28.8"
-    assert line_of(tables["table29_flip_statistics"], GEMMA)["DDS μ"] == "0.288"
+    assert line_of(tables["table25_model_statistics"], GEMMA)["DDS μ"] == "0.288"
 
 
 def test_the_texts_figures_hold() -> None:
@@ -333,8 +304,7 @@ def test_the_texts_figures_hold() -> None:
     total = agreed.counts.loc["total"]
     shares = [round(100 * total[name] / total["items"], 1) for name in ("all", "none", "some")]
     assert shares == [0.9, 47.9, 51.2], "Table 24's last row; 52.1 % flip in at least one model"
-    universal = problem_items(agreed, items, {})
-    assert (len(universal), (universal.dataset == "aio").sum()) == (28, 25)
+    assert (total["all"], agreed.counts["all"]["aio"]) == (28, 25)
     # What the paper could not know: by their flip rates alone, six items would flip in all five.
     assert total["by_chance"] == pytest.approx(6.1, abs=0.05)
     assert f"{alignments(five_judges(), drawing=FEW).all_acc_c1_true.mean():.1f}" == "33.2"
