@@ -111,16 +111,11 @@ def scores_of(model: str, panels: Sequence[Panel], n_draws: int = 20) -> list[Sc
 
 
 @cache
-def paper_frame(nulls_are_wrong: bool = False, n_draws: int = 20) -> pd.DataFrame:
-    """The scores of all five models and their arms; Gemma's unreadable replies to C1_False on r/AIO as in its
-    accuracies, or as in its DDS.
-    """
+def paper_frame(n_draws: int = 20) -> pd.DataFrame:
+    """The scores of all five models and their arms."""
     scores: list[Score] = []
     for model in models():
-        counts = counts_of_table_20(model)
-        if nulls_are_wrong and model == GEMMA:
-            counts["aio"][1] -= N_NULLS
-        panels = panels_with(counts)
+        panels = panels_with(counts_of_table_20(model))
         if model in MITIGATED:
             panels += [p for arm, c2 in counts_of_mitigations(model).items() for p in panels_with(c2, arm)]
         scores += scores_of(model, panels, n_draws)

@@ -20,7 +20,7 @@ from evenhand.errors import DataError
 from evenhand.records import Prompt
 from evenhand.run_directory import finish
 from studies.dialdefer.records import Condition
-from tests.made.made_panels import made_judge, made_panel, margin_panel, random_replies
+from tests.made.made_panels import made_judge, made_panel, random_replies
 from tests.made.made_runs import lean, made_items, make_run, rewrite, say
 from tests.made.scorecard_runs import number
 
@@ -231,19 +231,6 @@ def test_arms_are_held_against_the_untreated_one_of_their_variant_with_own_and_w
     after |= {("dehumanizing", source): -100 for source in ("own", "fixed")}
     assert {key: before for key, (before, _) in dds.items()} == pytest.approx(dict.fromkeys(after, 40))
     assert {key: value for key, (_, value) in dds.items()} == pytest.approx(after)
-
-
-def test_margins_have_a_difference_of_soft_dds_over_the_items_with_margins_on_both_sides() -> None:
-    margins = np.array([[2.0, -1.0, 2.0, -1.0]] * 5)
-    row = only(judged(margin_panel(margins), margin_panel(margins + np.array([0, 0, 1.5, 1.5]))), "soft_dds")
-    probability = 1 / (1 + np.exp(-np.array([2.0, -1.0, 3.5, 0.5])))
-    assert row.change.value == pytest.approx(100 * (probability[2:].sum() - probability[:2].sum()))
-    assert row.p == pytest.approx(2 / 32, abs=0.03)
-    margins[4] = [2.0, -1.0, 9.0, 9.0]
-    holed = margins.copy()
-    holed[4, 0] = np.nan
-    row = only(judged(margin_panel(margins), margin_panel(holed)), "soft_dds")
-    assert (row.before.value, row.after.value, row.change.value, row.p) == (0, 0, 0, 1)
 
 
 def test_the_p_keeps_its_level_for_judges_who_differ_in_accuracy_and_not_in_dds() -> None:

@@ -167,25 +167,6 @@ def test_a_tie_is_half_right_and_no_flip_and_no_discordant_pair(tmp_path: Path) 
     assert half["mcnemar_p_correct"] == 1.0
 
 
-@pytest.mark.parametrize(
-    ("answer", "figures", "warning"),
-    [
-        (lambda _: say(1), {"dds_pp": 0, "accept_rate_c1": 1, "accept_rate_c2": 1}, "this judge is saturated"),
-        (
-            lambda p: say("I think so" if number(p) else 1),
-            {"unparsed_rate": pytest.approx(0.9)},
-            "90% of the replies on bbq cannot be read",
-        ),
-    ],
-)
-def test_a_judge_that_says_one_thing_or_cannot_be_read_is_warned_of(
-    answer: Any, figures: Row, warning: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    row = published(scored_run(tmp_path, answer))
-    assert {name: row[name] for name in figures} == figures
-    assert warning in " ".join(capsys.readouterr().out.split())
-
-
 def test_a_dataset_on_whose_dialogues_neither_answer_is_likely_is_named_and_in_no_average(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,7 +1,7 @@
 """DialDefer's Tables 14 and 15: DDS in both directions on r/AIO, and under three paraphrases.
 
 No accuracies are printed for these runs: judges with any counts that have the printed DDS go through the product. Cells
-that do not follow are listed in golden/dialdefer_exceptions.csv: "rounded" and "nulls" as in test_paper_tables.py, and
+that do not follow are listed in golden/dialdefer_exceptions.csv: "rounded" and "nulls" as in test_tables.py, and
 "both", a rounded difference to the DDS that r/AIO has with Gemma's nulls counted the other way.
 """
 
