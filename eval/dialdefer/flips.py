@@ -33,10 +33,8 @@ FLIPPED = {
     "skepticism": (measures.C1_TRUE, measures.C2_CORRECT),
 }
 KINDS = ("lost", "gained")
-FRAMINGS = {
-    "c1": ("a bare statement", measures.C1),
-    "c2": ("a speaker's turn", measures.C2),
-}  # columns: of the true claim, then the false
+# Name → words, and the columns of the true and of the false claim.
+FRAMINGS = {"c1": ("a bare statement", measures.C1), "c2": ("a speaker's turn", measures.C2)}
 
 
 def flip_examples(runs: Mapping[str, JudgedRun]) -> list[SimpleNamespace]:

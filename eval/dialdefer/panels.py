@@ -453,7 +453,7 @@ def further_pair(kind: str, first: Panel, second: Panel, denominator: str, drawi
     first, second = answered(first, second)
     margins = np.hstack([first.margins[:, :, 0], second.margins[:, :, 0]])
     if kind == "soft":
-        unknown = np.isnan(margins).any(axis=1)[:, None, None]
+        unknown = np.asarray(np.isnan(margins).any(axis=1))[:, None, None]
         sides = [soft_observed(replace(p, margins=np.where(unknown, np.nan, p.margins))) for p in (first, second)]
     elif kind == "margins":
         rows = np.flatnonzero(np.isfinite(margins).all(axis=1))

@@ -239,10 +239,10 @@ def untreated_c1(panel: Panel, panels: Sequence[Panel]) -> Panel | None:
     for labels in ((f.speaker1, f.speaker2), own_labels(panel.dataset, "none")):
         if labels in same:
             return same[labels]
-    *others, first = same.values() or [None]
-    if any(not np.array_equal(p.hashes[:, :2], first.hashes[:, :2]) for p in others):
+    sources = list(same.values())
+    if any(not np.array_equal(p.hashes[:, :2], sources[0].hashes[:, :2]) for p in sources[1:]):
         raise DataError(f"{panel.dataset}, arm {f.arm}: several untreated C1 fit it; give each its own run")
-    return first
+    return sources[-1] if sources else None
 
 
 WITH_INTERVAL = {"dds": "_pp", "soft_dds": "_pp", "shift": "", "deference": "_pp", "position": "_pp"}
@@ -349,12 +349,11 @@ def acceptance(alike: Change, pairs: Pairs) -> Iterator[Change]:
     for i, framing in enumerate(("c1", "c2")):
         before, after = (measures.mean_or_none([of_pair[side][i] for of_pair in rates]) for side in (0, 1))
         rise = None if before is None or after is None else after - before
-        before, after, rise = (
-            replace(alike.change, value=None if rate is None else 100 * rate, low=None, high=None, moved=None)
-            for rate in (before, after, rise)
-        )
-        blank = replace(alike, measure=f"accept_{framing}", unit="%", p=None, p_holm=None)
-        yield replace(blank, before=before, after=after, change=rise)
+        sides: dict[str, Any] = {
+            name: replace(alike.change, value=None if rate is None else 100 * rate, low=None, high=None, moved=None)
+            for name, rate in (("before", before), ("after", after), ("change", rise))
+        }
+        yield replace(alike, measure=f"accept_{framing}", unit="%", p=None, p_holm=None, **sides)
 
 
 def paired_panels(
@@ -414,12 +413,12 @@ def arm_differences(judge: Judge, denominator: str, drawing: Drawing) -> list[Ch
             pairs = [
                 (a, b) for a, b in pairs if a.replies.shape == b.replies.shape or b.factors.answer_order != BOTH_ORDERS
             ]
-            sides = [f"{judge.name}, arm {', '.join(filter(None, (name, words)))}" for name, _, words in (base, group)]
-            compared = Compared(*sides, {**setting_of(group, source), "denominator": denominator})
-            for first, second in pairs:
-                name = f"{sides[0]} against {sides[1]}, {first.dataset}"
-                refuse_unequal_items(name, first, second)
-                if first.replies.shape != second.replies.shape:
+            first, second = (f"{judge.name}, arm {', '.join(filter(None, each[::2]))}" for each in (base, group))
+            compared = Compared(first, second, {**setting_of(group, source), "denominator": denominator})
+            for a, b in pairs:
+                name = f"{first} against {second}, {a.dataset}"
+                refuse_unequal_items(name, a, b)
+                if a.replies.shape != b.replies.shape:
                     raise DataError(f"{name}: unequal samples a prompt; sample both alike")
             changes += changes_over(pairs, compared, denominator, drawing)
     family = lambda change: (change.setting["c1_source"], change.setting["variant"], change.dataset, change.measure)  # noqa: E731

@@ -24,7 +24,6 @@ GROUP = ["model", "dataset", "arm", "roles"]  # what a panel is of
 OWN_BENCHMARKS = ("pocket",)  # datasets that are a benchmark of their own; all others are DialDefer's
 # The authors' files and ids say halueval_qa, harp_mcq and harp_mc; the paper says R/AIO.
 OTHER_SPELLINGS = {"haluevalqa": "halueval", "harpmc": "harp", "harpmcq": "harp", "raio": "aio"}
-OWN_PREFIX = {"halueval": "halueval-qa", "harp": "harp_mc"}  # of the benchmark's ids, where not the dataset's name
 # A whole number written as a fraction is what pandas makes of a column that has nulls.
 CHOICES: dict[Any, int] = {None: UNREADABLE, Absent.FIELD: UNREADABLE} | dict.fromkeys((1, "1", "1.0"), ACCEPT)
 CHOICES |= dict.fromkeys((2, "2", "2.0"), REJECT)
@@ -96,12 +95,9 @@ def load_external(paths: Sequence[Path], parser: str = "strict") -> tuple[list[J
             ignored |= dict.fromkeys(others)
             parts.append(read_replies(path, frame, parser).assign(path=path, line=frame.index))
     rows = pd.concat(parts, ignore_index=True)
-    # Spellings of one id are one item, called as it is spelt first, or as runs call it.
     given = rows[["dataset", "item_id"]].drop_duplicates()
-    pairs = list(zip(given["dataset"], given["item_id"], strict=True))
-    given = given.assign(key=[item_key(*pair) for pair in pairs], item=[own_id(*pair) for pair in pairs])
-    given["item"] = given.groupby(["dataset", "key"])["item"].transform("first")
-    rows = rows.merge(given.drop(columns="key"), on=["dataset", "item_id"])
+    given["item"] = list(map(item_key, given["dataset"], given["item_id"]))  # spellings of one id are one item
+    rows = rows.merge(given, on=["dataset", "item_id"])
     for column in (*GROUP, "condition", "item"):
         rows[column] = pd.Categorical(rows[column], categories=rows[column].unique())
     refuse_second_rows(rows)
@@ -130,12 +126,6 @@ def item_key(dataset: str, item_id: str) -> str:
         if rest and DATASET_OF.get(squeezed(item_id[:end])) == dataset:
             return rest if dataset in AIO_DATASETS else f"{dataset}-{rest}"
     return item_id
-
-
-def own_id(dataset: str, item_id: str) -> str:
-    """The id as runs and built data spell it, so that verdicts from elsewhere find their item; others stay."""
-    prefix, _, rest = item_key(dataset, item_id).partition("-")
-    return f"{OWN_PREFIX[dataset]}-{rest}" if prefix == dataset and dataset in OWN_PREFIX and rest else item_id
 
 
 def read_replies(path: Path, frame: pd.DataFrame, parser: str) -> pd.DataFrame:

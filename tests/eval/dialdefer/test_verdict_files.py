@@ -93,7 +93,7 @@ def test_panels_are_as_a_run_would_have_them_with_labels_of_r_aio_alone(tmp_path
         ("aio", "1->2", "none", "Speaker A"),
     ]
     assert {variant_of(panel, judge.panels) for panel in judge.panels} == {""}
-    assert judge.labels == {"aio-0": "NOR", "aio-1": "NOR"}
+    assert judge.labels == {"0": "NOR", "1": "NOR"}
 
 
 def test_spellings_of_datasets_conditions_and_ids_are_one(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_spellings_of_datasets_conditions_and_ids_are_one(tmp_path: Path) -> Non
     assert only(scores_of(tmp_path, rows), dataset="halueval", arm="none", roles="2->1")["dds_pp"] == pytest.approx(50)
     rows += [{**row, "item_id": int(row["item_id"][-1])} for row in verdict_rows("gpqa", 2)]
     panels = load_external([write(tmp_path / "v.jsonl", rows)])[0][0].panels
-    assert [panel.item_ids[:2] for panel in panels] == [("halueval-qa-0", "halueval-qa-1"), ("0", "1")]
+    assert [panel.item_ids[:2] for panel in panels] == [("halueval-0", "halueval-1"), ("0", "1")]
     assert item_key("harp", "harp_mcq-1967-AHSME-35") == item_key("harp", "harp_mc-1967-AHSME-35")
     assert item_key("aio", "aio-1oh8hfn") == item_key("aio", "1oh8hfn") == "1oh8hfn"
     assert item_key("bbq", "bbq-Race_x_gender-14") != item_key("bbq", "bbq-Race_x_SES-14")
@@ -254,15 +254,15 @@ def test_two_rows_for_one_key_and_two_labels_for_one_item_are_refused_with_both_
     again = [{**row, "item_id": row["item_id"].replace("-", "-qa-")} for row in verdict_rows("halueval", 8)[6:30:4]]
     second = write(tmp_path / "b.csv", [*verdict_rows("bbq", 1), *again])
     assert refusal(first, second) == (
-        "b.csv:6: model 'm', halueval, item 'halueval-qa-1', c2_correct, arm none, roles 2->1 does not go with "
-        "a.jsonl:7. 6 items (halueval-qa-1, halueval-qa-2, halueval-qa-3, halueval-qa-4, halueval-qa-5, ...) have more "
+        "b.csv:6: model 'm', halueval, item 'halueval-1', c2_correct, arm none, roles 2->1 does not go with "
+        "a.jsonl:7. 6 items (halueval-1, halueval-2, halueval-3, halueval-4, halueval-5, ...) have more "
         "than one row for a key; keep one"
     )
     rows = verdict_rows("aio", 3, label="OR")
     rows[5]["label"], rows[11]["label"], rows[0]["label"] = "NOR", "NOR", None
     message = refused(tmp_path, rows)
-    assert message.startswith("v.jsonl:6: model 'm', aio, item 'aio-1', ")
-    assert " does not go with v.jsonl:5. 2 items (aio-1, aio-2) have two labels" in message
+    assert message.startswith("v.jsonl:6: model 'm', aio, item '1', ")
+    assert " does not go with v.jsonl:5. 2 items (1, 2) have two labels" in message
 
 
 def test_an_arm_that_lacks_a_framing_is_left_out_and_named_and_refused_where_nothing_is_left(tmp_path: Path) -> None:

@@ -184,9 +184,9 @@ def test_a_checkpoint_and_its_base_are_no_two_judges_that_agree(told: Callable[.
     (folder / "config.yaml").write_text("model: {name: owner/base}")
     models = {"base": "owner/base", "sft": str(folder / "merged-bf16"), "other": "owner/other"}
     runs = [pocket_run(tmp_path, bends, name=name, model=model) for name, model in models.items()]
-    assert not [words for words in ([], ["--side-by-side"]) if "Items that flip in" in told(*runs[:2], *words)]
+    assert not [words for words in ([], ["--side-by-side"]) if "Agreement of judges on" in told(*runs[:2], *words)]
     told(*runs, "--side-by-side")
-    assert "Judges: base, other." in (tmp_path / "out" / "tables" / "table24_flip_consistency.md").read_text()
+    assert "Judges: base, other." in (tmp_path / "out" / "tables" / "table27_flip_agreement.md").read_text()
 
 
 def test_verdict_files_have_a_report_of_their_own_without_texts(
