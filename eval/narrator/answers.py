@@ -8,7 +8,7 @@ reply is not its answer. A reply is read in this order; the first step that find
 2. An option that opens the reply, with an explanation behind it ("Ann. Bob was calm.", "Ann, as she insulted Bob").
 3. An option in a sentence that says who attacked or is to blame. Subject and object are told apart ("Ann attacked Bob",
    "Bob was attacked by Ann", "the attacker is Ann"), and a negation holds in its clause ("Ann said nothing wrong. Bob
-   made a personal attack."); see clauses.py.
+   made a personal attack."); see sentences.py.
 4. In these places "you", "I", "my behavior" and "the narrator" are Me where Me is an option.
 
 Else the reply has a state. Nothing is guessed: a reply that could mean several options is ambiguous.

@@ -60,8 +60,12 @@ class Judgment:
 
     @property
     def condition(self) -> Perspective:
-        """Who is Me."""
         return self.factors.perspective
+
+    @property
+    def is_accusable(self) -> bool:
+        """Whether it counts for FAR: a speaker who is no attacker is Me, and Me is an option."""
+        return self.condition == "non_attacker" and self.factors.task != "detection"
 
     def weight(self, option: str, denominator: Denominator) -> float:
         """How much of the answers is an option, in [0, 1]; NaN where nothing counts. An option not shown has none."""
@@ -131,8 +135,17 @@ def load_narrator_run(path: Path) -> NarratorRun:
     if config["verdict"] not in VERDICTS:
         raise DataError(f"{path / CONFIG_FILE}: verdict '{config['verdict']}' is none of {', '.join(VERDICTS)}")
     excluded = read_excluded(path)
-    lines = [line for line in enumerate(read_plan_lines(path), start=1) if line[1].get("item_id") not in excluded]
-    planned = [planned_from(record, f"{path / PLAN_FILE}:{number}") for number, record in lines]
+    planned = list[dict[str, Any]]()
+    for number, line in enumerate(read_plan_lines(path), start=1):
+        try:
+            about = {"prompt_hash": line["prompt_hash"], "factors": NarratorFactors(**line["factors"])}
+            about["conversation"] = f"{line['dataset']}/{line['item_id']}"
+            planned += [{**about, "options": tuple(line["answer_space"])}] if line["item_id"] not in excluded else []
+        except (KeyError, TypeError) as error:
+            place = f"{path / PLAN_FILE}:{number}"
+            raise DataError(
+                f"{place}: is no planned prompt of the narrator study ({error}); restore the file"
+            ) from None
     n_samples = config["sampling"].get("n", 1)
     replies, rendered = read_answers(path)
     refuse_unfinished(path, {line["prompt_hash"]: n_samples for line in planned}, replies)
@@ -159,19 +172,6 @@ def load_narrator_run(path: Path) -> NarratorRun:
     )
 
 
-def planned_from(record: Mapping[str, Any], place: str) -> dict[str, Any]:
-    """What a line of the plan says of its judgment. Raises DataError when it is none."""
-    try:
-        return {
-            "prompt_hash": record["prompt_hash"],
-            "conversation": f"{record['dataset']}/{record['item_id']}",
-            "factors": NarratorFactors(**record["factors"]),
-            "options": tuple(map(str, record["answer_space"])),
-        }
-    except (KeyError, TypeError) as error:
-        raise DataError(f"{place}: is no planned prompt of the narrator study ({error}); the file is damaged") from None
-
-
 def sampled(replies: Sequence[Completion], options: Sequence[str]) -> dict[str, Any]:
     """What some replies to one prompt say."""
     chosen: Counter[str | None] = Counter()
@@ -189,14 +189,14 @@ def exact(reply: Completion, options: Sequence[str], path: Path) -> dict[str, An
     """What the probabilities of the options say; what they lack from 1 is off the list."""
     if reply.is_error:
         return {"shares": (0.0,) * len(options), "states": states_of(error=1.0), "n_replies": 0, "is_exact": True}
-    logprobs = reply.answer_logprobs or {}
-    lacking = [option for option in options if option not in logprobs]
-    shares = tuple(math.exp(logprobs[option]) for option in options if option in logprobs)
+    shares = tuple(math.exp((reply.answer_logprobs or {}).get(option, math.nan)) for option in options)
     mass = math.fsum(shares)
-    if lacking or not mass <= MOST_MASS:
-        problem = f"no log-probability of '{lacking[0]}'" if lacking else f"options with a probability of {mass:.3f}"
+    if not mass <= MOST_MASS:
+        problem = (
+            "lacks the log-probability of an option" if math.isnan(mass) else f"has options of together {mass:.3f}"
+        )
         advice = "the shard is damaged: delete it and run the sampling command again"
-        raise DataError(f"{path}: prompt {reply.prompt_hash} has {problem}; {advice}")
+        raise DataError(f"{path}: prompt {reply.prompt_hash} {problem}; {advice}")
     states = states_of(chosen=min(1.0, mass), off_list=max(0.0, 1 - mass))
     return {"shares": shares, "states": states, "n_replies": 1, "is_exact": True}
 
@@ -208,14 +208,13 @@ def states_of(**shares: float) -> tuple[float, ...]:
 
 def named_options(run: FinishedRun) -> Verdicts:
     """The option that each reply names, as `read_answer` reads it, or has the highest probability of."""
-    asked = ((line, reply) for line in read_plan_lines(run.path) for reply in run.replies.get(line["prompt_hash"], ()))
-    if run.config["verdict"] == "options":
-        return {(reply.prompt_hash, reply.sample_index): reply.text for _, reply in asked}
+    is_exact = run.config["verdict"] == "options"
     return {
-        (reply.prompt_hash, reply.sample_index): read_answer(
-            reply.text, line["answer_space"], reply.finish_reason
-        ).option
-        for line, reply in asked
+        (reply.prompt_hash, reply.sample_index): reply.text
+        if is_exact
+        else read_answer(reply.text, line["answer_space"], reply.finish_reason).option
+        for line in read_plan_lines(run.path)
+        for reply in run.replies.get(line["prompt_hash"], ())
     }
 
 
@@ -249,8 +248,8 @@ def reason_not_to_pool(runs: Sequence[NarratorRun]) -> str:
         return "some were sampled and some read exactly"
     if not frozenset.intersection(*(run.conversations for run in runs)):
         return "no conversation was judged by all of them"
-    factors = [[judgment.factors for judgment in run.judgments] for run in runs]
-    if len({frozenset((f.task, f.visibility, f.option_order) for f in of_run) for of_run in factors}) > 1:
+    asked = ({(j.factors.task, j.factors.visibility, j.factors.option_order) for j in run.judgments} for run in runs)
+    if len(set(map(frozenset, asked))) > 1:
         return "they were not asked the same tasks, visibilities and option orders"
     return ""
 

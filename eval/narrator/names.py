@@ -23,14 +23,13 @@ ESCAPED = re.compile(r"\\([_*`~\[\]#])")  # Markdown's, as in "Some\_Name"
 BLANKS = re.compile(r"[^\S\n]+")
 GLUE = "\u200d\U0001f3fb-\U0001f3ff"  # joiner and skin tones: behind an emoji they make another one
 # Words that sentences are made of. A speaker called like one is found where the name stands alone, never in prose.
-FUNCTION_WORDS = frozenset(
-    """
-    i me my mine myself you your he him his she her it its we us our they them their this that these those who whose a
-    an the yes no not none nobody both neither either one all some any and or but if so as at by for from in of on to
-    with is are was were be been has have had do does did would can could might must shall should there here what when
-    where why how everyone everybody
-    """.split()
-)
+FUNCTION_WORDS = """
+i me my mine myself you your he him his she her it its we us our they them their this that these those who whose a an
+the yes no not none nobody both neither either one all some any and or but if so as at by for from in of on to with is
+are was were be been has have had do does did would can could might must shall should there here what when where why how
+everyone everybody
+"""
+WORDS = frozenset(re.findall(r"\w+", FUNCTION_WORDS))
 PAUSE = re.compile(r"[*_`\")\]}>]*\s*(?:$|[.!?:;…。：；؛؟(\[|—–\n]|-\s)")  # behind a name that stands alone
 
 
@@ -66,7 +65,7 @@ class Names:
         self.forms = {option: plain(option) for option in options if plain(option)}
         # "?" is a name, and the end of half of all sentences: it has no letter, digit or emoji.
         shaped = {o for o, form in self.forms.items() for c in form if c.isalnum() or unicodedata.category(c) == "So"}
-        words = {o for o, form in self.forms.items() if form.casefold() in FUNCTION_WORDS and o not in designed}
+        words = {o for o, form in self.forms.items() if form.casefold() in WORDS and o not in designed}
         self.only_alone = words | (self.forms.keys() - shaped)
         longest = sorted(self.forms.values(), key=len, reverse=True)
         self.places = re.compile("|".join(map(alone, longest)) or r"(?!)", re.IGNORECASE)

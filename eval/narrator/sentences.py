@@ -1,7 +1,7 @@
 """Sentences of a reply → whom they name as the one who attacked or is to blame, and whom they deny.
 
-A sentence is split into clauses, and each is read by the first frame of blame.yaml that it begins with: negation holds in
-its clause, a clause without a subject takes that of the one before, and what is conceded ("although Bob began") gives
+A sentence is split into clauses, and each is read by the first frame of blame.yaml that it begins with: negation holds
+in its clause, a clause without a subject takes that of the one before, and what is conceded ("although Bob began") gives
 way to the main clause. A clause that no frame fits says nothing: a name lost is better than a wrong one.
 """
 
@@ -68,22 +68,18 @@ def with_persons(sentence: str, names: Names) -> str:
 
 def read_clause(clause: str) -> tuple[str, str]:
     """(whom a clause names, whom it denies)."""
-    for kind, frame in FRAMES:
-        if place := frame.match(clause):
-            groups = place.groupdict("")
-            subject, agent = groups.get("who", "") + groups.get("of", ""), groups.get("agent", "")
-            who = agent or subject
-            if kind == "names" and (other := PATTERNS["other"].search(clause, place.end())):
-                return who + "".join(re.findall(NAME, other[0])), ""  # somebody else's attack is spoken of too
-            if kind == "denies" or (kind == "names" and (groups.get("no") or PATTERNS["negation"].search(place[0]))):
-                return "", who
-            return {
-                "nobody": ("", NOT_LISTED),
-                "names": (who, ""),
-                "than": (agent, ""),
-                "alike": (subject + agent, ""),
-            }.get(kind, ("", ""))
-    return "", ""
+    kind, place = next(((kind, place) for kind, frame in FRAMES if (place := frame.match(clause))), ("nothing", None))
+    if place is None:
+        return "", ""
+    groups = place.groupdict("")
+    subject, agent = groups.get("who", "") + groups.get("of", ""), groups.get("agent", "")
+    who = agent or subject
+    if kind == "names" and (other := PATTERNS["other"].search(clause, place.end())):
+        return who + "".join(re.findall(NAME, other[0])), ""  # somebody else's attack is spoken of too
+    if kind == "names" and (groups.get("no") or PATTERNS["negation"].search(place[0])):
+        kind = "denies"
+    says = {"names": (who, ""), "denies": ("", who), "than": (agent, ""), "alike": (subject + agent, "")}
+    return {**says, "nobody": ("", NOT_LISTED), "nothing": ("", "")}[kind]
 
 
 def read_sentence(text: str) -> Said:
