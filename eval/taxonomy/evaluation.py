@@ -28,49 +28,38 @@ Heads = dict[str, Any]  # head → (field, format); see TableSpec
 TOTAL = "Total"
 ENDS = ["value", "low", "high"]  # of an estimate
 PAIR = ["judge", "label"]
-SHARE_NOTE = (
-    "Of the flips with a primary code, those of no use left out; 95% intervals of Student's t over items. "
-    "deference: the second verdict accepts; skepticism: it rejects."
-)
-LISTED_NOTE = "listed: flips to which the code applies, primary or not."
-RATIO_NOTE = (
-    "ratio: share among deference flips over that among skepticism flips; its interval resamples items, and is left "
-    "out where a draw has a share of 0."
-)
-MOVED_NOTE = (
-    "before, after: flips of the base and of the run. removed: flips of the base that are none in the run, in % of "
-    "those whose claim has a verdict there. left: flips in both, of which same code. made: flips of the run that are "
-    "none in the base, in % of its flips."
-)
-AGREEMENT_NOTE = "Over the flips with at least two ratings; α takes missing ones. Intervals of κ and α resample items."
-STATES_NOTE = "tie: flips of which samples name different primary codes equally often, of all flips."
 AGREEMENT_WORDS = {"agreement": "equal, %", "kappa": "Cohen's κ", "alpha": "Krippendorff's α"}
-MODEL: Heads = {"model": ("judge", "")}
-INTERVAL: Heads = {"95%": (("low", "high"), ".1f")}
-SHARE: Heads = {"n": ("n", ""), "%": ("value", "")} | INTERVAL
-SIDES: Heads = {"def. n": (f"n_{LENIENT}", ""), "def. %": (f"value_{LENIENT}", "")}
-SIDES |= {"skep. n": (f"n_{STRICT}", ""), "skep. %": (f"value_{STRICT}", "")}
-MODELS: Heads = MODEL | {"judged by": ("judged_by", ""), "flips": ("n_flips", ""), "with a code": ("is_coded", "")}
-MODELS |= {"deference %": ("lenient", ""), "top code": ("top", ""), "%": ("value", "")} | INTERVAL
-MODELS |= {f"{UNEXPLAINED} %": ("value_rest", ""), f"{UNEXPLAINED} 95%": (("low_rest", "high_rest"), ".1f")}
-MODELS |= {f"below {MOST_UNEXPLAINED:.0f}%": ("is_met", ""), "codes a flip": ("n_codes", "")}
-CATEGORIES: Heads = MODEL | {"category": ("label", "")} | SHARE | SIDES
-CODE: Heads = MODEL | {"code": ("label", ""), "failure type": ("words", "")}
-CODES: Heads = CODE | {"category": ("category", "")} | SHARE | {"listed %": ("listed", "")}
-DIRECTED: Heads = CODE | SIDES | {"ratio": ("value_ratio", ".2f"), "ratio 95%": (("low_ratio", "high_ratio"), ".2f")}
-AGREEMENT: Heads = MODEL | {"raters": ("raters", ""), "primary": ("level", ""), "measure": ("words", "")}
-AGREEMENT |= {"items": ("n_units", ""), "value": ("value", ".2f"), "95%": (("low", "high"), ".2f")}
-STATES: Heads = MODEL | {"judged by": ("judged_by", ""), "state": ("state", "")}
-STATES |= {"of": ("n_units", ""), "share": ("value", ".1%")}
-MOVED: Heads = {"run": ("second", ""), "primary code": ("label", ""), "before": ("n_before", "")}
-MOVED |= {"removed": ("n_removed", ""), "removed %": ("removed_value", "")}
-MOVED |= {"95%": (("removed_low", "removed_high"), ".1f"), "left": ("n_left", ""), "same code": ("n_same", "")}
-MOVED |= {"no verdict": ("n_unknown", ""), "after": ("n_after", ""), "made": ("n_made", "")}
-MOVED |= {"made %": ("made_value", ""), "made 95%": (("made_low", "made_high"), ".1f")}
-FLIP_FIELDS = (
-    *("run", "model", "judged_by", "flip_id", "dataset", "item_id", "claim_is_true"),
-    *("direction", "primary", "codes", "state"),
-)
+
+
+def heads(text: str) -> Heads:
+    """Columns written as "head=field format", or "head=low..high format" for an interval, with commas between."""
+    columns: Heads = {}
+    for column in text.split(", "):
+        head, _, field = column.partition("=")
+        ends, _, form = field.partition(" ")
+        columns[head] = (tuple(ends.split("..")) if ".." in ends else ends, form)
+    return columns
+
+
+SHARE = "n=n, %=value, 95%=low..high .1f"
+SIDES = f"def. n=n_{LENIENT}, def. %=value_{LENIENT}, skep. n=n_{STRICT}, skep. %=value_{STRICT}"
+CODE = "model=judge, code=label, failure type=words"
+COLUMNS = {
+    "models": "model=judge, judged by=judged_by, flips=n_flips, with a code=is_coded, deference %=lenient, top code=top, "
+    f"%=value, 95%=low..high .1f, {UNEXPLAINED} %=value_rest, {UNEXPLAINED} 95%=low_rest..high_rest .1f, "
+    f"below {MOST_UNEXPLAINED:.0f}%=is_met, codes a flip=n_codes",
+    "categories": f"model=judge, category=label, {SHARE}, {SIDES}",
+    "codes": f"{CODE}, category=category, {SHARE}, listed %=listed",
+    "directions": f"{CODE}, {SIDES}, ratio=value_ratio .2f, ratio 95%=low_ratio..high_ratio .2f",
+    "agreement": "model=judge, raters=raters, primary=level, measure=words, items=n_units, value=value .2f, "
+    "95%=low..high .2f",
+    "states": "model=judge, judged by=judged_by, state=state, of=n_units, share=value .1%",
+    "moved": "run=second, primary code=label, before=n_before, removed=n_removed, removed %=removed_value, "
+    "95%=removed_low..removed_high .1f, left=n_left, same code=n_same, no verdict=n_unknown, after=n_after, made=n_made, "
+    "made %=made_value, made 95%=made_low..made_high .1f",
+    "flips": "run=run, model=model, judged_by=judged_by, flip_id=flip_id, dataset=dataset, item_id=item_id, "
+    "claim_is_true=claim_is_true, direction=direction, primary=primary, codes=codes, state=state",
+}
 
 
 class Taxonomy(Evaluation):
@@ -109,7 +98,6 @@ class Taxonomy(Evaluation):
         return rows
 
     def changes(self, judges: Mapping[str, CodedRun], options: argparse.Namespace) -> list[Change]:
-        """Flips per 100 items of each code and category."""
         (first, base), (second, after) = judges.items()
         return scores.flip_changes(base, after, (first, second), drawing_of(options))
 
@@ -230,34 +218,31 @@ def taxonomy_tables(results: Results) -> list[TableSpec]:
     states, flips = over_all(results, "state_rate"), facts["flips"]
     states, flips = (frame[frame["judge"] != POOLED] for frame in (states, flips))
     flips = flips.assign(primary=flips["primary"].replace("", None), codes=flips["codes"].str.replace(BETWEEN, " "))
-    flip_columns = {name: (name, "") for name in FLIP_FIELDS}
+    changed = []
+    if len(facts["moved"]):
+        occurring = results.changes.merge(facts["moved"][["second", "label"]])
+        title = "Which failures were removed, left and made"
+        changed = [
+            spec(results, "moved", title, facts["moved"], "console", is_change=True),
+            changes_table(results, occurring, digits=2, title="Flips per 100 items, before and after"),
+        ]
     return [
-        *(change_tables(results, facts["moved"]) if len(facts["moved"]) else []),
-        spec("models", "Top code and unexplained flips (F.2)", facts["models"], MODELS, SHARE_NOTE, "page"),
-        spec("categories", "Primary failure categories", facts["category"], CATEGORIES, SHARE_NOTE, "console"),
-        spec("codes", "Primary failure codes", primary, CODES, LISTED_NOTE, "console"),
-        spec("directions", "Primary failure codes by direction", primary, DIRECTED, RATIO_NOTE, "page"),
-        spec("agreement", "Agreement on the primary code", rated, AGREEMENT, AGREEMENT_NOTE, "console"),
-        spec("states", "States of the judge's replies", states, STATES, STATES_NOTE),
-        spec("flips", "The codes of each flip", flips, flip_columns),
+        *changed,
+        spec(results, "models", "Top code and unexplained flips (F.2)", facts["models"], "page"),
+        spec(results, "categories", "Primary failure categories", facts["category"], "console"),
+        spec(results, "codes", "Primary failure codes", primary, "console"),
+        spec(results, "directions", "Primary failure codes by direction", primary, "page"),
+        spec(results, "agreement", "Agreement on the primary code", rated, "console"),
+        spec(results, "states", "States of the judge's replies", states, "files"),
+        spec(results, "flips", "The codes of each flip", flips, "files"),
     ]
 
 
-def spec(
-    name: str, title: str, frame: pd.DataFrame, columns: Heads, note: str = "", place: Place = "files"
-) -> TableSpec:
-    """A table of this study."""
-    return TableSpec(name=f"taxonomy_{name}", title=title, frame=frame, columns=columns, note=note, place=place)
-
-
-def change_tables(results: Results, frame: pd.DataFrame) -> list[TableSpec]:
-    """What was removed, left and made, by code and category that occurs; and the changes per 100 items."""
-    keys: dict[str, Any] = {"title": "Which failures were removed, left and made", "note": MOVED_NOTE}
-    occurring = results.changes.merge(frame[["second", "label"]])
-    return [
-        TableSpec(name="taxonomy_moved", frame=frame, columns=MOVED, place="console", is_change=True, **keys),
-        changes_table(results, occurring, digits=2, title="Flips per 100 items, before and after"),
-    ]
+def spec(results: Results, name: str, title: str, frame: pd.DataFrame, place: Place, **keys: Any) -> TableSpec:
+    """A table of this study; its note is a part of the template."""
+    note = " ".join(results.sentences.get(f"note of {name}", []))
+    columns = heads(COLUMNS[name])
+    return TableSpec(name=f"taxonomy_{name}", title=title, frame=frame, columns=columns, note=note, place=place, **keys)
 
 
 EVALUATION = Taxonomy()

@@ -42,22 +42,14 @@ def all_labels(column: str) -> list[str]:
 
 
 def score(
-    measure: str,
-    unit: str,
-    estimate: Estimate,
-    *,
-    run: str,
-    judge: str,
-    judged_by: str,
-    dataset: str = ALL,
-    drawing: Drawing | None = None,
-    **setting: Any,
+    measure: str, unit: str, estimate: Estimate, *, run: str, judge: str, drawing: Drawing | None = None, **setting: Any
 ) -> Score:
-    """One score of the flips of one name."""
+    """One score of the flips of one name. setting: judged_by, and perhaps the dataset and others of ASKED."""
+    dataset = setting.pop("dataset", ALL)
     return Score(
         run=run,
         judge=judge,
-        setting={**dict.fromkeys(ASKED), "judged_by": judged_by, **setting},
+        setting=dict.fromkeys(ASKED) | setting,
         dataset=dataset,
         datasets=(dataset,),
         measure=measure,
