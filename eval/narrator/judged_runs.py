@@ -192,11 +192,9 @@ def exact(reply: Completion, options: Sequence[str], path: Path) -> dict[str, An
     shares = tuple(math.exp((reply.answer_logprobs or {}).get(option, math.nan)) for option in options)
     mass = math.fsum(shares)
     if not mass <= MOST_MASS:
-        problem = (
-            "lacks the log-probability of an option" if math.isnan(mass) else f"has options of together {mass:.3f}"
-        )
+        problem = "no log-probability of an option" if math.isnan(mass) else f"options with a probability of {mass:.3f}"
         advice = "the shard is damaged: delete it and run the sampling command again"
-        raise DataError(f"{path}: prompt {reply.prompt_hash} {problem}; {advice}")
+        raise DataError(f"{path}: prompt {reply.prompt_hash} has {problem}; {advice}")
     states = states_of(chosen=min(1.0, mass), off_list=max(0.0, 1 - mass))
     return {"shares": shares, "states": states, "n_replies": 1, "is_exact": True}
 

@@ -1,8 +1,9 @@
 """Sentences of a reply → whom they name as the one who attacked or is to blame, and whom they deny.
 
-A sentence is split into clauses, and each is read by the first frame of blame.yaml that it begins with: negation holds
-in its clause, a clause without a subject takes that of the one before, and what is conceded ("although Bob began") gives
-way to the main clause. A clause that no frame fits says nothing: a name lost is better than a wrong one.
+A sentence is split into clauses, and each is read by the first frame of blame.yaml that it begins with. Negation holds
+in its clause, a clause without a subject takes that of the one before, and what is conceded ("although Bob began") is
+read where the main clause names nobody. A clause that no frame fits says nothing: a lost name is better than a wrong
+one.
 """
 
 import re
