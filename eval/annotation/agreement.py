@@ -44,10 +44,10 @@ def kappa(tables: FloatArray) -> FloatArray:
 
 def kappa_of(pairs: Sequence[Pair], answers: Sequence[str]) -> Estimate:
     """κ with a percentile interval over units: whole units are drawn again."""
-    units, place = list(dict.fromkeys(unit for unit, _, _ in pairs)), {a: i for i, a in enumerate(answers)}
+    units = list(dict.fromkeys(unit for unit, _, _ in pairs))
     tables = np.zeros((len(units), len(answers), len(answers)))
     for unit, first, second in pairs:
-        tables[units.index(unit), place[first], place[second]] += 1
+        tables[units.index(unit), answers.index(first), answers.index(second)] += 1
     sums = resampled_sums(tables.reshape(len(units), -1), DRAWING.n_draws, rng_for(DRAWING.seed, "kappa"))
     value = float(kappa(tables.sum(axis=0)))
     return estimate_of(value, percentile_interval(kappa(sums.reshape(-1, *tables.shape[1:]))), len(units))
@@ -124,7 +124,6 @@ def preferences(pairs: Sequence[Pair]) -> dict[str, Estimate]:
 
 
 def rows(task: Task, annotator: str, against: str, figures: Mapping[str, Estimate], **setting: str) -> list[Score]:
-    """Figures as scores."""
     return [
         Score(
             run=" ".join(task.runs),
@@ -163,7 +162,6 @@ def agreement_text(all_labels: Sequence[Labels], scores: Sequence[Score]) -> str
 
 
 def cell(score: Score) -> str:
-    """A figure with its interval, if it has one."""
     figure, digits = score.estimate, {"%": 1, "ratio": 2, "count": 0, "p": 4}[score.unit]
     if score.unit == "p":
         return p_value(figure.value or 0)

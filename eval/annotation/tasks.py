@@ -109,14 +109,12 @@ class StudyAnnotation(Protocol):
 
     def reads(self, path: Path) -> bool:
         """Whether a folder is of this study."""
-        ...
 
     def tasks(self, paths: Sequence[Path]) -> Sequence[Task]:
         """Of one run, or of two side by side.
 
         Raises DataError for a run that is not complete, or whose stage has no judge.
         """
-        ...
 
 
 def annotation_of(study: str) -> StudyAnnotation:

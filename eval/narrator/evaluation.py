@@ -16,7 +16,6 @@ from eval.narrator.answers import STATES
 from eval.narrator.judged_runs import POOLED, NarratorRun
 from eval.narrator.measures import BY_CONVERSATION, DETECTION, PERSPECTIVES, Definitions, Levels, main_order
 from eval.narrator.tables import ORDER_WORDS, TASK_WORDS
-from eval.narrator.verdict_files import COLUMNS_HELP, LAYOUT, load_verdicts
 from eval.report.tables import TableSpec
 from eval.results import Block, CardFigure, Evaluation, Results
 from eval.runs import Verdicts, load_finished
@@ -40,8 +39,8 @@ def definitions_of(options: argparse.Namespace) -> Definitions:
 class NarratorEval(Evaluation):
     """Runs of conversations with each speaker called Me."""
 
-    layout = LAYOUT
-    columns_help = COLUMNS_HELP
+    layout = judged_runs.LAYOUT
+    columns_help = judged_runs.COLUMNS_HELP
     heading = "Who is called Me"
     words = Path(__file__).parent / "words.j2"
     measure_words = tables.CHANGE_WORDS
@@ -84,7 +83,7 @@ class NarratorEval(Evaluation):
         return judged_runs.load_narrator_run(path)
 
     def load_files(self, options: argparse.Namespace) -> dict[str, NarratorRun]:
-        runs, ignored = load_verdicts(options.sources, options.conversations)
+        runs, ignored = judged_runs.load_verdicts(options.sources, options.conversations)
         if ignored:
             say(f"Note: columns without a meaning here are ignored: {', '.join(map(shown, ignored))}.\n")
         return {run.judge: run for run in runs}
@@ -290,8 +289,8 @@ def counts_of_table_4(results: Results, levels: Levels) -> dict[str, Any]:
 def delta_of_models(levels: Levels) -> list[tuple[str, Estimate]]:
     """Model → Δ_att in the same setting, from the lowest on."""
     asked = levels.tasks[0], levels.sides[0], levels.orders[-1]
-    deltas = [(judge, levels.of(judge, *asked).get("delta_att")) for judge in levels.judges if judge != POOLED]
-    known = [(judge, delta) for judge, delta in deltas if delta is not None and delta.value is not None]
+    deltas = {judge: levels.of(judge, *asked).get("delta_att") for judge in levels.judges if judge != POOLED}
+    known = [(judge, delta) for judge, delta in deltas.items() if delta and delta.value is not None]
     return sorted(known, key=lambda pair: pair[1].value or 0.0)
 
 

@@ -130,9 +130,9 @@ def observed(judgments: Sequence[Judgment], denominator: Denominator = "answered
 
 def outcome(judgment: Judgment) -> Outcome:
     """What a prompt's one answer is: correct where most replies name the annotated attacker, or say Yes."""
-    if len(judgment.leaders) != 1:
-        return "tied" if judgment.leaders else "unanswered"
-    return "correct" if judgment.leaders == (judgment.factors.target,) else "incorrect"
+    if len(judgment.leaders) == 1:
+        return "correct" if judgment.leaders == (judgment.factors.target,) else "incorrect"
+    return "tied" if judgment.leaders else "unanswered"
 
 
 def outcome_pairs(judgments: Sequence[Judgment], unit: Unit = BY_MODEL) -> dict[str, tuple[Outcome, Outcome]]:
@@ -249,11 +249,8 @@ class Levels:
         self.sides = [side for side in VISIBILITIES if side in asked[2]]
         self.orders = [order for order in OPTION_ORDERS if order in asked[3]]
         self.order = main_order(self.orders)
-
-    @property
-    def shown(self) -> list[str]:
-        """Whose Tables 2 and 4 and figures are made: all models together, else every run's own."""
-        return [POOLED] if POOLED in self.judges else self.judges
+        # Whose Tables 2 and 4 and figures are made: all models together, else every run's own.
+        self.shown = [POOLED] if POOLED in self.judges else self.judges
 
     def of(self, judge: str, task: str, side: str, order: str = "published", **setting: Any) -> dict[str, Estimate]:
         """Measure → estimate, by default over all conversations; empty where that was not asked."""
@@ -262,11 +259,12 @@ class Levels:
 
     def sizes(self, judge: str, task: str, side: str, order: str) -> dict[int, dict[str, Estimate]]:
         """The same by number of speakers, of sizes with enough conversations for Figure 3."""
-        asked = (judge, task, side, order)
         return {
             key[5]: measures
             for key, measures in sorted(self.estimates.items(), key=lambda pair: pair[0][5] or 0)
-            if key[:4] == asked and key[5] and (measures["n_conversations"].value or 0) >= FEWEST_CONVERSATIONS
+            if key[:4] == (judge, task, side, order)
+            and key[5]
+            and (measures["n_conversations"].value or 0) >= FEWEST_CONVERSATIONS
         }
 
 
@@ -277,14 +275,12 @@ def effects(judgments: Sequence[Judgment], d: Definitions = DEFAULT) -> Iterator
     hidden attack is all that some attackers say, with those apart.
     """
     for asked, members in by_setting(judgments).items():
-        groups: dict[tuple[str, int | None], list[Judgment]] = {(ALL, None): members}
-        if any(judgment.factors.attacker_is_unseen for judgment in members):
-            for judgment in members:
-                group = UNSEEN if judgment.factors.attacker_is_unseen else SEEN
-                groups.setdefault((group, None), []).append(judgment)
+        groups = defaultdict[tuple[str, int | None], list[Judgment]](list, {(ALL, None): members})
+        for judgment in members if any(judgment.factors.attacker_is_unseen for judgment in members) else ():
+            groups[UNSEEN if judgment.factors.attacker_is_unseen else SEEN, None].append(judgment)
         for judgment in members:
             n = judgment.factors.n_speakers
-            groups.setdefault((f"{n} speakers", n), []).append(judgment)
+            groups[f"{n} speakers", n].append(judgment)
         for (group, size), of_group in groups.items():
             yield {**asked._asdict(), "group": group, "n_speakers": size}, effect(asked, of_group, d)
 
@@ -381,7 +377,7 @@ def state_rates(judgments: Sequence[Judgment], d: Definitions = DEFAULT) -> Iter
     for asked, members in by_setting(judgments).items():
         for perspective in PERSPECTIVES:
             if prompts := [judgment for judgment in members if judgment.condition == perspective]:
-                rates = {state: 100 * fmean(p.states[i] for p in prompts) for i, state in enumerate(STATES)}
+                rates: dict[str, float] = {s: 100 * fmean(p.states[i] for p in prompts) for i, s in enumerate(STATES)}
                 rates["tied"] = 100 * fmean(len(prompt.leaders) > 1 for prompt in prompts)
                 rates["unanswered"] = 100 * fmean(not prompt.leaders for prompt in prompts)
                 yield {**asked._asdict(), "perspective": perspective}, {"n_prompts": len(prompts), **rates}

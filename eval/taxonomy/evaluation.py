@@ -45,8 +45,8 @@ SHARE = "n=n, %=value, 95%=low..high .1f"
 SIDES = f"def. n=n_{LENIENT}, def. %=value_{LENIENT}, skep. n=n_{STRICT}, skep. %=value_{STRICT}"
 CODE = "model=judge, code=label, failure type=words"
 COLUMNS = {
-    "models": "model=judge, judged by=judged_by, flips=n_flips, with a code=is_coded, deference %=lenient, top code=top, "
-    f"%=value, 95%=low..high .1f, {UNEXPLAINED} %=value_rest, {UNEXPLAINED} 95%=low_rest..high_rest .1f, "
+    "models": "model=judge, judged by=judged_by, flips=n_flips, with a code=is_coded, deference %=lenient, "
+    f"top code=top, %=value, 95%=low..high .1f, {UNEXPLAINED} %=value_rest, {UNEXPLAINED} 95%=low_rest..high_rest .1f, "
     f"below {MOST_UNEXPLAINED:.0f}%=is_met, codes a flip=n_codes",
     "categories": f"model=judge, category=label, {SHARE}, {SIDES}",
     "codes": f"{CODE}, category=category, {SHARE}, listed %=listed",
@@ -55,8 +55,8 @@ COLUMNS = {
     "95%=low..high .2f",
     "states": "model=judge, judged by=judged_by, state=state, of=n_units, share=value .1%",
     "moved": "run=second, primary code=label, before=n_before, removed=n_removed, removed %=removed_value, "
-    "95%=removed_low..removed_high .1f, left=n_left, same code=n_same, no verdict=n_unknown, after=n_after, made=n_made, "
-    "made %=made_value, made 95%=made_low..made_high .1f",
+    "95%=removed_low..removed_high .1f, left=n_left, same code=n_same, no verdict=n_unknown, after=n_after, "
+    "made=n_made, made %=made_value, made 95%=made_low..made_high .1f",
     "flips": "run=run, model=model, judged_by=judged_by, flip_id=flip_id, dataset=dataset, item_id=item_id, "
     "claim_is_true=claim_is_true, direction=direction, primary=primary, codes=codes, state=state",
 }
