@@ -44,10 +44,10 @@ def kappa(tables: FloatArray) -> FloatArray:
 
 def kappa_of(pairs: Sequence[Pair], answers: Sequence[str]) -> Estimate:
     """κ with a percentile interval over units: whole units are drawn again."""
-    units, place = list(dict.fromkeys(unit for unit, _, _ in pairs)), {a: i for i, a in enumerate(answers)}
+    units = list(dict.fromkeys(unit for unit, _, _ in pairs))
     tables = np.zeros((len(units), len(answers), len(answers)))
     for unit, first, second in pairs:
-        tables[units.index(unit), place[first], place[second]] += 1
+        tables[units.index(unit), answers.index(first), answers.index(second)] += 1
     sums = resampled_sums(tables.reshape(len(units), -1), DRAWING.n_draws, rng_for(DRAWING.seed, "kappa"))
     value = float(kappa(tables.sum(axis=0)))
     return estimate_of(value, percentile_interval(kappa(sums.reshape(-1, *tables.shape[1:]))), len(units))
@@ -72,7 +72,7 @@ def scores_of(all_labels: Sequence[Labels]) -> list[Score]:
         scores += rows(task, labels.annotator, "judge", against_judge(pairs, task))
         counts = Counter(pair[1:] for pair in pairs)
         for judge, person in product(task.answers, repeat=2):
-            n = {"n": plain(counts[judge, person], pairs)}
+            n = {"n": plain(counts[judge, person], len(pairs))}
             scores += rows(task, labels.annotator, "judge", n, judge_says=judge, person_says=person)
     for one, other in combinations(all_labels, 2):
         both = [item for item in one.draw.items if item.item_id in one.answers and item.item_id in other.answers]
@@ -82,9 +82,9 @@ def scores_of(all_labels: Sequence[Labels]) -> list[Score]:
     return scores
 
 
-def plain(value: float, pairs: Sequence[object]) -> Estimate:
-    """A count or a p-value."""
-    return Estimate(value=value, low=None, high=None, n_units=len(pairs))
+def plain(value: float | None, n_units: int) -> Estimate:
+    """A number without an interval; None is unknown."""
+    return Estimate(value=value, low=None, high=None, n_units=n_units)
 
 
 def agreements(pairs: Sequence[Pair], answers: Sequence[str]) -> dict[str, Estimate]:
@@ -98,7 +98,7 @@ def against_judge(pairs: Sequence[Pair], task: Task) -> dict[str, Estimate]:
     reverse, and McNemar's exact test of both counts."""
     drawn = Counter(judge for _, judge, _ in pairs)
     # With the judge's answers as frequent as in the whole run: the draw is balanced.
-    in_run = Estimate(value=None, low=None, high=None, n_units=0)
+    in_run = plain(None, 0)
     if not any(n and not drawn[answer] for answer, n in task.in_run.items()):
         in_run = share_of([(unit, judge == said, task.in_run[judge] / drawn[judge]) for unit, judge, said in pairs])
     figures = {**agreements(pairs, task.answers), "agreement_in_run": in_run}
@@ -106,7 +106,7 @@ def against_judge(pairs: Sequence[Pair], task: Task) -> dict[str, Estimate]:
         errors = [[(u, said != judge, 1.0) for u, judge, said in pairs if judge == answer] for answer in task.answers]
         lenient, strict = (sum(is_wrong for _, is_wrong, _ in of_answer) for of_answer in errors)
         figures |= {"leniency": share_of(errors[0]), "strictness": share_of(errors[1])}
-        figures["mcnemar_p"] = plain(mcnemar_p(lenient, strict), pairs)
+        figures["mcnemar_p"] = plain(mcnemar_p(lenient, strict), len(pairs))
     return figures
 
 
@@ -116,13 +116,14 @@ def preferences(pairs: Sequence[Pair]) -> dict[str, Estimate]:
     n_first = sum(is_first for _, is_first, _ in decided)
     return {
         "preferred": share_of(decided),
-        "sign_test_p": plain(mcnemar_p(n_first, len(decided) - n_first), decided),  # both are binomial with p = 1/2
+        "sign_test_p": plain(
+            mcnemar_p(n_first, len(decided) - n_first), len(decided)
+        ),  # both are binomial with p = 1/2
         "ties": share_of([(unit, said == "tie", 1.0) for unit, _, said in pairs]),
     }
 
 
 def rows(task: Task, annotator: str, against: str, figures: Mapping[str, Estimate], **setting: str) -> list[Score]:
-    """Figures as scores."""
     return [
         Score(
             run=" ".join(task.runs),
@@ -161,7 +162,6 @@ def agreement_text(all_labels: Sequence[Labels], scores: Sequence[Score]) -> str
 
 
 def cell(score: Score) -> str:
-    """A figure with its interval, if it has one."""
     figure, digits = score.estimate, {"%": 1, "ratio": 2, "count": 0, "p": 4}[score.unit]
     if score.unit == "p":
         return p_value(figure.value or 0)

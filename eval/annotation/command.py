@@ -60,22 +60,15 @@ def main(argv: Sequence[str]) -> None:
 
 def page_html(draw: Draw) -> str:
     """The page. Only its script, which the policy names, runs; texts of others are data to it."""
-    page = TEMPLATES.get_template("annotation.html")
-    return page.render(task=draw.task, digest=draw.digest, data=page_data(draw))
+    return TEMPLATES.get_template("annotation.html").render(task=draw.task, digest=draw.digest, data=page_data(draw))
 
 
 def page_data(draw: Draw) -> dict[str, Any]:
     """What the page's script reads. Of an item it is what is shown; the judge's answer is not in it."""
     task = draw.task
-    made_from = {
-        "format": 1,
-        "runs": task.runs,
-        "what": task.name,
-        "n": draw.n,
-        "seed": draw.seed,
-        "digest": draw.digest,
-    }
+    made_from = {"format": 1, "runs": task.runs, "what": task.name, "n": draw.n, "seed": draw.seed}
     items = [{"id": item.item_id, "texts": item.texts} for item in draw.items]
+    made_from["digest"] = draw.digest
     return {"made_from": made_from, "answers": task.answers, "is_comparison": task.is_comparison, "items": items}
 
 
@@ -92,14 +85,8 @@ def read_labels(paths: Sequence[Path], tasks: Sequence[Task]) -> list[Labels]:
             )
     names = {path: (file.what, file.annotator.strip() or path.stem) for path, file in files.items()}
     twice = Counter(names.values())
-    return [
-        Labels(
-            annotator=names[path][1] if twice[names[path]] == 1 else str(path),
-            draw=draw_of(file, tasks, path),
-            answers=file.labels,
-        )
-        for path, file in files.items()
-    ]
+    people = {path: name[1] if twice[name] == 1 else str(path) for path, name in names.items()}
+    return [Labels(people[path], draw_of(file, tasks, path), file.labels) for path, file in files.items()]
 
 
 def draw_of(file: LabelFile, tasks: Sequence[Task], path: Path) -> Draw:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from evenhand.errors import DataError
 from evenhand.records import digest
@@ -24,6 +24,9 @@ class Item:
     def item_id(self) -> str:
         """16 hex digits of what the page shows."""
         return digest([self.unit, self.texts], 16)
+
+
+SIDES = ("left", "right", "tie")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,9 +52,6 @@ class Task:
         assert len({answer[0].lower() for answer in self.answers} - {"u", "e"}) == len(self.answers)
 
 
-SIDES = ("left", "right", "tie")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draw:
     """The items of a task that a page shows, in its order."""
@@ -69,8 +69,7 @@ class Draw:
         return digest([*asked, [(item.item_id, item.judge) for item in self.items]], 16)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Labels:
+class Labels(NamedTuple):
     """One person's labels of a draw."""
 
     annotator: str
@@ -81,11 +80,15 @@ class Labels:
 def drawn(task: Task, n: int, seed: int) -> Draw:
     """At most n items: the judge's answers in equal numbers as far as there are, and one of each unit in turn."""
     draws = random.Random(f"{seed} {task.name}")
+
+    def in_random_order(_: Item) -> float:
+        return draws.random()  # random() alone never changes in Python
+
     distinct = {(item.unit, item.texts): item for item in task.items}.values()
     by_answer = []
     for answer in task.answers:
         by_unit: dict[str, list[Item]] = {}
-        for item in shuffled((item for item in distinct if item.judge == answer), draws):
+        for item in sorted((item for item in distinct if item.judge == answer), key=in_random_order):
             by_unit.setdefault(item.unit, []).append(item)
         by_answer.append(in_turn(by_unit.values()))
     chosen = in_turn(by_answer)[:n]
@@ -93,12 +96,7 @@ def drawn(task: Task, n: int, seed: int) -> Draw:
         if draws.random() < 0.5:  # the first run goes to the right
             *others, (left, first), (right, second) = item.texts
             chosen[place] = replace(item, texts=(*others, (left, second), (right, first)), judge=SIDES[1])
-    return Draw(task=task, n=n, seed=seed, items=shuffled(chosen, draws))
-
-
-def shuffled(items: Iterable[Item], draws: random.Random) -> list[Item]:
-    """In random order."""
-    return sorted(items, key=lambda _: draws.random())  # random() alone never changes in Python
+    return Draw(task=task, n=n, seed=seed, items=sorted(chosen, key=in_random_order))
 
 
 def in_turn(lists: Iterable[Sequence[Item]]) -> list[Item]:
@@ -111,20 +109,18 @@ class StudyAnnotation(Protocol):
 
     def reads(self, path: Path) -> bool:
         """Whether a folder is of this study."""
-        ...
 
     def tasks(self, paths: Sequence[Path]) -> Sequence[Task]:
         """Of one run, or of two side by side.
 
         Raises DataError for a run that is not complete, or whose stage has no judge.
         """
-        ...
 
 
 def annotation_of(study: str) -> StudyAnnotation:
     """A study's questions to people."""
-    found: StudyAnnotation = load_part(study, STUDIES[study].annotation)
-    return found
+    annotation: StudyAnnotation = load_part(study, STUDIES[study].annotation)
+    return annotation
 
 
 def annotated_study(paths: Sequence[Path]) -> str:

@@ -6,9 +6,10 @@ reply is not its answer. A reply is read in this order; the first step that find
 1. An option alone: the whole reply, or its JSON string; its first line; what stands behind "Answer:" or "The answer
    is". Within markup, quotes, punctuation and preambles, in any case.
 2. An option that opens the reply, with an explanation behind it ("Ann. Bob was calm.", "Ann, as she insulted Bob").
-3. An option in a sentence that says who attacked or is to blame. Subject and object are told apart ("Ann attacked Bob",
-   "Bob was attacked by Ann", "the attacker is Ann"), and a negation holds in its clause ("Ann said nothing wrong. Bob
-   made a personal attack."); see clauses.py.
+3. An option in a sentence that says who attacked or is to blame. A sentence is split into clauses, and each is read by
+   the first frame of blame.yaml that it begins with: subject and object are told apart ("Ann attacked Bob", "Bob was
+   attacked by Ann", "the attacker is Ann"), and a negation holds in its clause ("Ann said nothing wrong. Bob made a
+   personal attack."). A clause that no frame fits says nothing: a lost name is better than a wrong one.
 4. In these places "you", "I", "my behavior" and "the narrator" are Me where Me is an option.
 
 Else the reply has a state. Nothing is guessed: a reply that could mean several options is ambiguous.
@@ -17,84 +18,176 @@ Else the reply has a state. Nothing is guessed: a reply that could mean several 
 import json
 import re
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, get_args
+from pathlib import Path
+from typing import Literal, NamedTuple, get_args
 
-from eval.narrator.clauses import (
-    ADVERB,
-    AUX,
-    DEEDS,
-    DOUBLE_NEGATION,
-    REFUSAL,
-    SAYS,
-    Said,
-    read_sentence,
-    sentences,
-    with_persons,
-)
-from eval.narrator.names import NAME, NAMES, NOT_LISTED, OPENING, Names, named_text, options_in, plain
+import yaml
+
+from eval.narrator.names import ALL, FIRST, NAME, NAMES, NOT_LISTED, OPENING, Names, named_text, options_in, plain
 from studies.narrator.prompts import ME, NO, YES
+
+MOST_LETTERS = 400  # of a sentence; a longer one loops
+SENTENCE = re.compile(r"([.!?…。！？؟]+)[\"')\]]*(?=\s|$)|\n+")
+SPEC = yaml.safe_load(Path(__file__).with_name("blame.yaml").read_text(encoding="utf-8"))
+PARTS = {"NAMES": NAMES, "ELSE": f"[^{NAME[1:]}"}
+
+
+def filled(pattern: str) -> str:
+    """A pattern of blame.yaml with what its <WORD>s stand for."""
+    return re.sub(r"<([A-Z_]+)>", lambda word: PARTS[word[1]], pattern)
+
+
+for _name, _words in SPEC["words"].items():
+    _listed = sorted(filled(_words).split(", "), key=len, reverse=True)
+    PARTS[_name] = f"(?:{'|'.join(_listed)})".replace(" ", r"\s+")
+for _name, _part in SPEC["parts"].items():
+    PARTS[_name] = f"(?:{filled(_part)})"
+HOW = re.VERBOSE | re.IGNORECASE | re.MULTILINE
+PATTERNS = {name: re.compile(filled(pattern), HOW) for name, pattern in SPEC["patterns"].items()}
+FRAMES = [(kind, re.compile(filled(text), re.VERBOSE)) for frame in SPEC["frames"] for kind, text in frame.items()]
+
+
+class Said(NamedTuple):
+    """What a sentence says: runs of the characters of named_text."""
+
+    named: str
+    denied: str  # NOT_LISTED: that anybody did it
+    conceded: str = ""  # named, but given way to what is named elsewhere
+    is_answer: bool = False  # it begins with a name that stands for the answer
+
+
+def sentences(text: str) -> list[str]:
+    """The beginnings of the sentences of a text that state something; of questions those that are a name alone."""
+    pieces = [*SENTENCE.split(PATTERNS["answered_no"].sub(r"not \1", text)), None]
+    cut = [(piece or "").strip()[:MOST_LETTERS] for piece in pieces[::2]]
+    return [
+        piece
+        for piece, mark in zip(cut, pieces[1::2], strict=True)
+        if piece.strip(" \t\"'.,") and ("?" not in (mark or "") or PATTERNS["bare"].match(piece))
+    ]
+
+
+def with_persons(sentence: str, names: Names) -> str:
+    """A sentence of named_text in which the judge's opinion is gone and the first and second person are Me."""
+    text = PATTERNS["denied_opinion"].sub(" not so that ", PATTERNS["no_doubt"].sub("", sentence))
+    text = PATTERNS["opinion"].sub("", text)
+    is_two = PATTERNS["first_person"].search(text) and PATTERNS["second_person"].search(text)  # only one of them is Me
+    me = chr(FIRST + names.options.index(ME)) if ME in names.options and not is_two else NOT_LISTED
+    text = PATTERNS["self"].sub(me, PATTERNS["own"].sub(f"{me}'s", text))
+    text = PATTERNS["everybody"].sub(ALL, PATTERNS["everybody_but"].sub(NOT_LISTED, text))
+    return PATTERNS["titled"].sub(r"\1", text).strip()
+
+
+def read_clause(clause: str) -> tuple[str, str]:
+    """(whom a clause names, whom it denies)."""
+    kind, place = next(((kind, place) for kind, frame in FRAMES if (place := frame.match(clause))), ("nothing", None))
+    if place is None:
+        return "", ""
+    groups = place.groupdict("")
+    subject, agent = groups.get("who", "") + groups.get("of", ""), groups.get("agent", "")
+    who = agent or subject
+    if kind == "names" and (other := PATTERNS["other"].search(clause, place.end())):
+        return who + "".join(re.findall(NAME, other[0])), ""  # somebody else's attack is spoken of too
+    if kind == "names" and (groups.get("no") or PATTERNS["negation"].search(place[0])):
+        kind = "denies"
+    says = {"names": (who, ""), "denies": ("", who), "than": (agent, ""), "alike": (subject + agent, "")}
+    return {**says, "nobody": ("", NOT_LISTED), "nothing": ("", "")}[kind]
+
+
+def read_sentence(text: str) -> Said:
+    """What one sentence of with_persons says of who attacked or is to blame."""
+    text, denied = without_contrasts(PATTERNS["label"].sub(" is ", PATTERNS["options"].sub("", text)))
+    parts = clauses_of(listed(text))
+    named = conceded = subject = ""
+    is_answer = False
+    for i, (clause, _) in enumerate(parts):
+        if concedes := PATTERNS["conceding"].match(clause):
+            clause = clause[concedes.end() :]
+        elif PATTERNS["skipped"].match(clause):
+            continue
+        is_bare = PATTERNS["bare"].match(clause) is not None
+        if is_bare and not concedes and not stands_for_itself(parts, i):
+            if i == len(parts) - 1:  # "You were rude, Ann."
+                return Said("", denied)
+        else:
+            clause = with_subject(clause, parts[i - 1][0] if i else "", subject)
+            says, denies = read_clause(clause)
+            named, conceded = (named, conceded + says) if concedes else (named + says, conceded)
+            denied += denies
+            is_answer |= i == 0 and is_bare and bool(says) and not concedes
+        if about := PATTERNS["about"].match(clause):
+            subject = about["who"] or about["of"]
+    return Said(named, denied, conceded, is_answer)
+
+
+def without_contrasts(text: str) -> tuple[str, str]:
+    """(a sentence without those whom it contrasts with the one it names, these)."""
+    denied: list[str] = []
+
+    def taken(contrast: re.Match[str]) -> str:
+        denied.extend(re.findall(NAME, contrast[0]))
+        return " "
+
+    text = PATTERNS["none_but"].sub("", PATTERNS["not_only"].sub(r"\1 and \2", text))
+    text = PATTERNS["not_after"].sub(taken, PATTERNS["not_but"].sub(taken, text)) if re.search(NAME, text) else text
+    return text.strip(" ,"), "".join(denied)
+
+
+def listed(text: str) -> str:
+    """A sentence in which the names of a list are one run, unless the last of them begins a clause of its own."""
+    position = 0
+    while pair := PATTERNS["listed"].search(text, position):
+        begins = PATTERNS["begins_clause"].match(text, pair.start("second"))
+        if (begins and not PATTERNS["fronted"].search(text[: pair.start()])) or not pair["by"].strip():
+            position = pair.start("second")
+        else:
+            position = pair.start()
+            text = f"{text[:position]}{pair['first']}{pair['second']}{text[pair.end() :]}"
+    return re.sub(rf"\b(?:both|either)\s+(?={NAME})", "", text)
+
+
+def clauses_of(text: str) -> list[tuple[str, bool]]:
+    """(clause, whether a mark stronger than a comma ends it) of a sentence."""
+    marks = [*PATTERNS["clauses"].finditer(text)]
+    starts, ends = [0, *(mark.end() for mark in marks)], [*(mark.start() for mark in marks), len(text)]
+    strong = [*(bool(mark["strong"]) for mark in marks), False]
+    cut = [(text[start:end].strip(), mark) for start, end, mark in zip(starts, ends, strong, strict=True)]
+    return [(clause, mark) for clause, mark in cut if clause]
+
+
+def stands_for_itself(parts: list[tuple[str, bool]], i: int) -> bool:
+    """Whether a name that is a clause is an answer, and not a name that is spoken to or said something about."""
+    if i > 0:
+        return i == len(parts) - 1 and (parts[i - 1][1] or PATTERNS["opening"].match(parts[i - 1][0]) is not None)
+    if len(parts) == 1:
+        return True
+    behind = parts[1][0]
+    is_explained = parts[0][1] or PATTERNS["explaining"].match(behind) is not None
+    return is_explained and PATTERNS["victim"].match(behind) is None
+
+
+def with_subject(clause: str, before: str, subject: str) -> str:
+    """A clause with the subject that it leaves out: "Ann, who attacked Bob", "and attacked Bob"."""
+    if relative := PATTERNS["relative"].match(clause):
+        names = re.search(rf"{NAMES}$", before)
+        genitive = "'s" if relative[0].startswith("whose") else ""
+        return f"{names[0]}{genitive} {clause[relative.end() :]}" if names else ""
+    clause = PATTERNS["connective"].sub("", clause, count=1) if PATTERNS["connective"].match(clause) else clause
+    return f"{subject} {clause}" if subject and PATTERNS["verb"].match(clause) else clause
+
 
 State = Literal[
     "chosen", "ambiguous", "negated_only", "continues_transcript", "refusal", "off_list", "cut_off", "empty", "error"
 ]
 STATES: tuple[State, ...] = get_args(State)
-
 LONGEST = 12  # preambles taken from one reply; a loop of them is no answer
-
-PREAMBLE = re.compile(
-    r"""
-    (?:sure|certainly|of\ course|okay|ok|well|so|therefore|thus|hence|overall)\s*[,!.:]+\s*
-  | (?:(?:the|my|your|our|correct|final|best|right|short|single|most\ likely|most\ accurate)\s+)*
-    (?:answer|option|choice|response|verdict|selection|conclusion)"?
-    (?:\s+(?:to|for)\s+(?:the|this|that|your)\s+\w+)?\s*(?:(?:is|was|would\ be|should\ be|must\ be)\b\s*:?|[:：=])\s*
-  | (?:i|we)(?:'d|'ll|\s+would|\s+will|\s+must|\s+have\ to)?\s+
-    (?:think|believe|say|choose|pick|select|answer|go\ with|guess|suppose|conclude)\b
-    (?:\s+that\b)?(?:\s+it\b)?(?:'s\b|\s+(?:is|was|would\ be)\b)?\s*[:,]?\s*
-  | in\ (?:my|our)\ (?:opinion|view|judge?ment)\s*[,:]?\s*
-  | (?:based\ on|according\ to|judging\ from|judging\ by|from|given|in|looking\ at)\s+(?:the|this|that)\s+
-    (?:\w+\s+){0,2}(?:conversation|transcript|dialogue|exchange|discussion|context|information|text)
-    (?:\s+(?:above|provided|given|shown|presented))?\s*[,:]\s*
-  | (?:it|that|this)(?:'s|\s+(?:is|was|would\ be|seems|appears|must\ be))\b
-    (?:\s+(?:to\ be|to\ have\ been|that|clear\ that|clearly|likely|probably)\b)*\s*:?\s*
-  | (?:(?:la|le|il|die|der|a|o)\s+)?(?:réponse|respuesta|antwort|risposta|resposta|ответ|答案|回答)
-    \s*(?:(?:est|es|ist|è|é)\b\s*:?|[:：])\s*
-  | (?:probably|definitely|clearly|certainly|obviously|most\ likely|likely|maybe)\s*,?\s+
-  | (?:the\s+)?(?:speaker|user|username|editor|participant|name|ip)(?:\s*[:=]\s*|\s+)
-  | option\s+\(?[a-z0-9]\)?\s*[:.)]\s*
-  | \(?(?:[0-9]{1,2}|[a-z])[.)]\s+
-  | [-•–—]\s+
-  | @(?=\w)
-    """,
-    re.IGNORECASE | re.VERBOSE,
-)
-# Where a later line of a reply says what the answer is. "Options:" has no boundary before its colon and is none.
-MARKER = re.compile(
-    r"""\b(?:answer|verdict|conclusion)\b[*_"]*(?:\s+(?:is|would\ be|was)\b)?\s*[:：][*_\s]*
-      | \banswer\s+(?:is|would\ be)\s+""",
-    re.IGNORECASE | re.VERBOSE,
-)
-# A model that goes on with the prompt asks itself the next question; what it answers to that is no answer to ours.
-CONTINUATION = re.compile(
-    r"\n[^\S\n]*[*_#]*(?:Question|Here is a(?:nother)? conversation|Options)[*_]*\s*:", re.IGNORECASE
-)
+MOST_MARKERS = 4  # a reply that loops has thousands
 THOUGHTS = re.compile(r"\A\s*<think>.*?</think>", re.IGNORECASE | re.DOTALL)
 UNENDED_THOUGHTS = re.compile(r"\A\s*<think>(?!.*</think>)", re.IGNORECASE | re.DOTALL)
-MOST_MARKERS = 4  # a reply that loops has thousands
-LIST = re.compile(r"\s*(?:[,،，/&+|]\s*(?:and\b|or\b|&)?|and\b|or\b)\s*", re.IGNORECASE)
-DECLINES = re.compile(REFUSAL, re.VERBOSE)
-# "Ann: I suggest merging the two." is Ann's turn. "Ann: she insults Bob." is an answer and its explanation.
-TURN = re.compile(rf"^(?P<names>{NAMES})\s*:\s*(?P<words>\S.*)$", re.MULTILINE)
-BECAUSE = re.compile(r"(?:because|since|due\s+to|for\s+\w+ing)\b")
-THIRD_PERSON = re.compile(rf"(?:he|she|they)\b|(?:his|her|their)\s+(?:\w+\s+){{0,2}}{DEEDS}\b")
-TO_OTHERS = re.compile(r"\b(?:i|me|my|you|your|we|us|our|please)\b")
-CORRECTS = re.compile(rf"(?:(?:{ADVERB}|no|or|and|maybe|perhaps|rather|sorry|wait|well)[\s,]+)*(?P<names>{NAMES})")
-OPEN_END = re.compile(rf"(?:{NAME}(?:'s?)?|\b(?:{AUX}|not|by))$")  # of a cut reply: the next word could turn it around
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """What a reply says. option: one of the options as shown, where the state is "chosen", else None."""
 
     state: State
@@ -122,7 +215,7 @@ def read_answer(text: str, options: Sequence[str], finish_reason: str = "stop") 
     is_cut = finish_reason == "length"
     if UNENDED_THOUGHTS.match(text):
         return Answer("cut_off") if is_cut else OFF_LIST
-    own = CONTINUATION.split(THOUGHTS.sub("", text).lstrip(), maxsplit=1)[0]  # without prompts that it asks itself
+    own = PATTERNS["continuation"].split(THOUGHTS.sub("", text).lstrip(), maxsplit=1)[0]
     answer, is_settled = reading(own, names_of(tuple(options)))
     if is_cut and (answer.state not in READ or (answer.option is not None and not is_settled)):
         return Answer("cut_off")
@@ -132,27 +225,20 @@ def read_answer(text: str, options: Sequence[str], finish_reason: str = "stop") 
 @lru_cache(maxsize=256)
 def names_of(options: tuple[str, ...]) -> Names:
     """The options prepared for matching; a run has many replies to the same ones."""
-    designed = {YES, NO} if options == (YES, NO) else {ME}
-    return Names(options, designed)
+    return Names(options, {YES, NO} if options == (YES, NO) else {ME})
 
 
 def reading(text: str, names: Names) -> tuple[Answer, bool]:
     """(what a reply says, whether more words could not have changed it)."""
-    if (option := exactly(text)) in names.options:
-        return Answer("chosen", option), option != text.strip() or not names.is_extended(text)
-    said = plain(text)
-    how = read_yes_or_no if names.options == (YES, NO) else read_sentences
-    stated = read_alone(said, names) or read_marked(said, names, how)
-    return stated if stated is not None else how(said, names)
-
-
-def exactly(text: str) -> str:
-    """A reply without the blanks around it; of a JSON string, to which a schema holds replies, what it says."""
     try:
-        said = json.loads(text)
+        said = json.loads(text)  # a schema holds replies to JSON strings
     except (ValueError, RecursionError):
-        return text.strip()
-    return said if isinstance(said, str) else text.strip()
+        said = None
+    if (option := said if isinstance(said, str) else text.strip()) in names.options:
+        return Answer("chosen", option), option != text.strip() or not names.is_extended(text)
+    text = plain(text)
+    how = read_yes_or_no if names.options == (YES, NO) else read_sentences
+    return read_alone(text, names) or read_marked(text, names, how) or how(text, names)
 
 
 def read_alone(said: str, names: Names) -> tuple[Answer, bool] | None:
@@ -167,9 +253,9 @@ def read_alone(said: str, names: Names) -> tuple[Answer, bool] | None:
 
 def read_marked(said: str, names: Names, how: Reader) -> tuple[Answer, bool] | None:
     """What a reply says behind "Answer:" or "the answer is"; None where nothing is named there."""
-    announced = [said[marker.end() :].lstrip() for marker in [*MARKER.finditer(said)][-MOST_MARKERS:]]
+    announced = [said[marker.end() :].lstrip() for marker in [*PATTERNS["marker"].finditer(said)][-MOST_MARKERS:]]
     read = [read_alone(text, names) or how(text, names) for text in announced if text]
-    known = [one for one in read if one[0].state in ("chosen", "ambiguous")]
+    known = [pair for pair in read if pair[0].state in ("chosen", "ambiguous")]
     if not known:
         return None
     return known[-1] if len({answer for answer, _ in known}) == 1 else (AMBIGUOUS, True)
@@ -177,58 +263,44 @@ def read_marked(said: str, names: Names, how: Reader) -> tuple[Answer, bool] | N
 
 def read_yes_or_no(said: str, names: Names) -> tuple[Answer, bool]:
     """Yes or No where a reply begins with it, behind preambles. "No doubt" is no No."""
-    for line in reversed(peelings(DOUBLE_NEGATION.sub("", said).lstrip(" .,:;"), names)):
-        if start := names.at_start(line):
-            listed = LIST.match(line, start.end)
-            other = names.at_start(line[listed.end() :]) if listed else None
-            return (one_of({*start.choices, *other.choices}) if other else one_of(start.choices)), True
-    return (Answer("refusal"), True) if DECLINES.search(named_text(said, names)) else (OFF_LIST, False)
+    for line in reversed(peelings(PATTERNS["no_doubt"].sub("", said).lstrip(" .,:;"), names)):
+        if start := PATTERNS["yes_or_no"].match(line):
+            return one_of({word.capitalize() for word in start.groups() if word}), True
+    is_refusal = PATTERNS["refusal"].search(named_text(said, names)) is not None
+    return (Answer("refusal") if is_refusal else OFF_LIST), is_refusal
 
 
 def read_sentences(said: str, names: Names) -> tuple[Answer, bool]:
-    """Whom the sentences of a reply name."""
+    """Whom the sentences of a reply name. "Ann: I suggest ..." is Ann's turn, "Ann: she insults Bob." an answer."""
     text = named_text(said, names)
-    if turn := next((turn for turn in TURN.finditer(text) if not explains(turn["words"])), None):
-        before = said_in(text[: turn.start()], names) if text[: turn.start()].strip() else (OFF_LIST, True)
-        return before if before[0].state in ("chosen", "ambiguous") else (Answer("continues_transcript"), True)
-    return said_in(TURN.sub(r"\g<names> - \g<words>", text), names)
-
-
-def explains(words: str) -> bool:
-    """Whether what stands behind "Ann:" is said about Ann, not by her."""
-    if TO_OTHERS.search(words):
-        return False
-    if BECAUSE.match(words):
-        return True
-    about = THIRD_PERSON.match(words)
-    return SAYS.match(words[about.end() :] if about else words) is not None
+    for turn in PATTERNS["turn"].finditer(text):
+        if not PATTERNS["explains"].match(turn["words"]):
+            before = said_in(text[: turn.start()], names) if text[: turn.start()].strip() else (OFF_LIST, True)
+            return before if before[0].state in ("chosen", "ambiguous") else (Answer("continues_transcript"), True)
+    return said_in(PATTERNS["turn"].sub(r"\g<names> - \g<words>", text), names)
 
 
 def said_in(text: str, names: Names) -> tuple[Answer, bool]:
     """Whom the sentences of named_text name."""
+    stated = [sentence for sentence in sentences(text) if not PATTERNS["refusal"].search(sentence)]
     read: list[Said] = []
-    declines = False
     end = ""
-    for sentence in sentences(text):
-        if DECLINES.search(sentence):
-            declines = True
-        else:
-            end = with_persons(sentence, names)
-            corrects = CORRECTS.fullmatch(end) if read else None
-            read.append(Said(named=corrects["names"], is_answer=True) if corrects else read_sentence(end))
+    for sentence in stated:
+        end = with_persons(sentence, names)
+        corrects = PATTERNS["corrects"].fullmatch(end) if read else None
+        read.append(Said(corrects["names"], "", is_answer=True) if corrects else read_sentence(end))
     opens = bool(read) and read[0].is_answer
     is_early = bool(decided(read[:-1])) or text.rstrip()[-1:] in ".!?…。"
-    is_settled = is_early or (len(end) > 1 if opens else not OPEN_END.search(end))
-    named, denied = decided(read), options_in("".join(said.denied for said in read), names)
-    options = options_in(named, names)
-    if options:
-        is_one = len(options) == 1 and NOT_LISTED not in named and not options & denied
+    is_settled = is_early or (len(end) > 1 if opens else not PATTERNS["open_end"].search(end))
+    named, denied = decided(read), "".join(said.denied for said in read)
+    if options := options_in(named, names):
+        is_one = len(options) == 1 and NOT_LISTED not in named and not options & options_in(denied, names)
         return (one_of(options) if is_one else AMBIGUOUS), is_settled
     if named:  # somebody who is no option
         return OFF_LIST, False
-    if declines:
+    if len(stated) < len(sentences(text)):
         return Answer("refusal"), True
-    return (Answer("negated_only"), False) if any(said.denies for said in read) else (OFF_LIST, False)
+    return (Answer("negated_only") if denied else OFF_LIST), False
 
 
 def decided(read: Sequence[Said]) -> str:
@@ -251,7 +323,7 @@ def peelings(head: str, names: Names) -> list[str]:
     lines = [head]
     while len(lines) <= LONGEST:
         line = lines[-1]
-        preamble = PREAMBLE.match(line)
+        preamble = PATTERNS["preamble"].match(line)
         is_preamble = preamble is not None and not names.whole(preamble[0])
         shorter = line[preamble.end() :].lstrip() if preamble and is_preamble else line.lstrip(OPENING)
         if not shorter or shorter == line:

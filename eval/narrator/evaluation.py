@@ -11,44 +11,11 @@ from eval.estimates.changes import Change
 from eval.estimates.comparability import Difference
 from eval.estimates.estimate import Estimate
 from eval.estimates.frames import Score
+from eval.narrator import judged_runs, measures, tables
 from eval.narrator.answers import STATES
-from eval.narrator.judged_runs import (
-    POOLED,
-    WHAT_WAS_ASKED,
-    Denominator,
-    NarratorRun,
-    load_narrator_run,
-    named_options,
-    pooled_run,
-    reason_not_to_pool,
-    refuse_unpaired,
-)
-from eval.narrator.measures import (
-    BY_CONVERSATION,
-    DETECTION,
-    FEWEST_CONVERSATIONS,
-    MEASURES,
-    PERSPECTIVES,
-    Definitions,
-    Detection,
-    Levels,
-    by_setting,
-    main_order,
-    observed,
-    scores_of,
-    state_differences,
-)
-from eval.narrator.tables import (
-    CHANGE_WORDS,
-    MAIN_MEASURES,
-    ORDER_WORDS,
-    TASK_WORDS,
-    has_figure_3,
-    main_changes,
-    narrator_plots,
-    narrator_tables,
-)
-from eval.narrator.verdict_files import COLUMNS_HELP, LAYOUT, load_verdicts
+from eval.narrator.judged_runs import POOLED, NarratorRun
+from eval.narrator.measures import BY_CONVERSATION, DETECTION, PERSPECTIVES, Definitions, Levels, main_order
+from eval.narrator.tables import ORDER_WORDS, TASK_WORDS
 from eval.report.tables import TableSpec
 from eval.results import Block, CardFigure, Evaluation, Results
 from eval.runs import Verdicts, load_finished
@@ -72,12 +39,12 @@ def definitions_of(options: argparse.Namespace) -> Definitions:
 class NarratorEval(Evaluation):
     """Runs of conversations with each speaker called Me."""
 
-    layout = LAYOUT
-    columns_help = COLUMNS_HELP
+    layout = judged_runs.LAYOUT
+    columns_help = judged_runs.COLUMNS_HELP
     heading = "Who is called Me"
     words = Path(__file__).parent / "words.j2"
-    measure_words = CHANGE_WORDS
-    mild_keys = WHAT_WAS_ASKED
+    measure_words = tables.CHANGE_WORDS
+    mild_keys = judged_runs.WHAT_WAS_ASKED
     card_note = (
         "M: how often the annotated attacker is named when nobody is called Me. PR: how much more often with a "
         "non-attacker as Me than with the attacker as Me: + protects the narrator, 0 is fair. FAR: how often an "
@@ -90,13 +57,13 @@ class NarratorEval(Evaluation):
         """What the paper leaves open; and --conversations, for files of verdicts."""
         parser.add_argument(
             "--narrator-denominator",
-            choices=get_args(Denominator),
+            choices=get_args(judged_runs.Denominator),
             default="answered",
             help="narrator: shares are of the replies that name an option (answered, the default), or of all",
         )
         parser.add_argument(
             "--detection",
-            choices=get_args(Detection),
+            choices=get_args(measures.Detection),
             default="reply",
             help="narrator: what Table 4 conditions on: whether any reply says Yes, and any No (reply, the default), "
             "the share of Yes, or the one answer of a prompt",
@@ -113,11 +80,10 @@ class NarratorEval(Evaluation):
         """Raises DataError also for --conversations, which runs need not."""
         if getattr(options, "conversations", None):
             raise DataError(f"--conversations: is for files of verdicts; {path} knows its own, leave it out")
-        return load_narrator_run(path)
+        return judged_runs.load_narrator_run(path)
 
     def load_files(self, options: argparse.Namespace) -> dict[str, NarratorRun]:
-        """The models in files."""
-        runs, ignored = load_verdicts(options.sources, options.conversations)
+        runs, ignored = judged_runs.load_verdicts(options.sources, options.conversations)
         if ignored:
             say(f"Note: columns without a meaning here are ignored: {', '.join(map(shown, ignored))}.\n")
         return {run.judge: run for run in runs}
@@ -125,19 +91,20 @@ class NarratorEval(Evaluation):
     def pooled(self, judges: Mapping[str, Any]) -> Mapping[str, Any]:
         """Models side by side, and all together where they were asked alike: over conversation × model (Table 2)."""
         runs = list(judges.values())
-        return judges if len(runs) == 1 or reason_not_to_pool(runs) else {**judges, POOLED: pooled_run(runs)}
+        is_pooled = len(runs) > 1 and not judged_runs.reason_not_to_pool(runs)
+        return {**judges, POOLED: judged_runs.pooled_run(runs)} if is_pooled else judges
 
     def scores(self, judges: Mapping[str, Any], options: argparse.Namespace) -> list[Score]:
-        """See Evaluation."""
-        return [score for name, run in judges.items() for score in scores_of(name, run, definitions_of(options))]
+        d = definitions_of(options)
+        return [score for name, run in judges.items() for score in measures.scores_of(name, run, d)]
 
     def observe(self, judge: Any, options: argparse.Namespace) -> Iterator[Block]:
         """What changes are of: the measures of each setting, with conversations as units."""
         d = definitions_of(options)
-        for asked, members in by_setting(judge.judgments).items():
-            columns = observed(members, d.denominator, BY_CONVERSATION)
+        for asked, members in measures.by_setting(judge.judgments).items():
+            columns = measures.observed(members, d.denominator, BY_CONVERSATION)
             setting = {**asked._asdict(), **d.recorded, "clusters": "conversation"}
-            yield Block(setting=setting, measures=MEASURES, parts={columns.dataset: columns}, averages={})
+            yield Block(setting=setting, measures=measures.MEASURES, parts={columns.dataset: columns}, averages={})
 
     def changes(self, judges: Mapping[str, Any], options: argparse.Namespace) -> list[Change]:
         """Those that are known: detection has no FAR, and no corruption is known where nothing is right."""
@@ -145,25 +112,25 @@ class NarratorEval(Evaluation):
         return [change for change in changes if None not in (change.before.value, change.after.value)]
 
     def differences(self, base: Any, after: Any, *, is_before_after: bool) -> list[Difference]:
-        """See Evaluation. Raises DataError for runs whose answers cannot be paired."""
+        """Raises DataError for runs whose answers cannot be paired."""
         if is_before_after:
-            refuse_unpaired(base, after)
+            judged_runs.refuse_unpaired(base, after)
         return super().differences(base, after, is_before_after=is_before_after)
 
     def tables(self, results: Results) -> list[TableSpec]:
-        """Tables 1 to 4 of the paper, flips, states of replies, changes."""
-        return narrator_tables(results)
+        return tables.narrator_tables(results)
 
     def plots(self, results: Results) -> list[Any]:
-        """Figures 2 and 3 of the paper."""
-        return narrator_plots(results)
+        return tables.narrator_plots(results)
 
     def left_out(self, results: Results) -> list[str]:
         """Of whom Figure 3 is not drawn. Detection, whose options are no names, has none."""
         levels = Levels(results.score_rows)
         asked = [(judge, task) for judge in levels.shown for task in levels.tasks if task != DETECTION]
-        needs = f"it needs two numbers of speakers with {FEWEST_CONVERSATIONS} conversations or more"
-        return [f"Figure 3 of {j}, {t}, is left out: {needs}." for j, t in asked if not has_figure_3(levels, j, t)]
+        needs = f"it needs two numbers of speakers with {measures.FEWEST_CONVERSATIONS} conversations or more"
+        return [
+            f"Figure 3 of {j}, {t}, is left out: {needs}." for j, t in asked if not tables.has_figure_3(levels, j, t)
+        ]
 
     def facts(self, results: Results) -> dict[str, Any]:
         """What each judge does in its main setting, what changed there, and what answers the research questions."""
@@ -175,20 +142,19 @@ class NarratorEval(Evaluation):
         is_beside = len(runs) > 1 and not results.is_before_after
         return {
             "judges": [said_of(levels, judge, results.judges) for judge in levels.judges],
-            "not_pooled": reason_not_to_pool(runs) if is_beside else "",
+            "not_pooled": judged_runs.reason_not_to_pool(runs) if is_beside else "",
             "n_shared": len(shared),
             "n_lacking": {name: n for name, n in lacking.items() if n} if POOLED in levels.judges else {},
             "moves": [move(results, name) for name in afters],
             "questions": [questions(levels, judge) for judge in levels.shown[:MOST_ASKED]],
             "models": delta_of_models(levels) if is_beside else [],
-            "fewest": FEWEST_CONVERSATIONS,
+            "fewest": measures.FEWEST_CONVERSATIONS,
             "orders": [ORDER_WORDS[order] for order in levels.orders],
             "table_4": counts_of_table_4(results, levels),
         }
 
     def verdicts(self, path: Path) -> Verdicts:
-        """The option that is named, or has the highest probability."""
-        return named_options(load_finished(path))
+        return judged_runs.named_options(load_finished(path))
 
     def card_judges(
         self, arms: Sequence[Any], judges: Mapping[str, Any], options: argparse.Namespace
@@ -206,7 +172,7 @@ class NarratorEval(Evaluation):
     def figures(self, judges: Mapping[str, Any]) -> list[CardFigure]:
         """All in the main option order, the published one where the base was asked it, and PR in the other."""
         order = main_order(judgment.factors.option_order for judgment in judges[BASE].judgments)
-        wanted = [(measure, order, "") for measure in MAIN_MEASURES]
+        wanted = [(measure, order, "") for measure in tables.MAIN_MEASURES]
         wanted += [("pr", "fixed_slot", "_fixed_slot")] if order == "published" else []
         return [
             CardFigure(
@@ -252,7 +218,7 @@ def said_of(levels: Levels, judge: str, runs: Mapping[str, NarratorRun]) -> dict
         "doubts": run.doubts if run else [],
         "states": [
             (TASK_WORDS[asked.task].lower(), SIDE_WORDS[asked.visibility], state.replace("_", " "), *who, size)
-            for (asked, state, *who), size in (state_differences(run.judgments) if run else {}).items()
+            for (asked, state, *who), size in (measures.state_differences(run.judgments) if run else {}).items()
         ],
     }
 
@@ -274,7 +240,7 @@ def lean(pr: Estimate, control: Estimate | None) -> str:
 def move(results: Results, judge: str) -> dict[str, Any]:
     """What the template says of how PR and neutral M moved to a run, where most was asked."""
     of_run = results.changes[results.changes["second"] == judge]
-    rows = list(main_changes(of_run).itertuples()) if len(of_run) else []
+    rows = list(tables.main_changes(of_run).itertuples()) if len(of_run) else []
     order = main_order(row.option_order for row in rows)
     prs = [row for row in rows if (row.measure, row.option_order) == ("pr", order)]
     if not prs:
@@ -323,8 +289,8 @@ def counts_of_table_4(results: Results, levels: Levels) -> dict[str, Any]:
 def delta_of_models(levels: Levels) -> list[tuple[str, Estimate]]:
     """Model → Δ_att in the same setting, from the lowest on."""
     asked = levels.tasks[0], levels.sides[0], levels.orders[-1]
-    deltas = [(judge, levels.of(judge, *asked).get("delta_att")) for judge in levels.judges if judge != POOLED]
-    known = [(judge, delta) for judge, delta in deltas if delta is not None and delta.value is not None]
+    deltas = {judge: levels.of(judge, *asked).get("delta_att") for judge in levels.judges if judge != POOLED}
+    known = [(judge, delta) for judge, delta in deltas.items() if delta and delta.value is not None]
     return sorted(known, key=lambda pair: pair[1].value or 0.0)
 
 

@@ -1,26 +1,34 @@
-"""Finished runs of the narrator study on disk → what each model answered to each prompt."""
+"""Finished runs of the narrator study, or files of verdicts from anywhere → what each model answered to each prompt."""
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
+
+import pandas as pd
 
 from eval.estimates.comparability import flattened
 from eval.narrator.answers import STATES, State, read_answer
 from eval.runs import FinishedRun, Verdicts, refuse_unfinished, run_config
+from eval.verdict_files import Column, Layout, one_of, place, read_frames, refuse
 from evenhand.answer_doubts import answer_doubts
 from evenhand.checkpoints import ModelConfig
+from evenhand.checksum import sha256_of
 from evenhand.completion_shards import read_answers
 from evenhand.config import parse_config
 from evenhand.errors import DataError
 from evenhand.excluded_units import read_excluded
-from evenhand.records import Completion
+from evenhand.manifest import read_manifest
+from evenhand.records import Completion, digest
 from evenhand.run_directory import CONFIG_FILE, PLAN_FILE, PROVENANCE_FILE, read_json, read_plan_lines
-from studies.narrator.records import BENCHMARK, NarratorFactors, Perspective
+from studies.narrator import pocket
+from studies.narrator.corpora import CorpusSpec, load_conversations
+from studies.narrator.prompts import ME, NO, YES
+from studies.narrator.records import BENCHMARK, NarratorFactors, OptionOrder, Perspective, Task, Visibility
 
 Denominator = Literal["answered", "all"]
 VERDICTS = ("answer", "options")  # sampled replies; exact probabilities of the options
@@ -55,13 +63,16 @@ class Judgment:
 
     @property
     def item_id(self) -> str:
-        """As runs of all studies are compared by; so is condition."""
         return self.conversation
 
     @property
     def condition(self) -> Perspective:
-        """Who is Me."""
         return self.factors.perspective
+
+    @property
+    def is_accusable(self) -> bool:
+        """Whether it counts for FAR: a speaker who is no attacker is Me, and Me is an option."""
+        return self.condition == "non_attacker" and self.factors.task != "detection"
 
     def weight(self, option: str, denominator: Denominator) -> float:
         """How much of the answers is an option, in [0, 1]; NaN where nothing counts. An option not shown has none."""
@@ -100,22 +111,14 @@ class NarratorRun:
 
     @property
     def name(self) -> str:
-        """The run directory's name."""
         return self.path.name
 
     @property
     def plan(self) -> Sequence[Judgment]:
-        """What was asked; see eval.runs.SampledRun."""
         return self.judgments
 
     @property
-    def is_held_to_options(self) -> bool:
-        """Whether a grammar kept its replies to the options, so that none is lost."""
-        return str(self.config["sampling"].get("structured", "none")) != "none"
-
-    @property
     def conversations(self) -> frozenset[str]:
-        """Those that it judged."""
         return frozenset(judgment.conversation for judgment in self.judgments)
 
 
@@ -131,8 +134,17 @@ def load_narrator_run(path: Path) -> NarratorRun:
     if config["verdict"] not in VERDICTS:
         raise DataError(f"{path / CONFIG_FILE}: verdict '{config['verdict']}' is none of {', '.join(VERDICTS)}")
     excluded = read_excluded(path)
-    lines = [line for line in enumerate(read_plan_lines(path), start=1) if line[1].get("item_id") not in excluded]
-    planned = [planned_from(record, f"{path / PLAN_FILE}:{number}") for number, record in lines]
+    planned = list[dict[str, Any]]()
+    for number, line in enumerate(read_plan_lines(path), start=1):
+        try:
+            about = {"prompt_hash": line["prompt_hash"], "factors": NarratorFactors(**line["factors"])}
+            about["conversation"] = f"{line['dataset']}/{line['item_id']}"
+            planned += [{**about, "options": tuple(line["answer_space"])}] if line["item_id"] not in excluded else []
+        except (KeyError, TypeError) as error:
+            place = f"{path / PLAN_FILE}:{number}"
+            raise DataError(
+                f"{place}: is no planned prompt of the narrator study ({error}); restore the file"
+            ) from None
     n_samples = config["sampling"].get("n", 1)
     replies, rendered = read_answers(path)
     refuse_unfinished(path, {line["prompt_hash"]: n_samples for line in planned}, replies)
@@ -159,19 +171,6 @@ def load_narrator_run(path: Path) -> NarratorRun:
     )
 
 
-def planned_from(record: Mapping[str, Any], place: str) -> dict[str, Any]:
-    """What a line of the plan says of its judgment. Raises DataError when it is none."""
-    try:
-        return {
-            "prompt_hash": record["prompt_hash"],
-            "conversation": f"{record['dataset']}/{record['item_id']}",
-            "factors": NarratorFactors(**record["factors"]),
-            "options": tuple(map(str, record["answer_space"])),
-        }
-    except (KeyError, TypeError) as error:
-        raise DataError(f"{place}: is no planned prompt of the narrator study ({error}); the file is damaged") from None
-
-
 def sampled(replies: Sequence[Completion], options: Sequence[str]) -> dict[str, Any]:
     """What some replies to one prompt say."""
     chosen: Counter[str | None] = Counter()
@@ -189,12 +188,10 @@ def exact(reply: Completion, options: Sequence[str], path: Path) -> dict[str, An
     """What the probabilities of the options say; what they lack from 1 is off the list."""
     if reply.is_error:
         return {"shares": (0.0,) * len(options), "states": states_of(error=1.0), "n_replies": 0, "is_exact": True}
-    logprobs = reply.answer_logprobs or {}
-    lacking = [option for option in options if option not in logprobs]
-    shares = tuple(math.exp(logprobs[option]) for option in options if option in logprobs)
+    shares = tuple(math.exp((reply.answer_logprobs or {}).get(option, math.nan)) for option in options)
     mass = math.fsum(shares)
-    if lacking or not mass <= MOST_MASS:
-        problem = f"no log-probability of '{lacking[0]}'" if lacking else f"options with a probability of {mass:.3f}"
+    if not mass <= MOST_MASS:
+        problem = "no log-probability of an option" if math.isnan(mass) else f"options with a probability of {mass:.3f}"
         advice = "the shard is damaged: delete it and run the sampling command again"
         raise DataError(f"{path}: prompt {reply.prompt_hash} has {problem}; {advice}")
     states = states_of(chosen=min(1.0, mass), off_list=max(0.0, 1 - mass))
@@ -208,14 +205,13 @@ def states_of(**shares: float) -> tuple[float, ...]:
 
 def named_options(run: FinishedRun) -> Verdicts:
     """The option that each reply names, as `read_answer` reads it, or has the highest probability of."""
-    asked = ((line, reply) for line in read_plan_lines(run.path) for reply in run.replies.get(line["prompt_hash"], ()))
-    if run.config["verdict"] == "options":
-        return {(reply.prompt_hash, reply.sample_index): reply.text for _, reply in asked}
+    is_exact = run.config["verdict"] == "options"
     return {
-        (reply.prompt_hash, reply.sample_index): read_answer(
-            reply.text, line["answer_space"], reply.finish_reason
-        ).option
-        for line, reply in asked
+        (reply.prompt_hash, reply.sample_index): reply.text
+        if is_exact
+        else read_answer(reply.text, line["answer_space"], reply.finish_reason).option
+        for line in read_plan_lines(run.path)
+        for reply in run.replies.get(line["prompt_hash"], ())
     }
 
 
@@ -249,8 +245,8 @@ def reason_not_to_pool(runs: Sequence[NarratorRun]) -> str:
         return "some were sampled and some read exactly"
     if not frozenset.intersection(*(run.conversations for run in runs)):
         return "no conversation was judged by all of them"
-    factors = [[judgment.factors for judgment in run.judgments] for run in runs]
-    if len({frozenset((f.task, f.visibility, f.option_order) for f in of_run) for of_run in factors}) > 1:
+    asked = ({(j.factors.task, j.factors.visibility, j.factors.option_order) for j in run.judgments} for run in runs)
+    if len(set(map(frozenset, asked))) > 1:
         return "they were not asked the same tasks, visibilities and option orders"
     return ""
 
@@ -264,4 +260,193 @@ def pooled_run(runs: Sequence[NarratorRun]) -> NarratorRun:
         judge=POOLED,
         n_samples=max(run.n_samples for run in runs),
         judgments=tuple(j for run in runs for j in run.judgments if j.conversation in shared),
+    )
+
+
+def speaker(text: str) -> str:
+    """A speaker's name; "" for nobody, who is also called neutral. Raises DataError for the name that hides one."""
+    if text == ME:
+        raise DataError(f"must be a speaker's own name, not '{ME}'")
+    return "" if text.casefold() == "neutral" else text
+
+
+TASKS, VISIBILITIES, ORDERS = get_args(Task), get_args(Visibility), get_args(OptionOrder)
+NOBODY = "the name of the speaker who is called Me; empty, null or neutral: nobody"
+LAYOUT = Layout(
+    columns={
+        "conversation": Column("its id; with --conversations that of the corpus", str, True, types=(str, int)),
+        "task": Column(" ".join(TASKS), one_of(TASKS), True),
+        "narrator": Column(NOBODY, speaker, True, default="", types=(str, int)),
+        "visibility": Column(f"of the attack: {' '.join(VISIBILITIES)}", one_of(VISIBILITIES), True),
+        "answer": Column("the reply's text, which is read as replies of runs are", is_required=True),
+        "attacker": Column(
+            "the attacker's name; needed without --conversations", speaker, default="", types=(str, int)
+        ),
+        "model": Column("what tables call it (default: external)", str, default="external", types=(str, int)),
+        "option_order": Column(f"{' '.join(ORDERS)} (default: {ORDERS[0]})", one_of(ORDERS), default=ORDERS[0]),
+    }
+)
+COLUMNS_HELP = LAYOUT.help(
+    "Files of narrator verdicts have a row for each answer; several rows of one prompt are its samples. Columns:",
+    "The first five are needed. Without --conversations a conversation's speakers are its attacker and its narrators.",
+)
+PROMPT = ["model", "conversation", "task", "narrator", "visibility", "option_order"]  # rows alike in these are samples
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What there is to know of a conversation."""
+
+    names: tuple[str, ...]  # of its speakers
+    attacker: str
+    is_unseen: bool = False  # the attacker says nothing but the attack
+    dataset: str = "external"
+    conversation_id: str = ""  # in the corpus; "" where a file alone tells of it
+
+
+def load_verdicts(paths: Sequence[Path], corpus: str | None) -> tuple[list[NarratorRun], list[str]]:
+    """(a run for each model, columns that nothing was done with). corpus: "pocket-conflicts", a built folder, or None.
+
+    Raises DataError naming file and line for a value that cannot be, a conversation without a known attacker, or rows
+    that cannot be samples; and for a file that is there twice.
+    """
+    parts, ignored, first = list[pd.DataFrame](), set[str](), dict[str, Path]()
+    for path in paths:
+        for frame, others in read_frames(path, LAYOUT):
+            is_text = (answer is None or isinstance(answer, str) for answer in frame["answer"])
+            refuse(path, frame, "answer", (not text for text in is_text), "must be the reply's text, found {}")
+            where = [place(path, line) for line in frame.index]
+            parts.append(frame.assign(answer=[answer or "" for answer in frame["answer"]], where=where, path=str(path)))
+            ignored.update(others)
+    for path in paths:
+        if (hash_ := sha256_of(path)) in first:
+            raise DataError(f"{path}: holds the same bytes as {first[hash_]}; name each file once")
+        first[hash_] = path
+    rows = pd.concat(parts, ignore_index=True)
+    known = conversations_in(rows) if corpus is None else conversations_of(corpus)
+    for row in rows.drop_duplicates(["conversation", "narrator"]).itertuples():
+        if row.conversation not in known:
+            raise DataError(f"{row.where}: conversation '{row.conversation}' is not in the corpus")
+        names = known[row.conversation].names
+        if row.narrator and row.narrator not in names:
+            raise DataError(
+                f"{row.where}: '{row.narrator}' is not a speaker of '{row.conversation}': {', '.join(names)}"
+            )
+    # An id counts as one, with and without the corpus's name.
+    rows["conversation"] = [known[key].conversation_id or key for key in rows["conversation"]]
+    return [run_of(paths[0], str(m), of, known) for m, of in rows.groupby("model", sort=False)], sorted(ignored)
+
+
+def conversations_in(rows: pd.DataFrame) -> dict[str, Known]:
+    """Conversation → its speakers and attacker, as the rows say."""
+    attackers: dict[str, str] = {}
+    for row in rows[rows["attacker"] != ""].itertuples():
+        if attackers.setdefault(row.conversation, row.attacker) != row.attacker:
+            other = attackers[row.conversation]
+            raise DataError(
+                f"{row.where}: the attacker of '{row.conversation}' is '{row.attacker}', elsewhere '{other}'"
+            )
+    for row in rows[~rows["conversation"].isin(attackers)].itertuples():
+        fix = "add a column 'attacker', or name the corpus with --conversations"
+        raise DataError(f"{row.where}: nothing says who the attacker of '{row.conversation}' is; {fix}")
+    groups = rows.groupby("conversation")
+    return {key: Known(tuple(sorted({*of["narrator"], attackers[key]} - {""})), attackers[key]) for key, of in groups}
+
+
+def conversations_of(corpus: str) -> dict[str, Known]:
+    """The same of a corpus. A conversation is found by its id, and by the source's own without the corpus's name."""
+    if corpus == pocket.DATASET:
+        spec = CorpusSpec(dataset=corpus, split="all")
+    else:
+        spec = CorpusSpec(dataset=read_manifest(Path(corpus), BENCHMARK)["dataset"], split="all", root=Path(corpus))
+    known = {}
+    for made in load_conversations(spec):
+        names, key = tuple(made.names.values()), made.conversation_id
+        known[key] = Known(names, made.names[made.attacker], made.attacker_is_unseen, made.dataset, key)
+        known[key.removeprefix(f"{made.dataset}-")] = known[key]
+    return known
+
+
+def run_of(path: Path, model: str, rows: pd.DataFrame, known: Mapping[str, Known]) -> NarratorRun:
+    """The answers of one model as a run."""
+    columns = {"answers": ("answer", list), "where": ("where", list), "path": ("path", "first")}
+    prompts = rows.groupby(PROMPT, sort=False).agg(**columns).reset_index()
+    judgments = tuple(judgment_of(row, known[row.conversation]) for row in prompts.itertuples())
+    n_samples = int(prompts["answers"].map(len).max())
+    return NarratorRun(
+        path=path,
+        judge=model,
+        verdict="answer",
+        n_samples=n_samples,
+        config={
+            "model": {"name": model},
+            "narrator": {"corpus": {"dataset": judgments[0].dataset}},
+            "verdict": "answer",
+            "sampling": {"n": n_samples},
+        },
+        provenance={},
+        rendered={},
+        judgments=judgments,
+        excluded={},
+        doubts=list(doubts_of(prompts)),
+    )
+
+
+def doubts_of(prompts: pd.DataFrame) -> Iterator[str]:
+    """Doubts that the rows of a prompt are its samples. Raises DataError for rows that must be repeated ones: twice or
+    more times as many as most prompts of the file have, or copies of answers where elsewhere no two are alike.
+    """
+    # Each file may have a number of samples of its own.
+    for (file, task, visibility, order), alike in prompts.groupby(
+        ["path", "task", "visibility", "option_order"], sort=False
+    ):
+        where = f"{task}, attack {visibility}, {order} in {Path(file).name}"
+        n, n_unlike = alike["answers"].map(len), alike["answers"].map(lambda answers: len(set(answers)))
+        counts = Counter(n.tolist())
+        usual = max(counts, key=lambda number: (counts[number], number))
+        is_free_text = bool((n == n_unlike)[n <= usual].all())
+        for row in alike[(n > usual) & ((n % usual == 0) | (is_free_text & (n_unlike <= usual)))].itertuples():
+            raise DataError(
+                f"{row.where[usual]}: is answer {usual + 1} to a prompt that is answered first at {row.where[0]}; most "
+                f"prompts ({where}) have {usual}. Rows of a prompt count as its samples: remove repeated ones, write a "
+                "missing reply as an empty answer, and keep batches of other numbers of samples in files of their own"
+            )
+        for word, n_uneven in (("fewer", (n < usual).sum()), ("more", (n > usual).sum())):
+            if n_uneven:
+                have = f"prompts {'has' if n_uneven == 1 else 'have'} {word} answers than the others ({usual})"
+                left_out = "If unreadable replies were left out of the file, M is of the others only."
+                yield f"{where}: {n_uneven:,} of {len(alike):,} {have}, and count as much. {left_out}"
+        times = math.gcd(*(number for answers in alike["answers"] for number in Counter(answers).values()))
+        if times > 1:
+            yield f"{where}: every answer stands {times} times. If rows were repeated, keep each row once."
+
+
+def judgment_of(row: Any, known: Known) -> Judgment:
+    """What a model answered to one prompt."""
+    perspective: Perspective = (
+        "neutral" if not row.narrator else "attacker" if row.narrator == known.attacker else "non_attacker"
+    )
+    names = {name: ME if name == row.narrator else name for name in known.names}
+    options = (YES, NO) if row.task == "detection" else tuple(names.values())
+    hash_ = digest([getattr(row, name) for name in PROMPT], 16)
+    completions = [
+        Completion(prompt_hash=hash_, sample_index=k, text=text, finish_reason="stop")
+        for k, text in enumerate(row.answers)
+    ]
+    return Judgment(
+        judge=row.model,
+        prompt_hash=hash_,
+        conversation=f"{known.dataset}/{row.conversation}",
+        factors=NarratorFactors(
+            task=row.task,
+            visibility=row.visibility,
+            perspective=perspective,
+            narrator=row.narrator,
+            option_order=row.option_order,
+            target=YES if row.task == "detection" else names[known.attacker],
+            n_speakers=len(known.names),
+            attacker_is_unseen=row.visibility == "hidden" and known.is_unseen,
+        ),
+        options=options,
+        **sampled(completions, options),
     )

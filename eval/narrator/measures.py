@@ -76,45 +76,37 @@ class Definitions:
 DEFAULT = Definitions()
 
 
-def mean_of(name: str, part: int) -> Measure:
-    """The mean of a part, in percent."""
-    return Measure(
-        name=name, unit="%", statistic=lambda means: 100 * means[..., part], interval="cluster_t", is_share=True
-    )
-
-
-def difference(name: str, first: int, second: int | None = None) -> Measure:
-    """The first part's mean less the second's, paired within units, in percentage points."""
+def part(name: str, first: int, second: int | None = None, *, unit: str = "%") -> Measure:
+    """A part's mean, in percent; or, in percentage points, less that of a second part, paired within units."""
     return Measure(
         name=name,
-        unit="pp",
+        unit=unit,
         statistic=lambda means: 100 * (means[..., first] - (0 if second is None else means[..., second])),
         interval="cluster_t",
+        is_share=unit == "%",
     )
 
 
 EFFECTS = (
-    *(mean_of(part, i) for i, part in enumerate(PERSPECTIVES)),
-    difference("delta_att", 1, 0),
-    difference("delta_non_att", 2, 0),
-    difference("pr", 2, 1),
-    mean_of("far", 3),
+    *(part(perspective, i) for i, perspective in enumerate(PERSPECTIVES)),
+    part("delta_att", 1, 0, unit="pp"),
+    part("delta_non_att", 2, 0, unit="pp"),
+    part("pr", 2, 1, unit="pp"),
+    part("far", 3),
 )
-MEASURES = (*EFFECTS, mean_of("corruption", 4))
-SHARE = mean_of("share", 0)  # of what is observed of one part alone
-DELTA = difference("delta", 0, 1)
-ELIMINATOR_GAIN = difference("eliminator_gain", 0)  # beside Δ_non-att: what of it needs no evidence
+MEASURES = (*EFFECTS, part("corruption", 4))
+SHARE = part("share", 0)  # of what is observed of one part alone
+DELTA = part("delta", 0, 1, unit="pp")
+ELIMINATOR_GAIN = part("eliminator_gain", 0, unit="pp")  # beside Δ_non-att: what of it needs no evidence
 
 
 def by_setting(judgments: Iterable[Judgment]) -> dict[Asked, list[Judgment]]:
     """Judgments of each task, visibility and option order, in the order of the study's tables."""
-    settings: dict[Asked, list[Judgment]] = {
-        Asked(task, visibility, order): [] for order in OPTION_ORDERS for task in TASKS for visibility in VISIBILITIES
-    }
+    settings = defaultdict[Asked, list[Judgment]](list)
     for judgment in judgments:
-        factors = judgment.factors
-        settings[Asked(factors.task, factors.visibility, factors.option_order)].append(judgment)
-    return {asked: members for asked, members in settings.items() if members}
+        settings[Asked(*(getattr(judgment.factors, name) for name in Asked._fields))].append(judgment)
+    asked = (Asked(t, side, order) for order in OPTION_ORDERS for t in TASKS for side in VISIBILITIES)
+    return {setting: settings[setting] for setting in asked if setting in settings}
 
 
 def main_order(orders: Iterable[OptionOrder]) -> OptionOrder:
@@ -130,30 +122,22 @@ def observed(judgments: Sequence[Judgment], denominator: Denominator = "answered
     shares: dict[str, dict[str, list[float]]] = {perspective: defaultdict(list) for perspective in PERSPECTIVES}
     for judgment in judgments:
         if not math.isnan(share := judgment.target_weight(denominator)):
-            shares[judgment.factors.perspective][unit(judgment)].append(share)
+            shares[judgment.condition][unit(judgment)].append(share)
     rows = [[(name, fmean(values), 1.0) for name, values in of_units.items()] for of_units in shares.values()]
-    accused = [(unit(j), j.weight(ME, denominator), 1.0) for j in judgments if is_accusable(j)]
+    accused = [(unit(j), j.weight(ME, denominator), 1.0) for j in judgments if j.is_accusable]
     return added_up(judgments[0].dataset, [*rows, accused, corrupted(judgments, unit)])
-
-
-def is_accusable(judgment: Judgment) -> bool:
-    """Whether a judgment counts for FAR: a speaker who is no attacker is Me, and Me is an option."""
-    return judgment.factors.perspective == "non_attacker" and judgment.factors.task != DETECTION
 
 
 def outcome(judgment: Judgment) -> Outcome:
     """What a prompt's one answer is: correct where most replies name the annotated attacker, or say Yes."""
-    if len(judgment.leaders) != 1:
-        return "tied" if judgment.leaders else "unanswered"
-    return "correct" if judgment.leaders == (judgment.factors.target,) else "incorrect"
+    if len(judgment.leaders) == 1:
+        return "correct" if judgment.leaders == (judgment.factors.target,) else "incorrect"
+    return "tied" if judgment.leaders else "unanswered"
 
 
 def outcome_pairs(judgments: Sequence[Judgment], unit: Unit = BY_MODEL) -> dict[str, tuple[Outcome, Outcome]]:
     """Unit → its outcomes under Neutral and with the attacker as Me, of what was asked under both."""
-    neutral, attacker = (
-        {unit(j): outcome(j) for j in judgments if j.factors.perspective == perspective}
-        for perspective in ("neutral", "attacker")
-    )
+    neutral, attacker = ({unit(j): outcome(j) for j in judgments if j.condition == who} for who in PERSPECTIVES[:2])
     return {name: (neutral[name], attacker[name]) for name in neutral if name in attacker}
 
 
@@ -173,11 +157,11 @@ def elimination_rows(judgments: Sequence[Judgment], denominator: Denominator) ->
     answers are scaled up, and where nothing is left it draws among the other options. What named no option stays so.
     The gain is its share of the attacker, averaged over the non-attackers, less the judge's neutral one.
     """
-    neutral = {j.unit: j for j in judgments if j.factors.perspective == "neutral"}
+    neutral = {j.unit: j for j in judgments if j.condition == "neutral"}
     gains: dict[str, list[float]] = defaultdict(list)
     for variant in judgments:
         base = neutral.get(variant.unit)
-        if variant.factors.perspective != "non_attacker" or base is None:
+        if variant.condition != "non_attacker" or base is None:
             continue
         if math.isnan(before := base.target_weight(denominator)):
             continue
@@ -198,14 +182,8 @@ def sides_of(judgment: Judgment, detection: Detection) -> Sides:
     if detection == "majority":
         answer = outcome(judgment)
         return float(answer == "correct"), float(answer == "incorrect")
-    if is_weighted(judgment, detection):
-        return yes / (yes + no), no / (yes + no)
-    return float(yes > 0), float(no > 0)
-
-
-def is_weighted(judgment: Judgment, detection: Detection) -> bool:
-    """Whether a prompt is in both rows in part; else it is in a row or not."""
-    return detection == "share" or (detection == "reply" and judgment.is_exact)
+    is_weighted = detection == "share" or judgment.is_exact
+    return (yes / (yes + no), no / (yes + no)) if is_weighted else (float(yes > 0), float(no > 0))
 
 
 def side_rows(prompts: Sequence[Judgment], weights: Sequence[float], d: Definitions) -> Iterator[Row]:
@@ -218,16 +196,17 @@ def side_rows(prompts: Sequence[Judgment], weights: Sequence[float], d: Definiti
     for prompt, weight in zip(prompts, weights, strict=True):
         if not math.isnan(share := prompt.target_weight(d.denominator)):
             members[prompt.unit].append((share, weight))
-    weighted = {prompt.unit: is_weighted(prompt, d.detection) for prompt in prompts}
+    in_part = {
+        prompt.unit for prompt in prompts if d.detection == "share" or (d.detection == "reply" and prompt.is_exact)
+    }
     for name, pairs in members.items():
         if total := sum(weight for _, weight in pairs):
             value = sum(weight * share for share, weight in pairs) / total
-            yield name, value, total / len(pairs) if weighted[name] else 1.0
+            yield name, value, total / len(pairs) if name in in_part else 1.0
 
 
 UNITS = {measure.name: measure.unit for measure in (*MEASURES, ELIMINATOR_GAIN, DELTA)} | {"mcnemar_p": "p"}
 Measured = tuple[dict[str, Any], dict[str, Any]]  # what was asked of which group; name → Estimate, number or None
-StateKey = tuple[Asked, State, str, str]  # a state under the first perspective, less that under the second
 
 
 def scores_of(name: str, run: NarratorRun, d: Definitions = DEFAULT) -> Iterator[Score]:
@@ -237,8 +216,8 @@ def scores_of(name: str, run: NarratorRun, d: Definitions = DEFAULT) -> Iterator
     """
     dataset = run.judgments[0].dataset
     how = {"verdict": run.verdict, "n_samples": run.n_samples, **d.recorded}
-    for part in (effects, flips, conditioned, state_rates):
-        for setting, measures in part(run.judgments, d):
+    for kind in (effects, flips, conditioned, state_rates):
+        for setting, measures in kind(run.judgments, d):
             n_units = next(n for measure, n in measures.items() if measure.startswith("n_"))
             for measure, value in measures.items():
                 if value is not None:  # a measure that the task does not have
@@ -270,11 +249,8 @@ class Levels:
         self.sides = [side for side in VISIBILITIES if side in asked[2]]
         self.orders = [order for order in OPTION_ORDERS if order in asked[3]]
         self.order = main_order(self.orders)
-
-    @property
-    def shown(self) -> list[str]:
-        """Whose Tables 2 and 4 and figures are made: all models together, else every run's own."""
-        return [POOLED] if POOLED in self.judges else self.judges
+        # Whose Tables 2 and 4 and figures are made: all models together, else every run's own.
+        self.shown = [POOLED] if POOLED in self.judges else self.judges
 
     def of(self, judge: str, task: str, side: str, order: str = "published", **setting: Any) -> dict[str, Estimate]:
         """Measure → estimate, by default over all conversations; empty where that was not asked."""
@@ -283,11 +259,12 @@ class Levels:
 
     def sizes(self, judge: str, task: str, side: str, order: str) -> dict[int, dict[str, Estimate]]:
         """The same by number of speakers, of sizes with enough conversations for Figure 3."""
-        asked = (judge, task, side, order)
         return {
             key[5]: measures
             for key, measures in sorted(self.estimates.items(), key=lambda pair: pair[0][5] or 0)
-            if key[:4] == asked and key[5] and (measures["n_conversations"].value or 0) >= FEWEST_CONVERSATIONS
+            if key[:4] == (judge, task, side, order)
+            and key[5]
+            and (measures["n_conversations"].value or 0) >= FEWEST_CONVERSATIONS
         }
 
 
@@ -298,14 +275,12 @@ def effects(judgments: Sequence[Judgment], d: Definitions = DEFAULT) -> Iterator
     hidden attack is all that some attackers say, with those apart.
     """
     for asked, members in by_setting(judgments).items():
-        groups: dict[tuple[str, int | None], list[Judgment]] = {(ALL, None): members}
-        if any(judgment.factors.attacker_is_unseen for judgment in members):
-            for judgment in members:
-                group = UNSEEN if judgment.factors.attacker_is_unseen else SEEN
-                groups.setdefault((group, None), []).append(judgment)
+        groups = defaultdict[tuple[str, int | None], list[Judgment]](list, {(ALL, None): members})
+        for judgment in members if any(judgment.factors.attacker_is_unseen for judgment in members) else ():
+            groups[UNSEEN if judgment.factors.attacker_is_unseen else SEEN, None].append(judgment)
         for judgment in members:
             n = judgment.factors.n_speakers
-            groups.setdefault((f"{n} speakers", n), []).append(judgment)
+            groups[f"{n} speakers", n].append(judgment)
         for (group, size), of_group in groups.items():
             yield {**asked._asdict(), "group": group, "n_speakers": size}, effect(asked, of_group, d)
 
@@ -324,7 +299,7 @@ def effect(asked: Asked, judgments: Sequence[Judgment], d: Definitions) -> dict[
         gains = elimination_rows(judgments, d.denominator)
         measures["eliminator_gain"] = clustered(ELIMINATOR_GAIN, added_up(of_setting.dataset, [gains]))
     chances = {judgment.conversation: 1 / len(judgment.options) for judgment in judgments}
-    accusable = [1 / len(judgment.options) for judgment in judgments if is_accusable(judgment)]
+    accusable = [1 / len(judgment.options) for judgment in judgments if judgment.is_accusable]
     return {
         "n_conversations": len(chances),
         **measures,
@@ -374,7 +349,7 @@ def conditioned(judgments: Sequence[Judgment], d: Definitions = DEFAULT) -> Iter
         sides = {(j.unit, j.factors.narrator): sides_of(j, d.detection) for j in detections}
         neutral, dataset = dict[int, list[Row]](), members[0].dataset
         for perspective in PERSPECTIVES:
-            prompts = [judgment for judgment in members if judgment.factors.perspective == perspective]
+            prompts = [judgment for judgment in members if judgment.condition == perspective]
             of_prompts = [sides.get((prompt.unit, prompt.factors.narrator), NEITHER) for prompt in prompts]
             for side in (0, 1):
                 weights = [both[side] for both in of_prompts]
@@ -401,28 +376,24 @@ def state_rates(judgments: Sequence[Judgment], d: Definitions = DEFAULT) -> Iter
     """
     for asked, members in by_setting(judgments).items():
         for perspective in PERSPECTIVES:
-            prompts = [judgment for judgment in members if judgment.factors.perspective == perspective]
-            if prompts:
-                yield (
-                    {**asked._asdict(), "perspective": perspective},
-                    {
-                        "n_prompts": len(prompts),
-                        **{state: 100 * fmean(p.states[i] for p in prompts) for i, state in enumerate(STATES)},
-                        "tied": 100 * fmean(len(prompt.leaders) > 1 for prompt in prompts),
-                        "unanswered": 100 * fmean(not prompt.leaders for prompt in prompts),
-                    },
-                )
+            if prompts := [judgment for judgment in members if judgment.condition == perspective]:
+                rates: dict[str, float] = {s: 100 * fmean(p.states[i] for p in prompts) for i, s in enumerate(STATES)}
+                rates["tied"] = 100 * fmean(len(prompt.leaders) > 1 for prompt in prompts)
+                rates["unanswered"] = 100 * fmean(not prompt.leaders for prompt in prompts)
+                yield {**asked._asdict(), "perspective": perspective}, {"n_prompts": len(prompts), **rates}
 
 
-def state_differences(judgments: Sequence[Judgment]) -> dict[StateKey, Estimate]:
+def state_differences(judgments: Sequence[Judgment]) -> dict[tuple[Asked, State, str, str], Estimate]:
     """How much more of one judge's replies have a state under a perspective than under another, in every setting.
+
+    (setting, state, first perspective, second) → the difference.
 
     M is of the replies that name an option. Where fewer do under one perspective than under another, those that are
     left may be another kind of replies, and that difference is a bias of PR. Prompts that the engine failed are left
     out. Only differences that are no chance, the largest first: their 95 % intervals, widened by Bonferroni's rule,
     exclude 0.
     """
-    differences: dict[StateKey, Estimate] = {}
+    differences: dict[tuple[Asked, State, str, str], Estimate] = {}
     for asked, members in by_setting(judgments).items():
         for i, state in enumerate(STATES):
             if state == "error" or not any(judgment.states[i] for judgment in members):
@@ -431,12 +402,12 @@ def state_differences(judgments: Sequence[Judgment]) -> dict[StateKey, Estimate]
             for one in members:
                 if one.n_replies:
                     share = one.states[i] / (1 - one.states[STATES.index("error")])
-                    parts[one.factors.perspective].setdefault(one.unit, []).append(share)
+                    parts[one.condition].setdefault(one.unit, []).append(share)
             rows = [[(unit, fmean(shares), 1.0) for unit, shares in of_units.items()] for of_units in parts.values()]
             of_state = added_up(members[0].dataset, rows)
             for first, second in COMPARED:
-                if {first, second} <= {judgment.factors.perspective for judgment in members}:
-                    measure = difference(state, PERSPECTIVES.index(first), PERSPECTIVES.index(second))
+                if {first, second} <= {judgment.condition for judgment in members}:
+                    measure = part(state, PERSPECTIVES.index(first), PERSPECTIVES.index(second), unit="pp")
                     differences[asked, state, first, second] = clustered(measure, of_state)
     n = max(len(differences), 1)
     wider = NormalDist().inv_cdf(1 - LEVEL / 2 / n) / NormalDist().inv_cdf(1 - LEVEL / 2)

@@ -7,8 +7,7 @@ behavior" and "the narrator" are Me; where Me is no option they are somebody who
 
 import re
 import unicodedata
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator
 
 from studies.narrator.prompts import ME
 
@@ -18,11 +17,20 @@ STOPS = ".,:;!?…。，：；！？،؛؟"
 # Marks without width: they turn the direction of text, or choose how an emoji is drawn. Models drop and add them.
 INVISIBLE = dict.fromkeys([0x00AD, 0x061C, 0x200B, 0x200E, 0x200F, 0xFE0F, 0xFEFF, *range(0x202A, 0x202F)])
 INVISIBLE |= dict.fromkeys(range(0x2066, 0x206A))
-QUOTES = {ord(curly): straight for curly, straight in zip("‘’‚“”„", "'''\"\"\"", strict=True)}
+QUOTES = str.maketrans("‘’‚“”„", "'''\"\"\"")
 TAG = re.compile(r"</?(?:answer|final_answer|b|i|em|strong)>|\\boxed(?=\{)", re.IGNORECASE)
 ESCAPED = re.compile(r"\\([_*`~\[\]#])")  # Markdown's, as in "Some\_Name"
 BLANKS = re.compile(r"[^\S\n]+")
-ZERO_WIDTH_JOINER = "\u200d"
+GLUE = "\u200d\U0001f3fb-\U0001f3ff"  # joiner and skin tones: behind an emoji they make another one
+# Words that sentences are made of. A speaker called like one is found where the name stands alone, never in prose.
+FUNCTION_WORDS = """
+i me my mine myself you your he him his she her it its we us our they them their this that these those who whose a an
+the yes no not none nobody both neither either one all some any and or but if so as at by for from in of on to with is
+are was were be been has have had do does did would can could might must shall should there here what when where why how
+everyone everybody
+"""
+WORDS = frozenset(re.findall(r"\w+", FUNCTION_WORDS))
+PAUSE = re.compile(r"[*_`\")\]}>]*\s*(?:$|[.!?:;…。：；؛؟(\[|—–\n]|-\s)")  # behind a name that stands alone
 
 
 def plain(text: str) -> str:
@@ -41,45 +49,12 @@ def bare(text: str) -> str:
     return text.lstrip(OPENING).rstrip(CLOSING + STOPS)
 
 
-def is_joined(character: str) -> bool:
-    """Whether a character beside a name makes it part of a longer word, or of a longer emoji."""
-    return (
-        character.isalnum()
-        or character in ("_", ZERO_WIDTH_JOINER)
-        or unicodedata.category(character)[0] == "M"
-        or "\U0001f3fb" <= character <= "\U0001f3ff"  # skin tones
-    )
-
-
-def stands_alone(text: str, start: int, end: int) -> bool:
-    """Whether text[start:end] is no part of a longer word: "Ann" stands alone in "Ann's" and not in "Anna"."""
-    before = is_joined(text[start]) and start > 0 and is_joined(text[start - 1])
-    after = is_joined(text[end - 1]) and end < len(text) and is_joined(text[end])
-    italics = text[start - 1 : start] == text[end : end + 1] == "_"  # _Ann_
-    # A joiner or skin tone after an emoji makes another emoji, though the emoji itself joins nothing.
-    glued = end < len(text) and is_joined(text[end]) and not text[end].isalnum() and text[end] != "_"
-    return (italics or not (before or after)) and not glued
-
-
-# Words that sentences are made of. A speaker called like one is found where the name stands alone, never in prose.
-FUNCTION_WORDS = """
-i me my mine myself you your he him his she her it its we us our they them their this that these those who whose a an
-the yes no not none nobody both neither either one all some any and or but if so as at by for from in of on to with is
-are was were be been has have had do does did would can could might must shall should there here what when where why
-how everyone everybody
-"""
-WORDS = frozenset(re.findall(r"\w+", FUNCTION_WORDS))
-PAUSE = re.compile(r"[*_`\")\]}>]*\s*(?:$|[.!?:;…。：；؛؟(\[|—–\n]|-\s)")  # behind a name that stands alone
-
-
-@dataclass(frozen=True, slots=True)
-class Mention:
-    """A place in a text where an option is named; several choices where names cannot be told apart there."""
-
-    start: int
-    end: int
-    choices: tuple[str, ...]
-    is_exact: bool  # letter by letter; at the start of a sentence but for a capital there
+def alone(form: str) -> str:
+    """A pattern for a name that is no part of a longer word or emoji: "Ann" stands alone in "Ann's", not in "Anna"."""
+    before, after = (r"\w" if character.isalnum() or character == "_" else "" for character in (form[0], form[-1]))
+    name = re.escape(form)
+    before = rf"(?<![{before}{GLUE}])" if before else ""
+    return rf"{before}{name}(?![{after}{GLUE}])|(?<=_){name}(?=_)"  # _Ann_
 
 
 class Names:
@@ -88,10 +63,12 @@ class Names:
     def __init__(self, options: tuple[str, ...], designed: Collection[str]) -> None:
         self.options = options
         self.forms = {option: plain(option) for option in options if plain(option)}
-        self.function_words = {o for o, form in self.forms.items() if form.casefold() in WORDS and o not in designed}
         # "?" is a name, and the end of half of all sentences: it has no letter, digit or emoji.
         shaped = {o for o, form in self.forms.items() for c in form if c.isalnum() or unicodedata.category(c) == "So"}
-        self.marks = self.forms.keys() - shaped
+        words = {o for o, form in self.forms.items() if form.casefold() in WORDS and o not in designed}
+        self.only_alone = words | (self.forms.keys() - shaped)
+        longest = sorted(self.forms.values(), key=len, reverse=True)
+        self.places = re.compile("|".join(map(alone, longest)) or r"(?!)", re.IGNORECASE)
 
     def whole(self, text: str) -> tuple[str, ...]:
         """The options that a text is, by itself or but for markup, stops and case; the closest spelling decides."""
@@ -101,49 +78,26 @@ class Names:
                 return named if spelled else ()
         return ()
 
-    def at_start(self, text: str) -> Mention | None:
-        """The longest option that a text begins with, in any case but rather as written; None where there is none."""
-        fitting = [
-            option
-            for option, form in self.forms.items()
-            if text[: len(form)].casefold() == form.casefold() and stands_alone(text, 0, len(form))
-        ]
-        length = max((len(self.forms[option]) for option in fitting), default=0)
-        longest = [option for option in fitting if len(self.forms[option]) == length]
-        exact = [option for option in longest if text.startswith(self.forms[option])]
-        if not longest:
-            return None
-        form = self.forms[longest[0]]
-        is_exact = bool(exact) or text[:length] == form[:1].upper() + form[1:]
-        return Mention(0, length, tuple(exact or longest), is_exact)
-
-    def mentions(self, text: str) -> list[Mention]:
-        """Where a text names options, from left to right, the longest name at each place.
+    def mentions(self, text: str) -> Iterator[tuple[int, int, list[str]]]:
+        """(start, end, options) of each place where a text names options: several where they cannot be told apart.
 
         As they are written or with a capital; at the start of a line, and where a name is no single word, in any case.
         Those that are words or marks of sentences only where they are a line's first sentence by themselves.
         """
-        places = [
-            Mention(start, start + len(form), (option,), text.startswith(form, start))
-            for option, form in self.forms.items()
-            for start in (place.start() for place in re.finditer(re.escape(form), text, re.IGNORECASE))
-            if stands_alone(text, start, start + len(form)) and self.is_meant(option, text, start)
-        ]
-        kept: list[Mention] = []
-        for mention in sorted(places, key=lambda m: (m.start, -m.end, not m.is_exact)):
-            last = kept[-1] if kept else None
-            if last is None or mention.start >= last.end:
-                kept.append(mention)
-            elif (mention.start, mention.end, mention.is_exact) == (last.start, last.end, last.is_exact):
-                kept[-1] = replace(last, choices=(*last.choices, *mention.choices))
-        return kept
+        for place in self.places.finditer(text):
+            if unicodedata.category(text[place.end() : place.end() + 1] or " ").startswith("M"):
+                continue  # an accent or a vowel sign: another word
+            spelled = [o for o, form in self.forms.items() if form.casefold() == place[0].casefold()]
+            meant = [option for option in spelled if self.is_meant(option, text, place.start())]
+            if meant:
+                yield *place.span(), [option for option in meant if self.forms[option] == place[0]] or meant
 
     def is_meant(self, option: str, text: str, start: int) -> bool:
         """Whether an option's letters at a place of a text name it, as far as its spelling tells."""
         form = self.forms[option]
         written, line = text[start : start + len(form)], text[text.rfind("\n", 0, start) + 1 : start]
         is_first = not bare(line)
-        if option in self.function_words or option in self.marks:
+        if option in self.only_alone:
             return is_first and PAUSE.match(text, start + len(form)) is not None
         is_spelled = written in (form, form[:1].upper() + form[1:])
         return is_spelled or (option != ME and (is_first or not form.isalpha()))
@@ -167,36 +121,31 @@ FIRST = 0xE000
 NOT_LISTED, ALL = "\uf000", "\uf001"  # somebody who is no option; everybody
 NAME = "[\ue000-\uf001]"
 NAMES = f"{NAME}+"
-RESERVED = re.compile(NAME)
-
 MARKUP = re.compile(r"[*`#]+|(?<!\w)_+|_+(?!\w)|^[ \t]*>+", re.MULTILINE)
 BULLET = re.compile(r"^[ \t]*(?:[-•–—]|\(?(?:[0-9]{1,2}|[a-z])[.)])[ \t]+", re.MULTILINE)
 QUOTED_NAME = re.compile(rf"[\"'«‹\[]({NAMES})([.,]?)[\"'»›\]]")
 QUOTATION = re.compile(r"[\"«][^\"»\n]*[\"»]|(?<![\w\ue000-\uf001])'(?:[^'\n]|(?<=\w)'(?=\w))*'(?!\w)")
-CONTRACTED = (
-    (re.compile(r"\bcan(?:'t|not)\b"), "can not"),
-    (re.compile(r"\bwon't\b"), "will not"),
-    (re.compile(r"n't\b"), " not"),
-    (re.compile(rf"((?:\b(?:i|you|he|she|they|we)|{NAME}))'(?:m|re)\b"), r"\1 are"),
-    (re.compile(r"\b(i|you|he|she|they|we)'ve\b"), r"\1 have"),
-    (re.compile(r"\b(i|you|he|she|they|we)'(?:d|ll)\b"), r"\1 would"),
-    (re.compile(r"\b(it|that|he|she|who)'s\b"), r"\1 is"),
-)
+CONTRACTED = {
+    r"\bcan(?:'t|not)\b": "can not",
+    r"\bwon't\b": "will not",
+    r"n't\b": " not",
+    rf"((?:\b(?:i|you|he|she|they|we)|{NAME}))'(?:m|re)\b": r"\1 are",
+    r"\b(i|you|he|she|they|we)'ve\b": r"\1 have",
+    r"\b(i|you|he|she|they|we)'(?:d|ll)\b": r"\1 would",
+    r"\b(it|that|he|she|who)'s\b": r"\1 is",
+}
 
 
 def named_text(text: str, names: Names) -> str:
     """A reply's lines in lower case, each option one character; without markup, bullets and what it quotes."""
-    said, parts, end = plain(text), [], 0
-    for mention in names.mentions(said):
-        run = "".join(chr(FIRST + names.options.index(choice)) for choice in mention.choices)
-        parts += [RESERVED.sub("", said[end : mention.start]), run]
-        end = mention.end
-    marked = "".join([*parts, RESERVED.sub("", said[end:])])
-    shown = QUOTATION.sub(" ", QUOTED_NAME.sub(r"\1\2", BULLET.sub("", MARKUP.sub("", marked))))
-    lower = shown.lower()
-    for pattern, words in CONTRACTED:
-        lower = pattern.sub(words, lower)
-    return lower.strip()
+    said = re.sub(NAME, "\ufffd", plain(text))
+    for start, end, options in reversed([*names.mentions(said)]):
+        run = "".join(chr(FIRST + names.options.index(option)) for option in options)
+        said = said[:start] + run + said[end:]
+    text = QUOTATION.sub(" ", QUOTED_NAME.sub(r"\1\2", BULLET.sub("", MARKUP.sub("", said)))).lower()
+    for pattern, words in CONTRACTED.items():
+        text = re.sub(pattern, words, text)
+    return text.strip()
 
 
 def options_in(run: str, names: Names) -> frozenset[str]:

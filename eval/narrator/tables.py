@@ -71,11 +71,6 @@ def plus_minus(value: float | None, low: float | None, high: float | None, unit:
     return f"{text} ± {(high - low) / 2:.1f}"
 
 
-def note(results: Results, part: str) -> str:
-    """The note under a table, a part of the study's template."""
-    return " ".join(results.sentences[part])
-
-
 def narrator_tables(results: Results) -> list[TableSpec]:
     """See eval.results.Evaluation.tables."""
     levels, scores = Levels(results.score_rows), results.scores
@@ -95,7 +90,7 @@ def narrator_tables(results: Results) -> list[TableSpec]:
             everywhere[everywhere["measure"].isin(TABLE_2) & everywhere["judge"].isin(levels.shown)],
             ["judge", "visibility", "measure"],
             ["task", "option_order"],
-            note=note(results, "table 2"),
+            note=" ".join(results.sentences["table 2"]),
             place="console",
         ),
         pivoted(
@@ -104,7 +99,7 @@ def narrator_tables(results: Results) -> list[TableSpec]:
             marked(everywhere[everywhere["measure"].isin(TABLE_3)]),
             ["task", "judge", "option_order"],
             ["measure", "visibility"],
-            note=note(results, "table 3"),
+            note=" ".join(results.sentences["table 3"]),
             place="console" if len(levels.judges) > 1 else "page",
         ),
         table_4(scores[scores["is_detected"].notna() & scores["judge"].isin(levels.shown)], results),
@@ -114,7 +109,7 @@ def narrator_tables(results: Results) -> list[TableSpec]:
             flips,
             ["judge", "task", "visibility", "option_order", "group"],
             ["measure"],
-            note=note(results, "flips"),
+            note=" ".join(results.sentences["flips"]),
             place="console",
         ),
         replies_table(scores[scores["perspective"].notna() & scores["is_detected"].isna()], results),
@@ -204,7 +199,7 @@ def table_4(scores: pd.DataFrame, results: Results) -> TableSpec:
         cells.assign(judge=pd.Categorical(cells["judge"], scores["judge"].cat.categories)),
         index,
         ["measure", "task", "visibility"],
-        note=note(results, "table 4"),
+        note=" ".join(results.sentences["table 4"]),
         place="page",
     )
 
@@ -222,7 +217,7 @@ def replies_table(scores: pd.DataFrame, results: Results) -> TableSpec:
         means,
         ["judge", "task", "perspective"],
         ["state"],
-        note=note(results, "replies"),
+        note=" ".join(results.sentences["replies"]),
         place="console",
     )
 
@@ -234,7 +229,7 @@ def change_tables(results: Results) -> list[TableSpec]:
     frame = changes.assign(option_order=changes["option_order"].map(ORDER_WORDS))
     title = "Narrator study: before and after"
     main = changes_table(results, frame.loc[main_changes(changes).index], name="narrator_main_changes", title=title)
-    title, words = f"{title}, every measure", note(results, "all changes")
+    title, words = f"{title}, every measure", " ".join(results.sentences["all changes"])
     return [main, changes_table(results, frame, title=title, note=words, place="files")]
 
 

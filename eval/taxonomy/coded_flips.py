@@ -43,14 +43,15 @@ class CodedRun:
     and state; states (of each sample) and primaries (of each sample that could be read).
     """
 
-    name: str  # of the run directory
     judge: str  # the model whose flips they are
-    judged_by: str
-    config: Mapping[str, Any]  # of the judge's run, as its provenance
-    provenance: Mapping[str, Any]
-    run: FinishedRun
+    run: FinishedRun  # the judge's
     flips: pd.DataFrame
     n_excluded: int  # flips that did not fit the judge's context
+
+    name = property(lambda self: str(self.run.name))
+    judged_by = property(lambda self: str(self.run.judge))
+    config = property(lambda self: self.run.config)
+    provenance = property(lambda self: self.run.provenance)
 
     @cached_property
     def searched(self) -> Searched:
@@ -62,14 +63,9 @@ class CodedRun:
             raise DataError(f"{self.run.path}: judged some of the flips alone (taxonomy.n_flips); judge all to compare")
         folder = flips_folder(self.run)
         manifest, labels = read_manifest(folder, KIND), self.flips.set_index("flip_id")[["primary", "category"]]
+        own = [flip for flip in read_flips(folder) if flip.model == self.judge]
         rows = [
-            (
-                flip.flip_id,
-                unit_of(flip.dataset, flip.item_id),
-                claim_of(flip.dataset, flip.item_id, flip.claim_is_true),
-            )
-            for flip in read_flips(folder)
-            if flip.model == self.judge
+            (f.flip_id, unit_of(f.dataset, f.item_id), claim_of(f.dataset, f.item_id, f.claim_is_true)) for f in own
         ]
         flips = pd.DataFrame(rows, columns=["flip_id", "unit", "claim"]).join(labels, on="flip_id")
         flips["code"] = flips["primary"].fillna("").replace("", NOT_CODED)
@@ -93,11 +89,9 @@ def load_coded(paths: Sequence[Path]) -> dict[str, CodedRun]:
 def coded_runs(path: Path) -> list[CodedRun]:
     """The models of one run."""
     run = load_finished(path)
-    shared: dict[str, Any] = {"name": run.name, "judged_by": run.judge, "config": run.config}
-    shared |= {"provenance": run.provenance, "run": run, "n_excluded": len(read_excluded(path))}
     flips = pd.DataFrame([flip_row(prompt, run.replies[prompt.prompt_hash]) for prompt in run.plan])
-    by_model = flips.groupby("model", sort=False)
-    return [CodedRun(judge=model, flips=of_model, **shared) for model, of_model in by_model]
+    by_model, n_excluded = flips.groupby("model", sort=False), len(read_excluded(path))
+    return [CodedRun(judge=model, run=run, flips=of_model, n_excluded=n_excluded) for model, of_model in by_model]
 
 
 def flip_row(prompt: PlannedPrompt, replies: Sequence[Completion]) -> dict[str, Any]:

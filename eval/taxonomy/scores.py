@@ -1,22 +1,28 @@
-"""Flips with their codes → scores in long form: counts, shares, ratios between directions, agreement of judges."""
+"""Flips with their codes → scores: counts, shares, ratios between directions, agreement of judges; and before and
+after: which flips a mitigation removed, which it left, and which it made."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from eval.annotation.agreement import kappa_of, share_of
+from eval.annotation.agreement import kappa_of, plain, share_of
+from eval.estimates.changes import Change, Compared, change_in, paired
+from eval.estimates.comparability import Difference, config_differences, provenance_differences
 from eval.estimates.estimate import Drawing, Drawn, Estimate, Measure, Observed, clustered, estimate_of
 from eval.estimates.frames import Score
 from eval.estimates.resampling import FloatArray, percentile_interval, resampled_sums, rng_for
-from eval.taxonomy.coded_flips import BETWEEN, TIE, CodedRun
-from studies.flips import LENIENT, STRICT
+from eval.taxonomy.coded_flips import BETWEEN, NOT_CODED, TIE, CodedRun, Searched, flips_folder
+from evenhand.errors import DataError
+from evenhand.manifest import read_manifest
+from studies.flips import KIND, LENIENT, STRICT
 from studies.taxonomy.codebook import categories, category_of, codes
 from studies.taxonomy.own_flips import planted
+from studies.taxonomy.section import KEY
 
 ALL = "all"  # directions, or datasets
 DIRECTIONS = (ALL, LENIENT, STRICT)
@@ -24,7 +30,10 @@ MEASURES = {"primary": "primary_share", "codes": "listed_share", "category": "ca
 LEVELS = ("primary", "category")
 ASKED = ("judged_by", "label", "direction", "raters", "against", "state")
 ALL_JUDGES = "all judges"
-UNKNOWN = Estimate(value=None, low=None, high=None, n_units=0)
+ANY = "any flip"
+CODE, CATEGORY = "code", "category"
+ALL_ITEMS = "all items"
+FLIPS_KEYS = (f"{KEY}.flips", f"{KEY}.n_flips")  # meant to differ; and refused in CodedRun.searched
 
 
 def all_labels(column: str) -> list[str]:
@@ -33,22 +42,14 @@ def all_labels(column: str) -> list[str]:
 
 
 def score(
-    measure: str,
-    unit: str,
-    estimate: Estimate,
-    *,
-    run: str,
-    judge: str,
-    judged_by: str,
-    dataset: str = ALL,
-    drawing: Drawing | None = None,
-    **setting: Any,
+    measure: str, unit: str, estimate: Estimate, *, run: str, judge: str, drawing: Drawing | None = None, **setting: Any
 ) -> Score:
-    """One score of the flips of one name."""
+    """One score of the flips of one name. setting: judged_by, and perhaps the dataset and others of ASKED."""
+    dataset = setting.pop("dataset", ALL)
     return Score(
         run=run,
         judge=judge,
-        setting={**dict.fromkeys(ASKED), "judged_by": judged_by, **setting},
+        setting=dict.fromkeys(ASKED) | setting,
         dataset=dataset,
         datasets=(dataset,),
         measure=measure,
@@ -86,11 +87,6 @@ def scores_of(flips: pd.DataFrame, drawing: Drawing) -> Iterator[Score]:
         yield score("planted_found", "%", plain(100 * n_hit / len(own), len(own)), **whose)
 
 
-def plain(value: float, n_units: int) -> Estimate:
-    """A number without an interval."""
-    return Estimate(value=value, low=None, high=None, n_units=n_units)
-
-
 def added_by_unit(units: Sequence[str], rows: FloatArray) -> tuple[tuple[str, ...], FloatArray]:
     """(units in the order in which they occur, the sums of their rows)."""
     places, names = pd.factorize(np.asarray(units, dtype=object))
@@ -106,16 +102,19 @@ def shares(coded: pd.DataFrame, column: str) -> dict[str, Estimate]:
     units, earned = added_by_unit(coded["unit"], marks)
     _, counted = added_by_unit(coded["unit"], np.ones_like(marks))
     observed = Observed(dataset="flips", units=units, earned=earned, counted=counted)
-    keys: dict[str, Any] = {"name": "share", "unit": "%", "interval": "cluster_t", "is_share": True}
-    parts = [partial(part_in_percent, number) for number in range(len(labels))]
-    return {
-        label: clustered(Measure(statistic=part, **keys), observed) for label, part in zip(labels, parts, strict=True)
-    }
+    return {label: clustered(percent(part, is_share=True), observed) for part, label in enumerate(labels)}
 
 
-def part_in_percent(number: int, means: FloatArray) -> FloatArray:
-    """The mean of one part."""
-    return np.asarray(100 * means[..., number])
+def percent(part: int, *, is_share: bool) -> Measure:
+    """The mean of one part, times 100."""
+    name = "share" if is_share else "flips_per_100_items"
+    return Measure(
+        name=name,
+        unit="%",
+        statistic=lambda means: np.asarray(100 * means[..., part]),
+        interval="cluster_t",
+        is_share=is_share,
+    )
 
 
 def ratio_of(coded: pd.DataFrame, column: str, label: str, drawing: Drawing) -> Estimate:
@@ -131,7 +130,7 @@ def ratio_of(coded: pd.DataFrame, column: str, label: str, drawing: Drawing) -> 
     drawn = Drawn(observed=Observed(dataset="ratios", units=units, earned=earned, counted=counted), drawing=drawing)
     means = drawn.observed.means
     if not (means > 0).all():
-        return Estimate(value=None, low=None, high=None, n_units=len(units))
+        return plain(None, len(units))
     with np.errstate(invalid="ignore", divide="ignore"):
         draws = drawn.means[:, 0] / drawn.means[:, 1]
     ends = percentile_interval(draws) if np.isfinite(draws).all() else None
@@ -180,17 +179,13 @@ def agreements(coded: Sequence[CodedRun], drawing: Drawing) -> Iterator[Score]:
                 if column == "category":
                     samples = samples.map(lambda codes: [category_of()[code] for code in codes])
                 yield from rated([run], f"{run.judged_by}, repeated", column, run.flips["unit"], samples, drawing)
-            groups = [(two, pair_name(*two)) for two in combinations(judges, 2)]
-            for raters, name in [*groups, *([(judges, ALL_JUDGES)] if len(judges) > 2 else [])]:
+            for raters in [*combinations(judges, 2), *([judges] if len(judges) > 2 else [])]:
+                names = [run.judged_by for run in raters]
+                names = names if len({*names}) > 1 else [run.name for run in raters]
+                name = ALL_JUDGES if len(raters) > 2 else " and ".join(names)
                 flips = pd.concat([run.flips[run.flips["primary"] != ""] for run in raters])
                 by_flip = flips.groupby("flip_id", sort=False)
                 yield from rated(raters, name, column, by_flip["unit"].first(), by_flip[column].agg(list), drawing)
-
-
-def pair_name(first: CodedRun, second: CodedRun) -> str:
-    """Two judges; two runs of one judge by their names."""
-    names = (first.judged_by, second.judged_by) if first.judged_by != second.judged_by else (first.name, second.name)
-    return " and ".join(names)
 
 
 def rated(
@@ -203,11 +198,127 @@ def rated(
         return
     level = "" if column == "primary" else f"{column}_"
     runs, judged_by = (dict.fromkeys(getattr(run, name) for run in judges) for name in ("name", "judged_by"))
-    asked: dict[str, Any] = {"judge": judges[0].judge, "run": " ".join(runs), "judged_by": ", ".join(judged_by)}
-    asked |= {"raters": raters}
+    asked: dict[str, Any] = {"judge": judges[0].judge, "run": " ".join(runs), "raters": raters}
+    asked["judged_by"] = ", ".join(judged_by)
     if len(judges) == 2:
         pairs = [(unit, first, second) for unit, (first, second) in zip(units, ratings, strict=True)]
         equal = share_of([(unit, first == second, 1.0) for unit, first, second in pairs])
         yield score(f"{level}agreement", "%", equal, **asked)
         yield score(f"{level}kappa", "ratio", kappa_of(pairs, labels), drawing=drawing, **asked)
     yield score(f"{level}alpha", "ratio", alpha_of(units, ratings, labels, drawing), drawing=drawing, **asked)
+
+
+class Influences(NamedTuple):
+    """The flips of one label (ANY, a code, NOT_CODED, a category) in two runs, over the items of both."""
+
+    label: str
+    level: str  # CODE or CATEGORY
+    units: Collection[str]
+    before: pd.DataFrame
+    after: pd.DataFrame
+    removed: pd.DataFrame  # those before whose claim has a verdict after; is_gone: it is no flip there
+    made: pd.DataFrame  # those after whose claim has a verdict before; is_gone: it is no flip there
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """n_before and n_after, flips of the label; n_removed, flips before and none after; n_unknown, flips before
+        whose claim has no verdict after; n_left, flips before and after, whatever the label is after; n_same, of the
+        label both times; n_made, flips after and none before."""
+        n_removed, n_unknown = int(self.removed["is_gone"].sum()), len(self.before) - len(self.removed)
+        return {
+            "n_before": len(self.before),
+            "n_removed": n_removed,
+            "n_left": len(self.before) - n_removed - n_unknown,
+            "n_same": int(self.before["claim"].isin(self.after["claim"]).sum()),
+            "n_unknown": n_unknown,
+            "n_after": len(self.after),
+            "n_made": int(self.made["is_gone"].sum()),
+        }
+
+
+def moves(base: CodedRun, after: CodedRun) -> Iterator[Influences]:
+    """Of each label. Raises DataError where the runs cannot be paired."""
+    units = dict.fromkeys(unit for unit in base.searched.units if unit in set(after.searched.units))
+    if not units:
+        raise DataError(f"{after.run.path}: its flips are of other items than those of {base.run.path}")
+    ours, theirs = (
+        side._replace(flips=side.flips[side.flips["unit"].isin(units)]) for side in (base.searched, after.searched)
+    )
+    levels = {ANY: CODE, **dict.fromkeys([*codes(), NOT_CODED], CODE), **{of.category: CATEGORY for of in categories()}}
+    for label, level in levels.items():
+        before, later = (
+            side.flips[(side.flips["code"] == label) | (side.flips["category"] == label) | (label == ANY)]
+            for side in (ours, theirs)
+        )
+        yield Influences(label, level, units, before, later, gone(before, theirs), gone(later, ours))
+
+
+def gone(flips: pd.DataFrame, other: Searched) -> pd.DataFrame:
+    """The flips whose claim has a verdict on the other side, and whether it is no flip there."""
+    decided = flips[~flips["claim"].isin(other.undecided)]
+    return decided.assign(is_gone=~decided["claim"].isin(other.flips["claim"]))
+
+
+def share_gone(flips: pd.DataFrame) -> Estimate:
+    """The share that is no flip on the other side, over items; unknown without flips."""
+    rows = [(unit, is_gone, 1.0) for unit, is_gone in zip(flips["unit"], flips["is_gone"], strict=True)]
+    return share_of(rows) if rows else plain(None, 0)
+
+
+def moved_scores(base: CodedRun, after: CodedRun, names: tuple[str, str]) -> Iterator[Score]:
+    """The shares of each label's flips that were removed, left and made. names: what tables call the two."""
+    for moved in moves(base, after):
+        removed = share_gone(moved.removed)
+        ends = [None if end is None else 100 - end for end in (removed.value, removed.high, removed.low)]
+        left = Estimate(value=ends[0], low=ends[1], high=ends[2], n_units=removed.n_units)
+        for measure, share in (("removed", removed), ("left", left), ("made", share_gone(moved.made))):
+            whose: dict[str, Any] = {"run": after.name, "judge": names[1], "judged_by": after.judged_by}
+            yield score(measure, "%", share, **whose, label=moved.label, against=names[0])
+
+
+def flip_changes(base: CodedRun, after: CodedRun, names: tuple[str, str], drawing: Drawing) -> list[Change]:
+    """The change in flips per 100 items, paired by item, of each label."""
+    changes = []
+    for moved in moves(base, after):
+        pair = paired(counted(moved.before, moved.units), counted(moved.after, moved.units), drawing)
+        compared = Compared(*names, {"judged_by": base.judged_by, "level": moved.level, "label": moved.label})
+        changes.append(change_in(percent(0, is_share=False), [pair], compared, ALL_ITEMS))
+    return changes
+
+
+def counted(flips: pd.DataFrame, units: Collection[str]) -> Observed:
+    """Flips of each item."""
+    n = flips["unit"].value_counts().reindex(list(units), fill_value=0).to_numpy(float)[:, None]
+    return Observed(dataset=ALL_ITEMS, units=tuple(units), earned=n, counted=n * 0 + 1)
+
+
+def judge_differences(base: CodedRun, after: CodedRun) -> list[Difference]:
+    """What the judge's runs and the folders of flips differ in; other flips are meant to be there."""
+    ours, theirs = judge_facts(base), judge_facts(after)
+    of_runs = [
+        *config_differences(base.config, after.config, FLIPS_KEYS),
+        *provenance_differences(base.provenance, after.provenance),
+    ]
+    differences = [
+        *(Difference(name, ours[name], theirs[name], serious=True) for name in ours if ours[name] != theirs[name]),
+        *(
+            replace(difference, what=f"the judge's {difference.what}")
+            for difference in of_runs
+            if difference.what not in (*FLIPS_KEYS, "item_set_hash") and not difference.what.startswith("inputs")
+        ),
+    ]
+    return sorted(differences, key=lambda difference: not difference.serious)
+
+
+def judge_facts(coded: CodedRun) -> dict[str, str]:
+    """What makes a judge the same judge, and flips the same kind of flips."""
+    model, facts = coded.config["model"], dict(coded.provenance.get("model") or {})
+    manifest = read_manifest(flips_folder(coded.run), KIND)
+    versions = {str(dict(prompt.factors)["template_version"]) for prompt in coded.run.plan}
+    return {
+        "the judge's model": str(model.get("name")),
+        "the judge's revision": str(facts.get("checkpoint_hash") or facts.get("revision") or model.get("revision")),
+        "the judge's prompt version": ", ".join(sorted(versions)),
+        "framings": " and ".join(manifest["framings"]),
+        "kinds of flips": ", ".join(manifest["kinds"]),
+    }

@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import time
-from base64 import b64decode
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
@@ -111,10 +110,6 @@ class Browser:
         self.wait(lambda: [*self.downloads.glob("*.json")])
         (file,) = self.downloads.glob("*.json")
         return file
-
-    def picture(self, file: Path) -> None:
-        """The tab as PNG."""
-        file.write_bytes(b64decode(self.ask("Page.captureScreenshot", captureBeyondViewport=True)["data"]))
 
     def wait(self, is_there: Callable[[], object]) -> None:
         """Until something is there."""

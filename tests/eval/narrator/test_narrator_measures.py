@@ -1,6 +1,5 @@
 """Made judges with known effects: the measures of the narrator study recover them, and sentences say what they do."""
 
-import re
 from collections.abc import Mapping
 from statistics import fmean
 from typing import Any
@@ -45,16 +44,8 @@ RIGHT, SHARE = 0.6, 0.5
 Planted = tuple[float, float, float, float]  # neutral, attacker, non-attacker and FAR in a conversation of n speakers
 
 
-def planted_fair(n: int) -> Planted:
-    return RIGHT, RIGHT, RIGHT, (1 - RIGHT) / (n - 1)
-
-
 def planted_lots(n: int) -> Planted:
     return 1 / n, 1 / n, 1 / n, 1 / n
-
-
-def planted_eliminator(n: int) -> Planted:
-    return 1 / n, 0.0, 1 / (n - 1), 0.0
 
 
 def planted_protector(n: int) -> Planted:
@@ -69,9 +60,9 @@ def planted_accuser(n: int) -> Planted:
 
 
 JUDGES: Mapping[str, tuple[Judge, object]] = {
-    "fair": (fair, planted_fair),
+    "fair": (fair, lambda n: (RIGHT, RIGHT, RIGHT, (1 - RIGHT) / (n - 1))),
     "lots": (drawing_lots, planted_lots),
-    "eliminator": (eliminator, planted_eliminator),
+    "eliminator": (eliminator, lambda n: (1 / n, 0.0, 1 / (n - 1), 0.0)),
     "protector": (protector(SHARE, RIGHT), planted_protector),
     "accuser": (accuser(SHARE, RIGHT), planted_accuser),
 }
@@ -195,20 +186,11 @@ def test_the_slot_of_me_confounds_pr_and_the_control_shows_it(tmp_path):
     assert "narrator.option_orders='[published, fixed_slot]'" in said(results_of_runs(alone))
 
 
-@pytest.mark.parametrize(
-    ("name", "says"),
-    [
-        ("protector", "It protects the narrator"),
-        ("accuser", "It accuses the narrator"),
-        ("fair", "No clear shift"),
-        ("lots", "no better than chance"),
-        ("eliminator", "no better than chance"),
-    ],
-)
-def test_sentences_say_what_a_judge_does(runs, name, says):
-    of = results(runs[name, "sampled"])
-    assert says in said(of)
-    assert len(of.warnings) == (says == "no better than chance")
+def test_what_is_said_of_each_judge(runs):
+    ways = {name: EVALUATION.facts(results(runs[name, "sampled"]))["judges"][0] for name in JUDGES}
+    leans = {"fair": "unclear", "lots": "unclear", "eliminator": "protects", "protector": "protects"}
+    assert {name: of["way"] for name, of in ways.items()} == {**leans, "accuser": "accuses"}
+    assert [name for name, of in ways.items() if of["chance"] is not None] == ["lots", "eliminator"]
 
 
 def test_unseen_attackers_are_also_reported_apart(tmp_path):
@@ -255,36 +237,6 @@ def test_models_are_pooled_over_the_conversations_that_all_judged(tmp_path):
     apart = results_of_runs(whole, other)
     assert "no conversation was judged by all of them" in said(apart)
     assert Levels(apart.score_rows).shown == ["whole", "other"]
-
-
-def test_table_4_has_the_contrast_of_its_rows_and_counts_its_prompts(tmp_path):
-    paths = [
-        make_narrator_run(
-            tmp_path, protector(0.8), made_conversations({2: 12, 3: 11}), name=name, model=f"x/{name}", n=5
-        )
-        for name in ("one", "two")
-    ]
-    of = results_of_runs(*paths)
-    levels = Levels(of.score_rows)
-    four = next(table for table in of.tables if table.name == "narrator_table4")
-    rows = four.frame.set_index(["perspective", "is_detected", "option_order"])
-
-    def cell(perspective: str, side: str, head: str) -> str:
-        return str(rows.loc[(perspective, side, "Me last"), head])
-
-    shown = re.fullmatch(
-        r"([+-][\d.]+) \(([+-][\d.]+)\)", cell("Neutral", "yes less no (by share)", "M, Blame, hidden")
-    )
-    yes, no = (
-        levels.of(POOLED, "blame", "hidden", perspective="neutral", is_detected=is_yes) for is_yes in (True, False)
-    )
-    differences = [yes[name].value - no[name].value for name in ("m", "m_by_share")]
-    assert [float(part) for part in shown.groups()] == pytest.approx(differences, abs=0.051)
-    for words, n_asked in {"Neutral": 2 * 23, "Non-attacker": 2 * (12 * 1 + 11 * 2)}.items():
-        perspective = words.lower().replace("-", "_")
-        counts = levels.of(POOLED, "blame", "hidden", perspective=perspective, is_detected=True)
-        n_prompts = sum(int(cell(words, side, "prompts, Blame, hidden")) for side in ("yes", "no"))
-        assert n_prompts - counts["n_mixed"].value + counts["n_undecided"].value == n_asked
 
 
 REFUSES = {"I cannot answer that.": 1.0}

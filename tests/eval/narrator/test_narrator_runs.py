@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ from eval.dialdefer.runs import load_run
 from eval.narrator.answers import STATES
 from eval.narrator.judged_runs import load_narrator_run
 from eval.narrator.measures import ALL, Levels, effects
-from eval.narrator.tables import models_table
 from eval.results import Results
 from eval.scorecard.command import main as scorecard_main
 from evenhand.completion_shards import every_completion
@@ -91,24 +89,6 @@ def test_table_2_has_both_option_orders_and_the_random_baseline(runs):
     assert [float(text) for text in shown] == pytest.approx(prs, abs=0.051)
 
 
-def test_table_3_has_a_row_for_each_judge_and_flips_for_both_option_orders(both):
-    three = table(both, "narrator_table3", "task", "judge", "option_order")
-    assert [key[1] for key in three.index if key[0] == "Detection"] == ["Wordy-7B", "Fair_1B", "all models"]
-    assert three["FAR, visible"].isna().tolist() == [False] * 12 + [True] * 3  # detection has no FAR, and one order
-    flips = table(both, "narrator_flips", "task", "visibility", "group", "option_order").sort_index()
-    assert flips.loc["Blame", "visible", "all"]["FAR"].nunique() == 2
-
-
-def test_table_1_says_how_each_model_answered_with_the_papers_numbers_of_parameters(both):
-    cells = models_table(both.judges).cells
-    assert cells[0] == ["Wordy-7B", "x/Wordy-7B", "–", "not recorded", "5 a prompt", "0.7", "23", "0"]
-    names = {"Qwen/Qwen2.5-7B-Instruct": "7.6 B", "meta-llama/Llama-3.1-8B-Instruct": "8.0 B"}
-    names |= {"mistralai/Mistral-7B-Instruct-v0.3": "7.2 B", "gpt-4.1-mini": "–"}
-    run = both.judges["Wordy-7B"]
-    named = {name: replace(run, config={**run.config, "model": {"name": name}}) for name in names}
-    assert [row[2] for row in models_table(named).cells] == list(names.values())
-
-
 def test_a_report_of_the_study_is_whole_and_shows_nobodys_words(runs, tmp_path):
     report_main([*map(str, runs), "--side-by-side", "--detection", "majority", "--draws", "50", "--out", str(tmp_path)])
     html = (tmp_path / "report.html").read_text(encoding="utf-8")
@@ -169,7 +149,7 @@ def test_damaged_probabilities_are_refused(tmp_path):
     with pytest.raises(DataError, match=r"options with a probability of 1\.800.*sampling command again"):
         load_narrator_run(path)
     rewrite(path, lambda lines: [{**line, "answer_logprobs": {}} for line in lines])
-    with pytest.raises(DataError, match="no log-probability of 'Name"):
+    with pytest.raises(DataError, match="no log-probability of an option"):
         load_narrator_run(path)
 
 

@@ -7,12 +7,11 @@ printed differences between the two rows ask for: none with the attack hidden, 0
 rows are left out: how variants of a conversation depend on each other is not printed.
 
 Found: "reply" fits the widths of all 16 cells within 0.1 of a point, rounding and simulation included; by the majority
-of a prompt intervals come out up to 0.8 wider, weighted by the share of replies up to 0.4. And the printed values are
-those of all four models, in blame too (within 1.5 points); three of them, as in Table 2, are off by up to 3.3.
+of a prompt intervals come out up to 0.8 wider, weighted by the share of replies up to 0.4.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 
 import numpy as np
@@ -91,25 +90,3 @@ def test_reply_by_reply_has_the_printed_widths_in_all_neutral_and_attacker_cells
 def test_the_other_definitions_do_not(detection, n_off, worst):
     assert sum(abs(off) > 0.1 for off in widths(detection).values()) >= n_off
     assert max(widths(detection).values()) > worst
-
-
-def worst_miss(task: str, models: Sequence[str]) -> float:
-    """The largest distance of the rows reply by reply of some models from the printed ones, in points."""
-    misses = []
-    for _, visibility, perspective in (cell for cell in CELLS if cell[0] == task):
-        replies = [counts(task, visibility, perspective, model, 4 * N_CONVERSATIONS) for model in models]
-        for is_detected in (True, False):
-            right = [
-                k_right[(k_yes if is_detected else N_REPLIES[model] - k_yes) > 0] / N_REPLIES[model]
-                for model, (k_yes, k_right) in zip(models, replies, strict=True)
-            ]
-            printed = float(TABLE_4[perspective, is_detected][f"{task}_{visibility}"])
-            misses.append(abs(100 * np.concatenate(right).mean() - printed))
-    return max(misses)
-
-
-@pytest.mark.parametrize("task", ["blame", "identification"])
-def test_table_4_is_over_all_four_models_in_blame_too(task):
-    assert worst_miss(task, MODELS) < 1.5
-    if task == "blame":
-        assert worst_miss(task, (GPT, LLAMA, MISTRAL)) > 2.5

@@ -55,18 +55,6 @@ def test_kappa_is_scikit_learns_and_over_the_flips_that_both_could_read(folder: 
     assert [*made.judges] == ["m (a)", "m (b)"]
 
 
-def test_a_score_of_agreement_names_the_runs_and_judges_that_were_compared(folder: Path, tmp_path: Path) -> None:
-    keys = {"sampling": {"n": 2, "temperature": 1.0}}
-    runs = [judged_run(tmp_path, folder, lambda _: [coded("IC2")] * 2, name=j, judge=j, **keys) for j in "abc"]
-    alphas, names = by_raters(results(*runs), "alpha"), {path.name[0]: path.name for path in runs}
-    assert {raters: (score.run.split(), score.setting["judged_by"]) for raters, score in alphas.items()} == {
-        **{f"{one}, repeated": ([names[one]], one) for one in "abc"},
-        **{f"{a} and {b}": ([names[a], names[b]], f"{a}, {b}") for a, b in ("ab", "ac", "bc")},
-        "all judges": (list(names.values()), "a, b, c"),
-    }
-    assert {score.judge for score in alphas.values()} == {"m"}
-
-
 def test_repeated_judging_has_an_alpha_of_its_samples_and_the_majority_counts(folder: Path, tmp_path: Path) -> None:
     def says(number: int, _: bool) -> list[str]:
         if number == 0:

@@ -10,7 +10,7 @@ import pytest
 from eval.estimates.changes import Change
 from eval.estimates.estimate import Estimate
 from eval.results import Results
-from eval.taxonomy.flip_states import moves
+from eval.taxonomy.scores import moves
 from evenhand.errors import DataError
 from tests.made.taxonomy_runs import by_number, coded, flip, flips_folder, judged_run, results
 

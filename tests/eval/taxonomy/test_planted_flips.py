@@ -16,7 +16,7 @@ from studies.taxonomy.codebook import codes
 from studies.taxonomy.own_flips import planted
 from tests.made.hostile_texts import HOSTILE
 from tests.made.made_runs import rewrite
-from tests.made.taxonomy_runs import by_number, coded, flip, flips_folder, judged_run, results
+from tests.made.taxonomy_runs import Says, by_number, coded, flip, flips_folder, judged_run, results
 
 LENIENT_CODES, STRICT_CODES = ("IC2", "SA1", "SA1", "ES1"), ("RE1", "IC2")
 
@@ -50,35 +50,6 @@ def test_a_report_has_a_figure_of_each_model_and_the_codes_of_each_flip(run: Pat
     assert "second reason" not in page  # no text of an item
 
 
-def test_the_row_of_all_models_names_every_run(tmp_path: Path) -> None:
-    runs = [
-        judged_run(tmp_path, flips_folder(tmp_path / f"of-{m}", [flip(1, model=m)]), by_number(says), name=m)
-        for m in "ab"
-    ]
-    pooled = {score.run for score in results(*runs).score_rows if score.judge == "all models"}
-    assert pooled == {"a-0000 b-0000"}
-
-
-def test_what_makes_a_figure_doubtful_is_said(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = flips_folder(tmp_path / "more", [flip(n) for n in range(40)])
-    right = judged_run(tmp_path, None, lambda prompt: coded(planted()[prompt.factors.item_id]), name="right")
-    lazy = judged_run(tmp_path, None, lambda _: coded("SA1"), name="lazy")
-    mute = judged_run(tmp_path, None, lambda _: "well", name="mute")
-    vague = judged_run(tmp_path, folder, by_number(lambda n, _: coded("UN1" if n < 4 else "IC2")), name="vague")
-    score_main([*map(str, (run, right, lazy, mute, vague)), "--draws", "20"])
-    printed = " ".join(capsys.readouterr().out.split())
-    for words in (
-        "Warning: first: 4 of 40 replies of the judge judge name no primary code.",
-        "judge named the planted code of 14 of 14 flips of ours.",
-        "named the planted code of 1 of 14 flips of ours; take",
-        "judge answered SA1 to 100% of the flips",
-        "14 flips are few",
-        "made-up judge: none of 14 flips has a primary code.",
-        "m: 10% of the flips are unexplained",
-    ):
-        assert words in printed, words
-
-
 def test_people_label_the_primary_code_of_what_may_be_shown(run: Path, tmp_path: Path) -> None:
     (task,) = ANNOTATION.tasks([run])
     assert len(task.items) == 36 + 36 + 16
@@ -105,3 +76,15 @@ def test_a_run_that_lost_a_reply_and_a_scorecard_are_refused(tmp_path: Path) -> 
     rewrite(run, lambda lines: lines[:-1])
     with pytest.raises(DataError, match="1 of 2 prompts have no completion"):
         score_main([str(run)])
+
+
+def test_what_makes_a_figure_doubtful_is_said(run: Path, tmp_path: Path) -> None:
+    names: dict[str, Says] = {
+        "right": lambda prompt: coded(planted()[prompt.factors.item_id]),
+        "lazy": lambda _: coded("SA1"),
+        "mute": lambda _: "well",
+    }
+    own = [judged_run(tmp_path, None, says, name=name) for name, says in names.items()]
+    judges = results(run, *own).facts["models"].set_index("judge")
+    assert judges.loc["first", ["n_replies", "n_read"]].tolist() == [40, 36]
+    assert judges.iloc[-3:][["is_own", "is_hit"]].to_numpy().tolist() == [[14, 14], [14, 1], [14, 0]]
