@@ -23,8 +23,6 @@ from evenhand.errors import DataError
 from evenhand.terminal import say
 from studies.registry import STUDIES, load_part
 
-MOST_SENTENCES = 6  # that open a report of several studies
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Block:
@@ -78,10 +76,13 @@ class Evaluation:
     card_note: ClassVar[str] = ""  # what its figures are
     lowest: ClassVar[str] = ""  # figure by which arms are ranked, the lowest first
     kept: ClassVar[Sequence[str]] = ()  # figures in which a significant loss takes an arm out of the ranking
+    options: ClassVar[Mapping[str, Mapping[str, Any]]] = {}  # of all verbs, as argparse takes them
     mild_keys: ClassVar[Sequence[str]] = ()  # config keys that say which prompts were asked; see comparability
 
     def add_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
         """The options of `score`, `compare`, `report`, `scorecard` that are its own."""
+        for name, keys in self.options.items():
+            parser.add_argument(name, **keys)
 
     def load(self, path: Path, options: argparse.Namespace) -> Any:
         """A complete run, as `observe` takes it; it has name, judge, config, provenance, plan and rendered."""
@@ -268,26 +269,19 @@ class Results:
         serious = [serious_sentence(self.base, name, of) for name, of in self.differences.items()]
         return [*self.evaluation.warnings(self), *filter(None, serious)]
 
-    def print_scores(self) -> None:
-        """Print the tables and sentences about levels, and what to be careful about."""
-        self.print_out(is_change=False)
-
-    def print_changes(self) -> None:
-        """Print what changed from the base, in what each run differs from it, and what to be careful about."""
-        self.print_out(is_change=True)
-        for name, of_run in self.differences.items():
-            for difference in of_run:
-                say(wrapped([f"{'Warning' if difference.serious else 'Note'}: {name} differs in {difference}"]))
-
-    def print_out(self, *, is_change: bool) -> None:
-        """Print the tables and sentences of one kind."""
+    def say(self, *, is_change: bool) -> None:
+        """Print tables and sentences about levels or about changes, warnings, and for changes how the runs differ."""
         for table in self.tables:
             if table.place == "console" and table.is_change == is_change:
                 say("\n".join([console(table), *filter(None, [wrapped([table.note])])]) + "\n")
-        for sentence in self.sentences.get("changes" if is_change else "scores", []):
-            say(wrapped([sentence]))
-        for warning in self.warnings:
-            say(wrapped([f"Warning: {warning}"]))
+        sentences = self.sentences.get("changes" if is_change else "scores", [])
+        differing = [
+            f"{'Warning' if difference.serious else 'Note'}: {name} differs in {difference}"
+            for name, of_run in self.differences.items()
+            for difference in of_run
+            if is_change
+        ]
+        say(wrapped([*sentences, *(f"Warning: {warning}" for warning in self.warnings), *differing]))
 
 
 def results_of(

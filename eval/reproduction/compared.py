@@ -12,7 +12,7 @@ import pandas as pd
 from eval.estimates.changes import Change
 from eval.estimates.comparability import ABSENT, Difference, config_differences, flattened, rendering_differences
 from eval.estimates.resampling import wilson_interval
-from eval.options import scorecard_options
+from eval.options import verb_options
 from eval.results import evaluation_of
 from eval.runs import FinishedRun, load_finished, runs_by_study
 from eval.scorecard.arms import BASE
@@ -112,7 +112,7 @@ def headline_changes(base: Path, again: Sequence[Path]) -> tuple[list[tuple[str,
     """(what the study's scorecard is read by, from the run to each re-run; why there is none, or "")."""
     words = [str(base), *(f"{path.name}={path}" for path in again), "--allow-differences"]
     try:
-        _, cards = load_cards(scorecard_options(words))
+        _, cards = load_cards(verb_options("scorecard", words))
         (card,) = cards.values()
         changes = [change for change in card.every_change if change.first == BASE]
     except DataError as error:  # of a run that has only states of replies, say
