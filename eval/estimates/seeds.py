@@ -6,9 +6,9 @@ never less than what the units give the mean. The half-width is that many standa
 Student's t, one with the units' degrees of freedom and one with S - 1, weighted by their variances (Cochran and Cox,
 Experimental Designs, 1957, section 4.14). p is the level at which such an interval would end at 0.
 
-The rule was chosen by simulated coverage, family-wise error and power (docs/results.md, Seeds; the simulation is
-tests/eval/estimates/seeds_simulation.py). Satterthwaite's degrees of freedom and variances shared by the arms have more
-power, but their tests are wrong too often where seeds differ much, or differ more in one arm than in others.
+The rule was chosen by simulated coverage, family-wise error and power (docs/results.md, Seeds). Satterthwaite's degrees
+of freedom and variances shared by the arms have more power, but their tests are wrong too often where seeds differ
+much, or differ more in one arm than in others.
 """
 
 import math

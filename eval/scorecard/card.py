@@ -180,14 +180,7 @@ class StudyCard:
         rows = {arm.name: arm for arm in self.arms}
         others = [other_checkpoint(rows[name], judge, f"{self.study} run") for name, judge in self.runs.items()]
         results = Results(
-            study=self.study,
-            evaluation=self.evaluation,
-            judges=self.runs,
-            options=self.options,
-            is_before_after=True,
-            score_rows=[],
-            change_rows=[],
-            differences={},
+            study=self.study, evaluation=self.evaluation, judges=self.runs, options=self.options, is_before_after=True
         )
         base = [f"{BASE}: {reason}; changes against it tell little."] if (reason := self.unfit.get(BASE)) else []
         further = self.evaluation.card_warnings(self.judges, self.every_change)
