@@ -1,6 +1,7 @@
 """Panels → scores and changes in long form, for each arm, source of C1, dataset, average and denominator."""
 
 import math
+from collections import namedtuple
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -314,7 +315,12 @@ def wide_frame(scores: Sequence[Score]) -> pd.DataFrame:
 
 def records(frame: pd.DataFrame) -> list[Any]:
     """The rows of a frame as named tuples, None for what is unknown."""
-    return list(frame.astype(object).where(frame.notna(), None).itertuples())
+    row: Any = namedtuple("row", ["Index", *frame.columns], rename=True)  # DataFrame.where takes five times as long
+    columns = [
+        [value if is_known else None for value, is_known in zip(column.tolist(), column.notna().tolist(), strict=True)]
+        for _, column in frame.items()
+    ]
+    return [row._make(cells) for cells in zip(frame.index.tolist(), *columns, strict=True)]
 
 
 def shown(rows: pd.DataFrame) -> pd.DataFrame:
