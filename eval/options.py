@@ -32,6 +32,10 @@ ALLOW: dict[str, Any] = {
 }
 
 
+SOURCES = {"nargs": "+", "type": Path, "metavar": "RUN|FILE", "help": f"run directories, the base first; {FILES}"}
+BASE_RUN = {"type": Path, "metavar": "BASE_RUN", "help": "the run of the untrained model"}
+
+
 def out(default: str) -> dict[str, Any]:
     """--out."""
     return {"type": Path, "help": f"folder for the results (default: {default})"}
@@ -40,17 +44,14 @@ def out(default: str) -> dict[str, Any]:
 VERBS: dict[str, tuple[str, dict[str, dict[str, Any]]]] = {  # verb → description, its words
     "score": (
         "Each study's measures with 95% intervals, of finished sampling runs.",
-        {
-            "sources": {"nargs": "+", "type": Path, "metavar": "RUN|FILE", "help": f"run directories; {FILES}"},
-            "--out": out("RUN/scores"),
-        },
+        {"sources": SOURCES, "--out": out("RUN/scores")},
     ),
     "compare": (
         "What changed from a base run to one or more runs after it: each measure with its interval, paired by unit. "
         "Runs of several studies may be named together, the base of each before those after it. Refuses runs that "
         "differ in more than the model.",
         {
-            "base": {"type": Path, "metavar": "BASE_RUN", "help": "the run of the untrained model"},
+            "base": BASE_RUN,
             "after": {"nargs": "+", "type": Path, "metavar": "AFTER_RUN", "help": "runs of models made from it"},
             "--out": out("LAST_RUN/compare"),
             "--allow-differences": ALLOW,
@@ -60,12 +61,7 @@ VERBS: dict[str, tuple[str, dict[str, dict[str, Any]]]] = {  # verb → descript
         "report.html, its plots as PNG and SVG, its tables as Markdown, CSV and LaTeX, and scores: of one run, of a "
         "base run and those after it, or of different models side by side. Runs of several studies may stand in it.",
         {
-            "sources": {
-                "nargs": "+",
-                "type": Path,
-                "metavar": "RUN|FILE",
-                "help": f"run directories, the base first; {FILES}",
-            },
+            "sources": SOURCES,
             "--out": out("LAST_RUN/report"),
             "--side-by-side": {
                 "action": "store_true",
@@ -79,7 +75,7 @@ VERBS: dict[str, tuple[str, dict[str, dict[str, Any]]]] = {  # verb → descript
         "and what the training took, with changes against the base paired by unit. Refuses runs that differ in more "
         "than the model. The cost is read from the training run in which the sampled checkpoint lies.",
         {
-            "base": {"type": Path, "metavar": "BASE_RUN", "help": "the sampling run of the untrained model"},
+            "base": BASE_RUN,
             "arms": {
                 "nargs": "*",
                 "metavar": "[NAME=]ARM_RUN",

@@ -1,7 +1,6 @@
 """Panels → scores and changes in long form, for each arm, source of C1, dataset, average and denominator."""
 
 import math
-from collections import namedtuple
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -315,12 +314,11 @@ def wide_frame(scores: Sequence[Score]) -> pd.DataFrame:
 
 def records(frame: pd.DataFrame) -> list[Any]:
     """The rows of a frame as named tuples, None for what is unknown."""
-    row: Any = namedtuple("row", ["Index", *frame.columns], rename=True)  # DataFrame.where takes five times as long
-    columns = [
-        [value if is_known else None for value, is_known in zip(column.tolist(), column.notna().tolist(), strict=True)]
-        for _, column in frame.items()
-    ]
-    return [row._make(cells) for cells in zip(frame.index.tolist(), *columns, strict=True)]
+    columns = {  # DataFrame.where takes several times as long
+        name: [value if is_known else None for value, is_known in zip(column.tolist(), column.notna(), strict=True)]
+        for name, column in frame.items()
+    }
+    return list(pd.DataFrame(columns, frame.index, dtype=object).itertuples())
 
 
 def shown(rows: pd.DataFrame) -> pd.DataFrame:

@@ -64,7 +64,7 @@ def mcnemar_p(n_only_first: int, n_only_second: int) -> float:
         return 1.0
     # Exact in whole numbers: scipy.special takes a quarter of a second to import.
     terms = accumulate(range(min(n_only_first, n_only_second)), lambda term, i: term * (n - i) // (i + 1), initial=1)
-    return min(1.0, 2 * sum(terms) / 2**n)
+    return min(1.0, 2 * sum(terms) / (1 << n))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -222,13 +222,14 @@ def pairs_in(replies: Iterable[Reply]) -> Iterator[tuple[Reply, Reply]]:
 
 def pair_values(straight: Reply, swapped: Reply, unread: Unread) -> Iterator[tuple[str, float]]:
     """The values of one pair: measure, value. Where one order is not read, the pair is not."""
-    for one, other in zip(straight.samples, swapped.samples, strict=True):
-        if one.answer_logprobs is not None and other.answer_logprobs is not None:
-            firsts = [two_way(known["1"], known["2"]) for known in (one.answer_logprobs, other.answer_logprobs)]
+    for samples in zip(straight.samples, swapped.samples, strict=True):
+        logprobs = [sample.answer_logprobs for sample in samples if sample.answer_logprobs is not None]
+        if len(logprobs) == 2:
+            firsts = [two_way(known["1"], known["2"]) for known in logprobs]
             yield "probability", (firsts[0] + 1 - firsts[1]) / 2
             chosen = [1.0 if first > 0.5 else 0.0 if first < 0.5 else 0.5 for first in firsts]
         else:
-            choices = [choice_in(sample).value for sample in (one, other)]
+            choices = [choice_in(sample).value for sample in samples]
             if None in choices:
                 if unread == "wrong":
                     yield "accuracy", (float(choices[0] == 1) + float(choices[1] == 2)) / 2

@@ -29,28 +29,11 @@ Place = Literal["console", "page", "files"]
 NAME_WIDTH = 30  # of the first cell of a printed line; a longer one is cut in its middle
 MOST_LINES = 120  # of a table on the page; its files have all
 LONG_TEXT = 40  # characters from which on a cell of the page is broken into lines
-TEX = {mark: f"\\{mark}" for mark in "&%$#_{}"} | {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    "Δ": r"$\Delta$",
-    "μ": r"$\mu$",
-    "σ": r"$\sigma$",
-    "κ": r"$\kappa$",
-    "ρ": r"$\rho$",
-    "→": r"$\rightarrow$",
-    "−": "$-$",
-    "≥": r"$\geq$",
-    "≤": r"$\leq$",
-    "†": r"\textdagger{}",
-    "×": r"$\times$",
-    "±": r"$\pm$",
-    "–": "--",
-    "…": r"\dots{}",
-}
+GREEK = {"Δ": "Delta", "μ": "mu", "σ": "sigma", "κ": "kappa", "ρ": "rho"}
+SIGNS = {"→": "rightarrow", "≥": "geq", "≤": "leq", "×": "times", "±": "pm"}
+TEX = {mark: f"\\{mark}" for mark in "&%$#_{}"} | {mark: rf"$\{name}$" for mark, name in {**GREEK, **SIGNS}.items()}
+TEX |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "|": r"\textbar{}"}
+TEX |= {"<": r"\textless{}", ">": r"\textgreater{}", "†": r"\textdagger{}", "…": r"\dots{}"} | {"−": "$-$", "–": "--"}
 
 
 def names_of(fields: Field) -> tuple[str, ...]:

@@ -52,7 +52,9 @@ def main(argv: Sequence[str]) -> None:
     say(wrapped([*difference_sentences(of_rows), *unknown_bases(arms), *(f"Warning: {line}" for line in warnings)]))
     out = options.out or options.base / "scorecard"
     files = write_long(out, "scorecard_changes", {study: card.every_change for study, card in cards.items()})
-    pooled = {study: [c for one in card.figures for c in one.pooled.values()] for study, card in cards.items()}
+    pooled = {
+        study: [change for figure in card.figures for change in figure.pooled.values()] for study, card in cards.items()
+    }
     files += write_long(out, "scorecard_seeds", pooled) if len({arm.arm for arm in arms}) < len(arms) else []
     files += [*write_rows(out, "scorecard", rows), *write_tables(out, tables)]
     files += figures(cards, out)  # last: a figure that fails takes no table with it

@@ -40,7 +40,7 @@ def cost_of(config: Mapping[str, Any], sampling_run: Path) -> Cost:
     """
     folder, file = training_folder(config), done_file(config, sampling_run)
     if folder is None or file is None:
-        return Cost(training_run=folder and folder.name)
+        return Cost(training_run=folder.name if folder else None)
     facts = read_json(file)
     device = facts.get("device")
     if device is not None and not isinstance(device, str):
@@ -68,7 +68,7 @@ def training_of(
     folder, file = training_folder(config), done_file(config, sampling_run)
     facts = file.with_name(PROVENANCE_FILE) if file else None
     base = read_json(facts).get("model") if facts and facts.is_file() else None
-    return folder and folder.name, base.get("checkpoint_hash") if isinstance(base, dict) else None
+    return folder.name if folder else None, base.get("checkpoint_hash") if isinstance(base, dict) else None
 
 
 def training_folder(config: Mapping[str, Any]) -> Path | None:

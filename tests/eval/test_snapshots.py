@@ -122,8 +122,8 @@ def dialdefer_margins(root: Path) -> pd.DataFrame:
 
 
 def dialdefer_files(root: Path) -> pd.DataFrame:
-    one, two = planted_sets.verdict_files(root)
-    return in_parts(jsonl=scored(root / "1", one), csv=scored(root / "2", two), both=scored(root / "3", one, two))
+    jsonl, csv = planted_sets.verdict_files(root)
+    return in_parts(jsonl=scored(root / "1", jsonl), csv=scored(root / "2", csv), both=scored(root / "3", jsonl, csv))
 
 
 def narrator(root: Path) -> pd.DataFrame:
@@ -201,8 +201,8 @@ def test_numbers_are_those_of_the_snapshot(
     planted: Callable[[Path], pd.DataFrame], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Figure, "savefig", without_drawing)
-    found = differences(stored(planted.__name__), keyed(planted(tmp_path)))
-    assert not found, f"{len(found)} differences:\n" + "\n".join(found[:10])
+    unlike = differences(stored(planted.__name__), keyed(planted(tmp_path)))
+    assert not unlike, f"{len(unlike)} differences:\n" + "\n".join(unlike[:10])
 
 
 if __name__ == "__main__":

@@ -110,7 +110,7 @@ def test_intervals_over_seeds_cover_and_one_family_in_thirteen_at_most_is_wrong(
 
 def test_a_lead_has_the_noise_of_units_once_and_that_of_both_arms_seeds() -> None:
     first, second = (19.0, 21.0), (4.0, 6.0)
-    lead = lead_over_seeds([[estimate(one - other, 1.96) for other in second] for one in first])
+    lead = lead_over_seeds([[estimate(ours - theirs, 1.96) for theirs in second] for ours in first])
     half = np.sqrt(3) * (1.984 + 12.706 + 12.706) / 3  # variances of 1 each
     assert (lead.value, lead.high) == (15.0, pytest.approx(15 + half, rel=1e-3))
     assert lead_over_seeds([[estimate(15.0, 3.0)]]) == estimate(15.0, 3.0)
@@ -123,7 +123,7 @@ def test_the_lead_of_two_arms_covers_at_its_level(sd_seed: float) -> None:
     for _ in range(n_runs):
         shared = rng.normal(0, 50, N_ITEMS)
         arms = [[rng.normal(0, sd_seed) + shared + rng.normal(0, 10, N_ITEMS) for _ in range(3)] for _ in range(2)]
-        lead = lead_over_seeds([[estimate_over(one - other) for other in arms[1]] for one in arms[0]])
+        lead = lead_over_seeds([[estimate_over(ours - theirs) for theirs in arms[1]] for ours in arms[0]])
         covered += not lead.excludes(0.0)
         widths.append(lead.half)
     assert covered >= 0.93 * n_runs

@@ -8,8 +8,8 @@ import pytest
 
 from eval.estimates.significance import holm
 from evenhand.errors import DataError
-from tests.made.made_runs import aio_items, lean, made_items
-from tests.made.scorecard_runs import BASE, ITEMS, SFT, Counts, changes, margins_with, printed, run, scored, three
+from tests.made.made_runs import lean, made_items
+from tests.made.scorecard_runs import BASE, Counts, changes, margins_with, printed, run, scored, three
 
 MANY = made_items("bbq", 40)
 
@@ -79,14 +79,3 @@ def test_chance_is_what_noise_of_the_items_gives_and_squares_are_without_it(tmp_
     lines = csv.DictReader((tmp_path / "out" / "scorecard_dialdefer.csv").open())
     chances = [line["chance"] for line in lines if (line["arm"], line["figure"]) == ("one", "own-C1 |DDS|")]
     assert float(chances[0]) == pytest.approx(10 * np.sqrt(2 / np.pi) / 2)
-
-
-def test_r_aio_stands_beside_the_average_where_it_was_asked_and_is_nowhere_else(tmp_path: Path) -> None:
-    items = [*ITEMS, *aio_items("aio-context")]
-    base = run(tmp_path, "before", {**BASE, "aio-context": (5, 5, 7, 7)}, items)  # +40
-    after = run(tmp_path, "after", {**SFT, "aio-context": (6, 6, 5, 6)}, items)  # own -10, fixed +10
-    row = scored(base, f"sft={after}")["sft"]
-    assert (row["aio_abs_dds_own"], row["change_aio_abs_dds_own"]) == pytest.approx((10, -30))
-    assert changes(tmp_path, n_datasets=1)["sft", "aio_dds_fixed"]["after"] == pytest.approx(10)
-    assert row["mean_abs_dds_own"] == pytest.approx(10)
-    assert not [key for key in scored(*three(tmp_path / "without"))["sft"] if "aio" in key]

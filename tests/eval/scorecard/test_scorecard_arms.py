@@ -158,26 +158,30 @@ def test_an_arm_that_answers_nothing_is_not_the_fairest(tmp_path: Path, capsys: 
 
 def test_arms_of_one_model_get_their_runs_names_and_runs_of_one_name_are_seeds(tmp_path: Path) -> None:
     base = run(tmp_path, "before", BASE)
-    one, two = (run(tmp_path, name, SFT, model="owner/sft") for name in ("one", "two"))
-    assert list(scored(base, one, two, draws=20)) == ["base", "sft (one-0000)", "sft (two-0000)"]
-    assert list(scored(base, one, f"sft={two}", draws=20)) == ["base", "sft (one-0000)", "sft"]
-    rows = scored(base, f"a={one}", f"a={two}", draws=20)
+    first, two = (run(tmp_path, name, SFT, model="owner/sft") for name in ("one", "two"))
+    assert list(scored(base, first, two, draws=20)) == ["base", "sft (one-0000)", "sft (two-0000)"]
+    assert list(scored(base, first, f"sft={two}", draws=20)) == ["base", "sft (one-0000)", "sft"]
+    rows = scored(base, f"a={first}", f"a={two}", draws=20)
     assert [(row["arm"], row["seed_of"]) for row in rows.values()] == [("base", "base"), ("a/1", "a"), ("a/2", "a")]
     with pytest.raises(DataError, match="two rows would be called 'base'"):
-        scored(base, f"base={one}")
-    for twice in ((base, one, one), (base, base), (base, f"a={one}", f"b={tmp_path / 'two-0000' / '..' / one.name}")):
+        scored(base, f"base={first}")
+    for twice in (
+        (base, first, first),
+        (base, base),
+        (base, f"a={first}", f"b={tmp_path / 'two-0000' / '..' / first.name}"),
+    ):
         with pytest.raises(DataError, match="is named twice"):
             scored(*twice)
 
 
 def test_one_checkpoint_sampled_twice_was_two_seeds(tmp_path: Path) -> None:
-    base, one = run(tmp_path, "before", BASE), run(tmp_path, "one", SFT)
+    base, first = run(tmp_path, "before", BASE), run(tmp_path, "one", SFT)
     again = run(tmp_path, "again", SFT, facts={"checkpoint_hash": "c-one"})
-    for other in (again, shutil.copytree(one, tmp_path / "copy")):
+    for other in (again, shutil.copytree(first, tmp_path / "copy")):
         with pytest.raises(DataError, match=r"are both of c-one, so they are no two seeds of sft; leave one out"):
-            scored(base, f"sft={one}", f"sft={other}", "--allow-differences")
+            scored(base, f"sft={first}", f"sft={other}", "--allow-differences")
         with pytest.raises(DataError, match=r"sft and dpo are of one checkpoint, c-one"):
-            scored(base, f"sft={one}", f"dpo={other}")
+            scored(base, f"sft={first}", f"dpo={other}")
     noted = {"training_run": "sft-0123abcd", "base_hash": "c-before"}  # as sampling notes of a merged checkpoint
     merges = [run(tmp_path, name, SFT, facts=noted) for name in ("bf16", "nf4")]
     with pytest.raises(DataError, match=r"are both of training run sft-0123abcd"):
