@@ -84,13 +84,13 @@ def inline_svg(svg: str) -> str:
     """A figure for the page: transparent and small. What draws nothing is left out, 0.01 points are exact enough."""
     bare = re.sub(r'<g id="patch_1">.*?</g>', "", svg, count=1, flags=re.DOTALL)  # the white ground
     drawn = re.sub(rf'<metadata>.*?</metadata>|<!--.*?-->| id="(?:{UNUSED_IDS})[^"]*"', "", bare, flags=re.DOTALL)
-    paths = re.sub(r' d="[^"]*"', lambda path: rounded(" " + " ".join(path[0].split())), drawn)
+    paths = re.sub(r' d="([^"]*)"', lambda path: f' d="{rounded(path[1])}"', drawn)
     return re.sub(r">\s+<", "><", paths)
 
 
 def rounded(text: str) -> str:
-    """A text whose numbers have two decimals."""
-    return re.sub(r"-?\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}", text)
+    """A path on one line, whose numbers have two decimals."""
+    return re.sub(r"-?\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}", " ".join(text.split()))
 
 
 def finish(plot: Plot, folder: Path) -> tuple[str, list[Path]]:

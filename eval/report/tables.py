@@ -36,17 +36,12 @@ TEX |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciic
 TEX |= {"<": r"\textless{}", ">": r"\textgreater{}", "†": r"\textdagger{}", "…": r"\dots{}"} | {"−": "$-$", "–": "--"}
 
 
-def names_of(fields: Field) -> tuple[str, ...]:
-    """The columns of the frame that a column of the table shows."""
-    return (fields,) if isinstance(fields, str) else fields
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TableSpec:
     """What a table shows, one line a row of the frame. None and NaN are unknown and print as a dash.
 
     place: "console": printed, on the page and in files; "page": opened on the page; "files": folded on the page.
-    Raises DataError for a name that is no file's, and for a field that the frame lacks.
+    Raises DataError for a name that is no file's.
     """
 
     name: str  # the stem of its files: letters, digits, "-" and "_"
@@ -60,18 +55,16 @@ class TableSpec:
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[A-Za-z0-9_-]+", self.name):
             raise DataError(f"table '{self.name}': its name becomes a file's; use letters, digits, '-' and '_'")
-        names = [name for fields, _ in self.columns.values() for name in names_of(fields)]
-        if len(self.frame) and (lacking := [name for name in names if name not in self.frame]):
-            raise DataError(f"table {self.name}: its frame has no column {', '.join(lacking)}")
 
     @cached_property
     def rows(self) -> list[list[Cell]]:
         """The cells, unrounded; an interval is a pair."""
         columns: list[Any] = []
         for fields, _ in self.columns.values() if len(self.frame) else ():
+            names = (fields,) if isinstance(fields, str) else fields
             ends = [
                 [cell.item() if isinstance(cell, np.generic) else cell for cell in self.frame[name].tolist()]
-                for name in names_of(fields)
+                for name in names
             ]
             columns.append(ends[0] if isinstance(fields, str) else list(zip(*ends, strict=True)))
         return [list(row) for row in zip(*columns, strict=True)]

@@ -285,10 +285,9 @@ def make_card(
         named = {f"{name} ({loaded[name].name})": of_row for name, of_row in differences.items()}
         refuse_serious(base.name, named, [*filter(None, mismatched)])
     judges = evaluation.card_judges(arms, loaded, options)
-    unknown = [name for name in options.against if name not in [arm.name for arm in arms[1:]]]
-    if unknown:
-        known = ", ".join(arm.name for arm in arms[1:])
-        raise DataError(f"--against '{unknown[0]}': no arm is called so; arms here: {known}")
+    names = [arm.name for arm in arms[1:]]
+    if unknown := [name for name in options.against if name not in names]:
+        raise DataError(f"--against '{unknown[0]}': no arm is called so; arms here: {', '.join(names)}")
     unfit = {name: evaluation.unfit(judge, options) for name, judge in judges.items()}
 
     def moves_from(reference: str) -> dict[str, Sequence[Change]]:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.config import read_yaml
-from evenhand.errors import DataError
 from evenhand.run_directory import CONFIG_FILE, DONE_FILE, PROVENANCE_FILE, read_json
 
 MERGED = ("merged-bf16", "merged-nf4")  # folders of a training run that hold a checkpoint
@@ -34,27 +33,19 @@ class Cost:
 
 
 def cost_of(config: Mapping[str, Any], sampling_run: Path) -> Cost:
-    """The cost of the checkpoint that a run sampled.
-
-    Raises DataError when the training run's DONE.json is damaged or holds a number that is none.
-    """
+    """The cost of the checkpoint that a run sampled, from the training run's DONE.json."""
     folder, file = training_folder(config), done_file(config, sampling_run)
     if folder is None or file is None:
         return Cost(training_run=folder.name if folder else None)
     facts = read_json(file)
-    device = facts.get("device")
-    if device is not None and not isinstance(device, str):
-        raise DataError(f"{file}: device is {device!r}; it must be 'cpu' or a GPU's name")
-    seconds, reference, memory = (
-        number(facts, key, file) for key in ("seconds", "reference_seconds", "peak_memory_gib")
-    )
-    counts = {key: number(facts, key, file) for key in ("n_processes", "n_tokens")}
+    seconds = facts.get("seconds")
     return Cost(
         training_run=file.parent.name,
-        device=device,
-        seconds=None if seconds is None else seconds + (reference or 0.0),  # none where no reference was asked before
-        peak_memory_gib=memory,
-        **{key: None if count is None else int(count) for key, count in counts.items()},
+        device=facts.get("device"),
+        n_processes=facts.get("n_processes"),
+        seconds=None if seconds is None else seconds + (facts.get("reference_seconds") or 0.0),
+        n_tokens=facts.get("n_tokens"),
+        peak_memory_gib=facts.get("peak_memory_gib"),
     )
 
 
@@ -91,13 +82,3 @@ def first_model(config: Mapping[str, Any], sampling_run: Path) -> str:
     file = done_file(config, sampling_run)
     name = str(config["model"]["name"])
     return name if file is None else first_model(read_yaml(file.with_name(CONFIG_FILE)), sampling_run)
-
-
-def number(facts: Mapping[str, Any], key: str, file: Path) -> float | None:
-    """A non-negative number, or None where an older run has none. Raises DataError for anything else."""
-    value = facts.get(key)
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
-        raise DataError(f"{file}: {key} is {value!r}; it must be a number from 0 on")
-    return float(value)

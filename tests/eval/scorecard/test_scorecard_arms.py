@@ -35,13 +35,6 @@ def test_cost_is_the_training_run_s_and_unknown_where_that_does_not_tell(tmp_pat
     assert [costs[name]["device-seconds"] for name in facts] == ["482.0", "", ""]
 
 
-@pytest.mark.parametrize("facts", [{"seconds": -1}, {"n_tokens": "many"}, {"device": 0}, {"n_processes": True}])
-def test_a_cost_that_is_none_is_refused_with_its_file(tmp_path: Path, facts: dict[str, Any]) -> None:
-    model = training_run(tmp_path, "sft-0123abcd", facts)
-    with pytest.raises(DataError, match=rf"DONE.json: {next(iter(facts))} is "):
-        scored(run(tmp_path, "before", BASE), run(tmp_path, "after", SFT, model=model))
-
-
 def test_thresholds_of_the_base_are_an_arm(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     train = run(tmp_path, "train", made.yes_sayer, made_items("bbq", 15), verdict="margin")
     base = run(tmp_path, "before", made.yes_sayer, made_items("bbq", 30)[15:], verdict="margin")
