@@ -2,10 +2,11 @@
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
-from eval.options import compare_options, report_options, score_options
+from eval.options import verb_options
 from eval.report.tables import write_long
 from eval.results import Results, evaluation_of, results_of, study_of_files
 from eval.runs import is_verdict_file, runs_by_study
@@ -16,7 +17,7 @@ from evenhand.terminal import say
 
 def score_main(argv: Sequence[str]) -> None:
     """`evenhand score RUN...` or `evenhand score FILE... --out DIR`: print tables, write scores.json and scores.csv."""
-    options = score_options(argv)
+    options = verb_options("score", argv)
     if is_verdict_file(options.sources[0]):
         print_and_write(of_files(options), options.out)
         return
@@ -27,13 +28,13 @@ def score_main(argv: Sequence[str]) -> None:
 
 def print_and_write(results: Results, out: Path) -> None:
     """Print the scores of one study and write them."""
-    results.print_scores()  # before they are written, since a disk may be full
+    results.say(is_change=False)  # before they are written, since a disk may be full
     summarise(out, write_long(out, "scores", {results.study: results.score_rows}))
 
 
 def compare_main(argv: Sequence[str]) -> None:
     """`evenhand compare BASE AFTER...`: print what changed, and write it with a report."""
-    options = compare_options(argv)
+    options = verb_options("compare", argv)
     if options.base in options.after:
         raise DataError(f"{options.base}: is named as before and as after; compare two runs")
     runs = runs_by_study([options.base, *options.after])
@@ -44,14 +45,14 @@ def compare_main(argv: Sequence[str]) -> None:
         )
     every = [of_runs(study, paths, options, is_before_after=True) for study, paths in runs.items()]
     for results in every:  # before they are written, since a disk may be full
-        results.print_changes()
+        results.say(is_change=True)
     out = options.out or next(iter(runs.values()))[-1] / "compare"
     summarise(out, write_results(every, out))
 
 
 def report_main(argv: Sequence[str]) -> None:
     """`evenhand report RUN...` or `evenhand report FILE... --out DIR`: report.html, plots, tables and scores."""
-    options = report_options(argv)
+    options = verb_options("report", argv)
     if is_verdict_file(options.sources[0]):
         every, out = [of_files(options)], options.out
     else:
@@ -63,7 +64,7 @@ def report_main(argv: Sequence[str]) -> None:
         written = write_results(every, out)
     except DataError:  # a full disk, say: what was computed is printed all the same
         for results in every:
-            results.print_scores()
+            results.say(is_change=False)
         raise
     summarise(out, written)
 
@@ -95,10 +96,8 @@ def write_results(every: Sequence[Results], out: Path) -> list[Path]:
 
 def summarise(out: Path, files: Sequence[Path]) -> None:
     """Print what was written: the files of a folder, and how many lie in each folder below it."""
-    below: Mapping[Path, int] = {
-        file.parent: sum(other.parent == file.parent for other in files) for file in files if file.parent != out
-    }
     here = [str(file) for file in files if file.parent == out]
+    below = Counter(file.parent for file in files if file.parent != out)
     say("\nwritten: " + ", ".join([*here, *(f"{n} files in {folder}" for folder, n in below.items())]))
 
 

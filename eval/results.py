@@ -5,7 +5,7 @@ completions → verdicts → observed columns → estimates and changes → one 
 
 import argparse
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -22,8 +22,6 @@ from eval.runs import SampledRun, Verdicts, judge_names, load_finished
 from evenhand.errors import DataError
 from evenhand.terminal import say
 from studies.registry import STUDIES, load_part
-
-MOST_SENTENCES = 6  # that open a report of several studies
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -78,10 +76,13 @@ class Evaluation:
     card_note: ClassVar[str] = ""  # what its figures are
     lowest: ClassVar[str] = ""  # figure by which arms are ranked, the lowest first
     kept: ClassVar[Sequence[str]] = ()  # figures in which a significant loss takes an arm out of the ranking
+    options: ClassVar[Mapping[str, Mapping[str, Any]]] = {}  # of all verbs, as argparse takes them
     mild_keys: ClassVar[Sequence[str]] = ()  # config keys that say which prompts were asked; see comparability
 
     def add_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
         """The options of `score`, `compare`, `report`, `scorecard` that are its own."""
+        for name, keys in self.options.items():
+            parser.add_argument(name, **keys)
 
     def load(self, path: Path, options: argparse.Namespace) -> Any:
         """A complete run, as `observe` takes it; it has name, judge, config, provenance, plan and rendered."""
@@ -228,9 +229,9 @@ class Results:
     judges: Mapping[str, Any]
     options: argparse.Namespace
     is_before_after: bool
-    score_rows: Sequence[Score]
-    change_rows: Sequence[Change]  # of each judge from the base; none where they stand side by side
-    differences: Mapping[str, Sequence[Difference]]
+    score_rows: Sequence[Score] = ()
+    change_rows: Sequence[Change] = ()  # of each judge from the base; none where they stand side by side
+    differences: Mapping[str, Sequence[Difference]] = field(default_factory=dict)
 
     @cached_property
     def scores(self) -> pd.DataFrame:
@@ -265,29 +266,22 @@ class Results:
     @cached_property
     def warnings(self) -> list[str]:
         """What to be careful about, with what the runs differ in."""
-        serious = [serious_sentence(self.base, name, of) for name, of in self.differences.items()]
+        serious = [serious_sentence(self.base, name, known) for name, known in self.differences.items()]
         return [*self.evaluation.warnings(self), *filter(None, serious)]
 
-    def print_scores(self) -> None:
-        """Print the tables and sentences about levels, and what to be careful about."""
-        self.print_out(is_change=False)
-
-    def print_changes(self) -> None:
-        """Print what changed from the base, in what each run differs from it, and what to be careful about."""
-        self.print_out(is_change=True)
-        for name, of_run in self.differences.items():
-            for difference in of_run:
-                say(wrapped([f"{'Warning' if difference.serious else 'Note'}: {name} differs in {difference}"]))
-
-    def print_out(self, *, is_change: bool) -> None:
-        """Print the tables and sentences of one kind."""
+    def say(self, *, is_change: bool) -> None:
+        """Print tables and sentences about levels or about changes, warnings, and for changes how the runs differ."""
         for table in self.tables:
             if table.place == "console" and table.is_change == is_change:
                 say("\n".join([console(table), *filter(None, [wrapped([table.note])])]) + "\n")
-        for sentence in self.sentences.get("changes" if is_change else "scores", []):
-            say(wrapped([sentence]))
-        for warning in self.warnings:
-            say(wrapped([f"Warning: {warning}"]))
+        sentences = self.sentences.get("changes" if is_change else "scores", [])
+        differing = [
+            f"{'Warning' if difference.serious else 'Note'}: {name} differs in {difference}"
+            for name, of_run in self.differences.items()
+            for difference in of_run
+            if is_change
+        ]
+        say(wrapped([*sentences, *(f"Warning: {warning}" for warning in self.warnings), *differing]))
 
 
 def results_of(
@@ -300,12 +294,8 @@ def results_of(
 ) -> Results:
     """The results of some judges, the base first. Raises DataError where runs are not alike, unless that is allowed."""
     (base, first), *others = judges.items()
-    has_runs = hasattr(first, "config") and bool(others)
-    compared = {
-        name: evaluation.differences(first, judge, is_before_after=is_before_after)
-        for name, judge in others
-        if has_runs
-    }
+    runs = others if hasattr(first, "config") else []
+    compared = {name: evaluation.differences(first, judge, is_before_after=is_before_after) for name, judge in runs}
     evaluation.refuse(judges)
     if compared and not getattr(options, "allow_differences", False):
         refuse_serious(base, compared)
@@ -317,9 +307,9 @@ def results_of(
         options=options,
         is_before_after=is_before_after,
         score_rows=evaluation.scores(judges if is_before_after else evaluation.pooled(judges), options),
-        change_rows=[change for of_judge in (adjusted(moves) if moves else []) for change in of_judge],
+        change_rows=[change for changes in (adjusted(moves) if moves else []) for change in changes],
         # Side by side most studies compare nothing.
-        differences={name: of_run for name, of_run in compared.items() if is_before_after or of_run},
+        differences={name: known for name, known in compared.items() if is_before_after or known},
     )
 
 
@@ -332,15 +322,11 @@ def scores_table(results: Results) -> TableSpec:
     """Every score as a line: what was asked as far as it varies, the measure, its value and interval."""
     words = results.evaluation.measure_words
     frame = results.scores.assign(words=lambda f: [words.get(measure, measure) for measure in f["measure"]])
-    asked = [
-        *varying(frame, dict.fromkeys(n for row in results.score_rows for n in row.setting)),
-        *varying(frame, ["dataset"]),
-    ]
+    asked = varying(frame, [*dict.fromkeys(name for row in results.score_rows for name in row.setting), "dataset"])
     columns: dict[str, Any] = {"judge": ("judge", ""), **{name: (name, "") for name in asked}, "measure": ("words", "")}
     columns |= {"units": ("n_units", "d"), "value": ("value", ".1f"), "95% interval": (("low", "high"), ".1f")}
-    return TableSpec(
-        name=f"{results.study}_scores", title=f"{results.study}: scores", frame=frame, columns=columns, place="console"
-    )
+    name, title = f"{results.study}_scores", f"{results.study}: scores"
+    return TableSpec(name=name, title=title, frame=frame, columns=columns, place="console")
 
 
 def changes_table(
@@ -357,16 +343,11 @@ def changes_table(
         significance=[significance(None if pd.isna(d) else int(d)) for d in frame["direction"]],
     )
     names = [*dict.fromkeys(name for row in results.change_rows for name in row.setting), "dataset"]
-    shown = {*varying(frame, names), *always}
+    shown, form = {*varying(frame, names), *always}, f".{digits}f"
     columns: dict[str, Any] = {"run": ("second", ""), **{name: (name, "") for name in names if name in shown}}
-    form = f".{digits}f"
-    columns |= {
-        "measure": ("words", ""),
-        "units": ("n_units", "d"),
-        "before": ("before", form),
-        "after": ("after", form),
-    }
-    columns |= {"change": ("change", f"+{form}"), "95% interval": (("change_low", "change_high"), f"+{form}")}
+    columns |= {"measure": ("words", ""), "units": ("n_units", "d")}
+    columns |= {"before": ("before", form), "after": ("after", form), "change": ("change", f"+{form}")}
+    columns |= {"95% interval": (("change_low", "change_high"), f"+{form}")}
     columns |= {"p": ("p", "p"), "p (Holm)": ("p_holm", "p"), "": ("significance", "")}
     settings = {"name": f"{results.study}_changes", "title": f"{results.study}: before and after", "place": "console"}
     return TableSpec(frame=frame, columns=columns, is_change=True, **{"note": CHANGES_NOTE, **settings, **keys})

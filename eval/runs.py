@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from evenhand.checkpoints import ModelConfig
 from evenhand.completion_shards import read_answers
@@ -26,45 +26,15 @@ SUFFIXES = (".jsonl", ".csv", ".parquet")
 Verdicts = Mapping[tuple[str, int], str | None]
 
 
-class SampledRun(Protocol):
-    """What two runs of one study are compared by."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def config(self) -> Mapping[str, Any]: ...
-
-    @property
-    def provenance(self) -> Mapping[str, Any]: ...
-
-    @property
-    def plan(self) -> Sequence[Any]:
-        """Planned prompts, with dataset, item_id, condition, factors and prompt_hash."""
-        ...
-
-    @property
-    def rendered(self) -> Mapping[str, str]:
-        """Prompt hash → digest of what the model read."""
-        ...
+# A FinishedRun, or what a study makes of it: name, config, provenance, rendered, and a plan of prompts with dataset,
+# item_id, condition, factors and prompt_hash. Two runs of one study are compared by it.
+SampledRun = Any
 
 
 def run_config(path: Path) -> dict[str, Any]:
     """A complete sampling run's config. Raises DataError when the run is not complete or a file of it was changed."""
     refuse_incomplete(path)
-    file = path / CONFIG_FILE
-    config = read_yaml(file)
-    lacking = [key for key in ("name", "model", "verdict", "sampling") if key not in config]
-    if lacking:
-        raise DataError(f"{file}: has no '{lacking[0]}', so it is not the config of a sampling run")
-    for key in ("model", "sampling"):
-        if not isinstance(config[key], dict):
-            raise DataError(f"{file}: {key} is {config[key]!r}, expected keys and values; restore the file")
-    for key, kinds, least in (("n", int, 1), ("temperature", int | float, 0)):
-        value = config["sampling"].get(key, least)
-        if not isinstance(value, kinds) or value < least:
-            raise DataError(f"{file}: sampling.{key} is {value!r}, expected a number from {least} on; restore the file")
-    return config
+    return read_yaml(path / CONFIG_FILE)
 
 
 def refuse_unfinished(path: Path, owed: Mapping[str, int], replies: Mapping[str, Sequence[Completion]]) -> None:
@@ -120,32 +90,26 @@ def load_finished(path: Path) -> FinishedRun:
     config = run_config(path)
     excluded = read_excluded(path)
     plan = plan_of(line for line in read_plan_lines(path) if line["item_id"] not in excluded)
-    n_samples = config["sampling"].get("n", 1)
-    answers = read_answers(path)
-    replies = answers.without_errors
+    n_samples, answers = config["sampling"].get("n", 1), read_answers(path)
+    replies, provenance = answers.without_errors, read_json(path / PROVENANCE_FILE)
     refuse_unfinished(path, {prompt.prompt_hash: prompt.n or n_samples for prompt in plan}, replies)
     return FinishedRun(
-        path=path,
-        config=config,
-        provenance=read_json(path / PROVENANCE_FILE),
-        plan=plan,
-        replies=replies,
-        rendered=answers.rendered,
+        path=path, config=config, provenance=provenance, plan=plan, replies=replies, rendered=answers.rendered
     )
 
 
 def plan_of(lines: Iterable[Mapping[str, Any]]) -> list[PlannedPrompt]:
     """Lines of plan.jsonl as records. What many of them say is kept once: a plan may have a million lines."""
     kept: dict[Any, Any] = {}
-    found = []
+    plan = []
     for line in lines:
         factors = tuple(
             (name, tuple(value) if isinstance(value, list) else value) for name, value in line["factors"].items()
         )
         own = {key: str(line[key]) for key in ("item_id", "dataset", "condition")}
         shared = {key: kept.setdefault(value, value) for key, value in (*own.items(), ("factors", factors))}
-        found.append(PlannedPrompt(prompt_hash=str(line["prompt_hash"]), n=line.get("n"), **shared))
-    return found
+        plan.append(PlannedPrompt(prompt_hash=str(line["prompt_hash"]), n=line.get("n"), **shared))
+    return plan
 
 
 def runs_by_study(paths: Sequence[Path]) -> dict[str, list[Path]]:
@@ -153,12 +117,12 @@ def runs_by_study(paths: Sequence[Path]) -> dict[str, list[Path]]:
 
     Raises DataError where a folder is no sampling run.
     """
-    found: dict[str, list[Path]] = {}
+    runs: dict[str, list[Path]] = {}
     for path in paths:
         if not (path / PLAN_FILE).exists():
             read_plan_lines(path)  # says so, and what to do
-        found.setdefault(study_of_run(path), []).append(path)
-    return {study: found[study] for study in STUDIES if study in found}
+        runs.setdefault(study_of_run(path), []).append(path)
+    return {study: runs[study] for study in STUDIES if study in runs}
 
 
 def study_of_run(path: Path) -> str:

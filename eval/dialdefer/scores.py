@@ -291,7 +291,11 @@ def wide_frame(scores: Sequence[Score]) -> pd.DataFrame:
 
 def records(frame: pd.DataFrame) -> list[Any]:
     """The rows of a frame as named tuples, None for what is unknown."""
-    return list(frame.astype(object).where(frame.notna(), None).itertuples())
+    columns = {  # DataFrame.where takes several times as long
+        name: [value if is_known else None for value, is_known in zip(column.tolist(), column.notna(), strict=True)]
+        for name, column in frame.items()
+    }
+    return list(pd.DataFrame(columns, frame.index, dtype=object).itertuples())
 
 
 def shown(rows: pd.DataFrame) -> pd.DataFrame:

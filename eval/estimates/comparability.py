@@ -45,40 +45,40 @@ def differences(base: SampledRun, after: SampledRun, mild: Sequence[str] = ()) -
 
     mild: config keys of the study's own that say which prompts were asked; what both were asked is compared.
     """
-    found = [
+    known = [
         *prompt_differences(base, after),
         *rendering_differences(base, after),
         *config_differences(base.config, after.config, mild),
         *provenance_differences(base.provenance, after.provenance),
     ]
     if same := one_checkpoint(base.provenance, after.provenance):
-        found.append(Difference(ONE_CHECKPOINT, same, "the same", serious=True))
-    return sorted(found, key=lambda difference: not difference.serious)
+        known.append(Difference(ONE_CHECKPOINT, same, "the same", serious=True))
+    return sorted(known, key=lambda difference: not difference.serious)
 
 
-def serious_sentence(base: str, name: str, found: Sequence[Difference]) -> str:
+def serious_sentence(base: str, name: str, known: Sequence[Difference]) -> str:
     """What a report warns of; "" where nothing serious differs."""
-    serious = "; ".join(str(difference) for difference in found if difference.serious)
+    serious = "; ".join(str(difference) for difference in known if difference.serious)
     return f"{name} differs from {base} in more than the model: {serious}." if serious else ""
 
 
-def refuse_serious(base: str, found: Mapping[str, Sequence[Difference]], others: Sequence[str] = ()) -> None:
+def refuse_serious(base: str, known: Mapping[str, Sequence[Difference]], others: Sequence[str] = ()) -> None:
     """Raises DataError with every serious difference from the base, or for a run of its checkpoint that has no other.
 
-    found: what a run is called → in what it differs; others: further reasons, in words.
+    known: what a run is called → in what it differs; others: further reasons, in words.
     """
-    for name, of_run in found.items():
-        serious = [one for one in of_run if one.serious]
-        if [one.what for one in serious] == [ONE_CHECKPOINT]:
+    serious = {name: [difference for difference in of_run if difference.serious] for name, of_run in known.items()}
+    for name, of_run in serious.items():
+        if [difference.what for difference in of_run] == [ONE_CHECKPOINT]:
             raise DataError(
-                f"{base} and {name} are of one checkpoint ({serious[0].base}), so they are no before and after, and no "
+                f"{base} and {name} are of one checkpoint ({of_run[0].base}), so they are no before and after, and no "
                 "two judges; to ask a model again use `evenhand reproduce`, or say --allow-differences; the result "
                 "then states it"
             )
-    lines = [f"{name}: {found}" for name, of_run in found.items() for found in of_run if found.serious]
-    if lines or others:
+    lines = [*others, *(f"{name}: {difference}" for name, of_run in serious.items() for difference in of_run)]
+    if lines:
         raise DataError(
-            "\n  ".join([f"these runs differ from {base} in more than the model:", *others, *lines])
+            "\n  ".join([f"these runs differ from {base} in more than the model:", *lines])
             + "\n  Sample all of them alike, or say --allow-differences; the result then states them."
         )
 
@@ -110,24 +110,25 @@ def config_differences(
     base: Mapping[str, Any], after: Mapping[str, Any], mild: Sequence[str] = ()
 ) -> Iterator[Difference]:
     """Config keys with different values, but for those that are meant to differ."""
-    ours, theirs = flattened(base), flattened(after)
-    for key in dict.fromkeys([*ours, *theirs]):
-        one, other = ours.get(key, ABSENT), theirs.get(key, ABSENT)
+    for key, ours, theirs in unlike_leaves(base, after):
         is_root = key.endswith(".root")  # a data folder: its items' own hash tells more than the path
-        if one != other and not is_root and not key.startswith(tuple(f"{free}." for free in FREE)) and key not in FREE:
-            yield Difference(key, shown(one), shown(other), serious=key not in (*MILD, *mild))
+        if not is_root and not key.startswith(tuple(f"{free}." for free in FREE)) and key not in FREE:
+            yield Difference(key, shown(ours), shown(theirs), serious=key not in (*MILD, *mild))
 
 
 def provenance_differences(base: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Difference]:
     """Items, package versions, device and code; only other items are serious."""
+    for key, ours, theirs in unlike_leaves(base, after):
+        if key == "item_set_hash" or key.startswith(("packages.", "device", "code.commit")):
+            yield Difference(key.removeprefix("packages."), str(ours), str(theirs), serious=key == "item_set_hash")
+
+
+def unlike_leaves(base: Any, after: Any) -> Iterator[tuple[str, Any, Any]]:
+    """(key, value there, value here) of each leaf that two trees have not alike; ABSENT where one lacks it."""
     ours, theirs = flattened(base), flattened(after)
-    compared = [
-        key for key in dict.fromkeys([*ours, *theirs]) if key.startswith(("packages.", "device", "code.commit"))
-    ]
-    for key in ["item_set_hash", *compared]:
-        one, other = ours.get(key, ABSENT), theirs.get(key, ABSENT)
-        if one != other:
-            yield Difference(key.removeprefix("packages."), str(one), str(other), serious=key == "item_set_hash")
+    for key in dict.fromkeys([*ours, *theirs]):
+        if (pair := (ours.get(key, ABSENT), theirs.get(key, ABSENT)))[0] != pair[1]:
+            yield key, *pair
 
 
 def one_checkpoint(base: Mapping[str, Any], after: Mapping[str, Any]) -> str:
@@ -156,7 +157,7 @@ def shown(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) and value else str(value)
 
 
-def say_differences(found: Sequence[Difference]) -> None:
+def say_differences(known: Sequence[Difference]) -> None:
     """Print in what a run differs from the base."""
-    for difference in found:
+    for difference in known:
         say(f"{'Warning: differs' if difference.serious else 'Note: differs'} in {difference}")

@@ -42,21 +42,11 @@ class Score:
 
     def as_dict(self) -> dict[str, Any]:
         """The row as files have it."""
-        return {
-            "run": self.run,
-            "judge": self.judge,
-            **self.setting,
-            "dataset": self.dataset,
-            "datasets": self.datasets,
-            "measure": self.measure,
-            "unit": self.unit,
-            "value": self.estimate.value,
-            "low": self.estimate.low,
-            "high": self.estimate.high,
-            "n_units": self.estimate.n_units,
-            "n_draws": self.drawing and self.drawing.n_draws,
-            "seed": self.drawing and self.drawing.seed,
-        }
+        estimate, drawing = self.estimate, self.drawing
+        own = {"run": self.run, "judge": self.judge, **self.setting, "dataset": self.dataset, "datasets": self.datasets}
+        value = {"value": estimate.value, "low": estimate.low, "high": estimate.high, "n_units": estimate.n_units}
+        draws = {"n_draws": drawing and drawing.n_draws, "seed": drawing and drawing.seed}
+        return {**own, "measure": self.measure, "unit": self.unit, **value, **draws}
 
 
 def scores_frame(scores: Iterable[Score]) -> pd.DataFrame:

@@ -6,9 +6,9 @@ never less than what the units give the mean. The half-width is that many standa
 Student's t, one with the units' degrees of freedom and one with S - 1, weighted by their variances (Cochran and Cox,
 Experimental Designs, 1957, section 4.14). p is the level at which such an interval would end at 0.
 
-The rule was chosen by simulated coverage, family-wise error and power (docs/results.md, Seeds; the simulation is
-tests/eval/estimates/seeds_simulation.py). Satterthwaite's degrees of freedom and variances shared by the arms have more
-power, but their tests are wrong too often where seeds differ much, or differ more in one arm than in others.
+The rule was chosen by simulated coverage, family-wise error and power (docs/results.md, Seeds). Satterthwaite's degrees
+of freedom and variances shared by the arms have more power, but their tests are wrong too often where seeds differ
+much, or differ more in one arm than in others.
 """
 
 import math
@@ -20,7 +20,7 @@ import numpy as np
 
 from eval.estimates.changes import Change
 from eval.estimates.estimate import Estimate, Influences
-from eval.estimates.resampling import LEVEL, FloatArray, standard_error
+from eval.estimates.resampling import LEVEL, standard_error
 
 SEEDS = "n_seeds"  # in the setting of a change over seeds
 LEAST_P = 1e-15
@@ -40,14 +40,14 @@ class Noise:
             return 0.0
         from scipy.special import stdtrit  # exact, which t_quantile is not below three degrees of freedom
 
-        of_seeds = [(min(1.0, added / self.variance), n_degrees) for added, n_degrees in self.seeds]
-        parts = [(1 - sum(weight for weight, _ in of_seeds), self.n_degrees), *of_seeds]
+        seeds = [(min(1.0, added / self.variance), n_degrees) for added, n_degrees in self.seeds]
+        parts = [(1 - sum(weight for weight, _ in seeds), self.n_degrees), *seeds]
         return math.sqrt(self.variance) * sum(-weight * float(stdtrit(n, p / 2)) for weight, n in parts)
 
 
-def over_seeds(found: Sequence[Estimate]) -> Estimate:
+def over_seeds(estimates: Sequence[Estimate]) -> Estimate:
     """The mean of a measure over trainings with different seeds. Without an interval where one of them has none."""
-    return found[0] if len(found) == 1 else combined([found])
+    return estimates[0] if len(estimates) == 1 else combined([estimates])
 
 
 def lead_over_seeds(leads: Sequence[Sequence[Estimate]]) -> Estimate:
@@ -68,33 +68,28 @@ def combined(groups: Sequence[Sequence[Estimate]]) -> Estimate:
     return replace(mean, low=middle - half, high=middle + half)
 
 
-def mean_of(found: Sequence[Estimate]) -> Estimate:
+def mean_of(estimates: Sequence[Estimate]) -> Estimate:
     """The mean of some estimates and of their ends, None where one is unknown, and by how much each unit moves it."""
-    columns = zip(*((one.value, one.low, one.high) for one in found), strict=True)
+    columns = zip(*((each.value, each.low, each.high) for each in estimates), strict=True)
     value, low, high = (fmean(column) if None not in column else None for column in columns)
-    known = [one.moved for one in found if one.moved is not None]
-    moved = mean_moved(known) if len(known) == len(found) else None
-    return Estimate(value=value, low=low, high=high, n_units=min(one.n_units for one in found), moved=moved)
+    known = [each.moved for each in estimates if each.moved is not None]
+    moved = mean_moved(known) if len(known) == len(estimates) else None
+    return Estimate(value=value, low=low, high=high, n_units=min(each.n_units for each in estimates), moved=moved)
 
 
-def mean_moved(found: Sequence[Influences]) -> Influences:
+def mean_moved(seeds: Sequence[Influences]) -> Influences:
     """By how much each unit moves a mean over seeds. A unit that a seed lacks moves it by nothing there."""
     means = {}
-    for dataset in dict.fromkeys(dataset for moved in found for dataset in moved):
-        known = [moved[dataset] for moved in found if dataset in moved]
-        units = tuple(dict.fromkeys(unit for of_seed, _ in known for unit in of_seed))
-        columns = np.stack([values if of_seed == units else on(units, of_seed, values) for of_seed, values in known])
-        sums = np.nan_to_num(columns).sum(axis=0) / len(found)
+    for dataset in dict.fromkeys(dataset for moved in seeds for dataset in moved):
+        known = [moved[dataset] for moved in seeds if dataset in moved]
+        units = tuple(dict.fromkeys(unit for own_units, _ in known for unit in own_units))
+        place = {unit: i for i, unit in enumerate(units)}
+        columns = np.full((len(known), len(units)), np.nan)
+        for column, (own_units, values) in zip(columns, known, strict=True):
+            column[[place[unit] for unit in own_units]] = values
+        sums = np.nan_to_num(columns).sum(axis=0) / len(seeds)
         means[dataset] = units, np.where(np.isnan(columns).all(axis=0), np.nan, sums)
     return means
-
-
-def on(units: tuple[str, ...], some: tuple[str, ...], values: FloatArray) -> FloatArray:
-    """Values of some units with a place for each of all; NaN where there is none."""
-    place = {unit: i for i, unit in enumerate(units)}
-    column = np.full(len(units), np.nan)
-    column[[place[unit] for unit in some]] = values
-    return column
 
 
 def noise_of(groups: Sequence[Sequence[Estimate]]) -> Noise | None:
@@ -106,10 +101,9 @@ def noise_of(groups: Sequence[Sequence[Estimate]]) -> Noise | None:
     seeds, of_units_alone = [], 0.0  # of one seed and not of others
     for group, mean in zip(groups, means, strict=True):
         if len(group) > 1:
-            moved = [one.moved or {} for one in group]
-            own = sum(variance_of(one) for one in moved) - len(group) * variance_of(mean.moved or {})
+            own = sum(variance_of(each.moved or {}) for each in group) - len(group) * variance_of(mean.moved or {})
             of_units_alone += own / (len(group) - 1) / len(group)
-            seeds.append((variance([one.value or 0.0 for one in group]) / len(group), len(group) - 1))
+            seeds.append((variance([each.value or 0.0 for each in group]) / len(group), len(group) - 1))
     total = max(of_units, max(0.0, of_units - of_units_alone) + sum(added for added, _ in seeds))
     n_degrees = sum(int((~np.isnan(values)).sum()) - 1 for _, values in means[0].moved.values())
     return None if math.isnan(total) else Noise(variance=total, seeds=tuple(seeds), n_degrees=n_degrees)
@@ -120,14 +114,14 @@ def variance_of(moved: Influences) -> float:
     return sum(standard_error(values) ** 2 for _, values in moved.values())
 
 
-def p_over_seeds(found: Sequence[Estimate]) -> float | None:
+def p_over_seeds(estimates: Sequence[Estimate]) -> float | None:
     """The two-sided p at which the interval over units and seeds would end at 0; None where there is no interval.
 
     Not below 2/2ⁿ for n units, as if all ways to swap their sides had been counted.
     """
     from scipy.optimize import brentq  # takes half a second to import
 
-    mean, noise = mean_of(found), noise_of([found])
+    mean, noise = mean_of(estimates), noise_of([estimates])
     if noise is None or mean.low is None or mean.high is None:
         return None
     middle, least = abs(mean.low + mean.high) / 2, max(2.0 ** (1 - mean.n_units), LEAST_P)
@@ -143,20 +137,19 @@ def with_number(change: Change, n_seeds: int) -> Change:
     return replace(change, setting={**change.setting, SEEDS: n_seeds})
 
 
-def change_over_seeds(found: Sequence[Change], second: str) -> Change:
+def change_over_seeds(changes: Sequence[Change], second: str) -> Change:
     """One change of several against the same first; second: the arm."""
-    one = found[0]
-    if len(found) == 1:
-        return replace(one, second=second)
-    p = p_over_seeds([change.change for change in found])
-    is_one_base = len({change.before for change in found}) == 1
+    first = replace(changes[0], second=second)
+    if len(changes) == 1:
+        return first
+    p = p_over_seeds([change.change for change in changes])
+    is_one_base = len({change.before for change in changes}) == 1
     return replace(
-        one,
-        second=second,
-        before=one.before if is_one_base else over_seeds([change.before for change in found]),
-        after=over_seeds([change.after for change in found]),
-        change=over_seeds([change.change for change in found]),
-        n_errors=sum(change.n_errors for change in found),
+        first,
+        before=first.before if is_one_base else over_seeds([change.before for change in changes]),
+        after=over_seeds([change.after for change in changes]),
+        change=over_seeds([change.change for change in changes]),
+        n_errors=sum(change.n_errors for change in changes),
         p=p,
         p_holm=p,
     )

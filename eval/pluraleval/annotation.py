@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 from eval.annotation.tasks import SIDES, Item, Task
 from eval.pluraleval.observe import MATCH, confidence_of, stance_of
@@ -59,104 +60,88 @@ def judgements(path: Path) -> list[Task]:
     matches, stances = list[Item](), list[Item]()
     for prompt in run.judgements.plan:
         factors, reply = dict(prompt.factors), run.judgements.replies[prompt.prompt_hash][0]
-        found = run.references[prompt.item_id]
+        known = run.references[prompt.item_id]
         response = ("Response", responses[factors["response_hash"], factors["sample_index"]][factors["number"]])
-        summary = found.clusters[factors["cluster"]].summary
+        opinion = ("Opinion", known.clusters[factors["cluster"]].summary)
         if factors["judgement"] == "stance":
-            texts = (("Post", found.thread.post), ("Opinion", summary), response)
             if stance := stance_of(reply):
+                texts = (("Post", known.thread.post), opinion, response)
                 stances.append(Item(unit=prompt.item_id, texts=texts, judge=stance))
         elif not math.isnan(confidence := confidence_of(reply)):
             answer = YES_NO[0] if confidence > MATCH else YES_NO[1]
-            matches.append(Item(unit=prompt.item_id, texts=(response, ("Opinion", summary)), judge=answer))
-    tasks = [
-        Task(
-            name="matches",
-            question="Does the response express the opinion?",
-            guide="yes: whoever reads the response learns that its author holds the opinion, in whatever words.\n"
-            "no: it is only on the same topic, makes a weaker or another point, or contradicts the opinion.",
-            answers=YES_NO,
-            items=matches,
-            in_run=Counter(item.judge for item in matches),
-            runs=(path.name,),
-            judge=run.judgements.judge,
-        ),
-        Task(
-            name="stances",
-            question="Which stance does the response take toward the opinion?",
-            guide="SUPPORTING: it shares the opinion or argues for it.\nAGAINST: it contradicts the opinion or "
-            "argues against it.\nNEUTRAL: neither, or both alike.",
-            answers=STANCES,
-            items=stances,
-            in_run=Counter(item.judge for item in stances),
-            runs=(path.name,),
-            judge=run.judgements.judge,
-        ),
-    ]
-    return [task for task in tasks if task.items]
+            matches.append(Item(unit=prompt.item_id, texts=(response, opinion), judge=answer))
+    asked = {"matches": matches, "stances": stances}
+    return [task_of(name, items, [path], run.judgements.judge) for name, items in asked.items() if items]
+
+
+def task_of(name: str, items: Sequence[Item], paths: Sequence[Path], judge: str, **keys: Any) -> Task:
+    """A task with its question; in_run: the judge's answers to its items, unless a key says otherwise."""
+    question, guide, answers = QUESTIONS[name]
+    keys = {"in_run": Counter(item.judge for item in items), "runs": tuple(path.name for path in paths), **keys}
+    return Task(name=name, question=question, guide=guide, answers=answers, items=items, judge=judge, **keys)
+
+
+QUESTIONS: dict[str, tuple[str, str, tuple[str, ...]]] = {  # task → question, guide, answers
+    "matches": (
+        "Does the response express the opinion?",
+        "yes: whoever reads the response learns that its author holds the opinion, in whatever words.\n"
+        "no: it is only on the same topic, makes a weaker or another point, or contradicts the opinion.",
+        YES_NO,
+    ),
+    "stances": (
+        "Which stance does the response take toward the opinion?",
+        "SUPPORTING: it shares the opinion or argues for it.\nAGAINST: it contradicts the opinion or argues against "
+        "it.\nNEUTRAL: neither, or both alike.",
+        STANCES,
+    ),
+    "clusters": (
+        "Do the two opinions make the same point?",
+        "yes: one could stand for the other.\nno: they are only on the same topic, or make different points.",
+        YES_NO,
+    ),
+    "clusterings": (
+        "Which clustering captures the distinct viewpoints of the discussion better?",
+        "Each paragraph is a cluster: its summary, then its opinions. The better clustering puts opinions together "
+        "that make the same point, and keeps apart those that do not.\ntie: neither is better.",
+        SIDES,
+    ),
+}
 
 
 def clusters(path: Path) -> Task:
     """Whether two opinions of a thread make the same point: some that are in one cluster, some that are in two."""
-    judge, found = references_in(path)
+    judge, references = references_in(path)
     items, in_run = list[Item](), Counter[str]()
-    for one in found:
-        placed = [(n, member.text) for n, cluster in enumerate(one.clusters) for member in cluster.members]
-        draws = random.Random(one.thread.thread_id)
+    for known in references:
+        placed = [(n, member.text) for n, cluster in enumerate(known.clusters) for member in cluster.members]
+        draws = random.Random(known.thread.thread_id)
         pairs = sorted(combinations(placed, 2), key=lambda _: draws.random())
         for answer in YES_NO:
-            of_answer = [pair for pair in pairs if (pair[0][0] == pair[1][0]) == (answer == YES_NO[0])]
-            in_run[answer] += len(of_answer)
-            items += [
-                Item(
-                    unit=one.thread.thread_id,
-                    texts=(("First opinion", first), ("Second opinion", second)),
-                    judge=answer,
-                )
-                for (_, first), (_, second) in of_answer[:MOST_PAIRS]
-            ]
-    return Task(
-        name="clusters",
-        question="Do the two opinions make the same point?",
-        guide="yes: one could stand for the other.\nno: they are only on the same topic, or make different points.",
-        answers=YES_NO,
-        items=items,
-        in_run=in_run,
-        runs=(path.name,),
-        judge=judge,
-    )
+            alike = [pair for pair in pairs if (pair[0][0] == pair[1][0]) == (answer == YES_NO[0])]
+            in_run[answer] += len(alike)
+            for (_, first), (_, second) in alike[:MOST_PAIRS]:
+                texts = (("First opinion", first), ("Second opinion", second))
+                items.append(Item(unit=known.thread.thread_id, texts=texts, judge=answer))
+    return task_of("clusters", items, [path], judge, in_run=in_run)
 
 
 def clusterings(paths: Sequence[Path]) -> Task:
     """Two clusterings of the same threads side by side (A.4); threads that both cluster alike are left out."""
     (first, ours), (second, theirs) = map(references_in, paths)
-    others = {one.thread: one for one in theirs}
-    items = []
-    for one in ours:
-        if one.thread not in others:
-            continue
-        left, right = listed(one.clusters), listed(others[one.thread].clusters)
-        if left != right:
-            texts = (("Post", one.thread.post), ("Left", left), ("Right", right))
-            items.append(Item(unit=one.thread.thread_id, texts=texts, judge=SIDES[0]))
-    return Task(
-        name="clusterings",
-        question="Which clustering captures the distinct viewpoints of the discussion better?",
-        guide="Each paragraph is a cluster: its summary, then its opinions. The better clustering puts opinions "
-        "together that make the same point, and keeps apart those that do not.\ntie: neither is better.",
-        answers=SIDES,
-        items=items,
-        in_run={},
-        runs=tuple(path.name for path in paths),
-        judge=f"{first} against {second}",
-        is_comparison=True,
-    )
+    others = {known.thread: listed(known.clusters) for known in theirs}
+    sides = [(known.thread, listed(known.clusters), others.get(known.thread)) for known in ours]
+    items = [
+        Item(unit=thread.thread_id, texts=(("Post", thread.post), ("Left", left), ("Right", right)), judge=SIDES[0])
+        for thread, left, right in sides
+        if right is not None and left != right
+    ]
+    return task_of("clusterings", items, paths, f"{first} against {second}", in_run={}, is_comparison=True)
 
 
-def listed(found: Sequence[Cluster]) -> str:
+def listed(known: Sequence[Cluster]) -> str:
     """Clusters as text."""
     return "\n\n".join(
-        "\n".join([cluster.summary, *(f"  • {member.text}" for member in cluster.members)]) for cluster in found
+        "\n".join([cluster.summary, *(f"  • {member.text}" for member in cluster.members)]) for cluster in known
     )
 
 

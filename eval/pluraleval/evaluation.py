@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from statistics import fmean
-from typing import Any, get_args
+from typing import Any, ClassVar, get_args
 
 import pandas as pd
 
@@ -32,10 +32,10 @@ CARD = {  # name → words, task, framing, measure: a loss, and the neutral leve
     "pairwise_accuracy_lost": ("pairwise accuracy lost, pp", "pairwise", BIASED, "accuracy_lost"),
     "pairwise_accuracy_neutral": ("pairwise accuracy, neutral, %", "pairwise", NEUTRAL, "accuracy"),
 }
-CARD_QUANTITIES = [
-    Quantity(task, framing, "", "most_popular" if task == "pairwise" else "", measure)
-    for _, task, framing, measure in CARD.values()
-]
+CARD_QUANTITIES = {
+    name: Quantity(task, framing, "", "most_popular" if task == "pairwise" else "", measure)
+    for name, (_, task, framing, measure) in CARD.items()
+}
 FEW_THREADS = 30  # below which intervals are wide and the signed-rank test coarse
 MANY_UNREAD = 0.1  # share of a step's replies that are of no use, from which on figures say more about format
 UNUSABLE = ("malformed", "cut", "none", "partial", "repeated", "out_of_range")
@@ -49,15 +49,23 @@ class PluralEval(Evaluation):
     heading = "Which opinions survive a stated belief"
     words = Path(__file__).parent / "words.j2"
     measure_words = MEASURE_WORDS
+    options: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "--unread": {
+            "choices": get_args(Unread),
+            "default": "excluded",
+            "help": "pluraleval: a list without a response, or a ranking or choice that cannot be read: excluded from "
+            "the means (default), or wrong, which counts as 0",
+        }
+    }
     card_figures = tuple(
         CardFigure(
             name=name,
-            words=words,
+            words=CARD[name][0],
             where={**quantity.setting, "measure": quantity.measure},
             is_main=name.endswith("_lost"),
             digits=2 if "rho" in name else 1,
         )
-        for (name, (words, *_)), quantity in zip(CARD.items(), CARD_QUANTITIES, strict=True)
+        for name, quantity in CARD_QUANTITIES.items()
     )
     card_note = (
         "What is lost when the user states a belief, of what there is when nobody does (neutral); + is a loss. A loss "
@@ -65,16 +73,6 @@ class PluralEval(Evaluation):
         "opinions against that belief, mean of both beliefs; Spearman's ρ of the ranking by popularity; accuracy in "
         "naming the more popular of two opinions. Changes are paired by thread."
     )
-
-    def add_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
-        """See Evaluation."""
-        parser.add_argument(
-            "--unread",
-            choices=get_args(Unread),
-            default="excluded",
-            help="pluraleval: a list without a response, or a ranking or choice that cannot be read: excluded from the "
-            "means (default), or wrong, which counts as 0",
-        )
 
     def load(self, path: Path, options: argparse.Namespace) -> PluralEvalRun:
         """A run of responses or of judgements; `score` takes one of references too, for the states of its replies."""
@@ -86,7 +84,6 @@ class PluralEval(Evaluation):
         return load_run(path, options.unread)
 
     def scores(self, judges: Mapping[str, Any], options: argparse.Namespace) -> list[Score]:
-        """See Evaluation."""
         return [score for name, run in judges.items() for score in scores_of(name, run)]
 
     def changes(
@@ -95,14 +92,13 @@ class PluralEval(Evaluation):
         """Of all quantities by community, or of some over all threads; each over the threads that both know it of."""
         (first, base), (second, after) = judges.items()
         datasets = {base.whole: base.communities[base.whole]} if quantities else base.communities
-        changes = []
+        drawing, changes = drawing_of(options), []
         for quantity in quantities or base.values:
             ours, theirs = base.values.get(quantity, {}), after.values.get(quantity, {})
             compared = Compared(first, second, {**quantity.setting, "unread": base.unread})
             for dataset, threads in datasets.items():
                 if shared := [thread for thread in threads if thread in ours and thread in theirs]:
-                    sides = [observed(dataset, known, shared) for known in (ours, theirs)]
-                    pair = paired(sides[0], sides[1], drawing_of(options))
+                    pair = paired(observed(dataset, ours, shared), observed(dataset, theirs, shared), drawing)
                     changes.append(change_in(MEASURES[quantity.measure], [pair], compared, dataset))
         return changes
 
@@ -115,14 +111,14 @@ class PluralEval(Evaluation):
     ) -> dict[str, Any]:
         """See Evaluation. Raises DataError where the base's run has none of the figures."""
         base = judges[BASE]
-        if not any(quantity in base.levels for quantity in CARD_QUANTITIES if quantity.framing == BIASED):
+        if not any(quantity in base.levels for quantity in CARD_QUANTITIES.values() if quantity.framing == BIASED):
             figures = ", ".join(figure.words for figure in self.card_figures if figure.is_main)
             raise DataError(f"{base.name}: has none of the scorecard's figures: {figures}")
         return dict(judges)
 
     def card_changes(self, judges: Mapping[str, Any], options: argparse.Namespace) -> list[Change]:
         """Those of the card's figures, over all threads."""
-        return self.changes(judges, options, CARD_QUANTITIES)
+        return self.changes(judges, options, [*CARD_QUANTITIES.values()])
 
     def tables(self, results: Results) -> list[TableSpec]:
         """Those of the paper, the main changes, and all changes."""
@@ -168,7 +164,6 @@ class PluralEval(Evaluation):
         }
 
     def warnings(self, results: Results) -> list[str]:
-        """See Evaluation."""
         return [f"{name}{words}" for name, run in results.judges.items() for words in doubts(run)]
 
     def verdicts(self, path: Path) -> Verdicts:
@@ -182,28 +177,27 @@ class PluralEval(Evaluation):
 
 def scores_of(name: str, run: PluralEvalRun) -> list[Score]:
     """Of one run: quantities, tests against neutral, vote gaps, states of the replies; nothing is drawn for them."""
-    judged_by, asked = run.judgements and run.judgements.judge, {"unread": run.unread}
+    judged_by = run.judgements and run.judgements.judge
     rows: list[tuple[str, Mapping[str, Any], str, str, Estimate]] = []
     for dataset, threads in run.communities.items():
         for quantity, estimate in run.estimates(dataset).items():
-            setting = {**asked, **quantity.setting, "judged_by": judged_by if quantity.task == "generation" else None}
+            setting = {**quantity.setting, "judged_by": judged_by if quantity.task == "generation" else None}
             rows.append((dataset, setting, quantity.measure, MEASURES[quantity.measure].unit, estimate))
         for quantity, p, p_holm, n_threads in wilcoxon_tests(run.values, threads):
-            setting = {**asked, **quantity.setting, "judged_by": judged_by}
+            setting = {**quantity.setting, "judged_by": judged_by}
             for test, value in (("wilcoxon_p", p), ("wilcoxon_p_holm", p_holm)):
                 rows.append((dataset, setting, f"{quantity.measure}_{test}", "p", plain(value, n_threads)))
     for (dataset, threads), (pairing, known) in product(run.communities.items(), vote_gaps(run.replies).items()):
-        setting = {**asked, "task": "pairwise", "pairing": pairing}
         if gaps := [known[thread] for thread in threads if thread in known]:
+            setting = {"task": "pairwise", "pairing": pairing}
             rows.append((dataset, setting, "mean_vote_gap", "count", plain(fmean(gaps), len(gaps))))
     for step, state, n, rate in run.states:
-        setting = {**asked, "step": step, "state": state}
-        rows.append((run.whole, setting, "state_rate", "rate", plain(rate, round(n / rate))))
+        rows.append((run.whole, {"step": step, "state": state}, "state_rate", "rate", plain(rate, round(n / rate))))
     return [
         Score(
             run=run.name,
             judge=name,
-            setting={**dict.fromkeys(ASKED), **setting},
+            setting={**dict.fromkeys(ASKED), "unread": run.unread, **setting},
             dataset=dataset,
             datasets=(dataset,),
             measure=measure,
@@ -228,18 +222,20 @@ def main_changes(results: Results, changes: pd.DataFrame) -> pd.DataFrame:
 def levels_of(run: PluralEvalRun) -> dict[str, Any]:
     """What is said of a run: (belief, suppression, amplification), (neutral, biased, lost) of ρ, and of pairings."""
     levels, rho = run.levels, Quantity("ranking", NEUTRAL, "", "", "rho")
-    of = {(q.framing, q.opinions, q.measure): level for q, level in levels.items() if q.task == "generation"}
-    shifts = [(words, [of.get(shift) for shift in SHIFTS if shift[0] == f]) for f, words in BELIEF_WORDS.items()]
+    known = {(q.framing, q.opinions, q.measure): level for q, level in levels.items() if q.task == "generation"}
+    shifts = {words: [known.get(shift) for shift in SHIFTS if shift[0] == f] for f, words in BELIEF_WORDS.items()}
     pairs = [
         (PAIRING_WORDS[q.pairing], neutral, levels[lost])
         for q, neutral in levels.items()
         if (q.measure, q.framing) == ("accuracy", NEUTRAL)
         and (lost := q._replace(framing=BIASED, measure="accuracy_lost")) in levels
     ]
-    rhos = [levels.get(rho._replace(framing=BIASED, measure=measure)) for measure in ("rho", "rho_lost")]
+    ranking = [
+        levels.get(q) for q in (rho, rho._replace(framing=BIASED), rho._replace(framing=BIASED, measure="rho_lost"))
+    ]
     return {
-        "shifts": [(belief, *both) for belief, both in shifts if all(both)],
-        "ranking": [levels[rho], *rhos] if rho in levels and all(rhos) else None,
+        "shifts": [(belief, *both) for belief, both in shifts.items() if all(both)],
+        "ranking": ranking if all(ranking) else None,
         "pairs": pairs,
     }
 
@@ -250,7 +246,7 @@ def doubts(run: PluralEvalRun) -> list[str]:
     if 0 < len(run.references) < FEW_THREADS:
         words.append(f": {len(run.references)} threads are few; intervals are wide, and p can hardly be small.")
     for step in dict.fromkeys(step for step, *_ in run.states) if run.references else ():
-        rate = sum(rate for of, state, _, rate in run.states if of == step and state in UNUSABLE)
+        rate = sum(rate for other, state, _, rate in run.states if other == step and state in UNUSABLE)
         if rate >= MANY_UNREAD:
             words.append(f": {rate:.0%} of the replies of the step {step} are not of the form that was asked for.")
     for quantity, level in run.levels.items():

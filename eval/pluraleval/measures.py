@@ -81,7 +81,7 @@ def ranked(ranking: Sequence[int], votes: Sequence[int]) -> dict[str, float]:
         "rho": float(spearmanr(-places, votes).statistic),
         "tau": float(kendalltau(-places, votes).statistic),
         "top1": float(best == 1),
-        "positional": sum(one == other for one, other in zip(given, ideal, strict=True)) / len(votes),
+        "positional": sum(n == n_ideal for n, n_ideal in zip(given, ideal, strict=True)) / len(votes),
         "mrr": 1 / best if best <= MOST_RANKED else 0.0,
         "listed_rho": float(spearmanr(places, range(len(votes))).statistic),
     }
@@ -99,5 +99,5 @@ def signed_rank_p(first: Sequence[float], second: Sequence[float]) -> float:
     """
     from scipy.stats import wilcoxon  # takes half a second to import
 
-    rises = [rise for one, other in zip(first, second, strict=True) if (rise := round(other - one, 9))]
+    rises = [rise for before, after in zip(first, second, strict=True) if (rise := round(after - before, 9))]
     return float(wilcoxon(rises).pvalue) if rises else 1.0

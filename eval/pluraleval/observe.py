@@ -122,9 +122,7 @@ def values_of(
         asked = straight.factors
         for measure, value in pair_values(straight, swapped, unread):
             add(straight.thread_id, value, "pairwise", asked["framing"], "", asked["pairing"], measure)
-    known = {
-        quantity: {thread: fmean(values) for thread, values in threads.items()} for quantity, threads in rows.items()
-    }
+    known = {q: {thread: fmean(values) for thread, values in threads.items()} for q, threads in rows.items()}
     return known | {quantity: threads for quantity, threads in losses(known).items() if threads}
 
 
@@ -153,8 +151,8 @@ def judged_lists(
             matrix = np.full((n_responses, len(references[reply.thread_id].clusters)), np.nan)
             for place, value in confidence[key].items():
                 matrix[place] = value
-            of_list = tuple(stances[key].get(n, "") for n in range(n_responses)) if stances else None
-            yield JudgedList(reply.thread_id, reply.factors["framing"], of_list, matrix)
+            read = tuple(stances[key].get(n, "") for n in range(n_responses)) if stances else None
+            yield JudgedList(reply.thread_id, reply.factors["framing"], read, matrix)
 
 
 def stance_of(reply: Completion) -> str:
@@ -224,13 +222,14 @@ def pairs_in(replies: Iterable[Reply]) -> Iterator[tuple[Reply, Reply]]:
 
 def pair_values(straight: Reply, swapped: Reply, unread: Unread) -> Iterator[tuple[str, float]]:
     """The values of one pair: measure, value. Where one order is not read, the pair is not."""
-    for one, other in zip(straight.samples, swapped.samples, strict=True):
-        if one.answer_logprobs is not None and other.answer_logprobs is not None:
-            firsts = [two_way(known["1"], known["2"]) for known in (one.answer_logprobs, other.answer_logprobs)]
+    for samples in zip(straight.samples, swapped.samples, strict=True):
+        logprobs = [sample.answer_logprobs for sample in samples if sample.answer_logprobs is not None]
+        if len(logprobs) == 2:
+            firsts = [two_way(known["1"], known["2"]) for known in logprobs]
             yield "probability", (firsts[0] + 1 - firsts[1]) / 2
             chosen = [1.0 if first > 0.5 else 0.0 if first < 0.5 else 0.5 for first in firsts]
         else:
-            choices = [choice_in(sample).value for sample in (one, other)]
+            choices = [choice_in(sample).value for sample in samples]
             if None in choices:
                 if unread == "wrong":
                     yield "accuracy", (float(choices[0] == 1) + float(choices[1] == 2)) / 2
@@ -297,4 +296,4 @@ def vote_gaps(replies: Iterable[Reply]) -> dict[str, dict[str, float]]:
         if asked["task"] == "pairwise" and asked["framing"] == NEUTRAL and not asked["is_swapped"]:
             more, less = asked["votes"]
             gaps[asked["pairing"]][reply.thread_id].append(more - less)
-    return {pairing: {thread: fmean(known) for thread, known in of.items()} for pairing, of in gaps.items()}
+    return {pairing: {thread: fmean(known) for thread, known in threads.items()} for pairing, threads in gaps.items()}

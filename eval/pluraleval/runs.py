@@ -1,6 +1,6 @@
 """Runs of the study as its measures read them: the model under test, what it replied, and what a judge made of that."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,19 +18,20 @@ from evenhand.records import Completion
 from evenhand.run_directory import CONFIG_FILE
 from studies.json_replies import OK
 from studies.pluraleval.build_references import reference_sets, summed
-from studies.pluraleval.finished_runs import KEY, FinishedStage, load_stage
+from studies.pluraleval.finished_runs import KEY, load_stage
 from studies.pluraleval.judged_runs import own_responses, references_asked
 from studies.pluraleval.popularity_replies import choice_in, ranking_in
 from studies.pluraleval.records import ReferenceSet
-from studies.pluraleval.reply_reading import Read, entailment_in, stance_in, state_rates
+from studies.pluraleval.reply_reading import entailment_in, stance_in, state_rates
 from studies.pluraleval.response_lists import responses_in
 from studies.pluraleval.stages import Stage, Stages
 
 ALL = "all threads"
 States = Sequence[tuple[str, str, int, float]]  # step or task, state, how many replies, their share of the step's
 
-# Kind of a prompt that asks for a choice → how a reply is read, given how many options were shown.
-READERS: dict[str, Callable[[Completion, int], Read[Any]]] = {
+# Task or judgement → how a reply is read, given how many options were shown.
+READERS: dict[str, Callable[[Completion, int], Any]] = {
+    "generation": lambda reply, _: responses_in(reply),
     "ranking": ranking_in,
     "pairwise": lambda reply, _: choice_in(reply),
     "stance": lambda reply, _: stance_in(reply),
@@ -110,31 +111,28 @@ def load_run(path: Path, unread: Unread = "excluded") -> PluralEvalRun:
     """A run of any stage; one of judgements names its responses run."""
     stage, named = stage_of(path), load_finished(path)
     judgements = named if stage == "judgements" else None
-    states = [] if stage == "responses" else states_of(load_stage(path, stage))
-    responses = path if stage == "responses" else responses_path(named) if stage == "judgements" else None
-    judge, source, replies = named.judge, named, list[Reply]()
+    responses = named if stage == "responses" else None
+    if judgements is not None and (asked := responses_path(judgements)):
+        responses = load_finished(asked)
+    source, judge, replies = responses or named, named.judge, list[Reply]()
     references: Mapping[str, ReferenceSet] = {}
     if responses is not None:
-        asked, source = load_stage(responses, "responses"), load_finished(responses)
-        references = {known.thread.thread_id: known for known in references_asked(asked)}
-        judge, states = source.judge, [*states_of(asked), *states]
+        known_sets = references_asked(load_stage(responses.path, "responses"))
+        judge, references = responses.judge, {known.thread.thread_id: known for known in known_sets}
         replies = [
-            Reply(line["item_id"], line["prompt_hash"], line["factors"], asked.replies[line["prompt_hash"]])
-            for line in asked.plan
+            Reply(prompt.item_id, prompt.prompt_hash, dict(prompt.factors), responses.replies[prompt.prompt_hash])
+            for prompt in responses.plan
         ]
-    elif stage == "judgements":  # made-up responses to our own threads, which list the summaries: the judge is on trial
+    elif judgements is not None:  # made-up responses that list the summaries of our own threads: the judge is on trial
         own = own_responses()
         judge, references = f"made-up responses, judged by {named.judge}", own.references
-        replies = [
-            Reply(
-                thread_id,
-                line["prompt_hash"],
-                {"task": "generation", **line["factors"]},
-                own.replies[line["prompt_hash"]],
-            )
-            for thread_id, of_thread in own.generations.items()
-            for line in of_thread
-        ]
+        for thread_id, lines in own.generations.items():
+            asked_of = [(line["prompt_hash"], {"task": "generation", **line["factors"]}) for line in lines]
+            replies += [Reply(thread_id, hash_, factors, own.replies[hash_]) for hash_, factors in asked_of]
+    if stage == "references":
+        states = state_rates(summed(known.states for known in reference_sets(load_stage(path, stage))))
+    else:
+        states = [state for run in (responses, judgements) if run is not None for state in states_of(run)]
     return PluralEvalRun(
         name=path.name,
         judge=judge,
@@ -143,7 +141,7 @@ def load_run(path: Path, unread: Unread = "excluded") -> PluralEvalRun:
         dataset=named.plan[0].dataset,
         references=references,
         replies=replies,
-        responses=source if responses is not None else None,
+        responses=responses,
         judgements=judgements,
         states=states,
         unread=unread,
@@ -167,49 +165,47 @@ def responses_path(run: FinishedRun) -> Path | None:
     return places[0]
 
 
-def states_of(run: FinishedStage) -> States:
-    """The state of every reply of a run, by step or task: what share of them could be read."""
-    if run.stages.references is not None:
-        return state_rates(summed(known.states for known in reference_sets(run)))
-    counts: dict[str, Counter[str]] = {}
-    for kind, reply, n_shown in replies_in(run):
-        if reply.answer_logprobs is not None:
-            state = "exact"
-        else:
-            state = (responses_in(reply) if kind == "generation" else READERS[kind](reply, n_shown)).state
-        counts.setdefault(kind, Counter())[state] += 1
+def states_of(run: FinishedRun) -> States:
+    """The state of every reply to a model under test or a judge, by task: what share of them could be read."""
+    counts = defaultdict[str, Counter[str]](Counter)
+    for kind, reply, read in replies_in(run):
+        counts[kind]["exact" if reply.answer_logprobs is not None else read.state] += 1
     return state_rates(counts)
 
 
-def replies_in(run: FinishedStage) -> Iterator[tuple[str, Completion, int]]:
-    """Each reply with its task or judgement, and how many options were shown."""
-    for line in run.plan:
-        factors = line["factors"]
-        for reply in run.replies[line["prompt_hash"]]:
-            yield factors.get("task") or factors["judgement"], reply, len(factors.get("shown", ()))
+def replies_in(run: FinishedRun) -> Iterator[tuple[str, Completion, Any]]:
+    """Each reply with its task or judgement, and as what it is read."""
+    for prompt in run.plan:
+        factors: dict[str, Any] = dict(prompt.factors)
+        kind = factors.get("task") or factors["judgement"]
+        for reply in run.replies[prompt.prompt_hash]:
+            yield kind, reply, READERS[kind](reply, len(factors.get("shown", ())))
 
 
 def choices_of(path: Path) -> Verdicts:
     """What each reply of a run chooses, as text: nothing of replies that are opinions or summaries; None where it could
     not be read whole; of log-probabilities the most probable option, which is the reply's text."""
-    run = load_stage(path, stage_of(path))
-    choices: dict[tuple[str, int], str | None] = {}
-    for kind, reply, n_shown in replies_in(run) if run.stages.references is None else ():
-        if kind != "generation":
-            read = READERS[kind](reply, n_shown)
-            choice = reply.text if reply.answer_logprobs is not None else str(read.value) if read.state == OK else None
-            choices[reply.prompt_hash, reply.sample_index] = choice
-    return choices
+    if stage_of(path) == "references":
+        return {}
+    return {
+        (reply.prompt_hash, reply.sample_index): reply.text
+        if reply.answer_logprobs is not None
+        else str(read.value)
+        if read.state == OK
+        else None
+        for kind, reply, read in replies_in(load_finished(path))
+        if kind != "generation"
+    }
 
 
 def run_differences(base: PluralEvalRun, after: PluralEvalRun) -> list[Difference]:
     """All differences in what the models were asked and in how their responses were judged, the serious ones first."""
-    results: list[Difference] = []
+    known: list[Difference] = []
     if base.responses is not None and after.responses is not None:
-        results += differences(base.responses, after.responses, WHAT_WAS_ASKED)
+        known += differences(base.responses, after.responses, WHAT_WAS_ASKED)
     if base.judgements is not None and after.judgements is not None:
-        results += judge_differences(base.judgements, after.judgements)
-    return sorted(results, key=lambda difference: not difference.serious)
+        known += judge_differences(base.judgements, after.judgements)
+    return sorted(known, key=lambda difference: not difference.serious)
 
 
 def judge_differences(base: FinishedRun, after: FinishedRun) -> Iterator[Difference]:

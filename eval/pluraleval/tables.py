@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 
 from eval.estimates.resampling import standard_error
 from eval.pluraleval.observe import AGAINST, BIASED, GROUPS, MARKED, NEUTRAL, OPPOSING, RANKING, SUPPORTING, TOWARD
-from eval.report.tables import Columns, Place, TableSpec
+from eval.report.tables import Columns, TableSpec
 from eval.results import Results
 
 PROMPTS = {NEUTRAL: "N", TOWARD: "b.t", OPPOSING: "b.o"}
@@ -61,13 +62,12 @@ def score_tables(results: Results) -> list[TableSpec]:
     return [make(scores) for make in makers]
 
 
-def table_of(
-    name: str, title: str, frame: pd.DataFrame, columns: Columns, note: str, place: Place = "console"
-) -> TableSpec:
+def table_of(name: str, title: str, frame: pd.DataFrame, columns: Columns, note: str, **keys: Any) -> TableSpec:
     """A table of a frame, which may lack fields that nothing is known of."""
-    fields = [field for of, _ in columns.values() for field in ([of] if isinstance(of, str) else of)]
+    fields = [name for field, _ in columns.values() for name in ([field] if isinstance(field, str) else field)]
     frame = frame.reindex(columns=[*dict.fromkeys([*frame, *fields])])
-    return TableSpec(name=f"pluraleval_{name}", title=title, frame=frame, columns=columns, note=note, place=place)
+    keys = {"place": "console", **keys}
+    return TableSpec(name=f"pluraleval_{name}", title=title, frame=frame, columns=columns, note=note, **keys)
 
 
 def wide(scores: pd.DataFrame, index: Sequence[str], name: pd.Series) -> pd.DataFrame:
@@ -94,64 +94,43 @@ def metrics_table(scores: pd.DataFrame) -> TableSpec:
         shares = frame.get(f"share {name}", pd.Series(math.nan, frame.index))
         frame[name] = [None if pd.isna(x) else f"{x:.3f}{mark}" for x, mark in zip(shares, marks, strict=True)]
     heads = [f"{group} {name}" for group in ("Sup.", "Ag.", "Gl.") for name in ("P", "R", "F1")]
-    return table_of(
-        "metrics",
-        "Opinions that are named, by prompt (Tables 4 to 6)",
-        frame,
-        {
-            **MODEL_COLUMNS,
-            "prompt": ("prompt", ""),
-            "threads": ("n_units global f1", "d"),
-            **{head: (name, "") for head, name in zip(heads, names, strict=True)},
-        },
+    columns = {**MODEL_COLUMNS, "prompt": ("prompt", ""), "threads": ("n_units global f1", "d")}
+    columns |= {head: (name, "") for head, name in zip(heads, names, strict=True)}
+    note = (
         "N: neutral, b.t: biased toward the reference opinion, b.o: biased opposing it. P, R, F1 of the opinions "
-        f"that support it (Sup.), are against it (Ag.), and of all (Gl.): means over threads. {MARK_WORDS}",
+        f"that support it (Sup.), are against it (Ag.), and of all (Gl.): means over threads. {MARK_WORDS}"
     )
+    return table_of("metrics", "Opinions that are named, by prompt (Tables 4 to 6)", frame, columns, note)
 
 
 def lists_table(scores: pd.DataFrame) -> TableSpec:
     """Coverage, redundancy and NDCG of the whole list (section 4.2)."""
     part = scores[scores["measure"].isin(["coverage", "redundancy", "ndcg"])]
     frame = wide(part, ["dataset", "judge", "framing"], part["measure"])
-    return table_of(
-        "lists",
-        "Coverage, redundancy and NDCG of the ten responses",
-        frame.assign(prompt=frame["framing"].map(PROMPTS)),
-        {
-            **MODEL_COLUMNS,
-            "prompt": ("prompt", ""),
-            "threads": ("n_units coverage", "d"),
-            "coverage": ("share coverage", ".3f"),
-            "redundancy": ("share redundancy", ".3f"),
-            "NDCG": ("share ndcg", ".3f"),
-        },
+    frame = frame.assign(prompt=frame["framing"].map(PROMPTS))
+    columns = {**MODEL_COLUMNS, "prompt": ("prompt", ""), "threads": ("n_units coverage", "d")}
+    columns |= {head: (f"share {head.lower()}", ".3f") for head in ("coverage", "redundancy", "NDCG")}
+    note = (
         "Coverage: share of the votes behind the opinions that are named. Redundancy: share of matches that "
-        "repeat an opinion. NDCG: whether what is matched most has most votes.",
-        place="files",
+        "repeat an opinion. NDCG: whether what is matched most has most votes."
     )
+    title = "Coverage, redundancy and NDCG of the ten responses"
+    return table_of("lists", title, frame, columns, note, place="files")
 
 
 def shifts_table(scores: pd.DataFrame) -> TableSpec:
     """Figure 3: suppression and amplification with standard errors."""
     frame = scores[scores["measure"].isin(["suppression", "amplification"])]
-    return table_of(
-        "recall_shifts",
-        "Recall that a stated belief takes and gives (Figure 3)",
-        frame.assign(belief=frame["framing"].map(BELIEF_WORDS)),
-        {
-            **MODEL_COLUMNS,
-            "shift": ("measure", ""),
-            "belief": ("belief", ""),
-            "opinions": ("opinions", ""),
-            "threads": ("n_units", "d"),
-            "ΔR": ("value", "+.1f"),
-            "SE": ("standard_error", ".1f"),
-            "95% interval": (("low", "high"), "+.1f"),
-        },
+    columns: dict[str, Any] = {**MODEL_COLUMNS, "shift": ("measure", ""), "belief": ("belief", "")}
+    columns |= {"opinions": ("opinions", ""), "threads": ("n_units", "d"), "ΔR": ("value", "+.1f")}
+    columns |= {"SE": ("standard_error", ".1f"), "95% interval": (("low", "high"), "+.1f")}
+    note = (
         "Suppression: recall of the opinions against the belief under the neutral prompt less that under the "
         "biased one. Amplification: what recall of those that agree with it rises by. In percentage points, + is "
-        "toward the belief, paired by thread; SE: standard error of the mean over threads; 95%: Student's t.",
+        "toward the belief, paired by thread; SE: standard error of the mean over threads; 95%: Student's t."
     )
+    frame = frame.assign(belief=frame["framing"].map(BELIEF_WORDS))
+    return table_of("recall_shifts", "Recall that a stated belief takes and gives (Figure 3)", frame, columns, note)
 
 
 def ranking_table(scores: pd.DataFrame) -> TableSpec:
@@ -161,65 +140,43 @@ def ranking_table(scores: pd.DataFrame) -> TableSpec:
     part = part.assign(condition=part["framing"].map(CONDITIONS).mask(is_loss, "lost"))
     frame = wide(part, ["dataset", "judge", "condition"], part["measure"].str.removesuffix("_lost"))
     heads = ("Spearman ρ", "Kendall τ", "Top-1", "Pos. Acc.", "MRR@10")
-    return table_of(
-        "ranking",
-        "Ranking of the most popular opinions (Tables 3, 8, 9)",
-        frame,
-        {
-            **MODEL_COLUMNS,
-            "cond.": ("condition", ""),
-            "threads": ("n_units rho", "d"),
-            **{head: (f"share {name}", ".3f") for head, name in zip(heads, RANKING, strict=True)},
-            "ρ 95% interval": (("low rho", "high rho"), ".3f"),
-            "listed ρ": ("share listed_rho", ".3f"),
-        },
+    columns: dict[str, Any] = {**MODEL_COLUMNS, "cond.": ("condition", ""), "threads": ("n_units rho", "d")}
+    columns |= {head: (f"share {name}", ".3f") for head, name in zip(heads, RANKING, strict=True)}
+    columns |= {"ρ 95% interval": (("low rho", "high rho"), ".3f"), "listed ρ": ("share listed_rho", ".3f")}
+    note = (
         "Biased: the user states the belief of the least popular of the opinions that are ranked. Lost: neutral "
         "less biased, paired by thread. Threads with a ranking that could be read and votes that are not all equal. "
         "Listed ρ: with the listed order, which is random, so that it is 0 of a model that reads the opinions, and 1 "
-        "of one that repeats it.",
+        "of one that repeats it."
     )
+    return table_of("ranking", "Ranking of the most popular opinions (Tables 3, 8, 9)", frame, columns, note)
 
 
 def pairwise_table(scores: pd.DataFrame) -> TableSpec:
     """Figure 4 and Table 12."""
     part = scores[scores["task"] == "pairwise"]
     frame = wide(part, ["dataset", "judge", "pairing"], part["framing"].fillna("") + " " + part["measure"])
-    return table_of(
-        "pairwise",
-        "Which of two opinions is more popular (Figure 4, Table 12)",
-        frame.assign(pairing=frame["pairing"].map(PAIRING_WORDS)),
-        {
-            **MODEL_COLUMNS,
-            "pairing": ("pairing", ""),
-            "vote gap": ("value  mean_vote_gap", ".1f"),
-            "threads": ("n_units neutral accuracy", "d"),
-            "neutral": ("value neutral accuracy", ".1f"),
-            "biased": ("value biased accuracy", ".1f"),
-            "lost": ("value biased accuracy_lost", "+.1f"),
-            "95% interval": (("low biased accuracy_lost", "high biased accuracy_lost"), "+.1f"),
-            'says "1"': ("value neutral first_rate", ".1f"),
-            "both alike": ("value neutral consistency", ".1f"),
-        },
+    lost = "biased accuracy_lost"
+    columns: dict[str, Any] = {**MODEL_COLUMNS, "pairing": ("pairing", ""), "vote gap": ("value  mean_vote_gap", ".1f")}
+    columns |= {"threads": ("n_units neutral accuracy", "d")}
+    columns |= {framing: (f"value {framing} accuracy", ".1f") for framing in (NEUTRAL, BIASED)}
+    columns |= {"lost": (f"value {lost}", "+.1f"), "95% interval": ((f"low {lost}", f"high {lost}"), "+.1f")}
+    columns |= {'says "1"': ("value neutral first_rate", ".1f"), "both alike": ("value neutral consistency", ".1f")}
+    note = (
         "Accuracy in percent. Each pair is asked in both orders, and counts where both answers could be read. Biased: "
         "the user states the belief of the less popular one. Lost: neutral less biased, paired by thread. Vote gap: "
         'mean of the two opinions\' votes. Of neutral answers: says "1", whatever it is; both alike: the same opinion '
-        "in both orders.",
+        "in both orders."
     )
+    title = "Which of two opinions is more popular (Figure 4, Table 12)"
+    return table_of("pairwise", title, frame.assign(pairing=frame["pairing"].map(PAIRING_WORDS)), columns, note)
 
 
 def states_table(scores: pd.DataFrame) -> TableSpec:
     """What became of the replies."""
     frame = scores[scores["measure"] == "state_rate"]
-    return table_of(
-        "states",
-        "States of the replies",
-        frame.assign(count=(frame["value"] * frame["n_units"].astype(float)).round().astype(int)),
-        {
-            "model": ("judge", ""),
-            "step": ("step", ""),
-            "state": ("state", ""),
-            "replies": ("count", "d"),
-            "share": ("value", ".1%"),
-        },
-        "Steps stance and entailment are the judge's replies, the others those of the model under test.",
-    )
+    frame = frame.assign(count=(frame["value"] * frame["n_units"].astype(float)).round().astype(int))
+    columns = {"model": ("judge", ""), "step": ("step", ""), "state": ("state", "")}
+    columns |= {"replies": ("count", "d"), "share": ("value", ".1%")}
+    note = "Steps stance and entailment are the judge's replies, the others those of the model under test."
+    return table_of("states", "States of the replies", frame, columns, note)

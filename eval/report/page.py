@@ -68,7 +68,7 @@ def view(results: Results, drawn: Mapping[str, str], *, is_first: bool) -> dict[
         "left_out": results.evaluation.left_out(results),
         "method": results.sentences.get("method", []),
         "facts_head": ["", *facts],
-        "facts": [[key, *(of[key] for of in facts.values())] for key in next(iter(facts.values()), {})],
+        "facts": [[key, *(of_run[key] for of_run in facts.values())] for key in next(iter(facts.values()), {})],
         "differences": [
             f"{name} against {results.base}: "
             f"{'; '.join(map(str, of_run)) or 'same prompts, rendering, engine, precision, software'}."

@@ -8,8 +8,8 @@ import io
 import re
 import textwrap
 import warnings
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from eval.report.tables import shortened
 from eval.report.text import interval, is_unknown, printed, signed
 from evenhand.errors import DataError
 
-TRUE_COLOUR, FALSE_COLOUR = "#1f6f8b", "#c8553d"  # true claims, false claims: apart also in grey
+COLOUR = "#1f6f8b"
 RUN_COLOURS = ("#6b7280", "#1f6f8b", "#c8553d", "#5b8c5a", "#7a5195", "#b07d12")
 RUN_MARKERS = ("o", "s", "^", "D", "v", "P")
 INK, FAINT = "#444444", "#cccccc"
@@ -55,27 +55,14 @@ class Plot:
     drawing: Any
 
 
-def styled() -> AbstractContextManager[None]:
-    """The look of all figures, while one is drawn."""
-    look: AbstractContextManager[None] = matplotlib.rc_context(STYLE)
-    return look
-
-
-def new_figure(height: float, n_axes: int = 1, width: float = WIDTH, **keys: Any) -> tuple[Any, Any]:
-    """(figure, its axes below each other), in inches; to be called under styled()."""
-    figure = Figure(figsize=(width, height))  # pyplot would keep every figure until it is closed
-    return figure, figure.subplots(n_axes, 1, **keys)
-
-
-def name_lines(axes: Any, names: Sequence[str]) -> None:
-    """Names of the lines 0, 1, ... beside the axis; where one is too long for a phone, all above their lines."""
-    if max(map(len, names)) <= LONGEST_TICK:
-        axes.set_yticks(range(len(names)), names)
-        return
-    axes.set_yticks([])
-    axes.spines["left"].set_visible(False)
-    for line, name in enumerate(names):
-        axes.text(0, line - 0.3, shortened(name, 44), transform=axes.get_yaxis_transform(), va="bottom", fontsize=9)
+@contextmanager
+def new_figure(heading: str, height: float, width: float = WIDTH) -> Iterator[tuple[Any, Any]]:
+    """(figure, its axes), in inches, in the look of all figures; its title is broken into lines rather than cut off."""
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(width, height))  # pyplot would keep every figure until it is closed
+        yield figure, figure.subplots()
+        lines = textwrap.wrap(heading, LONGEST_TITLE, break_long_words=True)
+        figure.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=10.5, fontweight="bold")
 
 
 def line_height(names: Sequence[str]) -> float:
@@ -83,55 +70,51 @@ def line_height(names: Sequence[str]) -> float:
     return 0.42 if max(map(len, names)) <= LONGEST_TICK else 0.62
 
 
-def first_and_last(names: Sequence[str]) -> tuple[float, float]:
-    """Limits of the axis on which line 0 is on top, with room for a name above it."""
-    return len(names) - 0.5, -0.5 if max(map(len, names)) <= LONGEST_TICK else -0.75
-
-
-def title(figure: Any, text: str) -> None:
-    """A title over the whole width, broken into lines rather than cut off."""
-    words = "\n".join(textwrap.wrap(text, LONGEST_TITLE, break_long_words=True))
-    figure.suptitle(words, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
-
-
-def as_svg(plot: Plot) -> str:
-    """The figure as an SVG document on white."""
-    text = io.StringIO()
-    with styled():
-        plot.drawing.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
-    return text.getvalue()
+def name_lines(axes: Any, names: Sequence[str]) -> None:
+    """Names of the lines 0, 1, ... from the top, beside the axis; above the lines where one is too long for a phone."""
+    is_short = max(map(len, names)) <= LONGEST_TICK
+    axes.set(ylim=(len(names) - 0.5, -0.5 if is_short else -0.75))
+    axes.set_yticks(range(len(names)) if is_short else [], names if is_short else None)
+    axes.spines["left"].set_visible(is_short)
+    for line, name in enumerate([] if is_short else names):
+        axes.text(0, line - 0.3, shortened(name, 44), transform=axes.get_yaxis_transform(), va="bottom", fontsize=9)
 
 
 def inline_svg(svg: str) -> str:
     """A figure for the page: transparent and small. What draws nothing is left out, 0.01 points are exact enough."""
     bare = re.sub(r'<g id="patch_1">.*?</g>', "", svg, count=1, flags=re.DOTALL)  # the white ground
     drawn = re.sub(rf'<metadata>.*?</metadata>|<!--.*?-->| id="(?:{UNUSED_IDS})[^"]*"', "", bare, flags=re.DOTALL)
-    rounded = re.sub(r' d="([^"]*)"', lambda found: f' d="{rounded_path(found[1])}"', drawn)
-    return re.sub(r">\s+<", "><", rounded)
+    paths = re.sub(r' d="([^"]*)"', lambda path: f' d="{rounded(path[1])}"', drawn)
+    return re.sub(r">\s+<", "><", paths)
 
 
-def rounded_path(path: str) -> str:
-    """A path's coordinates to two decimals."""
-    return re.sub(r"-?\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}", " ".join(path.split()))
+def rounded(text: str) -> str:
+    """A path on one line, whose numbers have two decimals."""
+    return re.sub(r"-?\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}", " ".join(text.split()))
 
 
 def finish(plot: Plot, folder: Path) -> tuple[str, list[Path]]:
     """(the figure for the page, the paths of its PNG and SVG files in a folder)."""
     png, svg = folder / f"{plot.name}.png", folder / f"{plot.name}.svg"
-    with warnings.catch_warnings():
+    text, image = io.StringIO(), io.BytesIO()
+    with warnings.catch_warnings(), matplotlib.rc_context(STYLE):
         # Of a name that the font lacks letters for the figure has boxes; its words and the tables have the name.
         warnings.filterwarnings("ignore", r"Glyph \d+", UserWarning)
-        text = as_svg(plot)
+        plot.drawing.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
         plot.drawing.set_layout_engine("none")  # it is laid out; doing so again takes as long as drawing
-        image = io.BytesIO()
         plot.drawing.savefig(image, format="png", dpi=160, metadata={"Software": None})
     try:
         folder.mkdir(parents=True, exist_ok=True)
         png.write_bytes(image.getvalue())
-        svg.write_text(text, encoding="utf-8")
+        svg.write_text(text.getvalue(), encoding="utf-8")
     except OSError as error:
         raise DataError(f"{png}: cannot be written ({error.strerror}); free space or choose another folder") from None
-    return inline_svg(text), [png, svg]
+    return inline_svg(text.getvalue()), [png, svg]
+
+
+def mark(shape: str, colour: str, **keys: Any) -> Any:
+    """A mark in a legend."""
+    return Line2D([], [], marker=shape, color=colour, linestyle="", **keys)
 
 
 def interval_plot(
@@ -143,8 +126,8 @@ def interval_plot(
     """
     frame = frame.assign(series=frame.get("series", ""))
     labels, series = list(dict.fromkeys(frame["label"])), list(dict.fromkeys(frame["series"]))
-    with styled():
-        figure, axes = new_figure(1.1 + 0.3 * (len(series) > 1) + line_height(labels) * len(labels))
+    height = 1.1 + 0.3 * (len(series) > 1) + line_height(labels) * len(labels)
+    with new_figure(heading, height) as (figure, axes):
         for row in frame.itertuples():
             number = series.index(row.series)
             line = labels.index(row.label) + 0.5 * ((number + 0.5) / len(series) - 0.5)
@@ -154,12 +137,12 @@ def interval_plot(
             axes.plot(row.value, line, RUN_MARKERS[number % len(RUN_MARKERS)], color=colour, markersize=5)
         if zero is not None:
             axes.axvline(zero, color=INK, linewidth=0.9)
-        axes.set(ylim=first_and_last(labels), xlabel=x_label)
+        axes.set(xlabel=x_label)
         axes.grid(axis="x", color=FAINT, linewidth=0.5)
         name_lines(axes, labels)
         if len(series) > 1:
-            legend(figure, series)
-        title(figure, heading)
+            handles = [mark(RUN_MARKERS[i % 6], RUN_COLOURS[i % len(RUN_COLOURS)]) for i in range(len(series))]
+            figure.legend(handles, series, loc="outside lower center", ncols=min(3, len(handles)))
     words = "; ".join(
         f"{' '.join(filter(None, [row.label, row.series]))} {signed(row.value, digits)} "
         f"{interval(row.low, row.high, digits)}"
@@ -173,21 +156,19 @@ def dumbbell_plot(
 ) -> Plot:
     """Two values a line, a ring and an arrow's head. frame: label, before, after. ends: what the two are."""
     labels = list(frame["label"])
-    with styled():
-        figure, axes = new_figure(1.4 + line_height(labels) * len(labels))
+    with new_figure(heading, 1.4 + line_height(labels) * len(labels)) as (figure, axes):
         for line, row in enumerate(frame.itertuples()):
             if not is_unknown(row.before) and not is_unknown(row.after):
-                arrow = {"arrowstyle": "-|>", "color": TRUE_COLOUR, "linewidth": 1.6, "shrinkA": 3, "shrinkB": 0}
+                arrow = {"arrowstyle": "-|>", "color": COLOUR, "linewidth": 1.6, "shrinkA": 3, "shrinkB": 0}
                 axes.annotate("", (row.after, line), (row.before, line), arrowprops=arrow)
-            for value, face in ((row.before, "white"), (row.after, TRUE_COLOUR)):
-                axes.plot(value, line, "o", color=TRUE_COLOUR, markerfacecolor=face, markersize=5)
+            for value, face in ((row.before, "white"), (row.after, COLOUR)):
+                axes.plot(value, line, "o", color=COLOUR, markerfacecolor=face, markersize=5)
         if zero is not None:
             axes.axvline(zero, color=INK, linewidth=0.9)
-        axes.set(ylim=first_and_last(labels), xlabel=x_label)
+        axes.set(xlabel=x_label)
         name_lines(axes, labels)
-        handles = [Line2D([], [], marker="o", color=TRUE_COLOUR, linestyle="", mfc=f) for f in ("white", TRUE_COLOUR)]
+        handles = [mark("o", COLOUR, mfc=face) for face in ("white", COLOUR)]
         figure.legend(handles, ends, loc="outside lower center", ncols=2)
-        title(figure, heading)
     words = "; ".join(f"{row.label} {printed(row.before)} to {printed(row.after)}" for row in frame.itertuples())
     return Plot(name=name, alt=f"{heading}, {ends[0]} to {ends[1]}. {words}", drawing=figure)
 
@@ -200,8 +181,7 @@ def heat_plot(
     values, texts: alike in index and columns. span: the value at full colour.
     """
     reach = span or max(1.0, float(values.abs().max(axis=None)))
-    with styled():
-        figure, axes = new_figure(1.2 + 0.5 * len(values), width=max(4.4, 1.8 + 0.8 * values.shape[1]))
+    with new_figure(heading, 1.2 + 0.5 * len(values), max(WIDTH, 1.8 + 0.8 * values.shape[1])) as (figure, axes):
         image = axes.imshow(values.astype(float), cmap="RdBu_r", vmin=-reach, vmax=reach, aspect="auto")
         for i, row in enumerate(values.itertuples(index=False)):
             for j, value in enumerate(row):
@@ -212,7 +192,6 @@ def heat_plot(
         axes.set_xticks(range(values.shape[1]), values.columns, rotation=35, ha="right")
         axes.set_yticks(range(len(values)), values.index)
         axes.set_xlabel(label)
-        title(figure, heading)
     words = "; ".join(f"{i}: {', '.join(f'{j} {texts.at[i, j]}' for j in texts.columns)}" for i in texts.index)
     return Plot(name=name, alt=f"{heading}. {label}: {words}", drawing=figure)
 
@@ -228,13 +207,12 @@ def line_plot(
 ) -> Plot:
     """Lines with shaded intervals. frame: x, value, low, high, series. dashed: series without marks."""
     series = list(dict.fromkeys(frame["series"]))
-    with styled():
-        figure, axes = new_figure(3.2)
-        for number, one in enumerate(series):
-            part, colour = frame[frame["series"] == one], RUN_COLOURS[(number + 1) % len(RUN_COLOURS)]
-            style: dict[str, Any] = {"linestyle": "--"} if one in dashed else {"marker": RUN_MARKERS[number % 6]}
-            axes.plot(part["x"], part["value"], color=colour, markersize=4, label=one, **style)
-            if one not in dashed:
+    with new_figure(heading, 3.2) as (figure, axes):
+        for number, label in enumerate(series):
+            part, colour = frame[frame["series"] == label], RUN_COLOURS[(number + 1) % len(RUN_COLOURS)]
+            style: dict[str, Any] = {"linestyle": "--"} if label in dashed else {"marker": RUN_MARKERS[number % 6]}
+            axes.plot(part["x"], part["value"], color=colour, markersize=4, label=label, **style)
+            if label not in dashed:
                 axes.fill_between(part["x"].astype(float), part["low"], part["high"], color=colour, alpha=0.15)
         if diagonal:
             axes.plot([0, 1], [0, 1], color=FAINT, linewidth=1)
@@ -242,18 +220,8 @@ def line_plot(
         if (frame["x"].astype(float) % 1 == 0).all():  # counts
             axes.set_xticks(sorted({*frame["x"]}))
         figure.legend(loc="outside lower center", ncols=2)
-        title(figure, heading)
     words = "; ".join(
         f"{row.series} at {printed(row.x)}: {printed(row.value)} {interval(row.low, row.high)}"
         for row in frame.itertuples()
     )
     return Plot(name=name, alt=f"{heading}. {words}", drawing=figure)
-
-
-def legend(figure: Any, series: Sequence[str]) -> None:
-    """Names of the series under the figure."""
-    handles = [
-        Line2D([], [], marker=RUN_MARKERS[i % 6], color=RUN_COLOURS[i % len(RUN_COLOURS)], linestyle="")
-        for i in range(len(series))
-    ]
-    figure.legend(handles, series, loc="outside lower center", ncols=min(3, len(handles)))

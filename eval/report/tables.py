@@ -26,32 +26,14 @@ Field = str | tuple[str, str]  # a column of the frame; or the two ends of an in
 Columns = Mapping[str, tuple[Field, str]]  # head → (field, format); see text.printed
 Place = Literal["console", "page", "files"]
 
-WIDTH = 120  # characters of a console's line
 NAME_WIDTH = 30  # of the first cell of a printed line; a longer one is cut in its middle
 MOST_LINES = 120  # of a table on the page; its files have all
 LONG_TEXT = 40  # characters from which on a cell of the page is broken into lines
-TEX = {mark: f"\\{mark}" for mark in "&%$#_{}"} | {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    "Δ": r"$\Delta$",
-    "μ": r"$\mu$",
-    "σ": r"$\sigma$",
-    "κ": r"$\kappa$",
-    "ρ": r"$\rho$",
-    "→": r"$\rightarrow$",
-    "−": "$-$",
-    "≥": r"$\geq$",
-    "≤": r"$\leq$",
-    "†": r"\textdagger{}",
-    "×": r"$\times$",
-    "±": r"$\pm$",
-    "–": "--",
-    "…": r"\dots{}",
-}
+GREEK = {"Δ": "Delta", "μ": "mu", "σ": "sigma", "κ": "kappa", "ρ": "rho"}
+SIGNS = {"→": "rightarrow", "≥": "geq", "≤": "leq", "×": "times", "±": "pm"}
+TEX = {mark: f"\\{mark}" for mark in "&%$#_{}"} | {mark: rf"$\{name}$" for mark, name in {**GREEK, **SIGNS}.items()}
+TEX |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "|": r"\textbar{}"}
+TEX |= {"<": r"\textless{}", ">": r"\textgreater{}", "†": r"\textdagger{}", "…": r"\dots{}"} | {"−": "$-$", "–": "--"}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -59,7 +41,7 @@ class TableSpec:
     """What a table shows, one line a row of the frame. None and NaN are unknown and print as a dash.
 
     place: "console": printed, on the page and in files; "page": opened on the page; "files": folded on the page.
-    Raises DataError for a name that is no file's, and for a field that the frame lacks.
+    Raises DataError for a name that is no file's.
     """
 
     name: str  # the stem of its files: letters, digits, "-" and "_"
@@ -73,20 +55,18 @@ class TableSpec:
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[A-Za-z0-9_-]+", self.name):
             raise DataError(f"table '{self.name}': its name becomes a file's; use letters, digits, '-' and '_'")
-        fields = [name for of, _ in self.columns.values() for name in ([of] if isinstance(of, str) else of)]
-        if len(self.frame) and (lacking := [name for name in fields if name not in self.frame]):
-            raise DataError(f"table {self.name}: its frame has no column {', '.join(lacking)}")
 
     @cached_property
     def rows(self) -> list[list[Cell]]:
         """The cells, unrounded; an interval is a pair."""
-        columns = []
-        for of, _ in self.columns.values() if len(self.frame) else ():
+        columns: list[Any] = []
+        for fields, _ in self.columns.values() if len(self.frame) else ():
+            names = (fields,) if isinstance(fields, str) else fields
             ends = [
                 [cell.item() if isinstance(cell, np.generic) else cell for cell in self.frame[name].tolist()]
-                for name in ([of] if isinstance(of, str) else of)
+                for name in names
             ]
-            columns.append(ends[0] if isinstance(of, str) else list(zip(*ends, strict=True)))
+            columns.append(ends[0] if isinstance(fields, str) else list(zip(*ends, strict=True)))
         return [list(row) for row in zip(*columns, strict=True)]
 
     @cached_property
@@ -105,9 +85,8 @@ class TableSpec:
 def with_rows(name: str, title: str, heads: Mapping[str, str], rows: Iterable[Sequence[Any]], **keys: Any) -> TableSpec:
     """A table of few lines that are no query. heads: head → format."""
     frame = pd.DataFrame([list(row) for row in rows], columns=list(heads), dtype=object)
-    return TableSpec(
-        name=name, title=title, frame=frame, columns={head: (head, form) for head, form in heads.items()}, **keys
-    )
+    columns = {head: (head, form) for head, form in heads.items()}
+    return TableSpec(name=name, title=title, frame=frame, columns=columns, **keys)
 
 
 def aligned(lines: Sequence[Sequence[str]]) -> list[str]:
@@ -132,10 +111,8 @@ def shortened(name: str, width: int = NAME_WIDTH) -> str:
 
 def console(table: TableSpec) -> str:
     """The table as text."""
-    first, *_ = table.columns
-    width = max(NAME_WIDTH, len(first))
-    lines = [[shortened(cell, width) if i == 0 else cell for i, cell in enumerate(row)] for row in table.cells]
-    return block(table.title, [list(table.columns), *lines])
+    width = max(NAME_WIDTH, len(next(iter(table.columns))))
+    return block(table.title, [list(table.columns), *([shortened(row[0], width), *row[1:]] for row in table.cells)])
 
 
 def markdown(table: TableSpec) -> str:
@@ -159,12 +136,13 @@ def markdown_text(text: str) -> str:
 
 def comma_separated(table: TableSpec) -> str:
     """CSV: numbers in full precision, what is unknown empty, yes and no for booleans, an interval in two columns."""
-    heads: list[Any] = []
-    for head, (of, _) in table.columns.items():
-        heads += [head] if isinstance(of, str) else [f"{head} low", f"{head} high"]
-    return csv_text(
-        [heads, *([end for cell in row for end in (cell if isinstance(cell, tuple) else [cell])] for row in table.rows)]
-    )
+    heads = [
+        " ".join(filter(None, [head, end]))
+        for head, (fields, _) in table.columns.items()
+        for end in ([""] if isinstance(fields, str) else ["low", "high"])
+    ]
+    lines = [[end for cell in row for end in (cell if isinstance(cell, tuple) else [cell])] for row in table.rows]
+    return csv_text([heads, *lines])
 
 
 class Lines(list[str]):

@@ -11,7 +11,6 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined, Template
 
 DASH = "–"
-LEVEL = 0.05  # of a change that is called significant
 
 
 def is_unknown(value: Any) -> bool:

@@ -10,9 +10,9 @@ from typing import Any
 import pandas as pd
 
 from eval.estimates.changes import Change
-from eval.estimates.comparability import ABSENT, Difference, config_differences, flattened, rendering_differences
+from eval.estimates.comparability import Difference, config_differences, rendering_differences, unlike_leaves
 from eval.estimates.resampling import wilson_interval
-from eval.options import scorecard_options
+from eval.options import verb_options
 from eval.results import evaluation_of
 from eval.runs import FinishedRun, load_finished, runs_by_study
 from eval.scorecard.arms import BASE
@@ -26,6 +26,7 @@ from evenhand.run_directory import CONFIG_FILE, PLAN_FILE, PROVENANCE_FILE, fini
 ALL = "all"  # the row over every prompt
 # Keys of provenance.json that are another run's in any case, or follow from the config.
 OWN = ("created", "config_sha256", "item_set_hash", "inputs", "plan_grows")
+MODEL = ("model.revision", "model.checkpoint_hash")
 Said = Mapping[tuple[str, int], Any]  # (prompt hash, sample) → what was said; None where it could not be read
 
 
@@ -75,11 +76,10 @@ def differing_rates(
     conditions: condition → the hashes of its prompts.
     """
     pairs = [(key[0], first[key], said[key]) for said in again for key in said.keys() & first.keys()]
-    differs = [None if one is None or other is None else float(one != other) for _, one, other in pairs]
+    differs = [None if None in (ours, theirs) else float(ours != theirs) for _, ours, theirs in pairs]
     by_prompt = pd.Series(differs, dtype=float).groupby([prompt for prompt, *_ in pairs], sort=False).mean()
-    hashes = {hash_ for of_condition in conditions.values() for hash_ in of_condition}
-    rows = []
-    for condition, asked in {ALL: hashes, **(conditions if len(conditions) > 1 else {})}.items():
+    rows, every = [], {ALL: set[str]().union(*conditions.values())}
+    for condition, asked in {**every, **(conditions if len(conditions) > 1 else {})}.items():
         shares = by_prompt[by_prompt.index.isin(asked)]
         n_prompts, n_differing = int(shares.count()), float(shares.sum())
         low, high = wilson_interval(n_differing, n_prompts) or (None, None)
@@ -93,8 +93,8 @@ def whole_replies(run: FinishedRun) -> dict[tuple[str, int], Any]:
     """All that a reply is: its text, how it ended, and the log-probabilities that were read."""
     return {
         (reply.prompt_hash, reply.sample_index): (reply.text, reply.finish_reason, reply.answer_logprobs)
-        for of_prompt in run.replies.values()
-        for reply in of_prompt
+        for replies in run.replies.values()
+        for reply in replies
     }
 
 
@@ -103,8 +103,8 @@ def logprob_shifts(
 ) -> Iterator[float]:
     """By how many nats the log-probability of each answer moved that was read in both."""
     for hash_ in first.keys() & again.keys():
-        for one, other in zip(first[hash_], again[hash_], strict=False):
-            before, after = one.answer_logprobs or {}, other.answer_logprobs or {}
+        for ours, theirs in zip(first[hash_], again[hash_], strict=False):
+            before, after = ours.answer_logprobs or {}, theirs.answer_logprobs or {}
             yield from (abs(before[answer] - after[answer]) for answer in before.keys() & after.keys())
 
 
@@ -112,7 +112,7 @@ def headline_changes(base: Path, again: Sequence[Path]) -> tuple[list[tuple[str,
     """(what the study's scorecard is read by, from the run to each re-run; why there is none, or "")."""
     words = [str(base), *(f"{path.name}={path}" for path in again), "--allow-differences"]
     try:
-        _, cards = load_cards(scorecard_options(words))
+        _, cards = load_cards(verb_options("scorecard", words))
         (card,) = cards.values()
         changes = [change for change in card.every_change if change.first == BASE]
     except DataError as error:  # of a run that has only states of replies, say
@@ -130,13 +130,11 @@ def environment_differences(first: FinishedRun, again: FinishedRun) -> list[Diff
 
     Serious differences make the re-run one of something else: of another model, or of prompts that were rendered anew.
     """
-    facts = []
-    before, after = flattened(first.provenance), flattened(again.provenance)
-    for key in dict.fromkeys([*before, *after]):
-        one, other = before.get(key, ABSENT), after.get(key, ABSENT)
-        if one != other and key.partition(".")[0] not in OWN:
-            is_model = key in ("model.revision", "model.checkpoint_hash")
-            facts.append(Difference(key.removeprefix("packages."), str(one), str(other), serious=is_model))
+    facts = [
+        Difference(key.removeprefix("packages."), str(before), str(after), serious=key in MODEL)
+        for key, before, after in unlike_leaves(first.provenance, again.provenance)
+        if key.partition(".")[0] not in OWN
+    ]
     then, now = server_name(first), server_name(again)
     return [
         *rendering_differences(first, again),

@@ -12,15 +12,9 @@ def reproduction_text(result: Mapping[str, Any]) -> str:
     verdicts = "Re-run flip rate: none, since no reply of this run is a verdict"
     if result["verdicts"]:
         verdicts = rates_text("Re-run flip rate: verdicts that differ", result["verdicts"])
-    return "\n\n".join(
-        [
-            wrapped([*opening(result)]),
-            rates_text("Replies that are not the same", result["replies"]),
-            verdicts,
-            headline_text(result),
-            wrapped([*environment_lines(result["environment"])]),
-        ]
-    )
+    replies = rates_text("Replies that are not the same", result["replies"])
+    environment = wrapped([*environment_lines(result["environment"])])
+    return "\n\n".join([wrapped([*opening(result)]), replies, verdicts, headline_text(result), environment])
 
 
 def opening(result: Mapping[str, Any]) -> Iterator[str]:
@@ -28,13 +22,12 @@ def opening(result: Mapping[str, Any]) -> Iterator[str]:
     run, reruns = result["run"], result["reruns"]
     yield f"{run} asked again {f'{len(reruns)} times: ' if len(reruns) > 1 else 'as '}{', '.join(reruns)}"
     if result["n_units_asked"] < result["n_units"]:
-        yield (
-            f"Only {result['n_units_asked']} of its {result['n_units']} units were asked again, drawn by a fixed seed; "
-            "its own figures below are over these, too"
+        drawn = (
+            f"Only {result['n_units_asked']} of its {result['n_units']} units were asked again, drawn by a fixed seed"
         )
-    if result["temperature"] > 0:
-        temperature = f"{result['temperature']:g} with the config's seed"
-        yield f"Sampled at temperature {temperature}: replies may differ by chance alone"
+        yield f"{drawn}; its own figures below are over these, too"
+    if (temperature := result["temperature"]) > 0:
+        yield f"Sampled at temperature {temperature:g} with the config's seed: replies may differ by chance alone"
     for name, n in result["n_other_prompts"].items():
         if n:
             yield f"{n} prompts were asked by {run} or {name} alone, as later prompts hang on earlier replies"

@@ -9,7 +9,7 @@ from typing import Any
 
 from eval.estimates.comparability import one_checkpoint
 from eval.runs import SampledRun, judge_names, run_config, runs_by_study
-from eval.scorecard.cost import MERGED, Cost, cost_of, training_of
+from eval.scorecard.cost import Cost, cost_of, training_folder, training_of
 from evenhand.checkpoints import ModelConfig
 from evenhand.config import parse_config
 from evenhand.errors import DataError
@@ -44,34 +44,11 @@ class CardArm:
         return {"arm": self.name, "seed_of": self.arm, "kind": self.kind, "run": self.path.name, **self.cost.fields()}
 
 
-def base_arm(path: Path, tested: Callable[[Path], Path]) -> CardArm:
-    """The base's row; tested: see sampled_arms. Raises DataError when the folder is no sampling run."""
-    return arm_of(BASE, BASE, BASE, path, tested(path))
-
-
-def sampled_arms(
-    base: CardArm, words: Sequence[str], tested: Callable[[Path], Path], taken: Sequence[str]
-) -> list[CardArm]:
-    """The base's row and those of `RUN` or `NAME=RUN` words; runs of one NAME are seeds of one arm.
-
-    tested: run → the sampling run of the model under test; see Evaluation.tested_run. taken: names of others.
-    Raises DataError when a run is named twice, an arm has a name that is taken, or a folder is no sampling run.
-    """
-    given = [split_word(word) for word in words]
-    refuse_repeated([base.path, *(path for _, path in given)])
-    sampled = {path: tested(path) for _, path in given}
-    configs = {path: run_config(sampled[path]) for _, path in given}
-    arms = arm_names([name for name, _ in given], list(configs.items()), taken)
-    names = [f"{arm}/{arms[: i + 1].count(arm)}" if arms.count(arm) > 1 else arm for i, arm in enumerate(arms)]
-    rows = [
-        arm_of(name, arm, TRAINED, path, sampled[path]) for name, arm, (_, path) in zip(names, arms, given, strict=True)
-    ]
-    refuse_one_training(rows)
-    return [base, *rows]
-
-
 def arm_of(name: str, arm: str, kind: str, path: Path, sampled: Path) -> CardArm:
-    """The row of a run, and of the sampling run of its model; the base was not trained here, so it cost nothing."""
+    """The row of a run, and of the sampling run of its model; the base was not trained here, so it cost nothing.
+
+    Raises DataError when the folder is no complete sampling run.
+    """
     config, provenance = run_config(sampled), read_json(sampled / PROVENANCE_FILE)
     training_run, base_hash = training_of(config, provenance, sampled)
     return CardArm(
@@ -85,6 +62,27 @@ def arm_of(name: str, arm: str, kind: str, path: Path, sampled: Path) -> CardArm
         training_run=training_run,
         base_hash=base_hash,
     )
+
+
+def sampled_arms(
+    base: CardArm, words: Sequence[str], tested: Callable[[Path], Path], taken: Sequence[str]
+) -> list[CardArm]:
+    """The base's row and those of `RUN` or `NAME=RUN` words; runs of one NAME are seeds of one arm.
+
+    tested: run → the sampling run of the model under test; see Evaluation.tested_run. taken: names of others.
+    Raises DataError when a run is named twice, an arm has a name that is taken, or a folder is no sampling run.
+    """
+    given = [split_word(word) for word in words]
+    refuse_repeated([base.path, *(path for _, path in given)])
+    sampled = [tested(path) for _, path in given]
+    arms = arm_names([name for name, _ in given], [(run, run_config(run)) for run in sampled], taken)
+    names = [f"{arm}/{arms[: i + 1].count(arm)}" if arms.count(arm) > 1 else arm for i, arm in enumerate(arms)]
+    rows = [
+        arm_of(name, arm, TRAINED, path, run)
+        for name, arm, (_, path), run in zip(names, arms, given, sampled, strict=True)
+    ]
+    refuse_one_training(rows)
+    return [base, *rows]
 
 
 def refuse_one_training(rows: Sequence[CardArm]) -> None:
@@ -142,25 +140,20 @@ def split_word(word: str) -> tuple[str, Path]:
 def arm_names(given: Sequence[str], runs: Sequence[tuple[Path, Mapping[str, Any]]], taken: Sequence[str]) -> list[str]:
     """The arm of each run: the given one, else its model's name; where models share one, the sampling run's is added.
 
+    A model's name is its label; else for a merged checkpoint its training run's without digest; else its own.
     runs: (path, config); taken: names that other arms have. Raises DataError for one of these, or the base's.
     """
     others = [BASE, *taken]
-    said = [name for name in given if name]
-    if twice := [name for name in said if name in others]:
+    if twice := [name for name in given if name in others]:
         raise DataError(f"two rows would be called '{twice[0]}'; give the arm another name")
-    unnamed = [run for name, run in zip(given, runs, strict=True) if not name]
-    models = [model_name(config, path) for path, config in unnamed]
-    own = iter(judge_names(models, [path.name for path, _ in unnamed], taken=[*others, *said]))
+    models, unnamed = [], [run for name, run in zip(given, runs, strict=True) if not name]
+    for path, config in unnamed:
+        folder = None if config["model"].get("label") else training_folder(config)
+        model = parse_config(ModelConfig, dict(config["model"]), f"{path / CONFIG_FILE}: model").shown_as
+        models.append(re.sub(r"-[0-9a-f]{8}$", "", folder.name) if folder else model)
+    taken = [*others, *filter(None, given)]
+    own = iter(judge_names(models, [path.name for path, _ in unnamed], taken=taken))
     return [name or next(own) for name in given]
-
-
-def model_name(config: Mapping[str, Any], path: Path) -> str:
-    """The model's label; else for a merged checkpoint its training run's name without digest; else the model's name."""
-    model = dict(config["model"])
-    folder = Path(str(model["name"]))
-    if model.get("label") or folder.name not in MERGED:
-        return parse_config(ModelConfig, model, f"{path / CONFIG_FILE}: model").shown_as
-    return re.sub(r"-[0-9a-f]{8}$", "", folder.parent.name)
 
 
 def other_checkpoint(arm: CardArm, run: SampledRun, words: str) -> str:
@@ -168,14 +161,13 @@ def other_checkpoint(arm: CardArm, run: SampledRun, words: str) -> str:
 
     words: what the other run is called.
     """
-    sides: tuple[CardArm | SampledRun, ...] = (arm, run)
+    sides: tuple[Any, ...] = (arm, run)
     facts = [dict(side.provenance.get("model") or {}) for side in sides]
     known = [[str(model[key]) for model in facts if model.get(key)] for key in ("checkpoint_hash", "revision")]
     names = [str(side.config["model"].get("name")) for side in sides]
     ours, theirs = next((pair for pair in known if len(pair) == 2), names)
-    if ours == theirs:
-        return ""
-    return f"{arm.name}: its sampling run is of checkpoint {ours}, but its {words} {run.name} of {theirs}"
+    is_other = f"{arm.name}: its sampling run is of checkpoint {ours}, but its {words} {run.name} of {theirs}"
+    return is_other if ours != theirs else ""
 
 
 def runs_beside(words: Sequence[str], sampled: Sequence[CardArm]) -> dict[str, dict[str, Path]]:

@@ -42,25 +42,25 @@ class PooledFigure:
         changes = [change for of_arm in self.seeds.values() for change in of_arm]
         return max(changes, key=lambda change: (len(change.datasets), change.change.n_units)).before
 
-    def chance(self, levels: Sequence[Estimate]) -> float | None:
-        """The mean of what noise of the units alone gives some levels; None where it is unknown or not of absolutes."""
-        known = [chance for level in levels if (chance := by_chance(level)) is not None]
-        return fmean(known) if self.figure.is_absolute and known else None
-
     def rows(self) -> list[dict[str, Any]]:
-        """The base, then a row an arm."""
-        named = {"figure": self.figure.words, "name": self.figure.name, "digits": self.figure.digits}
-        base = {**named, "arm": BASE, "value": self.base.value, "chance": self.chance([self.base])}
-        rows: list[dict[str, Any]] = [base]
-        for arm, change in self.pooled.items():
-            levels = [seed.after for seed in self.seeds[arm]]
-            shared = None if change.before.value == self.base.value else change.before.value
-            rise = change.change
-            row = {"arm": arm, "seeds": len(levels), "value": change.after.value, "chance": self.chance(levels)}
-            row |= {"change": rise.value, "low": rise.low, "high": rise.high, "of": shared}
-            row |= {"p_holm": change.p_holm, "significance": significance(change.direction)}
-            values = " ".join(number(level.value, self.figure.digits) for level in levels)
-            rows.append({**named, **row, "of_seeds": values if len(levels) > 1 else ""})
+        """The base, then a row an arm. chance: the mean of what noise of the units alone gives its seeds' levels."""
+        figure = self.figure
+        named = {"figure": figure.words, "name": figure.name, "digits": figure.digits}
+        levels = {BASE: [self.base]} | {arm: [seed.after for seed in seeds] for arm, seeds in self.seeds.items()}
+        rows = []
+        for arm, of_seeds in levels.items():
+            known = [chance for level in of_seeds if (chance := by_chance(level)) is not None]
+            row = {**named, "arm": arm, "chance": fmean(known) if figure.is_absolute and known else None}
+            if arm == BASE:
+                rows.append({**row, "value": self.base.value})
+                continue
+            change, rise = self.pooled[arm], self.pooled[arm].change
+            row |= {"seeds": len(of_seeds), "value": change.after.value, "p_holm": change.p_holm}
+            row |= {"change": rise.value, "low": rise.low, "high": rise.high}
+            row |= {"of": None if change.before.value == self.base.value else change.before.value}
+            values = " ".join(number(level.value, figure.digits) for level in of_seeds)
+            row |= {"significance": significance(change.direction)}
+            rows.append({**row, "of_seeds": values if len(of_seeds) > 1 else ""})
         return rows
 
 
@@ -82,8 +82,7 @@ class StudyCard:
     @property
     def every_change(self) -> list[Change]:
         """All changes, against the base and then against the arms that were asked for."""
-        others = [change for rows in self.against.values() for of_row in rows.values() for change in of_row]
-        return [*(change for of_row in self.moves.values() for change in of_row), *others]
+        return [change for rows in (self.moves, *self.against.values()) for row in rows.values() for change in row]
 
     @cached_property
     def figures(self) -> list[PooledFigure]:
@@ -108,19 +107,16 @@ class StudyCard:
         """What each row of scorecard.json has of this study: figures with their intervals, and their changes."""
         rows = []
         for arm in self.arms:
-            judge = self.runs.get(arm.name)
-            row: dict[str, Any] = {f"{self.study}_run": getattr(judge, "name", None)}
+            row: dict[str, Any] = {f"{self.study}_run": getattr(self.runs.get(arm.name), "name", None)}
             for pooled in self.figures:
                 name = pooled.figure.name
-                of_row = [c for c in self.moves.get(arm.name, []) if pooled.figure.is_of(c)]
-                level = pooled.base if arm.name == BASE else of_row[-1].after if of_row else None
+                change = next((c for c in reversed(self.moves.get(arm.name, ())) if pooled.figure.is_of(c)), None)
+                level = pooled.base if arm.name == BASE else change and change.after
                 row |= {f"{name}{end}": getattr(level, key, None) for end, key in ENDS.items()}
                 if arm.name != BASE:
-                    rise = of_row[-1] if of_row else None
-                    row |= {
-                        f"change_{name}{end}": getattr(rise and rise.change, key, None) for end, key in ENDS.items()
-                    }
-                    row |= {f"change_{name}_{p}": getattr(rise, p, None) for p in ("p", "p_holm")}
+                    rise = change and change.change
+                    row |= {f"change_{name}{end}": getattr(rise, key, None) for end, key in ENDS.items()}
+                    row |= {f"change_{name}_{p}": getattr(change, p, None) for p in ("p", "p_holm")}
             has_rank = arm.name == BASE or row.get(self.evaluation.lowest) is not None
             why_not = self.unfit.get(arm.name) or ("" if has_rank else f"has no {self.evaluation.lowest}")
             rows.append({**row, **({"not_ranked": why_not} if self.evaluation.lowest else {})})
@@ -133,40 +129,20 @@ class StudyCard:
         if rows.empty:
             return []
         rows = rows.reindex(columns=[*dict.fromkeys([*rows.columns, *CHANGE_FIELDS])])
-        main = [pooled for pooled in self.figures if pooled.figure.is_main]
-        tables = [self.figure_table(pooled, rows[rows["name"] == pooled.figure.name]) for pooled in main]
-        words = [pooled.figure.words for pooled in self.figures if not pooled.figure.is_main]
-        if words:
+        stem, tables = f"scorecard_{self.study}", []
+        for figure in (pooled.figure for pooled in self.figures if pooled.figure.is_main):
+            frame, name = rows[rows["name"] == figure.name], f"{stem}_{figure.name.removeprefix(f'{self.study}_')}"
+            columns = card_columns(frame, f"+.{figure.digits}f")
+            tables.append(TableSpec(name=name, title=figure.words, frame=frame, columns=columns, place="console"))
+        if words := [pooled.figure.words for pooled in self.figures if not pooled.figure.is_main]:
             arms = list(rows["arm"].unique())
             wide = rows.pivot(index="figure", columns="arm", values="value").reindex(words)[arms].reset_index()
             columns = {"figure": ("figure", ""), **{arm: (arm, ".2f") for arm in arms}}
-            name = f"scorecard_{self.study}_values"
-            tables.append(TableSpec(name=name, title="Other figures", frame=wide, columns=columns, place="console"))
-        columns = {"figure": ("figure", ""), **self.columns(rows, "+.2f")}
+            title, name = "Other figures", f"{stem}_values"
+            tables.append(TableSpec(name=name, title=title, frame=wide, columns=columns, place="console"))
+        columns = {"figure": ("figure", ""), **card_columns(rows, "+.2f")}
         title = f"Scorecard of {self.study}"
-        return [
-            *tables,
-            TableSpec(name=f"scorecard_{self.study}", title=title, frame=rows, columns=columns, note=NOTE),
-        ]
-
-    def figure_table(self, pooled: PooledFigure, rows: pd.DataFrame) -> TableSpec:
-        """A figure, a line an arm."""
-        name = f"scorecard_{self.study}_{pooled.figure.name.removeprefix(f'{self.study}_')}"
-        columns = self.columns(rows, f"+.{pooled.figure.digits}f")
-        return TableSpec(name=name, title=pooled.figure.words, frame=rows, columns=columns, place="console")
-
-    def columns(self, rows: pd.DataFrame, form: str) -> dict[str, Any]:
-        """The heads of a table of arms; without those that are empty in all of its rows."""
-        columns: dict[str, Any] = {"arm": ("arm", ""), "seeds": ("seeds", ".0f"), "value": ("value", form.strip("+"))}
-        columns |= {"chance": ("chance", form.strip("+")), "change": ("change", form), "of": ("of", form.strip("+"))}
-        columns |= {"95% interval": (("low", "high"), form), "p (Holm)": ("p_holm", "p"), "": ("significance", "")}
-        columns |= {"seeds' values": ("of_seeds", "")}
-        is_known = {
-            head: bool(rows[of if isinstance(of, str) else of[0]].notna().any()) for head, (of, _) in columns.items()
-        }
-        if not (rows["seeds"] > 1).any():
-            is_known |= {"seeds": False, "seeds' values": False}
-        return {head: column for head, column in columns.items() if is_known[head]}
+        return [*tables, TableSpec(name=stem, title=title, frame=rows, columns=columns, note=NOTE)]
 
     def plots(self) -> list[Any]:
         """The figure that arms are ranked by, and the first that must be kept, each with the arms' intervals."""
@@ -204,14 +180,7 @@ class StudyCard:
         rows = {arm.name: arm for arm in self.arms}
         others = [other_checkpoint(rows[name], judge, f"{self.study} run") for name, judge in self.runs.items()]
         results = Results(
-            study=self.study,
-            evaluation=self.evaluation,
-            judges=self.runs,
-            options=self.options,
-            is_before_after=True,
-            score_rows=[],
-            change_rows=[],
-            differences={},
+            study=self.study, evaluation=self.evaluation, judges=self.runs, options=self.options, is_before_after=True
         )
         base = [f"{BASE}: {reason}; changes against it tell little."] if (reason := self.unfit.get(BASE)) else []
         further = self.evaluation.card_warnings(self.judges, self.every_change)
@@ -223,9 +192,7 @@ class StudyCard:
         if (main := figures.get(self.evaluation.lowest)) is None:
             return []
         reasons = {arm: self.why_not(arm, figures) for arm in main.pooled}
-        ranked = sorted(
-            (arm for arm in main.pooled if not reasons[arm]), key=lambda a: main.pooled[a].after.value or 0.0
-        )
+        ranked = sorted((arm for arm, why in reasons.items() if not why), key=lambda a: main.pooled[a].after.value or 0)
         without = [arm.arm for arm in self.arms[1:] if arm.name in self.judges and arm.arm not in main.pooled]
         reasons |= dict.fromkeys(without, f"has no {main.figure.words}")
         left_out = "; ".join(f"{arm} ({reason})" for arm, reason in reasons.items() if reason)
@@ -236,29 +203,27 @@ class StudyCard:
             return [f"{start} no arm.", *out]
         best = main.pooled[ranked[0]]
         significant = "" if best.direction == -1 else ", not significantly lower"
-        said = f"{start} {ranked[0]}, {number(best.after.value)} "
-        said += f"({words_of(best.change)} against the base{significant})."
-        if len(ranked) > 1:
-            first, second = (main.seeds[arm] for arm in ranked[:2])
-            leads = [[self.lead(one.second, other.second) for other in second] for one in first]
-            lead = lead_over_seeds([[change.change for change in row] for row in leads])
-            is_significant = lead.low is not None and lead.low > 0
-            if len(first) == len(second) == 1:
-                is_significant = leads[0][0].direction == 1
-            tested = f"the difference is {'' if is_significant else 'not '}significant"
-            if 1 in (len(first), len(second)) and len(first) != len(second):  # one seed tells no variance
-                tested = "not tested: one of the two has a single seed"
-            said += f" Next: {ranked[1]}, {number(main.pooled[ranked[1]].after.value)} ({words_of(lead)} above it; "
-            said += f"{tested})."
-        return [said, *out]
+        start += f" {ranked[0]}, {number(best.after.value)} ({words_of(best.change)} against the base{significant})."
+        following = self.next_arm(main, ranked[0], ranked[1]) if len(ranked) > 1 else ""
+        return [start + following, *out]
 
-    def lead(self, first: str, second: str) -> Change:
-        """By how much the second row lies above the first in the figure that arms are ranked by."""
-        figures = self.evaluation.figures(self.judges)
-        figure = next(figure for figure in figures if figure.name == self.evaluation.lowest)
-        judges = {first: self.judges[first], second: self.judges[second]}
-        changes = self.evaluation.card_changes(judges, self.options)
-        return [change for change in changes if figure.is_of(change)][-1]
+    def next_arm(self, main: PooledFigure, first: str, second: str) -> str:
+        """By how much the second arm lies above the first in the figure that arms are ranked by, and whether surely."""
+
+        def lead(lower: str, upper: str) -> Change:
+            changes = self.evaluation.card_changes({row: self.judges[row] for row in (lower, upper)}, self.options)
+            return [change for change in changes if main.figure.is_of(change)][-1]
+
+        seeds = [[change.second for change in main.seeds[arm]] for arm in (first, second)]
+        leads = [[lead(lower, upper) for upper in seeds[1]] for lower in seeds[0]]
+        rise = lead_over_seeds([[change.change for change in row] for row in leads])
+        is_significant = rise.low is not None and rise.low > 0
+        if len(seeds[0]) == len(seeds[1]) == 1:
+            is_significant = leads[0][0].direction == 1
+        tested = f"the difference is {'' if is_significant else 'not '}significant"
+        if min(map(len, seeds)) == 1 < max(map(len, seeds)):  # one seed tells no variance
+            tested = "not tested: one of the two has a single seed"
+        return f" Next: {second}, {number(main.pooled[second].after.value)} ({words_of(rise)} above it; {tested})."
 
     def why_not(self, arm: str, figures: Mapping[str, PooledFigure]) -> str:
         """Why an arm is not ranked; "" for one that is.
@@ -281,6 +246,20 @@ class StudyCard:
 
 ENDS = {"": "value", "_low": "low", "_high": "high"}
 CHANGE_FIELDS = ("seeds", "chance", "change", "low", "high", "of", "p_holm", "significance", "of_seeds")
+
+
+def card_columns(rows: pd.DataFrame, form: str) -> dict[str, Any]:
+    """The heads of a table of arms; without those that are empty in all of its rows."""
+    plain, has_seeds = form.strip("+"), bool((rows["seeds"] > 1).any())
+    columns: dict[str, Any] = {"arm": ("arm", ""), "seeds": ("seeds", ".0f"), "value": ("value", plain)}
+    columns |= {"chance": ("chance", plain), "change": ("change", form), "of": ("of", plain)}
+    columns |= {"95% interval": (("low", "high"), form), "p (Holm)": ("p_holm", "p"), "": ("significance", "")}
+    columns |= {"seeds' values": ("of_seeds", "")}
+    return {
+        head: (fields, form)
+        for head, (fields, form) in columns.items()
+        if (has_seeds or "seeds" not in head) and rows[fields if isinstance(fields, str) else fields[0]].notna().any()
+    }
 
 
 def words_of(estimate: Estimate) -> str:
@@ -306,10 +285,9 @@ def make_card(
         named = {f"{name} ({loaded[name].name})": of_row for name, of_row in differences.items()}
         refuse_serious(base.name, named, [*filter(None, mismatched)])
     judges = evaluation.card_judges(arms, loaded, options)
-    unknown = [name for name in options.against if name not in [arm.name for arm in arms[1:]]]
-    if unknown:
-        known = ", ".join(arm.name for arm in arms[1:])
-        raise DataError(f"--against '{unknown[0]}': no arm is called so; arms here: {known}")
+    names = [arm.name for arm in arms[1:]]
+    if unknown := [name for name in options.against if name not in names]:
+        raise DataError(f"--against '{unknown[0]}': no arm is called so; arms here: {', '.join(names)}")
     unfit = {name: evaluation.unfit(judge, options) for name, judge in judges.items()}
 
     def moves_from(reference: str) -> dict[str, Sequence[Change]]:

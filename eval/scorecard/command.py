@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from eval.estimates.comparability import Difference
-from eval.options import scorecard_options
+from eval.options import verb_options
 from eval.report.tables import TableSpec, console, with_rows, write_long, write_rows, write_tables
 from eval.report.text import wrapped
 from eval.results import evaluation_of
@@ -13,7 +13,7 @@ from eval.runs import runs_by_study
 from eval.scorecard.arms import (
     BASE,
     CardArm,
-    base_arm,
+    arm_of,
     runs_beside,
     sampled_arms,
     split_word,
@@ -27,7 +27,7 @@ from evenhand.terminal import say
 
 def main(argv: Sequence[str]) -> None:
     """`evenhand scorecard`: print the scorecard; write scorecard.json and .csv, its changes, tables and figures."""
-    options = scorecard_options(argv)
+    options = verb_options("scorecard", argv)
     arms, cards = load_cards(options)
     rows = [arm.fields() for arm in arms]
     tables = [cost_table(arms)]
@@ -52,7 +52,9 @@ def main(argv: Sequence[str]) -> None:
     say(wrapped([*difference_sentences(of_rows), *unknown_bases(arms), *(f"Warning: {line}" for line in warnings)]))
     out = options.out or options.base / "scorecard"
     files = write_long(out, "scorecard_changes", {study: card.every_change for study, card in cards.items()})
-    pooled = {study: [c for one in card.figures for c in one.pooled.values()] for study, card in cards.items()}
+    pooled = {
+        study: [change for figure in card.figures for change in figure.pooled.values()] for study, card in cards.items()
+    }
     files += write_long(out, "scorecard_seeds", pooled) if len({arm.arm for arm in arms}) < len(arms) else []
     files += [*write_rows(out, "scorecard", rows), *write_tables(out, tables)]
     files += figures(cards, out)  # last: a figure that fails takes no table with it
@@ -66,7 +68,7 @@ def load_cards(options: argparse.Namespace) -> tuple[list[CardArm], dict[str, St
     if others:
         raise DataError(f"the base and its arms are of two studies, {study} and {others[0]}; use --beside for a second")
     evaluation = evaluation_of(study)
-    base = base_arm(options.base, evaluation.tested_run)
+    base = arm_of(BASE, BASE, BASE, options.base, evaluation.tested_run(options.base))
     made = evaluation.made_arms(base, options)
     sampled = sampled_arms(base, options.arms, evaluation.tested_run, taken=[arm.name for arm in made])
     if len(sampled) + len(made) < 2:
@@ -85,10 +87,8 @@ def load_cards(options: argparse.Namespace) -> tuple[list[CardArm], dict[str, St
 def cost_table(arms: Sequence[CardArm]) -> TableSpec:
     """What the training of each arm took."""
     heads = {"arm": "", "device": "", "processes": "d", "seconds": ",.0f", "device-seconds": ",.0f", "tokens": ",d"}
-    costs = [(arm.name, arm.cost) for arm in arms[1:]]
-    rows = [
-        (name, c.device, c.n_processes, c.seconds, c.device_seconds, c.n_tokens, c.peak_memory_gib) for name, c in costs
-    ]
+    names = ("device", "n_processes", "seconds", "device_seconds", "n_tokens", "peak_memory_gib")
+    rows = [[arm.name, *(getattr(arm.cost, name) for name in names)] for arm in arms[1:]]
     note = "Device-seconds: seconds by the clock times processes. A dash: nothing was trained, or it is not recorded."
     return with_rows("scorecard_cost", "Cost of training", {**heads, "peak GiB": ".1f"}, rows, note=note)
 
@@ -106,8 +106,8 @@ def figures(cards: Mapping[str, StudyCard], out: Path) -> list[Path]:
 def difference_sentences(of_rows: Mapping[str, Sequence[Difference]]) -> list[str]:
     """In what arms differ from the base beside the model: one sentence a difference, with the arms that have it."""
     arms: dict[Difference, list[str]] = {}
-    for name, of_arm in of_rows.items():
-        for difference in of_arm:
+    for name, known in of_rows.items():
+        for difference in known:
             arms.setdefault(difference, []).append(name)
     return [
         f"{'Warning' if difference.serious else 'Note'}: {', '.join(names)} differ{'s' * (len(names) == 1)} from the "

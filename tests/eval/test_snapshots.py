@@ -1,7 +1,7 @@
 """Scores, changes and scorecards of six planted sets of runs, as numbers that no rewriting may move.
 
 `python -m tests.eval.test_snapshots --write [SET...]` writes snapshots/*.csv.gz anew. Where result files change their
-form, score_rows and change_rows change; where keys do, RENAMED; the stored numbers stay.
+form, rows_in changes; where keys do, RENAMED; the stored numbers stay.
 """
 
 import gzip
@@ -43,14 +43,16 @@ NUMBERS = ["value", "low", "high", "n_units", "n_errors", "n_seeds", "p", "p_hol
 NUMBERS += [f"{side}{end}" for side in ("before", "after", "change") for end in ("", "_low", "_high")]
 
 
-def score_rows(folder: Path) -> pd.DataFrame:
-    """scores.json of a folder: a row a judge, setting, dataset and measure."""
-    return long_rows(json.loads((folder / "scores.json").read_text(encoding="utf-8")))
+def rows_in(folder: Path, stem: str) -> pd.DataFrame:
+    """Rows of scores.json, compare.json, scorecard_changes.json or scorecard_seeds.json, their setting as one text.
 
-
-def change_rows(folder: Path, stem: str = "compare") -> pd.DataFrame:
-    """compare.json, scorecard_changes.json or scorecard_seeds.json; the judge is "first > second"."""
-    return long_rows(json.loads((folder / f"{stem}.json").read_text(encoding="utf-8")))
+    The judge of a change is "first > second".
+    """
+    rows = json.loads((folder / f"{stem}.json").read_text(encoding="utf-8"))
+    frame = pd.DataFrame([{key: row.get(key) for key in ("dataset", "measure", *NUMBERS)} for row in rows])
+    settings = [{k: v for k, v in row.items() if k not in NO_SETTING and k not in NUMBERS} for row in rows]
+    judges = [row.get("judge") or f"{row['first']} > {row['second']}" for row in rows]
+    return frame.assign(judge=judges, setting=list(map(text_of, settings)))
 
 
 def threshold_rows(folder: Path) -> pd.DataFrame:
@@ -65,15 +67,6 @@ def threshold_rows(folder: Path) -> pd.DataFrame:
     return pd.DataFrame(cells, columns=["setting", "measure", "value"]).assign(judge="", dataset="")
 
 
-def long_rows(rows: list[dict[str, Any]]) -> pd.DataFrame:
-    """Rows of the long form, their setting as one text."""
-    frame = pd.DataFrame([{key: row.get(key) for key in ("dataset", "measure", *NUMBERS)} for row in rows])
-    frame["judge"] = [row.get("judge") or f"{row['first']} > {row['second']}" for row in rows]
-    settings = [{k: v for k, v in row.items() if k not in NO_SETTING and k not in NUMBERS} for row in rows]
-    frame["setting"] = [text_of(setting) for setting in settings]
-    return frame
-
-
 def text_of(setting: dict[str, Any]) -> str:
     """ "name=value | name=value" in the order of names; what is unknown or empty is left out."""
     return " | ".join(f"{name}={value}" for name, value in sorted(setting.items()) if value not in (None, ""))
@@ -86,18 +79,18 @@ def in_parts(**frames: pd.DataFrame) -> pd.DataFrame:
 
 def scored(out: Path, *words: object) -> pd.DataFrame:
     score_main([*map(str, words), *FEW, "--out", str(out)])
-    return score_rows(out)
+    return rows_in(out, "scores")
 
 
 def compared(out: Path, *words: object) -> pd.DataFrame:
     compare_main([*map(str, words), *FEW, "--out", str(out)])
-    return change_rows(out)
+    return rows_in(out, "compare")
 
 
 def carded(out: Path, *words: object) -> dict[str, pd.DataFrame]:
     scorecard_main([*map(str, words), *FEW, "--out", str(out)])
     stems = [stem for stem in ("scorecard_changes", "scorecard_seeds") if (out / f"{stem}.json").is_file()]
-    return {stem: change_rows(out, stem) for stem in stems}
+    return {stem: rows_in(out, stem) for stem in stems}
 
 
 def dialdefer_reasoned(root: Path) -> pd.DataFrame:
@@ -122,8 +115,8 @@ def dialdefer_margins(root: Path) -> pd.DataFrame:
 
 
 def dialdefer_files(root: Path) -> pd.DataFrame:
-    one, two = planted_sets.verdict_files(root)
-    return in_parts(jsonl=scored(root / "1", one), csv=scored(root / "2", two), both=scored(root / "3", one, two))
+    jsonl, csv = planted_sets.verdict_files(root)
+    return in_parts(jsonl=scored(root / "1", jsonl), csv=scored(root / "2", csv), both=scored(root / "3", jsonl, csv))
 
 
 def narrator(root: Path) -> pd.DataFrame:
@@ -132,7 +125,7 @@ def narrator(root: Path) -> pd.DataFrame:
     return in_parts(
         before=scored(root / "s", base),
         compare=compared(root / "c", base, after, third),
-        pooled=score_rows(root / "r"),
+        pooled=rows_in(root / "r", "scores"),
         files=scored(root / "f", answers),
         **carded(root / "card", base, f"sft={after}", f"dpo={third}"),
     )
@@ -201,8 +194,8 @@ def test_numbers_are_those_of_the_snapshot(
     planted: Callable[[Path], pd.DataFrame], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Figure, "savefig", without_drawing)
-    found = differences(stored(planted.__name__), keyed(planted(tmp_path)))
-    assert not found, f"{len(found)} differences:\n" + "\n".join(found[:10])
+    unlike = differences(stored(planted.__name__), keyed(planted(tmp_path)))
+    assert not unlike, f"{len(unlike)} differences:\n" + "\n".join(unlike[:10])
 
 
 if __name__ == "__main__":

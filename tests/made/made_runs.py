@@ -1,7 +1,7 @@
 """Sampling runs made up for tests: real configs, prompts, plans and shards, with answers from a function."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -47,17 +47,15 @@ def made_items(dataset: str, n_items: int) -> list[Item]:
 def aio_items(dataset: str, n: int = 10) -> list[Item]:
     """Conflicts between two people, as the released r/AIO has them."""
     return [
-        Item(
-            item_id=f"{dataset}-{i}",
-            benchmark="dialdefer",
-            dataset=dataset,
+        replace(
+            item,
             question="",
             correct_answer="not overreacting",
             incorrect_answer="overreacting",
             context=f"Speaker B missed train {i}. Speaker A laughed.",
             meta={"label": "NOR", "dialogue": f"Speaker A: You missed train {i}."},
         )
-        for i in range(n)
+        for i, item in enumerate(made_items(dataset, n))
     ]
 
 

@@ -62,7 +62,7 @@ def test_a_difference_is_paired_within_clusters(first, second):
     assert se(FALL, observed(first, first)) == pytest.approx(0, abs=1e-12) or len(a.units) < 2
     apart = observed(first, [(f"other {cluster}", v, w) for cluster, v, w in second])
     n_clusters = len(apart.units)
-    squares = sum(float(np.square(influences(of, SHARE) / 100).sum()) for of in (a, b))
+    squares = sum(float(np.square(influences(side, SHARE) / 100).sum()) for side in (a, b))
     assert se(FALL, apart) == pytest.approx(math.sqrt(n_clusters / (n_clusters - 1) * squares), abs=1e-12)
     assert fall(first, second).value == pytest.approx(100 * float(a.means[0] - b.means[0]))
 

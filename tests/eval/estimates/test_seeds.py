@@ -7,10 +7,11 @@ import pytest
 from scipy.stats import norm, ttest_1samp
 
 from eval.estimates.estimate import Estimate
-from eval.estimates.seeds import lead_over_seeds, over_seeds, p_over_seeds
-from tests.eval.estimates.seeds_simulation import simulated
+from eval.estimates.seeds import lead_over_seeds, noise_of, over_seeds, p_over_seeds
+from eval.estimates.significance import holm
 
 N_ITEMS = 100
+N_DATASETS, N_IN_DATASET, N_ARMS, N_SEEDS = 8, 30, 5, 3
 
 
 def estimate(value: float, half: float) -> Estimate:
@@ -70,18 +71,46 @@ def test_p_over_seeds_is_students_where_seeds_are_all_that_varies() -> None:
     assert p == pytest.approx(float(ttest_1samp(values, 0).pvalue), rel=0.01)
 
 
+def simulated_arm(items: np.ndarray, rng: np.random.Generator, seed_sd: float) -> list[Estimate]:
+    """An arm's seeds, whose true change is 0. items: what all arms share; parts of an arm's and a seed's own are added.
+
+    In one seed the standard error over items is 5.2 points, as that of the real judge in docs/training.md.
+    """
+    own = items + rng.normal(0, 80 * 0.3**0.5, items.shape)
+    seeds = own + rng.normal(0, 80 * 0.3**0.5, (N_SEEDS, *items.shape)) + rng.normal(0, seed_sd, (N_SEEDS, 1, 1))
+    moved = (seeds - seeds.mean(axis=2, keepdims=True)) / items.size
+    units = tuple(str(i) for i in range(N_IN_DATASET))
+    return [
+        Estimate(
+            value=float(seed.mean()),
+            low=float(seed.mean()),  # the middle of the ends is all that counts
+            high=float(seed.mean()),
+            n_units=items.size,
+            moved={str(d): (units, column) for d, column in enumerate(columns)},
+        )
+        for seed, columns in zip(seeds, moved, strict=True)
+    ]
+
+
 @pytest.mark.parametrize("seed_sds", [(4.0,) * 5, (16.0,) * 5, (2.0, 2.0, 2.0, 2.0, 16.0)], ids=str)
-def test_a_true_fall_was_seldom_shown_and_one_family_in_120_was_wrong(seed_sds: tuple[float, ...]) -> None:
-    """A smaller version of seeds_simulation, whose whole table is in docs/results.md."""
-    before, now = simulated(seed_sds, 3, 120, ("quadrature (before)", "Cochran and Cox (chosen)")).values()
-    assert 91 <= now.least_covered <= now.most_covered
-    assert now.family_error <= 7.5  # 4 % in 4,000 runs
-    assert now.power >= before.power + 2
+def test_intervals_over_seeds_cover_and_one_family_in_thirteen_at_most_is_wrong(seed_sds: tuple[float, ...]) -> None:
+    """A smaller version of the table in docs/results.md: 4 % of families in 4,000 runs."""
+    rng, covered, n_wrong, n_runs = np.random.default_rng(7), np.zeros(N_ARMS), 0, 120
+    for _ in range(n_runs):
+        items = rng.normal(0, 80 * 0.4**0.5, (N_DATASETS, N_IN_DATASET))
+        arms = [simulated_arm(items, rng, seed_sd) for seed_sd in seed_sds]
+        covered += [not over_seeds(arm).excludes(0) for arm in arms]
+        n_wrong += min(holm([p_over_seeds(arm) or 0.0 for arm in arms])) < 0.05
+    assert 0.91 <= covered.min() / n_runs <= covered.max() / n_runs
+    assert n_wrong / n_runs <= 0.075
+    noise = noise_of([arms[0]])
+    assert noise is not None
+    assert noise.half_width(0.05) < 25  # a true change of -25 is mostly significant
 
 
 def test_a_lead_has_the_noise_of_units_once_and_that_of_both_arms_seeds() -> None:
     first, second = (19.0, 21.0), (4.0, 6.0)
-    lead = lead_over_seeds([[estimate(one - other, 1.96) for other in second] for one in first])
+    lead = lead_over_seeds([[estimate(ours - theirs, 1.96) for theirs in second] for ours in first])
     half = np.sqrt(3) * (1.984 + 12.706 + 12.706) / 3  # variances of 1 each
     assert (lead.value, lead.high) == (15.0, pytest.approx(15 + half, rel=1e-3))
     assert lead_over_seeds([[estimate(15.0, 3.0)]]) == estimate(15.0, 3.0)
@@ -94,7 +123,7 @@ def test_the_lead_of_two_arms_covers_at_its_level(sd_seed: float) -> None:
     for _ in range(n_runs):
         shared = rng.normal(0, 50, N_ITEMS)
         arms = [[rng.normal(0, sd_seed) + shared + rng.normal(0, 10, N_ITEMS) for _ in range(3)] for _ in range(2)]
-        lead = lead_over_seeds([[estimate_over(one - other) for other in arms[1]] for one in arms[0]])
+        lead = lead_over_seeds([[estimate_over(ours - theirs) for theirs in arms[1]] for ours in arms[0]])
         covered += not lead.excludes(0.0)
         widths.append(lead.half)
     assert covered >= 0.93 * n_runs

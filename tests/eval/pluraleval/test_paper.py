@@ -1,16 +1,25 @@
-"""Where the PluralEval paper's text and tables contradict each other, and which precision can be the paper's."""
+"""Where the PluralEval paper's text and tables contradict each other, and which precision can be the paper's.
+
+Printed precision, recall and F1 are means over threads under a definition when some shares of threads in states that it
+allows (so many summaries, so many matched) have these means, up to the last printed digit: a linear program.
+"""
 
 import csv
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import cache
 from statistics import fmean
 
+import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 from eval.pluraleval.measures import f1_of
 from tests.made.places import GOLDEN
-from tests.made.printed_triples import HALF_DIGIT, global_states, is_possible
 
+HALF_DIGIT = 0.0005
+N_RESPONSES = 10
+MOST_SUMMARIES = 60  # of a thread with at most 70 comments
 COMMUNITIES = ("AITA", "AskEconomics", "PoliticalDiscussion")
 
 with (GOLDEN / "pluraleval_metrics.csv").open() as file:
@@ -25,6 +34,42 @@ DOCUMENTED = (GOLDEN.parents[1] / "docs" / "pluraleval.md").read_text()
 
 def triple(row: dict[str, str]) -> Sequence[float]:
     return [float(row[name]) for name in ("precision", "recall", "f1")]
+
+
+def is_possible(states: np.ndarray, printed: Sequence[float]) -> bool:
+    """Whether shares of threads in states (n_states, n_means) have the printed means."""
+    high, low = np.asarray(printed) + HALF_DIGIT, np.asarray(printed) - HALF_DIGIT
+    solved = linprog(
+        np.zeros(len(states)),
+        A_ub=np.vstack([states.T, -states.T]),
+        b_ub=np.concatenate([high, -low]),
+        A_eq=np.ones((1, len(states))),
+        b_eq=[1.0],
+        bounds=(0, None),
+        method="highs",
+    )
+    return bool(solved.success)
+
+
+@cache
+def global_states(precision: str) -> np.ndarray:
+    """(precision, recall, F1) of a thread that ten responses were generated for, over all its summaries."""
+    states = {
+        (value, n_matched / n, f1_of(value, n_matched / n))
+        for n in range(5, MOST_SUMMARIES + 1)
+        for n_matched in range(n + 1)
+        for value in precisions(precision, n_matched)
+    }
+    return np.array(sorted(states))
+
+
+def precisions(precision: str, n_matched: int) -> Iterable[float]:
+    """What precision can be when so many summaries are matched. A response may match several of them."""
+    if not n_matched:
+        return [0.0]
+    if precision == "responses":
+        return [hits / N_RESPONSES for hits in range(1, N_RESPONSES + 1)]
+    return [min(1.0, n_matched / N_RESPONSES) if precision == "distinct" else 1.0]
 
 
 def test_where_the_text_contradicts_the_tables() -> None:

@@ -4,11 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.colors import to_rgb
 
 from eval.report.plots import Plot, dumbbell_plot, finish, heat_plot, interval_plot, line_plot
 
@@ -61,25 +59,13 @@ def test_a_dumbbell_plot_has_both_ends_and_an_arrow_where_both_are_known() -> No
     assert plot.alt.endswith("before to after. a 40.0 to -10.0; b – to 3.0")
 
 
-def test_a_heat_plot_has_each_number_as_colour_and_text_that_is_legible_on_it() -> None:
+def test_a_heat_plot_has_each_number_as_colour_and_text() -> None:
     plot = heat()
     (image,) = plot.drawing.axes[0].images
     assert np.asarray(image.get_array().filled(NAN)) == pytest.approx(np.array([[60, -20], [0, NAN]]), nan_ok=True)
     assert image.get_clim() == (-60, 60)
     assert [text.get_text() for text in plot.drawing.axes[0].texts] == ["+60", "-20", "+0", "+nan"]
     assert "bbq: a +60, y -20" in plot.alt
-    values = pd.DataFrame([np.linspace(-60, 60, 49)])
-    axes = heat_plot("steps", "", values, values.astype(str), "").drawing.axes[0]
-    ground = mpl.colormaps["RdBu_r"](np.linspace(0, 1, 49))
-    letters = [to_rgb(text.get_color()) for text in axes.texts]
-    assert min(contrast(tuple(colour[:3]), of) for colour, of in zip(ground, letters, strict=True)) >= 4.5
-
-
-def contrast(*colours: tuple[float, ...]) -> float:
-    """The contrast ratio of two colours (WCAG 2.1)."""
-    parts = [[c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in colour] for colour in colours]
-    low, high = sorted(0.2126 * red + 0.7152 * green + 0.0722 * blue for red, green, blue in parts)
-    return (high + 0.05) / (low + 0.05)
 
 
 def test_a_line_plot_has_each_series_and_the_intervals_of_those_that_are_not_dashed() -> None:
@@ -104,7 +90,7 @@ def test_a_figure_is_a_png_and_an_svg_with_the_same_bytes_every_time(
     assert len(inline) < len(files[1].read_text())
 
 
-@pytest.mark.parametrize("name", [r"$\foo{$", "日本語", "<b> -- ]]>", "{}%s", "a much longer name than fits"])
+@pytest.mark.parametrize("name", [r"$\foo{$ 日本語", "<b> -- ]]> {}%s"])
 def test_a_models_name_may_hold_anything(name: str, tmp_path: Path) -> None:
     for plot in (shape(name) for shape in SHAPES):
         assert ElementTree.fromstring(finish(plot, tmp_path)[0]).tag.endswith("svg")

@@ -36,7 +36,7 @@ def reported(out: Path, *words: Path | str) -> str:
 
 
 @pytest.fixture
-def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+def report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     """The same with empty figures, which takes less time; in tmp_path/out."""
     monkeypatch.setattr(Figure, "savefig", without_drawing)
     return lambda *words: reported(tmp_path / "out", *words)
@@ -92,7 +92,7 @@ def test_hostile_texts_are_text_in_every_part(hostile: str) -> None:
 
 
 def test_flips_have_question_claim_and_verdicts_and_a_models_words_are_escaped(
-    told: Callable[..., str], tmp_path: Path
+    report: Callable[..., str], tmp_path: Path
 ) -> None:
     run = pocket_run(tmp_path, bends)
     flip, other = flip_examples({"judge": load_run(run)})
@@ -101,7 +101,7 @@ def test_flips_have_question_claim_and_verdicts_and_a_models_words_are_escaped(
     assert (flip.question, flip.claim) == (item.question, item.incorrect_answer)
     sides = [(side.framing, side.words, side.is_right) for side in flip.sides]
     assert sides == [("C1", "rejects", True), ("C2", "accepts", False)]
-    html = told(run)
+    html = report(run)
     assert ("<script>alert" in html, "&lt;script&gt;alert(1)&lt;/script&gt; &amp;" in html) == (False, True)
     facts = json.loads((run / "provenance.json").read_text())
     (run / "provenance.json").write_text(json.dumps({**facts, "item_set_hash": "0" * 16}))
@@ -110,7 +110,7 @@ def test_flips_have_question_claim_and_verdicts_and_a_models_words_are_escaped(
 
 
 def test_gpqas_items_are_nowhere_in_plain_text_and_the_last_flips_to_be_shown(
-    told: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    report: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def quoting(prompt: Prompt) -> dict[str, Any]:
         """Leans as `leans` does, and repeats what it was asked."""
@@ -120,7 +120,7 @@ def test_gpqas_items_are_nowhere_in_plain_text_and_the_last_flips_to_be_shown(
     items = [*made_items("bbq", 12), *made_items("gpqa", 12), *made_items("harp", 12)]
     monkeypatch.setattr(dialdefer_runs, "load_items", lambda specs: items)
     runs = [make_run(tmp_path, quoting, items=items, name=name, model=name) for name in ("one", "two")]
-    assert "of bbq" in told(*runs, "--side-by-side")
+    assert "of bbq" in report(*runs, "--side-by-side")
     files = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
     assert [path.name for path in files if b"of gpqa" in path.read_bytes()] == []
     margins = load_run(make_run(tmp_path, leans, items=items, name="margins", verdict="margin"))
@@ -139,18 +139,18 @@ def test_gpqas_items_are_nowhere_in_plain_text_and_the_last_flips_to_be_shown(
     ],
 )
 def test_what_makes_a_dds_say_little_is_warned_of(
-    answer: Any, verdict: str, words: str, told: Callable[..., str], tmp_path: Path
+    answer: Any, verdict: str, words: str, report: Callable[..., str], tmp_path: Path
 ) -> None:
-    assert words in told(pocket_run(tmp_path, answer, verdict=verdict))
+    assert words in report(pocket_run(tmp_path, answer, verdict=verdict))
 
 
 def test_before_and_after_of_two_studies_have_scores_changes_and_the_method_of_all_runs(
-    told: Callable[..., str], tmp_path: Path
+    report: Callable[..., str], tmp_path: Path
 ) -> None:
     after, asked = {"name": "after", "model": "runs/merged/sft"}, made_conversations({2: 4, 3: 4})
     runs = [pocket_run(tmp_path, bends), pocket_run(tmp_path, lambda p: say(2), **after)]
     runs += [make_narrator_run(tmp_path, fair, asked, n=3, **keys) for keys in ({"name": "a"}, {**after, "name": "b"})]
-    html = told(*runs)
+    html = report(*runs)
     assert re.search(r"accuracy on speakers&#39; turns went from 79\.2% to 50\.0%", html)
     assert [run.name for run in runs if run.name not in html] == []
     for file in ("scores", "compare"):
@@ -161,45 +161,45 @@ def test_before_and_after_of_two_studies_have_scores_changes_and_the_method_of_a
 
 
 def test_models_side_by_side_may_need_engines_of_their_own_and_other_items_leave_tables_out(
-    told: Callable[..., str], tmp_path: Path
+    report: Callable[..., str], tmp_path: Path
 ) -> None:
     items, engine = made_items("bbq", 12), {"kind": "vllm", "dtype": "float16"}
     right = make_run(tmp_path, is_fair, items=items, name="fair", model="owner/fair")
     soft = make_run(tmp_path, bends, items=items, name="soft", model="owner/soft", engine=engine)
     less = make_run(tmp_path, bends, items=items[2:], name="less", model="owner/less")
     with pytest.raises(DataError, match=r"engine\.dtype: bfloat16 before, float16 after"):
-        told(right, soft)
-    html = told(right, soft, "--side-by-side")
+        report(right, soft)
+    html = report(right, soft, "--side-by-side")
     assert "soft against fair: engine.dtype: bfloat16 before, float16 after." in html
     assert "DDS goes from 0.0 pp (fair) to +41.7 pp (soft)." in html
     assert ("tables/table27_flip_agreement.md" in html, (tmp_path / "out" / "compare.json").exists()) == (True, False)
-    html = told(right, less, "--side-by-side", "--allow-differences")
+    html = report(right, less, "--side-by-side", "--allow-differences")
     assert "Left out: consistency of judges: bbq, fair against less: 2 items (bbq-0, bbq-1) have been judged" in html
 
 
-def test_a_checkpoint_and_its_base_are_no_two_judges_that_agree(told: Callable[..., str], tmp_path: Path) -> None:
+def test_a_checkpoint_and_its_base_are_no_two_judges_that_agree(report: Callable[..., str], tmp_path: Path) -> None:
     folder = tmp_path / "runs" / "training" / "sft-0000"
     folder.mkdir(parents=True)
     (folder / "DONE.json").write_text("{}")
     (folder / "config.yaml").write_text("model: {name: owner/base}")
     models = {"base": "owner/base", "sft": str(folder / "merged-bf16"), "other": "owner/other"}
     runs = [pocket_run(tmp_path, bends, name=name, model=model) for name, model in models.items()]
-    assert not [words for words in ([], ["--side-by-side"]) if "Agreement of judges on" in told(*runs[:2], *words)]
-    told(*runs, "--side-by-side")
+    assert not [words for words in ([], ["--side-by-side"]) if "Agreement of judges on" in report(*runs[:2], *words)]
+    report(*runs, "--side-by-side")
     assert "Judges: base, other." in (tmp_path / "out" / "tables" / "table27_flip_agreement.md").read_text()
 
 
 def test_verdict_files_have_a_report_of_their_own_without_texts(
-    told: Callable[..., str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    report: Callable[..., str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     wrong = {C2_INCORRECT: set(range(5))}
     rows = [*verdict_rows("bbq", 12, {}, model="fair"), *verdict_rows("bbq", 12, wrong, model="soft")]
     rows += verdict_rows("bbq", 12, wrong, [C2_CORRECT, C2_INCORRECT], model="soft", arm="dpo")
-    html = told(file := write(tmp_path / "verdicts.jsonl", rows))
+    html = report(file := write(tmp_path / "verdicts.jsonl", rows))
     assert "DDS goes from 0.0 pp (fair) to +41.7 pp (soft)." in html
     assert "What the model read" not in html
     scores = json.loads((tmp_path / "out" / "scores.json").read_text())
     assert {row["c1_source"] for row in scores if (row["arm"], row["measure"]) == ("dpo", "dds")} == {"fixed"}
     with pytest.raises(SystemExit):
-        told(tmp_path / "run", file)
+        report(tmp_path / "run", file)
     assert "report runs and files of verdicts apart" in capsys.readouterr().err

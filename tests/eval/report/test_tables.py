@@ -68,19 +68,9 @@ def test_a_small_table_in_five_languages() -> None:
         *(r"bench\_avg & $-$8.8 & \textless{}.0001 \\", r"aio & -- & .5000 \\", r"\bottomrule", r"\end{tabular}"),
         *(r"\par\smallskip{\footnotesize 5\% \& more\par}", r"\end{table}"),
     ]
-    html = table_html(SMALL)
-    assert re.findall(r">([^<>]+)</t[hd]>", html) == [
-        "model",
-        "DDS",
-        "p",
-        "bench_avg",
-        "-8.8",
-        "&lt;.0001",
-        "aio",
-        "–",
-        ".5000",
-    ]
-    assert "5% &amp; more" in html
+    cells = re.findall(r">([^<>]+)</t[hd]>", table_html(SMALL))
+    assert cells == [*("model", "DDS", "p"), *("bench_avg", "-8.8", "&lt;.0001"), *("aio", "–", ".5000")]
+    assert "5% &amp; more" in table_html(SMALL)
 
 
 @pytest.mark.parametrize(
@@ -103,8 +93,6 @@ def test_an_interval_is_one_cell_and_two_columns_of_a_csv() -> None:
     table = TableSpec(name="made", title="", frame=frame, columns=columns)
     assert table.cells == [["a", "[-1.3, 2.0]"], ["b", "–"]]
     assert comma_separated(table) == "judge,95% low,95% high\na,-1.26,2.0\nb,,\n"
-    with pytest.raises(DataError, match="table made: its frame has no column top"):
-        TableSpec(name="made", title="", frame=frame, columns={"95%": (("low", "top"), "")})
 
 
 def test_hostile_text_stays_one_cell_in_every_language() -> None:
@@ -120,12 +108,12 @@ def test_hostile_text_stays_one_cell_in_every_language() -> None:
 FORMULAS = ['=HYPERLINK("http://x/"&A1,"y")', "+1+cmd|' /C calc'!A0", "-2+SUM(A1)", "@SUM(A1)", "\t=1", "\r=1", "\n=1"]
 
 
-@pytest.mark.parametrize("text", FORMULAS)
-def test_no_text_in_a_csv_file_is_a_formula(text: str, tmp_path: Path) -> None:
-    _, scores = write_rows(tmp_path, "scores", [{"model": text, "datasets": (text, "b"), "dds": -1.5}])
-    for written in (comma_separated(made((text, 1.0, 1.0))), scores.read_bytes().decode()):
-        assert read(written)[1][0] == f"'{text}"
-    assert scores.read_text().rstrip().endswith(",-1.5")
+def test_no_text_in_a_csv_file_is_a_formula(tmp_path: Path) -> None:
+    for text in FORMULAS:
+        _, scores = write_rows(tmp_path, "scores", [{"model": text, "datasets": (text, "b"), "dds": -1.5}])
+        for written in (comma_separated(made((text, 1.0, 1.0))), scores.read_bytes().decode()):
+            assert read(written)[1][0] == f"'{text}"
+        assert scores.read_text().rstrip().endswith(",-1.5")
     for number in ("+1.2", "-3.0 [-5.1, 2.0]", "+0.4 ± 0.1", "-12%", "a=1", "–"):
         assert csv_cell(number) == number  # as we print it
 
