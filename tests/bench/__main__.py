@@ -1,23 +1,15 @@
-"""`make bench`, or one part of it, as in `make bench ARGS=narrator`.
+"""`make bench`, or one part of it, as in `make bench ARGS=training`: speeds as ratios, measured in one run.
 
-build and scoring: data and verdicts at three sizes; planning: prompt tokens saved by planning together; sampling:
-against bare vLLM and transformers, margins against reasoning; narrator: that study's prefixes and conversations a
-second; pluraleval: threads at once, and that study's prefixes; taxonomy: flips a second, and the codebook's reuse;
-wildscope: memory and speed of streaming a dump; aio: posts a minute through the stages of r/AIO's construction; load: a
-run directory of up to a million prompts; training: against TRL. sampling and training also tell the share of this
-machine's own speed in matrix products that is reached, and doctor's estimate.
-
-Each comparison runs in a process of its own, one after the other, so that none shares memory or threads with another.
+scoring: seconds and memory by the number of verdicts; sampling: against bare vLLM and transformers, margins against
+reasoning; training: SFT and DPO against TRL. The last two also tell the share of this machine's own speed in matrix
+products that is reached. Each part runs in a process of its own.
 """
 
 import subprocess
 import sys
 from collections.abc import Sequence
 
-PARTS = (
-    *("build", "scoring", "planning", "sampling", "narrator", "pluraleval", "taxonomy", "wildscope", "aio", "load"),
-    "training",
-)
+PARTS = ("scoring", "sampling", "training")
 
 
 def main(wanted: Sequence[str]) -> int:
@@ -26,12 +18,11 @@ def main(wanted: Sequence[str]) -> int:
         print(f"no part is called '{unknown[0]}'; there are {', '.join(PARTS)}", file=sys.stderr)
         return 2
     for part in PARTS:
-        if wanted and part not in wanted:
-            continue
-        done = subprocess.run([sys.executable, "-m", f"tests.bench.{part}"], check=False)
-        if done.returncode:
-            print(f"{part} failed", file=sys.stderr)
-            return done.returncode
+        if not wanted or part in wanted:
+            code = subprocess.run([sys.executable, "-m", f"tests.bench.{part}"], check=False).returncode
+            if code:
+                print(f"{part} failed", file=sys.stderr)
+                return code
     return 0
 
 

@@ -1,144 +1,159 @@
 """Training at the paper's batch and lengths: ours against TRL as it comes, SFT and DPO.
 
 The embedded model, steps of 16 prompts in 4 x 4 (DialDefer, Tables 35 and 37), dialogues of about 200 tokens. All train
-on the same 16 examples, a microbatch at a time, in turn with each other. Each is a process of its own, which keeps its
-memory: four of them take 16 GiB. A step is four times the median microbatch and the optimiser's part.
-
-Each is also measured by this machine's speed in multiplying matrices (tests.bench.matmul), which takes turns with them:
-the share of it that is reached, counting only operations that a step needs (tests.bench.necessary), TRL's the same as
-ours.
+on the same 16 examples, a microbatch at a time, in turn with each other and with a pass of matrix products. A step is
+four times the median microbatch and the optimiser's part.
 """
 
+import json
 import os
+import sys
 import tempfile
-import time
-from collections.abc import Mapping
-from dataclasses import dataclass
-from statistics import mean
+from collections.abc import Callable
+from pathlib import Path
+from statistics import mean, median
+from typing import Any
+
+import torch
+import transformers.trainer
+from transformers import TrainerCallback
 
 from evenhand.checkpoints import load_tokenizer, resolve
-from evenhand.device_speeds import speeds_for
-from evenhand.model_size import ModelSize, model_size
+from evenhand.model_size import model_size
 from evenhand.run_directory import read_json
 from studies.dialdefer.datasets import load_items
-from tests.bench.contenders import PARTS, SIZE, Contender, Tree, config, end, has_bf16, race, ratio
-from tests.bench.matmul import Matmul
-from tests.bench.necessary import Tokens, training_flops, training_tokens
+from tests.bench.necessary import training_flops, training_tokens
+from tests.bench.turns import Matmul, Worker, now, peak_gib, race
+from tests.made.stock_trl import TokenisedDPOTrainer, train_with_trl
 from tests.made.training_configs import training_config
+from training import train
 from training.config import AnyRun
-from training.data import load_data
 from training.dialdefer.examples import make_examples
-from training.estimate import step_seconds
-from training.step_size import step_size
 
-ROUNDS = 3  # that count; one before them warms up
-GOAL = 0.6  # of the machine's speed
-IN_FLOAT32: Tree = {"quantisation": {"compute_dtype": "float32"}, "optimiser": {"mixed_precision": "no"}}
+SIZE, PARTS = 4, 4  # a step of 16
+GOALS = {"SFT tokens/s": 2.0, "DPO examples/s": 2.5}
+SHARE_GOAL = 0.6
 
-
-@dataclass(frozen=True, slots=True)
-class Needed:
-    """What a microbatch of each method needs."""
-
-    size: ModelSize
-    tokens: Mapping[str, Tokens]  # of a method
-    n_lora: int
-
-    def estimate(self, method: str, dtype: str) -> float:
-        """Seconds of a step, as `evenhand doctor` would say."""
-        precision = IN_FLOAT32 if dtype == "float32" else {}
-        run = training_config(config(method, "verdict", **precision))
-        step = step_size(load_data(run), run, load_tokenizer(resolve(run.model, weights=False)))
-        here = next(speed for speed in speeds_for(dtype, None) if speed.is_here)
-        return step_seconds(run, self.size, step, here)
-
-    def flops(self, method: str) -> float:
-        return training_flops(self.size, self.tokens[method], self.n_lora)
-
-    def matmul(self, dtype: str, root: str) -> Matmul:
-        """What the contenders are measured by."""
-        return Matmul(self.size, round(self.tokens["sft"].n), dtype, root, backward=True)
+Tree = dict[str, Any]
 
 
-def needed_by_ours() -> Needed:
-    """By the runs of tests.bench.contenders."""
-    runs: dict[str, AnyRun] = {m: training_config(config(m, "verdict")) for m in ("sft", "dpo")}
-    run = runs["sft"]
-    size = model_size(read_json(resolve(run.model, weights=False) / "config.json"))
-    tokens = {method: training_tokens(run) for method, run in runs.items()}
-    return Needed(size, tokens, size.n_lora(run.lora.r, run.lora.target_modules))
+def has_bf16() -> bool:
+    """Whether this machine computes bf16 in hardware; elsewhere it is several times slower than float32."""
+    if torch.cuda.is_available():
+        return True
+    info = Path("/proc/cpuinfo")
+    return info.exists() and not {"avx512_bf16", "amx_bf16"}.isdisjoint(info.read_text().split())
 
 
-def report_shares(found: Mapping[str, Contender], matmul: Matmul, needed: Needed, optimiser: float) -> None:
-    """The share of the machine's speed that each reaches."""
-    print(f"share of {matmul}, counting tokens that must be computed; goal {GOAL}:")
-    for name, contender in found.items():
-        method = name.split()[1].lower()
-        flops = needed.flops(method)
-        estimate = f", doctor says {needed.estimate(method, matmul.dtype):.2f} s" if name.startswith("ours") else ""
-        print(
-            f"  {name}: {matmul.share(flops, contender.micro, optimiser / PARTS)}; a step of "
-            f"{PARTS * needed.tokens[method].n:.0f} tokens needs {PARTS * flops / 1e9:.0f} GFLOP, "
-            f"{PARTS * flops / matmul.speed:.2f} s at that speed, takes {contender.step(optimiser):.2f} s{estimate}"
-        )
-
-
-def in_float32(root: str, needed: Needed) -> None:
-    """Shares of ours in float32, which the pocket configs compute in."""
-    found = {f"ours {m.upper()}": Contender(config(m, "verdict", **IN_FLOAT32), root) for m in ("sft", "dpo")}
-    matmul = needed.matmul("float32", root)
-    optimiser = race([*found.values(), matmul], ROUNDS)
-    report_shares(found, matmul, needed, optimiser)
-    end([*found.values(), matmul])
-
-
-def against_trl(root: str, n_tokens: float, needed: Needed) -> None:
-    """Ours and TRL's, SFT and DPO."""
-    found = {
-        "TRL SFT": Contender(config("sft", "trl"), root, is_trl=True),
-        "ours SFT": Contender(config("sft", "verdict"), root),
-        "TRL DPO": Contender(config("dpo", "trl"), root, is_trl=True),
-        "ours DPO": Contender(config("dpo", "verdict"), root),
+def config(method: str, *, is_trl: bool = False) -> Tree:
+    """A run at the paper's settings: ours with what makes it fast, TRL's with gradient checkpointing on NF4."""
+    dtype, precision = ("bfloat16", "bf16") if has_bf16() else ("float32", "no")
+    tree: Tree = {
+        "method": method,
+        "name": "bench",
+        "model": {"name": "embedded"},
+        "benchmarks": [{"dataset": "pocket", "split": "train", "n_items": SIZE * PARTS // 2}],
+        "examples": {"template": "published", "conditions": "c2_only"},
+        "quantisation": {"compute_dtype": dtype, "hold": "nf4" if is_trl else "dequantised"},
+        "optimiser": {
+            "learning_rate": 2e-4 if method == "sft" else 5e-5,
+            "per_device_batch_size": SIZE,
+            "gradient_accumulation_steps": PARTS,
+            "max_steps": 8,
+            "mixed_precision": precision,
+            "gradient_checkpointing": is_trl,
+        },
     }
-    matmul = needed.matmul("bfloat16" if has_bf16() else "float32", root)
-    optimiser = race([*found.values(), matmul], ROUNDS)
-    report_shares(found, matmul, needed, optimiser)
-    end([*found.values(), matmul])
-    for name, contender in found.items():
-        step = contender.step(optimiser)
-        tokens = f", {SIZE * PARTS * n_tokens / step:.0f} tokens/s" if "SFT" in name else ""
-        before = f", reference asked before in {contender.reference:.1f} s" if contender.reference else ""
-        print(
-            f"  {name}: {step:.1f} s a step, {SIZE * PARTS / step:.2f} examples/s{tokens}, "
-            f"peak {contender.peak:.2f} GiB{before}",
-            flush=True,
-        )
-    trl_sft, sft, trl_dpo, dpo = found.values()
-    print(f"SFT tokens/s, ours / TRL: {ratio(trl_sft, sft, optimiser)}; goal 2)")
-    print(f"DPO examples/s, ours / TRL: {ratio(trl_dpo, dpo, optimiser)}; goal 2.5)")
-    print(f"DPO step / SFT step, ours: {ratio(dpo, sft, optimiser)}; goal at most 1.15)")
-    whole = trl_dpo.step(optimiser) / (dpo.step(optimiser) + dpo.reference)
-    print(f"DPO examples/s, ours / TRL, if our reference pass served a single epoch: {whole:.2f}", flush=True)
+    return tree | ({"precompute_reference": not is_trl} if method == "dpo" else {})
+
+
+def contender(method: str, root: str, *, is_trl: bool = False) -> Worker:
+    """A training run, which takes a microbatch at a time."""
+    tree = {**config(method, is_trl=is_trl), "run": {"root": tempfile.mkdtemp(dir=root)}}
+    return Worker(["tests.bench.training", json.dumps(tree), *["trl"] * is_trl], root)
+
+
+class Gate(TrainerCallback):
+    """Waits before each microbatch until it is told to go on, and says how long the one before took."""
+
+    def on_train_begin(self, *_: Any, **__: Any) -> None:
+        print("READY", flush=True)
+        self.wait()
+
+    def on_substep_end(self, *_: Any, **__: Any) -> None:
+        self.say(now() - self.began, 0.0)
+
+    def on_pre_optimizer_step(self, *_: Any, **__: Any) -> None:
+        self.stepped = now()
+
+    def on_step_end(self, *_: Any, **__: Any) -> None:
+        self.say(self.stepped - self.began, now() - self.stepped)
+
+    def say(self, microbatch: float, optimiser: float) -> None:
+        print("TOOK", microbatch, optimiser, flush=True)
+        self.wait()
+
+    def wait(self) -> None:
+        if not sys.stdin.readline().strip():
+            print("PEAK", peak_gib(), flush=True)
+            os._exit(0)  # what is left of the run is not asked for
+        self.began = now()
+
+
+def timed(reference: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that asks the reference, and says how long that took."""
+
+    def asked(*arguments: Any, **more: Any) -> Any:
+        began = now()
+        answer = reference(*arguments, **more)
+        print("REFERENCE", now() - began, flush=True)
+        return answer
+
+    return asked
+
+
+def work(tree: Tree, *, is_trl: bool) -> None:
+    """What a contender does."""
+    transformers.trainer.DEFAULT_CALLBACKS.append(Gate)
+    train.reference_of = timed(train.reference_of)
+    TokenisedDPOTrainer._precompute_ref_logps = timed(TokenisedDPOTrainer._precompute_ref_logps)
+    (train_with_trl if is_trl else train.train)(training_config(tree))
 
 
 def main() -> None:
-    began = time.perf_counter()
-    run: AnyRun = training_config(config("sft", "verdict"))
-    tokenizer = load_tokenizer(resolve(run.model, weights=False))
-    lengths = [example.n_tokens for example in make_examples(load_items(run.study.benchmarks), run, tokenizer)[0]]
-    precision = "bf16" if has_bf16() else "float32 on both sides, as this machine computes no bf16"
-    print(
-        f"training, embedded model, steps of {SIZE * PARTS} in {PARTS} x {SIZE}, prompts of {min(lengths)} to "
-        f"{max(lengths)} tokens, LoRA dropout {run.lora.dropout}, {precision}; load average {os.getloadavg()[0]:.1f}",
-        flush=True,
-    )
+    runs: dict[str, AnyRun] = {method: training_config(config(method)) for method in ("sft", "dpo")}
+    run = runs["sft"]
+    checkpoint = resolve(run.model, weights=False)
+    lengths = [e.n_tokens for e in make_examples(load_items(run.study.benchmarks), run, load_tokenizer(checkpoint))[0]]
+    size = model_size(read_json(checkpoint / "config.json"))
+    tokens = {method: training_tokens(one) for method, one in runs.items()}
+    print(f"training, embedded model, {PARTS} x {SIZE} prompts of {min(lengths)} to {max(lengths)} tokens", flush=True)
     with tempfile.TemporaryDirectory() as root:
-        needed = needed_by_ours()
-        against_trl(root, mean(lengths), needed)
-        if has_bf16():
-            in_float32(root, needed)
-    print(f"training bench: {(time.perf_counter() - began) / 60:.0f} min", flush=True)
+        matmul = Matmul(size, round(tokens["sft"].n), run.quantisation.compute_dtype, root, backward=True)
+        of_trl = {method: contender(method, root, is_trl=True) for method in runs}
+        ours = {method: contender(method, root) for method in runs}
+        race([*of_trl.values(), *ours.values(), matmul])
+    optimiser = median(seconds for worker in [*of_trl.values(), *ours.values()] for seconds in worker.optimiser)
+
+    def step(worker: Worker) -> float:
+        return PARTS * median(worker.seconds[1:]) + optimiser
+
+    print(f"share of {matmul}, counting only what a step needs; goal {SHARE_GOAL}:")
+    for owner, workers in (("TRL", of_trl), ("ours", ours)):
+        for method, worker in workers.items():
+            flops = training_flops(size, tokens[method], size.n_lora(run.lora.r, run.lora.target_modules))
+            asked = f", reference asked before in {worker.reference:.1f} s" if worker.reference else ""
+            print(
+                f"  {owner} {method.upper()}: {matmul.share(flops, worker.seconds, optimiser / PARTS)}; "
+                f"{step(worker):.2f} s a step, {SIZE * PARTS * mean(lengths) / step(worker):.0f} tokens/s, "
+                f"peak {worker.peak:.2f} GiB{asked}"
+            )
+    for (what, goal), method in zip(GOALS.items(), runs, strict=True):
+        each = [a / b for a, b in zip(of_trl[method].seconds[1:], ours[method].seconds[1:], strict=True)]
+        times = f"{step(of_trl[method]) / step(ours[method]):.2f} ({min(each):.2f} to {max(each):.2f} in single rounds)"
+        print(f"{what}, ours / TRL: {times}; goal {goal}")
+    print(f"DPO step / SFT step, ours: {step(ours['dpo']) / step(ours['sft']):.2f}; goal at most 1.15", flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    work(json.loads(sys.argv[1]), is_trl="trl" in sys.argv[2:]) if len(sys.argv) > 1 else main()

@@ -1,4 +1,4 @@
-"""A command is killed before one of its file operations, run again, and compared with an undisturbed run."""
+"""Six commands killed before one of their file operations, run again, and compared with an undisturbed run."""
 
 import json
 import os
@@ -7,16 +7,23 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple
 
-from tests.made.places import ROOT as CHECKOUT
+from evenhand.completion_shards import every_completion
+from evenhand.config import to_yaml
+from tests.made.fake_server import FakeServer, Reply, answer
+from tests.made.growing_run import Found
+from tests.made.places import ROOT
+from tests.made.report_runs import leans, pocket_run
+from tests.made.training_runs import tiny_model, tiny_run
+from tests.made.unified_files import write_raw
 
-N_HOSTS = 2
 SIGKILLED = -9
 # A lease whose holder had not written its name yet is waited for; campaigns do not wait three minutes for it.
 LEASES = {"evenhand.lease.STALE_S": 1.0, "evenhand.lease.BEAT_S": 0.3, "evenhand.lease.LOOK_S": 0.1}
@@ -26,7 +33,6 @@ OF_THE_MOMENT = (
     *("code", "seconds", "reference_seconds", "peak_memory_gib", "created", "time", "mtime"),
     *("adapter_hash", "provenance_sha256"),
 )
-
 WHEN = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00")
 
 
@@ -40,31 +46,23 @@ class Command:
     settings: dict[str, Any] = field(default_factory=dict)  # module constants: "training.reference.SHARD_SIZE" → 8
 
 
-@dataclass(frozen=True)
-class Kill:
+class Kill(NamedTuple):
     """Where a run is killed: before operation number `at`; with `tear` the file just written has half of it only."""
 
     at: int
-    tear: bool
-    what: str  # the operation, for messages
+    tear: bool = False
 
 
 class Host:
-    """A process with the imports done; each command runs in a fork of it."""
+    """A process with the imports done (tests.made.kill_host); each command runs in a fork of it."""
 
     def __init__(self) -> None:
         environment = {**os.environ, "PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.made.kill_host"],
-            cwd=CHECKOUT,
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        command, pipe = [sys.executable, "-m", "tests.made.kill_host"], subprocess.PIPE
+        self.process = subprocess.Popen(command, cwd=ROOT, env=environment, stdin=pipe, stdout=pipe, text=True)
 
-    def run(self, command: Command, folder: Path, kill: Kill | None = None, kill_after_s: float | None = None) -> int:
-        """The exit code of the command; -9 when it was killed."""
+    def run(self, command: Command, folder: Path, kill: Kill | None = None) -> int:
+        """The exit code of the command; -9 when it was killed. What it prints is added to FOLDER.log."""
         trial = {
             "entry": command.entry,
             "words": list(command.words),
@@ -74,7 +72,6 @@ class Host:
             "operations": f"{folder}.operations",
             "kill_at": kill.at if kill else None,
             "tear": bool(kill and kill.tear),
-            "kill_after_s": kill_after_s,
         }
         return self.ask(trial)
 
@@ -86,85 +83,78 @@ class Host:
         self.process.stdin.flush()
         return int(self.process.stdout.readline())
 
+    def close(self) -> None:
+        assert self.process.stdin
+        self.process.stdin.close()
+        self.process.wait(timeout=60)
+
 
 class Campaign:
     """A command that is killed at many places, in folders beside the one of the undisturbed run, `calm`."""
 
     def __init__(self, command: Command, folder: Path) -> None:
-        self.command, self.folder = command, folder
-        self.hosts = [Host() for _ in range(N_HOSTS)]
-        self.free = list(self.hosts)
-        self.kills = 0
-
-    def __enter__(self) -> Self:
+        self.command, self.folder, self.host = command, folder, Host()
         self.calm = self.fresh("calm")
-        code = self.hosts[0].run(self.command, self.calm)
+        code = self.host.run(command, self.calm)
         assert code == 0, self.log(self.calm)
         seen = json.loads(Path(f"{self.calm}.operations").read_text())
-        self.operations = [tuple(one) for one in seen["operations"]]
-        with ThreadPoolExecutor(N_HOSTS) as pool:
-            list(pool.map(lambda host: host.ask(seen["modules"]), self.hosts))
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for host in self.hosts:
-            assert host.process.stdin
-            host.process.stdin.close()
-            host.process.wait(timeout=60)
+        self.places = [Kill(number) for number in range(len(seen["operations"]))]
+        self.places += [Kill(number, tear=True) for number, (_, torn) in enumerate(seen["operations"]) if torn]
+        self.host.ask(seen["modules"])
 
     def fresh(self, name: str) -> Path:
         """A folder as the command finds it the first time."""
-        folder = self.folder / name
-        folder.mkdir()
+        (folder := self.folder / name).mkdir(parents=True)
         self.command.prepare(folder)
         return folder
 
     def log(self, folder: Path) -> str:
-        """The end of what commands printed in a folder."""
         return Path(f"{folder}.log").read_text()[-3000:]
 
-    def places(self, n: int) -> list[Kill]:
-        """n places to be killed at, drawn from all of them; all of them when there are no more."""
-        every = [Kill(number, False, what) for number, (what, _) in enumerate(self.operations)]
-        every += [Kill(number, True, what) for number, (what, torn) in enumerate(self.operations) if torn]
-        drawn = every if len(every) <= n else random.Random(n).sample(every, n)
-        print(f"{len(self.operations)} file operations, {len(every)} places, {len(drawn)} tried")
-        return drawn
+    def drawn(self, n: int) -> list[Kill]:
+        """n places to be killed at; all of them when there are no more."""
+        return self.places if len(self.places) <= n else random.Random(n).sample(self.places, n)
 
-    def run(self, n: int, check: Callable[[Path, Kill], None]) -> None:
-        """Kill at n places, run again, and check each folder."""
+    def trial(self, kill: Kill) -> Found:
+        """Kill, run again; what is not as in the undisturbed run."""
+        folder = self.fresh(f"trial-{kill.at}-{kill.tear}")
+        assert self.host.run(self.command, folder, kill) == SIGKILLED, f"{kill}: {self.log(folder)}"
+        code = self.host.run(self.command, folder)
+        assert code == 0, f"after {kill}: {self.log(folder)}"
+        differences = files_differing(self.calm, folder) + answers_differing(self.calm, folder)
+        shutil.rmtree(folder)
+        return differences
 
-        def trial(number: int, kill: Kill) -> None:
-            host = self.free.pop()
-            try:
-                folder = self.fresh(f"trial-{number}")
-                assert host.run(self.command, folder, kill) == SIGKILLED, f"{kill}: {self.log(folder)}"
-                self.kills += 1
-                code = host.run(self.command, folder)
-                assert code == 0, f"after {kill}: {self.log(folder)}"
-                check(folder, kill)
-                shutil.rmtree(folder)
-            finally:
-                self.free.append(host)
 
-        with ThreadPoolExecutor(N_HOSTS) as pool:
-            waiting = [pool.submit(trial, number, kill) for number, kill in enumerate(self.places(n))]
-            found = [str(error)[:1000] for one in waiting if (error := one.exception())]
-        assert not found, f"{len(found)} of {len(waiting)} trials failed:\n" + "\n\n".join(found[:5])
-        print(f"{self.kills} kills")
+def files_differing(calm: Path, folder: Path) -> Found:
+    """Files that lack, are too many, or hold something else; shards of completions are compared by their answers."""
+    expected, seen = (
+        {file.relative_to(top): file for file in top.rglob("*") if file.is_file() and "completions" not in file.parts}
+        for top in (calm, folder)
+    )
+    return Found(
+        lost=len(expected.keys() - seen.keys()),
+        doubled=len(seen.keys() - expected.keys()),
+        wrong=sum(content(expected[name]) != content(seen[name]) for name in expected.keys() & seen.keys()),
+    )
 
-    def refuse_differences(self, folder: Path, kill: Kill, left_out: str = "nothing") -> None:
-        """Every file as in the undisturbed run, up to the time of day, and none half-written. left_out: a glob."""
-        skipped = set(folder.rglob(left_out)) | set(self.calm.rglob(left_out))
-        expected, found = (
-            {p.relative_to(top) for p in top.rglob("*") if p not in skipped} for top in (self.calm, folder)
-        )
-        assert found == expected, f"after {kill}: {sorted(map(str, found ^ expected))[:8]} are in one only"
-        files = [name for name in expected if (self.calm / name).is_file()]
-        odd = [str(name) for name in files if content(self.calm / name) != content(folder / name)]
-        assert not odd, f"after {kill}: {sorted(odd)[:8]} differ"
+
+def answers_differing(calm: Path, folder: Path) -> Found:
+    """Answers that lack, that were asked for twice, and that say something else."""
+    expected, seen = (
+        [
+            ((c.prompt_hash, c.sample_index), c.text)
+            for run in top.glob("runs/inference/*")
+            for c in every_completion(run)
+        ]
+        for top in (calm, folder)
+    )
+    texts = dict(seen)
+    return Found(
+        lost=len(dict(expected).keys() - texts.keys()),
+        doubled=sum(count - 1 for count in Counter(key for key, _ in seen).values()),
+        wrong=sum(texts.get(key, text) != text for key, text in expected),
+    )
 
 
 def content(file: Path) -> object:
@@ -177,8 +167,98 @@ def content(file: Path) -> object:
     return WHEN.sub(b"", file.read_bytes())
 
 
-def timeless(found: Any) -> Any:
+def timeless(value: Any) -> Any:
     """JSON without what depends on the clock and the machine."""
-    if isinstance(found, dict):
-        return {key: timeless(value) for key, value in found.items() if key not in OF_THE_MOMENT}
-    return [timeless(one) for one in found] if isinstance(found, list) else found
+    if isinstance(value, dict):
+        return {key: timeless(item) for key, item in value.items() if key not in OF_THE_MOMENT}
+    return [timeless(item) for item in value] if isinstance(value, list) else value
+
+
+COMMANDS = ("sample", "sample from a server", "train", "merge", "build", "report")
+
+
+@contextmanager
+def campaign(name: str, folder: Path) -> Iterator[Campaign]:
+    """The campaign of one of COMMANDS, in a new folder."""
+    with ExitStack() as stack:
+        made = Campaign(command_of(name, folder, stack), folder / "campaign")
+        stack.callback(made.host.close)
+        yield made
+
+
+def command_of(name: str, folder: Path, stack: ExitStack) -> Command:
+    """What is killed: tiny runs of each verb."""
+    if name == "build":
+        write_raw(raw := folder / "raw", scale=0.02, datasets=["halueval", "advisorqa"])
+        words = [
+            "unified",
+            "--out",
+            "built",
+            "--raw",
+            str(raw),
+            "--datasets",
+            "halueval",
+            "advisorqa",
+            "--any-revision",
+        ]
+        words += ["--split", "resample", "--size", "halueval=9", "advisorqa=9"]
+        return Command(entry="studies.build:main", words=words)
+    if name == "report":
+        run = pocket_run(folder / "made", leans, verdict="margin")
+        return Command(entry="eval.__main__:report_main", words=["run", "--draws", "50"], prepare=partial(copied, run))
+    if name == "sample from a server":
+        server = stack.enter_context(FakeServer(quote))
+        engine = {"kind": "openai", "base_url": server.base_url, "concurrency": 4, "timeout_s": 30}
+        return sampling({"name": "judge"}, engine)
+    model = tiny_model(folder / "model")
+    if name == "sample":
+        return sampling({"name": str(model)}, {"kind": "transformers", "batch_size": 4})
+    settings = {"lora": {"r": 4, "dropout": 0.1}, "optimiser": {"max_steps": 6}, "run": {"save_steps": 2}}
+    dev = {"dev": {"n_items": 2, "every_steps": 2}}
+    text = to_yaml(tiny_run("dpo", model, Path("runs"), **settings, **(dev if name == "train" else {})))
+    train = Command(
+        entry="training.__main__:main",
+        words=["config.yaml"],
+        prepare=partial(written, text),
+        settings={"training.reference.SHARD_SIZE": 8},  # examples: the base is asked in several shards
+    )
+    if name == "train":
+        return train
+    trained, host = folder / "trained", Host()
+    trained.mkdir()
+    train.prepare(trained)
+    assert host.run(train, trained) == 0, Path(f"{trained}.log").read_text()[-2000:]
+    host.close()
+    (run,) = trained.glob("runs/training/*")
+    return Command(
+        entry="training.merge:main",
+        words=["run", "--n-prompts", "8"],
+        prepare=partial(copied, run),
+        settings={"training.merged_checkpoint.SHARD_SIZE": "3MB"},  # several files
+    )
+
+
+def quote(body: dict[str, Any], n_before: int) -> Reply:
+    """A server's reply: each prompt has another."""
+    return answer(f"answer to {body['messages'][-1]['content']}")
+
+
+def sampling(model: dict[str, str], engine: dict[str, Any]) -> Command:
+    """`evenhand sample` of 40 prompts in shards of 4."""
+    config = {
+        "name": "kills",
+        "model": model,
+        "dialdefer": {"benchmarks": [{"dataset": "pocket", "n_items": 10}], "prompts": {"template": "matched"}},
+        "sampling": {"max_tokens": 8},
+        "engine": engine,
+        "run": {"root": "runs", "shard_size": 4},
+    }
+    return Command(entry="inference.__main__:main", words=["config.yaml"], prepare=partial(written, json.dumps(config)))
+
+
+def written(text: str, folder: Path) -> None:
+    (folder / "config.yaml").write_text(text)
+
+
+def copied(run: Path, folder: Path) -> None:
+    shutil.copytree(run, folder / "run")

