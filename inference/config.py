@@ -11,7 +11,7 @@ from evenhand.checkpoints import ModelConfig
 from evenhand.config import Closed, config_tree, parse_config
 from evenhand.errors import ConfigError
 from evenhand.run_directory import FREE_ENGINE_KEYS
-from inference.server_settings import checked_addresses, checked_body
+from inference.server_settings import checked_address, checked_body
 from studies.registry import study_in, with_section
 from studies.study import StudyRun
 
@@ -67,26 +67,17 @@ class OpenAIConfig(Closed):
     """Any OpenAI-compatible server."""
 
     kind: Literal["openai"]
-    # e.g. http://127.0.0.1:8000/v1, or a list of replicas that serve the same model
-    base_url: Annotated[str | list[str], PlainValidator(checked_addresses)]
+    base_url: Annotated[str, PlainValidator(checked_address)]  # e.g. http://127.0.0.1:8000/v1
     # The variable that holds the key (with _FILE behind its name: the file that does); the key never enters a config.
     api_key_env: str = "OPENAI_API_KEY"
-    concurrency: int = Field(default=32, ge=1)  # requests at a time, to each replica
+    concurrency: int = Field(default=32, ge=1)  # requests at a time
     timeout_s: float = Field(default=120.0, gt=0)  # of one request, from connecting to the reply's last byte
     max_retries: int = Field(default=6, ge=0)  # after 429, 5xx and timeouts, with back-off
-    # of several replicas, one that does not list its models within it is away
-    health_timeout_s: float = Field(default=30.0, gt=0)
-    give_up_s: float = Field(default=300.0, gt=0)  # the run ends when all of several replicas are away for so long
     json_mode: Literal["none", "json_object", "json_schema"] = "none"  # response_format of the requests
     send_seed: bool = False  # a per-request seed with temperature > 0 kills vLLM's CPU server
     extra_body: Annotated[
         dict[str, Any], AfterValidator(checked_body)
     ] = {}  # merged over the request; a key set to null removes that field
-
-    @property
-    def addresses(self) -> list[str]:
-        """Of every replica."""
-        return [self.base_url] if isinstance(self.base_url, str) else self.base_url
 
 
 class TransformersConfig(Closed):

@@ -18,9 +18,8 @@ from evenhand.terminal import say
 from inference.config import InferenceConfig, OpenAIConfig
 from inference.drawing import n_samples
 from inference.engine import Further, PromptsTooLong, nothing_further
-from inference.replicas import Replicas
-from inference.server_client import NoReply, StatusError
-from inference.server_facts import key_refused
+from inference.server_client import NoReply, ServerClient, StatusError
+from inference.server_facts import address, find_facts, key_refused
 from inference.server_replies import BadReply, read_reply
 from inference.server_requests import largest_reply, path_for, request_body, spellings_for
 
@@ -39,7 +38,7 @@ class TooLong(Exception):
 
 
 class OpenAIEngine:
-    """Asks a server, or several that serve the same model, each `concurrency` prompts at a time."""
+    """Asks a server, `concurrency` prompts at a time."""
 
     def __init__(self, config: InferenceConfig) -> None:
         assert isinstance(config.engine, OpenAIConfig)
@@ -56,12 +55,13 @@ class OpenAIEngine:
         self._failed_in_a_row = 0
 
     def __enter__(self) -> Self:
-        self._replicas = Replicas(self.server, largest_reply(self.config))
-        self._place = self._replicas.place
+        self._client = ServerClient(self.server, largest_reply(self.config))
+        self._place = self.server.base_url
         self._loop = asyncio.Runner()
         is_margin = self.config.verdict == "margin"
         try:
-            self._facts = self._loop.run(self._replicas.open(self.config.model.name, margin=is_margin))
+            facts = find_facts(self._client, self.server, self.config.model.name, margin=is_margin)
+            self._facts = self._loop.run(facts)
         except BaseException:
             self._close()
             raise
@@ -74,7 +74,7 @@ class OpenAIEngine:
         self._close()
 
     def _close(self) -> None:
-        self._loop.run(self._replicas.close())
+        self._loop.run(self._client.close())
         self._loop.close()
 
     def generate(self, prompts: Sequence[Prompt], further: Further = nothing_further) -> Iterator[Completion]:
@@ -120,7 +120,7 @@ class OpenAIEngine:
 
     async def _advance(self, waiting: deque[Prompt], running: set[Asked]) -> set[Asked]:
         """Ask up to the concurrency limit and return what has finished, at least one; changes both arguments."""
-        while waiting and len(running) < self._replicas.at_once:
+        while waiting and len(running) < self.server.concurrency:
             running.add(asyncio.create_task(self._ask(waiting.popleft())))
         done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
         running -= done
@@ -130,7 +130,7 @@ class OpenAIEngine:
         """A prompt's completions, or as many error completions. Raises TooLong, and ModelError where all would fail."""
         body = request_body(self.config, self._facts, prompt)
         try:
-            reply = await self._replicas.post(path_for(self.config), body)
+            reply = await self._client.post(address(self._client, path_for(self.config)), body)
             completions = read_reply(
                 reply, prompt.prompt_hash, n_samples(prompt, self.config.sampling), self._spellings
             )
@@ -165,7 +165,7 @@ class OpenAIEngine:
     def _gone(self, completions: Sequence[Completion]) -> ModelError | None:
         """The error to stop with when too many prompts have failed in a row."""
         self._failed_in_a_row = self._failed_in_a_row + 1 if completions[0].is_error else 0
-        if self._failed_in_a_row < max(FAILURES_IN_A_ROW, self._replicas.at_once):
+        if self._failed_in_a_row < max(FAILURES_IN_A_ROW, self.server.concurrency):
             return None
         return ModelError(
             f"{self._place}: {self._failed_in_a_row} prompts in a row got no answer, the last one "

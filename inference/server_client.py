@@ -77,9 +77,9 @@ class Patience:
 class ServerClient:
     """Asks one server of a config. Redirects are not followed: they would take the key and the texts elsewhere."""
 
-    def __init__(self, server: OpenAIConfig, base_url: str, most_bytes: int) -> None:
-        """base_url: which of the config's. most_bytes: the size that a reply may have, unpacked."""
-        self._server, self.base_url, self._most_bytes = server, base_url.rstrip("/"), most_bytes
+    def __init__(self, server: OpenAIConfig, most_bytes: int) -> None:
+        """most_bytes: the size that a reply may have, unpacked."""
+        self._server, self.base_url, self._most_bytes = server, server.base_url.rstrip("/"), most_bytes
         self._key = read_key(server)
         self._http = httpx.AsyncClient(
             headers={"Authorization": f"Bearer {self._key}", "Accept-Encoding": "gzip"},
@@ -127,10 +127,6 @@ class ServerClient:
             until = time.strftime("%H:%M:%S", time.localtime(self._told_until))
             words = f"{self.base_url}: asks to wait {pause:,.0f} s ({failure}); waiting until {until}"
             tell(words)
-
-    async def post_once(self, url: str, body: Mapping[str, Any]) -> str:
-        """As post, without asking again."""
-        return await self._ask_once("POST", url, body)
 
     async def _ask_once(self, method: str, url: str, body: Mapping[str, Any] | None) -> str:
         try:

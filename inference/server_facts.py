@@ -13,24 +13,19 @@ from inference.server_replies import BadReply, excerpt, parse_object
 ANSWERS = ("1", "2")
 
 
-class ServerAway(ModelError):
-    """Nobody answers at the address, or it is not ready: it may be there later."""
-
-
 class ServerFacts(NamedTuple):
-    """What decides how a server is asked, and what the replicas of a model have in common."""
+    """What decides how a server is asked."""
 
     is_vllm: bool  # it understands vLLM's own request fields
     answers: AnswerTokens | None  # the answers' token ids where a margin is read by them (vLLM only)
-    checkpoint: tuple[object, object] = (None, None)  # its folder or Hub id, and the context window (vLLM only)
 
 
 async def find_facts(client: ServerClient, server: OpenAIConfig, model: str, *, margin: bool) -> ServerFacts:
-    """The server's facts. Raises ServerAway when it is absent, ModelError when it wants another key or model."""
+    """The server's facts. Raises ModelError when it is absent, or wants another key or model."""
     entry = await find_listed(client, server, model)
     is_vllm = entry.get("owned_by") == "vllm"
     answers = await find_answer_tokens(client, model) if is_vllm and margin else None
-    return ServerFacts(is_vllm, answers, (entry.get("root"), entry.get("max_model_len")))
+    return ServerFacts(is_vllm, answers)
 
 
 async def find_listed(client: ServerClient, server: OpenAIConfig, model: str) -> dict[str, Any]:
@@ -42,7 +37,7 @@ async def find_listed(client: ServerClient, server: OpenAIConfig, model: str) ->
     except (BadReply, KeyError, TypeError, ValueError):
         raise ModelError(f"{place}: is no OpenAI-compatible server; engine.base_url usually ends in /v1") from None
     except NoReply as error:
-        raise ServerAway(
+        raise ModelError(
             f"{place}: no server answers there ({error}); start one, for example "
             f"`vllm serve {model}`, or set engine.base_url"
         ) from None
@@ -53,7 +48,7 @@ async def find_listed(client: ServerClient, server: OpenAIConfig, model: str) ->
             return {}
         if error.status < 400:
             raise ModelError(f"{place}: is not where the server is ({error}); correct engine.base_url") from None
-        raise ServerAway(f"{place}: the server is not ready ({error}); try again later") from None
+        raise ModelError(f"{place}: the server is not ready ({error}); try again later") from None
     if models and model not in models:
         raise ModelError(f"{place}: does not serve model '{model}'. It serves: {', '.join(sorted(models)[:10])}")
     return models.get(model, {})

@@ -17,8 +17,13 @@ SECRET_NAME = re.compile(
 SECRET_VALUE = re.compile(r"\b(Bearer|Basic) +\S{8}|\b(sk|hf|gsk|xai|nvapi|ghp)[-_]\w[\w-]{15}")
 
 
-def checked_address(url: str) -> str:
+def checked_address(url: object) -> str:
     """The address as it is. Raises ValueError where it is none, or where a password or a key may stand in it."""
+    if not isinstance(url, str):
+        raise ValueError(
+            "takes one address. Ask several servers as several shards: each process takes `engine.base_url=...` of one "
+            "server and `--shard i/n`"
+        )
     if "@" in url:
         raise HiddenError(f"has an @, as behind a user's name and password. A key has no place in a config: {WAY}")
     if "?" in url or "#" in url:
@@ -32,18 +37,6 @@ def checked_address(url: str) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname or not re.fullmatch(r"[\x21-\x7e]+", url):
         raise ValueError(f"is no address; {shape}")
     return url
-
-
-def checked_addresses(given: object) -> str | list[str]:
-    """One address or a list of several, as given. Raises ValueError where one is none, as checked_address."""
-    if isinstance(given, str):
-        return checked_address(given)
-    if not isinstance(given, list) or not given or not all(isinstance(url, str) for url in given):
-        raise ValueError("takes an address, or a list of replicas such as [http://node1:8000/v1, http://node2:8000/v1]")
-    checked = [checked_address(url) for url in given]
-    if twice := {url for url in checked if checked.count(url) > 1}:
-        raise ValueError(f"names {', '.join(sorted(twice))} twice; a replica is listed once")
-    return checked
 
 
 def checked_body(body: dict[str, Any]) -> dict[str, Any]:

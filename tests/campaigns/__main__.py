@@ -12,12 +12,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 from tests.made.fault_trials import SIGKILL, TRIALS
 from tests.made.growing_run import Found
-from tests.made.replica_trials import away
 from tests.made.timed_kills import prepared
 
 Trial = Callable[[Path, random.Random], Found]
@@ -43,8 +41,7 @@ def inject(name: str, n: int, trial: Trial, folder: Path) -> Found:
 
 def main() -> int:
     """Inject all of them; 1 when anything was lost, doubled or wrong."""
-    faults: dict[str, Trial] = {**TRIALS}
-    faults["replica killed"], faults["replica frozen"] = partial(away, "kill"), partial(away, "freeze")
+    faults: dict[str, Trial] = TRIALS
     total = Found()
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
