@@ -97,12 +97,17 @@ def answer_tokens(tokenizer: Any, answers: Sequence[str] = ("1", "2")) -> Answer
     probability cancels in the margin; read at the first position instead, the digits would be noise.
     """
     tokens = {answer: list(tokenizer.encode(answer, add_special_tokens=False)) for answer in answers}
+    return single_tokens(tokens, tokenizer.name_or_path)
+
+
+def single_tokens(tokens: Mapping[str, Sequence[int]], name: str) -> AnswerTokens:
+    """The same, of the answers' tokens by the tokenizer of this name."""
     lead = tuple(os.path.commonprefix(list(tokens.values())))
     rests = {answer: ids[len(lead) :] for answer, ids in tokens.items()}
     for answer, rest in rests.items():
         if len(rest) != 1:
             raise ModelError(
-                f"{tokenizer.name_or_path}: answer '{answer}' takes {len(rest)} tokens of its own; margins need one, "
+                f"{name}: answer '{answer}' takes {len(rest)} tokens of its own; margins need one, "
                 "so use `verdict: reason` with this model"
             )
     return AnswerTokens(lead, {answer: rest[0] for answer, rest in rests.items()})

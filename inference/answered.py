@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from evenhand.records import Completion, Prompt
 from inference.config import SamplingConfig
-from inference.drawing import n_samples
 
 
 class Answered:
@@ -38,7 +37,7 @@ class Answered:
 
     def has_all_of(self, prompt: Prompt) -> bool:
         """Whether every sample of a prompt is there."""
-        return self.samples.get(prompt.prompt_hash, 0).bit_count() >= n_samples(prompt, self.sampling)
+        return self.samples.get(prompt.prompt_hash, 0).bit_count() >= self.sampling.n_for(prompt)
 
     def replies_to(self, prompt: Prompt) -> list[Completion]:
         """In the order of their samples; none where replies are not kept."""

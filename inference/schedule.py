@@ -11,7 +11,6 @@ from evenhand.errors import DataError
 from evenhand.records import Completion, Prompt
 from inference.answered import Answered
 from inference.config import InferenceConfig, SamplingConfig
-from inference.drawing import n_samples
 from inference.prefix_order import in_prefix_order
 from studies.study import OneRound, Unit, Units
 from studies.unit_sets import refuse_repeats
@@ -138,7 +137,7 @@ class Schedule:
 
     def n_answers(self, prompts: Iterable[Prompt]) -> int:
         """That prompts take."""
-        return sum(n_samples(prompt, self.answered.sampling) for prompt in prompts)
+        return sum(self.answered.sampling.n_for(prompt) for prompt in prompts)
 
 
 def prompts_of(units: Units, sampling: SamplingConfig) -> Iterator[Prompt]:

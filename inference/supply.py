@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 from evenhand.records import Prompt
 from inference.config import InferenceConfig
-from inference.drawing import drawn_as
 from inference.encoding import BATCH, Encoded, Encoder
 from inference.engine import Further, PromptsTooLong
 
@@ -49,4 +48,4 @@ class Supply:
 
 def answer_room(prompt: Prompt, config: InferenceConfig) -> int:
     """Tokens of the context window that a prompt's answer may take beside what is counted with the prompt."""
-    return {"margin": 1, "options": 0}.get(config.verdict, drawn_as(prompt, config.sampling).max_tokens)
+    return {"margin": 1, "options": 0}.get(config.verdict, config.sampling.for_prompt(prompt).max_tokens)

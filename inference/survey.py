@@ -8,7 +8,6 @@ from evenhand.excluded_units import read_excluded
 from evenhand.records import Completion, Prompt, digest
 from inference.answered import Answered
 from inference.config import InferenceConfig
-from inference.drawing import n_samples
 from inference.schedule import replayed
 from studies.study import Unit
 
@@ -62,7 +61,7 @@ class Survey:
             self.owed.update(one.lacking)
             if is_own:
                 sampling = self.answered.sampling
-                self.own.update({hash_: n_samples(prompt, sampling) for hash_, prompt in one.lacking.items()})
+                self.own.update({hash_: sampling.n_for(prompt) for hash_, prompt in one.lacking.items()})
 
 
 def in_shard(unit_id: str, shard: tuple[int, int] | None) -> bool:

@@ -24,7 +24,6 @@ from evenhand.seen_columns import attend_to_seen_columns
 from evenhand.token_trees import common, padded_rows, tree_of
 from evenhand.tree_forward import logits_at
 from inference.config import InferenceConfig, SamplingConfig, TransformersConfig
-from inference.drawing import drawn_as
 from inference.encoding import Encoded, Encoder
 from inference.engine import Further, nothing_further
 from inference.readings import Node, Readings, nodes
@@ -128,7 +127,7 @@ class TransformersEngine:
             (asked,) = batch
             prompt = (asked.encoded if isinstance(asked, Node) else asked).prompt
             reason = f"out of memory on {self.device} at this prompt alone, of {longest} tokens"
-            return failed(prompt, drawn_as(prompt, self.config.sampling).n, reason)
+            return failed(prompt, self.config.sampling.for_prompt(prompt).n, reason)
         if not self.is_short_of_memory:
             self.is_short_of_memory = True
             words = f"{self.device}: no memory for {len(batch)} prompts of up to {longest} tokens"
@@ -176,7 +175,7 @@ class TransformersEngine:
     @torch.inference_mode()
     def read_options(self, batch: Sequence[Node], readings: Readings) -> list[Completion]:
         """log P of each node's children, over the whole vocabulary at the sampling temperature."""
-        temperature = drawn_as(batch[0].encoded.prompt, self.config.sampling).temperature
+        temperature = self.config.sampling.for_prompt(batch[0].encoded.prompt).temperature
         logprobs = (self.next_token(batch) / temperature).log_softmax(dim=-1)
         completions: list[Completion] = []
         for node, row in zip(batch, logprobs, strict=True):
@@ -187,7 +186,7 @@ class TransformersEngine:
     @torch.inference_mode()
     def write_answers(self, batch: Sequence[Encoded]) -> list[Completion]:
         """The generated answers to each prompt, all of them drawn alike."""
-        sampling = drawn_as(batch[0].prompt, self.config.sampling)
+        sampling = self.config.sampling.for_prompt(batch[0].prompt)
         input_ids, mask = pad_left(batch, self.padding_id, self.device)
         # Seeded by content, so that a continued run draws what an undisturbed one would from the same batch.
         torch.manual_seed(int(digest([sampling.seed, *(e.prompt.prompt_hash for e in batch)], 12), 16))

@@ -16,7 +16,6 @@ from evenhand.errors import ConfigError, ModelError, told
 from evenhand.machine import vllm_reads_tokens
 from evenhand.records import Completion, Prompt, failed
 from inference.config import InferenceConfig, VllmConfig
-from inference.drawing import drawn_as
 from inference.encoding import Encoded, Encoder
 from inference.engine import Further, nothing_further
 from inference.readings import Node, Readings, nodes
@@ -139,7 +138,7 @@ class VllmEngine:
 
     def failed(self, request: Request, reason: str) -> list[Completion]:
         """A request's errors, which the next command asks again."""
-        return failed(request.prompt, drawn_as(request.prompt, self.config.sampling).n, reason)
+        return failed(request.prompt, self.config.sampling.for_prompt(request.prompt).n, reason)
 
     def requests(self, encoded: Sequence[Encoded]) -> Iterator[Request]:
         """One request a prompt, all of its samples in it."""
@@ -166,7 +165,7 @@ class VllmEngine:
                 )
             # No mask (allowed_token_ids): probabilities over the whole vocabulary are wanted.
             params = SamplingParams(
-                temperature=drawn_as(node.encoded.prompt, self.config.sampling).temperature,
+                temperature=self.config.sampling.for_prompt(node.encoded.prompt).temperature,
                 max_tokens=1,
                 logprob_token_ids=list(node.question.children),
                 detokenize=False,
@@ -190,7 +189,7 @@ class VllmEngine:
                 allowed_token_ids=token_ids,
                 output_kind=RequestOutputKind.FINAL_ONLY,
             )
-        sampling, schema = drawn_as(prompt, self.config.sampling), prompt.drawing.json_schema
+        sampling, schema = self.config.sampling.for_prompt(prompt), prompt.drawing.json_schema
         grammar = StructuredOutputsParams(json=schema) if sampling.structured == "json" and schema else None
         return SamplingParams(
             temperature=sampling.temperature,

@@ -1,7 +1,7 @@
 """Observations of two judges, or of one in two settings → what changed from the first to the second."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -24,7 +24,7 @@ from eval.estimates.estimate import (
     ratio,
 )
 from eval.estimates.resampling import FloatArray, resampled_means, rng_for
-from eval.estimates.significance import MOST_ENUMERATED, all_swaps, draws_p, enumerated_p, holm, swapped_sums
+from eval.estimates.significance import MOST_ENUMERATED, all_swaps, holm, sign_flip_p, swapped_sums
 
 LEVEL = 0.05  # of a change that is called one
 
@@ -78,8 +78,8 @@ class Change:
             "n_units": self.change.n_units,
             "n_errors": self.n_errors,
         }
-        for name, found in (("before", self.before), ("after", self.after), ("change", self.change)):
-            row |= {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
+        for name, side in (("before", self.before), ("after", self.after), ("change", self.change)):
+            row |= {name: side.value, f"{name}_low": side.low, f"{name}_high": side.high}
         return {**row, "p": self.p, "p_holm": self.p_holm, "n_draws": self.n_draws, "seed": self.seed}
 
 
@@ -94,21 +94,6 @@ class Paired:
     second: Observed
     drawing: Drawing
 
-    @property
-    def dataset(self) -> str:
-        """The dataset's name."""
-        return self.first.dataset
-
-    @property
-    def n_units(self) -> int:
-        """How many units both are over."""
-        return len(self.first.units)
-
-    @property
-    def n_errors(self) -> int:
-        """Replies lost on either side."""
-        return self.first.n_errors + self.second.n_errors
-
     @cached_property
     def means(self) -> FloatArray:
         """(2, n_parts)."""
@@ -119,24 +104,26 @@ class Paired:
         """(n_draws, 2, n_parts) means over units that are drawn for both alike."""
         earned = np.hstack([self.first.earned, self.second.earned])
         counted = np.hstack([self.first.counted, self.second.counted])
-        rng = rng_for(self.drawing.seed, self.dataset)
+        rng = rng_for(self.drawing.seed, self.first.dataset)
         return resampled_means(earned, counted, self.drawing.n_draws, rng).reshape(self.drawing.n_draws, 2, -1)
-
-    @cached_property
-    def swapped(self) -> FloatArray:
-        """(n_draws, 2, n_parts) means after each unit's replies have changed sides by the toss of a coin."""
-        rng = rng_for(self.drawing.seed, f"{self.dataset} swaps")
-        return self.after_swaps(swapped_sums(self.gaps, self.drawing.n_draws, rng))
 
     @property
     def gaps(self) -> FloatArray:
         """(n_units, 2 n_parts): what the second earned and was counted more than the first."""
         return np.hstack([self.second.earned - self.first.earned, self.second.counted - self.first.counted])
 
-    def after_swaps(self, heads: FloatArray) -> FloatArray:
-        """The means of both sides, (..., 2, n_parts); heads: the sums of gaps over the units that change sides."""
-        sums = [np.hstack([side.earned.sum(axis=0), side.counted.sum(axis=0)]) for side in (self.first, self.second)]
-        return ratio(np.stack([sums[0] + heads, sums[1] - heads], axis=1))
+    @cached_property
+    def swapped(self) -> FloatArray:
+        """(n_draws, 2, n_parts) means after each unit's replies have changed sides with probability 1/2."""
+        rng = rng_for(self.drawing.seed, f"{self.first.dataset} swaps")
+        return self.after_swaps(swapped_sums(self.gaps, self.drawing.n_draws, rng))
+
+    def after_swaps(self, sums_of_gaps: FloatArray) -> FloatArray:
+        """The means of both sides, (..., 2, n_parts), once units with these sums of gaps have changed sides."""
+        first, second = (
+            np.hstack([side.earned.sum(axis=0), side.counted.sum(axis=0)]) for side in (self.first, self.second)
+        )
+        return ratio(np.stack([first + sums_of_gaps, second - sums_of_gaps], axis=1))
 
 
 def paired(first: Observed, second: Observed, drawing: Drawing) -> Paired:
@@ -163,13 +150,13 @@ def change_in(measure: Measure, parts: Sequence[Paired], compared: Compared, dat
         second=compared.second,
         setting=compared.setting,
         dataset=dataset,
-        datasets=tuple(part.dataset for part in parts),
+        datasets=tuple(part.first.dataset for part in parts),
         measure=measure.name,
         unit=measure.unit,
         before=before,
         after=after,
         change=rise,
-        n_errors=sum(part.n_errors for part in parts),
+        n_errors=sum(part.first.n_errors + part.second.n_errors for part in parts),
         p=p,
         p_holm=p,
         n_draws=parts[0].drawing.n_draws,
@@ -179,37 +166,36 @@ def change_in(measure: Measure, parts: Sequence[Paired], compared: Compared, dat
 
 def swap_p(measure: Measure, parts: Sequence[Paired]) -> float | None:
     """The sign-flip p of a change; see Change."""
-    sides = measure.over([measure.statistic(part.means) for part in parts])
-    ends = np.cumsum([part.n_units for part in parts])
-    if ends[-1] > MOST_ENUMERATED:
-        null = measure.over([measure.statistic(part.swapped) for part in parts])
-        return draws_p(sides[1] - sides[0], null[:, 1] - null[:, 0])
-    coins = np.split(all_swaps(int(ends[-1])), ends[:-1], axis=1)
-    swapped = [part.after_swaps(heads @ part.gaps) for part, heads in zip(parts, coins, strict=True)]
+    before, after = measure.over([measure.statistic(part.means) for part in parts])
+    ends = np.cumsum([len(part.first.units) for part in parts])
+    if is_enumerated := bool(ends[-1] <= MOST_ENUMERATED):
+        choices = np.split(all_swaps(int(ends[-1])), ends[:-1], axis=1)
+        swapped = [part.after_swaps(swaps @ part.gaps) for part, swaps in zip(parts, choices, strict=True)]
+    else:
+        swapped = [part.swapped for part in parts]
     null = measure.over([measure.statistic(means) for means in swapped])
-    return enumerated_p(sides[1] - sides[0], null[:, 1] - null[:, 0])
+    return sign_flip_p(after - before, null[:, 1] - null[:, 0], is_enumerated=is_enumerated)
 
 
 def by_draws(measure: Measure, parts: Sequence[Paired]) -> tuple[Estimate, Estimate, Estimate]:
-    """(before, after, change) with bootstrap intervals."""
-    n_units = sum(part.n_units for part in parts)
-    of_sides = [[part.first for part in parts], [part.second for part in parts]]
-    noise = np.array([added_by_noise(measure, of_side) for of_side in of_sides])
+    """(before, after, change) with bootstrap intervals.
+
+    A pivotal interval of what noise has raised may lie wholly below a side's value, and below 0: it is cut.
+    """
+    n_units = sum(len(part.first.units) for part in parts)
+    sides = [[part.first for part in parts], [part.second for part in parts]]
+    noise = np.array([added_by_noise(measure, side) for side in sides])
     values = measure.over([measure.statistic(part.means) for part in parts]) - noise
     draws = measure.over([measure.statistic(part.draws) for part in parts]) - 2 * noise
-    moved = [moved_by(measure, of_side) for of_side in of_sides]
-    levels = [side_estimate(measure, float(values[i]), draws[:, i], n_units, moved[i]) for i in (0, 1)]
+    moved, levels = [moved_by(measure, side) for side in sides], []
+    for i, value in enumerate(values.tolist()):
+        ends = ends_of(measure, value, draws[:, i])
+        if measure.is_folded and ends is not None:
+            ends = max(0.0, min(ends[0], value)), max(ends[1], value)
+        levels.append(estimate_of(value, ends, n_units, moved[i]))
     rise = float(values[1] - values[0])
     ends = ends_of(measure, rise, draws[:, 1] - draws[:, 0])
     return levels[0], levels[1], estimate_of(rise, ends, n_units, moved_more(*moved))
-
-
-def side_estimate(measure: Measure, value: float, draws: FloatArray, n_units: int, moved: Influences) -> Estimate:
-    """One side's value. A pivotal interval of what noise has raised may lie wholly below it, and below 0: it is cut."""
-    ends = ends_of(measure, value, draws)
-    if measure.is_folded and ends is not None:
-        ends = max(0.0, min(ends[0], value)), max(ends[1], value)
-    return estimate_of(value, ends, n_units, moved)
 
 
 def moved_more(first: Influences, second: Influences) -> Influences:
@@ -224,10 +210,10 @@ def moved_more(first: Influences, second: Influences) -> Influences:
 
 def by_cluster_t(measure: Measure, part: Paired) -> tuple[Estimate, Estimate, Estimate]:
     """(before, after, change) with cluster-robust intervals; a unit's parts are subtracted before they are squared."""
-    values = [float(value) for value in measure.statistic(part.means)]
-    moved = [moved_by(measure, [side]) for side in (part.first, part.second)]
-    levels = [cluster_t(measure, value, of_side) for value, of_side in zip(values, moved, strict=True)]
-    return levels[0], levels[1], cluster_t(measure, values[1] - values[0], moved_more(*moved), is_share=False)
+    before, after = (float(value) for value in measure.statistic(part.means))
+    first, second = (moved_by(measure, [side]) for side in (part.first, part.second))
+    rise = cluster_t(measure, after - before, moved_more(first, second), is_share=False)
+    return cluster_t(measure, before, first), cluster_t(measure, after, second), rise
 
 
 def family(change: Change) -> tuple[Any, ...]:
@@ -236,7 +222,7 @@ def family(change: Change) -> tuple[Any, ...]:
 
 
 def adjusted(
-    of_sides: Sequence[Sequence[Change]],
+    sides: Sequence[Sequence[Change]],
     unranked: Sequence[bool] = (),
     family: Callable[[Change], tuple[Any, ...]] = family,
 ) -> list[list[Change]]:
@@ -244,13 +230,13 @@ def adjusted(
 
     unranked: sides that cannot be ranked whatever their figures are; they are in no family and have no p_holm.
     """
-    is_out = unranked or [False] * len(of_sides)
+    ranked = [not is_out for is_out in unranked] or [True] * len(sides)
     families: dict[Any, list[float]] = defaultdict(list)
-    for change in (change for of_side, out in zip(of_sides, is_out, strict=True) if not out for change in of_side):
+    for change in (change for side, is_ranked in zip(sides, ranked, strict=True) if is_ranked for change in side):
         if change.p is not None:
             families[family(change)].append(change.p)
-    lists: dict[Any, Iterator[float]] = {key: iter(holm(ps)) for key, ps in families.items()}
+    holms = {key: iter(holm(ps)) for key, ps in families.items()}
     return [
-        [replace(c, p_holm=None if out or c.p is None else next(lists[family(c)])) for c in of_side]
-        for of_side, out in zip(of_sides, is_out, strict=True)
+        [replace(c, p_holm=next(holms[family(c)]) if is_ranked and c.p is not None else None) for c in side]
+        for side, is_ranked in zip(sides, ranked, strict=True)
     ]

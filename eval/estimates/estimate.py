@@ -6,16 +6,16 @@ A measure is a function of the columns' sums.
 import argparse
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
 from eval.estimates.resampling import (
+    ITEMS_PER_KIND,
     FloatArray,
     cluster_t_interval,
-    few_kinds,
     percentile_interval,
     pivotal_interval,
     resampled_means,
@@ -23,7 +23,6 @@ from eval.estimates.resampling import (
     rng_for,
     standard_error,
 )
-from evenhand.errors import DataError
 
 # The means of an observation's parts, shape (..., n_parts) → a measure in its unit, shape (...).
 Statistic = Callable[[FloatArray], FloatArray]
@@ -145,18 +144,15 @@ def aligned(first: Observed, second: Observed) -> tuple[Observed, Observed]:
     if first.units == second.units:
         return first, second
     units = tuple(dict.fromkeys((*first.units, *second.units)))
-    return over_units(first, units), over_units(second, units)
-
-
-def over_units(observed: Observed, units: tuple[str, ...]) -> Observed:
-    """The same replies with a row for each of some units, among which are all of its own."""
     place = {unit: i for i, unit in enumerate(units)}
-    if not place.keys() >= set(observed.units):
-        raise DataError(f"{observed.dataset}: units are missing from those that it is to be aligned with")
-    rows = [place[unit] for unit in observed.units]
-    earned, counted = np.zeros((2, len(units), observed.earned.shape[1]))
-    earned[rows], counted[rows] = observed.earned, observed.counted
-    return Observed(dataset=observed.dataset, units=units, earned=earned, counted=counted, n_errors=observed.n_errors)
+
+    def over_units(side: Observed) -> Observed:
+        rows = [place[unit] for unit in side.units]
+        earned, counted = np.zeros((2, len(units), side.earned.shape[1]))
+        earned[rows], counted[rows] = side.earned, side.counted
+        return replace(side, units=units, earned=earned, counted=counted)
+
+    return over_units(first), over_units(second)
 
 
 Ends = tuple[float, float] | None
@@ -196,8 +192,7 @@ class Drawn:
     @cached_property
     def means(self) -> FloatArray:
         """(n_draws, n_parts)."""
-        of = self.observed
-        return resampled_means(of.earned, of.counted, self.drawing.n_draws, self.rng())
+        return resampled_means(self.observed.earned, self.observed.counted, self.drawing.n_draws, self.rng())
 
     def of(self, measure: Measure) -> FloatArray:
         """Draws of a measure on this dataset, (n_draws,); NaN where a draw counts nothing.
@@ -206,18 +201,14 @@ class Drawn:
         are mostly few kinds, and how often each is drawn is quick to draw; else draws of the parts serve every measure.
         """
         if measure.name not in self.drawn:
-            self.drawn[measure.name] = self.draws_of(measure)
-        return self.drawn[measure.name]
-
-    def draws_of(self, measure: Measure) -> FloatArray:
-        """The draws, made."""
-        of = self.observed
-        if measure.is_linear and (of.counted == 1).all():
-            added = measure.statistic(of.earned)[:, None]
-            if few_kinds(added):
+            added = measure.statistic(self.observed.earned)[:, None]
+            is_mean = measure.is_linear and bool((self.observed.counted == 1).all())
+            if is_mean and len(np.unique(added, axis=0)) * ITEMS_PER_KIND <= len(added):
                 sums = resampled_sums(added, self.drawing.n_draws, self.rng())[:, 0]
-                return np.asarray(sums / len(added))
-        return measure.statistic(self.means)
+                self.drawn[measure.name] = np.asarray(sums / len(added))
+            else:
+                self.drawn[measure.name] = measure.statistic(self.means)
+        return self.drawn[measure.name]
 
     def rng(self) -> np.random.Generator:
         """The dataset's own generator, from its start."""

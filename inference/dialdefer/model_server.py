@@ -14,9 +14,7 @@ from evenhand.errors import ModelError
 from evenhand.records import Completion
 from evenhand.terminal import say
 from inference.config import OpenAIConfig
-from inference.server_client import NoReply, ServerClient, StatusError
-from inference.server_facts import address, find_facts, key_refused
-from inference.server_replies import BadReply, read_reply
+from inference.server_messages import BadReply, NoReply, StatusError, key_refused, read_reply
 
 REPLY_BYTES = 4 * 2**20
 FAILURES_IN_A_ROW = 8
@@ -42,7 +40,7 @@ class ModelServer:
             **self.server.extra_body,
         }
         try:
-            reply = read_reply(await self.client.post(address(self.client, "/chat/completions"), body), "", 1)[0]
+            reply = read_reply(await self.client.post("/chat/completions", body), "", 1)[0]
         except (NoReply, BadReply) as error:
             raise Unanswered(str(error)) from None
         except StatusError as error:
@@ -61,7 +59,9 @@ class ModelServer:
         return asyncio.run(self._each(ids, work, doing)) if ids else 0
 
     async def _each(self, ids: Sequence[str], work: Callable[[str], Awaitable[bool]], doing: str) -> int:
-        self.client = ServerClient(self.server, REPLY_BYTES)
+        from inference.server import Server  # it loads the openai client
+
+        self.client = Server(self.server, REPLY_BYTES)
         waiting, n_failed, n_silent = iter(ids), 0, 0  # n_silent: posts in a row without an answer
 
         async def worker(bar: "tqdm[Never]") -> None:
@@ -81,7 +81,7 @@ class ModelServer:
                 bar.update()
 
         try:
-            await find_facts(self.client, self.server, self.model, margin=False)
+            await self.client.facts(self.model, margin=False)
             with tqdm(total=len(ids), desc=doing, unit="post", disable=None) as bar:
                 async with asyncio.TaskGroup() as group:
                     for _ in range(min(self.server.concurrency, len(ids))):

@@ -17,8 +17,7 @@ from inference.config import InferenceConfig
 from inference.engine import Further, PromptsTooLong, nothing_further
 from inference.sampling import sample
 from inference.schedule import first_prompts
-from inference.server_facts import ServerFacts
-from inference.server_requests import request_body
+from inference.server_messages import ServerFacts, request_body
 from inference.survey import in_shard
 from studies.dialdefer.records import Condition, Factors
 from tests.made.made_conflicts import conflict, narrator_config, use_conflicts
