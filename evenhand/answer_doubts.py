@@ -19,19 +19,32 @@ MOST_NAMED = 5
 UNNAMED = "no name"
 
 
-def answer_doubts(completions: Iterable[Completion], verdict: str = "") -> list[str]:
-    """A plain sentence for each reason to doubt the answers of one run; errors are no answers.
+class Doubts:
+    """Reasons to doubt the answers of a run, gathered answer by answer; errors are no answers."""
 
-    verdict: of "margin" it is also tested how likely the answers are, over all of them; scores test each cell.
-    """
-    answerers, totals = Counter[str](), list[float]()
+    def __init__(self, verdict: str = "") -> None:
+        """verdict: of "margin" also how likely the answers are over the whole run is tested; scores test each cell."""
+        self.verdict, self.answerers, self.totals = verdict, Counter[str](), list[float]()
+
+    def add(self, completion: Completion) -> None:
+        """Take an answer."""
+        if completion.sample_index == 0:
+            self.answerers[completion.answered_by or UNNAMED] += 1
+        if self.verdict == "margin" and (total := answer_probability(completion)) is not None:
+            self.totals.append(total)
+
+    def sentences(self) -> list[str]:
+        """One for each reason."""
+        return [*mixed_answerers(self.answerers), *unlikely_answers(self.totals)]
+
+
+def answer_doubts(completions: Iterable[Completion], verdict: str = "") -> list[str]:
+    """A plain sentence for each reason to doubt the answers of one run."""
+    doubts = Doubts(verdict)
     for completion in completions:
         if not completion.is_error:
-            if completion.sample_index == 0:
-                answerers[completion.answered_by or UNNAMED] += 1
-            if verdict == "margin" and (total := answer_probability(completion)) is not None:
-                totals.append(total)
-    return [*mixed_answerers(answerers), *unlikely_answers(totals)]
+            doubts.add(completion)
+    return doubts.sentences()
 
 
 def answer_probability(completion: Completion) -> float | None:

@@ -7,11 +7,10 @@ Of two answers to one prompt the earlier one counts.
 import hashlib
 import json
 import time
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import replace
-from operator import attrgetter
 from pathlib import Path
-from typing import NamedTuple
+from typing import Self
 
 from evenhand.checksum import sha256_of
 from evenhand.errors import DataError
@@ -22,6 +21,7 @@ from evenhand.records import Completion, completion_from, digest, plain
 SHARDS_FOLDER = "completions"
 SEEN_AFTER_S = 90.0  # NFS clients keep a folder's list for up to a minute
 LOOK_S = 1.0
+UNWRITTEN = "~"  # in the place of a shard's name, behind all of them
 
 
 class CompletionLog:
@@ -78,37 +78,87 @@ def append_completions(path: Path, batch: Iterable[Completion], number: int | No
     return shard
 
 
-class Answers(NamedTuple):
-    """What was answered in a run, without what the model read: a million prompts fill the memory."""
+class Answers:
+    """Which of a run's completions count: an answer before an engine error, and of two the one that was written first.
 
-    replies: dict[str, tuple[Completion, ...]]  # prompt hash → its completions in the order of their samples
-    rendered: dict[str, str]  # prompt hash → 16 hex digits of what the model read; lacks what was rendered unseen
+    samples: prompt hash → the samples that are answered, as bits. rendered: prompt hash → 16 hex digits of what the
+    model read; lacks what was rendered unseen. errors: prompt hash → the last reason why there was no reply.
+    """
+
+    def __init__(self, *, keeps_replies: bool = True, on_answer: Callable[[Completion], object] | None = None) -> None:
+        """keeps_replies: without, only which samples there are, so that a million fit in memory.
+
+        on_answer: called with every sample's first answer.
+        """
+        self.keeps_replies, self.on_answer = keeps_replies, on_answer
+        self.samples: dict[str, int] = {}
+        self.rendered: dict[str, str] = {}
+        self.errors: dict[str, str] = {}
+        self.kept: dict[str, dict[int, tuple[tuple[bool, str], Completion]]] = {}  # with (is an error, its shard)
+        self.shards: set[str] = set()  # that were read
+        self.n_answers = self.n_twice = 0
+
+    def read(self, path: Path, but: Container[str] = ()) -> Self:
+        """Take every completion of a run's shards that were not read yet, but of some by name.
+
+        Raises DataError naming the shard and line that is damaged, or the shard that is not as it was written.
+        """
+        key = config_digest(path)
+        for shard in sorted((path / SHARDS_FOLDER).glob("*.jsonl")):
+            if shard.name not in self.shards and shard.name not in but:
+                self.read_shard(shard, key)
+        return self
+
+    def read_shard(self, shard: Path, key: str) -> None:
+        """Take one shard; key: the digest of its run's config. Raises DataError as read, before anything is taken."""
+        for completion in read_shard(shard, key):
+            self.add(completion, shard.name)
+        self.shards.add(shard.name)
+
+    def add(self, completion: Completion, shard: str = UNWRITTEN) -> None:
+        """Take a completion of a shard, or one that is in no shard yet."""
+        hash_, index = completion.prompt_hash, completion.sample_index
+        if completion.is_error:
+            self.errors.pop(hash_, None)  # the last one comes last
+            self.errors[hash_] = completion.finish_reason
+        else:
+            before = self.samples.get(hash_, 0)
+            self.samples[hash_] = before | 1 << index
+            if self.samples[hash_] != before:
+                self.n_answers += 1
+                if self.on_answer:
+                    self.on_answer(completion)
+            elif not (self.keeps_replies and self.kept[hash_][index][0][1] == UNWRITTEN):  # else it is the same one
+                self.n_twice += 1
+        if self.keeps_replies:
+            kept, rank = self.kept.setdefault(hash_, {}), (completion.is_error, shard)
+            if index not in kept or rank < kept[index][0]:
+                kept[index] = rank, replace(completion, rendered=None)
+                if completion.rendered is not None:
+                    self.rendered[hash_] = digest(completion.rendered, 16)
+
+    def n_of(self, prompt_hash: str) -> int:
+        """How many samples of a prompt are answered."""
+        return self.samples.get(prompt_hash, 0).bit_count()
+
+    def replies_to(self, prompt_hash: str) -> list[Completion]:
+        """The answers to a prompt in the order of their samples; none where replies are not kept."""
+        return [c for _, (_, c) in sorted(self.kept.get(prompt_hash, {}).items()) if not c.is_error]
+
+    @property
+    def replies(self) -> dict[str, tuple[Completion, ...]]:
+        """Prompt hash → what counts in the order of the samples, engine errors too where there is no answer."""
+        return {hash_: tuple(kept[index][1] for index in sorted(kept)) for hash_, kept in self.kept.items()}
 
     @property
     def without_errors(self) -> dict[str, tuple[Completion, ...]]:
-        """The replies of prompts that have any."""
-        kept = {hash_: tuple(c for c in of if not c.is_error) for hash_, of in self.replies.items()}
-        return {hash_: of for hash_, of in kept.items() if of}
+        """The answers to the prompts that have any."""
+        return {hash_: tuple(self.replies_to(hash_)) for hash_ in self.kept if hash_ in self.samples}
 
 
 def read_answers(path: Path) -> Answers:
-    """The completions that count: an answer wins over an engine error; else the one written first.
-
-    Raises DataError naming the shard and line that is damaged, or the shard that is not as it was written.
-    """
-    answers = Answers({}, {})
-    for completion in every_completion(path):
-        hash_, index = completion.prompt_hash, completion.sample_index
-        there = answers.replies.get(hash_, ())
-        same = next((one for one in there if one.sample_index == index), None)
-        if same is not None and (completion.is_error or not same.is_error):
-            continue
-        others = [one for one in there if one is not same]
-        kept = sorted([*others, replace(completion, rendered=None)], key=attrgetter("sample_index"))
-        answers.replies[hash_] = tuple(kept)
-        if completion.rendered is not None:
-            answers.rendered[hash_] = digest(completion.rendered, 16)
-    return answers
+    """The completions of a run that count, without what the model read: a million prompts fill the memory."""
+    return Answers().read(path)
 
 
 def rendered_prompts(path: Path, hashes: Container[str]) -> dict[str, str]:

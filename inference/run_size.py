@@ -13,7 +13,7 @@ from evenhand.option_tokens import option_tokens
 from evenhand.records import Prompt
 from inference.config import InferenceConfig, VllmConfig
 from inference.options import questions
-from inference.prefix_order import in_prefix_order
+from inference.schedule import in_prefix_order
 
 N_COUNTED = 200  # prompts whose tokens are counted, and as many of the longest texts
 N_NEIGHBOURS = 25  # of them that follow each other in the order in which they are asked, for what they share

@@ -2,26 +2,34 @@
 
 import sys
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
 from pathlib import Path
 
 from tqdm import tqdm
 
-from evenhand.answer_doubts import answer_doubts
+from evenhand.answer_doubts import Doubts
 from evenhand.checkpoints import fingerprint, resolve
-from evenhand.completion_shards import CompletionLog, every_completion
+from evenhand.completion_shards import Answers, CompletionLog
 from evenhand.errors import ConfigError, ModelError
 from evenhand.excluded_units import EXCLUDED_FOLDER, exclude, read_excluded
-from evenhand.records import Completion, Prompt
-from evenhand.run_directory import finish, is_done, open_run, reopen, rewrite_plan, run_path, same_plan, write_plan
+from evenhand.records import Prompt
+from evenhand.run_directory import (
+    finish,
+    is_done,
+    open_run,
+    read_plan_lines,
+    reopen,
+    rewrite_plan,
+    run_path,
+    same_plan,
+    write_plan,
+)
 from evenhand.terminal import say
 from inference.config import FREE_OF_EFFECT, InferenceConfig
 from inference.engine import Engine, PromptsTooLong, device_name, open_engine
-from inference.schedule import Schedule
-from inference.survey import Run, Survey
+from inference.schedule import Plan, Run, Schedule
 from inference.watchdog import Watchdog
 from studies.study import Made, Unit
 
@@ -45,21 +53,26 @@ def sample(config: InferenceConfig, shard: tuple[int, int] | None = None, only: 
     facts, device = model_facts(config), partial(device_name, config)
     inputs = config.study.inputs()
     open_run(path, config, found.content_hash, facts, device, inputs, plan_grows=found.plan_grows)
-    run = Run(path, config, units, found.plan_grows)
-    survey = Survey(run, run.answered(every_completion(path)), shard)
-    write_plan(path, survey.prompts(), plan_grows=run.plan_grows)
-    if is_done(path) and not survey.owed:
-        say(f"{path}: complete already ({survey.n_planned} prompts)", sys.stderr)
+    run, doubts = Run(path, config, units, found.plan_grows), Doubts(config.verdict)
+    answers = Answers(keeps_replies=run.plan_grows, on_answer=doubts.add).read(path)
+    plan = Plan(run, answers, shard)
+    write_plan(path, plan.prompts(), plan_grows=run.plan_grows)
+    if is_done(path) and not plan.owed:
+        say(f"{path}: complete already ({plan.n_planned} prompts)", sys.stderr)
         return path
     if is_done(path):  # a shard was lost or deleted since, and with it what later prompts may rest on
         reopen(path)
         if run.plan_grows:
-            rewrite_plan(path, survey.prompts())
-    planned = f"{survey.n_planned} prompts planned, {len(survey.texts)} different ones"
-    say(f"{path}: {planned}, {len(survey.own)} owed by this process", sys.stderr)
+            rewrite_plan(path, Plan(run, answers).prompts())
+    planned = f"{plan.n_planned} prompts planned, {len(plan.hashes)} different ones"
+    say(f"{path}: {planned}, {len(plan.own)} to ask here", sys.stderr)
     log = CompletionLog(path, config.run.shard_size * config.sampling.n)
-    failed = ask_all(run, survey, log) if survey.own else Failed()
-    settle(run, failed, log)
+    failed = ask_all(run, plan, log) if plan.own else Failed()
+    log.refuse_if_unseen()
+    answers.read(path, () if run.plan_grows else {written.name for written in log.written})
+    for doubt in doubts.sentences():
+        say(f"{path}: warning: {doubt}", sys.stderr)
+    settle(run, plan, failed)
     return path
 
 
@@ -76,12 +89,12 @@ class Failed:
     n_asked: int = 0  # with those that could be had
 
 
-def ask_all(run: Run, survey: Survey, log: CompletionLog) -> Failed:
+def ask_all(run: Run, plan: Plan, log: CompletionLog) -> Failed:
     """Ask what this process owes."""
     config, failed = run.config, Failed()
-    own = run.units if survey.shard is None else Made(survey.own_units, run.units.__getitem__)
-    mine = Schedule(own, survey.answered, survey.excluded)
-    mine.n_expected, prompts = sum(survey.own.values()), mine.due()
+    own = Made(plan.own_units, run.units.__getitem__)
+    mine = Schedule(own, plan.answers, config.sampling, plan.excluded)
+    mine.n_expected, prompts = sum(plan.own.values()), mine.due()
     with Watchdog(config.run.hang_limit_s, log) as watched, open_engine(config, prompts) as engine:
         while prompts:
             ask(engine, prompts, mine, watched, config)
@@ -91,8 +104,8 @@ def ask_all(run: Run, survey: Survey, log: CompletionLog) -> Failed:
                 break
             # Where two processes asked one prompt, the other's reply may count: a unit here then goes another way.
             # What was answered here is there, though the folder may not show it yet.
-            answered = run.answered(chain(every_completion(run.path), mine.answered.completions()))
-            mine = Schedule(own, answered, read_excluded(run.path), failed.hashes)
+            plan.answers.read(run.path)
+            mine = Schedule(own, plan.answers, config.sampling, read_excluded(run.path), failed.hashes)
             prompts = mine.due()
             mine.n_expected = mine.n_answers(prompts)
     return failed
@@ -147,51 +160,42 @@ def collect(engine: Engine, prompts: Sequence[Prompt], mine: Schedule, watched: 
             watched.write()
 
 
-def settle(run: Run, failed: Failed, log: CompletionLog) -> None:
+def settle(run: Run, plan: Plan, failed: Failed) -> None:
     """Mark the run complete when nothing is owed; raise ModelError when a prompt asked here got no reply."""
-    log.refuse_if_unseen()
-    path, answered, n_twice = run.path, run.answered(), 0
-
-    def counted() -> Iterator[Completion]:
-        nonlocal n_twice
-        for completion in every_completion(path):
-            if answered.add(completion):
-                yield completion
-            else:
-                n_twice += not completion.is_error
-
-    for doubt in answer_doubts(counted(), run.config.verdict):
-        say(f"{path}: warning: {doubt}", sys.stderr)
-    if n_twice:
+    path, answers = run.path, plan.answers
+    if answers.n_twice:
         say(
-            f"{path}: {n_twice} answers were asked for twice, by processes that ran at once, by shards whose units "
-            "share a prompt, or after an interruption; the earlier ones count. Give each process a part of its own: "
-            "--shard i/n",
+            f"{path}: {answers.n_twice} answers were asked for twice, by processes that ran at once, by shards whose "
+            "units share a prompt, or after an interruption; the earlier ones count. Give each process a part of its "
+            "own: --shard i/n",
             sys.stderr,
         )
-    survey = Survey(run, answered)
-    planned = list(survey.prompts()) if run.plan_grows else None  # of such a plan every pass is dear
-    is_as_planned = same_plan(path, planned or survey.prompts(), plan_grows=run.plan_grows)
-    if len(survey.excluded) >= len(run.units):
+    if run.plan_grows or read_excluded(path) != plan.excluded:
+        plan = Plan(run, answers)
+        planned = list(plan.prompts()) if run.plan_grows else None  # of such a plan every pass is dear
+        is_as_planned = same_plan(path, planned or plan.prompts(), plan_grows=run.plan_grows)
+    else:
+        planned, is_as_planned = None, sum(1 for _ in read_plan_lines(path)) == plan.n_planned
+    if len(plan.excluded) >= len(run.units):
         raise ModelError(
             f"{path}: no item fits the context window, so nothing was asked. Raise engine.max_model_len, or take a "
             "model with a longer one"
         )
-    if not survey.owed:
-        assert survey.is_over
+    owed = {hash_ for hash_, n in plan.owed.items() if answers.n_of(hash_) < n}
+    if not owed:
         if not is_as_planned:
-            rewrite_plan(path, planned or survey.prompts())
-        left_out = {"n_excluded_items": len(survey.excluded)} if survey.excluded else {}
-        finish(path, {"n_planned": survey.n_planned, "n_distinct": len(survey.texts), **left_out})
+            rewrite_plan(path, planned or Plan(run, answers).prompts())
+        left_out = {"n_excluded_items": len(plan.excluded)} if plan.excluded else {}
+        finish(path, {"n_planned": plan.n_planned, "n_distinct": len(plan.hashes), **left_out})
         return
-    unanswered = survey.owed & failed.hashes
-    reasons = [c.finish_reason for c in every_completion(path) if c.is_error and c.prompt_hash in unanswered]
+    unanswered = owed & failed.hashes
+    reasons = [reason for hash_, reason in answers.errors.items() if hash_ in unanswered]
     if reasons:
         raise ModelError(
             f"{path}: {len(unanswered)} of {failed.n_asked} prompts got no reply, the last reason: {reasons[-1]}. "
             "The others are kept; the same command asks for these again"
         )
-    left = f"{path}: {len(survey.owed)} prompts still owed by other shards"
+    left = f"{path}: {len(owed)} prompts still to be asked by other shards"
     say(f"{left}; once none of them runs, the command without --shard asks for what is left", sys.stderr)
 
 

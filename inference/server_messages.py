@@ -1,4 +1,4 @@
-"""What an OpenAI-compatible server is asked, and what its replies say. No network here: a reply is a string to be doubted."""
+"""What an OpenAI-compatible server is asked, and what its replies say. No network here: replies are untrusted text."""
 
 import json
 import math

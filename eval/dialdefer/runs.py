@@ -37,7 +37,8 @@ def load_run(path: Path, parser: str = "strict") -> JudgedRun:
     """
     config, plan = run_config(path), read_plan(path)
     n_samples = config["sampling"].get("n", 1)
-    replies, rendered = read_answers(path)
+    answers = read_answers(path)
+    replies, rendered = answers.replies, answers.rendered
     refuse_unfinished(path, {planned.prompt_hash: n_samples for planned in plan}, replies)
     reading = ReadingMode(config["verdict"], parser if config["verdict"] == "reason" else None)
     verdicts = judge_all(plan, replies, n_samples, reading)

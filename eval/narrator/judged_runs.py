@@ -134,7 +134,8 @@ def load_narrator_run(path: Path) -> NarratorRun:
     lines = [line for line in enumerate(read_plan_lines(path), start=1) if line[1].get("item_id") not in excluded]
     planned = [planned_from(record, f"{path / PLAN_FILE}:{number}") for number, record in lines]
     n_samples = config["sampling"].get("n", 1)
-    replies, rendered = read_answers(path)
+    found = read_answers(path)
+    replies, rendered = found.replies, found.rendered
     refuse_unfinished(path, {line["prompt_hash"]: n_samples for line in planned}, replies)
 
     @cache

@@ -75,8 +75,8 @@ class ModelServer:
                     say(f"{doing}: {post_id}: no answer ({reason}); it is asked again by the next call", sys.stderr)
                     if n_silent >= max(FAILURES_IN_A_ROW, self.server.concurrency):
                         raise ModelError(
-                            f"{self.server.base_url}: {n_silent} posts in a row got no answer, the last one '{reason}'. "
-                            "See to the server, then run the same command again to continue"
+                            f"{self.server.base_url}: {n_silent} posts in a row got no answer, the last one "
+                            f"'{reason}'. See to the server, then run the same command again to continue"
                         ) from None
                 bar.update()
 

@@ -18,9 +18,8 @@ from evenhand.records import Prompt
 from inference.config import InferenceConfig, load_sampling_config
 from inference.encoding import Encoder
 from inference.engine import open_engine
-from inference.prefix_order import in_prefix_order
 from inference.readings import nodes
-from inference.schedule import first_prompts
+from inference.schedule import first_prompts, in_prefix_order
 from tests.made.places import CONFIGS
 
 FOLDER = CONFIGS / "narrator"

@@ -13,8 +13,7 @@ from evenhand.config import read_yaml
 from evenhand.records import Prompt
 from inference.config import InferenceConfig, parse_sampling_config
 from inference.encoding import Encoder
-from inference.prefix_order import in_prefix_order
-from inference.schedule import first_prompts
+from inference.schedule import first_prompts, in_prefix_order
 from tests.made.places import CONFIGS
 
 ALL = CONFIGS / "experiments" / "all.yaml"

@@ -19,12 +19,11 @@ from io import StringIO
 from statistics import fmean
 from typing import Any
 
+from evenhand.completion_shards import Answers
 from evenhand.records import Completion, Prompt
-from inference.answered import Answered
 from inference.config import InferenceConfig, load_sampling_config
 from inference.engine import Further, nothing_further, open_engine
-from inference.prefix_order import in_prefix_order
-from inference.schedule import Schedule, first_prompts
+from inference.schedule import Schedule, first_prompts, in_prefix_order
 from studies.pluraleval.records import Comment, Thread
 from studies.pluraleval.reference_sets import ReferenceSettings, reference_unit
 from tests.bench.collected import collect_into
@@ -138,7 +137,7 @@ def seconds_for(engine: Any, threads: Sequence[Thread], settings: InferenceConfi
     with tempfile.TemporaryDirectory() as folder:
         started = time.perf_counter()
         units = [reference_unit(one, ReferenceSettings()) for one in threads]
-        asked = Schedule(units, Answered(settings.sampling, keeps_replies=True))
+        asked = Schedule(units, Answers(), settings.sampling)
         with redirect_stderr(StringIO()):  # a bar of progress for each thread
             collect_into(folder, engine, asked.due(), asked, settings)
         seconds = time.perf_counter() - started

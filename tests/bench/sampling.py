@@ -9,7 +9,7 @@ from collections.abc import Callable
 from statistics import median
 from typing import Any
 
-from inference.answered import Answered
+from evenhand.completion_shards import Answers
 from inference.config import InferenceConfig
 from inference.engine import open_engine
 from inference.schedule import Schedule, first_prompts
@@ -60,7 +60,9 @@ def ours_against_bare(engine: Any, settings: InferenceConfig) -> None:
 
     def ours() -> int:
         with tempfile.TemporaryDirectory() as folder:
-            asked = Schedule(settings.study.units(settings.verdict).units, Answered(settings.sampling))
+            asked = Schedule(
+                settings.study.units(settings.verdict).units, Answers(keeps_replies=False), settings.sampling
+            )
             asked.due()
             path = collect_into(folder, engine, prompts, asked, settings)
             return sum(c.completion_tokens or 0 for c in completions_of(path).values())

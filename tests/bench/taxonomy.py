@@ -13,12 +13,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from evenhand.completion_shards import read_answers
-from inference.answered import Answered
+from evenhand.completion_shards import Answers, read_answers
 from inference.config import InferenceConfig, load_sampling_config
 from inference.engine import open_engine
-from inference.prefix_order import in_prefix_order
-from inference.schedule import Schedule, first_prompts
+from inference.schedule import Schedule, first_prompts, in_prefix_order
 from studies.flips import Flip
 from studies.taxonomy.prompts import schema
 from studies.taxonomy.section import MAX_TOKENS
@@ -92,7 +90,7 @@ def rate(engine: Any, way: Callable[[], int]) -> float:
 def ours(engine: Any, settings: InferenceConfig) -> int:
     """As a run asks, with its shards on disk."""
     with tempfile.TemporaryDirectory() as folder:
-        asked = Schedule(settings.study.units(settings.verdict).units, Answered(settings.sampling))
+        asked = Schedule(settings.study.units(settings.verdict).units, Answers(keeps_replies=False), settings.sampling)
         return len(read_answers(collect_into(folder, engine, asked.due(), asked, settings)).replies)
 
 

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from evenhand import completion_shards
 from evenhand.completion_shards import every_completion
 from evenhand.errors import DataError, ModelError
 from evenhand.records import Completion, Prompt
 from evenhand.run_directory import is_done
 from inference import sampling
-from inference.answered import Answered
 from inference.config import InferenceConfig
 from inference.engine import Further
 from inference.sampling import sample
-from inference.survey import Run, Survey, in_shard
+from inference.schedule import Plan, Run, in_shard
 from studies.study import Replies, Units
 from tests.made.pocket_judge import AnsweringEngine, Answers
 from tests.made.read_back import completions_of
@@ -161,8 +161,5 @@ def test_a_prompt_that_keeps_erring_is_asked_once_by_each_command(asks: Callable
 def test_two_units_of_one_name_are_refused(run: InferenceConfig) -> None:
     with pytest.raises(DataError, match="the id 'fig' occurs twice"):
         list(
-            Survey(
-                Run(Path(), run, [Fruit("fig"), Fruit("fig")], plan_grows=True),
-                Answered(run.sampling, keeps_replies=True),
-            ).prompts()
+            Plan(Run(Path(), run, [Fruit("fig"), Fruit("fig")], plan_grows=True), completion_shards.Answers()).prompts()
         )

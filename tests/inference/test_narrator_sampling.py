@@ -16,9 +16,8 @@ from inference import sampling
 from inference.config import InferenceConfig
 from inference.engine import Further, PromptsTooLong, nothing_further
 from inference.sampling import sample
-from inference.schedule import first_prompts
+from inference.schedule import first_prompts, in_shard
 from inference.server_messages import ServerFacts, request_body
-from inference.survey import in_shard
 from studies.dialdefer.records import Condition, Factors
 from tests.made.made_conflicts import conflict, narrator_config, use_conflicts
 from tests.made.read_back import completions_of

@@ -6,11 +6,9 @@ from typing import Any
 
 import pytest
 
+from evenhand.completion_shards import Answers
 from evenhand.errors import ConfigError
-from inference.answered import Answered
-from inference.prefix_order import in_prefix_order
-from inference.schedule import Schedule, first_prompts
-from inference.survey import in_shard
+from inference.schedule import Schedule, first_prompts, in_prefix_order, in_shard
 from tests.made.experiment_runs import N_ITEMS, use_few_items, with_variants
 from tests.made.places import ROOT
 
@@ -86,10 +84,10 @@ def test_no_earlier_prompt_shares_a_longer_beginning_than_the_one_just_before() 
 def test_every_shard_is_asked_in_the_order_of_the_whole() -> None:
     config = with_variants(*SEVERAL)
     units = config.study.units("reason").units
-    whole = [p.prompt_hash for p in Schedule(units, Answered(config.sampling)).due()]
+    whole = [p.prompt_hash for p in Schedule(units, Answers(keeps_replies=False), config.sampling).due()]
     for index in range(3):
         mine = [unit for unit in units[::-1] if in_shard(unit.unit_id, (index, 3))]
-        part = [p.prompt_hash for p in Schedule(mine, Answered(config.sampling)).due()]
+        part = [p.prompt_hash for p in Schedule(mine, Answers(keeps_replies=False), config.sampling).due()]
         assert part == [hash_ for hash_ in whole if hash_ in part]
 
 
@@ -98,7 +96,7 @@ def test_plan_and_order_are_the_same_in_every_process() -> None:
 from evenhand.records import digest
 from inference.schedule import first_prompts
 from tests.made.sampling_configs import sampling_config
-from inference.prefix_order import in_prefix_order
+from inference.schedule import in_prefix_order
 tree = dict(name="x", model=dict(name="m"), benchmarks=[dict(dataset="pocket", n_items=20)])
 prompts = first_prompts(sampling_config(dict(tree, prompts=dict(variants={list(SEVERAL)}))))
 for order in (prompts, in_prefix_order(prompts)):

@@ -8,14 +8,13 @@ import pytest
 
 from evenhand import completion_shards as shards
 from evenhand.command import run_main
-from evenhand.completion_shards import every_completion
+from evenhand.completion_shards import Answers
 from evenhand.errors import ConfigError, DataError, ModelError
 from evenhand.records import Completion, digest
 from evenhand.run_directory import is_done
 from inference.config import FREE_OF_EFFECT, InferenceConfig
 from inference.sampling import parse_shard, sample
-from inference.schedule import first_prompts
-from inference.survey import Run, Survey
+from inference.schedule import Plan, Run, first_prompts
 from studies.dialdefer import plan as planning
 from studies.dialdefer.planned import read_plan
 from tests.made.sampling_configs import sampling_config
@@ -112,9 +111,9 @@ def test_what_is_owed_is_found_with_one_shard_of_answers_in_memory(
 def owed(path: Path, settings: InferenceConfig) -> set[str]:
     """Hashes of the prompts that a run lacks."""
     run = Run(path, settings, settings.study.units("reason").units, plan_grows=False)
-    survey = Survey(run, run.answered(every_completion(path)))
-    assert len(list(survey.prompts())) == 40
-    return survey.owed
+    plan = Plan(run, Answers(keeps_replies=False).read(path))
+    assert len(list(plan.prompts())) == 40
+    return {*plan.owed}
 
 
 class CountedCompletion(Completion):

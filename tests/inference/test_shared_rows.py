@@ -11,7 +11,7 @@ from evenhand.records import Completion, Prompt
 from evenhand.seen_columns import IN_FLOAT32
 from evenhand.token_trees import tree_of
 from inference.config import InferenceConfig
-from inference.prefix_order import in_prefix_order
+from inference.schedule import in_prefix_order
 from inference.transformers_engine import TransformersEngine
 from tests.made.made_conflicts import narrator_config
 from tests.made.tiny_checkpoint import save_checkpoint

@@ -22,9 +22,8 @@ from evenhand.records import Completion, Prompt
 from evenhand.run_directory import is_done
 from inference.config import InferenceConfig
 from inference.engine import PromptsTooLong, open_engine
-from inference.prefix_order import in_prefix_order
 from inference.sampling import sample
-from inference.schedule import first_prompts
+from inference.schedule import first_prompts, in_prefix_order
 from studies.dialdefer.planned import read_plan
 from tests.bench.narrator import distinct, n_shareable, requests
 from tests.made.fuzz import more_families
