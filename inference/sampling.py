@@ -28,7 +28,8 @@ from evenhand.run_directory import (
 )
 from evenhand.terminal import say
 from inference.config import FREE_OF_EFFECT, InferenceConfig
-from inference.engine import Engine, PromptsTooLong, device_name, open_engine
+from inference.engine import Engine, PromptsTooLong
+from inference.open_engine import device_name, open_engine
 from inference.schedule import Plan, Run, Schedule
 from inference.watchdog import Watchdog
 from studies.study import Made, Unit

@@ -24,10 +24,9 @@ from evenhand.seen_columns import attend_to_seen_columns
 from evenhand.token_trees import common, padded_rows, tree_of
 from evenhand.tree_forward import logits_at
 from inference.config import InferenceConfig, SamplingConfig, TransformersConfig
-from inference.encoding import Encoded, Encoder
+from inference.encoding import Encoded, Encoder, Supply
 from inference.engine import Further, nothing_further
-from inference.readings import Node, Readings, nodes
-from inference.supply import Supply
+from inference.options import Node, Readings, nodes
 
 # What one forward pass takes: a prompt, or a prompt with a path of its options' trie.
 Asked = Encoded | Node

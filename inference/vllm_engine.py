@@ -16,10 +16,9 @@ from evenhand.errors import ConfigError, ModelError, told
 from evenhand.machine import vllm_reads_tokens
 from evenhand.records import Completion, Prompt, failed
 from inference.config import InferenceConfig, VllmConfig
-from inference.encoding import Encoded, Encoder
+from inference.encoding import Encoded, Encoder, Supply
 from inference.engine import Further, nothing_further
-from inference.readings import Node, Readings, nodes
-from inference.supply import Supply
+from inference.options import Node, Readings, nodes
 
 # Requests held by the engine at once: enough to keep any batch full, few enough that a million prompts fit in memory.
 IN_FLIGHT = 4096

@@ -17,8 +17,8 @@ from evenhand.checkpoints import load_tokenizer, resolve
 from evenhand.records import Prompt
 from inference.config import InferenceConfig, load_sampling_config
 from inference.encoding import Encoder
-from inference.engine import open_engine
-from inference.readings import nodes
+from inference.open_engine import open_engine
+from inference.options import nodes
 from inference.schedule import first_prompts, in_prefix_order
 from tests.made.places import CONFIGS
 

@@ -22,7 +22,8 @@ from typing import Any
 from evenhand.completion_shards import Answers
 from evenhand.records import Completion, Prompt
 from inference.config import InferenceConfig, load_sampling_config
-from inference.engine import Further, nothing_further, open_engine
+from inference.engine import Further, nothing_further
+from inference.open_engine import open_engine
 from inference.schedule import Schedule, first_prompts, in_prefix_order
 from studies.pluraleval.records import Comment, Thread
 from studies.pluraleval.reference_sets import ReferenceSettings, reference_unit

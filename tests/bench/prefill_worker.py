@@ -12,7 +12,7 @@ from typing import Any
 from evenhand.chat_templates import answer_tokens, encode, render_chat
 from evenhand.checkpoints import load_tokenizer, resolve
 from inference.config import InferenceConfig
-from inference.engine import open_engine
+from inference.open_engine import open_engine
 from inference.schedule import first_prompts, in_prefix_order
 from tests.bench.matmul import now
 from tests.made.sampling_configs import sampling_config

@@ -11,7 +11,7 @@ from typing import Any
 
 from evenhand.completion_shards import Answers
 from inference.config import InferenceConfig
-from inference.engine import open_engine
+from inference.open_engine import open_engine
 from inference.schedule import Schedule, first_prompts
 from tests.bench import prefill
 from tests.bench.collected import collect_into

@@ -15,7 +15,7 @@ from typing import Any
 
 from evenhand.completion_shards import Answers, read_answers
 from inference.config import InferenceConfig, load_sampling_config
-from inference.engine import open_engine
+from inference.open_engine import open_engine
 from inference.schedule import Schedule, first_prompts, in_prefix_order
 from studies.flips import Flip
 from studies.taxonomy.prompts import schema

@@ -15,7 +15,7 @@ from evenhand.records import Completion, Message
 from inference import encoding, transformers_engine, vllm_engine
 from inference.config import InferenceConfig
 from inference.encoding import BATCH, Encoded, Encoder
-from inference.engine import open_engine
+from inference.open_engine import open_engine
 from inference.transformers_engine import TransformersEngine
 from tests.made.tiny_checkpoint import byte_tokenizer, save_checkpoint
 from tests.made.tiny_families import TEMPLATES

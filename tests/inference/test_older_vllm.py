@@ -9,8 +9,8 @@ import pytest
 from evenhand.errors import ConfigError
 from inference import engine_memory
 from inference.config import InferenceConfig
-from inference.engine import open_engine
 from inference.engine_memory import engine_check
+from inference.open_engine import open_engine
 from tests.made.sampling_configs import sampling_config
 
 

@@ -12,7 +12,7 @@ from evenhand.errors import ModelError
 from evenhand.records import Completion
 from evenhand.run_directory import is_done
 from inference import vllm_engine
-from inference.engine import open_engine
+from inference.open_engine import open_engine
 from inference.sampling import sample
 from inference.transformers_engine import TransformersEngine
 from tests.made.read_back import completions_of

@@ -13,7 +13,7 @@ import pytest
 from evenhand.errors import ModelError
 from evenhand.run_directory import is_done
 from inference.config import InferenceConfig
-from inference.engine import open_engine
+from inference.open_engine import open_engine
 from inference.openai_engine import FAILURES_IN_A_ROW
 from inference.sampling import sample
 from tests.made.fake_server import FakeServer, Reply, Script, answer, as_json, refusal

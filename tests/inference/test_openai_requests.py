@@ -4,7 +4,7 @@ import pytest
 
 from evenhand.chat_templates import FIXED_DATE
 from evenhand.errors import ConfigError, ModelError
-from inference.engine import open_engine
+from inference.open_engine import open_engine
 from tests.made.fake_server import FakeServer, Reply, answer, as_json
 from tests.made.toy_runs import ask, config, echo, prompts
 

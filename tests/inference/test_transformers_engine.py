@@ -10,7 +10,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from evenhand.errors import ConfigError, ModelError
 from evenhand.records import Completion, Message, Prompt
 from inference.config import InferenceConfig
-from inference.engine import open_engine
+from inference.open_engine import open_engine
 from studies.dialdefer.records import Condition, Factors
 from tests.made.sampling_configs import sampling_config
 from tests.made.tiny_checkpoint import save_checkpoint

@@ -12,7 +12,7 @@ from evenhand.embedded import embedded_model_path
 from evenhand.errors import ModelError
 from evenhand.records import Completion, Message, Prompt
 from inference.config import InferenceConfig
-from inference.engine import open_engine
+from inference.open_engine import open_engine
 from studies.dialdefer.pocket import pocket_items
 from studies.dialdefer.records import Condition, Factors
 from studies.dialdefer.render import render

@@ -8,7 +8,7 @@ import pytest
 from evenhand.errors import ModelError
 from evenhand.records import Completion, Drawing, Message, Prompt
 from inference.config import InferenceConfig
-from inference.engine import open_engine
+from inference.open_engine import open_engine
 from studies.dialdefer.records import Condition, Factors
 from studies.dialdefer.render import VERDICT_SCHEMA
 from tests.made.fake_server import FakeServer, Reply, answer

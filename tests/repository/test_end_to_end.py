@@ -21,7 +21,8 @@ from evenhand.errors import ModelError
 from evenhand.records import Completion, Prompt
 from evenhand.run_directory import is_done
 from inference.config import InferenceConfig
-from inference.engine import PromptsTooLong, open_engine
+from inference.engine import PromptsTooLong
+from inference.open_engine import open_engine
 from inference.sampling import sample
 from inference.schedule import first_prompts, in_prefix_order
 from studies.dialdefer.planned import read_plan
