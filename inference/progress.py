@@ -100,7 +100,7 @@ class WatchedSampling:
         self.owed, self.plan_read = owed, key
 
     def read_shards(self) -> list[str]:
-        """Read the shards that are new; what is wrong with those that cannot be read, which the next look tries again."""
+        """Read the shards that are new; what is wrong with the others, which the next look reads again."""
         there = {file.name: file for file in (self.path / SHARDS_FOLDER).glob("*.jsonl")}
         if not self.answers.shards <= there.keys():
             self.forget_shards()
