@@ -5,6 +5,7 @@ A stage reads one record type and writes the next; none is changed afterwards to
 
 import hashlib
 import json
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -134,3 +135,8 @@ def digest(content: object, n_hex: int = 64) -> str:
     """The first n_hex hex digits of the SHA-256 of the content's canonical JSON."""
     canonical = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()[:n_hex]
+
+
+def normalised(text: str) -> str:
+    """The text by which two questions count as the same: NFKC, case folded, white space as single blanks."""
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())

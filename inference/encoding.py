@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from evenhand.chat_templates import encode_batch, render_chat
-from evenhand.option_tokens import Tokens, option_tokens
+from evenhand.chat_templates import Tokens, encode_batch, option_tokens, render_chat
 from evenhand.records import Prompt
 from inference.config import InferenceConfig
 from inference.engine import Further, PromptsTooLong

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Self
 
+from evenhand.chat_templates import look_special
 from evenhand.errors import ConfigError, ModelError
 from evenhand.records import Completion, Prompt, failed
-from evenhand.special_tokens import look_special
 from evenhand.terminal import say
 from inference.config import InferenceConfig, OpenAIConfig
 from inference.engine import Further, PromptsTooLong, nothing_further

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from evenhand.option_tokens import Tokens
+from evenhand.chat_templates import Tokens
 from evenhand.records import Completion
 from inference.encoding import Encoded
 

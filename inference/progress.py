@@ -3,9 +3,8 @@
 from itertools import pairwise
 from pathlib import Path
 
-from evenhand.completion_shards import SHARDS_FOLDER, Answers, config_digest
+from evenhand.completions import SHARDS_FOLDER, Answers, config_digest, read_excluded
 from evenhand.errors import EvenhandError
-from evenhand.excluded_units import read_excluded
 from evenhand.run_directory import CONFIG_FILE, DONE_FILE, PLAN_FILE, PROVENANCE_FILE, is_done, refuse_incomplete
 from evenhand.status.progress import Progress, config_of, json_of, seconds_since, short, time_of, whole_lines
 

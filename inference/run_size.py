@@ -8,8 +8,7 @@ from os.path import commonprefix
 from statistics import fmean
 from typing import Any
 
-from evenhand.chat_templates import answer_tokens, encode, render_chat
-from evenhand.option_tokens import option_tokens
+from evenhand.chat_templates import answer_tokens, encode, option_tokens, render_chat
 from evenhand.records import Prompt
 from inference.config import InferenceConfig, VllmConfig
 from inference.options import questions

@@ -9,11 +9,9 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from evenhand.answer_doubts import Doubts
 from evenhand.checkpoints import fingerprint, resolve
-from evenhand.completion_shards import Answers, CompletionLog
+from evenhand.completions import EXCLUDED_FOLDER, Answers, CompletionLog, Doubts, exclude, read_excluded
 from evenhand.errors import ConfigError, ModelError
-from evenhand.excluded_units import EXCLUDED_FOLDER, exclude, read_excluded
 from evenhand.records import Prompt
 from evenhand.run_directory import (
     finish,

@@ -8,9 +8,8 @@ from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from evenhand.completion_shards import Answers
+from evenhand.completions import Answers, read_excluded
 from evenhand.errors import DataError
-from evenhand.excluded_units import read_excluded
 from evenhand.records import Completion, Prompt, digest
 from inference.config import InferenceConfig, SamplingConfig
 from studies.study import OneRound, Unit, Units

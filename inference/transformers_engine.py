@@ -17,12 +17,9 @@ from evenhand.chat_templates import AnswerTokens, answer_tokens
 from evenhand.checkpoints import load_model, load_tokenizer, resolve
 from evenhand.device import torch_device
 from evenhand.errors import ConfigError
-from evenhand.float32_head import float32_head
-from evenhand.float32_products import use_onednn
+from evenhand.float32 import float32_head, use_onednn
 from evenhand.records import Completion, Drawing, Prompt, digest, failed
-from evenhand.seen_columns import attend_to_seen_columns
-from evenhand.token_trees import common, padded_rows, tree_of
-from evenhand.tree_forward import logits_at
+from evenhand.token_trees import attend_to_seen_columns, common, logits_at, padded_rows, tree_of
 from inference.config import InferenceConfig, SamplingConfig, TransformersConfig
 from inference.encoding import Encoded, Encoder, Supply
 from inference.engine import Further, nothing_further

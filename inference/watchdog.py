@@ -12,7 +12,7 @@ import time
 from types import TracebackType
 from typing import Self
 
-from evenhand.completion_shards import CompletionLog
+from evenhand.completions import CompletionLog
 from evenhand.errors import EvenhandError
 from evenhand.records import Completion
 from evenhand.terminal import say

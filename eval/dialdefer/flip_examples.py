@@ -19,7 +19,7 @@ from eval.dialdefer.measures import (
 from eval.dialdefer.panels import Panel, untreated_panels
 from eval.dialdefer.runs import JudgedRun, item_texts
 from eval.report.page import TEMPLATES
-from evenhand.completion_shards import rendered_prompts
+from evenhand.completions import rendered_prompts
 from studies.dialdefer.records import Item
 
 N_EACH = {"margin": 3, "reason": 2}  # of each kind; reasoned replies take room

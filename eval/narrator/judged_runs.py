@@ -12,12 +12,10 @@ from typing import Any, Literal
 from eval.estimates.comparability import flattened
 from eval.narrator.answers import STATES, State, read_answer
 from eval.runs import FinishedRun, Verdicts, refuse_unfinished, run_config
-from evenhand.answer_doubts import answer_doubts
 from evenhand.checkpoints import ModelConfig
-from evenhand.completion_shards import read_answers
+from evenhand.completions import answer_doubts, read_answers, read_excluded
 from evenhand.config import parse_config
 from evenhand.errors import DataError
-from evenhand.excluded_units import read_excluded
 from evenhand.records import Completion
 from evenhand.run_directory import CONFIG_FILE, PLAN_FILE, PROVENANCE_FILE, read_json, read_plan_lines
 from studies.narrator.records import BENCHMARK, NarratorFactors, Perspective

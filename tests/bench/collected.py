@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from evenhand.completion_shards import CompletionLog
+from evenhand.completions import CompletionLog
 from evenhand.records import Prompt
 from inference.config import InferenceConfig
 from inference.sampling import collect

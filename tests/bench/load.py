@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from eval.runs import load_finished
-from evenhand.completion_shards import read_answers
+from evenhand.completions import read_answers
 from evenhand.records import Completion, Message, Prompt
 from inference import sampling
 from inference.engine import Further, nothing_further

@@ -14,7 +14,7 @@ from statistics import median
 import torch
 from torch import Tensor
 
-from evenhand.float32_products import use_onednn
+from evenhand.float32 import use_onednn
 from evenhand.model_size import ModelSize
 from tests.bench.contenders import Worker
 

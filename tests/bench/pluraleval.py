@@ -19,7 +19,7 @@ from io import StringIO
 from statistics import fmean
 from typing import Any
 
-from evenhand.completion_shards import Answers
+from evenhand.completions import Answers
 from evenhand.records import Completion, Prompt
 from inference.config import InferenceConfig, load_sampling_config
 from inference.engine import Further, nothing_further

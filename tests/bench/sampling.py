@@ -9,7 +9,7 @@ from collections.abc import Callable
 from statistics import median
 from typing import Any
 
-from evenhand.completion_shards import Answers
+from evenhand.completions import Answers
 from inference.config import InferenceConfig
 from inference.open_engine import open_engine
 from inference.schedule import Schedule, first_prompts

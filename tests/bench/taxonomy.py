@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from evenhand.completion_shards import Answers, read_answers
+from evenhand.completions import Answers, read_answers
 from inference.config import InferenceConfig, load_sampling_config
 from inference.open_engine import open_engine
 from inference.schedule import Schedule, first_prompts, in_prefix_order

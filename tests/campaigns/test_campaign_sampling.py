@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from evenhand.completion_shards import every_completion
+from evenhand.completions import every_completion
 from studies.dialdefer.planned import read_plan
 from tests.made.fake_server import FakeServer, Reply, answer
 from tests.made.fuzz import N_KILLS

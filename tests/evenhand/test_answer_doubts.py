@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from eval.__main__ import score_main
-from evenhand.answer_doubts import answer_doubts
+from evenhand.completions import answer_doubts
 from evenhand.records import Completion, Prompt
 from inference.sampling import sample
 from tests.made.fake_server import FakeServer, Reply, as_json

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from evenhand import fingerprint as fingerprints
-from evenhand.checkpoints import load_tokenizer
+from evenhand import checkpoints as fingerprints
+from evenhand.checkpoints import checkpoint_hash, load_tokenizer
 from evenhand.errors import ModelError
-from evenhand.fingerprint import checkpoint_hash
 
 SIZE = 3 * 2**20
 

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from evenhand import hub
-from evenhand.checkpoints import ModelConfig, check_folder, resolve
+from evenhand import checkpoints as hub
+from evenhand.checkpoints import ModelConfig, check_folder, hub_snapshot, missing_files, resolve
 from evenhand.errors import ModelError
-from evenhand.hub import hub_snapshot, missing_files
 
 MODEL = "nobody/nothing"
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from evenhand import completion_shards
-from evenhand.completion_shards import SHARDS_FOLDER, every_completion
+from evenhand import completions as completion_shards
+from evenhand.completions import SHARDS_FOLDER, every_completion
 from evenhand.errors import DataError
 from evenhand.jsonl import write_json, write_new, write_whole
 from evenhand.run_directory import PLAN_FILE, is_done

@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 from transformers import AutoTokenizer
 
-from evenhand.chat_templates import encode, encode_batch, render_chat
+from evenhand.chat_templates import Rendered, encode, encode_batch, encode_rendered, render_chat, text_note
 from evenhand.embedded import embedded_model_path
 from evenhand.records import Message, Prompt
-from evenhand.special_tokens import Rendered, encode_rendered, text_note
 from inference.openai_engine import warn_of_special_tokens
 from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import render

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.completion_shards import Answers, CompletionLog, append_completions, every_completion
+from evenhand.completions import Answers, CompletionLog, append_completions, every_completion
 from evenhand.records import Completion
 from tests.made.fault_trials import TRIALS
 from tests.made.growing_run import N_STEPS, N_UNITS, Found, GrowingEngine, GrowingRun
@@ -43,7 +43,7 @@ def test_a_clock_that_was_set_back_put_a_second_answer_before_the_one_that_a_uni
     for text in ("first", "second", "third"):
         log = CompletionLog(tmp_path, 1)
         log.add(completion(text))
-        monkeypatch.setattr("evenhand.completion_shards.time.time_ns", lambda: 10**9)  # in 1970
+        monkeypatch.setattr("evenhand.completions.time.time_ns", lambda: 10**9)  # in 1970
     assert [c.text for c in every_completion(tmp_path)] == ["first", "second", "third"]
     assert completions_of(tmp_path)["ab", 0].text == "first"
 

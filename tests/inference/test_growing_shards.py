@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from evenhand import completion_shards
-from evenhand.completion_shards import every_completion
+from evenhand import completions as completion_shards
+from evenhand.completions import every_completion
 from evenhand.errors import DataError, ModelError
 from evenhand.records import Completion, Prompt
 from evenhand.run_directory import is_done

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from evenhand.completions import EXCLUDED_FOLDER, read_excluded
 from evenhand.errors import DataError, ModelError
-from evenhand.excluded_units import EXCLUDED_FOLDER, read_excluded
 from evenhand.records import Completion, Message, Prompt
 from evenhand.run_directory import is_done, planned_line, read_json, read_plan_lines, rewrite_plan, write_plan
 from inference import sampling

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.option_tokens import Tokens, option_tokens, own_tokens
+from evenhand.chat_templates import Tokens, option_tokens, own_tokens
 from inference.options import log_rest, option_logprobs, questions
 from tests.made.tiny_checkpoint import byte_tokenizer
 

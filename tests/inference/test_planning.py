@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.completion_shards import Answers
+from evenhand.completions import Answers
 from evenhand.errors import ConfigError
 from inference.schedule import Schedule, first_prompts, in_prefix_order, in_shard
 from tests.made.experiment_runs import N_ITEMS, use_few_items, with_variants

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from evenhand import completion_shards as shards
+from evenhand import completions as shards
 from evenhand.command import run_main
-from evenhand.completion_shards import Answers
+from evenhand.completions import Answers
 from evenhand.errors import ConfigError, DataError, ModelError
 from evenhand.records import Completion, digest
 from evenhand.run_directory import is_done

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.completion_shards import append_completions
-from evenhand.excluded_units import exclude
+from evenhand.completions import append_completions, exclude
 from evenhand.records import Completion, Drawing, Prompt
 from evenhand.run_directory import finish, open_run, write_plan
 from evenhand.status.progress import Progress

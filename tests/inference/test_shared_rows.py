@@ -8,8 +8,7 @@ import pytest
 
 from evenhand.errors import ConfigError, ModelError
 from evenhand.records import Completion, Prompt
-from evenhand.seen_columns import IN_FLOAT32
-from evenhand.token_trees import tree_of
+from evenhand.token_trees import IN_FLOAT32, tree_of
 from inference.config import InferenceConfig
 from inference.schedule import in_prefix_order
 from inference.transformers_engine import TransformersEngine

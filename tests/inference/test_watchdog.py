@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.completion_shards import every_completion
+from evenhand.completions import every_completion
 from evenhand.records import Completion
 from evenhand.run_directory import is_done
 from inference import watchdog

@@ -15,7 +15,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from evenhand import completion_shards, lease
+from evenhand import completions as completion_shards
+from evenhand import lease
 from evenhand.errors import DataError, EvenhandError, ModelError
 from evenhand.lease import held
 from inference.watchdog import EXIT_STATUS

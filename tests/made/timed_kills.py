@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from evenhand.completion_shards import every_completion
+from evenhand.completions import every_completion
 from evenhand.config import to_yaml
 from tests.made.growing_run import Found
 from tests.made.kill_campaign import SIGKILLED, Command, Host, content

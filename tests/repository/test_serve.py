@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from evenhand.completion_shards import every_completion
+from evenhand.completions import every_completion
 from tests.made.fake_cluster import make_cluster, run
 from tests.made.places import ROOT
 from tests.made.process_runs import free_port

@@ -16,9 +16,8 @@ from eval.narrator.measures import ALL, Levels, effects
 from eval.narrator.tables import models_table
 from eval.results import Results
 from eval.scorecard.command import main as scorecard_main
-from evenhand.completion_shards import every_completion
+from evenhand.completions import every_completion, exclude
 from evenhand.errors import DataError
-from evenhand.excluded_units import exclude
 from evenhand.jsonl import read_jsonl, write_jsonl
 from evenhand.records import Prompt
 from evenhand.run_directory import finish

@@ -1,22 +1,54 @@
-"""A run's completions on disk: whole shards that are only ever added, each named by its time and a checksum.
+"""A run's completions on disk, which of them count, what it leaves out, and what to know before believing a score.
 
-The checksum covers the run's config as well, so a shard that was edited, cut, or copied from another run is noticed.
-Of two answers to one prompt the earlier one counts.
+Completions lie in whole shards that are only ever added, each named by its time and a checksum over its bytes and the
+run's config, so that one that was edited, cut, or copied from another run is noticed. `excluded/` lists items one of
+whose prompts does not fit the context window: they are planned, and have no answers that count.
 """
 
 import hashlib
 import json
+import math
 import time
-from collections.abc import Callable, Container, Iterable, Iterator
+import uuid
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean, median
 from typing import Self
 
 from evenhand.checksum import sha256_of
 from evenhand.errors import DataError
 from evenhand.job_signs import note_progress
-from evenhand.jsonl import parse_lines, write_whole
-from evenhand.records import Completion, completion_from, digest, plain
+from evenhand.jsonl import parse_lines, read_jsonl, write_jsonl, write_whole
+from evenhand.records import Completion, Prompt, completion_from, digest, plain
+
+EXCLUDED_FOLDER = "excluded"
+
+
+def exclude(path: Path, reasons: Mapping[Prompt, str]) -> None:
+    """Leave the items of these prompts out of a run, each with the reason of one of its prompts."""
+    items: dict[str, dict[str, str]] = {}
+    for prompt, reason in reasons.items():
+        line = {"item_id": prompt.item_id, "prompt_hash": prompt.prompt_hash, "reason": reason}
+        items.setdefault(prompt.item_id, line)
+    write_jsonl(path / EXCLUDED_FOLDER / f"{uuid.uuid4().hex}.jsonl", items.values())
+
+
+def read_excluded(path: Path) -> dict[str, str]:
+    """Item id → why it is left out. Empty for a run that leaves out nothing. Raises DataError for a damaged file."""
+    found: dict[str, str] = {}
+    for file in sorted((path / EXCLUDED_FOLDER).glob("*.jsonl")):
+        for number, record in read_jsonl(file):
+            for key in ("item_id", "reason"):
+                if not isinstance(record.get(key), str):
+                    raise DataError(
+                        f"{file}:{number}: names no excluded item (its {key} is {record.get(key)!r}). Delete the file "
+                        "and run the sampling command again: what does not fit is found anew"
+                    )
+            found.setdefault(record["item_id"], record["reason"])
+    return found
+
 
 SHARDS_FOLDER = "completions"
 SEEN_AFTER_S = 90.0  # NFS clients keep a folder's list for up to a minute
@@ -206,3 +238,72 @@ def config_digest(path: Path) -> str:
 def checksum(content: bytes, key: str) -> str:
     """16 hex digits over a shard's bytes and its run's config digest."""
     return hashlib.sha256(key.encode() + content).hexdigest()[:16]
+
+
+# Total probability of the two answers, at the median prompt of a run or of a cell (dataset and framing), below which
+# margins are of what a judge hardly ever says.
+# Qwen2.5-Coder-1.5B has 0.98 on pocket (at least 0.92 on any prompt), the embedded 135M model 0.02 before training.
+UNLIKELY = 0.1
+WAY_OUT = (
+    "See what it reads with `evenhand show`, switch a thinking mode off (model.chat_template_args), or use `verdict: "
+    "reason`."
+)
+MOST_NAMED = 5
+UNNAMED = "no name"
+
+
+class Doubts:
+    """Reasons to doubt the answers of a run, gathered answer by answer; errors are no answers."""
+
+    def __init__(self, verdict: str = "") -> None:
+        """verdict: of "margin" also how likely the answers are over the whole run is tested; scores test each cell."""
+        self.verdict, self.answerers, self.totals = verdict, Counter[str](), list[float]()
+
+    def add(self, completion: Completion) -> None:
+        """Take an answer."""
+        if completion.sample_index == 0:
+            self.answerers[completion.answered_by or UNNAMED] += 1
+        if self.verdict == "margin" and (total := answer_probability(completion)) is not None:
+            self.totals.append(total)
+
+    def sentences(self) -> list[str]:
+        """One for each reason."""
+        return [*mixed_answerers(self.answerers), *unlikely_answers(self.totals)]
+
+
+def answer_doubts(completions: Iterable[Completion], verdict: str = "") -> list[str]:
+    """A plain sentence for each reason to doubt the answers of one run."""
+    doubts = Doubts(verdict)
+    for completion in completions:
+        if not completion.is_error:
+            doubts.add(completion)
+    return doubts.sentences()
+
+
+def answer_probability(completion: Completion) -> float | None:
+    """The probability of its answers together; None where their log-probabilities are unknown."""
+    logprobs = completion.answer_logprobs
+    return math.fsum(math.exp(min(value, 0.0)) for value in logprobs.values()) if logprobs else None
+
+
+def mixed_answerers(counts: Counter[str]) -> list[str]:
+    """That a server's replies name several models or fingerprints."""
+    if len(counts) < 2:
+        return []
+    named = "; ".join(f"{name} ({n:,})" for name, n in counts.most_common(MOST_NAMED))
+    more = f" and {len(counts) - MOST_NAMED} more" if len(counts) > MOST_NAMED else ""
+    return [
+        f"its prompts were answered by {len(counts)} models or versions of a server: {named}{more}. A score over them "
+        "is no one judge's; sample anew from one of them, under another `name`."
+    ]
+
+
+def unlikely_answers(totals: Sequence[float]) -> list[str]:
+    """That the two answers together have little probability, where margins are read."""
+    if not totals or median(totals) >= UNLIKELY:
+        return []
+    return [
+        f"the two answers together have a median probability of {median(totals):.2g} (mean {fmean(totals):.2g}): the "
+        "judge would mostly begin its reply with something else, so its margins may say little of what it would "
+        f"answer. {WAY_OUT}"
+    ]
