@@ -32,7 +32,7 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drawing:
+class SamplingOverride:
     """How one prompt's replies are drawn, where that is not as the run draws them (`sampling` of its config)."""
 
     temperature: float | None = None
@@ -41,7 +41,7 @@ class Drawing:
     json_schema: str | None = None  # of the reply, for runs whose engine holds replies to it
 
 
-AS_THE_RUN = Drawing()
+AS_THE_RUN = SamplingOverride()
 
 
 @dataclass(frozen=True, kw_only=True)  # without slots, so that the hash is kept: a run asks for it several times
@@ -55,7 +55,7 @@ class Prompt:
     factors: Any  # what the study varied, by name: a frozen dataclass of plain values, with template_version
     messages: tuple[Message, ...]
     answer_space: tuple[str, ...] = ("1", "2")
-    drawing: Drawing = AS_THE_RUN
+    drawing: SamplingOverride = AS_THE_RUN
 
     @cached_property
     def prompt_hash(self) -> str:

@@ -18,7 +18,7 @@ from evenhand.checkpoints import load_model, load_tokenizer, resolve
 from evenhand.device import torch_device
 from evenhand.errors import ConfigError
 from evenhand.float32 import float32_head, use_onednn
-from evenhand.records import Completion, Drawing, Prompt, digest, failed
+from evenhand.records import Completion, Prompt, SamplingOverride, digest, failed
 from evenhand.token_trees import attend_to_seen_columns, common, logits_at, padded_rows, tree_of
 from inference.config import InferenceConfig, SamplingConfig, TransformersConfig
 from inference.encoding import Encoded, Encoder, Supply
@@ -206,7 +206,7 @@ class TransformersEngine:
         return min(self.stop_ids, default=0) if padding is None else padding
 
 
-def drawing_of(asked: Asked) -> Drawing:
+def drawing_of(asked: Asked) -> SamplingOverride:
     """How the replies to what is asked are drawn."""
     return (asked.encoded if isinstance(asked, Node) else asked).prompt.drawing
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from evenhand.completions import append_completions, exclude
-from evenhand.records import Completion, Drawing, Prompt
+from evenhand.records import Completion, Prompt, SamplingOverride
 from evenhand.run_directory import finish, open_run, write_plan
 from evenhand.status.progress import Progress
 from inference.progress import WatchedSampling, watched
@@ -65,7 +65,7 @@ def test_the_answers_of_all_shards_are_counted_once_each(tmp_path: Path) -> None
 
 
 def test_a_prompt_takes_as_many_answers_as_the_run_or_its_own_drawing_says(tmp_path: Path) -> None:
-    own = replace(PROMPTS[0], drawing=Drawing(n=1))
+    own = replace(PROMPTS[0], drawing=SamplingOverride(n=1))
     run = planned_run(tmp_path / "run", [own, *PROMPTS[1:3]], n=4)
     answer(run, [own, PROMPTS[1]])
     answer(run, [PROMPTS[1]], index=3)

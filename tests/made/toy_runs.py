@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from evenhand.errors import ModelError
-from evenhand.records import Completion, Drawing, Message, Prompt
+from evenhand.records import Completion, Message, Prompt, SamplingOverride
 from inference.config import InferenceConfig
 from inference.open_engine import open_engine
 from studies.dialdefer.records import Condition, Factors
@@ -25,7 +25,7 @@ def prompts(n: int) -> list[Prompt]:
             condition=Condition.C1_TRUE,
             factors=Factors(),
             messages=(Message(role="user", content=f"question {i}"),),
-            drawing=Drawing(json_schema=VERDICT_SCHEMA),
+            drawing=SamplingOverride(json_schema=VERDICT_SCHEMA),
         )
         for i in range(n)
     ]
