@@ -1,6 +1,6 @@
 """Which model a config means, where it lies (the embedded default, a folder, or a Hub id), and a hash of what it is.
 
-Half a model never passes. The hash covers every file that can change an answer; of weights it is computed once and kept.
+Half a model never passes. The hash covers every file that can change an answer; that of weights is kept.
 """
 
 import hashlib

@@ -23,7 +23,6 @@ from inference.server_messages import (
     StatusError,
     key_refused,
     largest_reply,
-    path_for,
     read_reply,
     request_body,
     spellings_for,
@@ -48,6 +47,8 @@ class OpenAIEngine:
                 f"sampling.structured is '{structured}' and engine.json_mode '{json_mode}': "
                 "a server is held to a prompt's schema by `structured: json` and `json_mode: json_schema` together"
             )
+        # The server applies its chat template, or takes the bare text.
+        self.path = "/chat/completions" if config.format == "chat" else "/completions"
         self.has_answered = False
         self.n_failed_in_a_row = 0
 
@@ -94,8 +95,7 @@ class OpenAIEngine:
                         running.add(self.loop.get_loop().create_task(self.ask(waiting.popleft())))
                 if not running:
                     break
-                done, running = self.loop.run(first_of(running))
-                for task in done:
+                for task in self.loop.run(first_of(running)):
                     try:
                         completions = task.result()
                     except PromptsTooLong as error:
@@ -122,7 +122,7 @@ class OpenAIEngine:
         """A prompt's completions, or as many errors. Raises PromptsTooLong, and ModelError where all would fail."""
         body, n = request_body(self.config, self.facts, prompt), self.config.sampling.n_for(prompt)
         try:
-            reply = await self.server.post(path_for(self.config), body)
+            reply = await self.server.post(self.path, body)
             completions = read_reply(reply, prompt.prompt_hash, n, self.spellings)
         except (BadReply, NoReply) as error:
             return failed(prompt, n, str(error))
@@ -139,7 +139,7 @@ class OpenAIEngine:
             raise key_refused(place, self.settings.api_key_env, error.status) from None
         if error.status == 404 or error.status < 400:  # redirects are not followed
             raise ModelError(
-                f"{place}: knows no model '{self.config.model.name}' or no {path_for(self.config)} ({words}); "
+                f"{place}: knows no model '{self.config.model.name}' or no {self.path} ({words}); "
                 "check model.name, format and engine.base_url"
             ) from None
         # llama.cpp says "exceeds the available context size".
@@ -163,9 +163,11 @@ class OpenAIEngine:
         )
 
 
-async def first_of(running: set[Request]) -> tuple[set[Request], set[Request]]:
-    """What has finished, at least one, and what is still running."""
-    return await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+async def first_of(running: set[Request]) -> set[Request]:
+    """What has finished, at least one; taken out of what runs."""
+    done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+    running -= done
+    return done
 
 
 async def cancel(running: set[Request]) -> None:

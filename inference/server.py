@@ -109,13 +109,7 @@ class Server:
 
     async def facts(self, model: str, *, margin: bool) -> ServerFacts:
         """What the server is. Raises ModelError when it is absent, not ready, or wants another key or model."""
-        entry = await self.listed(model)
-        is_vllm = entry.get("owned_by") == "vllm"
-        return ServerFacts(is_vllm, await self.answer_tokens(model) if is_vllm and margin else None)
-
-    async def listed(self, model: str) -> dict[str, Any]:
-        """What the server's list says of the model; nothing where the server has no list. Raises as facts."""
-        place = self.place
+        place, models = self.place, dict[str, dict[str, Any]]()
         try:
             listing = parse_object(await self.ask("GET", "/models"))
             models = {str(entry["id"]): dict(entry) for entry in listing["data"]}
@@ -129,14 +123,14 @@ class Server:
         except StatusError as error:
             if error.status in (401, 403):
                 raise key_refused(place, self.settings.api_key_env, error.status) from None
-            if error.status in (404, 405, 501):  # it does not list its models, and need not
-                return {}
             if error.status < 400:
                 raise ModelError(f"{place}: is not where the server is ({error}); correct engine.base_url") from None
-            raise ModelError(f"{place}: the server is not ready ({error}); try again later") from None
+            if error.status not in (404, 405, 501):  # it does not list its models, and need not
+                raise ModelError(f"{place}: the server is not ready ({error}); try again later") from None
         if models and model not in models:
             raise ModelError(f"{place}: does not serve model '{model}'. It serves: {', '.join(sorted(models)[:10])}")
-        return models.get(model, {})
+        is_vllm = models.get(model, {}).get("owned_by") == "vllm"
+        return ServerFacts(is_vllm, await self.answer_tokens(model) if is_vllm and margin else None)
 
     async def answer_tokens(self, model: str) -> AnswerTokens:
         """The answers' tokens by vLLM's /tokenize, which lies beside /v1. Raises ModelError when it cannot be asked."""
@@ -155,36 +149,30 @@ class Server:
 
 
 def read_key(server: OpenAIConfig) -> str:
-    """The key in the environment, or in the file that it names.
+    """The key in the environment, or in the file that it names; "none" where there is none, for a local server.
 
-    A local server wants none; a hosted one says 401, and that names the variable. Raises ConfigError for a file that
-    others can read, and for what no HTTP header can carry, without showing it.
+    Raises ConfigError for a file that others can read, and for what no HTTP header can carry, without showing it.
     """
-    key = os.environ.get(server.api_key_env) or key_in_file(f"{server.api_key_env}_FILE") or "none"
+    variable = server.api_key_env
+    key = os.environ.get(variable, "")
+    if not key and (name := os.environ.get(f"{variable}_FILE")):
+        file = Path(name).expanduser()
+        place = f"${variable}_FILE: {file}"
+        try:
+            mode = stat.S_IMODE(file.stat().st_mode)
+            if mode & 0o077:
+                raise ConfigError(
+                    f"{place} may be read by others than its owner (mode {mode:o}); `chmod 600 {file}`, and "
+                    "make a new key if others had the time to read this one"
+                )
+            key = file.read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{place} cannot be read ({told(error)}); it holds the key and no more") from None
+        if not key:
+            raise ConfigError(f"{place} is empty; it holds the key and no more")
     if wrong := re.search(r"[^\x21-\x7e]", key):
         raise ConfigError(
-            f"${server.api_key_env}: its character {wrong.start() + 1} of {len(key)} is none that a key can have "
+            f"${variable}: its character {wrong.start() + 1} of {len(key)} is none that a key can have "
             "(a letter with an accent, a blank, a line break, a typographic quote?); export it again"
         )
-    return key
-
-
-def key_in_file(variable: str) -> str:
-    """The key in the file that a variable names; "" for none. Raises ConfigError for a file that others can read."""
-    name = os.environ.get(variable)
-    if not name:
-        return ""
-    file = Path(name).expanduser()
-    try:
-        mode = stat.S_IMODE(file.stat().st_mode)
-        if mode & 0o077:
-            raise ConfigError(
-                f"${variable}: {file} may be read by others than its owner (mode {mode:o}); `chmod 600 {file}`, and "
-                "make a new key if others had the time to read this one"
-            )
-        key = file.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"${variable}: {file} cannot be read ({told(error)}); it holds the key and no more") from None
-    if not key:
-        raise ConfigError(f"${variable}: {file} is empty; it holds the key and no more")
-    return key
+    return key or "none"

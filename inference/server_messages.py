@@ -38,7 +38,7 @@ class StatusError(Exception):
     """A status other than success, and what the server says with it on one line: "500 out of memory"."""
 
     def __init__(self, status: int, message: str = "", code: str | None = None) -> None:
-        super().__init__(f"{status} {excerpt(whole(message), 200)}".rstrip())
+        super().__init__(f"{status} {excerpt(message, 200)}".rstrip())
         self.status, self.code = status, code
 
 
@@ -54,11 +54,6 @@ class Spellings(NamedTuple):
 
     lead: tuple[str, ...]  # tokens that come before the answer; empty for most tokenizers
     answers: tuple[dict[str, str], ...]  # answer → its token; the first way that shows the most answers is taken
-
-
-def path_for(config: InferenceConfig) -> str:
-    """The endpoint: the server applies its chat template, or takes the bare text."""
-    return "/chat/completions" if config.format == "chat" else "/completions"
 
 
 def request_body(config: InferenceConfig, facts: ServerFacts, prompt: Prompt) -> dict[str, Any]:
@@ -157,10 +152,14 @@ def read_reply(body: str, prompt_hash: str, n: int, spellings: Spellings | None 
     if len(choices) != n:
         raise BadReply(f"asked for {n} samples, got {len(choices)}")
     usage = reply.get("usage")
-    counts = usage if isinstance(usage, dict) else {}
-    generated = count(counts, "completion_tokens")
-    rendered = reply.get("prompt_text")  # vLLM only
-    who = answered_by(reply)
+
+    def count(key: str) -> int | None:
+        value = usage.get(key) if isinstance(usage, dict) else None
+        return value if isinstance(value, int) and 0 <= value <= MOST_TOKENS else None
+
+    generated, rendered = count("completion_tokens"), reply.get("prompt_text")  # the latter from vLLM only
+    names = [reply.get("model"), reply.get("system_fingerprint")]
+    answered_by = " ".join(excerpt(name) for name in names if isinstance(name, str) and name) or None
     return [
         Completion(
             prompt_hash=prompt_hash,
@@ -168,45 +167,25 @@ def read_reply(body: str, prompt_hash: str, n: int, spellings: Spellings | None 
             text=read_text(choice, generated),
             finish_reason=excerpt(str(choice.get("finish_reason") or "unknown")),
             answer_logprobs=None if spellings is None else read_answers(choice, spellings),
-            prompt_tokens=count(counts, "prompt_tokens"),
+            prompt_tokens=count("prompt_tokens"),
             # The server counts all samples together; what one of them took is then not known.
             completion_tokens=generated if n == 1 else None,
-            rendered=rendered if isinstance(rendered, str) and index == 0 else None,
-            answered_by=who if index == 0 else None,
+            rendered=writable(rendered) if isinstance(rendered, str) and index == 0 else None,
+            answered_by=answered_by if index == 0 else None,
         )
         for index, choice in enumerate(choices)
     ]
 
 
 def parse_object(body: str) -> dict[str, Any]:
-    """The JSON object in a body, its texts whole. Raises BadReply when it is something else."""
+    """The JSON object in a body. Raises BadReply when it is something else."""
     try:
-        parsed = whole(json.loads(body))
+        parsed = json.loads(body)
     except (ValueError, RecursionError):
         raise BadReply(f"reply is not JSON: {excerpt(body)}") from None
     if not isinstance(parsed, dict):
         raise BadReply(f"reply is no JSON object: {excerpt(body)}")
     return parsed
-
-
-def whole(value: Any) -> Any:
-    """A JSON value without halves of surrogate pairs, which no file can hold: a model may stop within a character.
-
-    Each becomes U+FFFD, as broken bytes do.
-    """
-    if isinstance(value, str):
-        return LONE_SURROGATE.sub("\ufffd", value)
-    if isinstance(value, list):
-        return [whole(part) for part in value]
-    if isinstance(value, dict):
-        return {whole(key): whole(part) for key, part in value.items()}
-    return value
-
-
-def answered_by(reply: Mapping[str, Any]) -> str | None:
-    """The model that the server says has answered, and its fingerprint; None where it says neither."""
-    parts = (reply.get("model"), reply.get("system_fingerprint"))
-    return " ".join(excerpt(part) for part in parts if isinstance(part, str) and part) or None
 
 
 def read_text(choice: Mapping[str, Any], generated: int | None) -> str:
@@ -216,13 +195,11 @@ def read_text(choice: Mapping[str, Any], generated: int | None) -> str:
     Raises BadReply otherwise.
     """
     message = choice.get("message")
-    found = [message.get("content"), message.get("refusal")] if isinstance(message, dict) else [choice.get("text")]
-    for text in found:
-        if isinstance(text, str) and text:
-            return text
-    if not generated:
+    said = [message.get("content"), message.get("refusal")] if isinstance(message, dict) else [choice.get("text")]
+    text = next((text for text in said if isinstance(text, str) and text), "")
+    if not (text or generated):
         raise BadReply("reply without text")
-    return ""
+    return writable(text)
 
 
 def read_answers(choice: Mapping[str, Any], spellings: Spellings) -> dict[str, float]:
@@ -253,15 +230,14 @@ def read_answers(choice: Mapping[str, Any], spellings: Spellings) -> dict[str, f
     return max(readings, key=len)
 
 
-def count(usage: Mapping[str, Any], key: str) -> int | None:
-    """A token count, or None when the server gives none."""
-    value = usage.get(key)
-    return value if isinstance(value, int) and 0 <= value <= MOST_TOKENS else None
+def writable(text: str) -> str:
+    """A text without halves of surrogate pairs, which no file can hold: a model may stop within a character."""
+    return LONE_SURROGATE.sub("\ufffd", text)
 
 
 def excerpt(text: str, limit: int = 80) -> str:
     """The beginning of a text on one line."""
-    line = " ".join(text.split())
+    line = " ".join(writable(text).split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
