@@ -190,58 +190,53 @@ class InferenceConfig(StudyRun):
         return {"kind": "vllm", **engine} if isinstance(engine, dict) else engine
 
     @model_validator(mode="after")
-    def study_knows_verdict(self) -> Self:
-        """First of all: every other rule hangs on it."""
+    def verdict_can_be_had(self) -> Self:
         try:
             self.study.refuse_verdict(self.verdict)
         except ValueError as error:
             given = "" if "verdict" in self.model_fields_set else "no verdict is given, and "
             raise ValueError(f"{given}{error}") from None
+        for is_wrong, fix in self.mismatches():
+            if is_wrong:
+                raise ValueError(f"verdict {self.verdict} {fix}")
         return self
 
-    @model_validator(mode="after")
-    def verdict_can_be_had(self) -> "InferenceConfig":
-        sampling, engine = self.sampling, self.engine
-        if isinstance(engine, TransformersConfig) and engine.row_tokens and self.verdict not in ("margin", "options"):
-            raise ValueError(
-                f"engine.row_tokens is for verdicts margin and options, which write nothing; verdict {self.verdict} is "
-                "written prompt by prompt: leave engine.row_tokens out"
-            )
-        if self.verdict in ("margin", "options"):
-            if sampling.structured != "none":
-                raise ValueError(
-                    f"verdict {self.verdict} generates no text to structure; set sampling.structured to none"
-                )
-            if sampling.n > 1:
-                raise ValueError(
-                    f"verdict {self.verdict} reads exact probabilities: one reading is all there is; "
-                    "set sampling.n to 1"
-                )
-        if self.verdict == "options":
-            if sampling.top_p < 1:
-                raise ValueError("verdict options reads the whole distribution; set sampling.top_p to 1")
-            if sampling.top_k or sampling.repetition_penalty != 1:
-                raise ValueError(
-                    "verdict options reads the whole distribution as it is; set sampling.top_k to 0 and "
-                    "sampling.repetition_penalty to 1"
-                )
-            if sampling.temperature < COLDEST:
-                raise ValueError(
-                    "verdict options reads the distribution at sampling.temperature, and vLLM samples no colder than "
-                    f"{COLDEST}; set it to that of the samples whose place the probabilities take, or to 1 "
-                    "for the model's own"
-                )
-            if isinstance(engine, OpenAIConfig):
-                raise ValueError(
-                    "verdict options needs the log-probability of every option, and a server lists only the most "
-                    "likely tokens; set engine.kind to vllm or transformers, or verdict to answer"
-                )
-        if self.verdict == "answer" and not self.study.has_schemas:
-            if sampling.structured != "none":
-                raise ValueError("verdict answer is free text; set sampling.structured to none")
-            if isinstance(engine, OpenAIConfig) and engine.json_mode != "none":
-                raise ValueError("verdict answer is free text; set engine.json_mode to none")
-        return self
+    def mismatches(self) -> list[tuple[bool, str]]:
+        """(whether it is so, what to change) of everything that a verdict cannot be combined with."""
+        sampling, engine, verdict = self.sampling, self.engine, self.verdict
+        exact, options = verdict in ("margin", "options"), verdict == "options"
+        is_server, is_free_text = isinstance(engine, OpenAIConfig), verdict == "answer" and not self.study.has_schemas
+        return [
+            (
+                isinstance(engine, TransformersConfig) and engine.row_tokens > 0 and not exact,
+                "is written prompt by prompt, and engine.row_tokens is for margin and options: leave it out",
+            ),
+            (
+                exact and sampling.structured != "none",
+                "generates no text to structure; set sampling.structured to none",
+            ),
+            (exact and sampling.n > 1, "reads exact probabilities: one reading is all there is; set sampling.n to 1"),
+            (
+                options and (sampling.top_p < 1 or sampling.top_k > 0 or sampling.repetition_penalty != 1),
+                "reads the whole distribution: set sampling.top_p to 1, set sampling.top_k to 0 and "
+                "sampling.repetition_penalty to 1",
+            ),
+            (
+                options and sampling.temperature < COLDEST,
+                f"reads the distribution at sampling.temperature, and vLLM samples no colder than {COLDEST}; set it to "
+                "that of the samples whose place the probabilities take, or to 1 for the model's own",
+            ),
+            (
+                options and is_server,
+                "needs the log-probability of every option, and a server lists only the most likely tokens; set "
+                "engine.kind to vllm or transformers, or verdict to answer",
+            ),
+            (is_free_text and sampling.structured != "none", "is free text; set sampling.structured to none"),
+            (
+                is_free_text and isinstance(engine, OpenAIConfig) and engine.json_mode != "none",
+                "is free text; set engine.json_mode to none",
+            ),
+        ]
 
 
 @cache

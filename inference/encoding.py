@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from evenhand.chat_templates import Tokens, encode_batch, option_tokens, render_chat
-from evenhand.records import Prompt
+from evenhand.records import Completion, Prompt
 from inference.config import InferenceConfig
 from inference.engine import Further, PromptsTooLong
 
@@ -23,6 +23,19 @@ class Encoded:
     rendered: str
     token_ids: list[int]
     options: Mapping[str, Tokens] = field(default_factory=dict)  # verdict options: the answer space, tokenised
+
+    def completion(self, index: int, text: str, finish_reason: str | None, n_tokens: int, **more: Any) -> Completion:
+        """A reply with the facts of its prompt."""
+        return Completion(
+            prompt_hash=self.prompt.prompt_hash,
+            sample_index=index,
+            text=text,
+            finish_reason=str(finish_reason),
+            prompt_tokens=len(self.token_ids),
+            completion_tokens=n_tokens,
+            rendered=self.rendered if index == 0 else None,  # once per prompt: ten copies would fill the disk
+            **more,
+        )
 
     @property
     def n_tokens(self) -> int:

@@ -99,13 +99,6 @@ class Readings:
 def completion_of(encoded: Encoded, readings: Mapping[Tokens, Mapping[int, float]]) -> Completion:
     """The likeliest option as text, and every option's log-probability beside it."""
     logprobs = option_logprobs(encoded.options, readings)
-    return Completion(
-        prompt_hash=encoded.prompt.prompt_hash,
-        sample_index=0,
-        text=max(logprobs, key=lambda option: logprobs[option]),
-        finish_reason="length",
-        answer_logprobs=logprobs,
-        prompt_tokens=len(encoded.token_ids),
-        completion_tokens=len(readings),  # one at each question
-        rendered=encoded.rendered,
-    )
+    text = max(logprobs, key=lambda option: logprobs[option])
+    n_questions = len(readings)  # a token is generated at each
+    return encoded.completion(0, text, "length", n_questions, answer_logprobs=logprobs)

@@ -165,7 +165,7 @@ class TransformersEngine:
         for encoded, values in zip(batch, read, strict=True):
             answers = dict(zip(self.answers.ids, values, strict=True))
             text = max(answers, key=lambda answer: answers[answer])
-            completions.append(completion(encoded, 0, text, "length", n_tokens=1, answer_logprobs=answers))
+            completions.append(encoded.completion(0, text, "length", 1, answer_logprobs=answers))
         return completions
 
     @torch.inference_mode()
@@ -196,7 +196,7 @@ class TransformersEngine:
             kept = tokens if end is None else tokens[:end]
             text = self.tokenizer.decode(kept, skip_special_tokens=True, clean_up_tokenization_spaces=False)
             reason, n_tokens = ("length", len(kept)) if end is None else ("stop", len(kept) + 1)
-            completions.append(completion(batch[index], sample_index, text, reason, n_tokens=n_tokens))
+            completions.append(batch[index].completion(sample_index, text, reason, n_tokens))
         return completions
 
     @property
@@ -246,28 +246,6 @@ def pad_left(batch: Sequence[Asked], padding_id: int, device: torch.device) -> t
     ids = [[padding_id] * (width - len(e.token_ids)) + e.token_ids for e in batch]
     mask = [[0] * (width - len(e.token_ids)) + [1] * len(e.token_ids) for e in batch]
     return torch.tensor(ids, device=device), torch.tensor(mask, device=device)
-
-
-def completion(
-    encoded: Encoded,
-    sample_index: int,
-    text: str,
-    finish_reason: str,
-    *,
-    n_tokens: int,
-    answer_logprobs: dict[str, float] | None = None,
-) -> Completion:
-    """A Completion with the facts of its prompt."""
-    return Completion(
-        prompt_hash=encoded.prompt.prompt_hash,
-        sample_index=sample_index,
-        text=text,
-        finish_reason=finish_reason,
-        answer_logprobs=answer_logprobs,
-        prompt_tokens=len(encoded.token_ids),
-        completion_tokens=n_tokens,
-        rendered=encoded.rendered if sample_index == 0 else None,  # once per prompt: ten copies would fill the disk
-    )
 
 
 def longest_first(prompts: Sequence[Prompt]) -> list[Prompt]:

@@ -204,15 +204,9 @@ class VllmEngine:
     def completions(self, encoded: Encoded, output: Any) -> Iterator[Completion]:
         """One Completion per sample of a finished request."""
         for sample in output.outputs:
-            yield Completion(
-                prompt_hash=encoded.prompt.prompt_hash,
-                sample_index=sample.index,
-                text=sample.text,
-                finish_reason=sample.finish_reason,
-                answer_logprobs=self.answer_logprobs(sample),
-                prompt_tokens=len(encoded.token_ids),
-                completion_tokens=len(sample.token_ids),
-                rendered=encoded.rendered if sample.index == 0 else None,  # once per prompt: ten fill the disk
+            logprobs = self.answer_logprobs(sample)
+            yield encoded.completion(
+                sample.index, sample.text, sample.finish_reason, len(sample.token_ids), answer_logprobs=logprobs
             )
 
     def answer_logprobs(self, sample: Any) -> dict[str, float] | None:

@@ -12,7 +12,7 @@ from evenhand.chat_templates import encode, render_chat
 from evenhand.checkpoints import load_tokenizer
 from evenhand.embedded import embedded_model_path
 from evenhand.records import Completion, Message
-from inference import encoding, transformers_engine, vllm_engine
+from inference import encoding, vllm_engine
 from inference.config import InferenceConfig
 from inference.encoding import BATCH, Encoded, Encoder
 from inference.open_engine import open_engine
@@ -86,7 +86,7 @@ def test_the_transformers_engine_holds_no_more_of_a_long_run_than_of_a_short_one
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def read_nothing(self: TransformersEngine, batch: list[Encoded]) -> list[Completion]:
-        return [transformers_engine.completion(one, 0, "1", "length", n_tokens=1) for one in batch]
+        return [one.completion(0, "1", "length", 1) for one in batch]
 
     monkeypatch.setattr(TransformersEngine, "read_margins", read_nothing)
     monkeypatch.setattr(encoding, "Encoded", Counted)

@@ -109,7 +109,7 @@ def test_on_a_cpu_they_take_the_attention_with_scores_in_float32(tiny: Path) -> 
 
 
 def test_verdicts_that_are_written_share_no_rows(tiny: Path) -> None:
-    with pytest.raises(ConfigError, match="row_tokens is for verdicts margin and options"):
+    with pytest.raises(ConfigError, match="row_tokens is for margin and options"):
         toy_config(str(tiny), "reason", engine=engine_of(100))
 
 
