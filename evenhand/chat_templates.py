@@ -190,7 +190,7 @@ def answer_tokens(tokenizer: Any, answers: Sequence[str] = ("1", "2")) -> Answer
     return single_tokens(tokens, tokenizer.name_or_path)
 
 
-def single_tokens(tokens: Mapping[str, Sequence[int]], name: str) -> AnswerTokens:
+def single_tokens(tokens: dict[str, list[int]], name: str) -> AnswerTokens:
     """The same, of the answers' tokens by the tokenizer of this name."""
     lead = tuple(os.path.commonprefix(list(tokens.values())))
     rests = {answer: ids[len(lead) :] for answer, ids in tokens.items()}

@@ -4,7 +4,7 @@ Resuming is replaying: the same pure functions over the completions on disk give
 their turn comes and forgotten when they are over, so that no run is too long for the memory.
 """
 
-from collections.abc import Collection, Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -122,15 +122,18 @@ class Schedule:
         answers: Answers,
         sampling: SamplingConfig,
         left_out: Container[str] = (),
-        not_again: Collection[str] = (),
     ) -> None:
-        """left_out: ids of units that are not asked. not_again: hashes of prompts that got no reply here."""
+        """left_out: ids of units that are not asked."""
         self.units, self.answers, self.sampling = units, answers, sampling
-        self.coming = (unit for unit in units if unit.unit_id not in left_out)
-        self.waiting: dict[str, list[Progress]] = {}  # hash of a prompt that was handed out → the units that wait
-        self.unanswered = set(not_again)  # hashes of prompts whose replies could not be had
-        self.fresh: list[Prompt] = []  # to be handed out
+        self.unanswered = set[str]()  # hashes of prompts whose replies could not be had
         self.n_asked = 0  # prompts
+        self.begin(left_out)
+
+    def begin(self, left_out: Container[str] = ()) -> None:
+        """Go over all units anew, by the answers as they are now, without those that could not be had."""
+        self.coming = (unit for unit in self.units if unit.unit_id not in left_out)
+        self.waiting: dict[str, list[Progress]] = {}  # hash of a prompt that was handed out → the units that wait
+        self.fresh: list[Prompt] = []  # to be handed out
         self.n_expected = 0  # answers: what the caller knows to be lacking, and what replies lead to
         self.n_taken = 0  # of them, errors too
 
