@@ -14,11 +14,16 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from evenhand.errors import ModelError, told
 from evenhand.records import Message
 
+Tokens = tuple[int, ...]
+
+# Llama-3.1's template prints the date it is given, else the date of the day: the same config would ask another
+# question tomorrow. This is the date its template falls back to.
+FIXED_DATE = "26 Jul 2024"
 FIRST_MARK = 0x100000  # of a private plane of Unicode
 # Special tokens of the families served, where the tokenizer is a server's and not at hand.
 LOOKS_SPECIAL = re.compile(r"<\|[a-z_]+\|>|<(?:start|end)_of_turn>|\[/?INST\]|</?s>|<(?:bos|eos|pad|unk)>")
@@ -29,13 +34,6 @@ class Rendered(str):
 
     marked: str  # the text with a mark in place of each
     names: Mapping[str, str]  # mark → what it stands for
-
-    @classmethod
-    def of(cls, marked: str, names: Mapping[str, str]) -> Self:
-        """The text of a marked one."""
-        rendered = cls(restored(marked, names))
-        rendered.marked, rendered.names = marked, names
-        return rendered
 
 
 @lru_cache(maxsize=8)
@@ -102,11 +100,6 @@ def text_note(text: str) -> str:
     return f" · encoded as text: {' '.join(text.names.values())}" if isinstance(text, Rendered) else ""
 
 
-# Llama-3.1's template prints the date it is given, else the date of the day: the same config would ask another
-# question tomorrow. This is the date its template falls back to.
-FIXED_DATE = "26 Jul 2024"
-
-
 def render_chat(
     tokenizer: Any,
     messages: Sequence[Message],
@@ -132,11 +125,16 @@ def render_chat(
     arguments = {"date_string": FIXED_DATE, **(template_args or {})}
     try:
         if turns[0]["role"] == "system" and not accepts_system(tokenizer):
-            turns = fold_system(turns)
+            system, user, *rest = turns  # the system message is the treatment, so it is never dropped
+            turns = [{"role": "user", "content": f"{system['content']}\n\n{user['content']}"}, *rest]
         text = str(tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True, **arguments))
     except Exception as error:  # a template is a program: besides jinja's errors it raises any of Python's
         raise ModelError(f"{tokenizer.name_or_path}: its chat template refuses the prompt ({told(error)})") from error
-    return Rendered.of(text, marks) if marks else text
+    if not marks:
+        return text
+    rendered = Rendered(restored(text, marks))
+    rendered.marked, rendered.names = text, marks
+    return rendered
 
 
 def accepts_system(tokenizer: Any) -> bool:
@@ -150,12 +148,6 @@ def accepts_system(tokenizer: Any) -> bool:
         return False
 
 
-def fold_system(turns: list[dict[str, str]]) -> list[dict[str, str]]:
-    """The system message moved to the head of the first user turn: it is the treatment, so it is never dropped."""
-    system, user, *rest = turns
-    return [{"role": "user", "content": f"{system['content']}\n\n{user['content']}"}, *rest]
-
-
 def encode(tokenizer: Any, text: str, chat_format: str = "chat") -> list[int]:
     """Token ids of a rendered prompt. A chat template writes its own BOS, so none is added to it again."""
     return encode_batch(tokenizer, [text], chat_format)[0]
@@ -164,13 +156,13 @@ def encode(tokenizer: Any, text: str, chat_format: str = "chat") -> list[int]:
 def encode_batch(tokenizer: Any, texts: Sequence[str], chat_format: str = "chat") -> list[list[int]]:
     """As encode, for at least one text; on all CPU cores, where the tokenizer is a fast one."""
     batch = tokenizer(list(texts), add_special_tokens=chat_format == "raw", return_attention_mask=False)
-    found = list(batch["input_ids"])
+    ids = list(batch["input_ids"])
     for number, text in enumerate(texts):
         if isinstance(text, Rendered):
-            found[number] = encode_rendered(tokenizer, text)
+            ids[number] = encode_rendered(tokenizer, text)
         elif chat_format == "raw" and found_in(tokenizer, [text]):  # a bare text is content, all of it
-            found[number] = as_text(tokenizer, text, add_special_tokens=True)
-    return found
+            ids[number] = as_text(tokenizer, text, add_special_tokens=True)
+    return ids
 
 
 class AnswerTokens(NamedTuple):
@@ -203,9 +195,6 @@ def single_tokens(tokens: dict[str, list[int]], name: str) -> AnswerTokens:
     return AnswerTokens(lead, {answer: rest[0] for answer, rest in rests.items()})
 
 
-Tokens = tuple[int, ...]
-
-
 def encode_options(tokenizer: Any, options: Sequence[str], text: str, chat_format: str = "chat") -> dict[str, Tokens]:
     """Option → its tokens as a reply to `text` (the rendered prompt) would hold them; two may have the same ones.
 
@@ -215,30 +204,24 @@ def encode_options(tokenizer: Any, options: Sequence[str], text: str, chat_forma
     space = " " if line and not line[-1].isspace() else ""
     before = encode(tokenizer, line) if line else []
     replies = encode_batch(tokenizer, [line + space + option for option in options])
-    found: dict[str, Tokens] = {}
+    by_option: dict[str, Tokens] = {}
     for option, tokens in zip(options, replies, strict=True):
         if tokens[: len(before)] != before:
             raise ModelError(
                 f"{tokenizer.name_or_path}: cannot tell the tokens of option '{option}' from those of '{line}' before "
                 "it; use `format: chat` with this model"
             )
-        found[option] = tuple(tokens[len(before) :])
-    return found
+        by_option[option] = tuple(tokens[len(before) :])
+    return by_option
 
 
 def option_tokens(tokenizer: Any, options: Sequence[str], text: str, chat_format: str = "chat") -> dict[str, Tokens]:
     """As encode_options. Raises ModelError when the tokenizer writes two options alike, or one with no token."""
-    found = encode_options(tokenizer, options, text, chat_format)
-    refuse_alike(found, len(options), tokenizer.name_or_path)
-    return found
-
-
-def refuse_alike(options: Mapping[str, Tokens], n_options: int, name: str) -> None:
-    """Raises ModelError naming options whose probabilities cannot be told apart."""
-    if len(options) < n_options:
+    by_option, name = encode_options(tokenizer, options, text, chat_format), tokenizer.name_or_path
+    if len(by_option) < len(options):
         raise ModelError(f"{name}: an option is listed twice among {', '.join(options)}; give each a name of its own")
     seen: dict[Tokens, str] = {}
-    for option, tokens in options.items():
+    for option, tokens in by_option.items():
         if not tokens:
             raise ModelError(f"{name}: option '{option}' has no token, so it has no probability; use `verdict: answer`")
         if tokens in seen:
@@ -247,6 +230,7 @@ def refuse_alike(options: Mapping[str, Tokens], n_options: int, name: str) -> No
                 "probabilities cannot be told apart; use `verdict: answer`"
             )
         seen[tokens] = option
+    return by_option
 
 
 def own_tokens(options: Mapping[str, Tokens]) -> AnswerTokens | None:

@@ -8,7 +8,6 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -35,7 +34,7 @@ def hub_snapshot(name: str, revision: str | None, *, weights: bool = True) -> Pa
 
     weights: False brings tokenizer and config only. Raises ModelError saying what to do: unknown, gated, or offline.
     """
-    from huggingface_hub import constants
+    from huggingface_hub import constants, snapshot_download
 
     cached = cached_snapshot(name, revision, weights=weights)
     if cached and not missing_files(cached, weights=weights):
@@ -46,7 +45,11 @@ def hub_snapshot(name: str, revision: str | None, *, weights: bool = True) -> Pa
             f"model '{name}': {state} and the hub is offline; "
             "run `evenhand fetch CONFIG` on a machine with internet that shares this cache (HF_HOME)"
         )
-    folder = download(name, revision, patterns_of(weights=weights))
+    try:
+        patterns = patterns_of(weights=weights)
+        folder = Path(snapshot_download(name, revision=revision, allow_patterns=patterns, ignore_patterns=NOT_WANTED))
+    except (*failures_of_asking(), RuntimeError) as error:  # the latter of hf_xet, by which weights come
+        raise refused(name, revision, error) from None
     if lacking := missing_files(folder, weights=weights):
         raise ModelError(f"model '{name}': its repository lacks {lacking}; Evenhand reads safetensors checkpoints")
     return folder
@@ -98,18 +101,6 @@ def refused(name: str, revision: str | None, error: Exception) -> ModelError:
     return ModelError(f"model '{name}': {said}")
 
 
-def download(name: str, revision: str | None, patterns: list[str]) -> Path:
-    """Fetch a snapshot; what can go wrong is told with the way out."""
-    from huggingface_hub import snapshot_download
-
-    # Weights come by a client of their own (hf_xet), whose errors are RuntimeErrors.
-    failures: tuple[type[Exception], ...] = (*failures_of_asking(), RuntimeError)
-    try:
-        return Path(snapshot_download(name, revision=revision, allow_patterns=patterns, ignore_patterns=NOT_WANTED))
-    except failures as error:
-        raise refused(name, revision, error) from None
-
-
 def missing_files(folder: Path, *, weights: bool = True) -> str:
     """What a checkpoint folder lacks, in words; empty when it is whole. Raises ModelError for a damaged file of it."""
     if not (folder / "config.json").is_file():
@@ -151,12 +142,13 @@ def checkpoint_hash(folder: Path) -> str:
     The first time every byte is read. What was found of large files is kept in the user's cache, by path, size and time
     of the last change.
     """
-    files = sorted(files_of(folder))
+    matching = (file for pattern in PATTERNS for file in folder.glob(pattern))
+    files = sorted(file for file in matching if file.name not in WITHOUT_EFFECT)
     with ThreadPoolExecutor() as pool:  # hashing leaves Python's lock
         hashes = list(pool.map(file_hash, files))
     total = hashlib.sha256()
-    for file, found in zip(files, hashes, strict=True):
-        total.update(f"{file.relative_to(folder).as_posix()} {found}\n".encode())
+    for file, sha256 in zip(files, hashes, strict=True):
+        total.update(f"{file.relative_to(folder).as_posix()} {sha256}\n".encode())
     return total.hexdigest()[:16]
 
 
@@ -168,12 +160,6 @@ def checked_hash(folder: Path, recorded: object, remedy: str) -> str:
             f"{folder}: its files have changed since they were written (hash {recorded} then, {found} now); {remedy}"
         )
     return found
-
-
-def files_of(folder: Path) -> Iterator[Path]:
-    """The files that can change an answer."""
-    for pattern in PATTERNS:
-        yield from (file for file in folder.glob(pattern) if file.name not in WITHOUT_EFFECT)
 
 
 def file_hash(file: Path) -> str:

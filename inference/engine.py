@@ -1,7 +1,6 @@
 """The small interface of every engine."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import TracebackType
 from typing import Protocol, Self
 
 from evenhand.errors import ModelError
@@ -29,9 +28,7 @@ class Engine(Protocol):
 
     def __enter__(self) -> Self: ...
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    def __exit__(self, *_: object) -> None: ...
 
     def generate(self, prompts: Sequence[Prompt], further: Further = nothing_further) -> Iterator[Completion]:
         """Yield a completion for each sample of each prompt, sample_index 0..n-1, as they finish, in any order.

@@ -7,7 +7,6 @@ import asyncio
 import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
-from types import TracebackType
 from typing import Self
 
 from evenhand.chat_templates import look_special
@@ -64,9 +63,7 @@ class OpenAIEngine:
         self.spellings = spellings_for(self.config, self.facts)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

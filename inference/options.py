@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from evenhand.chat_templates import Tokens
-from evenhand.records import Completion
+from evenhand.records import Completion, Prompt
 from inference.encoding import Encoded
 
 # 1 - sum of float32 probabilities is not known more finely than this: no smaller rest is told from none.
@@ -62,6 +62,11 @@ class Node:
     encoded: Encoded
     question: Question
     n_questions: int  # of this prompt
+
+    @property
+    def prompt(self) -> Prompt:
+        """What it asks for a part of."""
+        return self.encoded.prompt
 
     @property
     def token_ids(self) -> list[int]:

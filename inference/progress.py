@@ -5,7 +5,7 @@ from pathlib import Path
 
 from evenhand.completions import SHARDS_FOLDER, Answers, config_digest, read_excluded
 from evenhand.errors import EvenhandError
-from evenhand.run_directory import CONFIG_FILE, DONE_FILE, PLAN_FILE, PROVENANCE_FILE, is_done, refuse_incomplete
+from evenhand.run_directory import PLAN_FILE, PROVENANCE_FILE, is_done, refuse_incomplete
 from evenhand.status.progress import Progress, config_of, json_of, seconds_since, short, time_of, whole_lines
 
 RATE_OVER_S = 1800.0  # the rate is that of the last half hour in which something was written
@@ -27,7 +27,6 @@ class WatchedSampling:
         n = sampling.get("n") if isinstance(sampling, dict) else None
         self.n: int = n if isinstance(n, int) else 1
         self.plan_read: object = None  # which plan was read last
-        self.complete: object = None  # the files that were those of a complete run
         self.owed: dict[str, int] = {}  # hash of a planned prompt → how many answers it takes
         self.forget_shards()
 
@@ -42,11 +41,8 @@ class WatchedSampling:
         troubles, excluded = list[str](), frozenset[str]()
         try:
             excluded = frozenset(read_excluded(self.path))
-            files = [self.path / name for name in (CONFIG_FILE, DONE_FILE, PLAN_FILE, PROVENANCE_FILE)]
-            marks = excluded, [(s.st_size, s.st_mtime_ns) for file in files if file.exists() and (s := file.stat())]
-            if is_complete and marks != self.complete:
+            if is_complete:
                 refuse_incomplete(self.path)
-                self.complete = marks
         except EvenhandError as error:
             troubles.append(str(error))
         self.read_plan(excluded)

@@ -9,7 +9,6 @@ import os
 import sys
 import threading
 import time
-from types import TracebackType
 from typing import Self
 
 from evenhand.completions import CompletionLog
@@ -38,9 +37,7 @@ class Watchdog:
         self.thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.over.set()
         self.thread.join()
 

@@ -2,12 +2,11 @@
 
 import random
 from collections.abc import Container
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from evenhand.completions import Answers, CompletionLog, append_completions, every_completion
+from evenhand.completions import Answers, CompletionLog, every_completion
 from evenhand.records import Completion
 from tests.made.fault_trials import TRIALS
 from tests.made.growing_run import N_STEPS, N_UNITS, Found, GrowingEngine, GrowingRun
@@ -17,19 +16,6 @@ from tests.made.read_back import completions_of
 @pytest.mark.parametrize("fault", TRIALS)
 def test_nothing_is_lost_doubled_or_wrong_under(fault: str, tmp_path: Path) -> None:
     assert TRIALS[fault](tmp_path / "run", random.Random(fault)) == Found()
-
-
-def test_what_is_lost_doubled_and_wrong_is_seen(tmp_path: Path) -> None:
-    run = GrowingRun(tmp_path)
-    path = run.command(GrowingEngine())
-    assert run.found(path) == Found()
-    first, *others = every_completion(path)
-    append_completions(path, [first])
-    assert run.found(path) == Found(doubled=1)
-    for shard in (path / "completions").iterdir():
-        shard.unlink()
-    append_completions(path, [replace(others[0], text="another"), *others[1:]])
-    assert run.found(path) == Found(lost=1, wrong=1)
 
 
 def completion(text: str) -> Completion:

@@ -9,7 +9,7 @@ import pytest
 
 from evenhand import completions as completion_shards
 from evenhand.completions import every_completion
-from evenhand.errors import DataError, ModelError
+from evenhand.errors import DataError
 from evenhand.records import Completion, Prompt
 from evenhand.run_directory import is_done
 from inference import sampling
@@ -144,18 +144,6 @@ def test_a_shared_prompt_that_erred_here_and_was_answered_there_holds_nobody_up(
 
 def failed(completion: Completion) -> Completion:
     return replace(completion, text="", finish_reason="error: 500")
-
-
-def test_a_prompt_that_keeps_erring_is_asked_once_by_each_command(asks: Callable[[int, AnsweringEngine], Path]) -> None:
-    class Failing(AnsweringEngine):
-        def generate(self, prompts: Sequence[Prompt], further: Further) -> Iterator[Completion]:
-            for completion in super().generate(prompts, further):
-                yield failed(completion)
-
-    failing = Failing(lambda prompt: "no")
-    with pytest.raises(ModelError, match="1 of 1 prompts got no reply"):
-        asks(0, failing)
-    assert len(failing.asked) == 1
 
 
 def test_two_units_of_one_name_are_refused(run: InferenceConfig) -> None:

@@ -46,15 +46,6 @@ def test_the_concurrency_limit_is_reached_and_never_exceeded() -> None:
     assert not any(c.is_error for c in found)
 
 
-def test_n_samples_come_from_one_request_and_are_numbered() -> None:
-    three = [{"message": {"content": text}, "finish_reason": "stop"} for text in "abc"]
-    with FakeServer(lambda body, n: as_json({"choices": three, "usage": {"completion_tokens": 9}})) as server:
-        found = ask(server, prompts(1), sampling={"n": 3, "temperature": 0.7})
-    assert [(c.sample_index, c.text) for c in found] == [(0, "a"), (1, "b"), (2, "c")]
-    assert {c.completion_tokens for c in found} == {None}  # of nine, who knows how many each
-    assert server.asked[0]["n"] == 3
-
-
 def test_a_server_that_ignores_n_is_an_error_and_not_a_missing_sample() -> None:
     with FakeServer(echo) as server:
         found = ask(server, prompts(1), sampling={"n": 2, "temperature": 0.7})
@@ -118,13 +109,6 @@ def test_a_wrong_key_stops_before_any_prompt_and_never_shows_the_key(monkeypatch
     assert server.asked == []
 
 
-def test_the_key_of_the_named_variable_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MY_KEY", "sk-secret")
-    with FakeServer(echo) as server:
-        ask(server, prompts(1), {"api_key_env": "MY_KEY"})
-    assert server.keys == ["Bearer sk-secret"]
-
-
 def test_a_key_that_is_refused_mid_run_stops_the_run_and_keeps_what_came(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with FakeServer(lambda body, n: refusal(403, "no") if len(server.asked) > 8 else echo(body, n)) as server:
@@ -132,12 +116,6 @@ def test_a_key_that_is_refused_mid_run_stops_the_run_and_keeps_what_came(monkeyp
     assert "$OPENAI_API_KEY is not set" in words
     assert len(kept) == 8
     assert len(server.asked) < 20
-
-
-def test_a_model_that_the_server_lacks_is_named_with_those_that_it_has() -> None:
-    listing = as_json({"data": [{"id": "qwen"}, {"id": "gemma"}]})
-    with FakeServer(echo, models=listing) as server, pytest.raises(ModelError, match="It serves: gemma, qwen"):
-        ask(server, prompts(1))
 
 
 def test_a_place_that_is_no_such_server_says_so() -> None:
@@ -180,12 +158,6 @@ def test_a_request_that_the_server_does_not_understand_stops_the_run() -> None:
     assert "Unsupported parameter: 'max_tokens'" in words
     assert "engine.extra_body" in words
     assert len(server.asked) <= 8
-
-
-def test_one_prompt_that_a_working_server_refuses_is_an_error_completion() -> None:
-    with FakeServer(only("question 9", lambda body, n: refusal(400, "flagged"))) as server:
-        found = ask(server, prompts(10), {"concurrency": 1})
-    assert [c.finish_reason for c in found if c.is_error] == ["error: 400 flagged"]
 
 
 def test_a_busy_server_is_asked_again_after_the_time_that_it_gives() -> None:

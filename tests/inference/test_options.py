@@ -55,10 +55,6 @@ def test_an_option_has_the_probability_of_all_replies_that_count_for_it(options:
     assert math.fsum(map(math.exp, found.values())) <= 1 + 1e-6
 
 
-def test_a_beginning_that_options_share_costs_one_question_whatever_their_number() -> None:
-    assert [q.path for q in questions({"a": (7, 8, 1), "b": (7, 8, 2), "c": (7, 8, 3)})] == [(), (7,), (7, 8)]
-
-
 def test_a_rest_is_exact_where_little_or_nearly_everything_goes_on() -> None:
     assert log_rest([math.log(1e-12)]) == pytest.approx(-1e-12, rel=1e-9)
     assert log_rest([math.log(0.25), math.log(0.25)]) == pytest.approx(math.log(0.5))

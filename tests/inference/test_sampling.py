@@ -9,15 +9,14 @@ import pytest
 from evenhand import completions as shards
 from evenhand.command import run_main
 from evenhand.completions import Answers
-from evenhand.errors import ConfigError, DataError, ModelError
-from evenhand.records import Completion, digest
+from evenhand.errors import DataError, ModelError
+from evenhand.records import Completion
 from evenhand.run_directory import is_done
 from inference.config import FREE_OF_EFFECT, InferenceConfig
-from inference.sampling import parse_shard, sample
+from inference.sampling import sample
 from inference.schedule import Plan, Run, first_prompts
 from studies.dialdefer import plan as planning
 from studies.dialdefer.planned import read_plan
-from tests.made.sampling_configs import sampling_config
 from tests.made.scripted_engine import ScriptedEngine, answers, config, scripted
 
 
@@ -147,13 +146,6 @@ def test_a_prompt_that_two_wordings_share_is_asked_once(tmp_path: Path, engine: 
     assert is_done(path)
 
 
-def test_keys_at_their_defaults_that_came_later_leave_a_runs_name() -> None:
-    written = sampling_config({"name": "x", "model": {"name": "m"}, "benchmarks": [{"dataset": "pocket"}]}).model_dump()
-    assert not {"top_k", "repetition_penalty"} & set(written["sampling"])
-    drawn = {"name": "x", "model": {"name": "m"}, "benchmarks": [{"dataset": "pocket"}], "sampling": {"top_k": 5}}
-    assert sampling_config(drawn).model_dump()["sampling"]["top_k"] == 5
-
-
 def test_a_changed_config_gets_another_directory_and_a_changed_root_or_shard_size_does_not(tmp_path: Path) -> None:
     def name(**changes: object) -> str:
         from evenhand.run_directory import run_path
@@ -190,18 +182,3 @@ def test_a_run_planned_with_other_prompts_is_refused(
     monkeypatch.setitem(TEMPLATES, ("published", "json"), Template("{question} {answer}?", "{speaker2}: {answer}?"))
     with pytest.raises(DataError, match="planned with other prompts"):
         sample(config(tmp_path))
-
-
-def test_a_shard_fails_for_its_own_errors_not_for_those_of_others(tmp_path: Path, engine: ScriptedEngine) -> None:
-    prompt = first_prompts(config(tmp_path))[5]
-    engine.errors = {prompt.prompt_hash}
-    its_shard = int(digest(prompt.item_id, 16), 16) % 2
-    with pytest.raises(ModelError, match="1 of"):
-        sample(config(tmp_path), (its_shard, 2))
-    assert not is_done(sample(config(tmp_path), (1 - its_shard, 2)))
-
-
-@pytest.mark.parametrize("text", ["3/3", "1", "-1/2", "1/0"])
-def test_a_shard_that_cannot_be_is_refused(text: str) -> None:
-    with pytest.raises(ConfigError, match="0 <= i < n"):
-        parse_shard(text)

@@ -1,12 +1,10 @@
 """How far a sampling run has come, told from its directory alone, also while others write there."""
 
-import multiprocessing
 import os
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,7 +15,6 @@ from evenhand.status.progress import Progress
 from inference.progress import WatchedSampling, watched
 from tests.made.toy_prompts import toy_config, toy_prompt
 
-PROCESSES = multiprocessing.get_context("spawn")
 PROMPTS = [replace(toy_prompt(f"question {number}"), item_id=f"item-{number}") for number in range(10)]
 
 
@@ -72,14 +69,6 @@ def test_a_prompt_takes_as_many_answers_as_the_run_or_its_own_drawing_says(tmp_p
     assert counts(run) == (3, 1 + 2 * 4)
 
 
-def test_what_the_files_do_not_tell_is_unknown_and_not_zero(tmp_path: Path) -> None:
-    run = planned_run(tmp_path / "run")
-    before_any_answer = look(run)
-    assert (before_any_answer.done, before_any_answer.per_second, before_any_answer.seconds_left) == (0, None, None)
-    (run / "plan.jsonl").unlink()  # the process is about to write it
-    assert counts(run) == (None, None)
-
-
 def test_rate_and_time_left_come_from_the_times_of_the_shards(tmp_path: Path) -> None:
     run = planned_run(tmp_path / "run")
     for number, ago in enumerate((3000, 1700, 900, 200, 100)):
@@ -100,18 +89,6 @@ def test_of_a_run_that_nobody_writes_to_any_more_no_time_left_is_told(tmp_path: 
     assert stage.per_second
     assert stage.seconds_left is None
     assert stage.written_s_ago == pytest.approx(2900, abs=60)
-
-
-def test_a_plan_that_grows_has_no_time_left_and_is_counted_as_far_as_it_is_known(tmp_path: Path) -> None:
-    run = planned_run(tmp_path / "run", PROMPTS[:4], grows=True)
-    answer(run, [*PROMPTS[:3], *PROMPTS[4:6]])  # two of them no plan names yet
-    stage = look(run)
-    assert (stage.done, stage.planned, stage.plan_grows) == (5, 6, True)
-    assert stage.per_second
-    assert stage.seconds_left is None
-    answer(run, PROMPTS[3:4])
-    finish(run, {})
-    assert not look(run).plan_grows
 
 
 def test_items_that_are_left_out_owe_nothing(tmp_path: Path) -> None:
@@ -168,37 +145,3 @@ def test_looking_again_reads_only_shards_that_are_new_until_one_is_deleted(tmp_p
     first.write_bytes(whole)
     first.unlink()
     assert counts(watch) == (2, 10)
-
-
-def write_slowly(run: Path, over: Any) -> None:
-    """A process that answers one prompt a shard, and completes the run."""
-    for prompt in PROMPTS:
-        append_completions(run, [completion(prompt)])
-        time.sleep(0.02)
-    finish(run, {})
-    over.set()
-
-
-def test_it_works_while_another_process_writes_and_changes_nothing(tmp_path: Path) -> None:
-    run = planned_run(tmp_path / "run")
-    over = PROCESSES.Event()
-    writer = PROCESSES.Process(target=write_slowly, args=(run, over))
-    writer.start()
-    watch, seen = watched(run), []
-    deadline = time.monotonic() + 120
-    while not over.is_set() and time.monotonic() < deadline:
-        seen.append(look(watch).done)
-        assert look(run).note is None
-    writer.join(timeout=60)
-    assert seen == sorted(seen)
-    before = contents(run)
-    stage = look(watch)
-    assert (stage.state, stage.done, stage.planned) == ("complete", 10, 10)
-    assert contents(run) == before
-
-
-def contents(run: Path) -> dict[str, tuple[int, bytes]]:
-    """Every file of a run with its time and bytes, and every folder with its time."""
-    return {
-        str(file): (file.stat().st_mtime_ns, file.read_bytes() if file.is_file() else b"") for file in run.rglob("*")
-    }

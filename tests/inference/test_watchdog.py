@@ -134,10 +134,3 @@ def test_a_process_that_was_stopped_for_an_hour_has_not_hung(ended: list[int], m
     seconds = [float(number) + (3600 if number > 5 else 0) for number in range(20)]
     passes(monkeypatch, Watchdog(50.0, log_that(lambda: None)), seconds)
     assert ended == []
-
-
-def test_nothing_is_left_running_when_all_is_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    scripted(monkeypatch)
-    before = threading.active_count()
-    sample(config(tmp_path))
-    assert threading.active_count() == before

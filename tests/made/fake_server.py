@@ -4,7 +4,6 @@ import json
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Any, Self
 
 from tests.made.loopback import QuietHandler, QuietServer
@@ -147,9 +146,7 @@ class FakeServer:
         self.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.thaw()
         if not self._is_dead:
             self.kill()
