@@ -11,7 +11,7 @@ import math
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean, median
@@ -37,7 +37,7 @@ def exclude(path: Path, reasons: Mapping[Prompt, str]) -> None:
 
 def read_excluded(path: Path) -> dict[str, str]:
     """Item id → why it is left out. Empty for a run that leaves out nothing. Raises DataError for a damaged file."""
-    found: dict[str, str] = {}
+    excluded: dict[str, str] = {}
     for file in sorted((path / EXCLUDED_FOLDER).glob("*.jsonl")):
         for number, record in read_jsonl(file):
             for key in ("item_id", "reason"):
@@ -46,13 +46,11 @@ def read_excluded(path: Path) -> dict[str, str]:
                         f"{file}:{number}: names no excluded item (its {key} is {record.get(key)!r}). Delete the file "
                         "and run the sampling command again: what does not fit is found anew"
                     )
-            found.setdefault(record["item_id"], record["reason"])
-    return found
+            excluded.setdefault(record["item_id"], record["reason"])
+    return excluded
 
 
 SHARDS_FOLDER = "completions"
-SEEN_AFTER_S = 90.0  # NFS clients keep a folder's list for up to a minute
-LOOK_S = 1.0
 UNWRITTEN = "~"  # in the place of a shard's name, behind all of them
 
 
@@ -81,18 +79,12 @@ class CompletionLog:
             self.batch = []
 
     def refuse_if_unseen(self) -> None:
-        """Raises DataError where a shard that was written is not there: what it holds would be asked for again.
-
-        A file system may show a file late; SEEN_AFTER_S seconds are waited for that.
-        """
-        give_up = time.monotonic() + SEEN_AFTER_S
-        while unseen := [shard for shard in self.written if not shard.exists()]:
-            if time.monotonic() >= give_up:
-                raise DataError(
-                    f"{unseen[0]}: was written by this process and is not there ({len(unseen)} such files): somebody "
-                    "has removed it, or the file system has lost it. The same command asks again for what it held"
-                )
-            time.sleep(LOOK_S)
+        """Raises DataError where a shard that was written is not there: what it holds would be asked for again."""
+        if unseen := [shard for shard in self.written if not shard.exists()]:
+            raise DataError(
+                f"{unseen[0]}: was written by this process and is not there ({len(unseen)} such files): somebody "
+                "has removed it, or the file system has lost it. The same command asks again for what it held"
+            )
 
 
 def append_completions(path: Path, batch: Iterable[Completion], number: int | None = None) -> Path:
@@ -195,11 +187,11 @@ def read_answers(path: Path) -> Answers:
 
 def rendered_prompts(path: Path, hashes: Container[str]) -> dict[str, str]:
     """What the model read of some of a run's prompts; lacks what a server rendered unseen."""
-    found: dict[str, str] = {}
+    rendered: dict[str, str] = {}
     for completion in every_completion(path):
         if completion.prompt_hash in hashes and completion.rendered is not None:
-            found.setdefault(completion.prompt_hash, completion.rendered)
-    return found
+            rendered.setdefault(completion.prompt_hash, completion.rendered)
+    return rendered
 
 
 def every_completion(path: Path) -> Iterator[Completion]:
@@ -211,12 +203,12 @@ def every_completion(path: Path) -> Iterator[Completion]:
 
 def read_shard(shard: Path, key: str) -> list[Completion]:
     """The completions of one shard of the run with this config digest. Raises DataError with the way out."""
-    place, found = str(shard), list[Completion]()
+    place, completions = str(shard), list[Completion]()
     try:
         content = shard.read_bytes()
         for number, record in parse_lines(content.decode().split("\n"), shard):
             place = f"{shard}:{number}"
-            found.append(completion_from(record))
+            completions.append(completion_from(record))
         if shard.stem.rpartition("-")[2] != checksum(content, key):
             raise DataError(f"{shard}: is not as this run wrote it: it was edited, or copied from another run")
     except OSError as error:
@@ -227,7 +219,7 @@ def read_shard(shard: Path, key: str) -> list[Completion]:
             f"{where}. Restore it, or delete this shard and run the sampling command again: only its prompts are "
             "asked anew"
         ) from None
-    return found
+    return completions
 
 
 def config_digest(path: Path) -> str:
@@ -268,7 +260,21 @@ class Doubts:
 
     def sentences(self) -> list[str]:
         """One for each reason."""
-        return [*mixed_answerers(self.answerers), *unlikely_answers(self.totals)]
+        said, n = list[str](), len(self.answerers)
+        if n > 1:
+            named = "; ".join(f"{name} ({count:,})" for name, count in self.answerers.most_common(MOST_NAMED))
+            said.append(
+                f"its prompts were answered by {n} models or versions of a server: {named}"
+                f"{f' and {n - MOST_NAMED} more' if n > MOST_NAMED else ''}. A score over them is no one judge's; sample "
+                "anew from one of them, under another `name`."
+            )
+        if self.totals and median(self.totals) < UNLIKELY:
+            said.append(
+                f"the two answers together have a median probability of {median(self.totals):.2g} (mean "
+                f"{fmean(self.totals):.2g}): the judge would mostly begin its reply with something else, so its margins "
+                f"may say little of what it would answer. {WAY_OUT}"
+            )
+        return said
 
 
 def answer_doubts(completions: Iterable[Completion], verdict: str = "") -> list[str]:
@@ -284,26 +290,3 @@ def answer_probability(completion: Completion) -> float | None:
     """The probability of its answers together; None where their log-probabilities are unknown."""
     logprobs = completion.answer_logprobs
     return math.fsum(math.exp(min(value, 0.0)) for value in logprobs.values()) if logprobs else None
-
-
-def mixed_answerers(counts: Counter[str]) -> list[str]:
-    """That a server's replies name several models or fingerprints."""
-    if len(counts) < 2:
-        return []
-    named = "; ".join(f"{name} ({n:,})" for name, n in counts.most_common(MOST_NAMED))
-    more = f" and {len(counts) - MOST_NAMED} more" if len(counts) > MOST_NAMED else ""
-    return [
-        f"its prompts were answered by {len(counts)} models or versions of a server: {named}{more}. A score over them "
-        "is no one judge's; sample anew from one of them, under another `name`."
-    ]
-
-
-def unlikely_answers(totals: Sequence[float]) -> list[str]:
-    """That the two answers together have little probability, where margins are read."""
-    if not totals or median(totals) >= UNLIKELY:
-        return []
-    return [
-        f"the two answers together have a median probability of {median(totals):.2g} (mean {fmean(totals):.2g}): the "
-        "judge would mostly begin its reply with something else, so its margins may say little of what it would "
-        f"answer. {WAY_OUT}"
-    ]

@@ -42,7 +42,9 @@ def test_a_prompt_without_them_is_encoded_as_ever(family: str) -> None:
     assert type(text) is str
     whole = tokenizer(text, add_special_tokens=False)["input_ids"]
     assert encode(tokenizer, text) == whole
-    assert encode_rendered(tokenizer, Rendered.of(text, {})) == whole
+    plain = Rendered(text)
+    plain.marked, plain.names = text, {}
+    assert encode_rendered(tokenizer, plain) == whole
 
 
 @pytest.mark.parametrize("family", sorted(TEMPLATES))

@@ -126,29 +126,9 @@ def renames(folder: Path, rng: random.Random) -> Found:
         return rename(self, target)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(completion_shards, "SEEN_AFTER_S", 0.0)
-        patch.setattr(completion_shards, "LOOK_S", 0.0)
         patch.setattr(Path, "replace", replace)
         with suppress(DataError):
             run.command(GrowingEngine())
-        return finished(run)
-
-
-def late_files(folder: Path, rng: random.Random) -> Found:
-    """A complete run's own files are hidden from every fourth look while the command is given again."""
-    run = GrowingRun(folder)
-    at = rng.randrange(N_PROMPTS)
-
-    def die(number: int) -> None:
-        if number == at:
-            raise ModelError("the engine died")
-
-    with suppress(ModelError):
-        run.command(GrowingEngine(die))
-    exists = Path.exists
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(completion_shards, "LOOK_S", 0.0)
-        patch.setattr(Path, "exists", lambda path: exists(path) and rng.random() > 0.25)
         return finished(run)
 
 
@@ -186,6 +166,5 @@ TRIALS: dict[str, Callable[[Path, random.Random], Found]] = {
     "clock jumps": clock_jumps,
     "no memory for a prompt": no_memory,
     "rename lost, or told as failed": renames,
-    "files shown late": late_files,
     "node dead with its lease": dead_holder,
 }
