@@ -265,14 +265,14 @@ class Doubts:
             named = "; ".join(f"{name} ({count:,})" for name, count in self.answerers.most_common(MOST_NAMED))
             said.append(
                 f"its prompts were answered by {n} models or versions of a server: {named}"
-                f"{f' and {n - MOST_NAMED} more' if n > MOST_NAMED else ''}. A score over them is no one judge's; sample "
-                "anew from one of them, under another `name`."
+                f"{f' and {n - MOST_NAMED} more' if n > MOST_NAMED else ''}. A score over them is no one judge's; "
+                "sample anew from one of them, under another `name`."
             )
         if self.totals and median(self.totals) < UNLIKELY:
             said.append(
                 f"the two answers together have a median probability of {median(self.totals):.2g} (mean "
-                f"{fmean(self.totals):.2g}): the judge would mostly begin its reply with something else, so its margins "
-                f"may say little of what it would answer. {WAY_OUT}"
+                f"{fmean(self.totals):.2g}): the judge would mostly begin its reply with something else, so its "
+                f"margins may say little of what it would answer. {WAY_OUT}"
             )
         return said
 
