@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.checkpoints import ModelConfig
-from evenhand.completion_shards import read_answers
+from evenhand.completions import read_answers, read_excluded
 from evenhand.config import parse_config, read_yaml
 from evenhand.errors import DataError
-from evenhand.excluded_units import read_excluded
 from evenhand.records import Completion
 from evenhand.run_directory import (
     CONFIG_FILE,

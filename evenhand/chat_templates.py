@@ -1,20 +1,103 @@
-"""Messages → the text a model reads, through the tokenizer's own chat template.
+"""Messages → the text and the tokens that a model reads, and answers in tokens.
 
-Templates add things (Qwen2.5 and SmolLM2 a default system message, Llama-3.1 today's date) and refuse things (Gemma-2 a
-system role). Whatever comes out is kept with the run.
+Chat templates add things (Qwen2.5 and SmolLM2 a default system message, Llama-3.1 today's date) and refuse things
+(Gemma-2 a system role). Whatever comes out is kept with the run.
+
+Special tokens inside a prompt's content, such as <|im_end|> on a talk page, are encoded as text: else an item could end
+the user's turn and speak for the judge. The template's own special tokens stay what they are.
+
+Behind a template's assistant header a reply begins with no space: "Ann", or with the word-start mark that Mistral's
+tokenizer writes. Bare text (format raw) goes on in its last line: "Answer:" with " Ann".
 """
 
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from evenhand.errors import ModelError, told
 from evenhand.records import Message
-from evenhand.special_tokens import Rendered, as_text, encode_rendered, found_in, marked, marks_for
+
+Tokens = tuple[int, ...]
 
 # Llama-3.1's template prints the date it is given, else the date of the day: the same config would ask another
 # question tomorrow. This is the date its template falls back to.
 FIXED_DATE = "26 Jul 2024"
+FIRST_MARK = 0x100000  # of a private plane of Unicode
+# Special tokens of the families served, where the tokenizer is a server's and not at hand.
+LOOKS_SPECIAL = re.compile(r"<\|[a-z_]+\|>|<(?:start|end)_of_turn>|\[/?INST\]|</?s>|<(?:bos|eos|pad|unk)>")
+
+
+class Rendered(str):
+    """A rendered prompt with special tokens in its content: the text as it reads, and where they stand."""
+
+    marked: str  # the text with a mark in place of each
+    names: Mapping[str, str]  # mark → what it stands for
+
+
+@lru_cache(maxsize=8)
+def special_pattern(tokenizer: Any) -> re.Pattern[str] | None:
+    """What matches a tokenizer's special tokens, the longest first; None where it has none."""
+    added = getattr(tokenizer, "added_tokens_decoder", {}).values()
+    names = sorted({token.content for token in added if token.special}, key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, names))) if names else None
+
+
+def found_in(tokenizer: Any, texts: Iterable[str]) -> list[str]:
+    """The special tokens of a tokenizer that stand in some texts, each once."""
+    pattern = special_pattern(tokenizer)
+    return list(dict.fromkeys(name for text in texts for name in pattern.findall(text))) if pattern else []
+
+
+def marks_for(names: Sequence[str], contents: Sequence[str]) -> dict[str, str]:
+    """A character for each name, none of which stands in the contents."""
+    used = set().union(*contents)
+    free = (chr(code) for code in range(FIRST_MARK, 0x110000) if chr(code) not in used)
+    return dict(zip(free, names, strict=False))
+
+
+def marked(text: str, marks: Mapping[str, str]) -> str:
+    """A content with marks in place of the names."""
+    for mark, name in sorted(marks.items(), key=lambda pair: len(pair[1]), reverse=True):
+        text = text.replace(name, mark)
+    return text
+
+
+def restored(text: str, marks: Mapping[str, str]) -> str:
+    """A text with the names back in place of their marks."""
+    return text.translate({ord(mark): name for mark, name in marks.items()})
+
+
+def encode_rendered(tokenizer: Any, rendered: Rendered) -> list[int]:
+    """Token ids: the template's special tokens as such, and all between them as text."""
+    pattern = special_pattern(tokenizer)
+    assert pattern is not None
+    ids: list[int] = []
+    start = 0
+    for own in [*pattern.finditer(rendered.marked), None]:
+        between = restored(rendered.marked[start : own.start() if own else None], rendered.names)
+        if between:
+            ids += as_text(tokenizer, between)
+        if own:
+            ids.append(tokenizer.convert_tokens_to_ids(own[0]))
+            start = own.end()
+    return ids
+
+
+def as_text(tokenizer: Any, text: str, *, add_special_tokens: bool = False) -> list[int]:
+    """Token ids of a text in which the name of a special token is no special token."""
+    return list(tokenizer(text, add_special_tokens=add_special_tokens, split_special_tokens=True)["input_ids"])
+
+
+def look_special(messages: Iterable[Message]) -> list[str]:
+    """What looks like a special token of some family in some messages, each once."""
+    return list(dict.fromkeys(name for message in messages for name in LOOKS_SPECIAL.findall(message.content)))
+
+
+def text_note(text: str) -> str:
+    """For `show`: which special tokens of a rendered prompt are encoded as text; empty where there are none."""
+    return f" · encoded as text: {' '.join(text.names.values())}" if isinstance(text, Rendered) else ""
 
 
 def render_chat(
@@ -42,11 +125,16 @@ def render_chat(
     arguments = {"date_string": FIXED_DATE, **(template_args or {})}
     try:
         if turns[0]["role"] == "system" and not accepts_system(tokenizer):
-            turns = fold_system(turns)
+            system, user, *rest = turns  # the system message is the treatment, so it is never dropped
+            turns = [{"role": "user", "content": f"{system['content']}\n\n{user['content']}"}, *rest]
         text = str(tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True, **arguments))
     except Exception as error:  # a template is a program: besides jinja's errors it raises any of Python's
         raise ModelError(f"{tokenizer.name_or_path}: its chat template refuses the prompt ({told(error)})") from error
-    return Rendered.of(text, marks) if marks else text
+    if not marks:
+        return text
+    rendered = Rendered(restored(text, marks))
+    rendered.marked, rendered.names = text, marks
+    return rendered
 
 
 def accepts_system(tokenizer: Any) -> bool:
@@ -60,12 +148,6 @@ def accepts_system(tokenizer: Any) -> bool:
         return False
 
 
-def fold_system(turns: list[dict[str, str]]) -> list[dict[str, str]]:
-    """The system message moved to the head of the first user turn: it is the treatment, so it is never dropped."""
-    system, user, *rest = turns
-    return [{"role": "user", "content": f"{system['content']}\n\n{user['content']}"}, *rest]
-
-
 def encode(tokenizer: Any, text: str, chat_format: str = "chat") -> list[int]:
     """Token ids of a rendered prompt. A chat template writes its own BOS, so none is added to it again."""
     return encode_batch(tokenizer, [text], chat_format)[0]
@@ -74,13 +156,13 @@ def encode(tokenizer: Any, text: str, chat_format: str = "chat") -> list[int]:
 def encode_batch(tokenizer: Any, texts: Sequence[str], chat_format: str = "chat") -> list[list[int]]:
     """As encode, for at least one text; on all CPU cores, where the tokenizer is a fast one."""
     batch = tokenizer(list(texts), add_special_tokens=chat_format == "raw", return_attention_mask=False)
-    found = list(batch["input_ids"])
+    ids = list(batch["input_ids"])
     for number, text in enumerate(texts):
         if isinstance(text, Rendered):
-            found[number] = encode_rendered(tokenizer, text)
+            ids[number] = encode_rendered(tokenizer, text)
         elif chat_format == "raw" and found_in(tokenizer, [text]):  # a bare text is content, all of it
-            found[number] = as_text(tokenizer, text, add_special_tokens=True)
-    return found
+            ids[number] = as_text(tokenizer, text, add_special_tokens=True)
+    return ids
 
 
 class AnswerTokens(NamedTuple):
@@ -97,12 +179,66 @@ def answer_tokens(tokenizer: Any, answers: Sequence[str] = ("1", "2")) -> Answer
     probability cancels in the margin; read at the first position instead, the digits would be noise.
     """
     tokens = {answer: list(tokenizer.encode(answer, add_special_tokens=False)) for answer in answers}
+    return single_tokens(tokens, tokenizer.name_or_path)
+
+
+def single_tokens(tokens: dict[str, list[int]], name: str) -> AnswerTokens:
+    """The same, of the answers' tokens by the tokenizer of this name."""
     lead = tuple(os.path.commonprefix(list(tokens.values())))
     rests = {answer: ids[len(lead) :] for answer, ids in tokens.items()}
     for answer, rest in rests.items():
         if len(rest) != 1:
             raise ModelError(
-                f"{tokenizer.name_or_path}: answer '{answer}' takes {len(rest)} tokens of its own; margins need one, "
+                f"{name}: answer '{answer}' takes {len(rest)} tokens of its own; margins need one, "
                 "so use `verdict: reason` with this model"
             )
     return AnswerTokens(lead, {answer: rest[0] for answer, rest in rests.items()})
+
+
+def encode_options(tokenizer: Any, options: Sequence[str], text: str, chat_format: str = "chat") -> dict[str, Tokens]:
+    """Option → its tokens as a reply to `text` (the rendered prompt) would hold them; two may have the same ones.
+
+    Raises ModelError when the tokenizer joins an option with the line that it answers.
+    """
+    line = text.rsplit("\n", 1)[-1] if chat_format == "raw" else ""
+    space = " " if line and not line[-1].isspace() else ""
+    before = encode(tokenizer, line) if line else []
+    replies = encode_batch(tokenizer, [line + space + option for option in options])
+    by_option: dict[str, Tokens] = {}
+    for option, tokens in zip(options, replies, strict=True):
+        if tokens[: len(before)] != before:
+            raise ModelError(
+                f"{tokenizer.name_or_path}: cannot tell the tokens of option '{option}' from those of '{line}' before "
+                "it; use `format: chat` with this model"
+            )
+        by_option[option] = tuple(tokens[len(before) :])
+    return by_option
+
+
+def option_tokens(tokenizer: Any, options: Sequence[str], text: str, chat_format: str = "chat") -> dict[str, Tokens]:
+    """As encode_options. Raises ModelError when the tokenizer writes two options alike, or one with no token."""
+    by_option, name = encode_options(tokenizer, options, text, chat_format), tokenizer.name_or_path
+    if len(by_option) < len(options):
+        raise ModelError(f"{name}: an option is listed twice among {', '.join(options)}; give each a name of its own")
+    seen: dict[Tokens, str] = {}
+    for option, tokens in by_option.items():
+        if not tokens:
+            raise ModelError(f"{name}: option '{option}' has no token, so it has no probability; use `verdict: answer`")
+        if tokens in seen:
+            raise ModelError(
+                f"{name}: writes the options '{seen[tokens]}' and '{option}' with the same tokens, so their "
+                "probabilities cannot be told apart; use `verdict: answer`"
+            )
+        seen[tokens] = option
+    return by_option
+
+
+def own_tokens(options: Mapping[str, Tokens]) -> AnswerTokens | None:
+    """Where the options part: the tokens that all begin with, and the next one of each.
+
+    None where one token does not tell them apart: two go on alike ("User1", "User2" beside "Ann"), or one ends there
+    ("Ann" beside "Anna").
+    """
+    lead = tuple(os.path.commonprefix(list(options.values())))
+    firsts = {option: tokens[len(lead)] for option, tokens in options.items() if len(tokens) > len(lead)}
+    return AnswerTokens(lead, firsts) if len(set(firsts.values())) == len(options) else None

@@ -1,18 +1,186 @@
-"""Which model a config means and where it lies: the embedded default, a folder, or a Hub id at a revision."""
+"""Which model a config means, where it lies (the embedded default, a folder, or a Hub id), and a hash of what it is.
 
+Half a model never passes. The hash covers every file that can change an answer; that of weights is kept.
+"""
+
+import hashlib
+import json
 import os
+import re
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from pydantic import field_validator
 
+from evenhand.checksum import sha256_of
 from evenhand.config import Closed
-from evenhand.embedded import EMBEDDED_NAME, embedded_model_path
-from evenhand.errors import ModelError, told
-from evenhand.fingerprint import checked_hash
-from evenhand.hub import hub_snapshot, missing_files
+from evenhand.embedded import EMBEDDED_NAME, cache_dir, embedded_model_path
+from evenhand.errors import DataError, ModelError, told
+from evenhand.jsonl import write_json
 from evenhand.run_directory import DONE_FILE, is_done, read_json
+
+TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "tokenizer_config.json", "tekken.json", "vocab.json")
+SMALL_FILES = ["*.json", "*.model", "*.jinja", "*.txt"]
+# Mistral's repositories hold the weights a second time, in the layout of its own loader; beside params.json vLLM would
+# take that loader, and base and merged checkpoint would go through different code.
+NOT_WANTED = ["consolidated*", "params.json", "original/*"]
+
+
+def hub_snapshot(name: str, revision: str | None, *, weights: bool = True) -> Path:
+    """The cached snapshot of a Hub model, downloaded when it is not whole and the Hub may be asked.
+
+    weights: False brings tokenizer and config only. Raises ModelError saying what to do: unknown, gated, or offline.
+    """
+    from huggingface_hub import constants, snapshot_download
+
+    cached = cached_snapshot(name, revision, weights=weights)
+    if cached and not missing_files(cached, weights=weights):
+        return cached
+    if constants.HF_HUB_OFFLINE:
+        state = f"is only in part in the cache (it lacks {missing_files(cached)})" if cached else "is not in the cache"
+        raise ModelError(
+            f"model '{name}': {state} and the hub is offline; "
+            "run `evenhand fetch CONFIG` on a machine with internet that shares this cache (HF_HOME)"
+        )
+    try:
+        patterns = patterns_of(weights=weights)
+        folder = Path(snapshot_download(name, revision=revision, allow_patterns=patterns, ignore_patterns=NOT_WANTED))
+    except (*failures_of_asking(), RuntimeError) as error:  # the latter of hf_xet, by which weights come
+        raise refused(name, revision, error) from None
+    if lacking := missing_files(folder, weights=weights):
+        raise ModelError(f"model '{name}': its repository lacks {lacking}; Evenhand reads safetensors checkpoints")
+    return folder
+
+
+def patterns_of(*, weights: bool) -> list[str]:
+    """The files that are wanted of a repository."""
+    return [*SMALL_FILES, *(["*.safetensors"] if weights else [])]
+
+
+def cached_snapshot(name: str, revision: str | None, *, weights: bool = True) -> Path | None:
+    """The folder of what the cache holds of a Hub model, whole or not; None where it holds nothing. Asks no Hub."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+
+    patterns = patterns_of(weights=weights)
+    try:
+        return Path(snapshot_download(name, revision=revision, allow_patterns=patterns, local_files_only=True))
+    except LocalEntryNotFoundError:
+        return None
+    except HFValidationError:
+        raise ModelError(f"model '{name}': is no Hub id; write owner/name, a checkpoint folder or 'embedded'") from None
+
+
+def failures_of_asking() -> tuple[type[Exception], ...]:
+    """What a question to the Hub can end in: a refusal, or no connection, which not every client calls an OSError."""
+    from huggingface_hub.errors import LocalEntryNotFoundError
+    from huggingface_hub.utils import httpx  # type: ignore[attr-defined]  # its HTTP client, httpx or httpx2
+
+    return httpx.HTTPError, LocalEntryNotFoundError, OSError
+
+
+def refused(name: str, revision: str | None, error: Exception) -> ModelError:
+    """What the Hub refuses, with the way out."""
+    from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
+
+    match error:
+        case GatedRepoError():
+            said = (
+                f"is gated. Accept its licence at https://huggingface.co/{name} with your account, make a read token "
+                "at https://huggingface.co/settings/tokens, set HF_TOKEN to it, and run again"
+            )
+        case RevisionNotFoundError():
+            said = f"has no revision '{revision}'; give a commit hash or null"
+        case RepositoryNotFoundError():
+            said = "the hub knows no such model; check the spelling (private ones need HF_TOKEN)"
+        case _:
+            said = f"could not be downloaded ({type(error).__name__}: {error}); check the connection and run again"
+    return ModelError(f"model '{name}': {said}")
+
+
+def missing_files(folder: Path, *, weights: bool = True) -> str:
+    """What a checkpoint folder lacks, in words; empty when it is whole. Raises ModelError for a damaged file of it."""
+    if not (folder / "config.json").is_file():
+        return "config.json"
+    json_object(folder / "config.json")
+    if not any((folder / name).is_file() for name in TOKENIZER_FILES):
+        return "a tokenizer"
+    if not weights:
+        return ""
+    index = folder / "model.safetensors.index.json"
+    if not index.is_file():
+        return "" if any(folder.glob("*.safetensors")) else "weights (*.safetensors)"
+    places = json_object(index).get("weight_map")
+    if not isinstance(places, dict) or not all(isinstance(shard, str) for shard in places.values()):
+        raise ModelError(f"{index}: has no `weight_map` of weights to files; fetch or copy it anew")
+    shards = set(places.values())
+    absent = sorted(shard for shard in shards if not (folder / shard).is_file())
+    return f"{len(absent)} of {len(shards)} weight files ({', '.join(absent[:2])})" if absent else ""
+
+
+def json_object(file: Path) -> dict[str, Any]:
+    """What one of a checkpoint's JSON files holds. Raises ModelError when it is damaged."""
+    try:
+        return read_json(file)
+    except DataError as error:
+        raise ModelError(f"{error}; fetch or copy it anew") from None
+
+
+# Weights, configs, tokenizers and chat templates (transformers keeps several of them in a folder of their own).
+PATTERNS = ("*.safetensors", "*.json", "*.jinja", "additional_chat_templates/*.jinja", "*.model", "*.tiktoken", "*.txt")
+WITHOUT_EFFECT = ("DONE.json",)  # of a merge: what its check found
+SHA256 = re.compile("[0-9a-f]{64}")
+KEPT_FROM = 2**20  # bytes; smaller files are read faster than what is known of them
+
+
+def checkpoint_hash(folder: Path) -> str:
+    """16 hex digits over the names and bytes of a checkpoint folder's files.
+
+    The first time every byte is read. What was found of large files is kept in the user's cache, by path, size and time
+    of the last change.
+    """
+    matching = (file for pattern in PATTERNS for file in folder.glob(pattern))
+    files = sorted(file for file in matching if file.name not in WITHOUT_EFFECT)
+    with ThreadPoolExecutor() as pool:  # hashing leaves Python's lock
+        hashes = list(pool.map(file_hash, files))
+    total = hashlib.sha256()
+    for file, sha256 in zip(files, hashes, strict=True):
+        total.update(f"{file.relative_to(folder).as_posix()} {sha256}\n".encode())
+    return total.hexdigest()[:16]
+
+
+def checked_hash(folder: Path, recorded: object, remedy: str) -> str:
+    """The same. Raises DataError where it is not the one recorded when the files were written; None: there is none."""
+    found = checkpoint_hash(folder)
+    if recorded not in (None, found):
+        raise DataError(
+            f"{folder}: its files have changed since they were written (hash {recorded} then, {found} now); {remedy}"
+        )
+    return found
+
+
+def file_hash(file: Path) -> str:
+    """A file's SHA-256: the name of its blob in the Hub's cache, or kept from before, or computed now."""
+    if file.is_symlink() and SHA256.fullmatch(blob := file.readlink().name):
+        return blob
+    facts = file.stat()
+    if facts.st_size < KEPT_FROM:
+        return sha256_of(file)
+    place = str(file.resolve())
+    state = [place, facts.st_size, facts.st_mtime_ns, facts.st_ino]
+    kept = cache_dir() / "hashes" / f"{hashlib.sha256(place.encode()).hexdigest()[:32]}.json"
+    with suppress(OSError, ValueError):
+        known = json.loads(kept.read_text(encoding="utf-8"))
+        if known["state"] == state:
+            return str(known["sha256"])
+    found = sha256_of(file)
+    with suppress(DataError):  # a cache that cannot be written only costs time
+        write_json(kept, {"state": state, "sha256": found})
+    return found
+
 
 # Arguments that evenhand.chat_templates gives itself.
 NO_TEMPLATE_ARGS = ("messages", "conversation", "tokenize", "add_generation_prompt")

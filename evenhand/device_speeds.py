@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from evenhand.device import means_cpu
-from evenhand.float32_products import use_onednn
+from evenhand.float32 import use_onednn
 from evenhand.machine import Gpu, gpus
 
 GIB = 2**30

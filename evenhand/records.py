@@ -5,6 +5,7 @@ A stage reads one record type and writes the next; none is changed afterwards to
 
 import hashlib
 import json
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -31,7 +32,7 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drawing:
+class SamplingOverride:
     """How one prompt's replies are drawn, where that is not as the run draws them (`sampling` of its config)."""
 
     temperature: float | None = None
@@ -40,7 +41,7 @@ class Drawing:
     json_schema: str | None = None  # of the reply, for runs whose engine holds replies to it
 
 
-AS_THE_RUN = Drawing()
+AS_THE_RUN = SamplingOverride()
 
 
 @dataclass(frozen=True, kw_only=True)  # without slots, so that the hash is kept: a run asks for it several times
@@ -54,7 +55,7 @@ class Prompt:
     factors: Any  # what the study varied, by name: a frozen dataclass of plain values, with template_version
     messages: tuple[Message, ...]
     answer_space: tuple[str, ...] = ("1", "2")
-    drawing: Drawing = AS_THE_RUN
+    drawing: SamplingOverride = AS_THE_RUN
 
     @cached_property
     def prompt_hash(self) -> str:
@@ -134,3 +135,8 @@ def digest(content: object, n_hex: int = 64) -> str:
     """The first n_hex hex digits of the SHA-256 of the content's canonical JSON."""
     canonical = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()[:n_hex]
+
+
+def normalised(text: str) -> str:
+    """The text by which two questions count as the same: NFKC, case folded, white space as single blanks."""
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())

@@ -13,9 +13,9 @@ from typing import Any
 from pydantic import BaseModel
 
 from evenhand.checksum import sha256_of
+from evenhand.completions import EXCLUDED_FOLDER, read_excluded
 from evenhand.config import parse_config, read_yaml, to_yaml
 from evenhand.errors import DataError
-from evenhand.excluded_units import EXCLUDED_FOLDER, read_excluded
 from evenhand.jsonl import read_jsonl, write_json, write_jsonl, write_new
 from evenhand.provenance import provenance
 from evenhand.records import Prompt, digest, plain
@@ -27,8 +27,7 @@ DONE_FILE = "DONE.json"
 
 # Where a server stands and how patiently it is asked, how much memory an engine takes: no answer depends on it.
 FREE_ENGINE_KEYS = (
-    *(f"engine.{key}" for key in ("base_url", "api_key_env", "concurrency", "timeout_s", "max_retries")),
-    *(f"engine.{key}" for key in ("health_timeout_s", "give_up_s")),
+    *(f"engine.{key}" for key in ("base_url", "api_key_env", "concurrency", "timeout_s", "max_retries", "give_up_s")),
     *(f"engine.{key}" for key in ("gpu_memory_utilization", "cpu_kv_cache_gib")),
 )
 

@@ -6,5 +6,5 @@ A study hands over prompts and nothing else; what its factors mean is not known 
 - prompts asked in the order of their texts, and each item's in one shard, so that shared beginnings are computed once;
 - verdict "answer": sampling.n replies as free text; verdict "options": the exact log-probability of every option of a
   prompt's answer_space, at the sampling temperature (options.py says of what; not from a server);
-- items with a prompt over the context window left out whole, in excluded/ (evenhand.excluded_units reads it).
+- items with a prompt over the context window left out whole, in excluded/ (evenhand.completions reads it).
 """

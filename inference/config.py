@@ -1,21 +1,34 @@
-"""What a sampling run is: one YAML file, everything that changes a number in it."""
+"""What a sampling run is: one YAML file, everything that changes a number in it.
 
-from collections.abc import Sequence
+It is written into config.yaml, reports and errors, so what it says of a server must hold no secret.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, PlainValidator, field_validator, model_validator
 
 from evenhand.checkpoints import ModelConfig
-from evenhand.config import Closed, config_tree, parse_config
+from evenhand.config import Closed, HiddenError, config_tree, parse_config
 from evenhand.errors import ConfigError
+from evenhand.records import Prompt
 from evenhand.run_directory import FREE_ENGINE_KEYS
-from inference.server_settings import checked_addresses, checked_body
 from studies.registry import study_in, with_section
 from studies.study import StudyRun
 
 COLDEST = 0.01  # vLLM takes a lower temperature for this one
+WAY = "export it (OPENAI_API_KEY=...) and name the variable in engine.api_key_env; it is sent as a bearer token"
+SECRET_NAME = re.compile(
+    r"api[_-]?key|access[_-]?(key|token)|auth[_-]?token|authorization|bearer|credential|passw(or)?d|secret"
+    r"|^(token|key)$",
+    re.IGNORECASE,
+)
+SECRET_VALUE = re.compile(r"\b(Bearer|Basic) +\S{8}|\b(sk|hf|gsk|xai|nvapi|ghp)[-_]\w[\w-]{15}")
 
 
 class SamplingConfig(Closed):
@@ -48,6 +61,17 @@ class SamplingConfig(Closed):
             )
         return self
 
+    def for_prompt(self, prompt: Prompt) -> "SamplingConfig":
+        """These settings with the prompt's own in their place, checked as a config's are."""
+        override = prompt.drawing
+        asked = {"temperature": override.temperature, "max_tokens": override.max_tokens, "n": override.n}
+        own = {key: value for key, value in asked.items() if value is not None}
+        return SamplingConfig.model_validate({**self.model_dump(), **own}) if own else self
+
+    def n_for(self, prompt: Prompt) -> int:
+        """How many replies a prompt gets."""
+        return self.n if prompt.drawing.n is None else prompt.drawing.n
+
 
 class VllmConfig(Closed):
     """Offline vLLM; the same code on CPU and CUDA."""
@@ -63,30 +87,67 @@ class VllmConfig(Closed):
     cpu_kv_cache_gib: int = Field(default=2, ge=1)  # only read on CPU
 
 
+def checked_address(url: object) -> str:
+    """The address as it is. Raises ValueError where it is none, or where a password or a key may stand in it."""
+    if not isinstance(url, str):
+        raise ValueError(
+            "takes one address. Ask several servers as several shards: each process takes `engine.base_url=...` of one "
+            "server and `--shard i/n`"
+        )
+    if "@" in url:
+        raise HiddenError(f"has an @, as behind a user's name and password. A key has no place in a config: {WAY}")
+    if "?" in url or "#" in url:
+        raise HiddenError(f"has a ? or #, and no path of a server can follow that. If it leads in a key: {WAY}")
+    shape = "write http://HOST:PORT/v1"
+    try:
+        parts = urlsplit(url)
+        parts.port  # noqa: B018  a property that raises
+    except ValueError as error:
+        raise ValueError(f"is no address ({error}); {shape}") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname or not re.fullmatch(r"[\x21-\x7e]+", url):
+        raise ValueError(f"is no address; {shape}")
+    return url
+
+
+def checked_body(body: dict[str, Any]) -> dict[str, Any]:
+    """The fields as they are. Raises ValueError where JSON cannot hold them or one looks like a secret."""
+    try:
+        json.dumps(body, allow_nan=False, ensure_ascii=False).encode()
+    except (TypeError, ValueError, RecursionError):
+        raise HiddenError("cannot be sent as JSON: quote dates, leave .nan, .inf and cycles out") from None
+    for name, value in leaves(body):
+        if SECRET_NAME.search(name) or (isinstance(value, str) and SECRET_VALUE.search(value)):
+            raise HiddenError(f"its '{name}' looks like a secret. A key has no place in a config: {WAY}")
+    return body
+
+
+def leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """(name, value) of everything in nested lists and mappings, the mappings too; an element has its list's name."""
+    yield name, value
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from leaves(inner, str(key))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from leaves(inner, name)
+
+
 class OpenAIConfig(Closed):
     """Any OpenAI-compatible server."""
 
     kind: Literal["openai"]
-    # e.g. http://127.0.0.1:8000/v1, or a list of replicas that serve the same model
-    base_url: Annotated[str | list[str], PlainValidator(checked_addresses)]
+    base_url: Annotated[str, PlainValidator(checked_address)]  # e.g. http://127.0.0.1:8000/v1
     # The variable that holds the key (with _FILE behind its name: the file that does); the key never enters a config.
     api_key_env: str = "OPENAI_API_KEY"
-    concurrency: int = Field(default=32, ge=1)  # requests at a time, to each replica
-    timeout_s: float = Field(default=120.0, gt=0)  # of one request, from connecting to the reply's last byte
+    concurrency: int = Field(default=32, ge=1)  # requests at a time
+    timeout_s: float = Field(default=120.0, gt=0)  # in which a server that was asked says nothing
     max_retries: int = Field(default=6, ge=0)  # after 429, 5xx and timeouts, with back-off
-    # of several replicas, one that does not list its models within it is away
-    health_timeout_s: float = Field(default=30.0, gt=0)
-    give_up_s: float = Field(default=300.0, gt=0)  # the run ends when all of several replicas are away for so long
+    give_up_s: float = Field(default=300.0, gt=0)  # a request and its retries take at most so long behind timeout_s
     json_mode: Literal["none", "json_object", "json_schema"] = "none"  # response_format of the requests
     send_seed: bool = False  # a per-request seed with temperature > 0 kills vLLM's CPU server
     extra_body: Annotated[
         dict[str, Any], AfterValidator(checked_body)
     ] = {}  # merged over the request; a key set to null removes that field
-
-    @property
-    def addresses(self) -> list[str]:
-        """Of every replica."""
-        return [self.base_url] if isinstance(self.base_url, str) else self.base_url
 
 
 class TransformersConfig(Closed):
@@ -105,7 +166,7 @@ class RunConfig(Closed):
 
     root: Path = Path("runs")  # folder of the run directories
     shard_size: int = Field(default=256, ge=1)  # prompts between two writes
-    # without any answer, less what a server asked to wait; the process then ends with status 75
+    # without any answer; the process then ends with status 75
     hang_limit_s: float = Field(default=7200.0, gt=0)
 
 
@@ -129,58 +190,53 @@ class InferenceConfig(StudyRun):
         return {"kind": "vllm", **engine} if isinstance(engine, dict) else engine
 
     @model_validator(mode="after")
-    def study_knows_verdict(self) -> Self:
-        """First of all: every other rule hangs on it."""
+    def verdict_can_be_had(self) -> Self:
         try:
             self.study.refuse_verdict(self.verdict)
         except ValueError as error:
             given = "" if "verdict" in self.model_fields_set else "no verdict is given, and "
             raise ValueError(f"{given}{error}") from None
+        for is_wrong, fix in self.mismatches():
+            if is_wrong:
+                raise ValueError(f"verdict {self.verdict} {fix}")
         return self
 
-    @model_validator(mode="after")
-    def verdict_can_be_had(self) -> "InferenceConfig":
-        sampling, engine = self.sampling, self.engine
-        if isinstance(engine, TransformersConfig) and engine.row_tokens and self.verdict not in ("margin", "options"):
-            raise ValueError(
-                f"engine.row_tokens is for verdicts margin and options, which write nothing; verdict {self.verdict} is "
-                "written prompt by prompt: leave engine.row_tokens out"
-            )
-        if self.verdict in ("margin", "options"):
-            if sampling.structured != "none":
-                raise ValueError(
-                    f"verdict {self.verdict} generates no text to structure; set sampling.structured to none"
-                )
-            if sampling.n > 1:
-                raise ValueError(
-                    f"verdict {self.verdict} reads exact probabilities: one reading is all there is; "
-                    "set sampling.n to 1"
-                )
-        if self.verdict == "options":
-            if sampling.top_p < 1:
-                raise ValueError("verdict options reads the whole distribution; set sampling.top_p to 1")
-            if sampling.top_k or sampling.repetition_penalty != 1:
-                raise ValueError(
-                    "verdict options reads the whole distribution as it is; set sampling.top_k to 0 and "
-                    "sampling.repetition_penalty to 1"
-                )
-            if sampling.temperature < COLDEST:
-                raise ValueError(
-                    "verdict options reads the distribution at sampling.temperature, and vLLM samples no colder than "
-                    f"{COLDEST}; set it to that of the samples whose place the probabilities take, or to 1 "
-                    "for the model's own"
-                )
-            if isinstance(engine, OpenAIConfig):
-                raise ValueError(
-                    "verdict options needs the log-probability of every option, and a server lists only the most "
-                    "likely tokens; set engine.kind to vllm or transformers, or verdict to answer"
-                )
-        if self.verdict == "answer" and not self.study.has_schemas:
-            if sampling.structured != "none":
-                raise ValueError("verdict answer is free text; set sampling.structured to none")
-            if isinstance(engine, OpenAIConfig) and engine.json_mode != "none":
-                raise ValueError("verdict answer is free text; set engine.json_mode to none")
-        return self
+    def mismatches(self) -> list[tuple[bool, str]]:
+        """(whether it is so, what to change) of everything that a verdict cannot be combined with."""
+        sampling, engine, verdict = self.sampling, self.engine, self.verdict
+        exact, options = verdict in ("margin", "options"), verdict == "options"
+        is_server, is_free_text = isinstance(engine, OpenAIConfig), verdict == "answer" and not self.study.has_schemas
+        return [
+            (
+                isinstance(engine, TransformersConfig) and engine.row_tokens > 0 and not exact,
+                "is written prompt by prompt, and engine.row_tokens is for margin and options: leave it out",
+            ),
+            (
+                exact and sampling.structured != "none",
+                "generates no text to structure; set sampling.structured to none",
+            ),
+            (exact and sampling.n > 1, "reads exact probabilities: one reading is all there is; set sampling.n to 1"),
+            (
+                options and (sampling.top_p < 1 or sampling.top_k > 0 or sampling.repetition_penalty != 1),
+                "reads the whole distribution: set sampling.top_p to 1, set sampling.top_k to 0 and "
+                "sampling.repetition_penalty to 1",
+            ),
+            (
+                options and sampling.temperature < COLDEST,
+                f"reads the distribution at sampling.temperature, and vLLM samples no colder than {COLDEST}; set it to "
+                "that of the samples whose place the probabilities take, or to 1 for the model's own",
+            ),
+            (
+                options and is_server,
+                "needs the log-probability of every option, and a server lists only the most likely tokens; set "
+                "engine.kind to vllm or transformers, or verdict to answer",
+            ),
+            (is_free_text and sampling.structured != "none", "is free text; set sampling.structured to none"),
+            (
+                is_free_text and isinstance(engine, OpenAIConfig) and engine.json_mode != "none",
+                "is free text; set engine.json_mode to none",
+            ),
+        ]
 
 
 @cache

@@ -1,15 +1,10 @@
-"""The small interface of every engine, and the one place that knows which there are."""
+"""The small interface of every engine."""
 
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import TracebackType
 from typing import Protocol, Self
 
-from evenhand.device import torch_device_name, visible_gpus, vllm_device_name
 from evenhand.errors import ModelError
-from evenhand.machine import lacks_bf16
 from evenhand.records import Completion, Prompt
-from inference.config import InferenceConfig
 
 Further = Callable[[], Sequence[Prompt]]
 
@@ -33,9 +28,7 @@ class Engine(Protocol):
 
     def __enter__(self) -> Self: ...
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    def __exit__(self, *_: object) -> None: ...
 
     def generate(self, prompts: Sequence[Prompt], further: Further = nothing_further) -> Iterator[Completion]:
         """Yield a completion for each sample of each prompt, sample_index 0..n-1, as they finish, in any order.
@@ -51,40 +44,3 @@ class Engine(Protocol):
         prompt raises ModelError. Prompts over the context window raise PromptsTooLong, after the others were yielded.
         """
         ...
-
-
-def device_name(config: InferenceConfig) -> str | None:
-    """The device that a config's engine will compute on; None for a server's. Raises as evenhand.device."""
-    match config.engine.kind:
-        case "vllm":
-            return vllm_device_name(config.engine.tensor_parallel_size)
-        case "openai":
-            return None
-        case "transformers":
-            return torch_device_name()
-
-
-def open_engine(config: InferenceConfig, prompts: Sequence[Prompt] = ()) -> Engine:
-    """The engine a config asks for; imported only then, since each brings heavy libraries.
-
-    prompts: what it is going to be asked, as far as that is known: an engine that tokenises here tries the first ones
-    before it loads the model.
-    """
-    if getattr(config.engine, "dtype", None) == "bfloat16" and not visible_gpus() and lacks_bf16():
-        print(
-            "Warning: this processor computes bfloat16 some five times slower than float32; set engine.dtype=float32",
-            file=sys.stderr,
-        )
-    match config.engine.kind:
-        case "vllm":
-            from inference.vllm_engine import VllmEngine
-
-            return VllmEngine(config, prompts)
-        case "openai":
-            from inference.openai_engine import OpenAIEngine
-
-            return OpenAIEngine(config)
-        case "transformers":
-            from inference.transformers_engine import TransformersEngine
-
-            return TransformersEngine(config, prompts)

@@ -1,81 +1,75 @@
 """Answers from any OpenAI-compatible server: `vllm serve`, a hosted API, llama.cpp and so on.
 
-It is asked again after 408, 409, 429, 5xx, timeouts and broken connections, after pauses that double, with jitter, or
-as long as Retry-After says. What fails for good is an error completion, which the same command asks again.
+A request that fails for good is an error completion, which the same command asks again.
 """
 
 import asyncio
 import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
-from types import TracebackType
 from typing import Self
 
+from evenhand.chat_templates import look_special
 from evenhand.errors import ConfigError, ModelError
 from evenhand.records import Completion, Prompt, failed
-from evenhand.special_tokens import look_special
 from evenhand.terminal import say
 from inference.config import InferenceConfig, OpenAIConfig
-from inference.drawing import n_samples
 from inference.engine import Further, PromptsTooLong, nothing_further
-from inference.replicas import Replicas
-from inference.server_client import NoReply, StatusError
-from inference.server_facts import key_refused
-from inference.server_replies import BadReply, read_reply
-from inference.server_requests import largest_reply, path_for, request_body, spellings_for
+from inference.server import Server
+from inference.server_messages import (
+    BadReply,
+    NoReply,
+    StatusError,
+    key_refused,
+    largest_reply,
+    read_reply,
+    request_body,
+    spellings_for,
+)
 
 # At least so many prompts that fail one after another mean that the server is gone, not that it is busy.
 FAILURES_IN_A_ROW = 8
 
-Asked = asyncio.Task[list[Completion]]
-
-
-class TooLong(Exception):
-    """One prompt that does not fit into the server's context window, and what the server says of it."""
-
-    def __init__(self, prompt: Prompt, words: str) -> None:
-        super().__init__(words)
-        self.prompt, self.words = prompt, words
+Request = asyncio.Task[list[Completion]]
 
 
 class OpenAIEngine:
-    """Asks a server, or several that serve the same model, each `concurrency` prompts at a time."""
+    """Asks a server, `concurrency` prompts at a time."""
 
     def __init__(self, config: InferenceConfig) -> None:
         assert isinstance(config.engine, OpenAIConfig)
-        self.config = config
-        self.server = config.engine
-        structured, json_mode = config.sampling.structured, self.server.json_mode
+        self.config, self.settings, self.place = config, config.engine, config.engine.base_url
+        structured, json_mode = config.sampling.structured, self.settings.json_mode
         has_schemas = config.verdict == "reason" or config.study.has_schemas
         if has_schemas and (structured == "json") != (json_mode == "json_schema"):
             raise ConfigError(
                 f"sampling.structured is '{structured}' and engine.json_mode '{json_mode}': "
                 "a server is held to a prompt's schema by `structured: json` and `json_mode: json_schema` together"
             )
-        self._answered = False
-        self._failed_in_a_row = 0
+        # The server applies its chat template, or takes the bare text.
+        self.path = "/chat/completions" if config.format == "chat" else "/completions"
+        self.has_answered = False
+        self.n_failed_in_a_row = 0
 
     def __enter__(self) -> Self:
-        self._replicas = Replicas(self.server, largest_reply(self.config))
-        self._place = self._replicas.place
-        self._loop = asyncio.Runner()
-        is_margin = self.config.verdict == "margin"
+        self.server = Server(self.settings, largest_reply(self.config))
+        self.loop = asyncio.Runner()
         try:
-            self._facts = self._loop.run(self._replicas.open(self.config.model.name, margin=is_margin))
+            facts = self.server.facts(self.config.model.name, margin=self.config.verdict == "margin")
+            self.facts = self.loop.run(facts)
         except BaseException:
-            self._close()
+            self.close()
             raise
-        self._spellings = spellings_for(self.config, self._facts)
+        self.spellings = spellings_for(self.config, self.facts)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._close()
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
-    def _close(self) -> None:
-        self._loop.run(self._replicas.close())
-        self._loop.close()
+    def close(self) -> None:
+        """Close the connections."""
+        self.loop.run(self.server.close())
+        self.loop.close()
 
     def generate(self, prompts: Sequence[Prompt], further: Further = nothing_further) -> Iterator[Completion]:
         """Yield the completions of each prompt as they arrive, in any order; see Engine.
@@ -83,8 +77,8 @@ class OpenAIEngine:
         After an error that every prompt would meet nothing new is asked; what is under way is awaited and yielded, and
         then ModelError is raised. Prompts over the context window are named by PromptsTooLong at the end.
         """
-        special = warn_of_special_tokens(prompts, self._place)
-        waiting, running, n_prompts = deque(prompts), set[Asked](), len(prompts)
+        waiting, running, n_prompts, is_warned = deque(prompts), set[Request](), len(prompts), False
+        fresh: Sequence[Prompt] = prompts
         fatal: ModelError | None = None
         too_long: dict[Prompt, str] = {}
         try:
@@ -92,88 +86,88 @@ class OpenAIEngine:
                 if not fatal:
                     waiting.extend(new := further())
                     n_prompts += len(new)
-                    special = special or warn_of_special_tokens(new, self._place)  # once
-                if not (running or (waiting and not fatal)):
+                    is_warned = is_warned or warn_of_special_tokens([*fresh, *new], self.place)
+                    fresh = ()
+                    while waiting and len(running) < self.settings.concurrency:
+                        running.add(self.loop.get_loop().create_task(self.ask(waiting.popleft())))
+                if not running:
                     break
-                for task in self._loop.run(self._advance(waiting if not fatal else deque(), running)):
+                for task in self.loop.run(first_of(running)):
                     try:
                         completions = task.result()
-                    except TooLong as error:
-                        too_long[error.prompt] = error.words
+                    except PromptsTooLong as error:
+                        too_long |= error.reasons
                     except ModelError as error:
                         fatal = fatal or error
                     else:
                         yield from completions
-                        fatal = fatal or self._gone(completions)
+                        fatal = fatal or self.gone(completions)
         finally:
-            self._loop.run(cancel(running))
+            self.loop.run(cancel(running))
         if fatal:
             raise fatal
         if too_long:
             named = [f"{prompt.item_id} ({prompt.condition}): {words}" for prompt, words in too_long.items()]
             raise PromptsTooLong(
-                f"{len(too_long)} of {n_prompts} prompts do not fit the context window of {self._place}: "
+                f"{len(too_long)} of {n_prompts} prompts do not fit the context window of {self.place}: "
                 f"{'; '.join(named[:3])}{' ...' if len(named) > 3 else ''}. Serve the model with a longer one "
                 "(vLLM: --max-model-len), lower sampling.max_tokens, or leave the dataset out",
                 too_long,
             )
 
-    async def _advance(self, waiting: deque[Prompt], running: set[Asked]) -> set[Asked]:
-        """Ask up to the concurrency limit and return what has finished, at least one; changes both arguments."""
-        while waiting and len(running) < self._replicas.at_once:
-            running.add(asyncio.create_task(self._ask(waiting.popleft())))
-        done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-        running -= done
-        return done
-
-    async def _ask(self, prompt: Prompt) -> list[Completion]:
-        """A prompt's completions, or as many error completions. Raises TooLong, and ModelError where all would fail."""
-        body = request_body(self.config, self._facts, prompt)
+    async def ask(self, prompt: Prompt) -> list[Completion]:
+        """A prompt's completions, or as many errors. Raises PromptsTooLong, and ModelError where all would fail."""
+        body, n = request_body(self.config, self.facts, prompt), self.config.sampling.n_for(prompt)
         try:
-            reply = await self._replicas.post(path_for(self.config), body)
-            completions = read_reply(
-                reply, prompt.prompt_hash, n_samples(prompt, self.config.sampling), self._spellings
-            )
+            reply = await self.server.post(self.path, body)
+            completions = read_reply(reply, prompt.prompt_hash, n, self.spellings)
         except (BadReply, NoReply) as error:
-            return failed(prompt, n_samples(prompt, self.config.sampling), str(error))
+            return failed(prompt, n, str(error))
         except StatusError as error:
-            self._raise_if_hopeless(error, prompt)
-            return failed(prompt, n_samples(prompt, self.config.sampling), str(error))
-        self._answered = True
+            self.raise_if_hopeless(error, prompt)
+            return failed(prompt, n, str(error))
+        self.has_answered = True
         return completions
 
-    def _raise_if_hopeless(self, error: StatusError, prompt: Prompt) -> None:
-        """Raise TooLong for a prompt over the context window, ModelError for what every other prompt would meet too."""
-        words, place = str(error), self._place
+    def raise_if_hopeless(self, error: StatusError, prompt: Prompt) -> None:
+        """Raise PromptsTooLong for a prompt over the context window, ModelError for what every prompt would meet."""
+        words, place = str(error), self.place
         if error.status in (401, 403):
-            raise key_refused(place, self.server.api_key_env, error.status) from None
+            raise key_refused(place, self.settings.api_key_env, error.status) from None
         if error.status == 404 or error.status < 400:  # redirects are not followed
             raise ModelError(
-                f"{place}: knows no model '{self.config.model.name}' or no {path_for(self.config)} ({words}); "
+                f"{place}: knows no model '{self.config.model.name}' or no {self.path} ({words}); "
                 "check model.name, format and engine.base_url"
             ) from None
         # llama.cpp says "exceeds the available context size".
         if error.code == "context_length_exceeded" or "context length" in words or "context size" in words:
-            raise TooLong(prompt, words) from None
+            raise PromptsTooLong(words, {prompt: words}) from None
         # A server that has answered others refuses this prompt, not this kind of request.
-        if error.status in (400, 422) and not self._answered and error.code != "content_filter":
+        if error.status in (400, 422) and not self.has_answered and error.code != "content_filter":
             raise ModelError(
                 f"{place}: refuses the request ({words}). Change what the config asks for; engine.extra_body sets a "
                 "field of the request, or takes it out with null"
             ) from None
 
-    def _gone(self, completions: Sequence[Completion]) -> ModelError | None:
+    def gone(self, completions: Sequence[Completion]) -> ModelError | None:
         """The error to stop with when too many prompts have failed in a row."""
-        self._failed_in_a_row = self._failed_in_a_row + 1 if completions[0].is_error else 0
-        if self._failed_in_a_row < max(FAILURES_IN_A_ROW, self._replicas.at_once):
+        self.n_failed_in_a_row = self.n_failed_in_a_row + 1 if completions[0].is_error else 0
+        if self.n_failed_in_a_row < max(FAILURES_IN_A_ROW, self.settings.concurrency):
             return None
         return ModelError(
-            f"{self._place}: {self._failed_in_a_row} prompts in a row got no answer, the last one "
+            f"{self.place}: {self.n_failed_in_a_row} prompts in a row got no answer, the last one "
             f"'{completions[0].finish_reason}'. See to the server, then run the same command again to continue"
         )
 
 
-async def cancel(running: set[Asked]) -> None:
+async def first_of(running: set[Request]) -> set[Request]:
+    """What has finished, at least one; taken out of what runs."""
+    done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+    running -= done
+    return done
+
+
+async def cancel(running: set[Request]) -> None:
     """Stop what is under way and wait until it has stopped."""
     for task in running:
         task.cancel()

@@ -7,10 +7,13 @@ probabilities of replies. They add up to at most 1; what lacks is the probabilit
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from evenhand.option_tokens import Tokens
+from evenhand.chat_templates import Tokens
+from evenhand.records import Completion, Prompt
+from inference.encoding import Encoded
 
 # 1 - sum of float32 probabilities is not known more finely than this: no smaller rest is told from none.
 SMALLEST_REST = 2.0**-24
@@ -29,7 +32,7 @@ def questions(options: Mapping[str, Tokens]) -> tuple[Question, ...]:
     for tokens in options.values():
         for depth, token in enumerate(tokens):
             children.setdefault(tokens[:depth], {})[token] = None
-    return tuple(Question(path, tuple(found)) for path, found in sorted(children.items()))
+    return tuple(Question(path, tuple(tokens)) for path, tokens in sorted(children.items()))
 
 
 def option_logprobs(options: Mapping[str, Tokens], readings: Mapping[Tokens, Mapping[int, float]]) -> dict[str, float]:
@@ -37,16 +40,70 @@ def option_logprobs(options: Mapping[str, Tokens], readings: Mapping[Tokens, Map
 
     readings: path of each question → token → natural log-probability over the whole vocabulary behind that path.
     """
-    found = {}
+    logprobs = {}
     for option, tokens in options.items():
         steps = [readings[tokens[:depth]][token] for depth, token in enumerate(tokens)]
         if tokens in readings:  # others go on from here: Ann, Anna
             steps.append(log_rest(readings[tokens].values()))
-        found[option] = math.fsum(steps)
-    return found
+        logprobs[option] = math.fsum(steps)
+    return logprobs
 
 
 def log_rest(logprobs: Iterable[float]) -> float:
     """log(1 - sum of exp): that none of these tokens comes next."""
     total = math.fsum(map(math.exp, logprobs))
     return math.log1p(-total) if total < 1 - SMALLEST_REST else math.log(SMALLEST_REST)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One request: one token behind a prompt and a path of its options' trie, and how likely each child is there."""
+
+    encoded: Encoded
+    question: Question
+    n_questions: int  # of this prompt
+
+    @property
+    def prompt(self) -> Prompt:
+        """What it asks for a part of."""
+        return self.encoded.prompt
+
+    @property
+    def token_ids(self) -> list[int]:
+        """What the engine is given: the prompt's tokens and the path's."""
+        return [*self.encoded.token_ids, *self.question.path]
+
+
+def nodes(encoded: Iterable[Encoded]) -> Iterator[Node]:
+    """Every request of these prompts in their order; those of one prompt are neighbours, so they share a prefix."""
+    for one in encoded:
+        asked = questions(one.options)
+        for question in asked:
+            yield Node(one, question, len(asked))
+
+
+class Readings:
+    """Replies as they come in, in any order."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, dict[Tokens, Mapping[int, float]]] = {}
+
+    def add(self, node: Node, reading: Mapping[int, float]) -> Iterator[Completion]:
+        """The prompt's completion once its last question has its reading, else nothing.
+
+        reading: token → natural log-probability, of the node's children.
+        """
+        key = node.encoded.prompt.prompt_hash
+        read = self._open.setdefault(key, {})
+        read[node.question.path] = reading
+        if len(read) == node.n_questions:
+            del self._open[key]
+            yield completion_of(node.encoded, read)
+
+
+def completion_of(encoded: Encoded, readings: Mapping[Tokens, Mapping[int, float]]) -> Completion:
+    """The likeliest option as text, and every option's log-probability beside it."""
+    logprobs = option_logprobs(encoded.options, readings)
+    text = max(logprobs, key=lambda option: logprobs[option])
+    n_questions = len(readings)  # a token is generated at each
+    return encoded.completion(0, text, "length", n_questions, answer_logprobs=logprobs)

@@ -3,16 +3,14 @@
 from itertools import pairwise
 from pathlib import Path
 
-from evenhand.completion_shards import SHARDS_FOLDER, checksum, config_digest
+from evenhand.completions import SHARDS_FOLDER, Answers, config_digest, read_excluded
 from evenhand.errors import EvenhandError
-from evenhand.excluded_units import read_excluded
-from evenhand.records import MAX_SAMPLES
-from evenhand.run_directory import CONFIG_FILE, DONE_FILE, PLAN_FILE, PROVENANCE_FILE, is_done, refuse_incomplete
+from evenhand.run_directory import PLAN_FILE, PROVENANCE_FILE, is_done, refuse_incomplete
 from evenhand.status.progress import Progress, config_of, json_of, seconds_since, short, time_of, whole_lines
 
 RATE_OVER_S = 1800.0  # the rate is that of the last half hour in which something was written
-N_TOLD = 3  # damaged shards
-STILL_WRITING_S = 600.0  # the time left is told while the last write is not older than this, or three usual pauses
+N_NAMED = 3  # damaged shards
+STILL_WRITING_S = 600.0  # the time left is shown while the last write is not older than this, or three usual pauses
 
 
 def watched(path: Path) -> "WatchedSampling":
@@ -29,16 +27,12 @@ class WatchedSampling:
         n = sampling.get("n") if isinstance(sampling, dict) else None
         self.n: int = n if isinstance(n, int) else 1
         self.plan_read: object = None  # which plan was read last
-        self.found_whole: object = None  # the files that were found to be those of a complete run
-        self.owed: dict[int, int] = {}  # hash of a planned prompt → how many answers it takes
+        self.owed: dict[str, int] = {}  # hash of a planned prompt → how many answers it takes
         self.forget_shards()
 
     def forget_shards(self) -> None:
         """Begin anew: a shard was deleted."""
-        self.shards: set[str] = set()
-        self.answered: dict[int, int] = {}  # hash → the samples that are there, as bits
-        self.failed: dict[int, str] = {}  # hash → why the engine gave no reply
-        self.damaged: dict[Path, str] = {}  # shard → what is wrong with it
+        self.answers = Answers(keeps_replies=False)
         self.writes: list[tuple[float, int]] = []  # (time, answers that were new)
 
     def look(self) -> list[Progress]:
@@ -47,22 +41,26 @@ class WatchedSampling:
         troubles, excluded = list[str](), frozenset[str]()
         try:
             excluded = frozenset(read_excluded(self.path))
-            files = [self.path / name for name in (CONFIG_FILE, DONE_FILE, PLAN_FILE, PROVENANCE_FILE)]
-            marks = excluded, [(s.st_size, s.st_mtime_ns) for file in files if file.exists() and (s := file.stat())]
-            if is_complete and marks != self.found_whole:
+            if is_complete:
                 refuse_incomplete(self.path)
-                self.found_whole = marks
         except EvenhandError as error:
             troubles.append(str(error))
         self.read_plan(excluded)
-        troubles += self.read_shards(is_complete=is_complete)
-        unplanned = sum(bits.bit_count() for hash_, bits in self.answered.items() if hash_ not in self.owed)
-        done = unplanned + sum(min(n, self.answered.get(hash_, 0).bit_count()) for hash_, n in self.owed.items())
+        damaged = self.read_shards()
+        troubles += [*damaged[:N_NAMED], *([f"{len(damaged) - N_NAMED} more shards"] if damaged[N_NAMED:] else [])]
+        counts = {hash_: bits.bit_count() for hash_, bits in self.answers.samples.items()}
+        unplanned = sum(n for hash_, n in counts.items() if hash_ not in self.owed)
+        done = unplanned + sum(min(n, counts.get(hash_, 0)) for hash_, n in self.owed.items())
         planned = unplanned + sum(self.owed.values()) if self.plan_read else None
-        is_complete = is_complete and done == planned and not troubles and not self.damaged  # what can be scored
+        is_complete = is_complete and done == planned and not troubles  # what can be scored
         grows = unplanned > 0 or bool(json_of(self.path / PROVENANCE_FILE).get("plan_grows"))
         rate = None if is_complete else self.rate()
         ago = seconds_since([self.path / SHARDS_FOLDER, self.path / PLAN_FILE])
+        failed = [reason for hash_, reason in self.answers.errors.items() if hash_ not in counts]
+        if failed:
+            troubles.append(f"{len(failed)} prompts got no reply so far, the last reason: {short(failed[-1])}")
+        if excluded:
+            troubles.append(f"{len(excluded)} items are left out, since they do not fit the context window")
         return [
             Progress(
                 kind="sampling",
@@ -75,7 +73,7 @@ class WatchedSampling:
                 per_second=rate,
                 seconds_left=None if planned is None or grows else self.time_left(planned - done, rate, ago),
                 written_s_ago=ago,
-                note=self.note(len(excluded), troubles),
+                note="; ".join(troubles) or None,
             )
         ]
 
@@ -87,59 +85,30 @@ class WatchedSampling:
             key = (facts.st_ino, facts.st_mtime_ns, excluded)
             if self.plan_read == key:
                 return
-            owed: dict[int, int] = {}
+            owed: dict[str, int] = {}
             for line in whole_lines(file):
-                if (hash_ := number_of(line.get("prompt_hash"))) is not None:
+                if isinstance(hash_ := line.get("prompt_hash"), str):
                     n = 0 if str(line.get("item_id")) in excluded else line.get("n", self.n)
                     owed[hash_] = max(owed.get(hash_, 0), n if isinstance(n, int) else self.n)
         except OSError:
             return
         self.owed, self.plan_read = owed, key
 
-    def read_shards(self, *, is_complete: bool) -> list[str]:
-        """Read the shards that are new; what is wrong with those that cannot be read, or of a complete run are cut."""
+    def read_shards(self) -> list[str]:
+        """Read the shards that are new; what is wrong with the others, which the next look reads again."""
         there = {file.name: file for file in (self.path / SHARDS_FOLDER).glob("*.jsonl")}
-        if not self.shards <= there.keys():
+        if not self.answers.shards <= there.keys():
             self.forget_shards()
         troubles = []
-        for name in sorted(there.keys() - self.shards):
+        for name in sorted(there.keys() - self.answers.shards):
+            before = self.answers.n_answers
             try:
-                self.read_shard(there[name])
-            except OSError as error:
-                troubles.append(f"{there[name]}: cannot be read ({error.strerror})")
-            if is_complete and name not in self.shards:
-                troubles.append(f"{there[name]}: is cut off")
+                self.answers.read_shard(there[name], config_digest(self.path))
+            except EvenhandError as error:
+                troubles.append(str(error).split(". Restore")[0])
+            else:
+                self.writes.append((written_at(there[name]), self.answers.n_answers - before))
         return troubles
-
-    def read_shard(self, file: Path) -> None:
-        """Take what a shard adds. One that does not end with a line is read again the next time."""
-        self.damaged.pop(file, None)
-        n_new = n_damaged = 0
-        for line in whole_lines(file):
-            hash_, index, reason = (
-                number_of(line.get("prompt_hash")),
-                line.get("sample_index"),
-                line.get("finish_reason"),
-            )
-            if (
-                hash_ is None
-                or not (isinstance(index, int) and 0 <= index < MAX_SAMPLES)
-                or not isinstance(reason, str)
-            ):
-                n_damaged += 1
-                self.damaged[file] = f"{n_damaged} lines are no completions"
-                continue
-            if reason.startswith("error"):
-                self.failed[hash_] = reason
-                continue
-            before = self.answered.get(hash_, 0)
-            self.answered[hash_] = before | 1 << index
-            n_new += self.answered[hash_] != before
-        if (content := file.read_bytes()).endswith(b"\n"):  # else it is still being shown in parts
-            if file.stem.rpartition("-")[2] != checksum(content, config_digest(self.path)):
-                self.damaged.setdefault(file, "is not as this run wrote it")
-            self.shards.add(file.name)
-        self.writes.append((written_at(file), n_new))
 
     def rate(self) -> float | None:
         """New answers a second over the last half hour of writing, engines' starts counted; None before any."""
@@ -157,26 +126,6 @@ class WatchedSampling:
         if not rate or ago is None or ago > max(STILL_WRITING_S, 3 * pause):
             return None
         return n_left / rate
-
-    def note(self, n_excluded: int, troubles: list[str]) -> str | None:
-        """What is wrong, or what is left out."""
-        failed = [reason for hash_, reason in self.failed.items() if hash_ not in self.answered]
-        damaged = [f"{file}: {wrong}" for file, wrong in self.damaged.items()]
-        more = [f"{len(damaged) - N_TOLD} more shards are damaged"] if len(damaged) > N_TOLD else []
-        told = [*troubles, *damaged[:N_TOLD], *more]
-        if failed:
-            told.append(f"{len(failed)} prompts got no reply so far, the last reason: {short(failed[-1])}")
-        if n_excluded:
-            told.append(f"{n_excluded} items are left out, since they do not fit the context window")
-        return "; ".join(told) or None
-
-
-def number_of(hash_: object) -> int | None:
-    """A prompt's hash as a number, which takes less memory; None for what is none."""
-    try:
-        return int(hash_, 16) if isinstance(hash_, str) else None
-    except ValueError:
-        return None
 
 
 def written_at(shard: Path) -> float:

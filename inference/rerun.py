@@ -1,13 +1,12 @@
 """A finished sampling run asked again, from its directory alone, into a run of its own beside it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from evenhand.config import config_tree, read_yaml
 from evenhand.errors import ConfigError, DataError, ModelError
-from evenhand.records import Prompt
 from evenhand.run_directory import (
     CONFIG_FILE,
     PROVENANCE_FILE,
@@ -40,19 +39,36 @@ def prepare(path: Path, overrides: Sequence[str] = (), n_sampled: int | None = N
     Raises ConfigError for other overrides, DataError for a run that is not complete or whose prompts are not to be had
     any more, ModelError where its model is not.
     """
-    refuse_other_kind(path)
+    if (path / CONFIG_FILE).is_file() and "method" in read_yaml(path / CONFIG_FILE):
+        raise DataError(
+            f"{path}: is a training run, and only sampling runs are reproduced. Train it again under another name, "
+            f"`evenhand train {path / CONFIG_FILE} name=NAME`, and reproduce or compare sampling runs of both merged "
+            "checkpoints"
+        )
     refuse_incomplete(path)
     config = parse_sampling_config(tree_of(path, overrides), str(path / CONFIG_FILE))
     try:
-        units, content_hash = found = config.study.units(config.verdict)
+        units, content_hash = made = config.study.units(config.verdict)
         sampling.model_facts(config)
     except (ConfigError, DataError, ModelError) as error:
         raise type(error)(
             f"{path}: cannot be asked again from here: {error}\n  Where the same model or data lie elsewhere now, say "
             f"so: model.name=FOLDER, or the key of the data in `{config.study_key}`, as its {CONFIG_FILE} has it"
         ) from None
-    refuse_other_items(path, content_hash)
-    refuse_other_prompts(path, prompts_of(found, config.sampling))
+    provenance = read_json(path / PROVENANCE_FILE)
+    commit = (provenance.get("code") or {}).get("commit", "unknown")
+    if (then := provenance.get("item_set_hash")) != content_hash:
+        raise DataError(
+            f"{path}: its data have changed since: their hash was {then}, now it is {content_hash}. Restore them, for "
+            "example by building them anew from the same sources; what is asked of others is another run"
+        )
+    planned = {(line["item_id"], line["prompt_hash"]) for line in read_plan_lines(path)}
+    prompts = prompts_of(made, config.sampling)
+    if others := [prompt.item_id for prompt in prompts if (prompt.item_id, prompt.prompt_hash) not in planned]:
+        raise DataError(
+            f"{path}: this code makes other prompts of {len(set(others))} of its units ({others[0]} ...), so it would "
+            f"be another run; check out the commit that made it, {commit}"
+        )
     if n_sampled is None or n_sampled >= len(units):
         return Asked(config, len(units), None)
     chosen = frozenset(unit.unit_id for unit in drawn(units, n_sampled, SEED))
@@ -64,17 +80,6 @@ def ask_again(asked: Asked, number: int) -> Path:
     part = "" if asked.chosen is None else f"-of{len(asked.chosen)}"
     named = asked.config.model_copy(update={"name": f"{asked.config.name}-again{number}{part}"})
     return sampling.sample(named, only=asked.chosen)
-
-
-def refuse_other_kind(path: Path) -> None:
-    """Raises DataError for what is no sampling run."""
-    if (path / CONFIG_FILE).is_file() and "method" in read_yaml(path / CONFIG_FILE):
-        raise DataError(
-            f"{path}: is a training run, and only sampling runs are reproduced. Train it again under another name, "
-            f"`evenhand train {path / CONFIG_FILE} name=NAME`, and reproduce or compare sampling runs of both merged "
-            "checkpoints"
-        )
-    read_plan_lines(path)  # says so where it is none
 
 
 def tree_of(path: Path, overrides: Sequence[str]) -> dict[str, Any]:
@@ -97,25 +102,3 @@ def tree_of(path: Path, overrides: Sequence[str]) -> dict[str, Any]:
         root = folder.parent if folder.name == "inference" else folder
         tree["run"] = {**(tree.get("run") or {}), "root": str(root)}
     return tree
-
-
-def refuse_other_items(path: Path, content_hash: str) -> None:
-    """Raises DataError where the data are not what the run was made of."""
-    then = read_json(path / PROVENANCE_FILE).get("item_set_hash")
-    if then != content_hash:
-        raise DataError(
-            f"{path}: its data have changed since: their hash was {then}, now it is {content_hash}. Restore them, for "
-            "example by building them anew from the same sources; what is asked of others is another run"
-        )
-
-
-def refuse_other_prompts(path: Path, prompts: Iterable[Prompt]) -> None:
-    """Raises DataError where this code makes other prompts of the run's units than the run has asked."""
-    then = {(line["item_id"], line["prompt_hash"]) for line in read_plan_lines(path)}
-    others = [prompt.item_id for prompt in prompts if (prompt.item_id, prompt.prompt_hash) not in then]
-    if others:
-        code = read_json(path / PROVENANCE_FILE).get("code") or {}
-        raise DataError(
-            f"{path}: this code makes other prompts of {len(set(others))} of its units ({others[0]} ...), so it would "
-            f"be another run; check out the commit that made it, {code.get('commit') or 'which is not known'}"
-        )

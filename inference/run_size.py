@@ -8,13 +8,11 @@ from os.path import commonprefix
 from statistics import fmean
 from typing import Any
 
-from evenhand.chat_templates import answer_tokens, encode, render_chat
-from evenhand.option_tokens import option_tokens
+from evenhand.chat_templates import answer_tokens, encode, option_tokens, render_chat
 from evenhand.records import Prompt
 from inference.config import InferenceConfig, VllmConfig
-from inference.drawing import drawn_as
 from inference.options import questions
-from inference.prefix_order import in_prefix_order
+from inference.schedule import in_prefix_order
 
 N_COUNTED = 200  # prompts whose tokens are counted, and as many of the longest texts
 N_NEIGHBOURS = 25  # of them that follow each other in the order in which they are asked, for what they share
@@ -56,7 +54,7 @@ def run_size(prompts: Sequence[Prompt], config: InferenceConfig, tokenizer: Any)
         kept = [len(commonprefix(pair)) // block * block for pair in neighbours] or [0]
         # A prompt's last block is computed again for each further node of its options.
         n_computed = n * (mean - fmean(kept) + (mean_nodes - 1) * block / 2)
-    drawn = [drawn_as(prompt, config.sampling) for prompt in distinct] if config.verdict in WRITTEN else []
+    drawn = [config.sampling.for_prompt(prompt) for prompt in distinct] if config.verdict in WRITTEN else []
     return RunSize(
         n_prompts=n,
         mean_tokens=mean,
@@ -97,7 +95,7 @@ class Counter:
         text = render_chat(self.tokenizer, prompt.messages, config.format, config.model.chat_template_args)
         tokens = [*encode(self.tokenizer, text, config.format), *self.lead]
         if config.verdict != "options":
-            answer = drawn_as(prompt, config.sampling).max_tokens if config.verdict in WRITTEN else 1
+            answer = config.sampling.for_prompt(prompt).max_tokens if config.verdict in WRITTEN else 1
             return Counted(tokens, len(tokens) + answer, 1)
         options = option_tokens(self.tokenizer, prompt.answer_space, text, config.format)
         return Counted(tokens, len(tokens) + max(map(len, options.values())), len(questions(options)))

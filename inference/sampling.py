@@ -2,28 +2,34 @@
 
 import sys
 import time
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
 from functools import partial
-from itertools import chain
 from pathlib import Path
 
 from tqdm import tqdm
 
-from evenhand.answer_doubts import answer_doubts
 from evenhand.checkpoints import fingerprint, resolve
-from evenhand.completion_shards import CompletionLog, every_completion
+from evenhand.completions import EXCLUDED_FOLDER, Answers, CompletionLog, Doubts, exclude, read_excluded
 from evenhand.errors import ConfigError, ModelError
-from evenhand.excluded_units import EXCLUDED_FOLDER, exclude, read_excluded
-from evenhand.records import Completion, Prompt
-from evenhand.run_directory import finish, is_done, open_run, reopen, rewrite_plan, run_path, same_plan, write_plan
+from evenhand.records import Prompt
+from evenhand.run_directory import (
+    finish,
+    is_done,
+    open_run,
+    read_plan_lines,
+    reopen,
+    rewrite_plan,
+    run_path,
+    same_plan,
+    write_plan,
+)
 from evenhand.terminal import say
 from inference.config import FREE_OF_EFFECT, InferenceConfig
-from inference.engine import Engine, PromptsTooLong, device_name, open_engine
-from inference.schedule import Schedule
-from inference.survey import Run, Survey
+from inference.engine import Engine, PromptsTooLong
+from inference.open_engine import device_name, open_engine
+from inference.schedule import Plan, Run, Schedule
 from inference.watchdog import Watchdog
-from studies.study import Made, Unit
+from studies.study import Made
 
 
 def parse_shard(text: str) -> tuple[int, int]:
@@ -39,66 +45,57 @@ def sample(config: InferenceConfig, shard: tuple[int, int] | None = None, only: 
 
     only: ids of the units to ask, where a run is asked again in part (inference/rerun.py).
     """
-    found = config.study.units(config.verdict)
-    units = found.units if only is None else part_of(found.units, only)
+    units, content_hash = made = config.study.units(config.verdict)
+    if only is not None:
+        units = Made([place for place, unit in enumerate(units) if unit.unit_id in only], units.__getitem__)
     path = run_path(config.run.root, "inference", config.name, config, FREE_OF_EFFECT)
     facts, device = model_facts(config), partial(device_name, config)
     inputs = config.study.inputs()
-    open_run(path, config, found.content_hash, facts, device, inputs, plan_grows=found.plan_grows)
-    run = Run(path, config, units, found.plan_grows)
-    survey = Survey(run, run.answered(every_completion(path)), shard)
-    write_plan(path, survey.prompts(), plan_grows=run.plan_grows)
-    if is_done(path) and not survey.owed:
-        say(f"{path}: complete already ({survey.n_planned} prompts)", sys.stderr)
+    open_run(path, config, content_hash, facts, device, inputs, plan_grows=made.plan_grows)
+    run, doubts = Run(path, config, units, made.plan_grows), Doubts(config.verdict)
+    answers = Answers(keeps_replies=run.plan_grows, on_answer=doubts.add).read(path)
+    plan = Plan(run, answers, shard)
+    write_plan(path, plan.prompts(), plan_grows=run.plan_grows)
+    if is_done(path) and not plan.owed:
+        say(f"{path}: complete already ({plan.n_planned} prompts)", sys.stderr)
         return path
     if is_done(path):  # a shard was lost or deleted since, and with it what later prompts may rest on
         reopen(path)
         if run.plan_grows:
-            rewrite_plan(path, survey.prompts())
-    planned = f"{survey.n_planned} prompts planned, {len(survey.texts)} different ones"
-    say(f"{path}: {planned}, {len(survey.own)} owed by this process", sys.stderr)
+            rewrite_plan(path, Plan(run, answers).prompts())
+    say(f"{path}: {plan.n_planned} prompts, {len(plan.hashes)} different ones, {len(plan.own)} to ask here", sys.stderr)
     log = CompletionLog(path, config.run.shard_size * config.sampling.n)
-    failed = ask_all(run, survey, log) if survey.own else Failed()
-    settle(run, failed, log)
+    asked = ask_all(run, plan, log)
+    log.refuse_if_unseen()
+    answers.read(path, () if run.plan_grows else {written.name for written in log.written})
+    for doubt in doubts.sentences():
+        say(f"{path}: warning: {doubt}", sys.stderr)
+    settle(run, plan, asked)
     return path
 
 
-def part_of(units: Sequence[Unit], ids: Collection[str]) -> Made:
-    """The units of these ids."""
-    return Made([place for place, unit in enumerate(units) if unit.unit_id in ids], units.__getitem__)
-
-
-@dataclass
-class Failed:
-    """Prompts whose replies this process could not have."""
-
-    hashes: set[str] = field(default_factory=set)
-    n_asked: int = 0  # with those that could be had
-
-
-def ask_all(run: Run, survey: Survey, log: CompletionLog) -> Failed:
+def ask_all(run: Run, plan: Plan, log: CompletionLog) -> Schedule:
     """Ask what this process owes."""
-    config, failed = run.config, Failed()
-    own = run.units if survey.shard is None else Made(survey.own_units, run.units.__getitem__)
-    mine = Schedule(own, survey.answered, survey.excluded)
-    mine.n_expected, prompts = sum(survey.own.values()), mine.due()
+    config, own = run.config, Made(plan.own_units, run.units.__getitem__)
+    asked = Schedule(own, plan.answers, config.sampling, plan.excluded)
+    if not plan.own:
+        return asked
+    asked.n_expected, prompts = sum(plan.own.values()), asked.due()
     with Watchdog(config.run.hang_limit_s, log) as watched, open_engine(config, prompts) as engine:
-        while prompts:
-            ask(engine, prompts, mine, watched, config)
-            failed.hashes |= mine.unanswered
-            failed.n_asked += mine.n_asked
-            if not run.plan_grows:  # no unit goes by what is replied
-                break
+        ask(engine, prompts, asked, watched, config)
+        while run.plan_grows:
             # Where two processes asked one prompt, the other's reply may count: a unit here then goes another way.
             # What was answered here is there, though the folder may not show it yet.
-            answered = run.answered(chain(every_completion(run.path), mine.answered.completions()))
-            mine = Schedule(own, answered, read_excluded(run.path), failed.hashes)
-            prompts = mine.due()
-            mine.n_expected = mine.n_answers(prompts)
-    return failed
+            plan.answers.read(run.path)
+            asked.begin(read_excluded(run.path))
+            if not (prompts := asked.due()):
+                break
+            asked.n_expected = asked.n_answers(prompts)
+            ask(engine, prompts, asked, watched, config)
+    return asked
 
 
-def ask(engine: Engine, prompts: Sequence[Prompt], mine: Schedule, watched: Watchdog, config: InferenceConfig) -> None:
+def ask(engine: Engine, prompts: Sequence[Prompt], asked: Schedule, watched: Watchdog, config: InferenceConfig) -> None:
     """Collect what is missing. Units that do not fit the context window are left out whole, and named.
 
     Raises PromptsTooLong where a study's units are all to be asked.
@@ -106,18 +103,18 @@ def ask(engine: Engine, prompts: Sequence[Prompt], mine: Schedule, watched: Watc
     path, too_long = watched.log.path, list[PromptsTooLong]()
     while prompts:
         try:
-            collect(engine, prompts, mine, watched, config.name)
+            collect(engine, prompts, asked, watched, config.name)
             break
         except PromptsTooLong as error:
             names = {prompt.item_id: None for prompt in error.reasons}
-            mine.leave_out(names)
-            prompts = mine.due()
+            asked.leave_out(names)
+            prompts = asked.due()
             if not config.study.skips_long_units:
                 too_long.append(error)
                 continue
             exclude(path, error.reasons)
             say(
-                f"{path}: {len(names)} of {len(mine.units)} items are left out, since a prompt of theirs does not fit "
+                f"{path}: {len(names)} of {len(asked.units)} items are left out, since a prompt of theirs does not fit "
                 f"the context window: {', '.join([*names][:5])}{' ...' if len(names) > 5 else ''} (all of them in "
                 f"{EXCLUDED_FOLDER}/)",
                 sys.stderr,
@@ -128,17 +125,17 @@ def ask(engine: Engine, prompts: Sequence[Prompt], mine: Schedule, watched: Watc
         raise PromptsTooLong(first if len(too_long) == 1 else f"{len(reasons)} prompts in all. {first}", reasons)
 
 
-def collect(engine: Engine, prompts: Sequence[Prompt], mine: Schedule, watched: Watchdog, name: str) -> None:
+def collect(engine: Engine, prompts: Sequence[Prompt], asked: Schedule, watched: Watchdog, name: str) -> None:
     """Write completions a shard at a time as they come, with progress, throughput and time left."""
     started, tokens = time.monotonic(), 0
     every = 0.5 if sys.stderr.isatty() else 30.0  # seconds; a job's log file is no screen
-    total, done = mine.n_expected, mine.n_taken
+    total, done = asked.n_expected, asked.n_taken
     with tqdm(total=total, initial=done, unit="answer", dynamic_ncols=True, desc=name, mininterval=every) as bar:
         try:
-            for completion in engine.generate(prompts, mine.due):
-                mine.add(completion)
+            for completion in engine.generate(prompts, asked.due):
+                asked.add(completion)
                 tokens += (completion.prompt_tokens or 0) + (completion.completion_tokens or 0)
-                bar.total = max(mine.n_expected, mine.n_taken)
+                bar.total = max(asked.n_expected, asked.n_taken)
                 bar.set_postfix_str(f"{tokens / (time.monotonic() - started):.0f} tok/s", refresh=False)
                 bar.update()
                 watched.add(completion)
@@ -147,51 +144,42 @@ def collect(engine: Engine, prompts: Sequence[Prompt], mine: Schedule, watched: 
             watched.write()
 
 
-def settle(run: Run, failed: Failed, log: CompletionLog) -> None:
+def settle(run: Run, plan: Plan, asked: Schedule) -> None:
     """Mark the run complete when nothing is owed; raise ModelError when a prompt asked here got no reply."""
-    log.refuse_if_unseen()
-    path, answered, n_twice = run.path, run.answered(), 0
-
-    def counted() -> Iterator[Completion]:
-        nonlocal n_twice
-        for completion in every_completion(path):
-            if answered.add(completion):
-                yield completion
-            else:
-                n_twice += not completion.is_error
-
-    for doubt in answer_doubts(counted(), run.config.verdict):
-        say(f"{path}: warning: {doubt}", sys.stderr)
-    if n_twice:
+    path, answers = run.path, plan.answers
+    if answers.n_twice:
         say(
-            f"{path}: {n_twice} answers were asked for twice, by processes that ran at once, by shards whose units "
-            "share a prompt, or after an interruption; the earlier ones count. Give each process a part of its own: "
-            "--shard i/n",
+            f"{path}: {answers.n_twice} answers were asked for twice, by processes that ran at once, by shards whose "
+            "units share a prompt, or after an interruption; the earlier ones count. Give each process a part of its "
+            "own: --shard i/n",
             sys.stderr,
         )
-    survey = Survey(run, answered)
-    planned = list(survey.prompts()) if run.plan_grows else None  # of such a plan every pass is dear
-    is_as_planned = same_plan(path, planned or survey.prompts(), plan_grows=run.plan_grows)
-    if len(survey.excluded) >= len(run.units):
+    if run.plan_grows or read_excluded(path) != plan.excluded:
+        plan = Plan(run, answers)
+        planned = list(plan.prompts()) if run.plan_grows else None  # of such a plan every pass is dear
+        is_as_planned = same_plan(path, planned or plan.prompts(), plan_grows=run.plan_grows)
+    else:
+        planned, is_as_planned = None, sum(1 for _ in read_plan_lines(path)) == plan.n_planned
+    if len(plan.excluded) >= len(run.units):
         raise ModelError(
             f"{path}: no item fits the context window, so nothing was asked. Raise engine.max_model_len, or take a "
             "model with a longer one"
         )
-    if not survey.owed:
-        assert survey.is_over
+    owed = {hash_ for hash_, n in plan.owed.items() if answers.n_of(hash_) < n}
+    if not owed:
         if not is_as_planned:
-            rewrite_plan(path, planned or survey.prompts())
-        left_out = {"n_excluded_items": len(survey.excluded)} if survey.excluded else {}
-        finish(path, {"n_planned": survey.n_planned, "n_distinct": len(survey.texts), **left_out})
+            rewrite_plan(path, planned or Plan(run, answers).prompts())
+        left_out = {"n_excluded_items": len(plan.excluded)} if plan.excluded else {}
+        finish(path, {"n_planned": plan.n_planned, "n_distinct": len(plan.hashes), **left_out})
         return
-    unanswered = survey.owed & failed.hashes
-    reasons = [c.finish_reason for c in every_completion(path) if c.is_error and c.prompt_hash in unanswered]
+    unanswered = owed & asked.unanswered
+    reasons = [reason for hash_, reason in answers.errors.items() if hash_ in unanswered]
     if reasons:
         raise ModelError(
-            f"{path}: {len(unanswered)} of {failed.n_asked} prompts got no reply, the last reason: {reasons[-1]}. "
+            f"{path}: {len(unanswered)} of {asked.n_asked} prompts got no reply, the last reason: {reasons[-1]}. "
             "The others are kept; the same command asks for these again"
         )
-    left = f"{path}: {len(survey.owed)} prompts still owed by other shards"
+    left = f"{path}: {len(owed)} prompts still to be asked by other shards"
     say(f"{left}; once none of them runs, the command without --shard asks for what is left", sys.stderr)
 
 

@@ -4,15 +4,14 @@ Resuming is replaying: the same pure functions over the completions on disk give
 their turn comes and forgotten when they are over, so that no run is too long for the memory.
 """
 
-from collections.abc import Collection, Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from evenhand.completions import Answers, read_excluded
 from evenhand.errors import DataError
-from evenhand.records import Completion, Prompt
-from inference.answered import Answered
+from evenhand.records import Completion, Prompt, digest
 from inference.config import InferenceConfig, SamplingConfig
-from inference.drawing import n_samples
-from inference.prefix_order import in_prefix_order
 from studies.study import OneRound, Unit, Units
 from studies.unit_sets import refuse_repeats
 
@@ -31,36 +30,87 @@ class Progress:
     is_over: bool = False
 
 
-def advance(one: Progress, answered: Answered) -> None:
+@dataclass(frozen=True)
+class Run:
+    """What is asked, and where it is written."""
+
+    path: Path
+    config: InferenceConfig
+    units: Sequence[Unit]
+    plan_grows: bool
+
+
+def advance(progress: Progress, answers: Answers, sampling: SamplingConfig) -> None:
     """Have a unit say what it asks next, until that lacks replies or it is over."""
-    assert answered.keeps_replies or isinstance(one.unit, OneRound), "units of a run are of one kind"
-    while not one.lacking and not one.is_over:
-        for prompt in one.planned[one.n_read :]:
-            one.replies[prompt.prompt_hash] = answered.replies_to(prompt)
-        one.n_read = len(one.planned)
-        prompts = one.unit.next_prompts(one.replies)
-        one.is_over = not prompts
-        if prompts and all(prompt.prompt_hash in one.replies for prompt in prompts):
+    unit = progress.unit
+    assert answers.keeps_replies or isinstance(unit, OneRound), "units of a run are of one kind"
+    while not progress.lacking and not progress.is_over:
+        for prompt in progress.planned[progress.n_read :]:
+            progress.replies[prompt.prompt_hash] = answers.replies_to(prompt.prompt_hash)
+        progress.n_read = len(progress.planned)
+        prompts = unit.next_prompts(progress.replies)
+        progress.is_over = not prompts
+        if prompts and all(prompt.prompt_hash in progress.replies for prompt in prompts):
             raise DataError(
-                f"unit '{one.unit.unit_id}' asks again what was answered; next_prompts must return nothing when "
-                "it is finished"
+                f"unit '{unit.unit_id}' asks again what was answered; next_prompts must return nothing "
+                "when it is finished"
             )
         for prompt in prompts:
-            assert prompt.item_id == one.unit.unit_id, f"{one.unit.unit_id} asks about {prompt.item_id}"
-            one.planned.append(prompt)
-            if not answered.has_all_of(prompt):
-                one.lacking[prompt.prompt_hash] = prompt
+            assert prompt.item_id == unit.unit_id, f"{unit.unit_id} asks about {prompt.item_id}"
+            progress.planned.append(prompt)
+            if answers.n_of(prompt.prompt_hash) < sampling.n_for(prompt):
+                progress.lacking[prompt.prompt_hash] = prompt
 
 
-def replayed(units: Iterable[Unit], answered: Answered) -> Iterator[Progress]:
+def replayed(units: Iterable[Unit], answers: Answers, sampling: SamplingConfig) -> Iterator[Progress]:
     """Each unit as far as the answers bring it. Raises DataError at the end when two have one id."""
     ids = []
     for unit in units:
         ids.append(unit.unit_id)
-        one = Progress(unit)
-        advance(one, answered)
-        yield one
+        progress = Progress(unit)
+        advance(progress, answers, sampling)
+        yield progress
     refuse_repeats(ids, "units of this run")
+
+
+class Plan:
+    """What a run asks and lacks, counted in one pass over its units that holds none of them."""
+
+    def __init__(self, run: Run, answers: Answers, shard: tuple[int, int] | None = None) -> None:
+        """shard: the part of the run that this process asks."""
+        self.run, self.answers, self.shard = run, answers, shard
+        self.excluded = read_excluded(run.path)
+        self.n_planned = 0
+        self.hashes = set[str]()  # of what is planned
+        self.owed: dict[str, int] = {}  # hash of what lacks replies → how many answers it takes
+        self.own: dict[str, int] = {}  # of them, what this process is to ask
+        self.own_units: list[int] = []  # places of the units that this process may have to ask
+
+    def prompts(self) -> Iterator[Prompt]:
+        """Every prompt known so far, unit by unit, in the order in which each asks; counted on the way, once."""
+        sampling = self.run.config.sampling
+        for place, progress in enumerate(replayed(self.run.units, self.answers, sampling)):
+            unit_id = progress.unit.unit_id
+            for prompt in progress.planned:
+                self.n_planned += 1
+                self.hashes.add(prompt.prompt_hash)
+                yield prompt
+            if unit_id in self.excluded:
+                continue
+            owed = {hash_: sampling.n_for(prompt) for hash_, prompt in progress.lacking.items()}
+            self.owed |= owed
+            if in_shard(unit_id, self.shard):
+                self.own |= owed
+                if owed or self.run.plan_grows:
+                    self.own_units.append(place)
+
+
+def in_shard(unit_id: str, shard: tuple[int, int] | None) -> bool:
+    """Whether a unit is in shard i of n. Every process cuts alike, whatever is already answered.
+
+    A unit is asked by one process, since its prompts share most of their text and later ones hang on earlier replies.
+    """
+    return shard is None or int(digest(unit_id, 16), 16) % shard[1] == shard[0]
 
 
 class Schedule:
@@ -69,17 +119,21 @@ class Schedule:
     def __init__(
         self,
         units: Sequence[Unit],
-        answered: Answered,
+        answers: Answers,
+        sampling: SamplingConfig,
         left_out: Container[str] = (),
-        not_again: Collection[str] = (),
     ) -> None:
-        """left_out: ids of units that are not asked. not_again: hashes of prompts that got no reply here."""
-        self.units, self.answered = units, answered
-        self.coming = (unit for unit in units if unit.unit_id not in left_out)
-        self.waiting: dict[str, list[Progress]] = {}  # hash of a prompt that was handed out → the units that wait
-        self.unanswered = set(not_again)  # hashes of prompts whose replies could not be had
-        self.fresh: list[Prompt] = []  # to be handed out
+        """left_out: ids of units that are not asked."""
+        self.units, self.answers, self.sampling = units, answers, sampling
+        self.unanswered = set[str]()  # hashes of prompts whose replies could not be had
         self.n_asked = 0  # prompts
+        self.begin(left_out)
+
+    def begin(self, left_out: Container[str] = ()) -> None:
+        """Go over all units anew, by the answers as they are now, without those that could not be had."""
+        self.coming = (unit for unit in self.units if unit.unit_id not in left_out)
+        self.waiting: dict[str, list[Progress]] = {}  # hash of a prompt that was handed out → the units that wait
+        self.fresh: list[Prompt] = []  # to be handed out
         self.n_expected = 0  # answers: what the caller knows to be lacking, and what replies lead to
         self.n_taken = 0  # of them, errors too
 
@@ -87,9 +141,9 @@ class Schedule:
         """What is to be asked now: each prompt once, so that neighbours share the longest beginnings."""
         if len(self.waiting) < AHEAD // 2:
             for unit in self.coming:
-                one = Progress(unit)
-                advance(one, self.answered)
-                self.hand_out(one)
+                progress = Progress(unit)
+                advance(progress, self.answers, self.sampling)
+                self.hand_out(progress)
                 if len(self.waiting) >= AHEAD:
                     break
         fresh, self.fresh = self.fresh, []
@@ -100,53 +154,61 @@ class Schedule:
         """Take a reply; the units that waited for it go on. An engine error is no reply, and not asked again here."""
         hash_ = completion.prompt_hash
         self.n_taken += 1
+        self.answers.add(completion)
         if completion.is_error:
             self.unanswered.add(hash_)
             self.waiting.pop(hash_, None)
             return
-        self.answered.add(completion)
         waiting = self.waiting.get(hash_, [])
-        if not waiting or not self.answered.has_all_of(waiting[0].lacking[hash_]):
+        if not waiting or self.answers.n_of(hash_) < self.sampling.n_for(waiting[0].lacking[hash_]):
             return
         del self.waiting[hash_]
         before = len(self.fresh)
-        for one in waiting:
-            del one.lacking[hash_]
-            if not one.lacking:
-                advance(one, self.answered)
-                self.hand_out(one)
+        for progress in waiting:
+            del progress.lacking[hash_]
+            if not progress.lacking:
+                advance(progress, self.answers, self.sampling)
+                self.hand_out(progress)
         self.n_expected += self.n_answers(self.fresh[before:])
 
-    def hand_out(self, one: Progress) -> None:
+    def hand_out(self, progress: Progress) -> None:
         """Have what a unit lacks asked, unless it is under way already."""
-        for hash_, prompt in one.lacking.items():
+        for hash_, prompt in progress.lacking.items():
             if hash_ not in self.unanswered:
                 if hash_ not in self.waiting:
                     self.fresh.append(prompt)
-                self.waiting.setdefault(hash_, []).append(one)
+                self.waiting.setdefault(hash_, []).append(progress)
 
     def leave_out(self, unit_ids: Container[str]) -> None:
         """Ask nothing more of these units, and once more what others lack: nothing is under way."""
-        begun = {id(one): one for of_prompt in self.waiting.values() for one in of_prompt}
-        handed_out = {hash_: of_prompt[0].lacking[hash_] for hash_, of_prompt in self.waiting.items()}
+        begun = {id(progress): progress for waiting in self.waiting.values() for progress in waiting}
+        handed_out = {hash_: waiting[0].lacking[hash_] for hash_, waiting in self.waiting.items()}
         self.waiting, self.fresh = {}, []
-        for one in begun.values():
-            if one.unit.unit_id not in unit_ids:
-                self.hand_out(one)
+        for progress in begun.values():
+            if progress.unit.unit_id not in unit_ids:
+                self.hand_out(progress)
         self.n_asked -= len(self.fresh)
         self.n_expected -= self.n_answers(handed_out.values()) - self.n_answers(self.fresh)
 
     def n_answers(self, prompts: Iterable[Prompt]) -> int:
         """That prompts take."""
-        return sum(n_samples(prompt, self.answered.sampling) for prompt in prompts)
+        return sum(self.sampling.n_for(prompt) for prompt in prompts)
+
+
+def in_prefix_order(prompts: Sequence[Prompt]) -> list[Prompt]:
+    """The prompts so that neighbours share the longest beginnings, for engines that keep what they have computed.
+
+    The order of their texts: it visits every shared beginning once, and depends on nothing but the prompts themselves.
+    """
+    return sorted(prompts, key=lambda prompt: [(message.role, message.content) for message in prompt.messages])
 
 
 def prompts_of(units: Units, sampling: SamplingConfig) -> Iterator[Prompt]:
-    """What units ask before there is any reply."""
-    answered = Answered(sampling, keeps_replies=units.plan_grows)
-    return (prompt for one in replayed(units.units, answered) for prompt in one.planned)
+    """What units ask before there is any reply: all of it, where no study waits for replies."""
+    answers = Answers(keeps_replies=units.plan_grows)
+    return (prompt for progress in replayed(units.units, answers, sampling) for prompt in progress.planned)
 
 
 def first_prompts(config: InferenceConfig) -> list[Prompt]:
-    """What a run asks before there is any reply: all of it, where no study waits for replies."""
+    """What a run asks before there is any reply."""
     return list(prompts_of(config.study.units(config.verdict), config.sampling))

@@ -6,7 +6,6 @@ With `row_tokens` the prompts of one forward pass share a row, and what they beg
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -17,18 +16,13 @@ from evenhand.chat_templates import AnswerTokens, answer_tokens
 from evenhand.checkpoints import load_model, load_tokenizer, resolve
 from evenhand.device import torch_device
 from evenhand.errors import ConfigError
-from evenhand.float32_head import float32_head
-from evenhand.float32_products import use_onednn
-from evenhand.records import Completion, Drawing, Prompt, digest, failed
-from evenhand.seen_columns import attend_to_seen_columns
-from evenhand.token_trees import common, padded_rows, tree_of
-from evenhand.tree_forward import logits_at
+from evenhand.float32 import float32_head, use_onednn
+from evenhand.records import Completion, Prompt, digest, failed
+from evenhand.token_trees import attend_to_seen_columns, common, logits_at, padded_rows, tree_of
 from inference.config import InferenceConfig, SamplingConfig, TransformersConfig
-from inference.drawing import drawn_as
-from inference.encoding import Encoded, Encoder
+from inference.encoding import Encoded, Encoder, Supply
 from inference.engine import Further, nothing_further
-from inference.readings import Node, Readings, nodes
-from inference.supply import Supply
+from inference.options import Node, Readings, nodes
 
 # What one forward pass takes: a prompt, or a prompt with a path of its options' trie.
 Asked = Encoded | Node
@@ -62,8 +56,7 @@ class TransformersEngine:
             use_onednn()
         folder = resolve(self.config.model)
         self.tokenizer = load_tokenizer(folder)
-        is_margin = self.config.verdict == "margin"
-        self.answers = answer_tokens(self.tokenizer) if is_margin else AnswerTokens((), {})
+        self.answers = answer_tokens(self.tokenizer) if self.config.verdict == "margin" else AnswerTokens((), {})
         # A chat template that refuses prompts says so before a model is loaded.
         next(self.encoder.encode(self.expected), None)
         self.model = load_model(folder, dtype=self.dtype).to(self.device).eval()
@@ -74,9 +67,7 @@ class TransformersEngine:
         self.model.generation_config = generation_config(self.config.sampling, self.stop_ids)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         del self.model
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
@@ -107,11 +98,11 @@ class TransformersEngine:
         while waiting or (encoded := supply.take()):
             if not waiting:
                 waiting.extend(nodes(encoded) if self.config.verdict == "options" else encoded)
-            one = waiting[0]
+            asked = waiting[0]
             if self.row_tokens:
-                n_tokens += n_new(one, batch)
+                n_tokens += n_new(asked, batch)
             is_full = n_tokens > self.row_tokens if self.row_tokens else len(batch) == self.batch_size
-            if batch and (is_full or drawing_of(one) != drawing_of(batch[0])):
+            if batch and (is_full or asked.prompt.drawing != batch[0].prompt.drawing):
                 break
             batch.append(waiting.popleft())
         return batch
@@ -125,10 +116,9 @@ class TransformersEngine:
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
         if len(batch) == 1:
-            (asked,) = batch
-            prompt = (asked.encoded if isinstance(asked, Node) else asked).prompt
+            prompt = batch[0].prompt
             reason = f"out of memory on {self.device} at this prompt alone, of {longest} tokens"
-            return failed(prompt, drawn_as(prompt, self.config.sampling).n, reason)
+            return failed(prompt, self.config.sampling.for_prompt(prompt).n, reason)
         if not self.is_short_of_memory:
             self.is_short_of_memory = True
             words = f"{self.device}: no memory for {len(batch)} prompts of up to {longest} tokens"
@@ -137,15 +127,12 @@ class TransformersEngine:
         half = len(batch) // 2
         return [c for part in (batch[:half], batch[half:]) for c in self.answer_within_memory(part, readings)]
 
+    @torch.inference_mode()
     def answer(self, batch: Sequence[Any], readings: Readings) -> list[Completion]:
         """The completions that a batch makes whole."""
-        match self.config.verdict:
-            case "margin":
-                return self.read_margins(batch)
-            case "options":
-                return self.read_options(batch, readings)
-            case _:
-                return self.write_answers(batch)
+        if self.config.verdict == "options":
+            return self.read_options(batch, readings)
+        return self.read_margins(batch) if self.config.verdict == "margin" else self.write_answers(batch)
 
     def next_token(self, batch: Sequence[Asked]) -> torch.Tensor:
         """Logits behind each of the batch, [batch, vocabulary], in float32."""
@@ -157,11 +144,10 @@ class TransformersEngine:
         # Positions count real tokens only, so that padding moves nothing.
         positions = (mask.cumsum(dim=1) - 1).clamp(min=0)
         with float32_head(self.model):
-            found = self.model(input_ids=input_ids, attention_mask=mask, position_ids=positions, logits_to_keep=1)
-        last: torch.Tensor = found.logits[:, -1]
+            output = self.model(input_ids=input_ids, attention_mask=mask, position_ids=positions, logits_to_keep=1)
+        last: torch.Tensor = output.logits[:, -1]
         return last
 
-    @torch.inference_mode()
     def read_margins(self, batch: Sequence[Encoded]) -> list[Completion]:
         """log P of each answer behind each prompt, over the whole vocabulary, in float32."""
         logprobs = self.next_token(batch).log_softmax(dim=-1)
@@ -170,13 +156,12 @@ class TransformersEngine:
         for encoded, values in zip(batch, read, strict=True):
             answers = dict(zip(self.answers.ids, values, strict=True))
             text = max(answers, key=lambda answer: answers[answer])
-            completions.append(completion(encoded, 0, text, "length", n_tokens=1, answer_logprobs=answers))
+            completions.append(encoded.completion(0, text, "length", 1, answer_logprobs=answers))
         return completions
 
-    @torch.inference_mode()
     def read_options(self, batch: Sequence[Node], readings: Readings) -> list[Completion]:
         """log P of each node's children, over the whole vocabulary at the sampling temperature."""
-        temperature = drawn_as(batch[0].encoded.prompt, self.config.sampling).temperature
+        temperature = self.config.sampling.for_prompt(batch[0].prompt).temperature
         logprobs = (self.next_token(batch) / temperature).log_softmax(dim=-1)
         completions: list[Completion] = []
         for node, row in zip(batch, logprobs, strict=True):
@@ -184,10 +169,9 @@ class TransformersEngine:
             completions += readings.add(node, dict(zip(node.question.children, values, strict=True)))
         return completions
 
-    @torch.inference_mode()
     def write_answers(self, batch: Sequence[Encoded]) -> list[Completion]:
         """The generated answers to each prompt, all of them drawn alike."""
-        sampling = drawn_as(batch[0].prompt, self.config.sampling)
+        sampling = self.config.sampling.for_prompt(batch[0].prompt)
         input_ids, mask = pad_left(batch, self.padding_id, self.device)
         # Seeded by content, so that a continued run draws what an undisturbed one would from the same batch.
         torch.manual_seed(int(digest([sampling.seed, *(e.prompt.prompt_hash for e in batch)], 12), 16))
@@ -201,7 +185,7 @@ class TransformersEngine:
             kept = tokens if end is None else tokens[:end]
             text = self.tokenizer.decode(kept, skip_special_tokens=True, clean_up_tokenization_spaces=False)
             reason, n_tokens = ("length", len(kept)) if end is None else ("stop", len(kept) + 1)
-            completions.append(completion(batch[index], sample_index, text, reason, n_tokens=n_tokens))
+            completions.append(batch[index].completion(sample_index, text, reason, n_tokens))
         return completions
 
     @property
@@ -209,11 +193,6 @@ class TransformersEngine:
         """Any token will do, since padding is masked."""
         padding = self.tokenizer.pad_token_id
         return min(self.stop_ids, default=0) if padding is None else padding
-
-
-def drawing_of(asked: Asked) -> Drawing:
-    """How the replies to what is asked are drawn."""
-    return (asked.encoded if isinstance(asked, Node) else asked).prompt.drawing
 
 
 def n_new(asked: Asked, batch: Sequence[Asked]) -> int:
@@ -251,28 +230,6 @@ def pad_left(batch: Sequence[Asked], padding_id: int, device: torch.device) -> t
     ids = [[padding_id] * (width - len(e.token_ids)) + e.token_ids for e in batch]
     mask = [[0] * (width - len(e.token_ids)) + [1] * len(e.token_ids) for e in batch]
     return torch.tensor(ids, device=device), torch.tensor(mask, device=device)
-
-
-def completion(
-    encoded: Encoded,
-    sample_index: int,
-    text: str,
-    finish_reason: str,
-    *,
-    n_tokens: int,
-    answer_logprobs: dict[str, float] | None = None,
-) -> Completion:
-    """A Completion with the facts of its prompt."""
-    return Completion(
-        prompt_hash=encoded.prompt.prompt_hash,
-        sample_index=sample_index,
-        text=text,
-        finish_reason=finish_reason,
-        answer_logprobs=answer_logprobs,
-        prompt_tokens=len(encoded.token_ids),
-        completion_tokens=n_tokens,
-        rendered=encoded.rendered if sample_index == 0 else None,  # once per prompt: ten copies would fill the disk
-    )
 
 
 def longest_first(prompts: Sequence[Prompt]) -> list[Prompt]:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import count
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from evenhand.chat_templates import AnswerTokens, answer_tokens
@@ -16,11 +15,9 @@ from evenhand.errors import ConfigError, ModelError, told
 from evenhand.machine import vllm_reads_tokens
 from evenhand.records import Completion, Prompt, failed
 from inference.config import InferenceConfig, VllmConfig
-from inference.drawing import drawn_as
-from inference.encoding import Encoded, Encoder
+from inference.encoding import Encoded, Encoder, Supply
 from inference.engine import Further, nothing_further
-from inference.readings import Node, Readings, nodes
-from inference.supply import Supply
+from inference.options import Node, Readings, nodes
 
 # Requests held by the engine at once: enough to keep any batch full, few enough that a million prompts fit in memory.
 IN_FLIGHT = 4096
@@ -78,9 +75,7 @@ class VllmEngine:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.llm.llm_engine.engine_core.shutdown()
 
     @property
@@ -139,18 +134,13 @@ class VllmEngine:
 
     def failed(self, request: Request, reason: str) -> list[Completion]:
         """A request's errors, which the next command asks again."""
-        return failed(request.prompt, drawn_as(request.prompt, self.config.sampling).n, reason)
+        return failed(request.prompt, self.config.sampling.for_prompt(request.prompt).n, reason)
 
     def requests(self, encoded: Sequence[Encoded]) -> Iterator[Request]:
         """One request a prompt, all of its samples in it."""
         for one in encoded:
-            yield Request(
-                one.prompt.prompt_hash,
-                one.prompt,
-                one.token_ids,
-                self.sampling_params(one.prompt),
-                partial(self.completions, one),
-            )
+            params = self.sampling_params(one.prompt)
+            yield Request(one.prompt.prompt_hash, one.prompt, one.token_ids, params, partial(self.completions, one))
 
     def node_requests(self, readings: Readings, encoded: Sequence[Encoded]) -> Iterator[Request]:
         """One request for each inner node of a prompt's options: what lies before it comes from the prefix cache."""
@@ -160,21 +150,20 @@ class VllmEngine:
         for node in nodes(encoded):
             if len(node.question.children) > MAX_LOGPROB_TOKEN_IDS:
                 raise ModelError(
-                    f"{node.encoded.prompt.item_id}: its options go on with {len(node.question.children)} different "
+                    f"{node.prompt.item_id}: its options go on with {len(node.question.children)} different "
                     f"tokens, and vLLM gives no more than {MAX_LOGPROB_TOKEN_IDS} log-probabilities; use the "
                     "transformers engine or `verdict: answer`"
                 )
             # No mask (allowed_token_ids): probabilities over the whole vocabulary are wanted.
             params = SamplingParams(
-                temperature=drawn_as(node.encoded.prompt, self.config.sampling).temperature,
+                temperature=self.config.sampling.for_prompt(node.prompt).temperature,
                 max_tokens=1,
                 logprob_token_ids=list(node.question.children),
                 detokenize=False,
                 output_kind=RequestOutputKind.FINAL_ONLY,
             )
-            yield Request(
-                f"{next(self.numbers)}", node.encoded.prompt, node.token_ids, params, partial(read_node, readings, node)
-            )
+            read = partial(read_node, readings, node)
+            yield Request(f"{next(self.numbers)}", node.prompt, node.token_ids, params, read)
 
     def sampling_params(self, prompt: Prompt) -> Any:
         """vLLM's SamplingParams. No per-request seed: it kills the CPU engine; the engine itself is seeded."""
@@ -190,7 +179,7 @@ class VllmEngine:
                 allowed_token_ids=token_ids,
                 output_kind=RequestOutputKind.FINAL_ONLY,
             )
-        sampling, schema = drawn_as(prompt, self.config.sampling), prompt.drawing.json_schema
+        sampling, schema = self.config.sampling.for_prompt(prompt), prompt.drawing.json_schema
         grammar = StructuredOutputsParams(json=schema) if sampling.structured == "json" and schema else None
         return SamplingParams(
             temperature=sampling.temperature,
@@ -204,25 +193,16 @@ class VllmEngine:
         )
 
     def completions(self, encoded: Encoded, output: Any) -> Iterator[Completion]:
-        """One Completion per sample of a finished request."""
+        """One Completion per sample; of margins with log P of each answer over the whole vocabulary, unmasked."""
         for sample in output.outputs:
-            yield Completion(
-                prompt_hash=encoded.prompt.prompt_hash,
-                sample_index=sample.index,
-                text=sample.text,
-                finish_reason=sample.finish_reason,
-                answer_logprobs=self.answer_logprobs(sample),
-                prompt_tokens=len(encoded.token_ids),
-                completion_tokens=len(sample.token_ids),
-                rendered=encoded.rendered if sample.index == 0 else None,  # once per prompt: ten fill the disk
+            logprobs = None
+            if self.config.verdict == "margin":
+                position = sample.logprobs[0]
+                logprobs = {answer: float(position[token].logprob) for answer, token in self.answers.ids.items()}
+            n_tokens = len(sample.token_ids)
+            yield encoded.completion(
+                sample.index, sample.text, sample.finish_reason, n_tokens, answer_logprobs=logprobs
             )
-
-    def answer_logprobs(self, sample: Any) -> dict[str, float] | None:
-        """log P of each answer at the answer position, over the whole vocabulary (before allowed_token_ids)."""
-        if self.config.verdict != "margin":
-            return None
-        position = sample.logprobs[0]
-        return {answer: float(position[token].logprob) for answer, token in self.answers.ids.items()}
 
 
 def read_node(readings: Readings, node: Node, output: Any) -> Iterator[Completion]:
@@ -254,11 +234,7 @@ def start(folder: Path, settings: VllmConfig, seed: int, **options: Any) -> Any:
     from safetensors import SafetensorError
     from vllm import LLM
 
-    optional = {
-        "max_model_len": settings.max_model_len,
-        "max_num_seqs": settings.max_num_seqs,
-        "block_size": settings.block_size,
-    }
+    optional = {name: getattr(settings, name) for name in ("max_model_len", "max_num_seqs", "block_size")}
     try:
         return LLM(
             model=str(folder),

@@ -9,49 +9,35 @@ import os
 import sys
 import threading
 import time
-from types import TracebackType
 from typing import Self
 
-from evenhand.completion_shards import CompletionLog
+from evenhand.completions import CompletionLog
 from evenhand.errors import EvenhandError
 from evenhand.records import Completion
 from evenhand.terminal import say
 
 EXIT_STATUS = 75  # sysexits.h: a temporary failure, try again
 TICKS = 50  # looks within the limit
-ON_DUTY: list["Watchdog"] = []  # in this process
-
-
-def expect_silence(seconds: float) -> None:
-    """Have no watchdog count the next seconds: a server asked to be left alone for so long."""
-    for watchdog in ON_DUTY:
-        watchdog.excused_until = max(watchdog.excused_until, time.monotonic() + seconds)
 
 
 class Watchdog:
     """Context manager, in the place of a log: after limit_s seconds without an answer the process ends.
 
-    Time counts while this process runs: one that was stopped, or a machine that slept, has not hung. Nor does the time
-    count that `expect_silence` announced.
+    Time counts while this process runs: one that was stopped, or a machine that slept, has not hung.
     """
 
     def __init__(self, limit_s: float, log: CompletionLog) -> None:
         self.limit_s, self.log = limit_s, log
         self.lock = threading.Lock()  # held while the log is changed
         self.waited_s = 0.0
-        self.excused_until = 0.0  # of time.monotonic
         self.over = threading.Event()
         self.thread = threading.Thread(target=self.watch, daemon=True)
 
     def __enter__(self) -> Self:
-        ON_DUTY.append(self)
         self.thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        ON_DUTY.remove(self)
+    def __exit__(self, *_: object) -> None:
         self.over.set()
         self.thread.join()
 
@@ -72,7 +58,7 @@ class Watchdog:
         before = time.monotonic()
         while not self.over.wait(tick):
             now = time.monotonic()
-            self.waited_s += min(max(0.0, now - max(before, self.excused_until)), 2 * tick)
+            self.waited_s += min(now - before, 2 * tick)
             before = now
             if self.waited_s >= self.limit_s:
                 with self.lock:  # whoever holds it is writing, and has not hung

@@ -98,5 +98,16 @@ trap 'exit 143' TERM
 for ((i = 0; i < SERVE_REPLICAS; i++)); do start_server "$i"; done
 for ((i = 0; i < SERVE_REPLICAS; i++)); do wait_until_healthy "$i"; done
 echo "$SERVE_REPLICAS servers are healthy; their logs: $logs-*.log" >&2
-make_note evenhand sample "${words[@]}" run.root="$RUN_ROOT" engine.base_url="[$(IFS=, && echo "${urls[*]}")]" \
-  engine.api_key_env=EVENHAND_SERVE_KEY
+words+=(run.root="$RUN_ROOT" engine.api_key_env=EVENHAND_SERVE_KEY)
+# With several servers each is asked a shard of the run, all but the first by processes beside this one.
+shards=() shard=()
+set -m
+for ((i = 1; i < SERVE_REPLICAS; i++)); do
+  (run_program evenhand sample "${words[@]}" engine.base_url="${urls[i]}" --shard "$i/$SERVE_REPLICAS") >&2 &
+  shards+=($!)
+done
+set +m
+servers+=("${shards[@]}")
+[ "$SERVE_REPLICAS" = 1 ] || shard=(--shard "0/$SERVE_REPLICAS")
+make_note evenhand sample "${words[@]}" engine.base_url="${urls[0]}" "${shard[@]}"
+for i in "${shards[@]}"; do wait "$i"; done

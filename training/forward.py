@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from evenhand.tree_forward import logits_at
+from evenhand.token_trees import logits_at
 from training.objectives import NEVER, Answers, picked
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from evenhand.errors import ModelError
-from evenhand.float32_head import float32_head
+from evenhand.float32 import float32_head
 from training.config import TrainingConfig
 from training.data import TrainingData, examples_of
 from training.examples import set_padding

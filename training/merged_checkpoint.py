@@ -16,9 +16,8 @@ from typing import Any
 import torch
 from peft import PeftModel
 
-from evenhand.checkpoints import load_tokenizer
+from evenhand.checkpoints import checked_hash, checkpoint_hash, load_tokenizer
 from evenhand.errors import ConfigError, DataError, ModelError, told
-from evenhand.fingerprint import checked_hash, checkpoint_hash
 from evenhand.jsonl import sync_folder, write_json
 from evenhand.lease import held
 from evenhand.run_directory import DONE_FILE, PROVENANCE_FILE, is_done, read_json, refuse_changed

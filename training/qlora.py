@@ -15,7 +15,7 @@ from evenhand.checkpoints import load_model
 from evenhand.config import did_you_mean
 from evenhand.device import torch_device
 from evenhand.errors import ConfigError, ModelError
-from evenhand.seen_columns import attend_to_seen_columns
+from evenhand.token_trees import attend_to_seen_columns
 from training.merged_on_grid import refuse_merged_on_grid
 from training.sections import LoraSettings, QuantisationConfig
 
@@ -34,7 +34,7 @@ def load_base(
     """The frozen base model on this process's device: NF4 as the paper's (Table 34), or unquantised.
 
     Weights that are not quantised are held in bf16, or in float32 where that is the compute dtype.
-    attention: a transformers attention implementation; None takes our own on CPU (evenhand.seen_columns), and the
+    attention: a transformers attention implementation; None takes our own on CPU (evenhand.token_trees), and the
     model's default on CUDA.
     storage: the dtype that 4-bit weights are packed in, which changes none of them (sharding.storage_dtype).
     Raises ModelError when the checkpoint cannot be loaded, or would be on the CPU by accident (evenhand.device).

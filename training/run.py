@@ -20,10 +20,9 @@ from accelerate import PartialState
 from accelerate.utils import broadcast_object_list
 from datasets import disable_progress_bars
 
-from evenhand.checkpoints import fingerprint, load_tokenizer, resolve
+from evenhand.checkpoints import checkpoint_hash, fingerprint, load_tokenizer, resolve
 from evenhand.device import on_gpu, torch_device_name
 from evenhand.errors import ConfigError
-from evenhand.fingerprint import checkpoint_hash
 from evenhand.jsonl import sync_folder, write_json, write_jsonl
 from evenhand.lease import held
 from evenhand.run_directory import finish, is_done, open_run, run_path

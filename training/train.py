@@ -14,7 +14,7 @@ from transformers import ProgressCallback, set_seed
 from evenhand.command import Stopped
 from evenhand.device import on_gpu, torch_device, torch_device_name
 from evenhand.errors import DataError
-from evenhand.float32_products import use_onednn
+from evenhand.float32 import use_onednn
 from evenhand.run_directory import is_done
 from training.arguments import training_arguments
 from training.batches import Bundle, Collator, Schedule, bundles_of, packing_of, schedule

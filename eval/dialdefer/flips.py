@@ -16,7 +16,7 @@ from eval.dialdefer.runs import JudgedRun, item_texts, load_run
 from eval.estimates.comparability import differences, refuse_serious, say_differences
 from eval.report.page import TEMPLATES
 from eval.runs import judge_names
-from evenhand.completion_shards import rendered_prompts
+from evenhand.completions import rendered_prompts
 from evenhand.errors import DataError
 from evenhand.manifest import refuse_foreign
 from evenhand.sources.fetching import locked

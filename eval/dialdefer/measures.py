@@ -13,7 +13,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.answer_doubts import answer_probability
+from evenhand.completions import answer_probability
 from evenhand.records import Completion
 from studies.dialdefer.planned import Planned
 from studies.dialdefer.records import Condition

@@ -32,7 +32,7 @@ from eval.dialdefer.measures import (
 from eval.estimates.changes import Paired
 from eval.estimates.estimate import Drawing, Measure, Observed, OverDatasets
 from eval.estimates.resampling import FloatArray
-from evenhand.answer_doubts import UNLIKELY
+from evenhand.completions import UNLIKELY
 from evenhand.errors import DataError
 from evenhand.records import digest
 from studies.dialdefer.records import Factors

@@ -9,8 +9,7 @@ from typing import Any
 from eval.dialdefer.measures import ReadingMode, Verdict, judge_all
 from eval.dialdefer.panels import Judge, Panel, panels_of, variant_of, with_both_orders
 from eval.runs import FinishedRun, refuse_unfinished, run_config
-from evenhand.answer_doubts import UNLIKELY, WAY_OUT, answer_doubts
-from evenhand.completion_shards import read_answers
+from evenhand.completions import UNLIKELY, WAY_OUT, answer_doubts, read_answers
 from evenhand.config import parse_config
 from evenhand.errors import EvenhandError
 from evenhand.run_directory import CONFIG_FILE, PROVENANCE_FILE, read_json
@@ -37,7 +36,8 @@ def load_run(path: Path, parser: str = "strict") -> JudgedRun:
     """
     config, plan = run_config(path), read_plan(path)
     n_samples = config["sampling"].get("n", 1)
-    replies, rendered = read_answers(path)
+    answers = read_answers(path)
+    replies, rendered = answers.replies, answers.rendered
     refuse_unfinished(path, {planned.prompt_hash: n_samples for planned in plan}, replies)
     reading = ReadingMode(config["verdict"], parser if config["verdict"] == "reason" else None)
     verdicts = judge_all(plan, replies, n_samples, reading)

@@ -15,13 +15,11 @@ from eval.estimates.comparability import flattened
 from eval.narrator.answers import STATES, State, read_answer
 from eval.runs import FinishedRun, Verdicts, refuse_unfinished, run_config
 from eval.verdict_files import Column, Layout, one_of, place, read_frames, refuse
-from evenhand.answer_doubts import answer_doubts
 from evenhand.checkpoints import ModelConfig
 from evenhand.checksum import sha256_of
-from evenhand.completion_shards import read_answers
+from evenhand.completions import answer_doubts, read_answers, read_excluded
 from evenhand.config import parse_config
 from evenhand.errors import DataError
-from evenhand.excluded_units import read_excluded
 from evenhand.manifest import read_manifest
 from evenhand.records import Completion, digest
 from evenhand.run_directory import CONFIG_FILE, PLAN_FILE, PROVENANCE_FILE, read_json, read_plan_lines
@@ -146,7 +144,8 @@ def load_narrator_run(path: Path) -> NarratorRun:
                 f"{place}: is no planned prompt of the narrator study ({error}); restore the file"
             ) from None
     n_samples = config["sampling"].get("n", 1)
-    replies, rendered = read_answers(path)
+    found = read_answers(path)
+    replies, rendered = found.replies, found.rendered
     refuse_unfinished(path, {line["prompt_hash"]: n_samples for line in planned}, replies)
 
     @cache

@@ -11,9 +11,9 @@ from eval.estimates.comparability import Difference, config_differences, differe
 from eval.estimates.estimate import Estimate, clustered
 from eval.pluraleval.observe import MEASURES, Quantity, Reply, Unread, Values, judged_lists, observed, values_of
 from eval.runs import FinishedRun, Verdicts, load_finished
+from evenhand.completions import read_excluded
 from evenhand.config import parse_config, read_yaml
 from evenhand.errors import DataError
-from evenhand.excluded_units import read_excluded
 from evenhand.records import Completion
 from evenhand.run_directory import CONFIG_FILE
 from studies.json_replies import OK

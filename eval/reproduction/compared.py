@@ -17,7 +17,7 @@ from eval.results import evaluation_of
 from eval.runs import FinishedRun, load_finished, runs_by_study
 from eval.scorecard.arms import BASE
 from eval.scorecard.command import load_cards
-from evenhand.completion_shards import append_completions, every_completion
+from evenhand.completions import append_completions, every_completion
 from evenhand.errors import DataError
 from evenhand.jsonl import write_jsonl
 from evenhand.records import Completion

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from eval.runs import FinishedRun, PlannedPrompt, judge_names, load_finished
+from evenhand.completions import read_excluded
 from evenhand.errors import DataError
-from evenhand.excluded_units import read_excluded
 from evenhand.manifest import MANIFEST_FILE, read_manifest
 from evenhand.records import Completion
 from studies.flips import KIND, flips_hash, read_flips

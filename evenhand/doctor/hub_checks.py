@@ -1,7 +1,7 @@
 """Whether the Hub can be asked, and as whom. Whether it gives a model is asked for each (model_checks)."""
 
+from evenhand.checkpoints import failures_of_asking
 from evenhand.doctor.check import Check, ok, unknown, wrong
-from evenhand.hub import failures_of_asking
 
 
 def hub_check() -> Check:

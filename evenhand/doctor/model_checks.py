@@ -6,11 +6,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evenhand.checkpoints import ModelConfig, load_tokenizer, resolve
+from evenhand.checkpoints import (
+    ModelConfig,
+    cached_snapshot,
+    failures_of_asking,
+    hub_snapshot,
+    load_tokenizer,
+    missing_files,
+    refused,
+    resolve,
+)
 from evenhand.doctor.check import Check, ok, unknown, wrong
 from evenhand.embedded import CHECKPOINT_DIR, EMBEDDED_NAME, cache_dir, gguf_path
 from evenhand.errors import ModelError
-from evenhand.hub import cached_snapshot, failures_of_asking, hub_snapshot, missing_files, refused
 from evenhand.model_size import PUBLISHED, ModelSize, model_size
 
 

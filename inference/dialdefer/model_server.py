@@ -14,10 +14,7 @@ from evenhand.errors import ModelError
 from evenhand.records import Completion
 from evenhand.terminal import say
 from inference.config import OpenAIConfig
-from inference.replicas import Replicas
-from inference.server_client import NoReply, StatusError
-from inference.server_facts import key_refused
-from inference.server_replies import BadReply, read_reply
+from inference.server_messages import BadReply, NoReply, StatusError, key_refused, read_reply
 
 REPLY_BYTES = 4 * 2**20
 FAILURES_IN_A_ROW = 8
@@ -43,14 +40,14 @@ class ModelServer:
             **self.server.extra_body,
         }
         try:
-            reply = read_reply(await self.replicas.post("/chat/completions", body), "", 1)[0]
+            reply = read_reply(await self.client.post("/chat/completions", body), "", 1)[0]
         except (NoReply, BadReply) as error:
             raise Unanswered(str(error)) from None
         except StatusError as error:
             if error.status in (401, 403):
-                raise key_refused(self.replicas.place, self.server.api_key_env, error.status) from None
+                raise key_refused(self.server.base_url, self.server.api_key_env, error.status) from None
             if error.status == 404:
-                raise ModelError(f"{self.replicas.place}: knows no model '{self.model}' ({error})") from None
+                raise ModelError(f"{self.server.base_url}: knows no model '{self.model}' ({error})") from None
             raise Unanswered(str(error)) from None
         return reply
 
@@ -62,7 +59,9 @@ class ModelServer:
         return asyncio.run(self._each(ids, work, doing)) if ids else 0
 
     async def _each(self, ids: Sequence[str], work: Callable[[str], Awaitable[bool]], doing: str) -> int:
-        self.replicas = Replicas(self.server, REPLY_BYTES)
+        from inference.server import Server  # it loads the openai client
+
+        self.client = Server(self.server, REPLY_BYTES)
         waiting, n_failed, n_silent = iter(ids), 0, 0  # n_silent: posts in a row without an answer
 
         async def worker(bar: "tqdm[Never]") -> None:
@@ -76,13 +75,13 @@ class ModelServer:
                     say(f"{doing}: {post_id}: no answer ({reason}); it is asked again by the next call", sys.stderr)
                     if n_silent >= max(FAILURES_IN_A_ROW, self.server.concurrency):
                         raise ModelError(
-                            f"{self.replicas.place}: {n_silent} posts in a row got no answer, the last one '{reason}'. "
-                            "See to the server, then run the same command again to continue"
+                            f"{self.server.base_url}: {n_silent} posts in a row got no answer, the last one "
+                            f"'{reason}'. See to the server, then run the same command again to continue"
                         ) from None
                 bar.update()
 
         try:
-            await self.replicas.open(self.model, margin=False)
+            await self.client.facts(self.model, margin=False)
             with tqdm(total=len(ids), desc=doing, unit="post", disable=None) as bar:
                 async with asyncio.TaskGroup() as group:
                     for _ in range(min(self.server.concurrency, len(ids))):
@@ -90,5 +89,5 @@ class ModelServer:
         except ExceptionGroup as errors:  # of the workers
             raise errors.exceptions[0] from None
         finally:
-            await self.replicas.close()
+            await self.client.close()
         return n_failed

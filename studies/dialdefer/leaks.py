@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from evenhand.errors import DataError
-from evenhand.same_text import normalised
+from evenhand.records import normalised
 from studies.dialdefer.records import Item
 
 ID, TEXT = "id", "text"

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import AfterValidator
 
 from evenhand.errors import ConfigError, DataError
-from evenhand.records import AS_THE_RUN, Drawing, Message, Prompt
+from evenhand.records import AS_THE_RUN, Message, Prompt, SamplingOverride
 from studies.dialdefer.records import Condition, Factors, Item
 from studies.dialdefer.templates import (
     AIO,
@@ -112,7 +112,7 @@ def render(
         condition=condition,
         factors=factors,
         messages=(*messages, Message(role="user", content=text)),
-        drawing=Drawing(json_schema=VERDICT_SCHEMA) if answer_form == "json" else AS_THE_RUN,
+        drawing=SamplingOverride(json_schema=VERDICT_SCHEMA) if answer_form == "json" else AS_THE_RUN,
     )
 
 

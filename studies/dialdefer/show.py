@@ -4,10 +4,9 @@ import argparse
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from evenhand.chat_templates import encode, render_chat
+from evenhand.chat_templates import encode, render_chat, text_note
 from evenhand.checkpoints import ModelConfig, load_tokenizer_alone, resolve
 from evenhand.errors import DataError
-from evenhand.special_tokens import text_note
 from evenhand.terminal import say
 from studies.dialdefer.datasets import SOURCES, DatasetSpec, load_items
 from studies.dialdefer.records import Condition, Item

@@ -4,7 +4,7 @@ import json
 import random
 from collections.abc import Iterator, Sequence
 
-from evenhand.records import Drawing, Message, Prompt
+from evenhand.records import Message, Prompt, SamplingOverride
 from studies.narrator.records import (
     BENCHMARK,
     OPTION_ORDERS,
@@ -80,7 +80,7 @@ def narrator_prompt(
         ),
         messages=(Message(role="user", content=text),),
         answer_space=options,
-        drawing=Drawing(json_schema=json.dumps({"enum": options}, ensure_ascii=False)),
+        drawing=SamplingOverride(json_schema=json.dumps({"enum": options}, ensure_ascii=False)),
     )
 
 

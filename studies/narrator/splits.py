@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from evenhand.errors import DataError
-from evenhand.records import digest
-from evenhand.same_text import normalised
+from evenhand.records import digest, normalised
 from studies.narrator.records import Conversation
 
 SEED = 42

@@ -7,9 +7,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.checkpoints import ModelConfig, load_model, load_tokenizer, resolve
+from evenhand.checkpoints import ModelConfig, checkpoint_hash, load_model, load_tokenizer, resolve
 from evenhand.errors import ModelError
-from evenhand.fingerprint import checkpoint_hash
 from studies.pluraleval.clustering import Growing, refresh
 from studies.pluraleval.judge_steps import Judge
 from studies.pluraleval.records import Opinion

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.checksum import sha256_of
-from evenhand.completion_shards import read_answers
+from evenhand.completions import read_answers, read_excluded
 from evenhand.config import parse_config, read_yaml
 from evenhand.errors import DataError
-from evenhand.excluded_units import read_excluded
 from evenhand.records import Completion, digest
 from evenhand.run_directory import CONFIG_FILE, PLAN_FILE, read_plan_lines, refuse_incomplete
 from studies.pluraleval.stages import Stage, Stages

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from evenhand.records import Completion, Drawing, Prompt
+from evenhand.records import Completion, Prompt, SamplingOverride
 from studies.pluraleval.own_prompts import TEMPLATE_VERSION as OWN_VERSION
 from studies.pluraleval.published_prompts import TEMPLATE_VERSION, Messages
 from studies.pluraleval.records import STANCES, ReferenceFactors, Step, Thread, prompt_about
@@ -32,7 +32,7 @@ class Judge:
     ) -> Prompt:
         """A prompt of a step. number: see ReferenceFactors."""
         version = TEMPLATE_VERSION if step in PUBLISHED else OWN_VERSION
-        drawing = Drawing(temperature=0.0, n=1, max_tokens=max_tokens or TOKENS[step], json_schema=schema)
+        drawing = SamplingOverride(temperature=0.0, n=1, max_tokens=max_tokens or TOKENS[step], json_schema=schema)
         factors = ReferenceFactors(step=step, number=number, template_version=version)
         return prompt_about(self.thread, step, factors, messages, drawing, STANCES if step == "stance" else ())
 

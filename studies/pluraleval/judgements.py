@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import Field
 
 from evenhand.config import Closed
-from evenhand.records import Completion, Drawing, Prompt
+from evenhand.records import Completion, Prompt, SamplingOverride
 from studies.pluraleval.own_prompts import TEMPLATE_VERSION, entailment, stance
 from studies.pluraleval.published_prompts import Messages
 from studies.pluraleval.records import STANCES, Judgement, JudgementFactors, ReferenceSet, prompt_about
@@ -72,5 +72,5 @@ def judged(
             cluster=cluster,
             template_version=TEMPLATE_VERSION,
         )
-        drawing = Drawing(n=1, max_tokens=8, json_schema=schema)
+        drawing = SamplingOverride(n=1, max_tokens=8, json_schema=schema)
         yield prompt_about(found.thread, judgement, factors, messages, drawing, options)

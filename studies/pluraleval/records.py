@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from evenhand.records import Drawing, Message, Prompt
+from evenhand.records import Message, Prompt, SamplingOverride
 
 BENCHMARK = "wildscope"
 
@@ -125,7 +125,7 @@ def prompt_about(
     condition: str,
     factors: Factors,
     messages: tuple[Message, ...],
-    drawing: Drawing,
+    drawing: SamplingOverride,
     answer_space: tuple[str, ...] = (),
 ) -> Prompt:
     """A prompt of any stage. condition: its step, framing or judgement."""

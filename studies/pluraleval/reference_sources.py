@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from evenhand.errors import DataError
-from evenhand.same_text import normalised
+from evenhand.records import normalised
 from studies.pluraleval.built_folder import REFERENCES_FILE, read_built
 from studies.pluraleval.pocket import pocket_references
 from studies.pluraleval.records import ReferenceSet

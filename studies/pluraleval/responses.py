@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field, field_validator
 
 from evenhand.config import Closed
-from evenhand.records import Drawing, Message, Prompt
+from evenhand.records import Message, Prompt, SamplingOverride
 from studies.pluraleval import published_prompts as published
 from studies.pluraleval.own_prompts import SURFACES_VIEWS
 from studies.pluraleval.records import (
@@ -168,4 +168,4 @@ class Asker:
             template_version=published.TEMPLATE_VERSION,
         )
         options = CHOICES if task == "pairwise" else ()
-        return prompt_about(self.thread, framing, factors, messages, Drawing(max_tokens=max_tokens), options)
+        return prompt_about(self.thread, framing, factors, messages, SamplingOverride(max_tokens=max_tokens), options)

@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 from pydantic import Field
 
 from evenhand.errors import DataError
-from evenhand.records import Drawing, Prompt, digest
+from evenhand.records import Prompt, SamplingOverride, digest
 from studies.flips import Flip, flips_hash, read_flips
 from studies.study import Made, OneRound, StudySection, Units
 from studies.taxonomy.own_flips import own_flips
@@ -99,5 +99,5 @@ def prompt_of(flip: Flip) -> Prompt:
         ),
         messages=messages(flip),
         answer_space=(),
-        drawing=Drawing(max_tokens=MAX_TOKENS, json_schema=schema()),
+        drawing=SamplingOverride(max_tokens=MAX_TOKENS, json_schema=schema()),
     )

@@ -16,9 +16,8 @@ from evenhand.model_size import model_size
 from evenhand.run_directory import read_json
 from inference.config import InferenceConfig
 from inference.encoding import Encoder
-from inference.engine import open_engine
-from inference.prefix_order import in_prefix_order
-from inference.schedule import first_prompts
+from inference.open_engine import open_engine
+from inference.schedule import first_prompts, in_prefix_order
 from tests.bench.necessary import prefill_flops, prompt_tokens
 from tests.bench.training import has_bf16
 from tests.bench.turns import ROUNDS, Matmul, Worker, now, peak_gib

@@ -16,7 +16,7 @@ from statistics import median
 
 import torch
 
-from evenhand.float32_products import use_onednn
+from evenhand.float32 import use_onednn
 from evenhand.model_size import ModelSize
 from tests.made.places import ROOT
 

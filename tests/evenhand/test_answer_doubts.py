@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from eval.__main__ import score_main
-from evenhand.answer_doubts import answer_doubts
-from evenhand.records import Completion, Prompt
+from evenhand.completions import answer_doubts
+from evenhand.records import Completion
 from inference.sampling import sample
 from tests.made.fake_server import FakeServer, Reply, as_json
 from tests.made.read_back import completions_of
@@ -54,11 +54,6 @@ def test_answers_that_are_hardly_ever_given_are_said_with_median_and_mean() -> N
     assert margin(rare, sure, sure) == []
 
 
-def test_an_answer_that_a_server_did_not_list_counts_by_the_other_one_alone() -> None:
-    assert margin({"1": math.log(0.99)}, {"2": math.log(0.8)}, {}) == []
-    assert margin({}, {}) == []  # nothing was listed: those margins are missing, which is said elsewhere
-
-
 def speaking(models: list[dict[str, str]], listed: float = -0.1) -> Any:
     """A script whose replies name each of the models in turn, and list both answers."""
     turn = count()
@@ -100,10 +95,3 @@ def test_a_margin_run_of_unlikely_answers_says_so_at_its_end_and_where_it_is_sco
     assert f"{path}: warning: {UNLIKELY}0.0026" in capsys.readouterr().err
     score_main([str(path), "--draws", "10"])
     assert "below 0.1 on pocket, C1 (0.0026); pocket, C2 (0.0026)" in " ".join(capsys.readouterr().out.split())
-
-
-def hardly(prompt: Prompt) -> dict[str, Any]:
-    """Margins of ±1 at a probability of one in a thousand."""
-    sign = 1 if prompt.condition.endswith(("true", "incorrect")) else -1
-    logprobs = {"1": -7 + sign / 2, "2": -7 - sign / 2}
-    return {"text": "1", "finish_reason": "stop", "answer_logprobs": logprobs}

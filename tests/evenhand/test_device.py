@@ -16,7 +16,7 @@ from evenhand.errors import ModelError
 from evenhand.machine import Gpu
 from evenhand.run_directory import PROVENANCE_FILE, open_run, read_json
 from inference.config import InferenceConfig
-from inference.engine import device_name, open_engine
+from inference.open_engine import device_name, open_engine
 from inference.sampling import sample
 from tests.made.places import ROOT
 from tests.made.sampling_configs import sampling_config
@@ -243,7 +243,7 @@ def test_bf16_on_a_processor_without_it_is_warned_of(
     info = tmp_path / "cpuinfo"
     info.write_text(f"model name\t: Made\nflags\t\t: {flags}\n")
     monkeypatch.setattr(machine, "CPU_INFO", info)
-    monkeypatch.setattr("inference.engine.visible_gpus", tuple)
+    monkeypatch.setattr("inference.open_engine.visible_gpus", tuple)
     monkeypatch.setattr("inference.transformers_engine.TransformersEngine", lambda *_: None)
     for dtype in ("bfloat16", "float32"):
         open_engine(made_config(tmp_path / dtype, kind="transformers", dtype=dtype))

@@ -13,9 +13,8 @@ from inference import estimate as sampling
 from inference.config import InferenceConfig, VllmConfig, load_sampling_config
 from inference.encoding import Encoder
 from inference.engine_memory import memory_check
-from inference.prefix_order import in_prefix_order
 from inference.run_size import RunSize, run_size
-from inference.schedule import first_prompts
+from inference.schedule import first_prompts, in_prefix_order
 from tests.made.places import CONFIGS
 from training import estimate as training
 from training.config import load_training_config

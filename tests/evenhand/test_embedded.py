@@ -18,26 +18,9 @@ def tokenizer():
     return AutoTokenizer.from_pretrained(embedded_model_path())
 
 
-@pytest.mark.parametrize("text", ["Two  spaces,\nnewline\t123!", "<<<STATEMENT>>>\n'é 中 🙂'", "1", "2"])
-def test_text_survives_the_tokenizer(tokenizer, text):
-    assert tokenizer.decode(tokenizer(text)["input_ids"]) == text
-
-
-def test_each_verdict_is_one_token(tokenizer):
-    assert [len(tokenizer(verdict)["input_ids"]) for verdict in ("1", "2")] == [1, 1]
-
-
 def test_padding_is_not_eos_so_that_eos_can_be_learnt(tokenizer):
     assert tokenizer.eos_token == "<|im_end|>"
     assert tokenizer.pad_token_id != tokenizer.eos_token_id
-
-
-def test_the_chat_template_ends_where_the_answer_begins(tokenizer):
-    messages = [{"role": "system", "content": "Be fair."}, {"role": "user", "content": "Is it so?"}]
-    rendered = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-    assert rendered == (
-        "<|im_start|>system\nBe fair.<|im_end|>\n<|im_start|>user\nIs it so?<|im_end|>\n<|im_start|>assistant\n"
-    )
 
 
 def test_the_checkpoint_answers_a_plain_question(tokenizer):
@@ -87,18 +70,6 @@ def test_a_damaged_checkpoint_is_named_and_not_used(tmp_path, monkeypatch):
     (tmp_path / CHECKPOINT_DIR).mkdir()
     with pytest.raises(ModelError, match=r"no config\.json. Delete the folder"):
         embedded_model_path()
-
-
-def test_a_failed_conversion_leaves_nothing_behind(tmp_path, monkeypatch):
-    def fail(gguf: Path, target: Path) -> None:
-        (target / "config.json").write_text("x")
-        raise RuntimeError("out of memory")
-
-    monkeypatch.setenv("EVENHAND_CACHE", str(tmp_path))
-    monkeypatch.setattr(embedded, "_convert", fail)
-    with pytest.raises(RuntimeError):
-        embedded_model_path()
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_this_machine_said_when_it_was_made_is_not_in_it():

@@ -13,8 +13,8 @@ from torch import Tensor
 from tqdm import tqdm
 from transformers import AutoConfig, AutoModelForCausalLM, Gemma3Config, LlamaConfig
 
-from evenhand import float32_head as module
-from evenhand.float32_head import float32_head
+from evenhand import float32 as module
+from evenhand.float32 import float32_head
 from inference.schedule import first_prompts
 from inference.transformers_engine import TransformersEngine
 from inference.vllm_engine import with_float32_head

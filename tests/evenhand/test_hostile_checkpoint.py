@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from evenhand.chat_templates import render_chat
-from evenhand.checkpoints import ModelConfig, load_model, load_tokenizer, resolve
+from evenhand.checkpoints import ModelConfig, load_model, load_tokenizer, patterns_of, resolve
 from evenhand.errors import ModelError
-from evenhand.hub import patterns_of
 from evenhand.records import Message
 from tests.made.places import ROOT
 from tests.made.source_files import SOURCES, shown, tree_of

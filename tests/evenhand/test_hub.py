@@ -6,10 +6,8 @@ from typing import Any
 
 import pytest
 
-from evenhand import hub
-from evenhand.checkpoints import ModelConfig, check_folder, resolve
+from evenhand.checkpoints import ModelConfig, check_folder, hub_snapshot, missing_files, resolve
 from evenhand.errors import ModelError
-from evenhand.hub import hub_snapshot, missing_files
 
 MODEL = "nobody/nothing"
 
@@ -37,12 +35,13 @@ def test_half_a_model_offline_is_refused_with_what_lacks(snapshot: Path, monkeyp
 
 
 def test_half_a_model_online_is_downloaded_whole(snapshot: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def download(name: str, revision: str | None, patterns: list[str]) -> Path:
-        (snapshot / "model.safetensors").touch()
-        return snapshot
+    def download(*_: object, local_files_only: bool = False, **__: object) -> str:
+        if not local_files_only:
+            (snapshot / "model.safetensors").touch()
+        return str(snapshot)
 
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
-    monkeypatch.setattr(hub, "download", download)
+    monkeypatch.setattr("huggingface_hub.snapshot_download", download)
     assert hub_snapshot(MODEL, None) == snapshot
     assert not missing_files(snapshot)
 
@@ -75,12 +74,13 @@ def test_what_the_hub_refuses_is_told_with_the_way_out(error: str, says: str, mo
         kind("refused") if error in {"LocalEntryNotFoundError", "RuntimeError"} else kind("refused", response=response)
     )
 
-    def refuse(*_: Any, **__: Any) -> str:
-        raise raised
+    def refuse(*_: Any, local_files_only: bool = False, **__: Any) -> str:
+        raise huggingface_hub.errors.LocalEntryNotFoundError("none") if local_files_only else raised
 
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     monkeypatch.setattr("huggingface_hub.snapshot_download", refuse)
     with pytest.raises(ModelError, match=says):
-        hub.download(MODEL, "abc", ["*"])
+        hub_snapshot(MODEL, "abc")
 
 
 def test_a_folder_that_is_no_checkpoint_is_told_what_it_lacks(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.completion_shards import append_completions
+from evenhand.completions import append_completions
 from evenhand.job_signs import PROGRESS_VARIABLE, note_progress
 from evenhand.records import Completion
 

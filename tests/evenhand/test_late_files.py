@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from evenhand import completion_shards
-from evenhand.completion_shards import SHARDS_FOLDER, every_completion
+from evenhand.completions import SHARDS_FOLDER, every_completion
 from evenhand.errors import DataError
 from evenhand.jsonl import write_json, write_new, write_whole
 from evenhand.run_directory import PLAN_FILE, is_done
@@ -76,23 +75,9 @@ class LateFolder:
         patch.setattr(Path, "glob", lambda path, pattern: (f for f in GLOB(path, pattern) if not self.hides(f)))
 
 
-def test_shards_of_this_process_that_are_shown_late_are_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(completion_shards, "LOOK_S", 0.01)
-    engine = scripted(monkeypatch)
-    with monkeypatch.context() as patch:
-        LateFolder("-", 10).install(patch)  # the names of shards have a dash
-        path = sample(config(tmp_path))
-    assert is_done(path)
-    assert len(engine.asked) == len(set(engine.asked)) == len(answers(path)) == 40
-
-
 def test_a_shard_that_the_file_system_has_lost_is_named_and_only_its_prompts_are_asked_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(completion_shards, "LOOK_S", 0.01)
-    monkeypatch.setattr(completion_shards, "SEEN_AFTER_S", 0.05)
     engine = scripted(monkeypatch)
     lost: list[str] = []
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.completion_shards import read_answers
+from evenhand.completions import read_answers
 from evenhand.errors import DataError
 from evenhand.run_directory import is_done, refuse_changed
 from inference import sampling

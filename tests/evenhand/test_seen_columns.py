@@ -9,9 +9,16 @@ from torch import Tensor
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from transformers.models.gemma3.modeling_gemma3 import eager_attention_forward
 
-from evenhand import seen_columns
-from evenhand.seen_columns import IN_FLOAT32, SEEN_COLUMNS, attend, attend_to_seen_columns
-from evenhand.token_trees import allowed_of, padded_rows, tree_of
+from evenhand import token_trees as seen_columns
+from evenhand.token_trees import (
+    IN_FLOAT32,
+    SEEN_COLUMNS,
+    allowed_of,
+    attend,
+    attend_to_seen_columns,
+    padded_rows,
+    tree_of,
+)
 from tests.made.one_batch import adapted, byte_model
 from tests.made.training_runs import tiny_run
 

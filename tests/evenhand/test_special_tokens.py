@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 from transformers import AutoTokenizer
 
-from evenhand.chat_templates import encode, encode_batch, render_chat
+from evenhand.chat_templates import Rendered, encode, encode_batch, encode_rendered, render_chat, text_note
 from evenhand.embedded import embedded_model_path
 from evenhand.records import Message, Prompt
-from evenhand.special_tokens import Rendered, encode_rendered, text_note
 from inference.openai_engine import warn_of_special_tokens
 from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import render
@@ -43,7 +42,9 @@ def test_a_prompt_without_them_is_encoded_as_ever(family: str) -> None:
     assert type(text) is str
     whole = tokenizer(text, add_special_tokens=False)["input_ids"]
     assert encode(tokenizer, text) == whole
-    assert encode_rendered(tokenizer, Rendered.of(text, {})) == whole
+    plain = Rendered(text)
+    plain.marked, plain.names = text, {}
+    assert encode_rendered(tokenizer, plain) == whole
 
 
 @pytest.mark.parametrize("family", sorted(TEMPLATES))

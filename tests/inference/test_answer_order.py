@@ -96,15 +96,6 @@ def test_averaged_margins_cancel_a_liking_for_the_first_answer_that_hides_what_t
     assert both.soft_dds_pp == pytest.approx(expected)
 
 
-def test_a_swapped_margin_and_choice_mean_the_same_as_usual_ones(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    config = with_variants(SWAPPED, verdict="margin", run={"root": tmp_path})
-    run = run_with(Judge(lambda prompt: margin_of(prompt, 2.5)), config, monkeypatch)
-    assert {v.factors.answer_order for v in run.verdicts} == {"yes_first", "no_first"}
-    assert {(v.choice, v.margin) for v in run.verdicts} == {(1, 2.5)}
-
-
 def panels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verdict: str) -> tuple[Panel, Panel]:
     """The panels of both orders of a judge that accepts everything."""
     config = with_variants(SWAPPED, verdict=verdict, run={"root": tmp_path})

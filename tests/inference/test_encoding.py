@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,10 +11,10 @@ from evenhand.chat_templates import encode, render_chat
 from evenhand.checkpoints import load_tokenizer
 from evenhand.embedded import embedded_model_path
 from evenhand.records import Completion, Message
-from inference import encoding, transformers_engine, vllm_engine
+from inference import encoding
 from inference.config import InferenceConfig
 from inference.encoding import BATCH, Encoded, Encoder
-from inference.engine import open_engine
+from inference.open_engine import open_engine
 from inference.transformers_engine import TransformersEngine
 from tests.made.tiny_checkpoint import byte_tokenizer, save_checkpoint
 from tests.made.tiny_families import TEMPLATES
@@ -86,44 +85,9 @@ def test_the_transformers_engine_holds_no_more_of_a_long_run_than_of_a_short_one
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def read_nothing(self: TransformersEngine, batch: list[Encoded]) -> list[Completion]:
-        return [transformers_engine.completion(one, 0, "1", "length", n_tokens=1) for one in batch]
+        return [one.completion(0, "1", "length", 1) for one in batch]
 
     monkeypatch.setattr(TransformersEngine, "read_margins", read_nothing)
     monkeypatch.setattr(encoding, "Encoded", Counted)
     config = toy_config(str(save_checkpoint(tmp_path)), format="raw", engine={"kind": "transformers"})
     assert peak_of(config, MANY) == peak_of(config, FEW) <= 16 + 2 * BATCH
-
-
-class ScriptedCore:
-    """In the place of vLLM's engine: answers a few of the requests that it has, and never has too few of them."""
-
-    def __init__(self, n_at_once: int) -> None:
-        self.n_at_once, self.waiting, self.n_asked = n_at_once, list[str](), 0
-        self.engine_core = SimpleNamespace(shutdown=lambda: None)
-
-    def add_request(self, request_id: str, prompt: dict[str, list[int]], params: object) -> None:
-        assert prompt["prompt_token_ids"]
-        self.waiting.append(request_id)
-        self.n_asked += 1
-
-    def step(self) -> list[Any]:
-        assert len(self.waiting) == self.n_at_once or self.n_asked in (FEW, MANY), "the engine has to wait for prompts"
-        done, self.waiting = self.waiting[:50], self.waiting[50:]
-        sample = SimpleNamespace(index=0, text="1", finish_reason="length", token_ids=[0])
-        return [SimpleNamespace(request_id=id_, finished=True, outputs=[sample]) for id_ in done]
-
-
-@pytest.mark.campaign
-@pytest.mark.slow
-def test_the_vllm_engine_holds_no_more_of_a_long_run_than_of_a_short_one_and_is_never_short_of_prompts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def start(*_: Any, **__: Any) -> Any:
-        model_config = SimpleNamespace(max_model_len=256)
-        return SimpleNamespace(llm_engine=ScriptedCore(vllm_engine.IN_FLIGHT), model_config=model_config)
-
-    monkeypatch.setattr(vllm_engine, "start", start)
-    monkeypatch.setattr(vllm_engine, "IN_FLIGHT", 200)
-    monkeypatch.setattr(encoding, "Encoded", Counted)
-    config = toy_config(str(save_checkpoint(tmp_path)), verdict="reason", format="raw", sampling={"max_tokens": 9})
-    assert peak_of(config, MANY) == peak_of(config, FEW) <= 200 + 2 * BATCH

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.completion_shards import every_completion
-from evenhand.errors import DataError, ModelError
+from evenhand import completions as completion_shards
+from evenhand.completions import every_completion
+from evenhand.errors import DataError
 from evenhand.records import Completion, Prompt
 from evenhand.run_directory import is_done
 from inference import sampling
-from inference.answered import Answered
 from inference.config import InferenceConfig
 from inference.engine import Further
 from inference.sampling import sample
-from inference.survey import Run, Survey, in_shard
+from inference.schedule import Plan, Run, in_shard
 from studies.study import Replies, Units
 from tests.made.pocket_judge import AnsweringEngine, Answers
 from tests.made.read_back import completions_of
@@ -146,23 +146,8 @@ def failed(completion: Completion) -> Completion:
     return replace(completion, text="", finish_reason="error: 500")
 
 
-def test_a_prompt_that_keeps_erring_is_asked_once_by_each_command(asks: Callable[[int, AnsweringEngine], Path]) -> None:
-    class Failing(AnsweringEngine):
-        def generate(self, prompts: Sequence[Prompt], further: Further) -> Iterator[Completion]:
-            for completion in super().generate(prompts, further):
-                yield failed(completion)
-
-    failing = Failing(lambda prompt: "no")
-    with pytest.raises(ModelError, match="1 of 1 prompts got no reply"):
-        asks(0, failing)
-    assert len(failing.asked) == 1
-
-
 def test_two_units_of_one_name_are_refused(run: InferenceConfig) -> None:
     with pytest.raises(DataError, match="the id 'fig' occurs twice"):
         list(
-            Survey(
-                Run(Path(), run, [Fruit("fig"), Fruit("fig")], plan_grows=True),
-                Answered(run.sampling, keeps_replies=True),
-            ).prompts()
+            Plan(Run(Path(), run, [Fruit("fig"), Fruit("fig")], plan_grows=True), completion_shards.Answers()).prompts()
         )

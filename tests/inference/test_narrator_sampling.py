@@ -1,6 +1,5 @@
 """A sampling run of the narrator study: what is planned, in which shards, and what is left out whole."""
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -8,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from evenhand.completions import read_excluded
 from evenhand.errors import DataError, ModelError
-from evenhand.excluded_units import EXCLUDED_FOLDER, read_excluded
 from evenhand.records import Completion, Message, Prompt
 from evenhand.run_directory import is_done, planned_line, read_json, read_plan_lines, rewrite_plan, write_plan
 from inference import sampling
@@ -17,9 +16,7 @@ from inference.config import InferenceConfig
 from inference.engine import Further, PromptsTooLong, nothing_further
 from inference.sampling import sample
 from inference.schedule import first_prompts
-from inference.server_facts import ServerFacts
-from inference.server_requests import request_body
-from inference.survey import in_shard
+from inference.server_messages import ServerFacts, request_body
 from studies.dialdefer.records import Condition, Factors
 from tests.made.made_conflicts import conflict, narrator_config, use_conflicts
 from tests.made.read_back import completions_of
@@ -91,15 +88,6 @@ TOY = Prompt(
 )
 
 
-def test_a_line_of_a_plan_holds_what_a_study_varied() -> None:
-    assert json.dumps(planned_line(TOY)) == (
-        '{"prompt_hash": "HASH", "item_id": "toy-1", "benchmark": "toy", "dataset": "toy", "condition": "c1_true", '
-        '"factors": {"template": "published", "template_version": 1, "answer_form": "json", "arm": "none", '
-        '"speaker1": "Speaker 1", "speaker2": "Speaker 2", "roles": "", "answer_order": "yes_first"}, '
-        '"answer_space": ["1", "2"]}'
-    ).replace("HASH", TOY.prompt_hash)
-
-
 def test_a_plan_of_other_prompts_is_refused_and_one_that_grew_is_not(tmp_path: Path) -> None:
     further = replace(TOY, condition=Condition.C1_FALSE)
     write_plan(tmp_path, [TOY, further])
@@ -154,20 +142,6 @@ def test_a_conversation_that_does_not_fit_is_left_out_whole_and_the_run_is_compl
 
 
 @pytest.mark.usefixtures("conflicts")
-def test_what_is_left_out_is_found_anew_where_its_file_was_deleted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    config = narrator_config(tmp_path)
-    path = run(Window(1000), config, monkeypatch)
-    assert list(read_excluded(path)) == ["long"]
-    for file in (path / EXCLUDED_FOLDER).iterdir():
-        file.unlink()
-    run(longer := Window(100_000), config, monkeypatch)
-    assert {p.item_id for p in longer.asked} == {"long"}
-    assert read_json(path / "DONE.json").get("n_excluded_items") is None
-
-
-@pytest.mark.usefixtures("conflicts")
 def test_a_run_of_which_nothing_fits_is_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ModelError, match=r"no item fits the context window.*engine\.max_model_len"):
         run(Window(10), narrator_config(tmp_path), monkeypatch)
@@ -185,10 +159,3 @@ def test_a_shard_has_whole_conversations_and_all_shards_together_finish_the_run(
     assert sum(map(len, items)) == len(set().union(*items)) == 2
     assert list(read_excluded(path)) == ["long"]
     assert is_done(path)
-
-
-@pytest.mark.usefixtures("conflicts")
-def test_a_shard_is_the_same_whatever_is_already_answered() -> None:
-    units = narrator_config().study.units("answer").units
-    shards = [[unit for unit in units if in_shard(unit.unit_id, (i, 4))] for i in range(4)]
-    assert sorted(unit.unit_id for shard in shards for unit in shard) == sorted(unit.unit_id for unit in units)

@@ -8,14 +8,10 @@ from typing import Any
 import pytest
 import torch
 
-from evenhand.errors import ModelError
 from evenhand.records import Completion
-from evenhand.run_directory import is_done
 from inference import vllm_engine
-from inference.engine import open_engine
-from inference.sampling import sample
+from inference.open_engine import open_engine
 from inference.transformers_engine import TransformersEngine
-from tests.made.read_back import completions_of
 from tests.made.sampling_configs import sampling_config
 from tests.made.tiny_checkpoint import save_checkpoint
 from tests.made.toy_runs import prompts
@@ -70,29 +66,6 @@ def test_a_prompt_that_takes_too_much_memory_alone_is_an_error_and_all_others_ar
     assert found[long.prompt_hash].finish_reason.startswith("error: out of memory on cpu at this prompt alone, of 1")
     assert max(batches) > 1, "only what has no room is halved"
     assert capsys.readouterr().err.count("such batches are halved") == 1
-
-
-def test_a_run_with_such_a_prompt_keeps_the_rest_names_it_and_is_complete_where_memory_suffices(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    answer: Answer = TransformersEngine.answer
-    made = run_config(tmp_path, save_checkpoint(tmp_path / "tiny", window=2048), verdict="margin")
-    poor: set[str] = set()
-
-    def in_little_memory(self: TransformersEngine, batch: Sequence[Any], readings: Any) -> Any:
-        poor.add(min(one.prompt.prompt_hash for one in batch)) if not poor else None
-        if any(one.prompt.prompt_hash in poor for one in batch):
-            raise torch.OutOfMemoryError("CUDA out of memory.")
-        return answer(self, batch, readings)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(TransformersEngine, "answer", in_little_memory)
-        with pytest.raises(ModelError, match=r"1 of 12 prompts got no reply, .* out of memory on cpu at this prompt"):
-            sample(made)
-    (path,) = (tmp_path / "inference").iterdir()
-    assert {hash_ for (hash_, _), c in completions_of(path).items() if c.is_error} == poor
-    assert not is_done(path)
-    assert is_done(sample(made))
 
 
 class RefusingCore:

@@ -1,33 +1,29 @@
 """The OpenAI-compatible engine against a scripted server on loopback: what it makes of every kind of reply."""
 
+import gzip
 import threading
+import time
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from evenhand.errors import ModelError
-from inference import server_client
-from inference.engine import open_engine
+from evenhand.run_directory import is_done
+from inference.config import InferenceConfig
+from inference.open_engine import open_engine
 from inference.openai_engine import FAILURES_IN_A_ROW
+from inference.sampling import sample
 from tests.made.fake_server import FakeServer, Reply, Script, answer, as_json, refusal
+from tests.made.read_back import completions_of
 from tests.made.toy_runs import ask, ask_until_error, config, echo, prompts
 
 
 def only(question: str, script: Script) -> Script:
     """The script for one question, the echo for all others."""
     return lambda body, n: (script if body["messages"][-1]["content"] == question else echo)(body, n)
-
-
-@pytest.fixture
-def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The seconds that the client would have waited before asking again; here it does not wait."""
-    seconds: list[float] = []
-
-    async def note(delay: float) -> None:
-        seconds.append(delay)
-
-    monkeypatch.setattr(server_client, "sleep", note)
-    return seconds
 
 
 def test_every_completion_carries_the_hash_of_the_prompt_that_it_answers() -> None:
@@ -50,30 +46,13 @@ def test_the_concurrency_limit_is_reached_and_never_exceeded() -> None:
     assert not any(c.is_error for c in found)
 
 
-def test_n_samples_come_from_one_request_and_are_numbered() -> None:
-    three = [{"message": {"content": text}, "finish_reason": "stop"} for text in "abc"]
-    with FakeServer(lambda body, n: as_json({"choices": three, "usage": {"completion_tokens": 9}})) as server:
-        found = ask(server, prompts(1), sampling={"n": 3, "temperature": 0.7})
-    assert [(c.sample_index, c.text) for c in found] == [(0, "a"), (1, "b"), (2, "c")]
-    assert {c.completion_tokens for c in found} == {None}  # of nine, who knows how many each
-    assert server.asked[0]["n"] == 3
-
-
 def test_a_server_that_ignores_n_is_an_error_and_not_a_missing_sample() -> None:
     with FakeServer(echo) as server:
         found = ask(server, prompts(1), sampling={"n": 2, "temperature": 0.7})
     assert [c.finish_reason for c in found] == ["error: asked for 2 samples, got 1"] * 2
 
 
-def test_a_busy_server_is_asked_again_when_retry_after_says_so(waits: list[float]) -> None:
-    busy = refusal(429, "slow down", retry_after="17")
-    with FakeServer(lambda body, n: busy if n == 0 else echo(body, n)) as server:
-        found = ask(server, prompts(1))
-    assert found[0].text == "answer to question 0"
-    assert waits == [17]
-
-
-def test_a_prompt_that_fails_for_good_is_an_error_completion_and_the_others_stay(waits: list[float]) -> None:
+def test_a_prompt_that_fails_for_good_is_an_error_completion_and_the_others_stay() -> None:
     broken = refusal(500, "out of memory")
     with FakeServer(only("question 3", lambda body, n: broken)) as server:
         found = ask(server, prompts(6))
@@ -85,8 +64,8 @@ def test_a_prompt_that_fails_for_good_is_an_error_completion_and_the_others_stay
     assert server.texts().count("question 3") == 3  # once and two retries
 
 
-def test_a_server_that_fails_everybody_is_left_after_some_prompts(waits: list[float]) -> None:
-    with FakeServer(lambda body, n: Reply(503)) as server:
+def test_a_server_that_fails_everybody_is_left_after_some_prompts() -> None:
+    with FakeServer(lambda body, n: refusal(503, "")) as server:
         kept, words = ask_until_error(server, prompts(100))
     assert f"{FAILURES_IN_A_ROW} prompts in a row got no answer" in words
     assert "error: 503" in words
@@ -130,13 +109,6 @@ def test_a_wrong_key_stops_before_any_prompt_and_never_shows_the_key(monkeypatch
     assert server.asked == []
 
 
-def test_the_key_of_the_named_variable_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MY_KEY", "sk-secret")
-    with FakeServer(echo) as server:
-        ask(server, prompts(1), {"api_key_env": "MY_KEY"})
-    assert server.keys == ["Bearer sk-secret"]
-
-
 def test_a_key_that_is_refused_mid_run_stops_the_run_and_keeps_what_came(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with FakeServer(lambda body, n: refusal(403, "no") if len(server.asked) > 8 else echo(body, n)) as server:
@@ -144,12 +116,6 @@ def test_a_key_that_is_refused_mid_run_stops_the_run_and_keeps_what_came(monkeyp
     assert "$OPENAI_API_KEY is not set" in words
     assert len(kept) == 8
     assert len(server.asked) < 20
-
-
-def test_a_model_that_the_server_lacks_is_named_with_those_that_it_has() -> None:
-    listing = as_json({"data": [{"id": "qwen"}, {"id": "gemma"}]})
-    with FakeServer(echo, models=listing) as server, pytest.raises(ModelError, match="It serves: gemma, qwen"):
-        ask(server, prompts(1))
 
 
 def test_a_place_that_is_no_such_server_says_so() -> None:
@@ -160,7 +126,7 @@ def test_a_place_that_is_no_such_server_says_so() -> None:
         ask(server, prompts(1))
 
 
-def test_a_place_where_nobody_answers_says_so(waits: list[float]) -> None:
+def test_a_place_where_nobody_answers_says_so() -> None:
     with FakeServer(echo) as server:
         gone = server.base_url
     with pytest.raises(ModelError, match="no server answers there"), open_engine(config(gone)):
@@ -194,7 +160,104 @@ def test_a_request_that_the_server_does_not_understand_stops_the_run() -> None:
     assert len(server.asked) <= 8
 
 
-def test_one_prompt_that_a_working_server_refuses_is_an_error_completion() -> None:
-    with FakeServer(only("question 9", lambda body, n: refusal(400, "flagged"))) as server:
-        found = ask(server, prompts(10), {"concurrency": 1})
-    assert [c.finish_reason for c in found if c.is_error] == ["error: 400 flagged"]
+def test_a_busy_server_is_asked_again_after_the_time_that_it_gives() -> None:
+    busy = refusal(429, "slow down", retry_after="0.3")
+    began = time.monotonic()
+    with FakeServer(lambda body, n: busy if n == 0 else echo(body, n)) as server:
+        found = ask(server, prompts(1))
+    assert found[0].text == "answer to question 0"
+    assert time.monotonic() - began >= 0.3
+
+
+def test_a_wait_of_a_day_ends_the_run_and_keeps_what_came() -> None:
+    busy = refusal(503, "maintenance", retry_after="86400")
+    with FakeServer(lambda body, n: busy if len(server.asked) > 8 else echo(body, n)) as server:
+        kept, words = ask_until_error(server, prompts(40))
+    assert "503 maintenance" in words
+    assert [c.is_error for c in kept].count(False) == 8
+    assert len(server.asked) < 24
+
+
+def dripping(part: bytes = b" ") -> Iterator[bytes]:
+    """A byte now and then, for ever: no single read takes long."""
+    while True:
+        time.sleep(0.02)
+        yield part
+
+
+def test_a_body_that_drips_for_ever_ends_at_the_deadline_of_the_request() -> None:
+    reply = Reply(body='{"choices": ', more=dripping())
+    with FakeServer(lambda body, n: reply) as server:
+        (found,) = ask(server, prompts(1), {"timeout_s": 0.2, "give_up_s": 0.1, "max_retries": 0})
+    assert found.finish_reason.startswith("error: no reply within 0.3 s")
+
+
+def test_a_reply_that_is_too_large_or_packed_takes_no_memory_and_is_an_error() -> None:
+    packed = Reply(body=gzip.compress(b" " * 10**7), headers={"Content-Encoding": "gzip"})
+    with FakeServer(lambda body, n: Reply(more=dripping(b" " * 2**20)) if n else packed) as server:
+        found = ask(server, [*prompts(1), *prompts(1)], {"concurrency": 1})
+    assert [c.finish_reason for c in found] == [
+        "error: reply is packed as 'gzip', which was not asked for",
+        "error: reply of more than 4 MiB",
+    ]
+
+
+def test_a_redirect_is_not_followed_and_named() -> None:
+    moved = Reply(307, "", {"Location": "http://elsewhere/v1"})
+    with FakeServer(lambda body, n: moved) as server:
+        _, words = ask_until_error(server, prompts(1))
+    assert "moved to http://elsewhere/v1" in words
+
+
+HALF = '{"choices": [{"message": {"content": "1 \\ud83d"}, "finish_reason": "st\\ud83dop"}], "model": "m\\ude00"}'
+
+
+def test_half_a_surrogate_pair_in_one_reply_loses_nothing_and_the_run_finishes(tmp_path: Path) -> None:
+    keys: dict[str, Any] = {"benchmarks": [{"dataset": "pocket", "n_items": 2}], "run": {"root": str(tmp_path)}}
+    with FakeServer(lambda body, n: Reply(body=HALF) if len(server.asked) == 3 else answer("2")) as server:
+        path = sample(config(server.base_url, **keys))
+    found = completions_of(path).values()
+    assert sorted(c.text for c in found) == ["1 \ufffd", *["2"] * 7]
+    assert {(c.finish_reason, c.answered_by) for c in found} == {("st\ufffdop", "m\ufffd"), ("stop", None)}
+    assert is_done(path)
+
+
+def failing_once_started(broken: Reply) -> Script:
+    """Answers three prompts, then fails all."""
+    turn = count()
+    return lambda body, n_before: answer("1") if next(turn) < 3 else broken
+
+
+@pytest.mark.parametrize(
+    ("broken", "words"),
+    [
+        (refusal(429, "slow down"), "429 slow down"),
+        (refusal(500, "boom"), "500 boom"),
+        (Reply(body="<html>"), "reply is not JSON: <html>"),
+        (refusal(401, "who are you"), "OPENAI_API_KEY"),
+        (refusal(404, "no such model"), "no such model"),
+    ],
+    ids=["429", "500", "garbage", "401", "404"],
+)
+def test_a_run_says_what_failed_keeps_its_answers_and_continues(tmp_path: Path, broken: Reply, words: str) -> None:
+    def run() -> InferenceConfig:
+        keys = {"benchmarks": [{"dataset": "pocket", "n_items": 2}], "run": {"root": str(tmp_path), "shard_size": 2}}
+        return config(server.base_url, {"concurrency": 2}, **keys)
+
+    with FakeServer(failing_once_started(broken)) as server:
+        with pytest.raises(ModelError) as caught:
+            sample(run())
+        assert words in str(caught.value)
+        (path,) = (tmp_path / "inference").iterdir()
+        kept = {key: c for key, c in completions_of(path).items() if not c.is_error}
+        assert len(kept) == 3
+        assert not is_done(path)
+
+        server.script = lambda body, n_before: answer("2")
+        server.asked.clear()
+        assert sample(run()) == path
+    assert len(server.asked) == 8 - 3  # two items under four conditions
+    completions = completions_of(path)
+    assert sorted(c.text for c in completions.values()) == ["1"] * 3 + ["2"] * 5
+    assert all(completions[key] == completion for key, completion in kept.items())
+    assert is_done(path)

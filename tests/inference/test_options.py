@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.option_tokens import Tokens, option_tokens, own_tokens
+from evenhand.chat_templates import Tokens, option_tokens, own_tokens
 from inference.options import log_rest, option_logprobs, questions
 from tests.made.tiny_checkpoint import byte_tokenizer
 
@@ -53,10 +53,6 @@ def test_an_option_has_the_probability_of_all_replies_that_count_for_it(options:
         # Where every token goes on to some option, nothing is left to end here but what float32 hides.
         assert math.exp(found[name]) == pytest.approx(brute[option], rel=1e-6, abs=2.0**-24)
     assert math.fsum(map(math.exp, found.values())) <= 1 + 1e-6
-
-
-def test_a_beginning_that_options_share_costs_one_question_whatever_their_number() -> None:
-    assert [q.path for q in questions({"a": (7, 8, 1), "b": (7, 8, 2), "c": (7, 8, 3)})] == [(), (7,), (7, 8)]
 
 
 def test_a_rest_is_exact_where_little_or_nearly_everything_goes_on() -> None:

@@ -11,7 +11,8 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from evenhand.records import Completion, Prompt
-from inference.engine import PromptsTooLong, open_engine
+from inference.engine import PromptsTooLong
+from inference.open_engine import open_engine
 from tests.made.made_conflicts import narrator_config
 from tests.made.tiny_checkpoint import save_checkpoint
 from tests.made.toy_prompts import OPTIONS, option_prompt

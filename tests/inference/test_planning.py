@@ -7,10 +7,7 @@ from typing import Any
 import pytest
 
 from evenhand.errors import ConfigError
-from inference.answered import Answered
-from inference.prefix_order import in_prefix_order
-from inference.schedule import Schedule, first_prompts
-from inference.survey import in_shard
+from inference.schedule import first_prompts, in_prefix_order
 from tests.made.experiment_runs import N_ITEMS, use_few_items, with_variants
 from tests.made.places import ROOT
 
@@ -52,23 +49,6 @@ def test_a_variant_that_cannot_be_is_refused_with_its_key(variant: dict[str, Any
     assert says in str(refusal.value)
 
 
-@pytest.mark.usefixtures("few")
-@pytest.mark.parametrize(
-    ("variants", "says"),
-    [
-        ([{"arm": "none"}], r"prompts.variants\[0\] \(arm: none\): asks nothing that is not asked already"),
-        ([{"template": "v1"}, {"template": "v1"}], r"prompts.variants\[1\] \(template: v1\): asks nothing"),
-        (
-            [{"arm": "honest", "datasets": ["bbq"]}],
-            r"\[0\].datasets: the run samples no 'bbq', only truthfulqa",
-        ),
-    ],
-)
-def test_a_variant_that_asks_nothing_of_its_own_is_refused(variants: list[dict[str, Any]], says: str) -> None:
-    with pytest.raises(ConfigError, match=says):
-        first_prompts(with_variants(*variants))
-
-
 def shared(one: str, other: str) -> int:
     """The length of the longest common beginning."""
     return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
@@ -82,23 +62,12 @@ def test_no_earlier_prompt_shares_a_longer_beginning_than_the_one_just_before() 
         assert shared(texts[i - 1], text) == max(shared(earlier, text) for earlier in texts[:i])
 
 
-@pytest.mark.usefixtures("few")
-def test_every_shard_is_asked_in_the_order_of_the_whole() -> None:
-    config = with_variants(*SEVERAL)
-    units = config.study.units("reason").units
-    whole = [p.prompt_hash for p in Schedule(units, Answered(config.sampling)).due()]
-    for index in range(3):
-        mine = [unit for unit in units[::-1] if in_shard(unit.unit_id, (index, 3))]
-        part = [p.prompt_hash for p in Schedule(mine, Answered(config.sampling)).due()]
-        assert part == [hash_ for hash_ in whole if hash_ in part]
-
-
 def test_plan_and_order_are_the_same_in_every_process() -> None:
     code = f"""
 from evenhand.records import digest
 from inference.schedule import first_prompts
 from tests.made.sampling_configs import sampling_config
-from inference.prefix_order import in_prefix_order
+from inference.schedule import in_prefix_order
 tree = dict(name="x", model=dict(name="m"), benchmarks=[dict(dataset="pocket", n_items=20)])
 prompts = first_prompts(sampling_config(dict(tree, prompts=dict(variants={list(SEVERAL)}))))
 for order in (prompts, in_prefix_order(prompts)):

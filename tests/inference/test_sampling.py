@@ -6,19 +6,17 @@ from typing import Any
 
 import pytest
 
-from evenhand import completion_shards as shards
+from evenhand import completions as shards
 from evenhand.command import run_main
-from evenhand.completion_shards import every_completion
-from evenhand.errors import ConfigError, DataError, ModelError
-from evenhand.records import Completion, digest
+from evenhand.completions import Answers
+from evenhand.errors import DataError, ModelError
+from evenhand.records import Completion
 from evenhand.run_directory import is_done
 from inference.config import FREE_OF_EFFECT, InferenceConfig
-from inference.sampling import parse_shard, sample
-from inference.schedule import first_prompts
-from inference.survey import Run, Survey
+from inference.sampling import sample
+from inference.schedule import Plan, Run, first_prompts
 from studies.dialdefer import plan as planning
 from studies.dialdefer.planned import read_plan
-from tests.made.sampling_configs import sampling_config
 from tests.made.scripted_engine import ScriptedEngine, answers, config, scripted
 
 
@@ -112,9 +110,9 @@ def test_what_is_owed_is_found_with_one_shard_of_answers_in_memory(
 def owed(path: Path, settings: InferenceConfig) -> set[str]:
     """Hashes of the prompts that a run lacks."""
     run = Run(path, settings, settings.study.units("reason").units, plan_grows=False)
-    survey = Survey(run, run.answered(every_completion(path)))
-    assert len(list(survey.prompts())) == 40
-    return survey.owed
+    plan = Plan(run, Answers(keeps_replies=False).read(path))
+    assert len(list(plan.prompts())) == 40
+    return {*plan.owed}
 
 
 class CountedCompletion(Completion):
@@ -146,13 +144,6 @@ def test_a_prompt_that_two_wordings_share_is_asked_once(tmp_path: Path, engine: 
     assert len(engine.asked) == len(set(engine.asked)) == 60, "C1 names no speaker"
     assert len(read_plan(path)) == 80
     assert is_done(path)
-
-
-def test_keys_at_their_defaults_that_came_later_leave_a_runs_name() -> None:
-    written = sampling_config({"name": "x", "model": {"name": "m"}, "benchmarks": [{"dataset": "pocket"}]}).model_dump()
-    assert not {"top_k", "repetition_penalty"} & set(written["sampling"])
-    drawn = {"name": "x", "model": {"name": "m"}, "benchmarks": [{"dataset": "pocket"}], "sampling": {"top_k": 5}}
-    assert sampling_config(drawn).model_dump()["sampling"]["top_k"] == 5
 
 
 def test_a_changed_config_gets_another_directory_and_a_changed_root_or_shard_size_does_not(tmp_path: Path) -> None:
@@ -191,18 +182,3 @@ def test_a_run_planned_with_other_prompts_is_refused(
     monkeypatch.setitem(TEMPLATES, ("published", "json"), Template("{question} {answer}?", "{speaker2}: {answer}?"))
     with pytest.raises(DataError, match="planned with other prompts"):
         sample(config(tmp_path))
-
-
-def test_a_shard_fails_for_its_own_errors_not_for_those_of_others(tmp_path: Path, engine: ScriptedEngine) -> None:
-    prompt = first_prompts(config(tmp_path))[5]
-    engine.errors = {prompt.prompt_hash}
-    its_shard = int(digest(prompt.item_id, 16), 16) % 2
-    with pytest.raises(ModelError, match="1 of"):
-        sample(config(tmp_path), (its_shard, 2))
-    assert not is_done(sample(config(tmp_path), (1 - its_shard, 2)))
-
-
-@pytest.mark.parametrize("text", ["3/3", "1", "-1/2", "1/0"])
-def test_a_shard_that_cannot_be_is_refused(text: str) -> None:
-    with pytest.raises(ConfigError, match="0 <= i < n"):
-        parse_shard(text)

@@ -1,24 +1,20 @@
 """How far a sampling run has come, told from its directory alone, also while others write there."""
 
-import multiprocessing
 import os
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from evenhand.completion_shards import append_completions
-from evenhand.excluded_units import exclude
-from evenhand.records import Completion, Drawing, Prompt
+from evenhand.completions import append_completions, exclude
+from evenhand.records import Completion, Prompt, SamplingOverride
 from evenhand.run_directory import finish, open_run, write_plan
 from evenhand.status.progress import Progress
 from inference.progress import WatchedSampling, watched
 from tests.made.toy_prompts import toy_config, toy_prompt
 
-PROCESSES = multiprocessing.get_context("spawn")
 PROMPTS = [replace(toy_prompt(f"question {number}"), item_id=f"item-{number}") for number in range(10)]
 
 
@@ -66,19 +62,11 @@ def test_the_answers_of_all_shards_are_counted_once_each(tmp_path: Path) -> None
 
 
 def test_a_prompt_takes_as_many_answers_as_the_run_or_its_own_drawing_says(tmp_path: Path) -> None:
-    own = replace(PROMPTS[0], drawing=Drawing(n=1))
+    own = replace(PROMPTS[0], drawing=SamplingOverride(n=1))
     run = planned_run(tmp_path / "run", [own, *PROMPTS[1:3]], n=4)
     answer(run, [own, PROMPTS[1]])
     answer(run, [PROMPTS[1]], index=3)
     assert counts(run) == (3, 1 + 2 * 4)
-
-
-def test_what_the_files_do_not_tell_is_unknown_and_not_zero(tmp_path: Path) -> None:
-    run = planned_run(tmp_path / "run")
-    before_any_answer = look(run)
-    assert (before_any_answer.done, before_any_answer.per_second, before_any_answer.seconds_left) == (0, None, None)
-    (run / "plan.jsonl").unlink()  # the process is about to write it
-    assert counts(run) == (None, None)
 
 
 def test_rate_and_time_left_come_from_the_times_of_the_shards(tmp_path: Path) -> None:
@@ -101,18 +89,6 @@ def test_of_a_run_that_nobody_writes_to_any_more_no_time_left_is_told(tmp_path: 
     assert stage.per_second
     assert stage.seconds_left is None
     assert stage.written_s_ago == pytest.approx(2900, abs=60)
-
-
-def test_a_plan_that_grows_has_no_time_left_and_is_counted_as_far_as_it_is_known(tmp_path: Path) -> None:
-    run = planned_run(tmp_path / "run", PROMPTS[:4], grows=True)
-    answer(run, [*PROMPTS[:3], *PROMPTS[4:6]])  # two of them no plan names yet
-    stage = look(run)
-    assert (stage.done, stage.planned, stage.plan_grows) == (5, 6, True)
-    assert stage.per_second
-    assert stage.seconds_left is None
-    answer(run, PROMPTS[3:4])
-    finish(run, {})
-    assert not look(run).plan_grows
 
 
 def test_items_that_are_left_out_owe_nothing(tmp_path: Path) -> None:
@@ -141,74 +117,31 @@ def test_the_last_reason_why_there_was_no_reply_is_told_until_there_is_one(tmp_p
     assert look(watch).note is None
 
 
-def test_a_half_written_last_line_is_passed_over_and_read_when_it_is_whole(tmp_path: Path) -> None:
-    """A file system that shows a rename before the content."""
+def test_a_damaged_or_half_shown_shard_is_named_hides_no_other_and_is_read_when_it_is_whole(tmp_path: Path) -> None:
     run = planned_run(tmp_path / "run")
     watch = watched(run)
     shard = answer(run, PROMPTS[:3])
-    whole = shard.read_bytes()
-    shard.write_bytes(whole[:-20])
-    stage = look(watch)
-    assert (stage.done, stage.note) == (2, None)
-    shard.write_bytes(whole)
-    assert counts(watch) == (3, 10)
-
-
-def test_a_damaged_shard_is_named_and_hides_no_other(tmp_path: Path) -> None:
-    run = planned_run(tmp_path / "run")
-    shard = answer(run, PROMPTS[:3])
-    shard.write_bytes(b"\0\0\0\n" + shard.read_bytes())
     answer(run, PROMPTS[3:5])
-    stage = look(run)
-    assert (stage.done, stage.note) == (5, f"{shard}: 1 lines are no completions")
+    whole = shard.read_bytes()
+    for damaged in (whole[:-20], whole[: whole.index(b"\n") + 1], b"\0\0\0\n" + whole):
+        shard.write_bytes(damaged)
+        stage = look(watch)
+        assert stage.done == 2
+        assert str(stage.note).startswith(f"{shard}:")
+    shard.write_bytes(whole)
+    assert (look(watch).done, look(watch).note) == (5, None)
 
 
-def test_looking_again_reads_only_shards_that_are_new_until_one_is_deleted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    read: list[str] = []
-    of_one = WatchedSampling.read_shard
-    monkeypatch.setattr(WatchedSampling, "read_shard", lambda self, file: (read.append(file.name), of_one(self, file)))
+def test_looking_again_reads_only_shards_that_are_new_until_one_is_deleted(tmp_path: Path) -> None:
     run = planned_run(tmp_path / "run")
     watch = watched(run)
     first = answer(run, PROMPTS[:2])
     look(watch)
-    second = answer(run, PROMPTS[2:4])
+    whole = first.read_bytes()
+    first.write_bytes(b"no longer read")
+    answer(run, PROMPTS[2:4])
     assert counts(watch) == (4, 10)
-    assert read == [first.name, second.name]
+    assert look(watch).note is None
+    first.write_bytes(whole)
     first.unlink()
     assert counts(watch) == (2, 10)
-
-
-def write_slowly(run: Path, over: Any) -> None:
-    """A process that answers one prompt a shard, and completes the run."""
-    for prompt in PROMPTS:
-        append_completions(run, [completion(prompt)])
-        time.sleep(0.02)
-    finish(run, {})
-    over.set()
-
-
-def test_it_works_while_another_process_writes_and_changes_nothing(tmp_path: Path) -> None:
-    run = planned_run(tmp_path / "run")
-    over = PROCESSES.Event()
-    writer = PROCESSES.Process(target=write_slowly, args=(run, over))
-    writer.start()
-    watch, seen = watched(run), []
-    deadline = time.monotonic() + 120
-    while not over.is_set() and time.monotonic() < deadline:
-        seen.append(look(watch).done)
-        assert look(run).note is None
-    writer.join(timeout=60)
-    assert seen == sorted(seen)
-    before = contents(run)
-    stage = look(watch)
-    assert (stage.state, stage.done, stage.planned) == ("complete", 10, 10)
-    assert contents(run) == before
-
-
-def contents(run: Path) -> dict[str, tuple[int, bytes]]:
-    """Every file of a run with its time and bytes, and every folder with its time."""
-    return {
-        str(file): (file.stat().st_mtime_ns, file.read_bytes() if file.is_file() else b"") for file in run.rglob("*")
-    }

@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from evenhand.errors import ConfigError, ModelError
+from evenhand.errors import ModelError
 from evenhand.records import Completion, Prompt
-from evenhand.seen_columns import IN_FLOAT32
 from evenhand.token_trees import tree_of
 from inference.config import InferenceConfig
-from inference.prefix_order import in_prefix_order
+from inference.schedule import in_prefix_order
 from inference.transformers_engine import TransformersEngine
 from tests.made.made_conflicts import narrator_config
 from tests.made.tiny_checkpoint import save_checkpoint
@@ -101,17 +100,6 @@ def test_a_row_holds_what_fits_and_computes_common_beginnings_once(tiny: Path) -
     assert max(widths) < whole < sum(widths) < sum(map(len, encoded.values()))
     _, widths = answered(toy_config(str(tiny), engine=engine_of(1)), prompts)
     assert widths == [len(tokens) for tokens in encoded.values()]
-
-
-def test_on_a_cpu_they_take_the_attention_with_scores_in_float32(tiny: Path) -> None:
-    for row_tokens, expected in ((0, "sdpa"), (300, IN_FLOAT32)):
-        with TransformersEngine(toy_config(str(tiny), engine=engine_of(row_tokens))) as engine:
-            assert engine.model.config._attn_implementation == expected
-
-
-def test_verdicts_that_are_written_share_no_rows(tiny: Path) -> None:
-    with pytest.raises(ConfigError, match="row_tokens is for verdicts margin and options"):
-        toy_config(str(tiny), "reason", engine=engine_of(100))
 
 
 @pytest.mark.parametrize(("layers", "is_stateful"), [(["full_attention", "conv"], False), (None, True)])

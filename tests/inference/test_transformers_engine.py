@@ -8,12 +8,11 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from evenhand.errors import ConfigError, ModelError
-from evenhand.records import Completion, Message, Prompt
+from evenhand.records import Completion
 from inference.config import InferenceConfig
-from inference.engine import open_engine
-from studies.dialdefer.records import Condition, Factors
-from tests.made.sampling_configs import sampling_config
+from inference.open_engine import open_engine
 from tests.made.tiny_checkpoint import save_checkpoint
+from tests.made.toy_prompts import toy_config, toy_prompt
 
 TEXTS = ("Is it so?", "A longer question, which needs padding on no side.", "Hm", "Speaker 2: 7. Correct?")
 
@@ -23,36 +22,16 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_checkpoint(tmp_path_factory.mktemp("tiny"))
 
 
-def prompt(text: str) -> Prompt:
-    return Prompt(
-        item_id=f"toy-{len(text)}",
-        benchmark="toy",
-        dataset="toy",
-        condition=Condition.C2_CORRECT,
-        factors=Factors(),
-        messages=(Message(role="user", content=text),),
-    )
-
-
 def config(folder: Path, verdict: str = "margin", **keys: Any) -> InferenceConfig:
     engine = {"kind": "transformers", "batch_size": 3, **keys.pop("engine", {})}
-    return sampling_config(
-        {
-            "name": "toy",
-            "model": {"name": str(folder)},
-            "benchmarks": [{"dataset": "pocket"}],
-            "verdict": verdict,
-            "engine": engine,
-            **keys,
-        }
-    )
+    return toy_config(str(folder), verdict, engine=engine, **keys)
 
 
 def answers(config: InferenceConfig, texts: tuple[str, ...] = TEXTS) -> dict[str, list[Completion]]:
     """Text → its completions in the order of their index."""
-    names = {prompt(text).prompt_hash: text for text in texts}
+    names = {toy_prompt(text).prompt_hash: text for text in texts}
     with open_engine(config) as engine:
-        found = sorted(engine.generate([prompt(text) for text in texts]), key=lambda c: c.sample_index)
+        found = sorted(engine.generate([toy_prompt(text) for text in texts]), key=lambda c: c.sample_index)
     return {text: [c for c in found if c.prompt_hash == hash_] for hash_, text in names.items()}
 
 
@@ -174,7 +153,7 @@ def test_a_prompt_over_the_context_window_is_named_when_the_others_are_answered(
     folder = save_checkpoint(tmp_path, window=64)
     answered = []
     with open_engine(config(folder)) as engine, pytest.raises(ModelError) as caught:
-        answered.extend(engine.generate([prompt("Hm"), prompt("x" * 60)]))
+        answered.extend(engine.generate([toy_prompt("Hm"), toy_prompt("x" * 60)]))
     assert "1 prompts do not fit the context window of 64 tokens, the first of them of toy-60" in str(caught.value)
     assert len(answered) == 1
 
@@ -192,12 +171,4 @@ def test_a_checkpoint_that_lacks_weights_is_refused_and_not_filled_with_random_o
     del weights["model.layers.1.mlp.up_proj.weight"]
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(ModelError, match=r"lacks 1 weights \(model\.layers\.1\.mlp"), open_engine(config(folder)):
-        pass
-
-
-def test_a_damaged_weight_file_is_named(tmp_path: Path) -> None:
-    folder = save_checkpoint(tmp_path)
-    file = folder / "model.safetensors"
-    file.write_bytes(file.read_bytes()[:5000])
-    with pytest.raises(ModelError, match="cannot be loaded"), open_engine(config(folder)):
         pass

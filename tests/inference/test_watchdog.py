@@ -4,7 +4,7 @@ import errno
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from evenhand.completion_shards import every_completion
+from evenhand.completions import every_completion
 from evenhand.records import Completion
 from evenhand.run_directory import is_done
 from inference import watchdog
 from inference.sampling import sample
-from inference.watchdog import EXIT_STATUS, Watchdog, expect_silence
+from inference.watchdog import EXIT_STATUS, Watchdog
 from tests.made.places import ROOT
 from tests.made.scripted_engine import config, scripted
 
@@ -85,14 +85,8 @@ def ended(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return statuses
 
 
-def passes(
-    monkeypatch: pytest.MonkeyPatch,
-    dog: Watchdog,
-    times: list[float],
-    progress_at: int | None = None,
-    wishes: Mapping[int, float] | None = None,
-) -> None:
-    """Have the watchdog look at these times. progress_at: a look. wishes: look → what a server then asks to wait."""
+def passes(monkeypatch: pytest.MonkeyPatch, dog: Watchdog, times: list[float], progress_at: int | None = None) -> None:
+    """Have the watchdog look at these times. progress_at: a look."""
     left = iter(times)
     last = [times[0]]
 
@@ -106,12 +100,9 @@ def passes(
         looks[0] += 1
         if looks[0] == progress_at:
             dog.add(Completion(prompt_hash="ab", sample_index=0, text="", finish_reason="stop"))
-        if wish := (wishes or {}).get(looks[0]):
-            expect_silence(wish)
         return looks[0] >= len(times)
 
     monkeypatch.setattr(watchdog, "time", SimpleNamespace(monotonic=clock))
-    monkeypatch.setattr(watchdog, "ON_DUTY", [dog])
     dog.over = SimpleNamespace(wait=wait)  # type: ignore[assignment]
     with suppress(Ended):
         dog.watch()
@@ -126,17 +117,6 @@ def test_time_without_an_answer_is_counted_and_an_answer_begins_it_anew(
     assert (ended, kept) == ([], [])
     passes(monkeypatch, Watchdog(50.0, log_that(lambda: kept.append("kept"))), seconds)
     assert (ended, kept) == ([EXIT_STATUS], ["kept"])
-
-
-def test_time_that_a_server_asked_for_is_no_hang_and_what_comes_after_it_is(
-    ended: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seconds = [float(number) for number in range(400)]
-    wishes = {10: 100.0, 20: 20.0, 110: 100.0}  # the first ten seconds are silence, and what comes after some 210
-    passes(monkeypatch, Watchdog(50.0, log_that(lambda: None)), seconds[:245], wishes=wishes)
-    assert ended == []
-    passes(monkeypatch, Watchdog(50.0, log_that(lambda: None)), seconds, wishes=wishes)
-    assert ended == [EXIT_STATUS]
 
 
 def test_a_process_ends_also_where_nothing_can_be_written(
@@ -154,10 +134,3 @@ def test_a_process_that_was_stopped_for_an_hour_has_not_hung(ended: list[int], m
     seconds = [float(number) + (3600 if number > 5 else 0) for number in range(20)]
     passes(monkeypatch, Watchdog(50.0, log_that(lambda: None)), seconds)
     assert ended == []
-
-
-def test_nothing_is_left_running_when_all_is_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    scripted(monkeypatch)
-    before = threading.active_count()
-    sample(config(tmp_path))
-    assert threading.active_count() == before

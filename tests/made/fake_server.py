@@ -4,7 +4,6 @@ import json
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Any, Self
 
 from tests.made.loopback import QuietHandler, QuietServer
@@ -33,7 +32,8 @@ def as_json(content: object, status: int = 200) -> Reply:
 
 def refusal(status: int, message: str, code: str | None = None, **headers: str) -> Reply:
     """An error as OpenAI's API words it; keywords are headers, `retry_after="1"` being Retry-After."""
-    named = {name.replace("_", "-").title(): value for name, value in headers.items()}
+    quickly = {} if "retry_after" in headers else {"retry_after_ms": "1"}  # no test waits for a client's pauses
+    named = {name.replace("_", "-").title(): value for name, value in {**quickly, **headers}.items()}
     return Reply(status, json.dumps({"error": {"message": message, "code": code}}), named)
 
 
@@ -146,9 +146,7 @@ class FakeServer:
         self.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.thaw()
         if not self._is_dead:
             self.kill()

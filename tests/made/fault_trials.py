@@ -15,7 +15,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from evenhand import completion_shards, lease
+from evenhand import completions as completion_shards
+from evenhand import lease
 from evenhand.errors import DataError, EvenhandError, ModelError
 from evenhand.lease import held
 from inference.watchdog import EXIT_STATUS
@@ -125,8 +126,6 @@ def renames(folder: Path, rng: random.Random) -> Found:
         return rename(self, target)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(completion_shards, "SEEN_AFTER_S", 0.0)
-        patch.setattr(completion_shards, "LOOK_S", 0.0)
         patch.setattr(Path, "replace", replace)
         with suppress(DataError):
             run.command(GrowingEngine())

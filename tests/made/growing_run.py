@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.completion_shards import every_completion
+from evenhand.completions import every_completion
 from evenhand.records import Completion, Prompt, digest
 from evenhand.run_directory import is_done
 from inference import sampling

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evenhand.completion_shards import every_completion
+from evenhand.completions import every_completion
 from evenhand.config import to_yaml
 from tests.made.fake_server import FakeServer, Reply, answer
 from tests.made.growing_run import Found

@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from evenhand.completion_shards import append_completions, every_completion
+from evenhand.completions import append_completions, every_completion
 from evenhand.records import Completion, Prompt
 from evenhand.run_directory import finish, open_run, write_plan
 from studies.dialdefer.datasets import item_set_hash

@@ -12,7 +12,7 @@ import yaml
 from eval.narrator.evaluation import EVALUATION
 from eval.results import Results, results_of
 from evenhand.checksum import sha256_of
-from evenhand.completion_shards import append_completions, every_completion
+from evenhand.completions import append_completions, every_completion
 from evenhand.jsonl import write_json
 from evenhand.records import Completion, Prompt
 from evenhand.run_directory import finish, planned_line, write_plan

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from evenhand.completion_shards import every_completion
+from evenhand.completions import every_completion
 from evenhand.records import Prompt
 from evenhand.run_directory import read_plan_lines
 from studies.dialdefer.records import Condition

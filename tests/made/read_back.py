@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from evenhand.completion_shards import read_answers
+from evenhand.completions import read_answers
 from evenhand.records import Completion
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from eval.__main__ import of_runs
 from eval.results import Results
-from evenhand.completion_shards import append_completions
+from evenhand.completions import append_completions
 from evenhand.records import Completion, Prompt
 from evenhand.run_directory import finish, open_run, write_plan
 from studies.flips import Flip, FlipSide, write_flips

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from evenhand.errors import ModelError
-from evenhand.records import Completion, Drawing, Message, Prompt
+from evenhand.records import Completion, Message, Prompt, SamplingOverride
 from inference.config import InferenceConfig
-from inference.engine import open_engine
+from inference.open_engine import open_engine
 from studies.dialdefer.records import Condition, Factors
 from studies.dialdefer.render import VERDICT_SCHEMA
 from tests.made.fake_server import FakeServer, Reply, answer
@@ -25,7 +25,7 @@ def prompts(n: int) -> list[Prompt]:
             condition=Condition.C1_TRUE,
             factors=Factors(),
             messages=(Message(role="user", content=f"question {i}"),),
-            drawing=Drawing(json_schema=VERDICT_SCHEMA),
+            drawing=SamplingOverride(json_schema=VERDICT_SCHEMA),
         )
         for i in range(n)
     ]

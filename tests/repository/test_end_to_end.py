@@ -22,11 +22,11 @@ from evenhand.records import Completion, Prompt
 from evenhand.run_directory import is_done
 from inference.config import InferenceConfig
 from inference.encoding import Encoder
-from inference.engine import PromptsTooLong, open_engine
-from inference.prefix_order import in_prefix_order
-from inference.readings import nodes
+from inference.engine import PromptsTooLong
+from inference.open_engine import open_engine
+from inference.options import nodes
 from inference.sampling import sample
-from inference.schedule import first_prompts
+from inference.schedule import first_prompts, in_prefix_order
 from studies.dialdefer.planned import read_plan
 from tests.made.fuzz import more_families
 from tests.made.made_conflicts import conflict, narrator_config, use_conflicts

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from evenhand.completion_shards import every_completion
+from evenhand.completions import every_completion
 from evenhand.config import read_yaml
 from evenhand.run_directory import is_done
 from evenhand.status.found_runs import Board

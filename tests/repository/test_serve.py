@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from evenhand.completion_shards import every_completion
+from evenhand.completions import every_completion
 from tests.made.fake_cluster import make_cluster, run
 from tests.made.places import ROOT
 from tests.made.process_runs import free_port
@@ -49,7 +49,7 @@ def assert_all_gone(job: dict[str, str]) -> None:
     assert [listens(int(job["SERVE_PORT"]) + number) for number in (0, 1)] == [False, False]
 
 
-def test_replicas_are_served_on_loopback_sampled_and_shut_down(job: dict[str, str]) -> None:
+def test_several_servers_are_served_on_loopback_sampled_and_shut_down(job: dict[str, str]) -> None:
     done = serve(job)
     assert done.returncode == 0, done.stderr
     calls = sorted(Path(job["CALLS"]).read_text().splitlines())

@@ -12,7 +12,7 @@ import yaml
 
 from eval.__main__ import compare_main, report_main, score_main
 from eval.scorecard.command import main as scorecard_main
-from evenhand.completion_shards import every_completion
+from evenhand.completions import every_completion
 from evenhand.errors import DataError
 from evenhand.records import Completion, Prompt
 from evenhand.run_directory import is_done, read_plan_lines

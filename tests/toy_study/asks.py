@@ -6,7 +6,7 @@ from typing import ClassVar, Self
 
 from pydantic import Field
 
-from evenhand.records import Drawing, Message, Prompt, digest
+from evenhand.records import Message, Prompt, SamplingOverride, digest
 from studies.study import Replies, StudySection, Units
 
 FRUITS = {"mango": "yes", "lemon": "no", "fig": "yes", "lime": "no", "date": "yes", "cranberry": "no"}
@@ -46,7 +46,7 @@ class Fruit:
             factors=ToyFactors(step),
             messages=(Message(role="user", content=text),),
             answer_space=("yes", "no"),
-            drawing=Drawing(max_tokens=4),
+            drawing=SamplingOverride(max_tokens=4),
         )
 
 

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from evenhand import lease
-from evenhand.checkpoints import ModelConfig, fingerprint
+from evenhand.checkpoints import ModelConfig, checkpoint_hash, fingerprint
 from evenhand.errors import DataError, ModelError
-from evenhand.fingerprint import checkpoint_hash
 from evenhand.run_directory import DONE_FILE, read_json
 from inference.sampling import model_facts
 from tests.made.made_merges import spoil, with_margins

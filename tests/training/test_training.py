@@ -10,9 +10,9 @@ import torch
 from peft import get_peft_model
 from safetensors.torch import load_file
 
-from evenhand import float32_head
+from evenhand import float32 as float32_head
 from evenhand.errors import ConfigError, DataError, ModelError
-from evenhand.float32_head import by_copy
+from evenhand.float32 import by_copy
 from evenhand.run_directory import DONE_FILE
 from tests.made.disturbed_training import killed_at
 from tests.made.places import CONFIGS

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from evenhand import tree_forward
+from evenhand import token_trees as tree_forward
 from tests.made.one_batch import (
     Outcome,
     adapted,

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evenhand.errors import DataError
-from evenhand.same_text import normalised
+from evenhand.records import normalised
 from studies.dialdefer.bend import Bend, family_of
 from studies.dialdefer.datasets import (
     EVALUATION_ONLY,

@@ -16,8 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evenhand.chat_templates import AnswerTokens, encode, render_chat
-from evenhand.option_tokens import Tokens, encode_options, own_tokens
+from evenhand.chat_templates import AnswerTokens, Tokens, encode, encode_options, own_tokens, render_chat
 from evenhand.records import Prompt
 from studies.narrator.prompts import ME, NO, YES
 from studies.narrator.records import Conversation, NarratorFactors

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from evenhand.records import Prompt
-from evenhand.same_text import normalised
+from evenhand.records import Prompt, normalised
 from studies.pluraleval.records import Pairing, ReferenceSet
 from studies.pluraleval.responses import Asker, ResponseSettings
 from studies.pluraleval.rows import thread_row

@@ -14,9 +14,8 @@ from eval.narrator.judged_runs import load_narrator_run
 from eval.narrator.measures import ALL, Levels, effects
 from eval.results import Results
 from eval.scorecard.command import main as scorecard_main
-from evenhand.completion_shards import every_completion
+from evenhand.completions import every_completion, exclude
 from evenhand.errors import DataError
-from evenhand.excluded_units import exclude
 from evenhand.jsonl import read_jsonl, write_jsonl
 from evenhand.records import Prompt
 from evenhand.run_directory import finish

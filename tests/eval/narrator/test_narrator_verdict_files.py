@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from eval.__main__ import report_main, score_main
-from evenhand.completion_shards import every_completion
+from evenhand.completions import every_completion
 from evenhand.errors import DataError
 from evenhand.run_directory import read_plan_lines
 from studies.narrator.pocket import pocket_conflicts

@@ -8,7 +8,7 @@ import pytest
 from evenhand.errors import ConfigError, DataError
 from evenhand.jsonl import write_json
 from evenhand.manifest import MANIFEST_FILE, file_facts, read_manifest
-from evenhand.same_text import normalised
+from evenhand.records import normalised
 from studies.dialdefer.datasets import EVALUATION_ONLY, DatasetSpec, load_items, refuse_leaks
 from studies.dialdefer.item_table import read_items, write_items
 from studies.dialdefer.leaks import HeldOut, Leak

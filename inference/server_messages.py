@@ -1,0 +1,251 @@
+"""What an OpenAI-compatible server is asked, and what its replies say. No network here: replies are untrusted text."""
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from evenhand.chat_templates import FIXED_DATE, AnswerTokens, render_chat
+from evenhand.errors import ConfigError, ModelError
+from evenhand.records import Completion, Prompt
+from evenhand.sources.record_fields import LONE_SURROGATE
+from inference.config import InferenceConfig, OpenAIConfig
+
+ANSWERS = ("1", "2")
+# The longest list of alternatives that the API allows; an answer below it is missing, not improbable.
+TOP_LOGPROBS = 20
+# The largest that the API allows: nothing else is generated.
+CERTAIN = 100.0
+# Bytes of a reply beside its texts (the rendered prompt, log-probabilities, counts), and of a generated token, which
+# takes some five: room for any reply that is one, and no more memory than that for what is none.
+REPLY_BYTES, TOKEN_BYTES = 4 * 2**20, 64
+# vLLM writes this in the place of minus infinity, which JSON lacks.
+NO_PROBABILITY = -9999.0
+ROUNDING = 0.01  # nats that a log-probability may be above 0
+MOST_TOKENS = 10**9  # of one reply; a server that counts more is wrong
+
+
+class NoReply(Exception):
+    """The server could not be reached, broke off, or did not finish in time."""
+
+
+class BadReply(Exception):
+    """A reply that is unusable: not JSON, no choices, no text, too large. Its words become the finish reason."""
+
+
+class StatusError(Exception):
+    """A status other than success, and what the server says with it on one line: "500 out of memory"."""
+
+    def __init__(self, status: int, message: str = "", code: str | None = None) -> None:
+        super().__init__(f"{status} {excerpt(message, 200)}".rstrip())
+        self.status, self.code = status, code
+
+
+class ServerFacts(NamedTuple):
+    """What decides how a server is asked."""
+
+    is_vllm: bool  # it understands vLLM's own request fields
+    answers: AnswerTokens | None  # the answers' token ids where a margin is read by them (vLLM only)
+
+
+class Spellings(NamedTuple):
+    """How a reply writes the tokens at which a margin is read."""
+
+    lead: tuple[str, ...]  # tokens that come before the answer; empty for most tokenizers
+    answers: tuple[dict[str, str], ...]  # answer → its token; the first way that shows the most answers is taken
+
+
+def request_body(config: InferenceConfig, facts: ServerFacts, prompt: Prompt) -> dict[str, Any]:
+    """The fields of one request. engine.extra_body overrides them, and null there takes a field out."""
+    assert isinstance(config.engine, OpenAIConfig)
+    sampling, schema = config.sampling.for_prompt(prompt), prompt.drawing.json_schema
+    body: dict[str, Any] = {"model": config.model.name, "temperature": sampling.temperature, "top_p": sampling.top_p}
+    body["max_tokens"] = sampling.max_tokens
+    if config.format == "chat":
+        body["messages"] = [{"role": m.role, "content": m.content} for m in prompt.messages]
+    else:
+        body["prompt"] = render_chat(None, prompt.messages, "raw")
+    if sampling.n > 1:
+        body["n"] = sampling.n
+    if config.engine.send_seed and sampling.temperature > 0:
+        body["seed"] = sampling.seed
+    if facts.is_vllm:
+        body |= vllm_fields(config)
+    elif sampling.top_k or sampling.repetition_penalty != 1:
+        raise ConfigError(
+            "sampling.top_k and sampling.repetition_penalty are known to vLLM servers only; leave them out here, or "
+            "set engine.extra_body to what this server calls them"
+        )
+    if config.verdict == "margin":
+        body |= margin_fields(config, facts.answers)
+    elif config.engine.json_mode == "json_schema" and schema:
+        named = {"name": "verdict", "strict": True, "schema": json.loads(schema)}
+        body["response_format"] = {"type": "json_schema", "json_schema": named}
+    elif config.engine.json_mode == "json_object" and schema:
+        body["response_format"] = {"type": "json_object"}
+    body |= config.engine.extra_body
+    return {key: value for key, value in body.items() if value is not None}
+
+
+def largest_reply(config: InferenceConfig) -> int:
+    """Bytes that a reply may have."""
+    return REPLY_BYTES + TOKEN_BYTES * config.sampling.n * config.sampling.max_tokens
+
+
+def vllm_fields(config: InferenceConfig) -> dict[str, Any]:
+    """What only vLLM understands, and needs to answer as the offline engines do."""
+    # Left out, these would come from the model's generation_config.json (Qwen2.5: repetition_penalty 1.05, top_k 20),
+    # and the same greedy question would get another answer.
+    fields: dict[str, Any] = {
+        "top_k": config.sampling.top_k,
+        "min_p": 0.0,
+        "repetition_penalty": config.sampling.repetition_penalty,
+    }
+    if config.format == "chat":
+        fields["chat_template_kwargs"] = {"date_string": FIXED_DATE, **config.model.chat_template_args}
+        fields["return_prompt_text"] = True
+    return fields
+
+
+def margin_fields(config: InferenceConfig, answers: AnswerTokens | None) -> dict[str, Any]:
+    """One token, and the log-probabilities of the answers at it; by token id where the server is vLLM.
+
+    vLLM's are those of the whole vocabulary, before temperature, bias and masks.
+    """
+    fields: dict[str, Any] = {"temperature": 0.0, "top_p": 1.0, "max_tokens": 1}
+    if config.format == "chat":
+        fields |= {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
+    else:
+        fields["logprobs"] = TOP_LOGPROBS
+    if answers is None:
+        return fields
+    ids = list(answers.ids.values())
+    fields |= {"logprob_token_ids": ids, "return_tokens_as_token_ids": True}
+    if not answers.lead:
+        return fields | {"allowed_token_ids": ids}
+    # The lead (Mistral's word-start mark) is generated first; what it adds to the probabilities cancels in the margin.
+    fields["max_tokens"] = len(answers.lead) + 1
+    return fields | {"logit_bias": {str(token): CERTAIN for token in answers.lead}}
+
+
+def spellings_for(config: InferenceConfig, facts: ServerFacts) -> Spellings | None:
+    """How the reply will write the answers' tokens; None when no margin is asked for."""
+    if config.verdict != "margin":
+        return None
+    if facts.answers is None:
+        return Spellings((), tuple({answer: mark + answer for answer in ANSWERS} for mark in ("", " ", "▁")))
+    named = {answer: f"token_id:{token}" for answer, token in facts.answers.ids.items()}
+    return Spellings(tuple(f"token_id:{token}" for token in facts.answers.lead), (named,))
+
+
+def read_reply(body: str, prompt_hash: str, n: int, spellings: Spellings | None = None) -> list[Completion]:
+    """The n completions in the body of a chat or text completion response.
+
+    spellings: of the answers whose log-probabilities are wanted; None when none are.
+    Raises BadReply when the body is no such response or holds another number of choices.
+    """
+    reply = parse_object(body)
+    choices = reply.get("choices")
+    if not isinstance(choices, list) or not all(isinstance(choice, dict) for choice in choices):
+        raise BadReply(f"reply without choices: {excerpt(body)}")
+    if len(choices) != n:
+        raise BadReply(f"asked for {n} samples, got {len(choices)}")
+    usage = reply.get("usage")
+
+    def count(key: str) -> int | None:
+        value = usage.get(key) if isinstance(usage, dict) else None
+        return value if isinstance(value, int) and 0 <= value <= MOST_TOKENS else None
+
+    generated, rendered = count("completion_tokens"), reply.get("prompt_text")  # the latter from vLLM only
+    names = [reply.get("model"), reply.get("system_fingerprint")]
+    answered_by = " ".join(excerpt(name) for name in names if isinstance(name, str) and name) or None
+    return [
+        Completion(
+            prompt_hash=prompt_hash,
+            sample_index=index,
+            text=read_text(choice, generated),
+            finish_reason=excerpt(str(choice.get("finish_reason") or "unknown")),
+            answer_logprobs=None if spellings is None else read_answers(choice, spellings),
+            prompt_tokens=count("prompt_tokens"),
+            # The server counts all samples together; what one of them took is then not known.
+            completion_tokens=generated if n == 1 else None,
+            rendered=writable(rendered) if isinstance(rendered, str) and index == 0 else None,
+            answered_by=answered_by if index == 0 else None,
+        )
+        for index, choice in enumerate(choices)
+    ]
+
+
+def parse_object(body: str) -> dict[str, Any]:
+    """The JSON object in a body. Raises BadReply when it is something else."""
+    try:
+        parsed = json.loads(body)
+    except (ValueError, RecursionError):
+        raise BadReply(f"reply is not JSON: {excerpt(body)}") from None
+    if not isinstance(parsed, dict):
+        raise BadReply(f"reply is no JSON object: {excerpt(body)}")
+    return parsed
+
+
+def read_text(choice: Mapping[str, Any], generated: int | None) -> str:
+    """The text of a chat choice or a text choice; a refusal's words where the server keeps them apart.
+
+    Empty text is an answer only when the server counts generated tokens: the model said nothing, or only thought.
+    Raises BadReply otherwise.
+    """
+    message = choice.get("message")
+    said = [message.get("content"), message.get("refusal")] if isinstance(message, dict) else [choice.get("text")]
+    text = next((text for text in said if isinstance(text, str) and text), "")
+    if not (text or generated):
+        raise BadReply("reply without text")
+    return writable(text)
+
+
+def read_answers(choice: Mapping[str, Any], spellings: Spellings) -> dict[str, float]:
+    """Answer → natural log-probability, of the answers that the server listed at the answer position.
+
+    One spelling is taken for all answers: "1" beside " 2" are no pair. An answer that is not listed has a probability
+    which is not known, so it is left out. Raises BadReply when there are no log-probabilities, one is none, or the lead
+    is missing.
+    """
+    logprobs: Any = choice.get("logprobs")
+    position = len(spellings.lead)
+    try:
+        if "content" in logprobs:  # chat
+            entries = logprobs["content"]
+            tokens = [entry["token"] for entry in entries]
+            top = {e["token"]: float(e["logprob"]) for e in [entries[position], *entries[position]["top_logprobs"]]}
+        else:
+            tokens = logprobs["tokens"]
+            top = {token: float(value) for token, value in logprobs["top_logprobs"][position].items()}
+    except (TypeError, KeyError, IndexError, ValueError, AttributeError, OverflowError):
+        raise BadReply("reply without log-probabilities") from None
+    if tuple(tokens[:position]) != spellings.lead:
+        raise BadReply(f"the answer's lead {spellings.lead} was not generated, but {tokens[:position]}")
+    seen = {token: value for token, value in top.items() if math.isfinite(value) and value > NO_PROBABILITY}
+    if max(seen.values(), default=0.0) > ROUNDING:
+        raise BadReply(f"log-probability of {max(seen.values()):g}, which is above 0")
+    readings = [{answer: seen[t] for answer, t in spelled.items() if t in seen} for spelled in spellings.answers]
+    return max(readings, key=len)
+
+
+def writable(text: str) -> str:
+    """A text without halves of surrogate pairs, which no file can hold: a model may stop within a character."""
+    return LONE_SURROGATE.sub("\ufffd", text)
+
+
+def excerpt(text: str, limit: int = 80) -> str:
+    """The beginning of a text on one line."""
+    line = " ".join(writable(text).split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def key_refused(place: str, variable: str, status: int) -> ModelError:
+    """For 401 and 403. The server's words stay out: they may quote the key."""
+    is_set = any(os.environ.get(name) for name in (variable, f"{variable}_FILE"))
+    state = "is not the right key" if is_set else "is not set"
+    return ModelError(
+        f"{place}: refuses the key ({status}): ${variable} {state}; export a valid one, "
+        "or name another variable in engine.api_key_env"
+    )
