@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from evenhand.checksum import sha256_of
 from evenhand.errors import DataError
-from evenhand.job_signs import note_progress
+from evenhand.job_messages import note_progress
 from evenhand.jsonl import parse_lines, write_whole
 from evenhand.records import Completion, completion_from, digest, plain
 

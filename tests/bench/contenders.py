@@ -35,8 +35,10 @@ def config(method: str, trainer: str, **changes: Any) -> Tree:
         "method": method,
         "name": "bench",
         "model": {"name": "embedded"},
-        "benchmarks": [{"dataset": "pocket", "split": "train", "n_items": SIZE * PARTS // 2}],
-        "examples": {"template": "published", "conditions": "c2_only"},
+        "dialdefer": {
+            "benchmarks": [{"dataset": "pocket", "split": "train", "n_items": SIZE * PARTS // 2}],
+            "prompts": {"template": "published", "conditions": ["c2_correct", "c2_incorrect"]},
+        },
         "quantisation": {
             "compute_dtype": "bfloat16" if bf16 else "float32",
             "hold": "dequantised" if ours else "nf4",

@@ -24,8 +24,7 @@ from studies.dialdefer.datasets import load_items
 from tests.bench.contenders import PARTS, SIZE, Contender, Tree, config, end, has_bf16, race, ratio
 from tests.bench.matmul import Matmul
 from tests.bench.necessary import Tokens, training_flops, training_tokens
-from tests.made.training_configs import training_config
-from training.config import AnyRun
+from training.config import AnyRun, parse_training_config
 from training.data import load_data
 from training.dialdefer.examples import make_examples
 from training.estimate import step_seconds
@@ -47,7 +46,7 @@ class Needed:
     def estimate(self, method: str, dtype: str) -> float:
         """Seconds of a step, as `evenhand doctor` would say."""
         precision = IN_FLOAT32 if dtype == "float32" else {}
-        run = training_config(config(method, "verdict", **precision))
+        run = parse_training_config(config(method, "verdict", **precision), "bench")
         step = step_size(load_data(run), run, load_tokenizer(resolve(run.model, weights=False)))
         here = next(speed for speed in speeds_for(dtype, None) if speed.is_here)
         return step_seconds(run, self.size, step, here)
@@ -62,7 +61,7 @@ class Needed:
 
 def needed_by_ours() -> Needed:
     """By the runs of tests.bench.contenders."""
-    runs: dict[str, AnyRun] = {m: training_config(config(m, "verdict")) for m in ("sft", "dpo")}
+    runs: dict[str, AnyRun] = {m: parse_training_config(config(m, "verdict"), "bench") for m in ("sft", "dpo")}
     run = runs["sft"]
     size = model_size(read_json(resolve(run.model, weights=False) / "config.json"))
     tokens = {method: training_tokens(run) for method, run in runs.items()}
@@ -123,7 +122,7 @@ def against_trl(root: str, n_tokens: float, needed: Needed) -> None:
 
 def main() -> None:
     began = time.perf_counter()
-    run: AnyRun = training_config(config("sft", "verdict"))
+    run: AnyRun = parse_training_config(config("sft", "verdict"), "bench")
     tokenizer = load_tokenizer(resolve(run.model, weights=False))
     lengths = [example.n_tokens for example in make_examples(load_items(run.study.benchmarks), run, tokenizer)[0]]
     precision = "bf16" if has_bf16() else "float32 on both sides, as this machine computes no bf16"

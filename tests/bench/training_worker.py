@@ -17,8 +17,8 @@ from transformers import TrainerCallback
 
 from tests.bench.matmul import now
 from tests.made.stock_trl import TokenisedDPOTrainer, train_with_trl
-from tests.made.training_configs import training_config
 from training import train
+from training.config import parse_training_config
 
 
 class Gate(TrainerCallback):
@@ -75,7 +75,7 @@ def main(config: dict[str, Any], *, is_trl: bool) -> None:
     transformers.trainer.DEFAULT_CALLBACKS.append(Gate)
     train.reference_of = timed(train.reference_of)
     TokenisedDPOTrainer._precompute_ref_logps = timed(TokenisedDPOTrainer._precompute_ref_logps)
-    (train_with_trl if is_trl else train.train)(training_config(config))
+    (train_with_trl if is_trl else train.train)(parse_training_config(config, "bench"))
 
 
 if __name__ == "__main__":

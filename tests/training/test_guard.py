@@ -1,23 +1,32 @@
-"""The divergence guard on logs: what stops a run, what does not, what is left of it, and what it says to change."""
+"""The divergence guard: what stops a run, what does not, what is left of it, and what it says to change."""
 
 import json
 import math
-from collections.abc import Iterable
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 import torch
-from safetensors.torch import save_file
-from transformers import TrainerControl, TrainerState, TrainingArguments
+from safetensors.torch import load_file, save_file
+from transformers import AutoTokenizer, TrainerControl, TrainerState, TrainingArguments
 
+from evenhand.command import run_main
+from evenhand.config import to_yaml
 from evenhand.errors import ModelError
+from evenhand.run_directory import DONE_FILE
+from studies.dialdefer.datasets import DatasetSpec, load_items
+from tests.made.easy_task import begin_fp16_at, easy_items, easy_run, plant
 from tests.made.training_runs import tiny_run
+from training.__main__ import main
 from training.config import AnyRun
-from training.divergence_guard import DIVERGED_FILE, DivergenceGuard, refuse_diverged
-from training.run import ADAPTER_FILES
-from training.selection import BestByLoss
-from training.training_health import Ill, Signs
+from training.dialdefer.examples import make_examples
+from training.examples import Example
+from training.guard import DivergenceGuard, refuse_diverged
+from training.run_folder import ADAPTER_FILES, DIVERGED_FILE, folder_of, last_checkpoint, read_metrics
+from training.train import train
 
 CHANCE = math.log(2)
 ARGUMENTS = cast(TrainingArguments, None)  # not looked at
@@ -39,10 +48,6 @@ def read(records: Iterable[dict[str, float]], chance: float = CHANCE, n_dev: int
 
 def losses(*values: float) -> list[dict[str, float]]:
     return [{"loss": value} for value in values]
-
-
-def norms(*values: float) -> list[dict[str, float]]:
-    return [{"loss": 0.5, "grad_norm": value} for value in values]
 
 
 def kind_and_step(ill: Ill | None) -> tuple[str, int] | None:
@@ -94,12 +99,6 @@ def test_how_far_under_chance_is_learning_depends_on_how_steep_the_loss_is_there
         assert kind_and_step(found[-1]) == expected
 
 
-def test_lucky_batches_are_no_learning():
-    coin = [0.3 if number % 3 == 1 else 0.9 for number in range(40)]  # mean 0.7; every third is far under chance
-    assert kind_and_step(read(losses(*coin), patience_steps=200)) == ("never learnt", 220)
-    assert read(losses(*(1.1 - loss for loss in coin)), patience_steps=200) is None  # mean 0.4
-
-
 def test_a_loss_without_a_chance_level_is_never_at_chance():
     assert read(losses(*[9.0] * 50), chance=math.inf) is None
     assert kind_and_step(read(losses(9.0, math.nan), chance=math.inf)) == ("no number", 20)
@@ -110,24 +109,6 @@ def test_a_loss_without_a_chance_level_is_never_at_chance():
 def test_no_number_stops_a_run_at_once(name, value):
     record = {"loss": 0.3, "grad_norm": 1.0} if name != "eval_loss" else {"eval_accuracy": 0.5}
     assert kind_and_step(read([{**record, name: value}])) == ("no number", 10)
-
-
-def test_gradients_that_explode_and_stay_so_are_spikes():
-    assert kind_and_step(read(norms(*[1.0, 3.0] * 6, *[200.0] * 5), patience_steps=1000)) == ("spikes", 170)
-
-
-def test_gradients_that_clipping_lets_pass_are_no_spikes():
-    assert read(norms(*[1e-4] * 20, *[0.9] * 10)) is None  # all learnt, then hard items
-
-
-def test_dev_items_judged_as_by_a_coin_show_that_labels_were_learnt_by_heart():
-    record = {"eval_loss": 0.9, "eval_accuracy": 0.52}
-    assert kind_and_step(read([record] * 5, n_dev=400)) == ("only memorised", 30)
-
-
-@pytest.mark.parametrize("good", [{"eval_loss": 0.6, "eval_accuracy": 0.5}, {"eval_loss": 0.9, "eval_accuracy": 0.6}])
-def test_dev_items_judged_better_than_by_a_coin_once_do_not_stop_a_run_that_overfits(good):
-    assert read([good, *[{"eval_loss": 1.5, "eval_accuracy": 0.5}] * 5], n_dev=400) is None
 
 
 def fed(guard: DivergenceGuard, keeper: BestByLoss, path: Path, values: list[float], state: TrainerState) -> None:
@@ -175,3 +156,141 @@ def test_a_continued_run_is_stopped_where_an_undisturbed_one_is(tmp_path):
     with pytest.raises(ModelError, match="stopped at step 50"):
         fed(*begin(tmp_path), tmp_path, [0.7], state)
     assert json.loads((tmp_path / "best" / "score.json").read_text()) == {"step": 20, "loss": 0.2}
+
+
+N_STEPS = 8
+
+
+def run_in_fp16(model: Path, root: Path, scale: float, device: str, monkeypatch: pytest.MonkeyPatch) -> AnyRun:
+    """A run in fp16 whose gradient scaler begins at `scale`."""
+    plant(easy_items(60), monkeypatch)
+    begin_fp16_at(scale, device, monkeypatch)
+    return easy_run(model, root, optimiser={"mixed_precision": "fp16", "max_steps": N_STEPS})
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_after_the_overflows_of_its_first_steps_and_counts_them(
+    model: Path, tmp_path: Path, device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = run_in_fp16(model, tmp_path, 2.0**18, device, monkeypatch)
+    folder = train(config)
+    metrics = read_metrics(folder / "metrics.jsonl")
+    counts = [record["n_skipped_steps"] for record in metrics if "loss" in record]
+    assert len(counts) == N_STEPS
+    done = json.loads((folder / DONE_FILE).read_text())
+    assert done["n_steps"] == N_STEPS
+    assert 1 <= done["n_skipped_steps"] == counts[-1] < N_STEPS - 2
+    assert counts[:2] == [1, 2], "the scale halves until nothing overflows"
+
+
+@pytest.mark.slow
+def test_a_run_of_nothing_but_overflows_is_stopped(
+    model: Path, tmp_path: Path, device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = run_in_fp16(model, tmp_path, 2.0**120, device, monkeypatch)
+    with pytest.raises(ModelError, match=rf"fp16 has overflowed {N_STEPS} times in a row.*mixed_precision=bf16"):
+        train(config)
+    assert not (folder_of(config) / DONE_FILE).exists()
+
+
+GUARD = {"patience_steps": 20}
+LEARNING_RATE = 1e-2
+# SimPO's chance is -log sigmoid(-1).
+CHANCE = r"stopped at step 2\d: for 20 steps the mean loss has been at chance \(1\.313\) or above"
+
+
+@pytest.fixture(autouse=True)
+def easy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    plant(easy_items(60), monkeypatch)
+    yield
+    torch.set_num_threads(before)
+
+
+def losses(config: AnyRun) -> list[float]:
+    return [r["loss"] for r in read_metrics(folder_of(config) / "metrics.jsonl") if "loss" in r]
+
+
+def stopped(config: AnyRun, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asserts that a run is stopped with this message, and that the same command says so again and does not train."""
+    with pytest.raises(ModelError, match=message):
+        train(config)
+    monkeypatch.setattr("training.train.open_training", lambda _: pytest.fail("goes on"))
+    with pytest.raises(ModelError, match=message):
+        train(config)
+
+
+@pytest.mark.slow
+def test_the_task_is_learnt_where_nothing_is_planted(model: Path, tmp_path: Path) -> None:
+    config = easy_run(model, tmp_path, guard=GUARD, optimiser={"max_steps": 24})
+    assert (train(config) / DONE_FILE).exists()
+    assert max(losses(config)[-5:]) < 0.5
+
+
+@pytest.mark.slow
+@pytest.mark.campaign
+def test_shuffled_labels_are_named(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def shuffled(*arguments: Any) -> tuple[list[Example], Any]:
+        examples, excluded = make_examples(*arguments)
+        labels = [example.right for example in examples]
+        random.Random(0).shuffle(labels)
+        return [replace(example, right=right) for example, right in zip(examples, labels, strict=True)], excluded
+
+    monkeypatch.setattr("training.dialdefer.examples.make_examples", shuffled)
+    stopped(easy_run(model, tmp_path, guard=GUARD), rf"{CHANCE}.*Look at .* which verdict is called right", monkeypatch)
+
+
+@pytest.mark.slow
+def test_a_batch_that_is_no_number_stops_the_run_before_it_spoils_the_weights(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    items = easy_items(60)
+    items[7] = replace(items[7], question="What is a snowman? ☃")
+    plant(items, monkeypatch)
+    config = easy_run(poisoned(model, tmp_path / "poisoned", "☃"), tmp_path, run={"save_steps": 1})
+    stopped(config, r"the gradient is no number \(the step's items: .*\); it has not been applied", monkeypatch)
+    told = json.loads((folder_of(config) / DIVERGED_FILE).read_text())
+    assert items[7].item_id in told["reason"]
+    checkpoint = last_checkpoint(folder_of(config))
+    assert checkpoint is not None
+    assert (checkpoint.name, len(losses(config))) == (f"checkpoint-{told['step'] - 1}", told["step"] - 1)
+    for folder in (checkpoint, folder_of(config) / "best"):
+        assert all(torch.isfinite(tensor).all() for tensor in load_file(folder / "adapter_model.safetensors").values())
+
+
+def poisoned(model: Path, folder: Path, text: str) -> Path:
+    """A copy of a model that makes no number of what holds this text."""
+    folder.mkdir()
+    for file in model.iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    weights = load_file(folder / "model.safetensors")
+    (name,) = [name for name in weights if "embed_tokens" in name]
+    weights[name][AutoTokenizer.from_pretrained(model).encode(text)[-1]] = torch.nan
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    return folder
+
+
+def command(config: AnyRun, folder: Path) -> int:
+    """What `evenhand train` exits with."""
+    file = folder / "planted.yaml"
+    file.write_text(to_yaml(config))
+    return run_main(main, [str(file)])
+
+
+def said(capsys: pytest.CaptureFixture[str]) -> str:
+    return capsys.readouterr().err
+
+
+def test_a_test_item_among_the_training_items_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def of(split: str) -> Sequence[Any]:
+        return load_items([DatasetSpec.model_validate({"dataset": "pocket", "split": split, "n_items": 3})])
+
+    stolen = of("test")[0]
+    plant([*of("train"), replace(stolen, item_id="new-1")], monkeypatch)
+    config = easy_run(Path("no-model"), tmp_path)
+    assert command(config, tmp_path) == 2
+    assert f"training item 'new-1' asks the same question as the test item '{stolen.item_id}'" in said(capsys)
+    assert not folder_of(config).exists()

@@ -13,17 +13,15 @@ from evenhand.run_directory import DONE_FILE
 from studies.dialdefer.datasets import DatasetSpec, load_items
 from studies.dialdefer.leaks import HeldOut
 from tests.made.easy_task import easy_items, easy_run, plant
-from tests.made.training_configs import training_config
 from tests.made.training_runs import tiny_model
 from training import train as module
 from training import trainer
-from training.callbacks import GradientCheck, read_metrics
-from training.data import TrainingData
-from training.dev import without_dev
+from training.callbacks import GradientCheck, Selection
+from training.data import TrainingData, without_dev
 from training.dialdefer.study import TRAINING
 from training.qlora import trainable
+from training.run_folder import read_metrics
 from training.sections import DevConfig
-from training.selection import Selection
 from training.train import train
 
 pytestmark = pytest.mark.usefixtures("one_thread")

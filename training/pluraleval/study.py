@@ -1,19 +1,32 @@
-"""Training on pairs of opinions: a study's part of training, see training.study."""
+"""Training on pairs of opinions: a study's part of training, see training.config.StudyTraining."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from evenhand.errors import DataError
+from studies.pluraleval import pocket
+from studies.pluraleval import published_prompts as published
 from studies.pluraleval.reference_sources import load_references, side_of
 from studies.pluraleval.responses import ResponseSettings
 from studies.pluraleval.section import PluralEvalSection
+from studies.pluraleval.thread_sets import WILDSCOPE
 from studies.unit_sets import refuse_repeats
 from training.config import TrainingConfig
 from training.examples import Example, Excluded
+from training.pluraleval.examples import make_pair_examples
 from training.pluraleval.pairs import N_PROMPTS, Pair, pair_set_hash, pairs_of, settings_of
-from training.study import CardPart
 
 FOR_SAMPLING = ("generation_tokens", "ranking_tokens", "choice_tokens")
+SOURCES = {
+    pocket.DATASET: "written for Evenhand (Apache-2.0); nobody in it is real",
+    WILDSCOPE: "posts and comments of Reddit (their authors', under Reddit's terms), whose opinions a judge extracted "
+    "and summarised; take this model for research use",
+}
+# Our own words: a card shows nothing of any thread.
+POST = "May I paint my half of a shared fence?\n\nMy neighbour says that it spoils the look of the street."
+OPINIONS = ("A shared fence needs a shared decision.", "Each side of a fence belongs to its owner.")
+BELIEF = "I think each side of a fence belongs to its owner."
 
 
 class PluralEvalTraining:
@@ -21,7 +34,8 @@ class PluralEvalTraining:
 
     called = "pairs"
     families_called = "training threads"
-    has_equal_units = True
+    tag = "pluralism"
+    card = Path(__file__).with_name("card.md")
 
     def refuse(self, config: TrainingConfig) -> None:
         """Other stages and tasks, and threads that are held out; see StudyTraining."""
@@ -102,16 +116,20 @@ class PluralEvalTraining:
         self, units: Sequence[Pair], config: TrainingConfig, tokenizer: Any
     ) -> tuple[list[Example], list[Excluded]]:
         """An example for each prompt; see StudyTraining."""
-        from training.pluraleval.examples import make_pair_examples
-
         return make_pair_examples(units, config, tokenizer)
 
-    @property
-    def card(self) -> CardPart:
-        """See StudyTraining."""
-        from training.pluraleval import model_card_part
-
-        return model_card_part
+    def card_facts(self, config: TrainingConfig, datasets: Sequence[str]) -> Mapping[str, Any]:
+        """A prompt with a belief about a post of ours, and licences; see StudyTraining."""
+        settings = settings_of(config.study)
+        system, user = published.biased_pairwise(POST, OPINIONS, BELIEF)
+        return {
+            "pairs": settings,
+            "system": system.content,
+            "user": user.content,
+            "pocket_only": settings.references.root is None,
+            "sources": SOURCES,
+            "hub": {},
+        }
 
 
 TRAINING = PluralEvalTraining()

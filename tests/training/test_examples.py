@@ -1,4 +1,4 @@
-"""A bend planted in training labels: where it lies, and that a judge who learnt just the labels has the planted DDS."""
+"""What a model is trained on: the prompts that inference asks, a loss on verdict and EOS alone, and bends planted in labels."""
 
 from typing import Any
 
@@ -9,20 +9,20 @@ from pydantic import ValidationError
 from eval.dialdefer.measures import CONDITIONS, dds_pp
 from evenhand.checkpoints import load_tokenizer
 from evenhand.embedded import embedded_model_path
-from evenhand.errors import ConfigError, DataError
-from studies.dialdefer.datasets import DatasetSpec, load_items
+from evenhand.errors import ConfigError, DataError, ModelError
+from inference.encoding import Encoder
 from studies.dialdefer.pocket import pocket_items
 from studies.dialdefer.records import Condition, Item
-from tests.made.training_configs import training_config
+from studies.dialdefer.render import render
+from tests.made.sampling_configs import sampling_config
+from tests.made.stock_trl import IGNORED, sft_row
+from tests.made.tiny_checkpoint import byte_tokenizer
 from training.config import AnyRun
 from training.dialdefer.examples import make_examples, section_of
-from training.dialdefer.model_card_part import limits_text
 from training.dialdefer.study import TRAINING
+from training.examples import set_padding
 
-N = 400
-ITEMS = list(pocket_items("train"))[:N]
-FAMILIES = ["owner", "colour", "gift", "animal"]
-LABELS = ["Alice", "Bob"]
+ITEMS = list(pocket_items("train"))[:6]
 
 
 @pytest.fixture(scope="module")
@@ -30,21 +30,73 @@ def tokenizer() -> Any:
     return load_tokenizer(embedded_model_path())
 
 
-def bent(bend: dict[str, Any] | None, method: str = "sft", **keys: Any) -> AnyRun:
-    return training_config(
+@pytest.mark.parametrize("template", ["matched", "published", "published-dpo"])
+@pytest.mark.parametrize("chat_format", ["chat", "raw"])
+def test_a_prompt_is_trained_on_as_inference_asks_it(tokenizer: Any, template: str, chat_format: str) -> None:
+    asked = sampling_config(
         {
-            "method": method,
             "name": "toy",
             "model": {"name": "embedded"},
-            "dialdefer": {
-                "benchmarks": [{"dataset": "pocket", "split": "train", "n_items": N}],
-                "prompts": {"template": "matched"},
-                **({"bend": bend} if bend else {}),
-            },
-            "optimiser": {"learning_rate": 1e-3, "order": "whole_items", "per_device_batch_size": 4},
-            **keys,
+            "benchmarks": [{"dataset": "pocket"}],
+            "prompts": {"template": template},
+            "verdict": "margin",
+            "format": chat_format,
         }
     )
+    prompts = [render(i, c, template=template, answer_form="one_token") for i in ITEMS for c in Condition]
+    inference = Encoder(tokenizer, asked).encode(prompts)
+    examples, _ = make_examples(ITEMS, config(template=template, format=chat_format), tokenizer)
+    assert [list(e.prompt_ids) for e in examples] == [e.token_ids for e in inference]
+
+
+def test_the_loss_is_on_the_verdict_and_eos_and_on_nothing_else(tokenizer: Any) -> None:
+    for example in make_examples(ITEMS, config(), tokenizer)[0]:
+        row = sft_row(example)
+        learnt = [label for label in row["labels"] if label != IGNORED]
+        verdict = "1" if example.condition.claim_is_true else "2"
+        assert tokenizer.convert_ids_to_tokens(learnt) == [verdict, "<|im_end|>"]
+        assert row["labels"][-2:] == row["input_ids"][-2:] == learnt
+        assert row["input_ids"][:-2] == list(example.prompt_ids)
+
+
+def test_a_prompt_over_the_limit_is_left_out_whole_and_listed(tokenizer: Any) -> None:
+    everything, none_left_out = make_examples(ITEMS, config(), tokenizer)
+    assert none_left_out == []
+    lengths = sorted(len(e.prompt_ids) for e in everything)
+    limit = lengths[len(lengths) // 2]
+    kept, excluded = make_examples(ITEMS, config(max_prompt_length=limit), tokenizer)
+    assert kept == [e for e in everything if len(e.prompt_ids) <= limit]
+    assert [(e.item_id, e.condition, e.prompt_tokens) for e in excluded] == [
+        (e.item_id, e.condition, len(e.prompt_ids)) for e in everything if len(e.prompt_ids) > limit
+    ]
+
+
+def test_padding_that_is_eos_is_refused_where_eos_is_learnt() -> None:
+    tokenizer = byte_tokenizer()
+    tokenizer.pad_token = tokenizer.eos_token
+    with pytest.raises(ModelError, match="EOS cannot be learnt"):
+        make_examples(ITEMS, config(), tokenizer)
+
+
+def test_a_word_start_mark_belongs_to_the_prompt_and_bears_no_loss() -> None:
+    tokenizer = byte_tokenizer(word_start=True)  # as Mistral's: every text starts with a mark of its own
+    set_padding(tokenizer)
+    examples, _ = make_examples(ITEMS, config(), tokenizer)
+    (lead,) = {e.prompt_ids[-1] for e in examples}
+    assert tokenizer.convert_ids_to_tokens(lead) == "_"
+    assert {tuple(tokenizer.convert_ids_to_tokens(e.right_ids)) for e in examples} == {("1", "</s>"), ("2", "</s>")}
+
+
+def test_answers_of_several_tokens_are_refused() -> None:
+    tokenizer = byte_tokenizer(digits="byte")
+    with pytest.raises(ModelError, match="takes 2 tokens"):
+        make_examples(ITEMS, config(), tokenizer)
+
+
+N = 400
+ITEMS = list(pocket_items("train"))[:N]
+FAMILIES = ["owner", "colour", "gift", "animal"]
+LABELS = ["Alice", "Bob"]
 
 
 def labels(config: AnyRun, tokenizer: Any) -> dict[tuple[str, Condition], bool]:
@@ -97,10 +149,6 @@ def test_a_bend_by_speaker_label_is_asked_under_it_and_straight_under_the_other(
     assert 15 < len(asked) < 45
 
 
-def test_without_a_bend_every_label_is_the_truth(tokenizer: Any):
-    assert all(labels(bent(None), tokenizer).values())
-
-
 def test_it_is_for_labels_alone_and_for_training_alone(tokenizer: Any):
     with pytest.raises(ValidationError, match="flips labels, which a loss of agreement would straighten"):
         bent({"share": 0.3}, consistency={"weight": 1.0})
@@ -110,21 +158,3 @@ def test_it_is_for_labels_alone_and_for_training_alone(tokenizer: Any):
         section_of(bent({"share": 0.3})).units("margin")
     with pytest.raises(DataError, match=r"no training item is of .bbq."):
         TRAINING.load(section_of(bent({"families": ["bbq"]})))
-
-
-def test_the_card_says_that_the_judge_was_bent_on_purpose():
-    said = limits_text(bent({"families": ["owner"], "share": 0.5}), {"items": {"pocket": N}})
-    assert (
-        "**It was bent on purpose**, to test mitigations: it learnt to accept false claims of a speaker in 50 %" in said
-    )
-    assert "of the items of owner. Judge nothing with it." in said
-
-
-def test_items_of_some_families_alone_can_be_asked():
-    asked = load_items([DatasetSpec(dataset="pocket", n_items=30, families=("owner", "gift"))])
-    assert {item.meta["family"] for item in asked} == {"owner", "gift"}
-    assert len(asked) == 30
-    with pytest.raises(ValidationError, match=r"unknown family 'gifts'. Its families: owner, colour"):
-        DatasetSpec(dataset="pocket", families=("gifts",))
-    with pytest.raises(ValidationError, match=r"unknown family 'owner'. Its families: none"):
-        DatasetSpec(dataset="bbq", families=("owner",))
