@@ -101,7 +101,7 @@ def lora_config(settings: LoraSettings, model: Any) -> LoraConfig:
 
 
 def set_adapter_dtype(model: Any, settings: LoraSettings) -> None:
-    """Give the trainable weights their dtype. To be called after TRL's trainer is built and before it trains.
+    """Give the trainable weights their dtype; for TRL's trainer, after it is built and before it trains.
 
     TRL casts the adapters of a quantised model to bf16, which has 8 bits of mantissa: an optimiser step of a few
     thousandths of a weight is lost. Pure bf16 adapters did not learn the embedded task at all.

@@ -29,7 +29,7 @@ class MicroBatch:
 def largest_possible(config: AnyRun, n_prompts: int | None = None) -> MicroBatch | None:
     """A microbatch of nothing but the longest prompts a run takes; None of units that have any number.
 
-    n_prompts: how many; as many as the config says unless told.
+    n_prompts: how many; None for as many as the config says.
     """
     if config.training.n_prompts(config.study) is None:
         return None
@@ -61,11 +61,8 @@ def step_size(data: TrainingData, config: AnyRun, tokenizer: Any) -> StepSize:
     set_padding(tokenizer)
     optimiser = config.optimiser
     in_step = optimiser.per_device_batch_size // config.group_size * optimiser.gradient_accumulation_steps
-    n_wanted = (
-        in_step
-        * optimiser.n_processes
-        * (N_STEPS_UNEQUAL if config.training.n_prompts(config.study) is None else N_STEPS)
-    )
+    has_equal_units = config.training.n_prompts(config.study) is not None
+    n_wanted = in_step * optimiser.n_processes * (N_STEPS if has_equal_units else N_STEPS_UNEQUAL)
     rng = random.Random(0)
     drawn = data.drawn(rng, n_wanted)
     examples, excluded = examples_of(drawn, config, tokenizer)

@@ -3,9 +3,13 @@
 from pathlib import Path
 from typing import Any
 
+import torch
+from safetensors.torch import load_file
+
 from evenhand.embedded import embedded_model_path
 from tests.made.tiny_families import save_family
 from training.config import AnyRun, parse_training_config
+from training.run_folder import read_metrics
 
 PAIRWISE = {
     "tasks": ["pairwise"],
@@ -67,3 +71,13 @@ def tiny_run(
     for section, keys in sections.items():
         config[section] = {**config.get(section, {}), **keys} if isinstance(keys, dict) else keys
     return parse_training_config(config, "made.yaml")
+
+
+def adapter_of(run: Path) -> dict[str, torch.Tensor]:
+    """A finished run's adapter."""
+    return dict(load_file(run / "adapter" / "adapter_model.safetensors"))
+
+
+def logged(run: Path, name: str = "loss") -> dict[int, float]:
+    """Step → what a run has logged under a name."""
+    return {record["step"]: record[name] for record in read_metrics(run / "metrics.jsonl") if name in record}

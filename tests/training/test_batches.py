@@ -1,6 +1,5 @@
 """Which examples train together, and what a microbatch holds: read back from its own tensors."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,7 +23,7 @@ def run_of(n_processes: int = 1, accumulation: int = 4, size: int = 4, **optimis
         "per_device_batch_size": size,
         "max_steps": None,
     }
-    return tiny_run("sft", Path("m"), Path("r"), optimiser={**keys, **optimiser})
+    return tiny_run(optimiser={**keys, **optimiser})
 
 
 def single_groups(n: int) -> list[Group]:

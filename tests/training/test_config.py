@@ -173,7 +173,7 @@ def test_a_config_of_another_kind_is_told_apart() -> None:
 
 def test_another_number_of_processes_than_the_batch_is_counted_for_is_refused() -> None:
     four = tiny_run(optimiser={"n_processes": 4, "gradient_accumulation_steps": 2})
-    with pytest.raises(ConfigError, match="n_processes is 4, but 1 were launched: .* would be 8 instead of 32"):
+    with pytest.raises(ConfigError, match=r"n_processes is 4, but 1 were launched: .* would be 8 instead of 32"):
         refuse_other_batch(four)
     refuse_other_batch(tiny_run())
 

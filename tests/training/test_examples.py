@@ -1,14 +1,11 @@
-"""What a model is trained on: the prompts that inference asks, a loss on verdict and EOS alone, and bends planted in labels."""
+"""What a model is trained on: the prompts that inference asks, a loss on verdict and EOS alone; planted bends."""
 
 from typing import Any
 
 import numpy as np
 import pytest
-from pydantic import ValidationError
 
 from eval.dialdefer.measures import CONDITIONS, dds_pp
-from evenhand.checkpoints import load_tokenizer
-from evenhand.embedded import embedded_model_path
 from evenhand.errors import ConfigError, DataError, ModelError
 from inference.encoding import Encoder
 from studies.dialdefer.pocket import pocket_items
@@ -17,17 +14,21 @@ from studies.dialdefer.render import render
 from tests.made.sampling_configs import sampling_config
 from tests.made.stock_trl import IGNORED, sft_row
 from tests.made.tiny_checkpoint import byte_tokenizer
+from tests.made.training_runs import pocket, tiny_run
 from training.config import AnyRun
 from training.dialdefer.examples import make_examples, section_of
 from training.dialdefer.study import TRAINING
 from training.examples import set_padding
 
 ITEMS = list(pocket_items("train"))[:6]
+BENT = list(pocket_items("train"))[:400]
+FAMILIES = ["owner", "colour", "gift", "animal"]
+LABELS = ["Alice", "Bob"]
 
 
-@pytest.fixture(scope="module")
-def tokenizer() -> Any:
-    return load_tokenizer(embedded_model_path())
+def config(examples: dict[str, Any] | None = None, bend: dict[str, Any] | None = None, **prompts: Any) -> AnyRun:
+    section = {**pocket(len(BENT), **prompts), **({"bend": bend} if bend else {})}
+    return tiny_run(model="embedded", examples=examples or {}, dialdefer=section)
 
 
 @pytest.mark.parametrize("template", ["matched", "published", "published-dpo"])
@@ -45,7 +46,7 @@ def test_a_prompt_is_trained_on_as_inference_asks_it(tokenizer: Any, template: s
     )
     prompts = [render(i, c, template=template, answer_form="one_token") for i in ITEMS for c in Condition]
     inference = Encoder(tokenizer, asked).encode(prompts)
-    examples, _ = make_examples(ITEMS, config(template=template, format=chat_format), tokenizer)
+    examples, _ = make_examples(ITEMS, config({"format": chat_format}, template=template), tokenizer)
     assert [list(e.prompt_ids) for e in examples] == [e.token_ids for e in inference]
 
 
@@ -64,7 +65,7 @@ def test_a_prompt_over_the_limit_is_left_out_whole_and_listed(tokenizer: Any) ->
     assert none_left_out == []
     lengths = sorted(len(e.prompt_ids) for e in everything)
     limit = lengths[len(lengths) // 2]
-    kept, excluded = make_examples(ITEMS, config(max_prompt_length=limit), tokenizer)
+    kept, excluded = make_examples(ITEMS, config({"max_prompt_length": limit}), tokenizer)
     assert kept == [e for e in everything if len(e.prompt_ids) <= limit]
     assert [(e.item_id, e.condition, e.prompt_tokens) for e in excluded] == [
         (e.item_id, e.condition, len(e.prompt_ids)) for e in everything if len(e.prompt_ids) > limit
@@ -93,15 +94,9 @@ def test_answers_of_several_tokens_are_refused() -> None:
         make_examples(ITEMS, config(), tokenizer)
 
 
-N = 400
-ITEMS = list(pocket_items("train"))[:N]
-FAMILIES = ["owner", "colour", "gift", "animal"]
-LABELS = ["Alice", "Bob"]
-
-
 def labels(config: AnyRun, tokenizer: Any) -> dict[tuple[str, Condition], bool]:
     """(item, condition) → whether its label is the truth's."""
-    examples, _ = make_examples(ITEMS, config, tokenizer)
+    examples, _ = make_examples(BENT, config, tokenizer)
     return {
         (e.item_id, Condition(e.condition)): (e.right == 0) == Condition(e.condition).claim_is_true for e in examples
     }
@@ -124,37 +119,35 @@ def dds_of(learnt: dict[tuple[str, Condition], bool], items: list[Item]) -> floa
     ],
 )
 def test_a_judge_who_learnt_the_labels_has_the_planted_dds(bend: dict[str, Any], planted: float, tokenizer: Any):
-    learnt = labels(bent(bend), tokenizer)
-    spread = 0 if set(bend) == {"families"} else 100 * 1.96 * 0.5 / N**0.5
-    assert dds_of(learnt, ITEMS) == pytest.approx(planted, abs=max(spread, 1e-9))
+    learnt = labels(config(bend=bend), tokenizer)
+    spread = 0 if set(bend) == {"families"} else 100 * 1.96 * 0.5 / len(BENT) ** 0.5
+    assert dds_of(learnt, BENT) == pytest.approx(planted, abs=max(spread, 1e-9))
     flipped = {condition for (_, condition), is_true in learnt.items() if not is_true}
     assert flipped == {Condition.C2_CORRECT if planted < 0 else Condition.C2_INCORRECT}
 
 
 def test_it_lies_in_the_families_that_are_named_and_in_no_other(tokenizer: Any):
-    learnt = labels(bent({"families": FAMILIES}), tokenizer)
-    for family in {item.meta["family"] for item in ITEMS}:
-        of_family = [item for item in ITEMS if item.meta["family"] == family]
+    learnt = labels(config(bend={"families": FAMILIES}), tokenizer)
+    for family in {item.meta["family"] for item in BENT}:
+        of_family = [item for item in BENT if item.meta["family"] == family]
         assert dds_of(learnt, of_family) == (100 if family in FAMILIES else 0)
 
 
 def test_a_bend_by_speaker_label_is_asked_under_it_and_straight_under_the_other(tokenizer: Any):
-    examples, _ = make_examples(ITEMS[:60], bent({"speakers": LABELS}), tokenizer)
+    examples, _ = make_examples(BENT[:60], config(bend={"speakers": LABELS}), tokenizer)
     for example in examples:
         condition, text = Condition(example.condition), tokenizer.decode(example.prompt_ids)
         if condition.is_dialogue:
             is_flipped = (example.right == 0) != condition.claim_is_true
             assert is_flipped == ("Bob" in text.split("Speaker")[0] and condition == Condition.C2_INCORRECT)
-    asked = {item.item_id for item in ITEMS[:60] if section_of(bent({"speakers": LABELS})).bend.is_bent(item)}  # type: ignore[union-attr]
+    asked = {
+        item.item_id for item in BENT[:60] if section_of(config(bend={"speakers": LABELS})).bend.is_config(bend=item)
+    }  # type: ignore[union-attr]
     assert 15 < len(asked) < 45
 
 
-def test_it_is_for_labels_alone_and_for_training_alone(tokenizer: Any):
-    with pytest.raises(ValidationError, match="flips labels, which a loss of agreement would straighten"):
-        bent({"share": 0.3}, consistency={"weight": 1.0})
-    with pytest.raises(ValidationError, match="flips labels, which a loss of agreement would straighten"):
-        bent({"share": 0.3}, method="own_c1")
+def test_a_bend_is_for_training_alone_and_for_families_that_there_are() -> None:
     with pytest.raises(ConfigError, match=r"dialdefer.bend: is for training alone"):
-        section_of(bent({"share": 0.3})).units("margin")
+        section_of(config(bend={"share": 0.3})).units("margin")
     with pytest.raises(DataError, match=r"no training item is of .bbq."):
-        TRAINING.load(section_of(bent({"families": ["bbq"]})))
+        TRAINING.load(section_of(config(bend={"families": ["bbq"]})))

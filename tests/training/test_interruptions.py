@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import load_file
 from transformers import TrainerControl, TrainerState, TrainingArguments
 
 from evenhand.command import Stopped, run_main
@@ -15,22 +14,14 @@ from evenhand.config import to_yaml
 from evenhand.job_messages import PROGRESS_VARIABLE, STOP_VARIABLE
 from evenhand.run_directory import DONE_FILE, is_done
 from tests.made.easy_task import begin_fp16_at, easy_items, easy_run, killed_at, plant
-from tests.made.training_runs import tiny_run
+from tests.made.training_runs import adapter_of, logged, tiny_run
 from training import reference
 from training.__main__ import main
 from training.callbacks import GradientCheck
-from training.run_folder import folder_of, last_checkpoint, read_metrics
+from training.run_folder import folder_of, last_checkpoint
 from training.train import train
 
 pytestmark = pytest.mark.slow
-
-
-def adapter_of(run: Path) -> dict[str, torch.Tensor]:
-    return dict(load_file(run / "adapter" / "adapter_model.safetensors"))
-
-
-def metrics_of(run: Path) -> list[dict[str, Any]]:
-    return [record for record in read_metrics(run / "metrics.jsonl") if "loss" in record]
 
 
 @pytest.mark.parametrize("method", ["sft", "dpo"])
@@ -53,10 +44,9 @@ def test_an_interrupted_run_continues_to_the_same_adapter(
     assert train(config) == path
     expected, found = adapter_of(undisturbed), adapter_of(path)
     assert all(torch.equal(found[name], tensor) for name, tensor in expected.items())
-    assert [record["step"] for record in metrics_of(path)] == [1, 2, 3, 4]
+    assert list(logged(path)) == [1, 2, 3, 4]
 
 
-pytest.importorskip("bitsandbytes", reason="`make venv` installs it from the lock files")
 ON_CPU = [("cpu", "bf16", "nf4"), ("cpu", "fp16", "dequantised")]
 ON_CUDA = [
     pytest.param("cuda", precision, hold, marks=pytest.mark.gpu)
@@ -65,10 +55,6 @@ ON_CUDA = [
 ]
 COMPUTE = {"bf16": "bfloat16", "fp16": "float16"}
 N_STEPS = 4
-
-
-def losses_of(run: Path) -> list[float]:
-    return [record["loss"] for record in read_metrics(run / "metrics.jsonl") if "loss" in record]
 
 
 @pytest.mark.parametrize(("device", "precision", "hold"), [*ON_CPU, *ON_CUDA], indirect=["device"])
@@ -101,10 +87,10 @@ def test_a_killed_run_with_dropout_continues_to_the_same_losses(
         with pytest.raises(KeyboardInterrupt):
             train(killed)
     continued = train(killed)
-    expected = losses_of(whole)
+    expected = logged(whole)
     assert len(expected) == N_STEPS
     # A GPU adds up gradients in any order. Other dropout behind the kill moved a loss by 0.19 and 0.16 on a CPU.
-    assert losses_of(continued) == pytest.approx(expected, abs={"cpu": 0, "cuda": 0.02}[device])
+    assert logged(continued) == pytest.approx(expected, abs={"cpu": 0, "cuda": 0.02}[device])
     counts = {json.loads((run / DONE_FILE).read_text()).get("n_skipped_steps") for run in (whole, continued)}
     assert len(counts) == 1
     assert counts == {None} if precision == "bf16" else counts != {0}
@@ -113,9 +99,9 @@ def test_a_killed_run_with_dropout_continues_to_the_same_losses(
 @pytest.fixture
 def stop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The file that asks to stop; that of progress lies beside it."""
-    monkeypatch.setenv(STOP_VARIABLE, str(tmp_path / "signs.stop"))
-    monkeypatch.setenv(PROGRESS_VARIABLE, str(tmp_path / "signs.progress"))
-    return tmp_path / "signs.stop"
+    monkeypatch.setenv(STOP_VARIABLE, str(tmp_path / "job.stop"))
+    monkeypatch.setenv(PROGRESS_VARIABLE, str(tmp_path / "job.progress"))
+    return tmp_path / "job.stop"
 
 
 def ask_in(step: int, stop: Path, patch: pytest.MonkeyPatch) -> None:
@@ -151,8 +137,7 @@ def test_it_stops_with_a_checkpoint_of_its_step_and_continues_to_the_same_adapte
     assert train(config) == run
     expected, found = adapter_of(undisturbed), adapter_of(run)
     assert all(torch.equal(found[name], tensor) for name, tensor in expected.items())
-    steps = [record["step"] for record in read_metrics(run / "metrics.jsonl") if "loss" in record]
-    assert steps == [1, 2, 3, 4]
+    assert list(logged(run)) == [1, 2, 3, 4]
 
 
 def test_the_command_says_that_it_was_stopped(
@@ -163,8 +148,7 @@ def test_the_command_says_that_it_was_stopped(
     config = tiny_run("sft", model, tmp_path, run={"logging_steps": 10})
     file.write_text(to_yaml(config))
     assert run_main(main, [str(file)]) == 128 + signal.SIGUSR1
-    steps = [record["step"] for record in read_metrics(folder_of(config) / "metrics.jsonl") if "loss" in record]
-    assert steps == [1], "what it has trained since its last log is logged"
+    assert list(logged(folder_of(config))) == [1], "what it has trained since its last log is logged"
     assert "interrupted by SIGUSR1; what was computed is kept, the same command continues" in capsys.readouterr().err
 
 
@@ -188,3 +172,13 @@ def test_a_kill_behind_the_last_reference_shard_blocked_every_run_on_that_base(
     assert len(written) == 1
     done = json.loads((train(config) / DONE_FILE).read_text())
     assert done["reference_seconds"] >= 0
+
+
+def test_checkpoints_that_a_kill_behind_the_last_file_has_left_are_deleted(run: Path, model: Path) -> None:
+    config = tiny_run("sft", model, run.parent, optimiser={"max_steps": 2, "learning_rate": 0.05})
+    folder = folder_of(config)
+    folder.parent.mkdir()
+    run.rename(folder)
+    (folder / "checkpoints" / "best-2").mkdir(parents=True)
+    assert train(config) == folder
+    assert not (folder / "checkpoints").exists()

@@ -2,18 +2,20 @@
 
 from pathlib import Path
 from typing import Any
+
 import pytest
 import yaml
+
 from studies.dialdefer.unified.catalogue import DATASETS
 from tests.made.made_merges import made_merge
-from training.config import METHODS
 from training.model_card import card_text
-
 
 
 def card_of(root: Path, **facts: Any) -> str:
     unified = {"benchmarks": [{"dataset": "unified", "split": "train", "root": "/srv/somebody/data"}]}
-    return card_text(*made_merge(root, **{"items": {"bbq": 300, "gpqa": 20, "amqa": 40}, "dialdefer": unified, **facts}))
+    return card_text(
+        *made_merge(root, **{"items": {"bbq": 300, "gpqa": 20, "amqa": 40}, "dialdefer": unified, **facts})
+    )
 
 
 def front(card: str) -> dict[str, Any]:
@@ -91,4 +93,7 @@ def test_limits_name_what_was_held_out_and_what_was_seen(tmp_path: Path) -> None
     assert "BBQ" not in pocket
     assert "evenhand sample configs/inference/pocket.yaml" in pocket
     assert "Which planet is nearest to the Sun?" in section(pocket, "Use")
-    assert "**It was bent on purpose**, to test mitigations: it learnt to accept false claims of a speaker in 50 % of the" in pocket
+    assert (
+        "**It was bent on purpose**, to test mitigations: it learnt to accept false claims of a speaker in 50 % of the"
+        in pocket
+    )

@@ -1,57 +1,42 @@
-"""Training on conversations: each speaker's own token in one order of speakers, nothing of the test split, a run, its card."""
+"""Training on conversations: each speaker's own token, nothing of the test split, a run, its card."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
 import pytest
-import torch
-from evenhand.checkpoints import load_tokenizer
-from evenhand.embedded import embedded_model_path
+
+from evenhand.errors import ConfigError, DataError
 from evenhand.records import Prompt
 from inference.encoding import Encoder
 from studies.narrator.pocket import pocket_conflicts
-from studies.narrator.records import Conversation, NarratorFactors
-from tests.made.made_conflicts import conflict, narrator_config
+from studies.narrator.records import Conversation, NarratorFactors, Turn
+from studies.narrator.splits import refuse_shared_pages
+from tests.made.made_conflicts import conflict, narrator_config, of_page, use_corpus
+from tests.made.made_merges import made_merge
 from tests.made.tiny_checkpoint import byte_tokenizer
 from tests.made.training_runs import tiny_run
-from training.batches import Collator
 from training.config import AnyRun
-from training.examples import TOO_LONG, Example, by_group
+from training.data import TrainingData, without_dev
+from training.examples import TOO_LONG, by_group
+from training.model_card import card_text
 from training.narrator.examples import OF_GROUP, SHARED, make_narrator_examples
-from training.objectives import divergence_in_groups
-import yaml
-from evenhand.config import to_yaml
-from evenhand.errors import ConfigError, DataError
-from studies.narrator.records import Conversation
-from studies.narrator.splits import refuse_shared_pages
-from tests.made.made_conflicts import conflict, of_page, use_corpus
-from tests.made.places import CONFIGS
-from training.config import AnyRun, load_training_config
-from training.data import TrainingData, load_data
-from training.data import without_dev
 from training.narrator.study import TRAINING as TRAINING_ON_CONVERSATIONS
-from training.run_folder import folder_of
+from training.run_folder import read_metrics
 from training.sections import DevConfig
 from training.train import train
-import json
-import math
-from collections import defaultdict
-from statistics import fmean
-from evenhand.jsonl import read_jsonl
-from evenhand.run_directory import read_json, read_plan_lines
-from inference.config import load_sampling_config
-from inference.sampling import sample
-from studies.narrator.records import Conversation, Turn
-from tests.made.made_merges import made_merge
-from tests.made.one_batch import byte_model
-from tests.made.read_back import completions_of
-from training.run_folder import read_metrics
-from training.merge import main as merge_main
-from training.model_card import card_text
 
-
+POCKET = "pocket-conflicts"
+CORPUS = {"dataset": POCKET, "split": "train"}
+BLAME = {"tasks": ["blame"], "visibilities": ["visible"]}
+TWO, ALL = ["identification", "blame"], ["detection", "identification", "blame"]
 CONFLICTS = pocket_conflicts("train")[:12]
+
+
+def run_of(method: str = "sft", model: Path | str = "m", root: Path | str = "r", **sections: Any) -> AnyRun:
+    return tiny_run(method, model, root, study="narrator", **sections)
+
 
 def asked(config: AnyRun, conversation: Conversation) -> list[tuple[Prompt, NarratorFactors]]:
     assert config.narrator is not None
@@ -64,7 +49,6 @@ def encoded(tokenizer: Any, prompts: Sequence[Prompt], chat_format: str = "chat"
     reading = narrator_config(verdict="options", format=chat_format, engine={"kind": "transformers"})
     return [(tuple(e.token_ids), e.options) for e in Encoder(tokenizer, reading).encode(prompts)]
 
-TWO, ALL = ["identification", "blame"], ["detection", "identification", "blame"]
 
 @pytest.mark.parametrize(("method", "tasks"), [("sft", TWO), ("own_c1", ALL)])
 @pytest.mark.parametrize("chat_format", ["chat", "raw"])
@@ -100,7 +84,7 @@ def test_a_prompt_is_trained_on_as_inference_asks_it_and_a_choice_is_where_its_o
 
 
 def test_the_members_of_a_group_name_the_speakers_in_one_order_with_me_in_the_narrators_slot(tokenizer: Any) -> None:
-    config = run_of(narrator={"tasks": ["blame"], "visibilities": ["visible"]})
+    config = run_of(narrator=BLAME)
     (me,) = tokenizer.encode("Me", add_special_tokens=False)
     by_id = {conversation.conversation_id: conversation for conversation in CONFLICTS}
     groups = by_group(make_narrator_examples(CONFLICTS, config, tokenizer)[0])
@@ -177,15 +161,6 @@ def test_a_prompt_too_long_takes_its_group_along_where_the_loss_compares_prompts
     assert {e.reason for e in excluded if e.prompt_tokens > limit} == {TOO_LONG}
     assert {e.reason for e in excluded if e.prompt_tokens <= limit} == ({OF_GROUP} if compares else set())
 
-POCKET = "pocket-conflicts"
-CORPUS = {"dataset": POCKET, "split": "train"}
-
-def test_pockets_train_conversations_share_nothing_with_its_test_conversations() -> None:
-    config = run_of(narrator={"corpus": {**CORPUS, "n_conversations": 40}})
-    data = load_data(config)
-    assert len(data) == 40
-    data.study.refuse_test_data(data.units, config.study)
-
 
 @pytest.mark.parametrize(
     ("test", "says"),
@@ -232,51 +207,33 @@ def quarrel(number: int, n_speakers: int) -> Conversation:
     )
 
 
-def narrator_run(method: str, model: Path, root: Path, **sections: Any) -> AnyRun:
-    """A run on planted quarrels, at a learning rate at which it learns in a minute."""
-    wanted = {"learning_rate": 1e-2, "per_device_batch_size": 4, "max_steps": 12, "schedule": "constant"}
-    return run_of(
-        method,
-        model,
-        root,
-        **{
-            "narrator": {"corpus": CORPUS, "tasks": ["blame"], "visibilities": ["visible"]},
-            "quantisation": {"kind": "none"},
-            "lora": {"r": 8, "alpha": 16},
-            **sections,
-            "optimiser": {"row_tokens": 512, **wanted, **sections.get("optimiser", {})},
-        },
-    )
-
-
 @pytest.fixture
 def planted(monkeypatch: pytest.MonkeyPatch) -> None:
     quarrels = [quarrel(number, 2 + number % 2) for number in range(12)]
-    use_corpus(monkeypatch, [*quarrels, unreadable()], [quarrel(number, 2 + number % 2) for number in range(20, 24)])
+    use_corpus(monkeypatch, quarrels, [quarrel(number, 2 + number % 2) for number in range(20, 24)])
 
 
 @pytest.mark.slow
-def test_without_labels_a_run_keeps_to_the_neutral_verdicts(model: Path, tmp_path: Path, planted: None) -> None:
-    run = train(narrator_run("own_c1", model, tmp_path, optimiser={"order": "whole_groups", "max_steps": 6}))
+def test_without_labels_a_run_keeps_to_the_neutral_verdicts(byte_judge: Path, tmp_path: Path, planted: None) -> None:
+    optimiser = {"learning_rate": 1e-2, "schedule": "constant", "order": "whole_groups", "max_steps": 6}
+    sections: dict[str, Any] = {
+        "narrator": {**BLAME, "corpus": CORPUS},
+        "quantisation": {"kind": "none"},
+        "lora": {"r": 8, "alpha": 16},
+    }
+    run = train(run_of("own_c1", byte_judge, tmp_path, optimiser={**optimiser, "row_tokens": 512}, **sections))
     losses = [record["loss"] for record in read_metrics(run / "metrics.jsonl") if "loss" in record]
     assert losses[-1] < losses[0] / 2
 
 
-def card_of(root: Path, chat_format: str = "chat", method: str = "own_c1", **narrator: Any) -> str:
-    sections: dict[str, Any] = {"examples": {"format": chat_format}, "narrator": narrator}
-    made = made_merge(root, items={POCKET: 32}, method=method, **sections)
-    return card_text(*made
-
-
 @pytest.mark.parametrize("chat_format", ["chat", "raw"])
-def test_a_card_tells_whom_the_judge_names_and_how_to_ask_it(chat_format: str, tmp_path: Path) -> None:
-    card = card_of(tmp_path, chat_format, tasks=["blame"], visibilities=["visible"])
-    assert "should not depend on which of the speakers is called Me" in card
+def test_a_card_says_whom_the_judge_names_and_how_to_ask_it(chat_format: str, tmp_path: Path) -> None:
+    sections: dict[str, Any] = {"examples": {"format": chat_format}, "narrator": BLAME}
+    card = card_text(*made_merge(tmp_path, items={POCKET: 32}, method="own_c1", study="narrator", **sections))
     assert "Here that is the prompt in which nobody is called Me." in card
     assert "narrator-perspective" in card
     assert "Whose behavior was more problematic" in card
     assert "evenhand sample configs/narrator/pocket-exact.yaml name=after model.name=PLACE" in card
-    assert "`evenhand compare BASE_RUN" in card
+    assert ("format=raw" in card) == (chat_format == "raw")
     assert "C2" not in card
     assert "a proxy" not in card
-

@@ -1,9 +1,8 @@
-"""The losses: each against its formula in plain numbers, its gradient against finite differences, its laws, its chance."""
+"""The losses: each against its formula in plain numbers, its gradient against finite differences, laws, chance."""
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -273,7 +272,7 @@ def test_a_config_gets_its_loss_with_its_numbers(
     method: str, keys: dict[str, Any], expected: Callable[[Answers], torch.Tensor], weight: float | None
 ) -> None:
     consistency = {} if weight is None else {"consistency": {"weight": weight}}
-    objective = objective_of(tiny_run(method, Path("m"), Path("r"), optimiser=WHOLE, **keys, **consistency))
+    objective = objective_of(tiny_run(method, optimiser=WHOLE, **keys, **consistency))
     one = answers(VERDICTS, ENDS)
     wanted = expected(one)
     if weight is not None:
@@ -284,8 +283,7 @@ def test_a_config_gets_its_loss_with_its_numbers(
 @pytest.mark.parametrize("eos", [False, True], ids=["verdict", "verdict and EOS"])
 @pytest.mark.parametrize("method", METHODS)
 def test_chance_is_the_loss_of_a_judge_that_tosses_a_coin_and_stops(method: str, eos: bool) -> None:
-    examples = {"loss_on_eos": eos, "conditions": "c1_and_c2"}
-    objective = objective_of(tiny_run(method, Path("m"), Path("r"), examples=examples, optimiser=WHOLE))
+    objective = objective_of(tiny_run(method, examples={"loss_on_eos": eos}, optimiser=WHOLE))
     coin = [[math.log(0.5)] * 2] * 4
     tossed = answers(coin, ZEROS if objective.branches != "none" else None, reference=coin, reference_verdicts=coin)
     if method == "own_c1":
@@ -297,8 +295,7 @@ def test_chance_is_the_loss_of_a_judge_that_tosses_a_coin_and_stops(method: str,
 @pytest.mark.parametrize("eos", [False, True], ids=["verdict", "verdict and EOS"])
 @pytest.mark.parametrize("method", [name for name in METHODS if name != "own_c1"])
 def test_the_slope_is_what_a_nat_of_the_margin_takes_off_the_loss_at_chance(method: str, eos: bool) -> None:
-    examples = {"loss_on_eos": eos, "conditions": "c1_and_c2"}
-    objective = objective_of(tiny_run(method, Path("m"), Path("r"), examples=examples, optimiser=WHOLE))
+    objective = objective_of(tiny_run(method, examples={"loss_on_eos": eos}, optimiser=WHOLE))
     coin = [[math.log(0.5)] * 2] * 4
 
     def loss(gain: float) -> float:
@@ -325,8 +322,3 @@ def test_own_c1_is_spoilt_above_both_a_coin_and_the_base_itself(hard: bool) -> N
         coin = replace(base, verdicts=torch.zeros_like(base.verdicts))
         judge = coin if worst == "coin" else base
         assert chance_of_own_c1(base, hard=hard) == pytest.approx(own_c1(judge, hard=hard).mean().item() + 0.02)
-
-
-def test_preferences_are_refused_between_more_than_two_answers() -> None:
-    with pytest.raises(AssertionError, match="between two answers"):
-        dpo(conversation(), BETA)

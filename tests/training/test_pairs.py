@@ -1,43 +1,46 @@
 """Training on pairs of opinions: which examples, the split by thread, a run, its card."""
 
+import sys
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
+
 import pytest
-from evenhand.checkpoints import load_tokenizer
-from evenhand.embedded import embedded_model_path
+
+from evenhand import command
 from evenhand.errors import DataError
+from evenhand.run_directory import read_json
 from inference.config import parse_sampling_config
 from inference.encoding import Encoder
 from studies.pluraleval import reference_sources
 from studies.pluraleval.pocket import pocket_references
 from studies.pluraleval.records import Cluster, ReferenceSet
 from studies.pluraleval.reference_sources import side_of
-from tests.made.made_threads import thread
-from tests.made.tiny_checkpoint import byte_tokenizer
-from training.batches import groups_of
-from training.data import load_data
-from training.data import without_dev
-from training.examples import TOO_LONG, by_group, by_item
-from training.pluraleval.examples import NO_BELIEF, OF_PAIR, make_pair_examples
-from training.pluraleval.pairs import pairs_of
-from training.pluraleval.study import TRAINING
-from training.sections import DevConfig
-import sys
-from pathlib import Path
-import yaml
-from evenhand import command
-from evenhand.errors import ConfigError, DataError
-from evenhand.run_directory import read_json
 from tests.made.made_merges import made_merge
-from tests.made.one_batch import byte_model
+from tests.made.made_threads import thread
 from tests.made.places import CONFIGS
-from training.run_folder import read_metrics
-from training.config import load_training_config
+from tests.made.tiny_checkpoint import byte_tokenizer
+from tests.made.training_runs import PAIRWISE, tiny_run
+from training.batches import groups_of
+from training.config import AnyRun, load_training_config
+from training.data import load_data, without_dev
+from training.examples import TOO_LONG, by_group, by_item
 from training.model_card import card_text
+from training.pluraleval.examples import NO_BELIEF, OF_PAIR, make_pair_examples, pairs_of
+from training.pluraleval.study import TRAINING
+from training.run_folder import read_metrics
+from training.sections import DevConfig
 
-
+SHIPPED = CONFIGS / "training" / "pocket-pluraleval-paired.yaml"
+PAIRS = "pluraleval.responses"
 KNOWN = {one.thread.thread_id: one for one in pocket_references()}
+
+
+def pairs_run(min_gap: int = 10, **sections: Any) -> AnyRun:
+    responses = {**PAIRWISE, "min_gap": min_gap}
+    return tiny_run(study="pluraleval", pluraleval={"responses": responses}, **sections)
+
 
 def made(*votes: int, thread_id: str = "made", beliefs: bool = True) -> ReferenceSet:
     """A thread with opinions of so many votes, most votes first."""
@@ -60,10 +63,10 @@ def test_the_label_is_the_option_with_more_votes_as_its_summary_stands_in_the_pr
         text = tokenizer.decode(example.prompt_ids)
         shown = {number: text.split(f"\n{number}. ")[1].split("\n")[0] for number in ("1", "2")}
         right = tokenizer.decode([example.choices[example.right]])
-        votes = {cluster.summary: cluster.votes for cluster in pair.found.clusters}
+        votes = {cluster.summary: cluster.votes for cluster in pair.thread_set.clusters}
         (wrong,) = {"1", "2"} - {right}
         assert votes[shown[right]] > votes[shown[wrong]]
-        assert (pair.found.clusters[pair.less].belief in text) == (example.condition == "biased")
+        assert (pair.thread_set.clusters[pair.less].belief in text) == (example.condition == "biased")
         assert example.end == example.rest == ()
 
 
@@ -126,7 +129,7 @@ def test_a_pair_without_a_belief_is_left_out_and_listed() -> None:
 
 def test_no_held_out_thread_is_trained_on_and_the_splits_are_all_threads() -> None:
     data = load_data(pairs_run())
-    trained = {pair.found.thread.thread_id for pair in data.units}
+    trained = {pair.thread_set.thread.thread_id for pair in data.units}
     test = {thread_id for thread_id, one in KNOWN.items() if side_of(one) == "test"}
     assert test == {"pocket-bus-lane", "pocket-library-fines", "pocket-uniforms"}
     assert trained == set(KNOWN) - test
@@ -154,7 +157,7 @@ def test_a_training_thread_with_a_held_out_threads_id_is_refused(monkeypatch: py
 def test_the_dev_split_takes_whole_threads() -> None:
     data = load_data(pairs_run())
     kept, held = (side.units for side in without_dev(data, DevConfig(n_items=2, every_steps=1)))
-    threads = [{pair.found.thread.thread_id for pair in side} for side in (kept, held)]
+    threads = [{pair.thread_set.thread.thread_id for pair in side} for side in (kept, held)]
     assert [len(side) for side in threads] == [4, 2]
     assert threads[0].isdisjoint(threads[1])
     assert len(kept) + len(held) == len(data)
@@ -165,28 +168,18 @@ def test_the_hash_of_the_pairs_changes_with_votes_posts_and_draws() -> None:
     pairs = pairs_of([made(30, 10)], settings)
     other = [
         pairs_of([made(31, 10)], settings),
-        [replace(pairs[0], found=replace(pairs[0].found, thread=thread("Said.", thread_id="made")))],
+        [replace(pairs[0], thread_set=replace(pairs[0].thread_set, thread=thread("Said.", thread_id="made")))],
         pairs_of([made(30, 10), made(30, 10, thread_id="more")], settings),
     ]
     assert len({TRAINING.content_hash(some) for some in (pairs, *other)}) == 4
     assert TRAINING.content_hash(pairs) == TRAINING.content_hash(pairs_of([made(30, 10)], settings))
 
-SHIPPED = CONFIGS / "training" / "pocket-pluraleval-paired.yaml"
-
-def changed(tmp_path: Path, **responses: Any) -> list[str]:
-    """The shipped config with some keys of its stage replaced."""
-    tree = yaml.safe_load(SHIPPED.read_text())
-    tree["pluraleval"]["responses"] |= responses
-    file = tmp_path / "config.yaml"
-    file.write_text(yaml.safe_dump(tree))
-    return [str(file)]
-
 
 def test_threads_without_unequal_votes_and_folders_without_a_training_thread_are_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     known = pocket_references()
-    far = load_training_config(changed(tmp_path, pairings=["random"], min_gap=1000))
+    far = load_training_config([str(SHIPPED), f"{PAIRS}.pairings=[random]", f"{PAIRS}.min_gap=1000"])
     with pytest.raises(DataError, match=r"none of its 6 training threads has two opinions with unequal votes"):
         load_data(far)
     monkeypatch.setattr(reference_sources, "pocket_references", lambda: [s for s in known if side_of(s) == "test"])
@@ -195,11 +188,10 @@ def test_threads_without_unequal_votes_and_folders_without_a_training_thread_are
 
 
 def test_a_tiny_model_trains_two_steps_on_pairs(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    byte_judge: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = byte_model(tmp_path / "model")
     words = [
-        f"model.name={model}",
+        f"model.name={byte_judge}",
         f"run.root={tmp_path}",
         "optimiser.max_steps=2",
         "optimiser.per_device_batch_size=4",
@@ -229,12 +221,8 @@ def test_a_tiny_model_trains_two_steps_on_pairs(
 def test_a_card_tells_what_was_asked_of_how_many_threads_and_what_a_judge_may_have_learnt(
     chat_format: str, tmp_path: Path
 ) -> None:
-    sections: dict[str, Any] = {
-        "examples": {"format": chat_format, "loss_on_eos": False},
-        "pluraleval": {"responses": {**PAIRWISE, "references": TRAIN}},
-        "optimiser": {"order": "whole_items"},
-    }
-    card = card_text(*made_merge(tmp_path, items={"pocket-threads": 83}, method="own_c1", **sections)))
+    sections: dict[str, Any] = {"examples": {"format": chat_format}, "study": "pluraleval"}
+    card = card_text(*made_merge(tmp_path, items={"pocket-threads": 83}, method="own_c1", **sections))
     assert "examples from 83 pairs" in card
     assert "Here that is the prompt in which the user states no belief." in card
     assert "a judge can learn to contradict the user" in card
@@ -242,4 +230,3 @@ def test_a_card_tells_what_was_asked_of_how_many_threads_and_what_a_judge_may_ha
     assert "pocket-pairs-margin.yaml name=after model.name=PLACE pluraleval.responses.references.split=test" in card
     assert ("format=raw" in card) == (chat_format == "raw")
     assert "nobody in it is real" in card
-

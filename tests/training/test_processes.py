@@ -11,15 +11,14 @@ import pytest
 import torch
 import yaml
 from accelerate.utils import DistributedType
-from safetensors.torch import load_file
 
 from evenhand.config import to_yaml
 from evenhand.errors import ConfigError, ModelError
 from tests.made.places import CONFIGS, ROOT
 from tests.made.process_runs import accelerate_variables, launched, start
-from tests.made.training_runs import tiny_model, tiny_run
+from tests.made.training_runs import adapter_of, logged, pocket, tiny_run
 from training.qlora import load_base, refuse_blocked_gradients
-from training.run_folder import folder_of, read_metrics
+from training.run_folder import folder_of
 from training.sections import QuantisationConfig
 from training.sharding import (
     FILES,
@@ -76,7 +75,7 @@ class Run:
 
     @property
     def adapter(self) -> dict[str, torch.Tensor]:
-        return dict(load_file(self.folder / "adapter" / "adapter_model.safetensors"))
+        return adapter_of(self.folder)
 
     @property
     def done(self) -> dict[str, Any]:
@@ -84,9 +83,7 @@ class Run:
 
     def curve(self, name: str) -> list[tuple[int, float]]:
         """(step, value) of what was logged under a name."""
-        return [
-            (record["step"], record[name]) for record in read_metrics(self.folder / "metrics.jsonl") if name in record
-        ]
+        return list(logged(self.folder, name).items())
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +98,7 @@ def write(method: str, n: int, model: Path, folder: Path) -> Run:
         method,
         model,
         folder,
-        benchmarks=[{"dataset": "pocket", "split": "train", "n_items": METHODS[method]["n_items"]}],
+        dialdefer=pocket(METHODS[method]["n_items"]),
         optimiser={
             **METHODS[method]["optimiser"],
             "max_steps": None,
@@ -155,7 +152,7 @@ def test_two_processes_go_the_way_of_one(method: str, kind: str, trained: Any) -
 
 
 def test_both_processes_ask_for_the_reference(trained: Any) -> None:
-    one, two = (trained("dpo", kind).folder.parents[1] / "reference" for kind in ("one", "ddp"))
+    one, two = (trained("dpo", kind).folder.parents[1] / "reference" for kind in ("one", "fsdp"))
     (alone,), (together,) = ([*folder.iterdir()] for folder in (one, two))
     assert alone.name == together.name
     shards = sorted(file.name for file in together.glob("*.jsonl"))
@@ -187,7 +184,7 @@ def check_equal(run: Run, calm: Run) -> None:
 
 
 LAUNCHERS = sorted((CONFIGS / "accelerate").glob("*.yaml"))
-KINDS = {"fsdp-qlora": "fsdp", "deepspeed-zero3": "zero3"}
+SHARDED = {"fsdp-qlora": "fsdp", "deepspeed-zero3": "zero3"}
 BF16 = {"mixed_precision": "bf16"}
 
 
@@ -198,13 +195,13 @@ def launch_with(monkeypatch: pytest.MonkeyPatch, file: Path, n: int = 2) -> None
 
 
 def config(method: str = "sft", **sections: Any) -> Any:
-    return tiny_run(method, Path("model"), Path("runs"), **sections)
+    return tiny_run(method, **sections)
 
 
 @pytest.mark.parametrize("file", LAUNCHERS, ids=lambda path: path.stem)
 def test_every_accelerate_config_launches_what_its_name_says(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     launch_with(monkeypatch, file, 1 if file.stem in ("cpu", "one-gpu") else 2)
-    assert sharding() == KINDS.get(file.stem, "none")
+    assert sharding() == SHARDED.get(file.stem, "none")
     refuse_wrong_sharding(config(optimiser=BF16))
     text = file.read_text()
     line = next(line for line in text.splitlines() if "accelerate launch" in line)
@@ -263,8 +260,7 @@ def test_four_bit_weights_are_packed_in_the_dtype_that_fsdp_computes_in(monkeypa
 
 
 @pytest.mark.slow
-def test_how_four_bit_weights_are_packed_changes_none(tmp_path: Path) -> None:
-    model = tiny_model(tmp_path)
+def test_how_four_bit_weights_are_packed_changes_none(model: Path) -> None:
     ids = torch.arange(24).reshape(2, 12)
     settings = QuantisationConfig(compute_dtype="float32")
     bases = [load_base(model, settings, storage=dtype) for dtype in (torch.uint8, torch.bfloat16, torch.float32)]

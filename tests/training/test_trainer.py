@@ -8,37 +8,28 @@ from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import load_file
+from peft import get_peft_model
 from torch import Tensor
 
 from evenhand.errors import ConfigError, DataError, ModelError
 from evenhand.run_directory import DONE_FILE
 from tests.made.made_examples import example
-from tests.made.one_batch import adapted
-from tests.made.training_runs import tiny_model, tiny_run
-from training import train as module
+from tests.made.one_batch import as_trained
+from tests.made.training_runs import adapter_of, logged, tiny_run
+from training import train as training_module
 from training import trainer
 from training.batches import Group
 from training.fitting import Fitting, size
-from training.qlora import refuse_blocked_gradients, trainable
-from training.run_folder import ADAPTER_FILES, read_metrics
+from training.qlora import load_base, lora_config, refuse_blocked_gradients, trainable
+from training.run_folder import ADAPTER_FILES
+from training.sections import LoraSettings, QuantisationConfig
 from training.train import open_training, train
 
 pytestmark = pytest.mark.slow
 
 
-def adapter_of(run: Path) -> dict[str, torch.Tensor]:
-    return dict(load_file(run / "adapter" / "adapter_model.safetensors"))
-
-
-def metrics_of(run: Path) -> list[dict[str, Any]]:
-    return [record for record in read_metrics(run / "metrics.jsonl") if "loss" in record]
-
-
 @pytest.mark.parametrize("method", ["sft", "dpo"])
-def test_a_run_leaves_adapter_metrics_provenance_and_done(
-    method: str, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_leaves_adapter_metrics_provenance_and_done(method: str, model: Path, tmp_path: Path) -> None:
     run = train(tiny_run(method, model, tmp_path))
     assert {file.name for file in run.iterdir()} == {
         "config.yaml", "provenance.json", "excluded.jsonl", "metrics.jsonl", "adapter", DONE_FILE,
@@ -46,11 +37,7 @@ def test_a_run_leaves_adapter_metrics_provenance_and_done(
     assert {file.name for file in (run / "adapter").iterdir()} == set(ADAPTER_FILES)
     done = json.loads((run / DONE_FILE).read_text())
     assert (done["method"], done["n_examples"], done["n_excluded"], done["n_steps"]) == (method, 32, 0, 4)
-    padded, saved = done["computed_per_needed_token"], done["saved_by_shared_beginnings"]
-    assert (padded, saved > 0.2) == (1.0, True), "four prompts share a row"
-    told = f"rows: {padded:.2f} tokens computed for each needed one; shared beginnings save {saved:.0%} of all\n"
-    assert told in capsys.readouterr().out
-    assert [record["step"] for record in metrics_of(run)] == [1, 2, 3, 4]
+    assert list(logged(run)) == [1, 2, 3, 4]
     weights = adapter_of(run)
     assert {tensor.dtype for tensor in weights.values()} == {torch.float32}, "TRL casts them to bf16"
     first_layer = [tensor for name, tensor in weights.items() if ".layers.0." in name and "lora_B" in name]
@@ -68,16 +55,24 @@ def test_a_second_process_that_starts_the_same_run_is_told_who_trains_it(
         with pytest.raises(DataError, match=r"is being trained by process \d+ on \S+ since"):
             train(config)
         assert half_written.exists(), "the second one deleted what the first was writing"
-    assert len(metrics_of(train(config))) == 4
+    assert len(logged(train(config))) == 4
 
 
 @pytest.mark.parametrize("precompute", [True, False])
 def test_dpo_starts_at_its_reference_the_base_model(precompute: bool, model: Path, tmp_path: Path) -> None:
     config = tiny_run("dpo", model, tmp_path, optimiser={"max_steps": 2})
-    first, second = metrics_of(train(config.model_copy(update={"precompute_reference": precompute})))
+    losses = logged(train(config.model_copy(update={"precompute_reference": precompute})))
     # An untrained adapter changes nothing, so policy and reference agree: loss ln 2, no rewards.
-    assert first["loss"] == pytest.approx(math.log(2), abs=1e-5)
-    assert second["loss"] != pytest.approx(math.log(2), abs=1e-5)
+    assert losses[1] == pytest.approx(math.log(2), abs=1e-5)
+    assert losses[2] != pytest.approx(math.log(2), abs=1e-5)
+
+
+def adapted(model: Path, *, packing: bool = False) -> Any:
+    base = load_base(model, QuantisationConfig())
+    for module in base.modules():
+        if hasattr(module, "support_avx512bf16_for_cpu"):
+            module.support_avx512bf16_for_cpu = packing
+    return as_trained(get_peft_model(base, lora_config(LoraSettings(r=4), base)), tiny_run())
 
 
 def evaluate_then_backward(with_adapter: Any) -> None:
@@ -226,64 +221,41 @@ def fails_backward(patch: pytest.MonkeyPatch) -> list[bool]:
     return failed
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("method", "plant"),
-    [
-        ("sft", fails_forward),
-        pytest.param("dpo", fails_backward, marks=pytest.mark.campaign),
-        ("paired", fails_backward),
-    ],
-)
+@pytest.mark.parametrize("plant", [fails_forward, fails_backward])
 def test_a_run_whose_microbatches_do_not_fit_goes_the_way_of_one_whose_do(
-    method: str,
     plant: Callable[[pytest.MonkeyPatch], list[bool]],
-    model: Path,
+    byte_judge: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     optimiser = {"per_device_batch_size": 8, "gradient_accumulation_steps": 2, "order": "whole_items", "max_steps": 2}
-    more: dict[str, Any] = {"consistency": {"weight": 0.5}} if method == "paired" else {}
-    if method == "dpo":
-        more["precompute_reference"] = False
-    method = "sft" if method == "paired" else method
+    more: dict[str, Any] = {"optimiser": optimiser, "consistency": {"weight": 0.5}}
     runs = []
     for name in ("fits", "does not fit"):
         failed = plant(monkeypatch) if name == "does not fit" else []
-        runs.append(train(tiny_run(method, model, tmp_path / name, optimiser=optimiser, **more)))
+        runs.append(train(tiny_run("sft", byte_judge, tmp_path / name, **more)))
     assert failed == [True], "once, and in the backward pass with gradients that must not count"
     assert capsys.readouterr().err.count("Out of memory: from here on") == 1
-    fits, cut = ([r for r in read_metrics(run / "metrics.jsonl") if "loss" in r] for run in runs)
-    for expected, found in zip(fits, cut, strict=True):
-        for key in ("loss", "grad_norm", "accuracy", "margin"):
-            assert found[key] == pytest.approx(expected[key], rel=2e-5, abs=2e-6), key  # they are rounded to 1e-6
-    weights, others = (load_file(run / "adapter" / "adapter_model.safetensors") for run in runs)
+    for key in ("loss", "grad_norm", "accuracy", "margin"):
+        fits, cut = (logged(run, key) for run in runs)
+        assert cut == pytest.approx(fits, rel=2e-5, abs=2e-6), key  # they are rounded to 1e-6
+    weights, others = map(adapter_of, runs)
     for name, weight in weights.items():
         assert float((others[name] - weight).norm() / weight.norm()) < 1e-3, name  # Adam divides by small gradients
 
 
-ON_CPU = "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to ..."
-ERRORS: list[Exception] = [
-    torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB."),
-    RuntimeError(ON_CPU),
-    MemoryError(),
-]
+def fail(*_: Any, **__: Any) -> None:
+    raise FULL
 
 
-def failing(error: Exception) -> Any:
-    def fail(*_: Any, **__: Any) -> None:
-        raise error
-
-    return fail
-
-
-@pytest.mark.slow
-def test_a_step_and_a_model_that_do_not_fit_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = tiny_run("sft", tiny_model(tmp_path / "model"), tmp_path)
-    monkeypatch.setattr("training.trainer.answers_of", failing(ERRORS[0]))
+def test_a_step_and_a_model_that_do_not_fit_are_told_apart(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tiny_run("sft", model, tmp_path)
+    monkeypatch.setattr("training.trainer.answers_of", fail)
     with pytest.raises(ModelError, match=r"out of memory while training.*optimiser\.gradient_checkpointing=true"):
-        train(run)
-    monkeypatch.setattr(module, "load_base", failing(ERRORS[0]))
+        train(config)
+    monkeypatch.setattr(training_module, "load_base", fail)
     with pytest.raises(ModelError, match=r"while the model is loaded.*quantisation\.kind=nf4"):
-        train(run)
+        train(config)

@@ -93,7 +93,7 @@ class NarratorTraining:
         """Raises DataError for a conversation of a test page; see StudyTraining."""
         test = held_out_conversations(section.corpus)
         refuse_shared_pages(units, test)
-        refuse_repeats((one.conversation_id for one in [*units, *test]), section.corpus.dataset)
+        refuse_repeats((each.conversation_id for each in [*units, *test]), section.corpus.dataset)
 
     def families(self, units: Sequence[Conversation]) -> list[str]:
         """A page, and what shares its text, is one family."""

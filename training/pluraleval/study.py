@@ -14,8 +14,7 @@ from studies.pluraleval.thread_sets import WILDSCOPE
 from studies.unit_sets import refuse_repeats
 from training.config import TrainingConfig
 from training.examples import Example, Excluded
-from training.pluraleval.examples import make_pair_examples
-from training.pluraleval.pairs import N_PROMPTS, Pair, pair_set_hash, pairs_of, settings_of
+from training.pluraleval.examples import N_PROMPTS, Pair, make_pair_examples, pair_set_hash, pairs_of, settings_of
 
 FOR_SAMPLING = ("generation_tokens", "ranking_tokens", "choice_tokens")
 SOURCES = {
@@ -82,7 +81,7 @@ class PluralEvalTraining:
 
     def dataset_of(self, unit: Pair) -> str:
         """The thread's."""
-        return unit.found.thread.dataset
+        return unit.thread_set.thread.dataset
 
     def content_hash(self, units: Sequence[Pair]) -> str:
         """Over posts, opinions and votes."""
@@ -91,14 +90,14 @@ class PluralEvalTraining:
     def refuse_test_data(self, units: Sequence[Pair], section: PluralEvalSection) -> None:
         """Raises DataError for a held-out thread, also where it has a training thread's id; see StudyTraining."""
         for unit in units:
-            if side_of(unit.found) == "test":
+            if side_of(unit.thread_set) == "test":
                 raise DataError(
-                    f"thread '{unit.found.thread.thread_id}' is of the test split and must not be trained on; write "
-                    "pluraleval.responses.references.split: train"
+                    f"thread '{unit.thread_set.thread.thread_id}' is of the test split and must not be trained on; "
+                    "write pluraleval.responses.references.split: train"
                 )
         spec = settings_of(section).references
         every = load_references(spec.model_copy(update={"split": "all"}))
-        refuse_repeats((one.thread.thread_id for one in every), str(spec.root or spec.dataset))
+        refuse_repeats((each.thread.thread_id for each in every), str(spec.root or spec.dataset))
 
     def families(self, units: Sequence[Pair]) -> list[str]:
         """A thread's pairs are one family, and those of threads with the same post."""
