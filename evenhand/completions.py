@@ -19,7 +19,7 @@ from typing import Self
 
 from evenhand.checksum import sha256_of
 from evenhand.errors import DataError
-from evenhand.job_signs import note_progress
+from evenhand.job_messages import note_progress
 from evenhand.jsonl import parse_lines, read_jsonl, write_jsonl, write_whole
 from evenhand.records import Completion, Prompt, completion_from, digest, plain
 

@@ -32,12 +32,14 @@ trainings=("${@:2}")
 for config in "${samplings[@]}" "${trainings[@]}" ${BASE_TRAINING:+"$BASE_TRAINING"}; do
   [ -f "$config" ] || { echo "slurm/pipeline.sh: no file $config; paths start at the checkout" >&2; exit 2; }
 done
-twice=$(basename -a -s .yaml "${trainings[@]}" | sort | uniq -d)
-if [ -n "$twice" ]; then
-  echo "slurm/pipeline.sh: several training configs are called ${twice//$'\n'/, }, and arms are told apart by that name;" \
-    "rename one" >&2
-  exit 2
-fi
+# refuse_twice WHAT CONFIG...: later names follow from the configs' own.
+refuse_twice() {
+  local twice
+  twice=$(basename -a -s .yaml "${@:2}" | sort | uniq -d)
+  [ -z "$twice" ] || { echo "slurm/pipeline.sh: several $1 are called ${twice//$'\n'/, }; rename one" >&2; exit 2; }
+}
+refuse_twice "training configs" "${trainings[@]}"
+refuse_twice "sampling configs" "${samplings[@]}"
 for sampling in "${samplings[@]}"; do
   if ! grep -Eq '^verdict: *margin' "$sampling"; then
     echo "slurm/pipeline.sh: $sampling does not say 'verdict: margin'; a checkpoint trained on one-token verdicts is not" \
@@ -60,21 +62,10 @@ for word in "${words[@]}"; do
     studies[-1]+=" $word"
   fi
 done
-twice=$(printf '%s\n' "${studied[@]}" | sort | uniq -d)
-if [ -n "$twice" ]; then
-  echo "slurm/pipeline.sh: STUDIES: several configs are called ${twice//$'\n'/, }, and runs are told apart by that name;" \
-    "rename one" >&2
-  exit 2
-fi
+if [ ${#studied[@]} -gt 0 ]; then refuse_twice "configs of STUDIES" "${studied[@]}"; fi
 read -ra arm_options <<< "${ARM_OPTIONS:-}"
 model=()
 if [ -n "${MODEL:-}" ]; then model=("model.name=$MODEL" model.revision=null); fi
-twice=$(basename -a -s .yaml "${samplings[@]}" | sort | uniq -d)
-if [ -n "$twice" ]; then
-  echo "slurm/pipeline.sh: several sampling configs are called ${twice//$'\n'/, }, and cards are told apart by that name;" \
-    "rename one" >&2
-  exit 2
-fi
 # Where jobs tell the next ones what they made.
 notes=$RUN_ROOT/pipelines/$(date +%Y%m%d-%H%M%S)-$$
 

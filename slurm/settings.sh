@@ -47,10 +47,10 @@ set -a
 : "${MERGE_GPUS:=$((TRAIN_GPUS > 0))}" "${MERGE_CPUS:=8}" "${MERGE_MEM:=96G}" "${MERGE_TIME:=01:00:00}"
 : "${SCORE_GPUS:=0}" "${SCORE_CPUS:=4}" "${SCORE_MEM:=16G}" "${SCORE_TIME:=00:30:00}"
 
-# Servers of slurm/serve.sh: SERVE_REPLICAS of them share SERVE_GPUS (0: CPUs) alike, listen on SERVE_HOST from SERVE_PORT
-# on (empty: one by the job's id), and must be healthy within SERVE_WAIT seconds. SERVE_OPTIONS are words for vLLM behind
-# its config, for example "--model runs/training/x/merged-bf16 --served-model-name x".
-: "${SERVE_REPLICAS:=1}" "${SERVE_HOST:=127.0.0.1}" "${SERVE_PORT:=}" "${SERVE_WAIT:=1800}" "${SERVE_OPTIONS:=}"
+# The server of slurm/serve.sh, on SERVE_GPUS (0: CPUs): it listens on SERVE_HOST at SERVE_PORT (empty: one by the job's
+# id), and must be healthy within SERVE_WAIT seconds. SERVE_OPTIONS are words for vLLM behind its config, for example
+# "--model runs/training/x/merged-bf16 --served-model-name x". SERVE_SHARDS servers at a time, each with its shard.
+: "${SERVE_SHARDS:=1}" "${SERVE_HOST:=127.0.0.1}" "${SERVE_PORT:=}" "${SERVE_WAIT:=1800}" "${SERVE_OPTIONS:=}"
 : "${SERVE_GPUS:=1}" "${SERVE_CPUS:=8}" "${SERVE_MEM:=64G}" "${SERVE_TIME:=04:00:00}"
 
 # Seconds before its time limit at which a sampling or training job is stopped and requeues itself: a step of training,

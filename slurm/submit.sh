@@ -17,7 +17,7 @@ note_stage() {
 
 # submit KIND ARGUMENT...: sets JOB to the id. AFTER="id:id" waits for these to succeed, LABEL tells jobs of a kind apart.
 submit() {
-  local kind=$1 upper gpus cpus mem time
+  local kind=$1 upper gpus cpus mem time shards
   shift
   if [ ! -f "slurm/$kind.sh" ] || [[ ! $kind =~ ^(doctor|sample|serve|train|merge|score)$ ]]; then
     echo "slurm/submit.sh: no job '$kind'; known: doctor, sample, serve, train, merge, score" >&2
@@ -40,8 +40,9 @@ submit() {
   # These continue what they have begun; a merge and a card begin anew, and must fit their time.
   if [[ $kind =~ ^(sample|serve|train)$ ]] && [ "$STOP_BEFORE" -gt 0 ]; then options+=(--signal="B:USR1@$STOP_BEFORE"); fi
   if [ "${!gpus}" -gt 0 ] && [ -n "$GPU" ]; then options+=(--gres="$GPU:${!gpus}"); fi
-  if [ "$kind" = sample ]; then
-    options+=(--array="0-$((SAMPLE_SHARDS - 1))" --output="$LOGS/%x-%A_%a.log")
+  shards=${upper}_SHARDS
+  if [ "$kind" = sample ] || [ "${!shards:-1}" -gt 1 ]; then
+    options+=(--array="0-$((${!shards} - 1))" --output="$LOGS/%x-%A_%a.log")
   else
     options+=(--output="$LOGS/%x-%j.log")
   fi
@@ -66,7 +67,7 @@ submit() {
     JOB=here
     note_stage "$kind"
     echo "$kind${LABEL:+ $LABEL}: $*"
-    SAMPLE_SHARDS=1 NOTE=${NOTE:-} bash "slurm/$kind.sh" "$@" # no array here
+    SAMPLE_SHARDS=1 SERVE_SHARDS=1 NOTE=${NOTE:-} bash "slurm/$kind.sh" "$@" # no array here
     return
   fi
   mkdir -p "$LOGS"

@@ -25,7 +25,7 @@ class Study(NamedTuple):
     section: str  # its section of a config: a StudySection
     show: str  # the module of its part of `evenhand show`, with names() and main(argv)
     evaluation: str  # its part of eval: an eval.results.Evaluation
-    training: str = ""  # its part of training: a training.study.StudyTraining; "" where nothing can be trained on it
+    training: str = ""  # its part of training: a training.config.StudyTraining; "" where nothing can be trained on it
     annotation: str = ""  # what people can label of its runs: an eval.annotation.tasks; "" where nothing is
     builds: Mapping[str, Builder] = {}
     verbs: Mapping[str, tuple[str, str, str]] = {}  # of `evenhand`: its own; module, function, purpose

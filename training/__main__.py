@@ -20,7 +20,7 @@ def main(argv: Sequence[str]) -> None:
     words = parser.parse_intermixed_args(argv)
     config = load_training_config([words.config, *words.overrides])
     config.training.check_presence(config.study)
-    from training.run import processes
+    from training.processes import processes
     from training.train import train  # the trainers take seconds to import; what is wrong or absent is told before
 
     path = train(config)

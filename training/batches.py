@@ -1,40 +1,47 @@
-"""Which examples train together, in which order: decided before training, so that a continued run goes the same way.
+"""Which examples train together, how they lie in rows, and what a model says of them in one forward pass.
 
-An optimiser step takes `per_device_batch_size x gradient_accumulation_steps x n_processes` examples; of conversations,
-which have unequally many, as many bundles. Which those are is fixed by the seed; how a step is cut into microbatches
-changes no loss (but KTO's, by its drift), so its examples are sorted by length first.
+The order is decided before training, so that a continued run goes the same way. An optimiser step takes
+`per_device_batch_size x gradient_accumulation_steps x n_processes` examples; of conversations, which have unequally
+many, as many groups. Which those are is fixed by the seed; how a step is cut into microbatches changes no loss (but
+KTO's, by its drift), so its examples are sorted by length first.
+
+Rows are padded to the widest, so what is computed is their number times its width. Examples stay in the order of their
+tree, where those that begin alike are neighbours, and the order is cut: what a cut tears apart is computed twice. A
+tree has many such orders, each with its branches in another sequence; a few are tried, and the least computed is taken.
 """
 
+import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from evenhand.errors import ConfigError
-from evenhand.token_trees import Tree, padded_rows, tree_of
+from evenhand.token_trees import Tree, common, in_order, logits_at, padded_rows, tree_of
 from training.config import TrainingConfig
 from training.examples import Example, by_group, by_item
-from training.objectives import NEVER, Branches
-from training.packing import Packing, packed
+from training.objectives import NEVER, Answers, Branches, picked
 
-Bundle = list[Example]  # examples that share a microbatch
-N_LOOKED_AT = 200  # microbatches, for what a run's rows take
+Group = list[Example]  # examples that share a microbatch
 Row = tuple[list[int], Tree]  # the numbers of some examples, and their sequences as one row
+ORDERS = 16
+GOOD = 1.01  # computed tokens for each of the rows' own: no other order is tried then
+SPREAD = 0x9E3779B1  # its odd multiples, taken modulo 2^32, put tokens into orders that have nothing in common
 
 
 class LogProbs(NamedTuple):
-    """What a model says of one example's K answers, in nats."""
+    """A model's log-probabilities of one example's K answers, in nats."""
 
     verdicts: tuple[float, ...]  # of the one token
     totals: tuple[float, ...]  # of the whole answer: with EOS where that is learnt
 
 
-def bundles_of(examples: Sequence[Example], order: str) -> list[Bundle]:
+def groups_of(examples: Sequence[Example], order: str) -> list[Group]:
     """The examples item by item for `whole_items`, group by group for `whole_groups`, else one by one."""
     if order == "whole_items":
         return by_item(examples)
@@ -43,26 +50,26 @@ def bundles_of(examples: Sequence[Example], order: str) -> list[Bundle]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
-    """Every microbatch of a run, as indices of bundles. Process p of n takes microbatches p, p + n, p + 2n, ..."""
+    """Every microbatch of a run, as indices of groups. Process p of n takes microbatches p, p + n, p + 2n, ..."""
 
     microbatches: list[list[int]]
     n_steps: int
     epochs: float
-    n_bundles: int  # of a full microbatch
+    n_groups: int  # of a full microbatch
 
 
-def schedule(bundles: Sequence[Bundle], config: TrainingConfig) -> Schedule:
+def schedule(groups: Sequence[Group], config: TrainingConfig) -> Schedule:
     """The microbatches of a run. Epochs follow each other without a short batch in between.
 
-    A last step too small to give every process a bundle is left out. Raises ConfigError when no step is left.
+    A last step too small to give every process a group is left out. Raises ConfigError when no step is left.
     """
     optimiser = config.optimiser
-    n_bundles = optimiser.per_device_batch_size // config.bundle_size
+    n_groups = optimiser.per_device_batch_size // config.group_size
     n_micro = optimiser.gradient_accumulation_steps * optimiser.n_processes
-    in_step = n_bundles * n_micro
-    wanted = optimiser.max_steps * in_step if optimiser.max_steps else round(optimiser.epochs * len(bundles))
-    order = endless(len(bundles), wanted, optimiser.seed)
-    lengths = [sum(example.n_tokens for example in bundle) for bundle in bundles]
+    in_step = n_groups * n_micro
+    wanted = optimiser.max_steps * in_step if optimiser.max_steps else round(optimiser.epochs * len(groups))
+    order = endless(len(groups), wanted, optimiser.seed)
+    lengths = [sum(example.n_tokens for example in group) for group in groups]
     cut: list[list[int]] = []
     n_steps = n_taken = 0
     for start in range(0, len(order), in_step):
@@ -75,17 +82,17 @@ def schedule(bundles: Sequence[Bundle], config: TrainingConfig) -> Schedule:
         n_taken += len(step)
     if n_steps == 0:
         raise ConfigError(
-            f"optimiser.epochs: {optimiser.epochs} epochs of {len(bundles)} bundles make no step that gives each of "
+            f"optimiser.epochs: {optimiser.epochs} epochs of {len(groups)} groups make no step that gives each of "
             f"{optimiser.n_processes} processes one; raise optimiser.epochs, or take more data"
         )
-    return Schedule(microbatches=cut, n_steps=n_steps, epochs=n_taken / len(bundles), n_bundles=n_bundles)
+    return Schedule(microbatches=cut, n_steps=n_steps, epochs=n_taken / len(groups), n_groups=n_groups)
 
 
 def parts(step: Sequence[int], n_parts: int) -> list[list[int]]:
     """A step cut into n microbatches of equal size, or else with one more in the first ones.
 
-    Those hold the shortest examples: processes that share a last, smaller step can have to take two bundles at once
-    where the batch size is one, and that must not be what the memory does not hold.
+    Those hold the shortest examples: processes that share a last, smaller step can have to take two groups at once
+    where the batch size is one, and these should fit into memory.
     """
     size, n_larger = divmod(len(step), n_parts)
     ends = [size * part + min(part, n_larger) for part in range(n_parts + 1)]
@@ -106,7 +113,7 @@ def endless(n: int, wanted: int, seed: int) -> list[int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collator:
-    """Bundles → one microbatch: its rows, and where in the rows the answers of its E examples stand.
+    """Groups → one microbatch: its rows, and where in the rows the answers of its E examples stand.
 
     Its examples share rows, and compute what they begin with once, as long as a row has at most `row_tokens` tokens.
     Examples may have unequally many answers: K is the largest number of the microbatch.
@@ -117,7 +124,7 @@ class Collator:
     row_tokens: int = 0  # 0: a row for each example
     reference: Mapping[Example, LogProbs] | None = None
 
-    def __call__(self, bundles: Sequence[Bundle]) -> dict[str, Tensor]:
+    def __call__(self, groups: Sequence[Group]) -> dict[str, Tensor]:
         """input_ids and position_ids (B, T); attention_mask or reach (B, T); and for the examples in order:
 
         at (E, 2) row and column of the token before the answer; choices (E, K); right (E,); groups (E,); anchors (E,);
@@ -127,25 +134,25 @@ class Collator:
         before each, and rest_of (N,) its example;
         with a reference, its log-probabilities reference and reference_verdicts (E, K).
         """
-        examples = [example for bundle in bundles for example in bundle]
+        examples = [example for group in groups for example in group]
         n_choices = max(len(example.choices) for example in examples)
         lacking = [n_choices - len(example.choices) for example in examples]
         rows = self.rows(examples)
-        names = {group: number for number, group in enumerate(dict.fromkeys(e.group for e in examples))}
+        numbers = numbers_of(e.group for e in examples)
         batch = {
             **padded_rows([tree for _, tree in rows], self.pad),
             **self.places(examples, rows, n_choices),
             "choices": torch.tensor([[*e.choices, *[self.pad] * n] for e, n in zip(examples, lacking, strict=True)]),
             "right": torch.tensor([e.right for e in examples]),
-            "groups": torch.tensor([names[e.group] for e in examples]),
+            "groups": torch.tensor(numbers),
             "anchors": torch.tensor([e.is_anchor for e in examples]),
         }
         if any(lacking):
             batch["padded"] = torch.tensor([[False] * (n_choices - n) + [True] * n for n in lacking])
         if self.reference is not None:
-            found = [self.reference[example] for example in examples]
-            batch["reference"] = padded_logs([logs.totals for logs in found])
-            batch["reference_verdicts"] = padded_logs([logs.verdicts for logs in found])
+            known = [self.reference[example] for example in examples]
+            batch["reference"] = padded_logs([logs.totals for logs in known])
+            batch["reference_verdicts"] = padded_logs([logs.verdicts for logs in known])
         return batch
 
     def places(self, examples: Sequence[Example], rows: Sequence[Row], n_choices: int) -> dict[str, Tensor]:
@@ -158,25 +165,26 @@ class Collator:
             for number in numbers:
                 example = examples[number]
                 choices = self.scored(example)
-                mine = [next(paths).tolist() for _ in (choices or [0])]
+                columns = [next(paths).tolist() for _ in (choices or [0])]
                 last = len(example.prompt_ids) - 1
-                at[number] = [row, mine[0][last]]
-                rest_at[number] = [[row, column] for column in mine[0][last + 1 :]] if example.rest else []
-                ends = dict(zip(choices, ([row, path[-1]] for path in mine), strict=False))
+                at[number] = [row, columns[0][last]]
+                rest_at[number] = [[row, column] for column in columns[0][last + 1 :]] if example.rest else []
+                ends = dict(zip(choices, ([row, path[-1]] for path in columns), strict=False))
                 ends_at[number] = [ends.get(k, [-1, -1]) for k in range(n_choices)]
-        found = {"at": torch.tensor(at)}
+        places = {"at": torch.tensor(at)}
         if any(rest_at):
-            found["rest_at"] = torch.tensor([place for places in rest_at for place in places])
-            found["rest"] = torch.tensor([token for e in examples for token in e.rest])
-            found["rest_of"] = torch.tensor([number for number, e in enumerate(examples) for _ in e.rest])
+            places["rest_at"] = torch.tensor([place for of_example in rest_at for place in of_example])
+            places["rest"] = torch.tensor([token for e in examples for token in e.rest])
+            places["rest_of"] = torch.tensor([number for number, e in enumerate(examples) for _ in e.rest])
         if self.branches != "none":
-            found["ends_at"] = torch.tensor(ends_at)
-            found["end"] = torch.tensor([e.end[0] for e in examples])
-        return found
+            places["ends_at"] = torch.tensor(ends_at)
+            places["end"] = torch.tensor([e.end[0] for e in examples])
+        return places
 
     def rows(self, examples: Sequence[Example]) -> list[Row]:
         """The rows that examples share. One where they fit into it: then nothing is padded, and nothing torn apart."""
         sequences = [self.sequences(example) for example in examples]
+        shared = [[number] for number in range(len(examples))]
         if self.row_tokens:
             whole = tree_of([sequence for own in sequences for sequence in own])
             if len(whole.tokens) <= self.row_tokens:
@@ -184,13 +192,7 @@ class Collator:
             prompts = [example.prompt_ids for example in examples]
             extras = [sum(len(s) - len(prompt) for s in own) for prompt, own in zip(prompts, sequences, strict=True)]
             shared = packed(prompts, extras, self.row_tokens)
-        else:
-            shared = [[number] for number in range(len(examples))]
         return [(numbers, tree_of([s for number in numbers for s in sequences[number]])) for numbers in shared]
-
-    def packing(self, bundles: Sequence[Bundle]) -> Packing:
-        """What the rows of a microbatch take."""
-        return Packing.of([tree for _, tree in self.rows([example for bundle in bundles for example in bundle])])
 
     def sequences(self, example: Example) -> list[tuple[int, ...]]:
         """What a row reads of an example: its prompt, behind it in turn the answers after which something is scored."""
@@ -208,13 +210,101 @@ class Collator:
         return [example.right] if self.branches == "right" else list(range(len(example.choices)))
 
 
-def packing_of(plan: Schedule, bundles: Sequence[Bundle], collator: Collator) -> Packing:
-    """What the rows of a run take, by some of its microbatches, which lie evenly over it."""
-    some = plan.microbatches[:: max(1, len(plan.microbatches) // N_LOOKED_AT)]
-    return reduce(Packing.__add__, (collator.packing([bundles[index] for index in batch]) for batch in some))
+def numbers_of(names: Iterable[str]) -> list[int]:
+    """Each name's number, in the order of their first occurrence."""
+    numbers: dict[str, int] = {}
+    return [numbers.setdefault(name, len(numbers)) for name in names]
 
 
 def padded_logs(rows: Sequence[Sequence[float]]) -> Tensor:
     """(E, K) log-probabilities of unequally many answers, with NEVER where there is none."""
     width = max(map(len, rows))
     return torch.tensor([[*row, *[NEVER] * (width - len(row))] for row in rows])
+
+
+def answers_of(model: Any, batch: dict[str, Tensor], unwrapped: Any | None = None) -> Answers:
+    """What a model says of a microbatch made by batches.Collator, with gradient where gradients are on.
+
+    model: as wrapped for training. unwrapped: the causal language model inside it, if it is wrapped.
+    """
+    places = batch["at"]
+    n_prompts, n_choices = batch["choices"].shape
+    if "ends_at" in batch:
+        asked = batch["ends_at"][..., 0] >= 0  # (E, K)
+        places = torch.cat([places, batch["ends_at"][asked]])
+    if "rest" in batch:
+        places = torch.cat([places, batch["rest_at"]])
+    logs = logits_at(model, batch, places, unwrapped).log_softmax(-1)
+    verdicts = logs[:n_prompts].gather(1, batch["choices"])
+    if "padded" in batch:
+        verdicts = verdicts.masked_fill(batch["padded"], NEVER)
+    ends = rest = None
+    if "ends_at" in batch:
+        owners = torch.arange(n_prompts, device=logs.device)[:, None].expand(-1, n_choices)[asked]
+        of_end = picked(logs[n_prompts : n_prompts + len(owners)], batch["end"][owners])
+        ends = torch.zeros_like(verdicts).masked_scatter(asked, of_end)
+    if "rest" in batch:
+        of_rest = picked(logs[-len(batch["rest"]) :], batch["rest"])
+        rest = logs.new_zeros(n_prompts).index_add(0, batch["rest_of"], of_rest)
+    return Answers(
+        verdicts=verdicts,
+        ends=ends,
+        rest=rest,
+        right=batch["right"],
+        groups=batch["groups"],
+        anchors=batch["anchors"],
+        reference=batch.get("reference"),
+        reference_verdicts=batch.get("reference_verdicts"),
+    )
+
+
+def packed(prompts: Sequence[Sequence[int]], extras: Sequence[int], row_tokens: int) -> list[list[int]]:
+    """The numbers of the examples of each row.
+
+    extras: how many tokens stand behind each prompt in its branches. A row has at most row_tokens tokens, or as many as
+    the longest example alone.
+    """
+    arrays = [np.asarray(prompt, dtype=np.uint32) for prompt in prompts]
+    alone = [len(array) + extra for array, extra in zip(arrays, extras, strict=True)]
+    most = max(row_tokens, *alone)
+    best: list[list[int]] = []
+    least = math.inf
+    for trial in range(ORDERS):
+        order = in_order(arrays, multiplier=2 * trial * SPREAD % 2**32 + 1)
+        shared = [0, *(common(arrays[before], arrays[number]) for before, number in pairwise(order))]
+        joined = [alone[number] - n for number, n in zip(order, shared, strict=True)]
+        rows = balanced([alone[number] for number in order], joined, most)
+        widths = [alone[order[row.start]] + sum(joined[row.start + 1 : row.stop]) for row in rows]
+        if (computed := len(rows) * max(widths)) < least:
+            least, best = computed, [order[row] for row in rows]
+        if computed <= GOOD * sum(widths):
+            break
+    return best
+
+
+def balanced(alone: Sequence[int], joined: Sequence[int], most: int) -> list[slice]:
+    """An order cut into as few rows as `most` tokens allow, and of these cuts the one with the narrowest widest row.
+
+    alone: what each example takes as the first of a row; joined: what it adds behind the one before it.
+    """
+    n_rows = len(cut(alone, joined, most))
+    least = max(alone)
+    while least < most:
+        middle = (least + most) // 2
+        if len(cut(alone, joined, middle)) <= n_rows:
+            most = middle
+        else:
+            least = middle + 1
+    return cut(alone, joined, most)
+
+
+def cut(alone: Sequence[int], joined: Sequence[int], most: int) -> list[slice]:
+    """An order cut wherever a row would have more than `most` tokens."""
+    starts: list[int] = []
+    width = 0
+    for place, (first, more) in enumerate(zip(alone, joined, strict=True)):
+        width += more
+        if not starts or width > most:
+            starts.append(place)
+            width = first
+    return [slice(start, end) for start, end in pairwise([*starts, len(alone)])]

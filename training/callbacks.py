@@ -1,20 +1,37 @@
-"""What accompanies a model while it trains: metrics to a file, gradients that arrive, checkpoints that are whole."""
+"""What accompanies a model while it trains: metrics, a check of gradients, whole checkpoints, the best adapter.
+
+While a run trains, its best adapters lie in checkpoints/best-<step>/. One is deleted only when a whole checkpoint knows
+of a better one, so that a run killed at any moment finds the one that its last checkpoint takes for the best.
+"""
 
 import json
 import math
+import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from accelerate import PartialState
 from transformers import ProgressCallback, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
-from evenhand.job_signs import is_stop_asked, is_watched, note_progress
+from evenhand.job_messages import is_stop_asked, is_watched, note_progress
 from evenhand.jsonl import write_jsonl, write_whole
-from training.divergence_guard import gradient_norm, in_any_process
-from training.qlora import refuse_blocked_gradients
-from training.run import CHECKPOINTS_DIR, COMPLETE_FILE, sync_files
-from training.run_folder import METRICS_FILE
+from evenhand.run_directory import read_json
+from training.processes import in_any_process, processes
+from training.qlora import gradient_norm, refuse_blocked_gradients
+from training.run_folder import (
+    CHECKPOINTS_DIR,
+    COMPLETE_FILE,
+    METRICS_FILE,
+    SCORE_FILE,
+    copy_adapter,
+    read_metrics,
+    sync_files,
+)
+from training.sections import DevConfig
+
+BEST_PREFIX = "best-"
 
 
 class MetricsFile(TrainerCallback):
@@ -55,12 +72,6 @@ class MetricsFile(TrainerCallback):
                     file.write(json.dumps(record) + "\n")
             except OSError as error:  # of a write it does not name the file
                 raise OSError(error.errno, error.strerror, str(self.file)) from error
-
-
-def read_metrics(file: Path) -> list[dict[str, Any]]:
-    """The whole lines of a metrics file. A kill can tear the last line; nothing is computed from it."""
-    lines = file.read_text(encoding="utf-8").split("\n")
-    return [json.loads(line) for line in lines[:-1]]  # what follows the last newline is torn, or empty
 
 
 class ProgressBar(ProgressCallback):
@@ -110,8 +121,9 @@ class MarkComplete(TrainerCallback):
     def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         PartialState().wait_for_everyone()  # every process saves its own random state
         if state.is_world_process_zero:
-            sync_files(self.checkpoints / f"checkpoint-{state.global_step}")
-            write_whole(self.checkpoints / f"checkpoint-{state.global_step}" / COMPLETE_FILE, "")
+            folder = self.checkpoints / f"checkpoint-{state.global_step}"
+            sync_files(folder)
+            write_whole(folder / COMPLETE_FILE, "")
             note_progress()
 
 
@@ -127,3 +139,70 @@ class StopWhenAsked(TrainerCallback):
         if is_watched() and not is_last and in_any_process(state.is_world_process_zero and is_stop_asked()):
             self.is_stopping = True
             control.should_save = control.should_log = control.should_training_stop = True
+
+
+def best_kept(path: Path) -> tuple[Path, dict[str, float]] | None:
+    """(folder, step and measures) of the best adapter by the dev split; None if none was saved yet."""
+    kept = [(file.parent, read_json(file)) for file in folders_of_best(path, SCORE_FILE)]
+    return min(kept, key=lambda best: (best[1]["eval_loss"], best[1]["step"]), default=None)
+
+
+def drop_best(path: Path, keeps: Callable[[int], bool]) -> None:
+    """Delete the best adapters of other steps than those that are to be kept."""
+    for folder in folders_of_best(path):
+        if not keeps(int(folder.name.removeprefix(BEST_PREFIX))):
+            shutil.rmtree(folder)
+
+
+def folders_of_best(path: Path, file: str = "") -> list[Path]:
+    """The folders of best adapters, or a file in each; one that a kill left half written is passed over."""
+    return list((path / CHECKPOINTS_DIR).glob(f"{BEST_PREFIX}*[0-9]/{file}"))
+
+
+class Selection(TrainerCallback):
+    """Keeps the adapter with the lowest dev loss, and stops a run that finds none lower for `patience` evaluations."""
+
+    def __init__(self, path: Path, settings: DevConfig) -> None:
+        self.path = path
+        self.settings = settings
+        self.trainer: Any = None  # whose model is saved; set when it is built
+        self.best: dict[str, float] = {"step": 0, "eval_loss": math.inf}
+        self.without_better = 0
+        self.stopped_at: int | None = None
+
+    def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        """A continued run takes up what evaluations before its checkpoint found."""
+        self.best = {"step": 0, "eval_loss": math.inf}
+        self.without_better = 0
+        for record in state.log_history:
+            if "eval_loss" in record:
+                self.take(record)
+        if state.is_world_process_zero:
+            drop_best(self.path, lambda step: step <= state.global_step)
+
+    def on_evaluate(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **more: Any) -> None:
+        measures = {"step": state.global_step, **more["metrics"]}
+        if self.take(measures):
+            folder = self.path / CHECKPOINTS_DIR / "last"
+            self.trainer.save_model(str(folder))  # by every process: sharded weights are gathered
+            if processes().is_main_process:
+                target = self.path / CHECKPOINTS_DIR / f"{BEST_PREFIX}{state.global_step}"
+                copy_adapter(folder, target, measures)
+        if self.settings.patience is not None and self.without_better >= self.settings.patience:
+            self.stopped_at = state.global_step
+            control.should_training_stop = True
+            # A checkpoint of this step would be continued from if a kill came now, and train one step more.
+            control.should_save = False
+
+    def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        if state.is_world_process_zero:
+            drop_best(self.path, lambda step: step == self.best["step"])
+
+    def take(self, measures: dict[str, float]) -> bool:
+        """Whether an evaluation is the best so far."""
+        if measures["eval_loss"] < self.best["eval_loss"]:
+            self.best = measures
+            self.without_better = 0
+            return True
+        self.without_better += 1
+        return False

@@ -1,17 +1,21 @@
-"""What a training run is: one YAML file with every number that matters in it. The methods share all but their loss."""
+"""What a training run is: one YAML file with every number that matters in it, and what training needs from a study.
 
-from collections.abc import Sequence
+The methods share all but their loss. The registry names each study's part, which is loaded when it is asked for.
+"""
+
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Protocol, Self
 
 from pydantic import Field, model_validator
 
 from evenhand.checkpoints import ModelConfig
 from evenhand.config import config_tree, did_you_mean, parse_config
 from evenhand.errors import ConfigError
-from studies.registry import study_in, with_section
-from studies.study import StudyRun
+from studies.registry import STUDIES, load_part, study_in, with_section
+from studies.study import StudyRun, StudySection
+from training.examples import Example, Excluded
 from training.sections import (
     ConsistencyConfig,
     DevConfig,
@@ -22,11 +26,77 @@ from training.sections import (
     QuantisationConfig,
     RunConfig,
 )
-from training.study import StudyTraining, training_of
+
+
+class StudyTraining(Protocol):
+    """A study that can be trained on. Its units are opaque to everybody else."""
+
+    called: str  # what its units are: "items"
+    families_called: str  # what is set aside as a whole: "training items"
+    tag: str  # the Hub's, for model cards
+    card: Path  # template of its model cards, which extends templates/model_card.md
+
+    def refuse(self, config: "TrainingConfig") -> None:
+        """Raises ValueError when a run cannot train on what its section names, or not in this way."""
+        ...
+
+    def n_prompts(self, section: Any) -> int | None:
+        """Prompts of a unit; None where units have unequally many: then `optimiser.order` says what a batch counts."""
+        ...
+
+    def load(self, section: Any) -> Sequence[Any]:
+        """The units. Raises DataError for data that are absent, damaged or too few."""
+        ...
+
+    def check_presence(self, section: Any) -> None:
+        """Raises DataError or ConfigError for a folder that is not there or was built without what is named."""
+        ...
+
+    def dataset_of(self, unit: Any) -> str: ...
+
+    def content_hash(self, units: Sequence[Any]) -> str:
+        """16 hex digits over the content."""
+        ...
+
+    def refuse_test_data(self, units: Sequence[Any], section: Any) -> None:
+        """Raises DataError naming both when something to be trained on gives away what is held out for testing."""
+        ...
+
+    def families(self, units: Sequence[Any]) -> Sequence[str]:
+        """Of each unit the name of what must lie on one side of training and dev split."""
+        ...
+
+    def facts(self, units: Sequence[Any]) -> Mapping[str, Any]:
+        """What else is to be known of the training data, for the merged checkpoint's DONE.json."""
+        ...
+
+    def notes(self, units: Sequence[Any]) -> Sequence[str]:
+        """What a user should know before training on them."""
+        ...
+
+    def examples(
+        self, units: Sequence[Any], config: "TrainingConfig", tokenizer: Any
+    ) -> tuple[list[Example], list[Excluded]]:
+        """The examples, and the prompts left out. Raises DataError when nothing is left."""
+        ...
+
+    def card_facts(self, config: "TrainingConfig", datasets: Sequence[str]) -> Mapping[str, Any]:
+        """What its model card names; `hub` holds the datasets' ids on the Hub, `sources` licence and citation."""
+        ...
+
+
+def training_of(section: StudySection) -> StudyTraining:
+    """The training part of a section's study. Raises ConfigError where nothing can be trained on it."""
+    where = STUDIES[section.key].training
+    if not where:
+        able = ", ".join(key for key, study in STUDIES.items() if study.training)
+        raise ConfigError(f"nothing can be trained on `{section.key}`; take one of {able}")
+    part: StudyTraining = load_part(section.key, where)
+    return part
 
 
 class TrainingConfig(StudyRun):
-    """What runs of all methods have in common. The study is told by the key of its section: see training_schema."""
+    """What runs of all methods have in common. The key of its section names the study: see training_schema."""
 
     prefers_one_of_two: ClassVar[bool] = False  # whether the loss is of one answer over the other
     has_labels: ClassVar[bool] = True  # whether the loss knows which answer is right
@@ -53,33 +123,26 @@ class TrainingConfig(StudyRun):
         return self.consistency is not None
 
     @property
-    def bundle_size(self) -> int:
-        """What the examples that share a microbatch count as in `optimiser.per_device_batch_size`.
-
-        A unit's prompts, where all units have equally many; else each bundle counts as one.
+    def group_size(self) -> int:
+        """What a group counts as in `optimiser.per_device_batch_size`: a unit's prompts, where all units have equally
+        many; else 1.
         """
-        if self.optimiser.order != "whole_items" or not self.training.has_equal_units:
-            return 1
-        return self.training.n_prompts(self.study)
+        return self.training.n_prompts(self.study) or 1 if self.optimiser.order == "whole_items" else 1
 
     @model_validator(mode="after")
-    def study_can_do_it(self) -> Self:
-        """First of all: every other rule hangs on it."""
+    def study_allows_it(self) -> Self:
+        """Before every other rule, which depends on it."""
         self.training.refuse(self)
         return self
 
     @model_validator(mode="after")
     def batches_hold_whole_items(self) -> Self:
         size = self.optimiser.per_device_batch_size
-        if size % self.bundle_size:
+        if size % self.group_size:
             raise ValueError(
-                f"optimiser.order is whole_items, but a batch of {size} holds no whole items of {self.bundle_size}: "
-                f"set optimiser.per_device_batch_size to a multiple of {self.bundle_size}"
+                f"optimiser.order is whole_items, but a batch of {size} holds no whole items of {self.group_size}: "
+                f"set optimiser.per_device_batch_size to a multiple of {self.group_size}"
             )
-        return self
-
-    @model_validator(mode="after")
-    def groups_are_together(self) -> Self:
         if self.needs_whole_groups and self.optimiser.order == "random":
             raise ValueError("the loss compares prompts of one item with each other: set optimiser.order=whole_items")
         return self
@@ -147,13 +210,8 @@ class OwnC1Run(TrainingConfig):
 
 AnyRun = SFTRun | DPORun | IPORun | KTORun | SimPORun | OwnC1Run
 METHODS: dict[str, type[AnyRun]] = {
-    "sft": SFTRun,
-    "dpo": DPORun,
-    "ipo": IPORun,
-    "simpo": SimPORun,
-    "kto": KTORun,
-    "own_c1": OwnC1Run,
-}
+    "sft": SFTRun, "dpo": DPORun, "ipo": IPORun, "simpo": SimPORun, "kto": KTORun, "own_c1": OwnC1Run,
+}  # fmt: skip
 
 
 def load_training_config(words: Sequence[str]) -> AnyRun:

@@ -1,4 +1,4 @@
-"""What a run is trained on: the units of its study, loaded, checked and counted."""
+"""What a run is trained on: the units of its study, loaded and counted, and those set aside as a dev split."""
 
 import random
 from collections import Counter
@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from training.config import TrainingConfig
+from evenhand.errors import ConfigError
+from training.config import StudyTraining, TrainingConfig
 from training.examples import Example, Excluded
-from training.study import StudyTraining
+from training.sections import DevConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,10 +22,6 @@ class TrainingData:
     def __len__(self) -> int:
         return len(self.units)
 
-    def of(self, units: Sequence[Any]) -> "TrainingData":
-        """Other units of the same study."""
-        return replace(self, units=units)
-
     @property
     def set_hash(self) -> str:
         """16 hex digits over the content."""
@@ -33,18 +30,39 @@ class TrainingData:
     @property
     def counts(self) -> dict[str, int]:
         """How many each dataset has."""
-        return dict(Counter(self.study.dataset_of(unit) for unit in self.units))
+        return dict(Counter(map(self.study.dataset_of, self.units)))
 
     def drawn(self, rng: random.Random, n: int) -> "TrainingData":
         """n of them at random, or all where there are fewer."""
-        return self.of(rng.sample(self.units, min(n, len(self.units))))
+        return replace(self, units=rng.sample(self.units, min(n, len(self.units))))
 
 
 def load_data(config: TrainingConfig) -> TrainingData:
-    """What a config names. Raises DataError for data that are absent, damaged or too few."""
+    """The data that a config names. Raises DataError for data that are absent, damaged or too few."""
     return TrainingData(study=config.training, units=config.training.load(config.study))
 
 
 def examples_of(data: TrainingData, config: TrainingConfig, tokenizer: Any) -> tuple[list[Example], list[Excluded]]:
     """The examples, and the prompts left out; none of either where there is nothing to make them of."""
     return data.study.examples(data.units, config, tokenizer) if data.units else ([], [])
+
+
+def without_dev(data: TrainingData, dev: DevConfig | None) -> tuple[TrainingData, TrainingData]:
+    """(what is trained on, what the checkpoint is chosen by). A family of units goes to one side.
+
+    Raises ConfigError when the dev split would take half of the families or more.
+    """
+    if dev is None:
+        return data, replace(data, units=[])
+    names = data.study.families(data.units)
+    families = list(dict.fromkeys(names))
+    if 2 * dev.n_items >= len(families):
+        raise ConfigError(
+            f"dev.n_items is {dev.n_items}, but there are only {len(families)} {data.study.families_called}; leave "
+            "more than half of them to train on"
+        )
+    held = set(random.Random(f"dev {dev.seed}").sample(families, dev.n_items))
+    sides: tuple[list[Any], list[Any]] = ([], [])
+    for unit, name in zip(data.units, names, strict=True):
+        sides[name in held].append(unit)
+    return replace(data, units=sides[0]), replace(data, units=sides[1])

@@ -8,7 +8,7 @@ from safetensors import SafetensorError
 
 from evenhand.errors import DataError
 from training.config import TrainingConfig
-from training.run import drop_half_written, folder_of, last_checkpoint
+from training.run_folder import drop_half_written, folder_of, last_checkpoint
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 # torch.save says no more than that a write has failed.

@@ -11,7 +11,7 @@ from evenhand.errors import ConfigError, EvenhandError
 from evenhand.model_size import ITEM_BYTES, PROJECTIONS, ModelSize
 from training.config import AnyRun, load_training_config
 from training.data import TrainingData, load_data
-from training.merged_on_grid import refuse_merged_on_grid
+from training.run_folder import refuse_merged_on_nf4
 from training.step_size import MicroBatch, StepSize, largest_possible, step_size
 
 STARTUP = 60.0  # seconds until the first step: libraries, weights, NF4
@@ -34,7 +34,7 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
     checks = [room, data_check, *model.checks]
     if config.quantisation.kind == "nf4" and model.folder is not None:
         try:
-            refuse_merged_on_grid(model.folder)
+            refuse_merged_on_nf4(model.folder)
         except ConfigError as error:
             checks.append(wrong("quantisation", str(error)))
     step = None
@@ -108,7 +108,7 @@ def memory_check(config: AnyRun, size: ModelSize, step: StepSize | None, speed: 
     if needed <= speed.memory_gib:
         return ok(subject, f"{told}, of {speed.memory_gib:.0f}", **parts)
     says = f"{told}, and it has {speed.memory_gib:.0f}"
-    alone = step.largest_alone if step else largest_possible(config, n_prompts=config.bundle_size)
+    alone = step.largest_alone if step else largest_possible(config, n_prompts=config.group_size)
     least = sum(memory_parts(config, size, alone, speed).values())
     if config.optimiser.n_processes == 1 and least <= speed.memory_gib:
         return ok(

@@ -16,9 +16,8 @@ from evenhand.errors import DataError, ModelError
 class Example:
     """One prompt of a unit, in tokens.
 
-    Its answers are told by one token each, in the order of the outcomes they stand for, which is the same for all
-    prompts of a group, whatever the tokens: (accept, reject) of a claim; the persons of a conversation, whoever of them
-    is called Me.
+    One token stands for each answer. Answers are in the order of their outcomes, which is the same for all prompts that
+    should agree, whatever the tokens: (accept, reject) of a claim; the persons of a conversation, whoever is called Me.
     """
 
     item_id: str  # of the unit
@@ -102,10 +101,10 @@ def nothing_left(excluded: Sequence[Excluded], limit: int, others: str) -> DataE
     else could be taken.
     """
     counts = Counter(prompt.reason for prompt in excluded)
-    told = "; ".join(f"{reason}: {count}" for reason, count in counts.most_common())
+    reasons = "; ".join(f"{reason}: {count}" for reason, count in counts.most_common())
     return DataError(
-        f"all {len(excluded)} prompts are left out ({told}); raise examples.max_prompt_length = {limit}, or take other "
-        f"{others}"
+        f"all {len(excluded)} prompts are left out ({reasons}); raise examples.max_prompt_length = {limit}, or take "
+        f"other {others}"
     )
 
 
@@ -115,13 +114,13 @@ def by_item(examples: Sequence[Example]) -> list[list[Example]]:
 
 
 def by_group(examples: Sequence[Example]) -> list[list[Example]]:
-    """The examples of each group together, groups in the order of their first example."""
+    """The examples that should agree together, in the order of their first."""
     return together(examples, lambda example: example.group)
 
 
 def together(examples: Sequence[Example], key: Callable[[Example], str]) -> list[list[Example]]:
     """The examples of one key together, in their order."""
-    found: dict[str, list[Example]] = {}
+    groups: dict[str, list[Example]] = {}
     for example in examples:
-        found.setdefault(key(example), []).append(example)
-    return list(found.values())
+        groups.setdefault(key(example), []).append(example)
+    return list(groups.values())

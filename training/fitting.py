@@ -1,4 +1,4 @@
-"""What memory does not hold at once is computed in several passes, and so is from then on what has as many tokens."""
+"""What does not fit into memory is computed in several passes, and from then on so is everything as large."""
 
 import gc
 import math
@@ -8,33 +8,33 @@ from typing import TypeVar
 
 import torch
 
-from training.batches import Bundle
+from training.batches import Group
 from training.memory import is_out_of_memory
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
 class Fitting:
-    """Remembers how many tokens did not fit, and gives passes half of them at most. Bundles stay whole."""
+    """Remembers how many tokens did not fit, and gives passes half of them at most. Groups stay whole."""
 
     def __init__(self, most: float = math.inf) -> None:
         self.most = most  # tokens of a pass, each example counted for itself
 
     def in_passes(
-        self, bundles: Sequence[Bundle], compute: Callable[[Sequence[Bundle]], Found], undo: Callable[[], None]
-    ) -> list[Found]:
-        """What is computed of some bundles, pass by pass: of all at once where they fit.
+        self, groups: Sequence[Group], compute: Callable[[Sequence[Group]], Result], undo: Callable[[], None]
+    ) -> list[Result]:
+        """What is computed of some groups, pass by pass: of all at once where they fit.
 
         undo: takes back what the passes of an attempt have left behind. An error for lack of memory goes on to the
-        caller where a single bundle does not fit.
+        caller where a single group does not fit.
         """
         most, n_tokens = self.most, 0
         while True:
             try:
-                found = []
-                for some in self.passes(bundles):
+                results = []
+                for some in self.passes(groups):
                     n_tokens = size(some) if len(some) > 1 else 0
-                    found.append(compute(some))
+                    results.append(compute(some))
                 break
             except (RuntimeError, MemoryError) as error:
                 if not n_tokens or not is_out_of_memory(error):
@@ -49,24 +49,24 @@ class Fitting:
                 "takes several. Its loss and gradients stay what they are (but for kto, whose drift is that of a pass)",
                 file=sys.stderr,
             )
-        return found
+        return results
 
-    def passes(self, bundles: Sequence[Bundle]) -> list[list[Bundle]]:
-        """The bundles in order, as many together as fit."""
-        found: list[list[Bundle]] = []
+    def passes(self, groups: Sequence[Group]) -> list[list[Group]]:
+        """The groups in order, as many together as fit."""
+        passes: list[list[Group]] = []
         n_tokens = 0
-        for bundle in bundles:
-            n_tokens += size([bundle])
-            if not found or n_tokens > self.most:
-                found.append([])
-                n_tokens = size([bundle])
-            found[-1].append(bundle)
-        return found
+        for group in groups:
+            n_tokens += size([group])
+            if not passes or n_tokens > self.most:
+                passes.append([])
+                n_tokens = size([group])
+            passes[-1].append(group)
+        return passes
 
 
-def size(bundles: Sequence[Bundle]) -> int:
-    """The tokens of some bundles."""
-    return sum(example.n_tokens for bundle in bundles for example in bundle)
+def size(groups: Sequence[Group]) -> int:
+    """The tokens of some groups."""
+    return sum(example.n_tokens for group in groups for example in group)
 
 
 def free_memory() -> None:

@@ -22,16 +22,6 @@ examples:
 
 def main(argv: Sequence[str]) -> None:
     """Merge a training run's adapter into a bf16 checkpoint with tokenizer and card, checked against base + adapter."""
-    words = options(argv)
-    finished_config(words.run)
-    from training.merged_checkpoint import merge  # takes seconds to import; a wrong word is told before
-
-    # Last, where scripts look for it.
-    print(merge(words.run, words.onto, words.n_prompts, words.min_agreement))
-
-
-def options(argv: Sequence[str]) -> argparse.Namespace:
-    """The words of `evenhand merge`."""
     parser = argparse.ArgumentParser(
         prog="evenhand merge",
         description=main.__doc__,
@@ -46,27 +36,16 @@ def options(argv: Sequence[str]) -> argparse.Namespace:
         help="bf16: the base as published. nf4: the base as it was trained with, quantised and dequantised "
         "(default: bf16)",
     )
-    parser.add_argument("--n-prompts", type=positive, default=64, help="prompts to compare verdicts on (default 64)")
-    parser.add_argument(
-        "--min-agreement", type=share, default=0.95, help="share of equal verdicts asked for, 0 to 1 (default 0.95)"
-    )
-    return parser.parse_args(argv)
+    parser.add_argument("--n-prompts", type=int, default=64, help="prompts to compare verdicts on (default 64)")
+    parser.add_argument("--min-agreement", type=float, default=0.95, help="share of equal verdicts, 0 to 1 (0.95)")
+    words = parser.parse_args(argv)
+    if words.n_prompts < 1 or not 0 <= words.min_agreement <= 1:
+        parser.error("--n-prompts must be above zero, and --min-agreement from 0 to 1")
+    finished_config(words.run)
+    from training.merged_checkpoint import merge  # takes seconds to import; wrong arguments are refused before
 
-
-def positive(text: str) -> int:
-    """A whole number above zero, for argparse."""
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not above zero")
-    return number
-
-
-def share(text: str) -> float:
-    """A number from 0 to 1, for argparse."""
-    number = float(text)
-    if not 0 <= number <= 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a share: take 0 to 1")
-    return number
+    # Last, where scripts look for it.
+    print(merge(words.run, words.onto, words.n_prompts, words.min_agreement))
 
 
 if __name__ == "__main__":

@@ -2,34 +2,43 @@
 
 An adapter trained on NF4 weights can be merged onto those (dequantised) or onto the bf16 base: both are defensible and
 they differ. Either way the merged checkpoint must give the verdicts of the model that was trained: NF4 base + adapter.
-So what was written is loaded again and asked.
+So what was written is loaded again, and verdicts and margins of both on a sample of the run's own prompts are compared.
+
+The merge goes one layer at a time: base weight + adapter in fp32, rounded to bf16. At any moment memory holds the base
+as it was loaded (bf16, or NF4 turning into bf16 layer by layer) and one layer more.
 """
 
-import gc
+import hashlib
+import math
+import random
 import shutil
 import uuid
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
+from bitsandbytes.functional import dequantize_4bit
+from bitsandbytes.nn import Linear4bit
 from peft import PeftModel
+from peft.tuners.lora import LoraLayer
 
 from evenhand.checkpoints import checked_hash, checkpoint_hash, load_tokenizer
 from evenhand.errors import ConfigError, DataError, ModelError, told
+from evenhand.float32 import float32_head
 from evenhand.jsonl import sync_folder, write_json
 from evenhand.lease import held
 from evenhand.run_directory import DONE_FILE, PROVENANCE_FILE, is_done, read_json, refuse_changed
 from training.config import TrainingConfig
-from training.data import load_data
-from training.finished_run import trained_base, training_data
-from training.merge_check import LogOdds, MergeCheck, Question, compare, margins, sample_prompts
-from training.merged_weights import ROUNDING_SEED, merge_adapter
+from training.data import TrainingData, examples_of, load_data
+from training.examples import Example, set_padding
+from training.fitting import free_memory
 from training.model_card import write_card
 from training.qlora import load_base
-from training.run import ADAPTER_DIR
-from training.run_folder import MERGED_PREFIX, MERGING_LEASE, finished_config
+from training.run_folder import ADAPTER_DIR, MERGED_PREFIX, MERGING_LEASE, finished_config, trained_base
 from training.sections import QuantisationConfig
 
 BF16, NF4 = "bf16", "nf4"
@@ -38,6 +47,32 @@ TEXT_SUFFIXES = (".json", ".jinja", ".model", ".txt")
 LICENCE_NAMES = ("LICENSE", "LICENCE", "NOTICE", "USE_POLICY")
 # Written by the merge; or, beside config.json, taken by vLLM for a checkpoint in Mistral's own layout.
 NOT_COPIED = ("config.json", "model.safetensors.index.json", "params.json", DONE_FILE)
+BATCH_SIZE = 16
+ITEMS_PER_PROMPT = 8  # examples are made of this many items for each prompt drawn, not of a whole training set
+AUTOCAST = {"bf16": torch.bfloat16, "fp16": torch.float16}
+ROUNDING_SEED = 0
+ADAPTER = "default"  # PEFT's name for the only adapter
+WRAPPING = "base_model.model."  # what PEFT puts before the names of the base's modules
+# Of a prompt's answers, in nats: log P of each, minus that of the last. Of two answers the first is the margin.
+LogOdds = tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeCheck:
+    """A merged model's verdicts, compared with those of base + adapter as trained."""
+
+    onto: str
+    n_prompts: int
+    agreement_rate: float  # share of prompts with the same verdict
+    # In nats: mean |difference| of the margin by which base + adapter's verdict leads the likeliest other answer.
+    mean_margin_drift: float
+    max_margin_drift: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.agreement_rate:.1%} of {self.n_prompts} verdicts agree with base + adapter as trained; margins "
+            f"moved by {self.mean_margin_drift:.3f} nats, at most {self.max_margin_drift:.3f}"
+        )
 
 
 def merge(run: Path, onto: str, n_prompts: int = 64, min_agreement: float = 0.95) -> Path:
@@ -61,9 +96,7 @@ def merge(run: Path, onto: str, n_prompts: int = 64, min_agreement: float = 0.95
             check = check_of(target, done)
             checked_hash(target, done.get("checkpoint_hash"), "delete the folder and merge again")
             print(f"{target}: merged and checked already")
-            print(in_words(run, check))
-            if "checkpoint_hash" not in done:
-                print(f"{target}: was merged without a hash of its files: whether they are as merged is unknown")
+            print(f"{run.name} merged onto {onto}: {check}")
             refuse_disagreement(run, check, min_agreement)
             return target
         partial = run / f"{MERGED_PREFIX}{onto}.{uuid.uuid4().hex}.partial"
@@ -89,27 +122,37 @@ def merge_anew(
     checked_hash(run / ADAPTER_DIR, recorded, "restore them from a copy, or delete the run and train again")
     base = trained_base(run, config)
     data = load_data(config)
-    question = sample_prompts(data, config, load_tokenizer(base), n_prompts)
-    print(f"{run.name}: judging {len(question.prompts)} prompts with base + adapter as trained", flush=True)
-    expected = margins(adapted(run, base, config.quantisation), question)
-    release()
+    asked = sample_prompts(data, config, load_tokenizer(base), n_prompts)
+    print(f"{run.name}: judging {len(asked)} prompts with base + adapter as trained", flush=True)
+    expected = margins(adapted(run, base, config.quantisation), asked, config.optimiser.mixed_precision)
+    free_memory()
     print(f"{run.name}: merging onto {onto}, then judging the same prompts with what was merged", flush=True)
-    check = compare(judged(run, config, base, onto, question, partial), expected, onto)
-    print(in_words(run, check), flush=True)
+    check = compare(judged(run, config, base, onto, asked, partial), expected, onto)
+    print(f"{run.name} merged onto {onto}: {check}", flush=True)
     refuse_disagreement(run, check, min_agreement)
     return {
         "run": run.name,
         "base_hash": read_json(run / PROVENANCE_FILE)["model"]["checkpoint_hash"],
         "checkpoint_hash": checkpoint_hash(partial),
         **asdict(check),
-        **training_data(run, data),
+        **data_facts(run, data),
         "min_agreement": min_agreement,
         "rounding_seed": ROUNDING_SEED,
     }
 
 
+def data_facts(run: Path, data: TrainingData) -> dict[str, Any]:
+    """Of the training data: `items`, how many units each dataset has, and what the study knows of them.
+
+    `items` is None, and there is nothing else, when the data is not what was trained on any more.
+    """
+    if data.set_hash != read_json(run / PROVENANCE_FILE).get("item_set_hash"):
+        return {"items": None}
+    return {"items": data.counts, **data.study.facts(data.units)}
+
+
 def refuse_disagreement(run: Path, check: MergeCheck, min_agreement: float) -> None:
-    """Raises ModelError when a merge judges otherwise than what was trained, with what else to try."""
+    """Raises ModelError when a merge disagrees with what was trained, with what else to try."""
     if check.agreement_rate < min_agreement:
         other = NF4 if check.onto == BF16 else BF16
         raise ModelError(
@@ -119,17 +162,21 @@ def refuse_disagreement(run: Path, check: MergeCheck, min_agreement: float) -> N
         )
 
 
-def judged(run: Path, config: TrainingConfig, base: Path, onto: str, question: Question, target: Path) -> list[LogOdds]:
-    """What a merge says, of the checkpoint as it was written to `target`."""
-    model = merge_adapter(adapted(run, base, to_merge(config.quantisation, onto)))
+def judged(
+    run: Path, config: TrainingConfig, base: Path, onto: str, asked: Sequence[Example], target: Path
+) -> list[LogOdds]:
+    """Merge onto `onto`, and the log-odds of the checkpoint as it was written to `target`."""
+    # The base of a merge is held in no more than bf16, whatever training held it in.
+    held_as = {"hold": NF4} if onto == NF4 else {"kind": "none", "compute_dtype": "bfloat16"}
+    model = merge_adapter(adapted(run, base, config.quantisation.model_copy(update=held_as)))
     save(model, base, target)
     del model
-    release()
+    free_memory()
     model = load_base(target, config.quantisation.model_copy(update={"kind": "none"}))
-    found = margins(model, question)
+    odds = margins(model, asked, config.optimiser.mixed_precision)
     del model
-    release()
-    return found
+    free_memory()
+    return odds
 
 
 def adapted(run: Path, base: Path, settings: QuantisationConfig) -> Any:
@@ -145,26 +192,16 @@ def adapted(run: Path, base: Path, settings: QuantisationConfig) -> Any:
         ) from error
 
 
-def to_merge(trained: QuantisationConfig, onto: str) -> QuantisationConfig:
-    """How the base of a merge is held: no more than bf16, whatever training held it in."""
-    if onto == NF4:
-        return trained.model_copy(update={"hold": NF4})
-    return trained.model_copy(update={"kind": "none", "compute_dtype": "bfloat16"})
-
-
-def release() -> None:
-    """Give the memory of models nobody holds any more back, before the next is loaded."""
-    gc.collect()
-    if torch.cuda.is_available():
-        torch.cuda.empty_cache()
-
-
 def save(model: Any, base: Path, target: Path) -> None:
     """Weights and config from the model, everything else byte for byte from the base's folder.
 
     Raises DataError when the disk has no room.
     """
-    copied = [file for file in base.iterdir() if is_copied(file)]
+    copied = [
+        file
+        for file in base.iterdir()
+        if (file.suffix in TEXT_SUFFIXES and file.name not in NOT_COPIED) or file.name.startswith(LICENCE_NAMES)
+    ]
     weights = sum(parameter.numel() * parameter.element_size() for parameter in model.parameters())
     needed = weights + sum(file.stat().st_size for file in copied)
     if (free := shutil.disk_usage(target.parent).free) < needed:
@@ -178,20 +215,152 @@ def save(model: Any, base: Path, target: Path) -> None:
         file.chmod(0o644)  # safetensors writes 0600, which would hide a shared run from everybody else
 
 
-def is_copied(file: Path) -> bool:
-    """Whether a merged checkpoint takes a file of the base's folder as it is: tokenizer, templates, licence."""
-    is_text = file.suffix in TEXT_SUFFIXES and file.name not in NOT_COPIED
-    return is_text or file.name.startswith(LICENCE_NAMES)
-
-
 def check_of(target: Path, done: Mapping[str, Any]) -> MergeCheck:
     """The figures in a merged checkpoint's DONE.json. Raises DataError where it lacks one."""
-    found: dict[str, Any] = {name: done.get(name) for name in MergeCheck.__dataclass_fields__}
-    if any(not isinstance(value, int | float) for name, value in found.items() if name != "onto"):
+    figures: dict[str, Any] = {name: done.get(name) for name in MergeCheck.__dataclass_fields__}
+    if any(not isinstance(value, int | float) for name, value in figures.items() if name != "onto"):
         raise DataError(f"{target / DONE_FILE}: lacks figures of the merge; delete {target} and merge again")
-    return MergeCheck(**found)
+    return MergeCheck(**figures)
 
 
-def in_words(run: Path, check: MergeCheck) -> str:
-    """A check in a sentence."""
-    return f"{run.name} merged onto {check.onto}: {check}"
+def sample_prompts(data: TrainingData, config: TrainingConfig, tokenizer: Any, n_prompts: int) -> list[Example]:
+    """n_prompts of the run's own prompts (fewer when it has fewer), drawn at random with a fixed seed."""
+    set_padding(tokenizer)
+    draw = random.Random(0)
+    examples, _ = examples_of(data.drawn(draw, ITEMS_PER_PROMPT * n_prompts), config, tokenizer)
+    return draw.sample(examples, min(n_prompts, len(examples)))
+
+
+@torch.no_grad()
+def margins(model: Any, examples: Sequence[Example], mixed_precision: str) -> list[LogOdds]:
+    """The log-odds of each prompt's answers, computed in the precision of training. Raises ModelError for NaN.
+
+    Prompts of like length go together, padded on the left: a 4-bit base is dequantised once a batch, not once a prompt.
+    """
+    model.eval()
+    # torch multiplies a strided slice of the hidden states with a copy of the whole head for each prompt of the batch.
+    head = model.get_output_embeddings()
+    hook = head.register_forward_pre_hook(lambda _, inputs: tuple(tensor.contiguous() for tensor in inputs))
+    dtype = AUTOCAST.get(mixed_precision)
+    precision = torch.autocast(model.device.type, dtype) if dtype else nullcontext()
+    order = sorted(range(len(examples)), key=lambda index: len(examples[index].prompt_ids))
+    odds: dict[int, LogOdds] = {}
+    for start in range(0, len(order), BATCH_SIZE):
+        batch = order[start : start + BATCH_SIZE]
+        prompts = [examples[index].prompt_ids for index in batch]
+        padding = [[0] * (max(map(len, prompts)) - len(prompt)) for prompt in prompts]
+        mask = torch.tensor([[*pad, *[1] * len(prompt)] for pad, prompt in zip(padding, prompts, strict=True)])
+        ids = torch.tensor([[*pad, *prompt] for pad, prompt in zip(padding, prompts, strict=True)])
+        inputs = {"input_ids": ids, "attention_mask": mask, "position_ids": (mask.cumsum(1) - 1).clamp(min=0)}
+        with float32_head(model), precision:
+            outputs = model(**{name: tensor.to(model.device) for name, tensor in inputs.items()}, logits_to_keep=1)
+        for index, logits in zip(batch, outputs.logits[:, -1], strict=True):
+            answers = logits[list(examples[index].choices)]
+            odds[index] = tuple((answers - answers[-1]).tolist())
+    hook.remove()
+    if n_lost := sum(not all(map(math.isfinite, some)) for some in odds.values()):
+        raise ModelError(f"{n_lost} of {len(examples)} margins are not finite: the adapter or the base is broken")
+    return [odds[index] for index in range(len(examples))]
+
+
+def compare(merged: Sequence[LogOdds], expected: Sequence[LogOdds], onto: str) -> MergeCheck:
+    """The check's figures from what two models say of the same prompts."""
+    pairs = list(zip(merged, expected, strict=True))
+    drifts = [abs(lead(a, verdict(b)) - lead(b, verdict(b))) for a, b in pairs]
+    agreeing = sum(verdict(a) == verdict(b) for a, b in pairs)
+    return MergeCheck(
+        onto=onto,
+        n_prompts=len(drifts),
+        agreement_rate=agreeing / len(drifts),
+        mean_margin_drift=sum(drifts) / len(drifts),
+        max_margin_drift=max(drifts),
+    )
+
+
+def verdict(odds: LogOdds) -> int:
+    """The index of the likeliest answer, of equal ones the last."""
+    return max(range(len(odds)), key=lambda index: (odds[index], index))
+
+
+def lead(odds: LogOdds, answer: int) -> float:
+    """By how many nats an answer is likelier than the likeliest other."""
+    return odds[answer] - max(value for index, value in enumerate(odds) if index != answer)
+
+
+@torch.no_grad()
+def merge_adapter(wrapped: Any, seed: int = ROUNDING_SEED) -> Any:
+    """The plain bf16 model whose weights are base + adapter. `wrapped`, a PeftModel, is used up.
+
+    The noise of the rounding is drawn for each layer by its name: the same run and seed give the same weights on the
+    same kind of device, in whatever order layers come. Raises ModelError for an adapter that is no plain LoRA, one on
+    a weight that another module shares, and sums that are no numbers.
+    """
+    refuse_other_adapters(wrapped.peft_config[ADAPTER])
+    n_holders = Counter(id(held) for module in wrapped.modules() for held in module.parameters(recurse=False))
+    layers = {name: module for name, module in wrapped.named_modules() if isinstance(module, LoraLayer)}
+    for wrapped_name, layer in layers.items():
+        name = wrapped_name.removeprefix(WRAPPING)
+        if n_holders[id(layer.get_base_layer().weight)] > 1:
+            raise ModelError(
+                f"the adapter changes {name}, whose weight another module shares (tied embeddings): merged, it would "
+                "change both. Leave it out of lora.target_modules and train again"
+            )
+        plain = unquantised(layer.get_base_layer())
+        # The base's values lie on the bf16 grid; NF4 values held in float32 are brought to it first, so that the noise
+        # of the rounding falls on the adapter's share alone.
+        exact = plain.weight.to(torch.bfloat16).float() + layer.get_delta_weight(ADAPTER).float()
+        if not torch.isfinite(exact).all():
+            raise ModelError(f"{name}: base + adapter is not finite, so the run has diverged; train it again")
+        plain.weight.data = round_to_bf16(exact, generator_for(name, seed, exact.device))
+        layer.base_layer = plain
+    return unquantised_model(wrapped.unload())
+
+
+def refuse_other_adapters(config: Any) -> None:
+    """Raises ModelError when an adapter holds more than factors A and B, which is all that is added here."""
+    for key in ("use_dora", "lora_bias", "modules_to_save", "trainable_token_indices"):
+        if getattr(config, key, None):
+            raise ModelError(f"the adapter was made with {key}; Evenhand merges plain LoRA adapters alone")
+
+
+def unquantised(layer: Any) -> Any:
+    """A 4-bit layer as a plain one, with the values that training computed with in bf16; a plain layer as it is."""
+    if not isinstance(layer, Linear4bit):
+        return layer
+    values = dequantize_4bit(layer.weight.data, layer.weight.quant_state)
+    with torch.device("meta"):
+        plain = torch.nn.Linear(layer.in_features, layer.out_features, bias=False)
+    plain.weight = torch.nn.Parameter(values.to(torch.bfloat16), requires_grad=False)
+    plain.bias = layer.bias
+    return plain
+
+
+def unquantised_model(model: Any) -> Any:
+    """The model without any 4-bit layer, every weight in bf16, and nothing in its config that says otherwise."""
+    for name in [name for name, module in model.named_modules() if isinstance(module, Linear4bit)]:
+        model.set_submodule(name, unquantised(model.get_submodule(name)))
+    if getattr(model, "hf_quantizer", None) is not None:
+        model.hf_quantizer.remove_quantization_config(model)
+    for parameter in model.parameters():
+        parameter.data = parameter.data.to(torch.bfloat16)
+    return model
+
+
+def generator_for(name: str, seed: int, device: torch.device) -> torch.Generator:
+    """The source of a layer's rounding noise."""
+    digest = hashlib.sha256(f"{seed} {name}".encode()).digest()
+    return torch.Generator(device).manual_seed(int.from_bytes(digest[:8]) >> 1)
+
+
+def round_to_bf16(weights: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """fp32 weights as bf16, rounded up or down at random so that the expected value is the weight itself.
+
+    The base's weights lie on the bf16 grid. An adapter trained shortly moves most of them by less than half a step of
+    it, and rounding to the nearest would take them back: margins of a DPO run shrank by a quarter. Weights that
+    are on the grid stay as they are.
+    """
+    below_grid = 1 << 16  # bf16 is the upper half of fp32's bits; a carry out of the lower half is one step up
+    bits = torch.randint(below_grid, weights.shape, dtype=torch.int32, device=weights.device, generator=generator)
+    bits += weights.contiguous().view(torch.int32)
+    bits &= -below_grid
+    return bits.view(torch.float32).to(torch.bfloat16)

@@ -61,7 +61,7 @@ class Objective:
     loss: Callable[[Answers], Tensor]  # answers → (E,)
     branches: Branches  # behind which answers EOS must be scored
     needs_reference: bool
-    chance: float  # the loss of a judge that tosses a coin; what a run is compared with that should learn
+    chance: float  # the loss of a uniform guesser, with which a run that should learn is compared
     slope: float  # by how much the loss falls there for each nat that the right answer gains on the wrong one
     consistency_weight: float = 0.0
 
@@ -81,26 +81,26 @@ def objective_of(config: AnyRun) -> Objective:
     match config:
         case SFTRun():
             branches: Branches = "right" if n_tokens == 2 else "none"
-            found = Objective(cross_entropy, branches, False, chance=log2 / n_tokens, slope=1 / 2 / n_tokens)
+            chosen = Objective(cross_entropy, branches, False, chance=log2 / n_tokens, slope=1 / 2 / n_tokens)
         case DPORun(beta=beta):
-            found = Objective(lambda a: dpo(a, beta), both, True, chance=log2, slope=beta / 2)
+            chosen = Objective(lambda a: dpo(a, beta), both, True, chance=log2, slope=beta / 2)
         case IPORun(beta=beta):
-            found = Objective(lambda a: ipo(a, beta), both, True, chance=1 / (4 * beta**2), slope=1 / beta / n_tokens)
+            chosen = Objective(lambda a: ipo(a, beta), both, True, chance=1 / (4 * beta**2), slope=1 / beta / n_tokens)
         case KTORun(beta=beta):
-            found = Objective(lambda a: kto(a, beta), both, True, chance=0.5, slope=beta / 8)
+            chosen = Objective(lambda a: kto(a, beta), both, True, chance=0.5, slope=beta / 8)
         case SimPORun(beta=beta, gamma=gamma):
             chance, slope = math.log1p(math.exp(gamma)), beta / (1 + math.exp(-gamma)) / n_tokens
-            found = Objective(lambda a: simpo(a, beta, gamma), both, False, chance=chance, slope=slope)
-        case OwnC1Run(target=target):  # its chance is a matter of the base's verdicts: chance_of_own_c1
-            found = Objective(lambda a: own_c1(a, hard=target == "hard"), "none", True, chance=math.inf, slope=0)
-    return replace(found, consistency_weight=config.consistency.weight if config.consistency else 0.0)
+            chosen = Objective(lambda a: simpo(a, beta, gamma), both, False, chance=chance, slope=slope)
+        case OwnC1Run(target=target):  # its chance depends on the base's verdicts: chance_of_own_c1
+            chosen = Objective(lambda a: own_c1(a, hard=target == "hard"), "none", True, chance=math.inf, slope=0)
+    return replace(chosen, consistency_weight=config.consistency.weight if config.consistency else 0.0)
 
 
 def with_chance_among(objective: Objective, n_choices: Sequence[int]) -> Objective:
     """SFT's objective with the chance and the slope of prompts with so many answers each, one token each.
 
-    A judge without a clue gives each of K answers 1/K. As the right one gains on all others by g nats there, the loss
-    log(1 + (K - 1) exp(-g)) falls by (1 - 1/K) g. What the rest of a name costs is no part of either (see Signs.take).
+    A uniform guesser gives each of K answers 1/K. As the right one gains on all others by g nats there, the loss
+    log(1 + (K - 1) exp(-g)) falls by (1 - 1/K) g. Neither contains the tokens of a name behind its first.
     """
     chance, slope = fmean(math.log(n) for n in n_choices), fmean(1 - 1 / n for n in n_choices)
     return replace(objective, chance=chance, slope=slope)
@@ -169,14 +169,13 @@ def own_c1(answers: Answers, *, hard: bool) -> Tensor:
 
 
 def chance_of_own_c1(base: Answers, *, hard: bool) -> float:
-    """The loss of own_c1 for a judge that tosses a coin, or for the base as it is, whichever is larger.
+    """The loss of own_c1 for a uniform guesser, or for the base as it is, whichever is larger.
 
-    base: what it says of all prompts, as verdicts and as reference_verdicts. A base unsure of its statements is nearly
-    a coin, and one that hardly bends is nearly there already; a judge above both has been spoilt.
+    base: its answers to all prompts, as verdicts and as reference_verdicts. A base unsure of its statements is nearly a
+    guesser, and one that hardly bends is nearly at the goal already; a judge above both has been spoilt.
     """
-    coin = replace(base, verdicts=base.verdicts.masked_fill(base.verdicts > NEVER, 0.0))
-    losses = (own_c1(judge, hard=hard).mean().item() for judge in (coin, base))
-    return max(losses) + HOVER
+    guesser = replace(base, verdicts=base.verdicts.masked_fill(base.verdicts > NEVER, 0.0))
+    return max(own_c1(judge, hard=hard).mean().item() for judge in (guesser, base)) + HOVER
 
 
 def divergence_in_groups(verdicts: Tensor, groups: Tensor) -> Tensor:

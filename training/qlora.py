@@ -16,7 +16,7 @@ from evenhand.config import did_you_mean
 from evenhand.device import torch_device
 from evenhand.errors import ConfigError, ModelError
 from evenhand.token_trees import attend_to_seen_columns
-from training.merged_on_grid import refuse_merged_on_grid
+from training.run_folder import refuse_merged_on_nf4
 from training.sections import LoraSettings, QuantisationConfig
 
 FIRST_LAYER = ".layers.0."
@@ -34,21 +34,18 @@ def load_base(
     """The frozen base model on this process's device: NF4 as the paper's (Table 34), or unquantised.
 
     Weights that are not quantised are held in bf16, or in float32 where that is the compute dtype.
-    attention: a transformers attention implementation; None takes our own on CPU (evenhand.token_trees), and the
+    attention: a transformers attention implementation; None takes our own on CPU (evenhand.seen_columns), and the
     model's default on CUDA.
     storage: the dtype that 4-bit weights are packed in, which changes none of them (sharding.storage_dtype).
     Raises ModelError when the checkpoint cannot be loaded, or would be on the CPU by accident (evenhand.device).
     """
     is_gpu = torch_device() == "cuda"
     dtype = unquantised_dtype(quantisation)
-    arguments: dict[str, Any] = {
-        "dtype": dtype,
-        "attn_implementation": attention or (None if is_gpu else "eager"),
-    }
+    arguments: dict[str, Any] = {"dtype": dtype, "attn_implementation": attention or (None if is_gpu else "eager")}
     if is_gpu:  # each process that `accelerate launch` starts takes its own GPU
         arguments["device_map"] = {"": int(os.environ.get("LOCAL_RANK", "0"))}
     if quantisation.kind == "nf4":
-        refuse_merged_on_grid(folder)
+        refuse_merged_on_nf4(folder)
         arguments["quantization_config"] = BitsAndBytesConfig(
             load_in_4bit=True,
             bnb_4bit_quant_type="nf4",
@@ -104,7 +101,7 @@ def lora_config(settings: LoraSettings, model: Any) -> LoraConfig:
 
 
 def set_adapter_dtype(model: Any, settings: LoraSettings) -> None:
-    """Give the trainable weights their dtype. To be called after TRL's trainer is built and before it trains.
+    """Give the trainable weights their dtype; for TRL's trainer, after it is built and before it trains.
 
     TRL casts the adapters of a quantised model to bf16, which has 8 bits of mantissa: an optimiser step of a few
     thousandths of a weight is lost. Pure bf16 adapters did not learn the embedded task at all.
@@ -112,6 +109,17 @@ def set_adapter_dtype(model: Any, settings: LoraSettings) -> None:
     dtype = getattr(torch, settings.dtype)
     for _, parameter in trainable(model):
         parameter.data = parameter.data.to(dtype)
+
+
+def leave_dtype(model: Any) -> None:
+    """Have the adapters take their input as it is. For a model that computes under autocast.
+
+    PEFT turns it into the adapter's float32 first, drops out there, and autocast turns it back: seven times a layer,
+    and four times the memory is read and written. What is multiplied is the same.
+    """
+    for module in model.modules():
+        if hasattr(module, "cast_input_dtype_enabled"):
+            module.cast_input_dtype_enabled = False
 
 
 def trainable(model: Any) -> Iterator[tuple[str, Any]]:
@@ -145,5 +153,12 @@ def gradient_of(parameter: Any) -> torch.Tensor | None:
     To be called by every process. Of a weight that DeepSpeed has split, this process's own, and once
     (sharding.keep_gradients).
     """
-    found = vars(parameter).pop("seen", None) if hasattr(parameter, "ds_id") else parameter.grad
-    return found.full_tensor() if isinstance(found, DTensor) else found
+    gradient = vars(parameter).pop("seen", None) if hasattr(parameter, "ds_id") else parameter.grad
+    return gradient.full_tensor() if isinstance(gradient, DTensor) else gradient
+
+
+def gradient_norm(model: Any) -> float:
+    """The norm of this process's gradients; once clipped, NaN if any was not finite. 0 where an engine hides them."""
+    gradients = [parameter.grad for _, parameter in trainable(model) if parameter.grad is not None]
+    norm = torch.nn.utils.get_total_norm(gradients)
+    return float(norm.full_tensor() if hasattr(norm, "full_tensor") else norm)  # FSDP's are parts of a whole

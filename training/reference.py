@@ -1,4 +1,5 @@
-"""What the frozen base says of every example, asked once and kept: reference of DPO, IPO, KTO, target of own C1.
+"""The frozen base's log-probabilities of every example, computed once and kept: reference of DPO, IPO, KTO, target of
+own C1; and the loss and accuracy of guesses on a run's examples, with which learning is compared.
 
 `<run.root>/reference/<digest>/` holds it in shards, so that a killed pass continues, several processes share the work,
 and every run with the same base, precision and examples reads it. The base is the trained model with its adapter off.
@@ -6,27 +7,28 @@ and every run with the same base, precision and examples reads it. The base is t
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import torch
 from tqdm import tqdm
 
 from evenhand.errors import DataError
-from evenhand.job_signs import note_progress
+from evenhand.job_messages import note_progress
 from evenhand.jsonl import read_jsonl, write_json, write_jsonl
 from evenhand.records import digest
 from evenhand.run_directory import read_json
-from training.batches import Bundle, Collator, LogProbs
-from training.config import TrainingConfig
+from training.batches import Collator, Group, LogProbs, answers_of, numbers_of, padded_logs
+from training.config import AnyRun, OwnC1Run, SFTRun, TrainingConfig
 from training.examples import Example, by_item
 from training.fitting import Fitting, size
-from training.forward import answers_of
-from training.objectives import Answers, Branches
-from training.run import agreed, processes
+from training.objectives import Answers, Objective, chance_of_own_c1, objective_of, with_chance_among
+from training.processes import agreed, processes
 
 REFERENCE_DIR = "reference"
+SHARD, SECONDS = "{:05d}.jsonl", "{:05d}.seconds.json"
 SHARD_SIZE = 2048  # examples; a killed pass loses at most one shard a process
 # Tokens of a forward pass, whatever the batch that is trained on: no gradient keeps what they compute. A CPU is busy
 # with fewer, and its eager attention takes time by the square of a row.
@@ -35,10 +37,10 @@ AT_ONCE = {"cuda": 16384, "cpu": 1024}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
-    """What the base says, and what it cost to ask."""
+    """The base's answers, and the time that they took."""
 
     answers: Mapping[Example, LogProbs]
-    seconds: float  # of each process, in whichever run it was asked; without what a killed pass had taken
+    seconds: float  # of each process, in whichever run the base was asked; without those of a killed pass
 
 
 def reference_of(
@@ -54,48 +56,37 @@ def reference_of(
     # What is missing is dealt out, so that no process waits for another's whole share after a kill. Only the first
     # process looks: on NFS a file that was looked for too early stays absent for a while.
     numbers = range(len(shards)) if state.is_main_process else ()
-    missing = agreed([number for number in numbers if not shard_file(folder, number).exists()])
+    missing = agreed([number for number in numbers if not (folder / SHARD.format(number)).exists()])
     mine = missing[state.process_index :: state.num_processes]
     if mine:
         bar = tqdm(total=sum(len(shards[n]) for n in mine), desc="reference", disable=not state.is_main_process)
         with bar, torch.no_grad(), model.disable_adapter():
             for number in mine:
                 began = time.monotonic()
-                found = ask(shards[number], config, model, pad, bar)
+                answers = ask(shards[number], config, model, pad, bar)
                 # The seconds first: a shard that is there is never asked again, so whatever goes with it must be there.
-                write_json(seconds_file(folder, number), {"seconds": round(time.monotonic() - began, 3)})
-                write_jsonl(shard_file(folder, number), (log_probs._asdict() for log_probs in found))
+                write_json(folder / SECONDS.format(number), {"seconds": round(time.monotonic() - began, 3)})
+                write_jsonl(folder / SHARD.format(number), (log_probs._asdict() for log_probs in answers))
                 note_progress()
     state.wait_for_everyone()
     kept: dict[Example, LogProbs] = {}
     seconds = 0.0
     for number, shard in enumerate(shards):
-        kept.update(zip(shard, read_shard(shard_file(folder, number), len(shard)), strict=True))
-        seconds += float(read_json(seconds_file(folder, number))["seconds"])
+        kept.update(zip(shard, read_shard(folder / SHARD.format(number), len(shard)), strict=True))
+        seconds += float(read_json(folder / SECONDS.format(number))["seconds"])
     return Reference(answers=kept, seconds=seconds / state.num_processes)
 
 
 def read_shard(file: Path, n_examples: int) -> list[LogProbs]:
     """A shard's answers. Raises DataError for one that is damaged, short or empty, with the way out."""
+    remedy = "delete it, and the same command asks the base again"
     try:
-        found = [LogProbs(tuple(record["verdicts"]), tuple(record["totals"])) for _, record in read_jsonl(file)]
+        answers = [LogProbs(tuple(record["verdicts"]), tuple(record["totals"])) for _, record in read_jsonl(file)]
     except (DataError, KeyError, TypeError) as error:
-        raise DataError(f"{file}: is damaged ({error}); delete it, and the same command asks the base again") from None
-    if len(found) != n_examples:
-        raise DataError(
-            f"{file}: holds {len(found)} of {n_examples} examples; delete it, and the same command asks the base again"
-        )
-    return found
-
-
-def shard_file(folder: Path, number: int) -> Path:
-    """Where a shard lies."""
-    return folder / f"{number:05d}.jsonl"
-
-
-def seconds_file(folder: Path, number: int) -> Path:
-    """Where it lies what a shard has taken."""
-    return folder / f"{number:05d}.seconds.json"
+        raise DataError(f"{file}: is damaged ({error}); {remedy}") from None
+    if len(answers) != n_examples:
+        raise DataError(f"{file}: holds {len(answers)} of {n_examples} examples; {remedy}")
+    return answers
 
 
 def reference_digest(examples: Sequence[Example], config: TrainingConfig, base_facts: Mapping[str, Any]) -> str:
@@ -118,38 +109,57 @@ def reference_digest(examples: Sequence[Example], config: TrainingConfig, base_f
 
 def ask(examples: Sequence[Example], config: TrainingConfig, model: Any, pad: int, bar: "tqdm[Any]") -> list[LogProbs]:
     """A model's log-probabilities of some examples' answers, in their order."""
-    branches: Branches = "all" if examples[0].end else "none"
-    collator = Collator(pad=pad, branches=branches, row_tokens=config.optimiser.row_tokens)
+    collator = Collator(pad=pad, branches="all" if examples[0].end else "none", row_tokens=config.optimiser.row_tokens)
     # Those of like length together: where each has a row of its own, that is what keeps padding short.
-    bundles = sorted(by_item(examples), key=lambda bundle: size([bundle]))
+    groups = sorted(by_item(examples), key=lambda group: size([group]))
     fitting = Fitting(AT_ONCE[model.device.type])
+    precision = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(config.optimiser.mixed_precision)
     was_training = model.training
     model.eval()
-    found: dict[int, LogProbs] = {}
-    numbers = {id(example): number for number, example in enumerate(examples)}
+    known: dict[int, LogProbs] = {}
 
-    def one_pass(some: Sequence[Bundle]) -> None:
+    def one_pass(some: Sequence[Group]) -> None:
         batch = {name: tensor.to(model.device) for name, tensor in collator(some).items()}
-        with autocast(model, config):
+        with torch.autocast(model.device.type, precision or torch.bfloat16, enabled=precision is not None):
             answers = answers_of(model, batch)
-        asked = [example for bundle in some for example in bundle]
-        for example, log_probs in zip(asked, listed(answers, asked), strict=True):
-            found[numbers[id(example)]] = log_probs
+        asked = [example for group in some for example in group]
+        for example, verdicts, totals in zip(asked, answers.verdicts.tolist(), answers.totals.tolist(), strict=True):
+            n = len(example.choices)  # what follows is padding
+            known[id(example)] = LogProbs(tuple(verdicts[:n]), tuple(totals[:n]))
 
-    for some in fitting.passes(bundles):
+    for some in fitting.passes(groups):
         fitting.in_passes(some, one_pass, undo=lambda: None)
         bar.update(sum(map(len, some)))
     model.train(was_training)
-    return [found[number] for number in range(len(examples))]
+    return [known[id(example)] for example in examples]
 
 
-def autocast(model: Any, config: TrainingConfig) -> torch.autocast:
-    """The precision that training computes in, for a model that the trainer has not wrapped."""
-    precision = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(config.optimiser.mixed_precision)
-    return torch.autocast(model.device.type, precision or torch.bfloat16, enabled=precision is not None)
+def objective_for(config: AnyRun, examples: Sequence[Example], reference: Reference | None) -> Objective:
+    """The config's objective; its chance is computed from the examples, or from the base's answers to them, where it
+    depends on those.
+    """
+    objective = objective_of(config)
+    if reference and isinstance(config, OwnC1Run):
+        return replace(objective, chance=base_chance(config, examples, reference))
+    if isinstance(config, SFTRun) and any(len(example.choices) != 2 for example in examples):
+        return with_chance_among(objective, [len(example.choices) for example in examples])
+    return objective
 
 
-def listed(answers: Answers, examples: Sequence[Example]) -> list[LogProbs]:
-    """Tensors as plain numbers, an example each, without what pads them."""
-    rows = zip(answers.verdicts.tolist(), answers.totals.tolist(), map(len, (e.choices for e in examples)), strict=True)
-    return [LogProbs(tuple(verdicts[:n]), tuple(totals[:n])) for verdicts, totals, n in rows]
+def chance_accuracy(examples: Sequence[Example]) -> float:
+    """How often a guess among each example's answers is right."""
+    return fmean(1 / len(example.choices) for example in examples)
+
+
+def base_chance(config: OwnC1Run, examples: Sequence[Example], reference: Reference) -> float:
+    """The loss above which an own_c1 run counts as spoilt, from the base's verdicts on its examples."""
+    verdicts = padded_logs([reference.answers[example].verdicts for example in examples])
+    base = Answers(
+        verdicts=verdicts,
+        ends=None,
+        right=torch.tensor([example.right for example in examples]),
+        groups=torch.tensor(numbers_of(example.group for example in examples)),
+        anchors=torch.tensor([example.is_anchor for example in examples]),
+        reference_verdicts=verdicts,
+    )
+    return chance_of_own_c1(base, hard=config.target == "hard")

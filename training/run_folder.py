@@ -1,9 +1,21 @@
-"""A training run's folder, known without the trainers: its files, whether it is one, and its config."""
+"""A training run's folder, known without the trainers: its files, checkpoints and adapters.
 
+`runs/training/<name>-<digest>/`: config.yaml, provenance.json, excluded.jsonl (prompts left out for their length),
+metrics.jsonl, checkpoints/ to continue from, adapter/, and DONE.json last; where it was stopped (training.guard),
+DIVERGED.json instead of the last two.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from evenhand.errors import DataError
-from evenhand.run_directory import CONFIG_FILE, DONE_FILE, is_done, read_json
+from evenhand.checkpoints import fingerprint, resolve
+from evenhand.errors import ConfigError, DataError
+from evenhand.jsonl import sync_folder, write_json
+from evenhand.run_directory import CONFIG_FILE, DONE_FILE, PROVENANCE_FILE, is_done, read_json, run_path
 from training.config import TrainingConfig, load_training_config
 
 EXCLUDED_FILE = "excluded.jsonl"  # prompts left out for their length; every training run has one, however empty
@@ -12,6 +24,17 @@ DIVERGED_FILE = "DIVERGED.json"
 TRAINING_LEASE = "training.lease"
 MERGING_LEASE = "merging.lease"
 MERGED_PREFIX = "merged-"  # of the folders of merged checkpoints
+ADAPTER_DIR = "adapter"
+ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors")
+CHECKPOINTS_DIR = "checkpoints"
+SCORE_FILE = "score.json"  # in a best adapter's folder: the step it is of and its measures
+COMPLETE_FILE = "COMPLETE"  # in a checkpoint whose every file is written
+FREE_OF_EFFECT = {"run", "guard"}  # sections that change no number of a run, only when it is stopped and where it lies
+
+
+def folder_of(config: TrainingConfig) -> Path:
+    """Where a config's run lies."""
+    return run_path(config.run.root, "training", config.name, config, FREE_OF_EFFECT)
 
 
 def finished_config(run: Path) -> TrainingConfig:
@@ -25,3 +48,85 @@ def finished_config(run: Path) -> TrainingConfig:
     if "method" not in read_json(run / DONE_FILE):
         raise DataError(f"{run / DONE_FILE}: does not say what was trained; restore it")
     return config
+
+
+def trained_base(run: Path, config: TrainingConfig) -> Path:
+    """The folder of the base, at the revision that was trained. Raises DataError when it is another one by now."""
+    trained = read_json(run / PROVENANCE_FILE).get("model")
+    if not isinstance(trained, dict):
+        raise DataError(f"{run / PROVENANCE_FILE}: does not say which base was trained; restore it")
+    base = resolve(config.model.model_copy(update={"revision": trained.get("revision")}))
+    if (now := fingerprint(config.model, base)) != trained:
+        raise DataError(
+            f"{run}: was trained on {trained}, but its base is {now} now; bring back the checkpoint that it was "
+            "trained on: an adapter fits no other"
+        )
+    return base
+
+
+def refuse_merged_on_nf4(folder: Path) -> None:
+    """Raises ConfigError for a base that was itself merged onto NF4 weights: quantised again, it is its own base.
+
+    All its weights lie on NF4's grid but for what the adapter added, which is less than half a step of that grid and is
+    rounded away: a judge that was trained to DDS +41 had its base's log-probabilities again.
+    """
+    file = folder / DONE_FILE
+    if file.is_file() and read_json(file).get("onto") == "nf4":
+        raise ConfigError(
+            f"{folder}: was merged onto NF4 weights, and quantising it to NF4 again rounds away what it has learnt; "
+            "set quantisation.kind=none, or train from the same run merged with --onto bf16"
+        )
+
+
+def read_metrics(file: Path) -> list[dict[str, Any]]:
+    """The whole lines of a metrics file. A kill can tear the last line; nothing is computed from it."""
+    lines = file.read_text(encoding="utf-8").split("\n")
+    return [json.loads(line) for line in lines[:-1]]  # what follows the last newline is torn, or empty
+
+
+def last_checkpoint(path: Path) -> Path | None:
+    """The newest whole checkpoint of a run; one that a kill left half written is passed over."""
+    whole = [file.parent for file in (path / CHECKPOINTS_DIR).glob(f"checkpoint-*/{COMPLETE_FILE}")]
+    return max(whole, key=lambda folder: int(folder.name.partition("-")[2]), default=None)
+
+
+def drop_half_written(path: Path) -> None:
+    """Delete the checkpoints that a kill left half written: they take room, and count where old ones are deleted."""
+    for folder in (path / CHECKPOINTS_DIR).glob("checkpoint-*"):
+        if not (folder / COMPLETE_FILE).exists():
+            shutil.rmtree(folder)
+
+
+def drop_checkpoints(path: Path) -> None:
+    """Delete what a completed run needs no more."""
+    shutil.rmtree(path / CHECKPOINTS_DIR, ignore_errors=True)
+
+
+def copy_adapter(source: Path, target: Path, score: Mapping[str, float] | None = None) -> None:
+    """The adapter's two files in a folder that is whole or absent; a folder already there is replaced.
+
+    score: the content of the folder's score.json; None writes none.
+    """
+    partial = target.with_name(f"{target.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    for name in ADAPTER_FILES:
+        shutil.copy2(source / name, partial / name)
+    if score is not None:
+        write_json(partial / SCORE_FILE, score)
+    sync_files(partial)
+    shutil.rmtree(target, ignore_errors=True)
+    partial.rename(target)
+    sync_folder(target.parent)
+
+
+def sync_files(folder: Path) -> None:
+    """Make a folder's files survive a power cut; a full disk or quota is an OSError here if it was none before."""
+    for file in folder.rglob("*"):
+        if file.is_file():
+            descriptor = os.open(file, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+    sync_folder(folder)

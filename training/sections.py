@@ -87,13 +87,11 @@ class DevConfig(Closed):
 
 
 class GuardConfig(Closed):
-    """When a run is stopped because it no longer learns (divergence_guard). Changes no number of a run that is not."""
+    """When a run is stopped because it no longer learns (training.guard). Changes no number of a run that is not."""
 
     patience_steps: int = Field(default=200, ge=1)  # so many without verdicts better than chance, after the warm-up
     # In nats of log P(right) - log P(wrong): the mean loss must come as far under chance as this gain takes it.
     chance_margin: float = Field(default=0.04, ge=0)
-    spike_factor: float = Field(default=50.0, gt=1)  # a gradient this many times the run's median is a spike
-    spike_patience: int = Field(default=5, ge=1)  # this many spikes in a row, of the steps that are logged
 
 
 class RunConfig(Closed):

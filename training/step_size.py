@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from training.batches import Bundle, Collator, bundles_of, schedule
+from training.batches import Collator, Group, groups_of, schedule
 from training.config import AnyRun
 from training.data import TrainingData, examples_of
 from training.examples import Example, by_item, set_padding
@@ -29,9 +29,9 @@ class MicroBatch:
 def largest_possible(config: AnyRun, n_prompts: int | None = None) -> MicroBatch | None:
     """A microbatch of nothing but the longest prompts a run takes; None of units that have any number.
 
-    n_prompts: how many; as many as the config says unless told.
+    n_prompts: how many; None for as many as the config says.
     """
-    if not config.training.has_equal_units:
+    if config.training.n_prompts(config.study) is None:
         return None
     n_prompts, longest = n_prompts or config.optimiser.per_device_batch_size, config.examples.max_prompt_length
     width = max(longest, min(config.optimiser.row_tokens, n_prompts * longest))
@@ -52,7 +52,7 @@ class StepSize:
     computed_share: float  # of the examples' tokens by themselves
     scored_a_step: float  # positions that go through the head
     largest: MicroBatch
-    largest_alone: MicroBatch  # of a single bundle, which is never cut
+    largest_alone: MicroBatch  # of a single group, which is never cut
     reference_tokens: float  # of the base's pass before training; 0 without one
 
 
@@ -60,37 +60,38 @@ def step_size(data: TrainingData, config: AnyRun, tokenizer: Any) -> StepSize:
     """The size of a run's steps. Raises ModelError or DataError where no examples can be made."""
     set_padding(tokenizer)
     optimiser = config.optimiser
-    in_step = optimiser.per_device_batch_size // config.bundle_size * optimiser.gradient_accumulation_steps
-    n_wanted = in_step * optimiser.n_processes * (N_STEPS if config.training.has_equal_units else N_STEPS_UNEQUAL)
+    in_step = optimiser.per_device_batch_size // config.group_size * optimiser.gradient_accumulation_steps
+    has_equal_units = config.training.n_prompts(config.study) is not None
+    n_wanted = in_step * optimiser.n_processes * (N_STEPS if has_equal_units else N_STEPS_UNEQUAL)
     rng = random.Random(0)
     drawn = data.drawn(rng, n_wanted)
     examples, excluded = examples_of(drawn, config, tokenizer)
-    bundles = bundles_of(examples, optimiser.order)
-    n_bundles = len(bundles) / len(drawn) * len(data)
+    groups = groups_of(examples, optimiser.order)
+    n_groups = len(groups) / len(drawn) * len(data)
     items = by_item(examples)
     # Of two prompts of one item hardly ever both are in a step, unless there are few items.
     if optimiser.order == "random" and len(items) >= in_step * optimiser.n_processes:
-        bundles = [[rng.choice(own)] for own in items]
-    plan = schedule(bundles, config.model_copy(update={"optimiser": optimiser.model_copy(update=ONE_EPOCH)}))
+        groups = [[rng.choice(own)] for own in items]
+    plan = schedule(groups, config.model_copy(update={"optimiser": optimiser.model_copy(update=ONE_EPOCH)}))
     objective = objective_of(config)
     collator = Collator(pad=tokenizer.pad_token_id, branches=objective.branches, row_tokens=optimiser.row_tokens)
-    batches = [collator([bundles[index] for index in numbers]) for numbers in plan.microbatches]
-    found = [microbatch(batch) for batch in batches]
-    longest = max(bundles, key=lambda bundle: sum(example.n_tokens for example in bundle))
-    alone = sum(e.n_tokens for numbers in plan.microbatches for index in numbers for e in bundles[index])
-    computed = sum(one.rows * one.width for one in found)
+    batches = [collator([groups[index] for index in numbers]) for numbers in plan.microbatches]
+    sizes = [microbatch(batch) for batch in batches]
+    longest = max(groups, key=lambda group: sum(example.n_tokens for example in group))
+    alone = sum(e.n_tokens for numbers in plan.microbatches for index in numbers for e in groups[index])
+    computed = sum(size.rows * size.width for size in sizes)
     asks = objective.needs_reference and getattr(config, "precompute_reference", True)
     n_examples = len(examples) / len(drawn) * len(data)
     return StepSize(
         n_examples=round(n_examples),
         excluded_share=len(excluded) / (len(examples) + len(excluded)),
-        n_steps=optimiser.max_steps or math.ceil(optimiser.epochs * n_bundles / in_step / optimiser.n_processes),
+        n_steps=optimiser.max_steps or math.ceil(optimiser.epochs * n_groups / in_step / optimiser.n_processes),
         n_micro=optimiser.gradient_accumulation_steps,
         mean_tokens=sum(e.n_tokens for e in examples) / len(examples),
         tokens_a_step=computed / plan.n_steps / optimiser.n_processes,
         computed_share=computed / alone,
-        scored_a_step=sum(one.n_scored for one in found) / plan.n_steps / optimiser.n_processes,
-        largest=max(found, key=lambda one: one.rows * one.width),
+        scored_a_step=sum(size.n_scored for size in sizes) / plan.n_steps / optimiser.n_processes,
+        largest=max(sizes, key=lambda size: size.rows * size.width),
         largest_alone=microbatch(collator([longest])),
         reference_tokens=reference_share(examples, collator) * n_examples if asks else 0.0,
     )
@@ -109,5 +110,5 @@ def microbatch(batch: Any) -> MicroBatch:
 
 def reference_share(examples: Sequence[Example], collator: Collator) -> float:
     """Tokens an example of a pass over whole items, what an item's prompts share counted once."""
-    items: list[Bundle] = by_item(examples)[:32]
+    items: list[Group] = by_item(examples)[:32]
     return sum(collator([item])["input_ids"].numel() for item in items) / sum(map(len, items))

@@ -1,47 +1,75 @@
-"""A config → a trained adapter, by whichever method the config names."""
+"""A config → a trained adapter, by whichever method the config names: the run's folder, the trainer, what it leaves."""
 
 import resource
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
+from datasets import disable_progress_bars
 from peft import get_peft_model
 from transformers import ProgressCallback, set_seed
 
+from evenhand.checkpoints import checkpoint_hash, fingerprint, load_tokenizer, resolve
 from evenhand.command import Stopped
 from evenhand.device import on_gpu, torch_device, torch_device_name
 from evenhand.errors import DataError
 from evenhand.float32 import use_onednn
-from evenhand.run_directory import is_done
-from training.arguments import training_arguments
-from training.batches import Bundle, Collator, Schedule, bundles_of, packing_of, schedule
-from training.callbacks import GradientCheck, MarkComplete, MetricsFile, ProgressBar, StopWhenAsked
-from training.chance_accuracy import luck_of, objective_for
-from training.config import AnyRun
+from evenhand.jsonl import write_jsonl
+from evenhand.lease import held
+from evenhand.run_directory import finish, is_done, open_run
+from training.batches import Collator, Group, Schedule, groups_of, schedule
+from training.callbacks import (
+    GradientCheck,
+    MarkComplete,
+    MetricsFile,
+    ProgressBar,
+    Selection,
+    StopWhenAsked,
+    best_kept,
+)
+from training.config import AnyRun, OwnC1Run, TrainingConfig
+from training.data import TrainingData, examples_of, load_data, without_dev
 from training.disk import told_when_full
-from training.divergence_guard import DivergenceGuard, refuse_diverged
+from training.examples import Example, Excluded, anchored, set_padding
+from training.guard import DivergenceGuard, LossMonitor, refuse_diverged
 from training.memory import told_when_out_of_memory
-from training.objectives import Branches, Objective, objective_of
-from training.packing import Packing
+from training.objectives import objective_of
+from training.processes import agreed, processes, refuse_other_batch
 from training.qlora import count_trainable, load_base, lora_config, set_adapter_dtype
-from training.reference import Reference, reference_of
-from training.run import (
+from training.reference import Reference, chance_accuracy, objective_for, reference_of
+from training.run_folder import (
+    ADAPTER_DIR,
     CHECKPOINTS_DIR,
-    OpenRun,
-    agreed,
-    close_training,
+    EXCLUDED_FILE,
+    TRAINING_LEASE,
+    copy_adapter,
     drop_checkpoints,
+    drop_half_written,
     folder_of,
     last_checkpoint,
-    open_training,
-    processes,
 )
-from training.selection import Best, BestByLoss, Selection, best_kept
 from training.sharding import prepare_sharding, refuse_wrong_sharding, storage_dtype
-from training.trainer import VerdictTrainer
+from training.trainer import VerdictTrainer, training_arguments
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenRun:
+    """A run directory that is ready to train in."""
+
+    path: Path
+    base: Path  # folder of the model that is trained
+    tokenizer: Any
+    base_facts: dict[str, Any]  # the base's fingerprint
+    examples: list[Example]
+    dev: list[Example]  # set aside to choose the checkpoint by; empty without a dev split
+    n_excluded: int
 
 
 def train(config: AnyRun) -> Path:
@@ -54,45 +82,111 @@ def train(config: AnyRun) -> Path:
     if not is_done(folder_of(config)):
         torch_device()  # raises before data and models are loaded
     with told_when_full(config), open_training(config) as run, told_when_out_of_memory("training"):
-        if run.is_done:
-            if processes().is_main_process:
+        is_main = processes().is_main_process
+        if is_done(run.path):
+            if is_main:
                 drop_checkpoints(run.path)  # a kill may have come between DONE.json and this
                 print(f"{run.path}: complete already")
             return run.path
-        if processes().is_main_process:
+        if is_main:
             where = torch_device_name()
             print(f"loading {config.model.name} on {where}; that takes minutes for a large model", file=sys.stderr)
         train_verdicts(config, run)
     return run.path
 
 
+@contextmanager
+def open_training(config: TrainingConfig) -> Iterator[OpenRun]:
+    """Context manager: the run's directory, made or found, with its examples; no other process trains it meanwhile.
+
+    Raises DataError when data or model have changed, or another process is training this run.
+    """
+    disable_progress_bars()  # of small steps with data; training shows its own
+    state = processes()
+    data = load_data(config)
+    data.study.refuse_test_data(data.units, config.study)
+    if state.is_main_process:
+        for note in data.study.notes(data.units):
+            print(f"Note: {note}", file=sys.stderr)
+    with state.local_main_process_first():  # one process downloads, the others find it cached
+        base = resolve(config.model)
+    tokenizer = load_tokenizer(base)
+    set_padding(tokenizer)
+    base_facts = fingerprint(config.model, base)
+    kept, aside = without_dev(data, config.dev)
+    examples, excluded = examples_of(kept, config, tokenizer)
+    dev, dev_excluded = examples_of(aside, config, tokenizer)
+    if isinstance(config, OwnC1Run):  # what has lost its C1 prompt to its length has nothing to be drawn to
+        examples, dev = anchored(examples), anchored(dev)
+    left_out = [*excluded, *dev_excluded]
+    path = folder_of(config)
+    if not is_done(path):
+        refuse_other_batch(config)
+    lease: AbstractContextManager[object] = nullcontext()
+    if state.is_main_process:
+        lease = held(path / TRAINING_LEASE, "trained")
+    with lease:
+        if state.is_main_process:
+            drop_half_written(path)
+            open_run(path, config, data.set_hash, base_facts, torch_device_name)
+            write_jsonl(path / EXCLUDED_FILE, map(asdict, left_out))
+            print(f"{path}: {data_words(kept, aside, len(examples), left_out)}")
+        state.wait_for_everyone()
+        yield OpenRun(
+            path=path,
+            base=base,
+            tokenizer=tokenizer,
+            base_facts=base_facts,
+            examples=examples,
+            dev=dev,
+            n_excluded=len(left_out),
+        )
+
+
+def data_words(kept: TrainingData, aside: TrainingData, n_examples: int, left_out: Sequence[Excluded]) -> str:
+    """What there is to train on, and how many prompts are left out for which reason."""
+    counts = Counter(prompt.reason for prompt in left_out)
+    why = f" ({'; '.join(f'{reason}: {n}' for reason, n in counts.most_common())})" if counts else ""
+    called = kept.study.called
+    dev = f"; {len(aside)} {called} set aside as dev split" if len(aside) else ""
+    return (
+        f"{n_examples} examples from {len(kept)} {called}; {len(left_out)} prompts left out{why} (listed "
+        f"in {EXCLUDED_FILE}){dev}"
+    )
+
+
 def train_verdicts(config: AnyRun, run: OpenRun) -> None:
     """Train with VerdictTrainer: every method, one forward pass a microbatch."""
     model = model_with_adapter(config, run)
-    reference = asked_before(config, run, model)
+    reference = None
+    if objective_of(config).needs_reference and getattr(config, "precompute_reference", True):
+        pad = run.tokenizer.pad_token_id
+        reference = reference_of([*run.examples, *run.dev], config, model, run.base_facts, pad)
     objective = objective_for(config, run.examples, reference)
-    bundles = bundles_of(run.examples, config.optimiser.order)
-    plan = schedule(bundles, config)
-    collator = collator_for(config, objective.branches, reference, run.tokenizer.pad_token_id)
-    packing = packing_of(plan, bundles, collator)
-    if processes().is_main_process:
-        print(told_of_rows(packing))
-    metrics = MetricsFile(run.path)
+    groups = groups_of(run.examples, config.optimiser.order)
+    plan = schedule(groups, config)
+    collator = Collator(
+        pad=run.tokenizer.pad_token_id,
+        branches=objective.branches,
+        reference=reference.answers if reference else None,
+        row_tokens=config.optimiser.row_tokens,
+    )
+    metrics, stopping = MetricsFile(run.path), StopWhenAsked()
     selection = Selection(run.path, config.dev) if config.dev else None
-    guard = guard_of(config, run, objective, items_of(plan, bundles, config))
-    # MarkComplete stands behind the guard, which looks at the saved weights first.
-    stopping = StopWhenAsked()
-    keeping = [guard, MarkComplete(run.path), selection or BestByLoss(run.path)]
+    accuracy = chance_accuracy(run.examples)
+    monitor = partial(LossMonitor, config, objective.chance, slope=objective.slope, chance_accuracy=accuracy)
+    guard = DivergenceGuard(run.path, config, monitor, items_of(plan, groups, config))
+    keeping = [MarkComplete(run.path), *([selection] if selection else [])]
     trainer = VerdictTrainer(
         model=model,
         args=training_arguments(config, run.path),
-        bundles=bundles,
-        dev=bundles_of(run.dev, config.optimiser.order),
+        groups=groups,
+        dev=groups_of(run.dev, config.optimiser.order),
         plan=plan,
         objective=objective,
         collator=collator,
         processing_class=run.tokenizer,
-        callbacks=[metrics, GradientCheck(), *keeping, stopping],
+        callbacks=[metrics, GradientCheck(), guard, *keeping, stopping],
     )
     prepare_sharding(trainer, config)
     if selection:
@@ -101,35 +195,17 @@ def train_verdicts(config: AnyRun, run: OpenRun) -> None:
     trainer.add_callback(ProgressBar())
     trainer.train(resume_from_checkpoint=agreed(last_checkpoint(run.path)))
     if stopping.is_stopping and not (selection and selection.stopped_at):
-        raise Stopped(signal.SIGUSR1)  # what the job script was told its time limit by
-    best = best_of(run) if config.dev else None
+        raise Stopped(signal.SIGUSR1)  # by which the job script was warned of its time limit
+    best, selection_facts = selected(config, run, selection)
     facts = {
         "method": config.method,
         "n_trainable": count_trainable(trainer.model),
         "epochs": round(plan.epochs, 4),
-        "computed_per_needed_token": round(packing.padded, 4),
-        "saved_by_shared_beginnings": round(packing.saved, 4),
-        **cost(plan, bundles, trainer.state.global_step, metrics.seconds, reference),
+        **cost(plan, groups, trainer.state.global_step, metrics.seconds, reference),
         **trainer.skipped(),
-        **chosen(config, selection, best),
+        **selection_facts,
     }
-    close_training(run, trainer, facts, best=best.folder if best and facts["selected"] == "best" else None)
-
-
-def collator_for(config: AnyRun, branches: Branches, reference: Reference | None, pad: int) -> Collator:
-    """What lays a run's microbatches out."""
-    return Collator(
-        pad=pad,
-        branches=branches,
-        reference=reference.answers if reference else None,
-        row_tokens=config.optimiser.row_tokens,
-    )
-
-
-def told_of_rows(packing: Packing) -> str:
-    """How well a run's microbatches fill their rows."""
-    saved = f"shared beginnings save {packing.saved:.0%} of all"
-    return f"rows: {packing.padded:.2f} tokens computed for each needed one; {saved}"
+    close_training(run, trainer, facts, best=best)
 
 
 def model_with_adapter(config: AnyRun, run: OpenRun) -> Any:
@@ -146,38 +222,25 @@ def model_with_adapter(config: AnyRun, run: OpenRun) -> Any:
     return model
 
 
-def asked_before(config: AnyRun, run: OpenRun, model: Any) -> Reference | None:
-    """What the base says of every example, for the methods that need it; None where each step asks for itself."""
-    if not objective_of(config).needs_reference or not getattr(config, "precompute_reference", True):
-        return None
-    return reference_of([*run.examples, *run.dev], config, model, run.base_facts, run.tokenizer.pad_token_id)
-
-
-def guard_of(config: AnyRun, run: OpenRun, objective: Objective, items: Callable[[int], list[str]]) -> DivergenceGuard:
-    """What stops a run of this objective."""
-    slope, luck, n_dev = objective.slope, luck_of(run.examples), len(run.dev)
-    return DivergenceGuard(run.path, config, objective.chance, slope=slope, luck=luck, n_dev=n_dev, items_of=items)
-
-
-def items_of(plan: Schedule, bundles: Sequence[Bundle], config: AnyRun) -> Callable[[int], list[str]]:
+def items_of(plan: Schedule, groups: Sequence[Group], config: AnyRun) -> Callable[[int], list[str]]:
     """Optimiser step, counted from 1 → the ids of the items that it trains on."""
     n_micro = config.optimiser.gradient_accumulation_steps * config.optimiser.n_processes
 
     def items(step: int) -> list[str]:
         batches = plan.microbatches[(step - 1) * n_micro : step * n_micro]
-        return list(dict.fromkeys(e.item_id for batch in batches for index in batch for e in bundles[index]))
+        return list(dict.fromkeys(e.item_id for batch in batches for index in batch for e in groups[index]))
 
     return items
 
 
 def cost(
-    plan: Schedule, bundles: list[Any], n_steps: int, seconds: float, reference: Reference | None
+    plan: Schedule, groups: Sequence[Group], n_steps: int, seconds: float, reference: Reference | None
 ) -> dict[str, Any]:
     """What the run took: seconds (wall clock), processes, device, peak memory in GiB; tokens of all examples' prompts
     and answers, shared beginnings counted for each.
     """
     share = n_steps / plan.n_steps  # below 1 for a run stopped early
-    n_tokens = sum(e.n_tokens for batch in plan.microbatches for index in batch for e in bundles[index])
+    n_tokens = sum(e.n_tokens for batch in plan.microbatches for index in batch for e in groups[index])
     is_gpu = on_gpu()
     peak = torch.cuda.max_memory_allocated() if is_gpu else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return {
@@ -190,20 +253,30 @@ def cost(
     }
 
 
-def best_of(run: OpenRun) -> Best:
-    """The best adapter by the dev split. Raises DataError when somebody has deleted it."""
-    if best := best_kept(run.path):
-        return best
-    raise DataError(
-        f"{run.path / CHECKPOINTS_DIR}: the best adapter by the dev split is gone; delete {run.path} and train again"
-    )
+def selected(config: AnyRun, run: OpenRun, selection: Selection | None) -> tuple[Path | None, dict[str, Any]]:
+    """(the adapter that the run ends with, None for the last; for DONE.json the best by the dev split).
+
+    Raises DataError when somebody has deleted it.
+    """
+    if selection is None or config.dev is None:
+        return None, {}
+    best = best_kept(run.path)
+    if best is None:
+        gone = f"{run.path / CHECKPOINTS_DIR}: the best adapter by the dev split is gone"
+        raise DataError(f"{gone}; delete {run.path} and train again")
+    early = {} if selection.stopped_at is None else {"stopped_early_at_step": selection.stopped_at}
+    folder, score = best
+    return folder if config.dev.select == "best" else None, {"selected": config.dev.select, "best": score, **early}
 
 
-def chosen(config: AnyRun, selection: Selection | None, best: Best | None) -> dict[str, Any]:
-    """Which adapter the run ends with, the best by the dev split, and at which step it was stopped early if it was."""
-    if selection is None or config.dev is None or best is None:
-        return {}
-    facts: dict[str, Any] = {"selected": config.dev.select, "best": best.score}
-    if selection.stopped_at is not None:
-        facts["stopped_early_at_step"] = selection.stopped_at
-    return facts
+def close_training(run: OpenRun, trainer: Any, facts: dict[str, Any], *, best: Path | None = None) -> None:
+    """Save the adapter (the last, or that of `best`), then DONE.json; checkpoints are needed no more."""
+    last = run.path / CHECKPOINTS_DIR / "last"
+    trainer.save_model(str(last))  # by every process: sharded weights are gathered
+    if not processes().is_main_process:
+        return
+    copy_adapter(best or last, run.path / ADAPTER_DIR)
+    counts = {"n_examples": len(run.examples), "n_dev": len(run.dev), "n_excluded": run.n_excluded}
+    counts["n_steps"] = trainer.state.global_step
+    finish(run.path, {**counts, **facts, "adapter_hash": checkpoint_hash(run.path / ADAPTER_DIR)})
+    drop_checkpoints(run.path)

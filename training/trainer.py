@@ -2,6 +2,7 @@
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -10,15 +11,81 @@ from torch import Tensor
 from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
 from torch.utils.data import DataLoader
 from transformers import Trainer, TrainerControl, TrainingArguments
+from transformers.integrations import get_available_reporting_integrations
 
-from training.batches import Bundle, Collator, Schedule
-from training.dev import dev_measures
-from training.dropout import leave_dtype, quicken_dropout
+from evenhand.device import on_gpu
+from evenhand.errors import ConfigError
+from training.batches import Collator, Group, Schedule, answers_of
+from training.config import TrainingConfig
 from training.fitting import Fitting
-from training.forward import answers_of
-from training.objectives import Answers, Objective, picked
-from training.prefetch import made_ahead
-from training.run import agreed
+from training.objectives import Answers, Objective, divergence_in_groups, picked
+from training.processes import agreed
+from training.qlora import leave_dtype
+from training.run_folder import CHECKPOINTS_DIR
+from training.sharding import sharding
+
+DEV_MEASURES = ("eval_loss", "eval_accuracy", "eval_divergence")
+
+
+def training_arguments(config: TrainingConfig, path: Path) -> TrainingArguments:
+    """The arguments of VerdictTrainer, whose schedule of batches is one pass over a list that holds every epoch."""
+    shared = shared_arguments(config, path)
+    evaluation = {"eval_strategy": "steps", "eval_steps": config.dev.every_steps} if config.dev else {}
+    if sharding() == "zero3":  # computes in bf16 by itself (training.sharding.prepare_sharding)
+        shared["bf16"] = False
+    own = {"num_train_epochs": 1, "max_steps": -1, "remove_unused_columns": False, "label_names": ["right"]}
+    arguments = TrainingArguments(**{**shared, **own, **evaluation})
+    if arguments.n_gpu > 1:  # transformers would cut a microbatch's rows over all GPUs it sees, each its own process
+        arguments._n_gpu = 1
+    return arguments
+
+
+def shared_arguments(config: TrainingConfig, path: Path) -> dict[str, Any]:
+    """Keyword arguments of every trainer, ours or TRL's. Raises ConfigError for fp16 on CPU: torch has none."""
+    refuse_absent_trackers(config.run.report_to)
+    is_gpu = on_gpu()
+    optimiser = config.optimiser
+    if optimiser.mixed_precision == "fp16" and not is_gpu:
+        raise ConfigError("optimiser.mixed_precision: fp16 needs a GPU; write bf16 or no")
+    return {
+        "output_dir": str(path / CHECKPOINTS_DIR),
+        "run_name": path.name,
+        "optim": "adamw_torch",
+        "learning_rate": optimiser.learning_rate,
+        "lr_scheduler_type": optimiser.schedule,
+        "warmup_steps": optimiser.warmup_ratio,  # below 1 it is a share of all steps
+        "weight_decay": optimiser.weight_decay,
+        "max_grad_norm": optimiser.max_grad_norm,
+        "per_device_train_batch_size": optimiser.per_device_batch_size,
+        "gradient_accumulation_steps": optimiser.gradient_accumulation_steps,
+        "num_train_epochs": optimiser.epochs,
+        "max_steps": optimiser.max_steps or -1,
+        "bf16": optimiser.mixed_precision == "bf16",
+        "fp16": optimiser.mixed_precision == "fp16",
+        "gradient_checkpointing": optimiser.gradient_checkpointing,
+        "seed": optimiser.seed,
+        "use_cpu": not is_gpu,
+        "dataloader_pin_memory": is_gpu,
+        "eval_strategy": "no",  # an evaluation every 100 steps cost a published run a fifth of its time
+        "save_strategy": "steps",
+        "save_steps": config.run.save_steps,
+        "save_total_limit": config.run.keep_checkpoints,
+        "logging_steps": config.run.logging_steps,
+        "logging_nan_inf_filter": False,  # a loss that is no number must be seen, not averaged away
+        "report_to": list(config.run.report_to),
+        "ddp_find_unused_parameters": False,
+    }
+
+
+def refuse_absent_trackers(names: Sequence[str]) -> None:
+    """Raises ConfigError when a tracker that metrics are to go to is not installed."""
+    available = get_available_reporting_integrations()
+    for name in names:
+        if name not in available:
+            raise ConfigError(
+                f"run.report_to: tracker '{name}' is not installed or unknown to transformers (installed: "
+                f"{', '.join(available) or 'none'}); `pip install` it, or leave it out: metrics.jsonl has the figures"
+            )
 
 
 class VerdictTrainer(Trainer):
@@ -32,32 +99,29 @@ class VerdictTrainer(Trainer):
         *,
         model: Any,
         args: TrainingArguments,
-        bundles: Sequence[Bundle],
-        dev: Sequence[Bundle],
+        groups: Sequence[Group],
+        dev: Sequence[Group],
         plan: Schedule,
         objective: Objective,
         collator: Collator,
         **rest: Any,
     ) -> None:
-        quicken_dropout(model)
         if args.bf16 or args.fp16:
             leave_dtype(model)
         super().__init__(
-            model=model, args=args, train_dataset=bundles, eval_dataset=dev or None, data_collator=collator, **rest
+            model=model, args=args, train_dataset=groups, eval_dataset=dev or None, data_collator=collator, **rest
         )
         self.plan = plan
         self.objective = objective
         self.loss_is_scaled_for_ga = True  # compute_loss divides by the whole step's examples
         self.sums: dict[str, list[Tensor]] = defaultdict(list)  # of what is logged beside the loss
-        self.source: Iterator[dict[str, Tensor]] | None = None  # of microbatches, and what comes of it
-        self.coming: Iterator[dict[str, Tensor]] = iter(())
-        self.to_come: deque[list[int]] = deque()  # the step's microbatches, as indices of bundles
+        self.to_come: deque[list[int]] = deque()  # the step's microbatches, as indices of groups
         self.fitting = Fitting()
-        self.learns_rests = any(example.rest for bundle in bundles for example in bundle)
+        self.learns_rests = any(example.rest for group in groups for example in group)
 
-    def get_train_dataloader(self) -> DataLoader[Bundle]:
+    def get_train_dataloader(self) -> DataLoader[Group]:
         """The schedule's microbatches; accelerate deals them out to the processes in turn."""
-        loader: DataLoader[Bundle] = DataLoader(
+        loader: DataLoader[Group] = DataLoader(
             self.train_dataset,
             batch_sampler=self.plan.microbatches,
             collate_fn=self.data_collator,
@@ -69,10 +133,7 @@ class VerdictTrainer(Trainer):
         self, epoch_iterator: Iterator[dict[str, Tensor]], num_batches: int, device: torch.device
     ) -> tuple[list[dict[str, Tensor]], Tensor]:
         """The microbatches of one optimiser step, and how many examples they hold over all processes."""
-        if epoch_iterator is not self.source:
-            n_ahead = self.args.gradient_accumulation_steps  # those of the next step
-            self.source, self.coming = epoch_iterator, made_ahead(epoch_iterator, n_ahead)
-        batches = [batch for _, batch in zip(range(num_batches), self.coming, strict=False)]
+        batches = [batch for _, batch in zip(range(num_batches), epoch_iterator, strict=False)]
         first = self.state.global_step * self.args.gradient_accumulation_steps
         self.to_come = deque(self.plan.microbatches[first : first + len(batches)])
         n_examples = torch.tensor(sum(len(batch["right"]) for batch in batches), device=device)
@@ -81,22 +142,21 @@ class VerdictTrainer(Trainer):
     def training_step(
         self, model: Any, inputs: dict[str, Tensor], num_items_in_batch: Tensor | int | None = None
     ) -> Tensor:
-        """Forward and backward pass of a microbatch; of one that memory does not hold, bundle by bundle if need be.
+        """Forward and backward pass of a microbatch; in several passes where memory does not hold it.
 
-        Only where one process trains: several count the gathers and sums of each other's passes, some of which a failed
-        pass has begun.
+        Single process only: in several, a retried pass would run its collectives twice.
         """
         compute: Callable[..., Tensor] = super().training_step
         if self.accelerator.distributed_type != DistributedType.NO:
             return compute(model, inputs, num_items_in_batch)
-        bundles = [self.train_dataset[index] for index in self.to_come.popleft()]
-        assert sum(map(len, bundles)) == len(inputs["right"]), "not the microbatch that the plan has here"
+        groups = [self.train_dataset[index] for index in self.to_come.popleft()]
+        assert sum(map(len, groups)) == len(inputs["right"]), "not the microbatch that the plan has here"
         n_noted = len(self.sums.get("accuracy", ()))
         weights = [weight for weight in model.parameters() if weight.requires_grad]
         before = set_aside(weights)
 
-        def one_pass(some: Sequence[Bundle]) -> Tensor:
-            batch = inputs if len(some) == len(bundles) else self.data_collator(some)
+        def one_pass(some: Sequence[Group]) -> Tensor:
+            batch = inputs if len(some) == len(groups) else self.data_collator(some)
             return compute(model, batch, num_items_in_batch)
 
         def undo() -> None:
@@ -104,7 +164,7 @@ class VerdictTrainer(Trainer):
             for values in self.sums.values():
                 del values[n_noted:]
 
-        loss = torch.stack(self.fitting.in_passes(bundles, one_pass, undo)).sum()
+        loss = torch.stack(self.fitting.in_passes(groups, one_pass, undo)).sum()
         add_gradients(weights, before)
         return loss
 
@@ -144,7 +204,7 @@ class VerdictTrainer(Trainer):
 
     def note(self, answers: Answers) -> None:
         """Keep what the log shows beside the loss: how often the right answer wins, by how much, and how much of the
-        loss is of names' rests. Every process keeps the same, for the log adds them up.
+        loss comes from the tokens of names behind the first. Every process keeps the same, for the log adds them up.
         """
         with torch.no_grad():
             right = picked(answers.verdicts, answers.right)
@@ -189,18 +249,40 @@ class VerdictTrainer(Trainer):
         """Measure the dev items, the same in every process, and tell the callbacks."""
         assert self.eval_dataset is not None
         # The first process's, in all: of floats that differ by a bit each would decide for itself to save or to stop.
-        measures = agreed(dev_measures(self.model_wrapped, self.eval_dataset, self))
+        measures = agreed(self.dev_measures())
         self.log(measures)
         self.control: TrainerControl = self.callback_handler.on_evaluate(self.args, self.state, self.control, measures)
         return measures
 
+    def dev_measures(self) -> dict[str, float]:
+        """eval_loss (the run's own), eval_accuracy, and eval_divergence in nats between prompts that should agree.
+
+        Every process measures all dev items.
+        """
+        rows = []  # (3, E) of each microbatch
+        size = self.plan.n_groups
+        ordered = sorted(self.eval_dataset, key=lambda group: sum(example.n_tokens for example in group))
+        model = self.model_wrapped
+        with torch.no_grad():
+            for start in range(0, len(ordered), size):
+                batch = self.data_collator(ordered[start : start + size])
+                batch = {name: tensor.to(self.args.device) for name, tensor in batch.items()}
+                batch = self.with_reference(model, batch)
+                model.eval()  # asking the base has put it in train mode, where dropout draws random numbers
+                answers = self.answers(model, batch)
+                right = (answers.verdicts.argmax(1) == answers.right).float()
+                divergence = divergence_in_groups(answers.verdicts, answers.groups)
+                rows.append(torch.stack([self.objective.total(answers), right, divergence]))
+        model.train()
+        return dict(zip(DEV_MEASURES, torch.cat(rows, dim=1).mean(1).tolist(), strict=True))
+
 
 def set_aside(weights: Sequence[Tensor]) -> list[Tensor | None]:
-    """The weights' gradients, which they have no more: the next backward pass writes its own."""
-    found = [weight.grad for weight in weights]
+    """The weights' gradients, removed from them: the next backward pass writes its own."""
+    gradients = [weight.grad for weight in weights]
     for weight in weights:
         weight.grad = None
-    return found
+    return gradients
 
 
 def add_gradients(weights: Sequence[Tensor], gradients: Sequence[Tensor | None]) -> None:

@@ -20,7 +20,7 @@ from evenhand.checkpoints import load_tokenizer, resolve
 from evenhand.model_size import ModelSize
 from evenhand.token_trees import tree_of
 from studies.dialdefer.datasets import load_items
-from training.batches import Collator, bundles_of, schedule
+from training.batches import Collator, groups_of, schedule
 from training.config import AnyRun
 from training.dialdefer.examples import make_examples
 from training.objectives import objective_of
@@ -44,11 +44,11 @@ def tree_tokens(sequences: Sequence[Sequence[int]], n_scored: int) -> Tokens:
 def training_tokens(run: AnyRun) -> Tokens:
     """Of a microbatch of a run's first step, in the mean. Examples of two processes are not shared."""
     tokenizer = load_tokenizer(resolve(run.model, weights=False))
-    bundles = bundles_of(make_examples(load_items(run.study.benchmarks), run, tokenizer)[0], run.optimiser.order)
+    groups = groups_of(make_examples(load_items(run.study.benchmarks), run, tokenizer)[0], run.optimiser.order)
     collator = Collator(pad=0, branches=objective_of(run).branches)
     found = []
-    for microbatch in schedule(bundles, run).microbatches[: run.optimiser.gradient_accumulation_steps]:
-        examples = [example for index in microbatch for example in bundles[index]]
+    for microbatch in schedule(groups, run).microbatches[: run.optimiser.gradient_accumulation_steps]:
+        examples = [example for index in microbatch for example in groups[index]]
         n_scored = sum(1 + len(collator.scored(example)) for example in examples)
         sequences = [sequence for example in examples for sequence in collator.sequences(example)]
         found.append(tree_tokens(sequences, n_scored))

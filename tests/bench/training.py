@@ -25,9 +25,8 @@ from studies.dialdefer.datasets import load_items
 from tests.bench.necessary import training_flops, training_tokens
 from tests.bench.turns import Matmul, Worker, now, peak_gib, race
 from tests.made.stock_trl import TokenisedDPOTrainer, train_with_trl
-from tests.made.training_configs import training_config
 from training import train
-from training.config import AnyRun
+from training.config import AnyRun, parse_training_config
 from training.dialdefer.examples import make_examples
 
 SIZE, PARTS = 4, 4  # a step of 16
@@ -52,8 +51,10 @@ def config(method: str, *, is_trl: bool = False) -> Tree:
         "method": method,
         "name": "bench",
         "model": {"name": "embedded"},
-        "benchmarks": [{"dataset": "pocket", "split": "train", "n_items": SIZE * PARTS // 2}],
-        "examples": {"template": "published", "conditions": "c2_only"},
+        "dialdefer": {
+            "benchmarks": [{"dataset": "pocket", "split": "train", "n_items": SIZE * PARTS // 2}],
+            "prompts": {"template": "published", "conditions": ["c2_correct", "c2_incorrect"]},
+        },
         "quantisation": {"compute_dtype": dtype, "hold": "nf4" if is_trl else "dequantised"},
         "optimiser": {
             "learning_rate": 2e-4 if method == "sft" else 5e-5,
@@ -117,11 +118,11 @@ def work(tree: Tree, *, is_trl: bool) -> None:
     transformers.trainer.DEFAULT_CALLBACKS.append(Gate)
     train.reference_of = timed(train.reference_of)
     TokenisedDPOTrainer._precompute_ref_logps = timed(TokenisedDPOTrainer._precompute_ref_logps)
-    (train_with_trl if is_trl else train.train)(training_config(tree))
+    (train_with_trl if is_trl else train.train)(parse_training_config(tree, "bench"))
 
 
 def main() -> None:
-    runs: dict[str, AnyRun] = {method: training_config(config(method)) for method in ("sft", "dpo")}
+    runs: dict[str, AnyRun] = {method: parse_training_config(config(method), "bench") for method in ("sft", "dpo")}
     run = runs["sft"]
     checkpoint = resolve(run.model, weights=False)
     lengths = [e.n_tokens for e in make_examples(load_items(run.study.benchmarks), run, load_tokenizer(checkpoint))[0]]

@@ -13,9 +13,8 @@ from eval.dialdefer.measures import CONDITIONS, dds_pp
 from evenhand.checkpoints import load_tokenizer
 from studies.dialdefer.records import Condition, Item
 from tests.made.easy_task import easy_items, easy_run, plant
-from tests.made.training_configs import training_config
 from tests.made.training_runs import tiny_model
-from training.config import AnyRun
+from training.config import AnyRun, parse_training_config
 from training.dialdefer.examples import make_examples
 from training.train import train
 
@@ -43,7 +42,8 @@ def run_of(model: Path, root: Path, bend: dict[str, Any] | None) -> AnyRun:
     optimiser = {"max_steps": 250, "learning_rate": 3e-3, "order": "whole_items"}
     tree = easy_run(model, root, optimiser=optimiser, lora={"r": 16, "alpha": 32}).model_dump(mode="json")
     prompts = {**tree["dialdefer"]["prompts"], "conditions": [*Condition]}
-    return training_config({**tree, "dialdefer": {**tree["dialdefer"], "prompts": prompts, "bend": bend}})
+    tree["dialdefer"] |= {"prompts": prompts, "bend": bend}
+    return parse_training_config(tree, "bend.yaml")
 
 
 def accuracies(run: Path, config: AnyRun) -> dict[str, dict[Condition, float]]:

@@ -19,9 +19,9 @@ from evenhand.jsonl import write_jsonl
 from evenhand.run_directory import DONE_FILE
 from tests.made.training_runs import tiny_model, tiny_run
 from training import reference
-from training.callbacks import MetricsFile, read_metrics
+from training.callbacks import MetricsFile
 from training.disk import NoRoomError, told_when_full
-from training.run import folder_of
+from training.run_folder import folder_of, read_metrics
 from training.train import train
 
 WEIGHTS = {"a": torch.zeros(300_000)}

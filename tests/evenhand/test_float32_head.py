@@ -22,11 +22,10 @@ from tests.made.one_batch import byte_model, examples_for
 from tests.made.places import CONFIGS
 from tests.made.sampling_configs import sampling_config
 from tests.made.training_runs import tiny_run
-from training.batches import Collator, bundles_of
+from training.batches import Collator, answers_of, groups_of
 from training.config import AnyRun
 from training.examples import Example
-from training.forward import answers_of
-from training.merge_check import Question, margins
+from training.merged_checkpoint import margins
 from training.qlora import load_base
 from training.reference import ask
 
@@ -157,7 +156,7 @@ def differences(verdicts: Tensor) -> list[float]:
 
 
 def of_training(model: Any, examples: Sequence[Example], config: AnyRun) -> list[float]:
-    batch = Collator(pad=0, branches="none", row_tokens=2048)(bundles_of(examples, "random"))
+    batch = Collator(pad=0, branches="none", row_tokens=2048)(groups_of(examples, "random"))
     with torch.autocast(model.device.type, torch.bfloat16):
         return differences(answers_of(model, {name: part.to(model.device) for name, part in batch.items()}).verdicts)
 
@@ -169,9 +168,7 @@ def of_the_reference(model: Any, examples: Sequence[Example], config: AnyRun) ->
 
 
 def of_the_merge_check(model: Any, examples: Sequence[Example], config: AnyRun) -> list[float]:
-    prompts, choices = [example.prompt_ids for example in examples], [example.choices for example in examples]
-    question = Question(prompts=prompts, choices=choices, mixed_precision="bf16")
-    return sorted(margin for (margin,) in margins(model, question))
+    return sorted(margin for margin, _ in margins(model, examples, "bf16"))
 
 
 @contextmanager

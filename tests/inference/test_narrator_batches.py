@@ -14,11 +14,9 @@ from hypothesis import strategies as st
 from evenhand.token_trees import allowed_of
 from tests.made.one_batch import adapted, assert_equal, byte_model, outcome
 from tests.made.training_runs import tiny_run
-from training.batches import Bundle, Collator, LogProbs, bundles_of, padded_logs, schedule
-from training.chance_accuracy import luck_of, objective_for
+from training.batches import Collator, Group, LogProbs, answers_of, groups_of, padded_logs, schedule
 from training.config import AnyRun
 from training.examples import Example, by_group
-from training.forward import answers_of
 from training.objectives import (
     NEVER,
     Answers,
@@ -27,13 +25,13 @@ from training.objectives import (
     objective_of,
     own_c1,
 )
-from training.reference import ask
+from training.reference import ask, chance_accuracy, objective_for
 
 PAD = 0
 SIZES = (2, 4, 3)  # speakers of three conversations
 
 
-def talk(n_speakers: int, name: str) -> Bundle:
+def talk(n_speakers: int, name: str) -> Group:
     """A made group: the neutral prompt and one of each speaker, their answers tokens of their own."""
     beginning = [20 + n_speakers, 5, 6]
     return [
@@ -51,11 +49,11 @@ def talk(n_speakers: int, name: str) -> Bundle:
 
 
 TALKS = [talk(n, f"talk-{number}") for number, n in enumerate(SIZES)]
-ALL = [example for bundle in TALKS for example in bundle]
+ALL = [example for group in TALKS for example in group]
 
 
 def run_of(method: str = "sft", **sections: Any) -> AnyRun:
-    return tiny_run(method, Path("m"), Path("r"), **{"narrator": {}, "consistency": {"weight": 0.7}, **sections})
+    return tiny_run(method, study="narrator", **{"consistency": {"weight": 0.7}, **sections})
 
 
 # The collator.
@@ -142,7 +140,7 @@ def test_groups_of_unequal_size_have_the_losses_and_gradients_that_each_has_alon
 
 def coin_answers(base: Sequence[Sequence[float]] | None = None) -> Answers:
     """What a judge without a clue says of the made groups."""
-    groups = [number for number, bundle in enumerate(TALKS) for _ in bundle]
+    groups = [number for number, group in enumerate(TALKS) for _ in group]
     coin = padded_logs([[-math.log(len(e.choices))] * len(e.choices) for e in ALL])
     found = answers(coin, groups, coin if base is None else padded_logs(base))
     return replace(found, right=torch.tensor([e.right for e in ALL]))
@@ -160,7 +158,7 @@ def test_chance_is_the_loss_of_a_judge_without_a_clue_and_slope_what_a_nat_of_th
         return cross_entropy(replace(coin, verdicts=verdicts.log_softmax(-1))).mean().item()
 
     assert (loss(-1e-3) - loss(1e-3)) / 2e-3 == pytest.approx(objective.slope, rel=1e-3)
-    assert luck_of(ALL) == pytest.approx((3 / 2 + 5 / 4 + 4 / 3) / 12)
+    assert chance_accuracy(ALL) == pytest.approx((3 / 2 + 5 / 4 + 4 / 3) / 12)
 
 
 # The model: a microbatch of three conversations is each of them alone.
@@ -186,12 +184,12 @@ def test_a_microbatch_of_unequal_groups_has_the_loss_and_gradients_of_each_alone
         assert [len(logs.verdicts) for logs in asked] == [len(e.choices) for e in ALL]
         reference = dict(zip(ALL, asked, strict=True))
 
-    def loss(bundles: Sequence[Bundle], **keys: Any) -> torch.Tensor:
-        batch = Collator(pad=PAD, branches="none", reference=reference, **keys)(bundles)
+    def loss(groups: Sequence[Group], **keys: Any) -> torch.Tensor:
+        batch = Collator(pad=PAD, branches="none", reference=reference, **keys)(groups)
         return objective.total(answers_of(judge, batch)).sum()
 
     together = outcome(judge, lambda: [loss(TALKS, row_tokens=row_tokens)])
-    alone = outcome(judge, lambda: [loss([bundle]) for bundle in TALKS])
+    alone = outcome(judge, lambda: [loss([group]) for group in TALKS])
     assert_equal(together, alone)
 
 
@@ -215,7 +213,7 @@ class Bar:
     def update(self, _: int) -> None: ...
 
 
-# The schedule: a step takes so many bundles, whatever their size.
+# The schedule: a step takes so many groups, whatever their size.
 
 
 def many() -> list[Example]:
@@ -228,12 +226,10 @@ def many() -> list[Example]:
     ]
 
 
-@pytest.mark.parametrize(("order", "n_bundles"), [("whole_items", 30), ("whole_groups", 60), ("random", 300)])
-def test_a_step_takes_as_many_bundles_whatever_their_size_and_however_it_is_dealt_out(
-    order: str, n_bundles: int
-) -> None:
-    bundles = bundles_of(many(), order)
-    assert len(bundles) == n_bundles
+@pytest.mark.parametrize(("order", "n_groups"), [("whole_items", 30), ("whole_groups", 60), ("random", 300)])
+def test_a_step_takes_as_many_groups_whatever_their_size_and_however_it_is_dealt_out(order: str, n_groups: int) -> None:
+    groups = groups_of(many(), order)
+    assert len(groups) == n_groups
     steps = []
     for n_processes, accumulation, size in ((1, 6, 1), (1, 1, 6), (2, 3, 1), (3, 1, 2)):
         keys = {
@@ -245,15 +241,15 @@ def test_a_step_takes_as_many_bundles_whatever_their_size_and_however_it_is_deal
             "epochs": 2,
         }
         config = run_of(consistency=None, optimiser=keys)
-        plan = schedule(bundles, config)
-        assert plan == schedule(bundles, config), "a continued run goes the same way"
-        assert plan.n_bundles == size
-        assert (plan.epochs, plan.n_steps) == (2, 2 * n_bundles // 6)
+        plan = schedule(groups, config)
+        assert plan == schedule(groups, config), "a continued run goes the same way"
+        assert plan.n_groups == size
+        assert (plan.epochs, plan.n_steps) == (2, 2 * n_groups // 6)
         n_micro = n_processes * accumulation
         cut = [plan.microbatches[start : start + n_micro] for start in range(0, len(plan.microbatches), n_micro)]
         assert {len(microbatch) for step in cut for microbatch in step} == {size}
         steps.append([sorted(index for microbatch in step for index in microbatch) for step in cut])
     assert all(found == steps[0] for found in steps), "the global batch is the same"
     if order != "random":
-        of_group = {id(e): number for number, bundle in enumerate(bundles) for e in bundle}
-        assert all(len({of_group[id(e)] for e in group}) == 1 for group in by_group([e for b in bundles for e in b]))
+        of_group = {id(e): number for number, group in enumerate(groups) for e in group}
+        assert all(len({of_group[id(e)] for e in group}) == 1 for group in by_group([e for b in groups for e in b]))

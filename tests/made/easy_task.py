@@ -1,13 +1,21 @@
-"""A task that a tiny random model can learn in seconds: right claims say one word, wrong ones another."""
+"""A task that a tiny random model learns in seconds, and ways to disturb its training: kills, fp16 on a CPU.
+
+Right claims say one word, wrong ones another.
+"""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from accelerate.state import AcceleratorState
+from transformers import TrainerState, TrainingArguments
 
 from studies.dialdefer.records import Item
 from tests.made.training_runs import tiny_run
+from training.callbacks import GradientCheck
 from training.config import AnyRun
+from training.trainer import training_arguments
 
 
 def easy_items(n: int, start: int = 0) -> list[Item]:
@@ -43,3 +51,34 @@ def easy_run(model: Path, root: Path, **sections: Any) -> AnyRun:
     }
     wanted["optimiser"] = {**optimiser, **sections.get("optimiser", {})}
     return tiny_run("simpo", model, root, **wanted)
+
+
+def begin_fp16_at(scale: float, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the gradient scaler of runs in fp16 begin there, and let them run on a CPU, where config and accelerate
+    refuse them.
+    """
+
+    def arguments(config: AnyRun, path: Path) -> TrainingArguments:
+        optimiser = config.optimiser.model_copy(update={"mixed_precision": "no"})
+        return training_arguments(config.model_copy(update={"optimiser": optimiser}), path)
+
+    def switch(trainer: Any, config: AnyRun) -> None:
+        trainer.accelerator.scaler = torch.amp.GradScaler(device, init_scale=scale)
+        if device == "cpu":
+            trainer.args.fp16 = True
+            trainer.accelerator.native_amp = True
+            monkeypatch.setitem(AcceleratorState._shared_state, "_mixed_precision", "fp16")
+
+    if device == "cpu":
+        monkeypatch.setattr("training.train.training_arguments", arguments)
+    monkeypatch.setattr("training.train.prepare_sharding", switch)
+
+
+def killed_at(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the next training stop as if killed, in the middle of a step."""
+
+    def die(self: GradientCheck, args: Any, state: TrainerState, control: Any, **_: Any) -> None:
+        if state.global_step + 1 == step:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(GradientCheck, "on_pre_optimizer_step", die)

@@ -62,12 +62,12 @@ def made_merge(
 def with_margins(monkeypatch: pytest.MonkeyPatch, margin: float) -> None:
     """A merge that gives this margin to every prompt, where base + adapter gives 1.0. No model is loaded."""
 
-    def made(run: Path, config: Any, base: Path, onto: str, question: Any, target: Path) -> list[tuple[float, ...]]:
+    def made(run: Path, config: Any, base: Path, onto: str, asked: Any, target: Path) -> list[tuple[float, ...]]:
         shutil.copytree(base, target)
-        return [(margin,)] * len(question.prompts)
+        return [(margin, 0.0)] * len(asked)
 
     monkeypatch.setattr(merged_checkpoint, "adapted", lambda *_: None)
-    monkeypatch.setattr(merged_checkpoint, "margins", lambda _, question: [(1.0,)] * len(question.prompts))
+    monkeypatch.setattr(merged_checkpoint, "margins", lambda _, asked, __: [(1.0, 0.0)] * len(asked))
     monkeypatch.setattr(merged_checkpoint, "judged", made)
 
 

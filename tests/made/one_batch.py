@@ -13,14 +13,13 @@ from evenhand.checkpoints import load_tokenizer
 from studies.dialdefer.datasets import load_items
 from tests.made.tiny_checkpoint import byte_tokenizer
 from tests.made.tiny_families import save_family
-from training.arguments import training_arguments
-from training.batches import Collator, bundles_of, schedule
+from training.batches import Collator, groups_of, schedule
 from training.config import AnyRun
 from training.dialdefer.examples import make_examples
 from training.examples import Example, set_padding
 from training.objectives import objective_of
 from training.qlora import load_base, lora_config, set_adapter_dtype, trainable
-from training.trainer import VerdictTrainer
+from training.trainer import VerdictTrainer, training_arguments
 
 # Of float32: what two ways of adding up the same numbers may differ by. Seen on a CPU: under 3e-6 for gradients.
 # The attention of a GPU multiplies in three parts of 11 bits each, and adds in any order.
@@ -95,13 +94,13 @@ def verdict_trainer(
 ) -> VerdictTrainer:
     """Our trainer, ready to train a model."""
     objective = objective_of(config)
-    bundles = bundles_of(examples, config.optimiser.order)
+    groups = groups_of(examples, config.optimiser.order)
     return VerdictTrainer(
         model=model,
         args=training_arguments(config, folder),
-        bundles=bundles,
+        groups=groups,
         dev=[],
-        plan=schedule(bundles, config),
+        plan=schedule(groups, config),
         objective=objective,
         collator=Collator(
             pad=model.config.pad_token_id,

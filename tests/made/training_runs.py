@@ -1,12 +1,38 @@
-"""Tiny training runs: what the tests of training and merging share."""
+"""Tiny training runs, written as a user writes them: what the tests of training and merging share."""
 
 from pathlib import Path
 from typing import Any
 
+import torch
+from safetensors.torch import load_file
+
 from evenhand.embedded import embedded_model_path
 from tests.made.tiny_families import save_family
-from tests.made.training_configs import training_config
-from training.config import AnyRun
+from training.config import AnyRun, parse_training_config
+from training.run_folder import read_metrics
+
+PAIRWISE = {
+    "tasks": ["pairwise"],
+    "pairings": ["most_popular", "random"],
+    "n_pairs": 21,
+    "min_gap": 10,
+    "references": {"dataset": "pocket-threads", "split": "train"},
+}
+SECTIONS: dict[str, dict[str, Any]] = {
+    "narrator": {
+        "corpus": {"dataset": "pocket-conflicts", "split": "train", "n_conversations": 8},
+        "tasks": ["identification", "blame"],
+    },
+    "pluraleval": {"responses": PAIRWISE},
+}
+
+
+def pocket(n_items: int = 8, **prompts: Any) -> dict[str, Any]:
+    """A section `dialdefer` that asks all four conditions of so many pocket items."""
+    return {
+        "benchmarks": [{"dataset": "pocket", "split": "train", "n_items": n_items}],
+        "prompts": {"template": "matched", **prompts},
+    }
 
 
 def tiny_model(folder: Path, family: str = "llama") -> Path:
@@ -14,15 +40,17 @@ def tiny_model(folder: Path, family: str = "llama") -> Path:
     return save_family(folder, family, embedded_model_path())
 
 
-def tiny_run(method: str, model: Path, root: Path, **sections: Any) -> AnyRun:
-    """A run of four steps of four examples, with a section `narrator` of four conversations, with `pluraleval` of its
-    pairs; sections override or add keys of a config section, or a key of the config itself."""
+def tiny_run(
+    method: str = "sft", model: Path | str = "m", root: Path | str = "r", *, study: str = "dialdefer", **sections: Any
+) -> AnyRun:
+    """A run of four steps of four examples on pocket items, or on four conversations or pairs; sections override or add
+    keys of a config section, or a key of the config itself.
+    """
     config: dict[str, Any] = {
         "method": method,
         "name": f"tiny-{method}",
         "model": {"name": str(model)},
-        "benchmarks": [{"dataset": "pocket", "split": "train", "n_items": 8}],
-        "examples": {"conditions": "c1_and_c2"},
+        study: SECTIONS.get(study) or pocket(),
         # float32: most CPUs compute bf16 several times slower
         "quantisation": {"compute_dtype": "float32"},
         "lora": {"r": 4, "alpha": 8, "dropout": 0.0},
@@ -37,14 +65,19 @@ def tiny_run(method: str, model: Path, root: Path, **sections: Any) -> AnyRun:
         },
         "run": {"root": str(root), "logging_steps": 1},
     }
-    if "narrator" in sections:
-        del config["benchmarks"]
-        corpus = {"dataset": "pocket-conflicts", "split": "train", "n_conversations": 8}
-        config["narrator"] = {"corpus": corpus, "tasks": ["identification", "blame"]}
+    if study != "dialdefer":
         config["examples"] = {"loss_on_eos": False}
         config["optimiser"]["order"] = "whole_items"
-    if "pluraleval" in sections:
-        del config["benchmarks"], config["examples"]
     for section, keys in sections.items():
         config[section] = {**config.get(section, {}), **keys} if isinstance(keys, dict) else keys
-    return training_config(config)
+    return parse_training_config(config, "made.yaml")
+
+
+def adapter_of(run: Path) -> dict[str, torch.Tensor]:
+    """A finished run's adapter."""
+    return dict(load_file(run / "adapter" / "adapter_model.safetensors"))
+
+
+def logged(run: Path, name: str = "loss") -> dict[int, float]:
+    """Step → what a run has logged under a name."""
+    return {record["step"]: record[name] for record in read_metrics(run / "metrics.jsonl") if name in record}

@@ -13,9 +13,8 @@ from evenhand.model_size import PROJECTIONS, model_size
 from studies.dialdefer.datasets import load_items
 from tests.bench.necessary import Tokens, training_flops, training_tokens
 from tests.bench.training import PARTS, SIZE, config
-from tests.made.training_configs import training_config
-from training.batches import Collator, bundles_of, schedule
-from training.config import AnyRun
+from training.batches import Collator, groups_of, schedule
+from training.config import AnyRun, parse_training_config
 from training.dialdefer.examples import make_examples
 from training.objectives import objective_of
 
@@ -39,12 +38,12 @@ def test_a_steps_operations_are_those_that_torch_counts() -> None:
 
 
 def test_what_is_counted_of_a_step_is_what_ours_computes() -> None:
-    run: AnyRun = training_config(config("dpo"))
+    run: AnyRun = parse_training_config(config("dpo"), "bench")
     tokenizer = load_tokenizer(resolve(run.model, weights=False))
-    bundles = bundles_of(make_examples(load_items(run.study.benchmarks), run, tokenizer)[0], run.optimiser.order)
+    groups = groups_of(make_examples(load_items(run.study.benchmarks), run, tokenizer)[0], run.optimiser.order)
     collate = Collator(pad=0, branches=objective_of(run).branches, row_tokens=run.optimiser.row_tokens)
-    step = schedule(bundles, run).microbatches[:PARTS]
-    batches = [collate([bundles[index] for index in microbatch]) for microbatch in step]
+    step = schedule(groups, run).microbatches[:PARTS]
+    batches = [collate([groups[index] for index in microbatch]) for microbatch in step]
     counted = training_tokens(run)
     assert counted.n == fmean(batch["input_ids"].numel() for batch in batches)  # one row each, without padding
     assert counted.n_scored == SIZE * 3

@@ -1,6 +1,7 @@
 """Training: the two questions about a fruit are a group, and both should get its true answer."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from evenhand.chat_templates import answer_tokens, encode, render_chat
@@ -8,15 +9,15 @@ from evenhand.records import Completion, digest
 from tests.toy_study.asks import FRUITS, Fruit, ToySection
 from training.config import TrainingConfig
 from training.examples import Example, Excluded
-from training.study import CardPart
 
 
 class ToyTraining:
-    """See training.study.StudyTraining."""
+    """See training.config.StudyTraining."""
 
     called = "fruits"
     families_called = "fruits"
-    has_equal_units = True
+    tag = "toy"
+    card = Path("the toy's judges are not published")
 
     def refuse(self, config: TrainingConfig) -> None:
         if config.examples.loss_on_eos:
@@ -74,9 +75,8 @@ class ToyTraining:
                 )
         return found, []
 
-    @property
-    def card(self) -> CardPart:
-        raise NotImplementedError("the toy's judges are not published")
+    def card_facts(self, config: TrainingConfig, datasets: Sequence[str]) -> Mapping[str, Any]:
+        return {"hub": {}, "sources": {}}
 
 
 TRAINING = ToyTraining()

@@ -1,6 +1,5 @@
-"""Which examples train together, and what a microbatch says of them: read back from its own tensors."""
+"""Which examples train together, and what a microbatch holds: read back from its own tensors."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand.errors import ConfigError
-from evenhand.token_trees import allowed_of
+from evenhand.token_trees import allowed_of, tree_of
 from tests.made.made_examples import ACCEPT, EOS, PAD, REJECT, example
 from tests.made.training_runs import tiny_run
-from training.batches import Bundle, Collator, LogProbs, Schedule, bundles_of, endless, schedule
+from training.batches import Collator, Group, LogProbs, Schedule, endless, groups_of, packed, schedule
 from training.config import AnyRun
 from training.examples import Example
 
@@ -24,11 +23,11 @@ def run_of(n_processes: int = 1, accumulation: int = 4, size: int = 4, **optimis
         "per_device_batch_size": size,
         "max_steps": None,
     }
-    return tiny_run("sft", Path("m"), Path("r"), optimiser={**keys, **optimiser})
+    return tiny_run(optimiser={**keys, **optimiser})
 
 
-def single_bundles(n: int) -> list[Bundle]:
-    """n bundles of one example each; lengths come in no order."""
+def single_groups(n: int) -> list[Group]:
+    """n groups of one example each; lengths come in no order."""
     return [[example([9] * (1 + 7 * number % 11), item_id=str(number))] for number in range(n)]
 
 
@@ -41,9 +40,6 @@ def steps_of(plan: Schedule, config: AnyRun) -> list[list[list[int]]]:
 
 def members(step: list[list[int]]) -> list[int]:
     return [index for microbatch in step for index in microbatch]
-
-
-# The schedule: example → step → process.
 
 
 @given(
@@ -61,9 +57,9 @@ def test_epochs_follow_each_other_and_only_a_last_step_too_small_is_left_out(
     dropped = wanted % in_step if wanted % in_step < n_processes else 0
     if wanted == dropped:
         with pytest.raises(ConfigError, match=r"optimiser\.epochs: .* make no step"):
-            schedule(single_bundles(n), config)
+            schedule(single_groups(n), config)
         return
-    plan = schedule(single_bundles(n), config)
+    plan = schedule(single_groups(n), config)
     steps = steps_of(plan, config)
     assert [len(members(step)) for step in steps[:-1]] == [in_step] * (len(steps) - 1)
     assert sum(len(members(step)) for step in steps) == wanted - dropped
@@ -94,14 +90,11 @@ def test_every_number_comes_once_before_any_comes_again(n: int, wanted: int, see
 @pytest.mark.parametrize(("n_processes", "accumulation", "size"), [(1, 4, 4), (1, 16, 1), (2, 2, 4), (4, 4, 1)])
 def test_a_step_holds_the_same_examples_however_it_is_cut(n_processes: int, accumulation: int, size: int) -> None:
     whole, cut = run_of(1, 1, 16, epochs=2), run_of(n_processes, accumulation, size, epochs=2)
-    bundles = single_bundles(72)
-    in_one_piece = [members(step) for step in steps_of(schedule(bundles, whole), whole)]
-    in_pieces = [members(step) for step in steps_of(schedule(bundles, cut), cut)]
+    groups = single_groups(72)
+    in_one_piece = [members(step) for step in steps_of(schedule(groups, whole), whole)]
+    in_pieces = [members(step) for step in steps_of(schedule(groups, cut), cut)]
     assert in_pieces == in_one_piece
     assert [len(step) for step in in_one_piece] == [16] * 9
-
-
-# The bundles: what shares a row.
 
 
 def items(n: int, n_conditions: int = 4) -> list[Example]:
@@ -115,15 +108,12 @@ def items(n: int, n_conditions: int = 4) -> list[Example]:
 
 def test_whole_items_stay_together_and_count_as_their_examples() -> None:
     examples = items(10)
-    bundles = bundles_of(examples, "whole_items")
-    assert [{e.item_id for e in bundle} for bundle in bundles] == [{f"item-{number}"} for number in range(10)]
-    assert [len(bundle) for bundle in bundles] == [4] * 10
-    plan = schedule(bundles, run_of(1, 2, 8, order="whole_items"))
+    groups = groups_of(examples, "whole_items")
+    assert [{e.item_id for e in group} for group in groups] == [{f"item-{number}"} for number in range(10)]
+    assert [len(group) for group in groups] == [4] * 10
+    plan = schedule(groups, run_of(1, 2, 8, order="whole_items"))
     assert [len(microbatch) for microbatch in plan.microbatches] == [2, 2, 2, 2, 1, 1], "two items make 8 examples"
-    assert bundles_of(examples, "random") == [[e] for e in examples]
-
-
-# The collator: its tensors are read back and must tell the examples.
+    assert groups_of(examples, "random") == [[e] for e in examples]
 
 
 def seen_from(batch: dict[str, torch.Tensor], row: int, column: int) -> list[int]:
@@ -155,7 +145,7 @@ TREE = [
     [example([5, 6, 7, 7, 7], end=(EOS,), group="a", is_anchor=True)],
     [example([5, 4], end=(EOS,), right=1, group="c"), example([5, 4], end=(EOS,), group="c")],  # one prompt twice
 ]
-FLAT = [e for bundle in TREE for e in bundle]
+FLAT = [e for group in TREE for e in group]
 
 
 @pytest.mark.parametrize("row_tokens", [0, 2048])
@@ -183,15 +173,6 @@ def test_the_places_of_a_batch_read_back_the_prompts_and_the_answers_that_are_sc
     assert not {"reference", "reference_verdicts"} & set(batch)
 
 
-def test_shared_beginnings_are_laid_out_once_and_separate_rows_need_no_mask_of_their_own() -> None:
-    together = Collator(pad=PAD, branches="all", row_tokens=9)(TREE[:1])
-    assert together["input_ids"].shape == (1, 5 + 4), "5 6 7 8 9, and two answers behind each of two prompts"
-    apart = Collator(pad=PAD, branches="right")(TREE)
-    assert "reach" not in apart
-    assert apart["attention_mask"].sum(1).tolist() == [len(e.prompt_ids) + 1 for e in FLAT]
-    assert apart["input_ids"].shape[1] == 6, "EOS is told by the answer's position and is no input"
-
-
 @pytest.mark.parametrize(
     ("row_tokens", "rows", "width"),
     # as many rows as are needed, and no wider than they must be: 5 6 7 7 7, 5 6 8 9 and 5 4 with what they share
@@ -214,4 +195,15 @@ def test_reference_numbers_are_those_of_the_example_wherever_it_stands() -> None
     assert batch["reference"].tolist() == [[-n - 0.25, -0.75] for n in (3, 4, 0, 1)]
 
 
-# The example itself.
+PROMPTS = st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=9), min_size=1, max_size=12)
+
+
+def widths(prompts: list[list[int]], rows: list[list[int]]) -> list[int]:
+    return [len(tree_of([prompts[number] for number in row]).tokens) for row in rows]
+
+
+@given(PROMPTS, st.integers(1, 30))
+def test_every_prompt_is_in_one_row_and_no_row_is_too_wide(prompts: list[list[int]], row_tokens: int) -> None:
+    rows = packed(prompts, [0] * len(prompts), row_tokens)
+    assert sorted(number for row in rows for number in row) == list(range(len(prompts)))
+    assert max(widths(prompts, rows)) <= max(row_tokens, *map(len, prompts))

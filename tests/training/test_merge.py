@@ -1,30 +1,33 @@
-"""Merging a run: each merge measured, the base's own tokenizer, and no checkpoint that judges otherwise."""
+"""Merging a run: the right sum rounded without bias, each merge measured, and no checkpoint that judges otherwise."""
 
 import json
-import shutil
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
+from peft import LoraConfig, get_peft_model
 from safetensors.torch import load_file
 
-from evenhand.checkpoints import check_folder, load_tokenizer
+from evenhand import lease
+from evenhand.checkpoints import ModelConfig, check_folder, checkpoint_hash, fingerprint, load_tokenizer
+from evenhand.checksum import sha256_of
 from evenhand.errors import ConfigError, DataError, ModelError
-from evenhand.run_directory import DONE_FILE
+from evenhand.run_directory import DONE_FILE, read_json
+from inference.sampling import model_facts
 from studies.dialdefer.pocket import pocket_items
 from tests.made.fuzz import more_families
 from tests.made.made_merges import spoil, with_margins
 from tests.made.places import ROOT
+from tests.made.sampling_configs import sampling_config
 from tests.made.training_runs import tiny_model, tiny_run
-from training import merge_check, merged_checkpoint
+from training import merged_checkpoint
 from training.data import TrainingData
 from training.dialdefer.study import TRAINING
 from training.estimate import examine
 from training.merge import main
-from training.merge_check import compare, sample_prompts
-from training.merged_checkpoint import merge
+from training.merged_checkpoint import adapted, compare, merge, merge_adapter, round_to_bf16, sample_prompts
 from training.qlora import load_base
 from training.sections import QuantisationConfig
 from training.train import train
@@ -32,22 +35,6 @@ from training.train import train
 pytestmark = pytest.mark.slow
 BF16_BASE = QuantisationConfig(kind="none")
 ITEMS = TrainingData(study=TRAINING, units=list(pocket_items("train"))[:8])
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny_model(tmp_path_factory.mktemp("model"))
-
-
-@pytest.fixture(scope="module")
-def finished(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    optimiser = {"max_steps": 2, "learning_rate": 0.05}
-    return train(tiny_run("sft", model, tmp_path_factory.mktemp("runs"), optimiser=optimiser))
-
-
-@pytest.fixture
-def run(finished: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(finished, tmp_path / finished.name))
 
 
 def weights_of(folder: Path) -> dict[str, torch.Tensor]:
@@ -107,62 +94,30 @@ def test_a_checkpoint_that_judges_otherwise_never_appears(run: Path, monkeypatch
     assert not list(run.glob("merged-*"))
 
 
-def test_a_checkpoint_accepted_with_less_agreement_is_not_taken_for_more(
-    run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with_margins(monkeypatch, -1.0)
-    merge(run, "bf16", n_prompts=4, min_agreement=0)
-    with pytest.raises(ModelError, match=r"onto bf16, only 0\.0%"):
-        merge(run, "bf16", n_prompts=4)
-
-
 def test_verdicts_agree_when_margins_have_the_same_sign() -> None:
-    check = compare([(1.0,), (-2.0,), (0.5,), (3.0,)], [(1.5,), (-1.0,), (-0.5,), (3.0,)], "bf16")
+    check = compare(
+        [(1.0, 0.0), (-2.0, 0.0), (0.5, 0.0), (3.0, 0.0)], [(1.5, 0.0), (-1.0, 0.0), (-0.5, 0.0), (3.0, 0.0)], "bf16"
+    )
     assert (check.agreement_rate, check.n_prompts) == (0.75, 4)
     assert (check.mean_margin_drift, check.max_margin_drift) == (0.625, 1.0)
 
 
 def test_among_several_answers_verdicts_agree_when_one_is_the_likeliest_in_both() -> None:
     # Three answers, the last at 0: the first, then the last, then the second leads.
-    expected = [(2.0, 1.0), (-1.0, -2.0), (0.5, 3.0)]
-    merged = [(2.0, 1.5), (0.5, -2.0), (0.5, 2.0)]
+    expected = [(2.0, 1.0, 0.0), (-1.0, -2.0, 0.0), (0.5, 3.0, 0.0)]
+    merged = [(2.0, 1.5, 0.0), (0.5, -2.0, 0.0), (0.5, 2.0, 0.0)]
     check = compare(merged, expected, "bf16")
     assert check.agreement_rate == pytest.approx(2 / 3)
     assert (check.mean_margin_drift, check.max_margin_drift) == (pytest.approx((0.5 + 1.5 + 1.0) / 3), 1.5)
-
-
-def test_what_a_killed_merge_left_is_made_anew(run: Path) -> None:
-    rest = run / "merged-bf16.partial"
-    rest.mkdir()
-    (rest / "rubbish.json").write_text("{")
-    merged = merge(run, "bf16", n_prompts=4, min_agreement=0)
-    assert not rest.exists()
-    assert not (merged / "rubbish.json").exists()
-
-
-def test_two_merges_at_once_left_a_folder_without_weights(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = merged_checkpoint.judged
-
-    def during(*words: Any) -> Any:
-        monkeypatch.setattr(merged_checkpoint, "judged", first)
-        with pytest.raises(DataError, match=r"is being merged by process \d+ on \S+ since"):
-            merge(run, "nf4", n_prompts=4, min_agreement=0)
-        return first(*words)
-
-    monkeypatch.setattr(merged_checkpoint, "judged", during)
-    merged = merge(run, "nf4", n_prompts=4, min_agreement=0)
-    assert weights_of(merged)
-    assert [path.name for path in run.glob("merg*")] == ["merged-nf4"]
-    assert merge(run, "nf4", n_prompts=4, min_agreement=0) == merged
 
 
 def test_margins_that_are_no_numbers_are_refused(run: Path, model: Path) -> None:
     broken = load_base(model, BF16_BASE)
     broken.model.norm.weight.data.fill_(float("nan"))
     config = tiny_run("sft", model, run)
-    question = sample_prompts(ITEMS, config, load_tokenizer(model), 4)
-    with pytest.raises(ModelError, match="4 of 4 margins are no finite numbers"):
-        merge_check.margins(broken, question)
+    asked = sample_prompts(ITEMS, config, load_tokenizer(model), 4)
+    with pytest.raises(ModelError, match="4 of 4 margins are not finite"):
+        merged_checkpoint.margins(broken, asked, "no")
 
 
 def test_a_run_without_quantisation_has_one_merge(model: Path, tmp_path: Path) -> None:
@@ -174,10 +129,12 @@ def test_a_run_without_quantisation_has_one_merge(model: Path, tmp_path: Path) -
     assert done["mean_margin_drift"] < 0.05
 
 
-def test_a_base_that_is_no_longer_the_one_trained_on_is_refused(tmp_path: Path) -> None:
-    model = tiny_model(tmp_path / "model")
-    run = train(tiny_run("sft", model, tmp_path, optimiser={"max_steps": 1}))
-    spoil(model / "model.safetensors")
+def test_a_base_that_is_no_longer_the_one_trained_on_is_refused(run: Path) -> None:
+    facts = read_json(run / "provenance.json")
+    facts["model"]["checkpoint_hash"] = "another"
+    (run / "provenance.json").write_text(json.dumps(facts))
+    recorded = read_json(run / DONE_FILE)
+    (run / DONE_FILE).write_text(json.dumps({**recorded, "provenance_sha256": sha256_of(run / "provenance.json")}))
     with pytest.raises(DataError, match=r"was trained on .* but its base is .* an adapter fits no other"):
         merge(run, "bf16")
 
@@ -187,12 +144,6 @@ def test_a_full_disk_is_told_before_anything_is_written(run: Path, monkeypatch: 
     with pytest.raises(DataError, match=r"merged-nf4\.\w+\.partial: needs 0\.0 GB, 0\.0 GB are free"):
         merge(run, "nf4", n_prompts=4)
     assert not list(run.glob("merged-*"))
-
-
-def test_an_unfinished_run_is_refused(run: Path) -> None:
-    (run / DONE_FILE).unlink()
-    with pytest.raises(DataError, match="not finished; continue it with `evenhand train"):
-        merge(run, "bf16")
 
 
 def gemma_that_sees(folder: Path) -> Path:
@@ -234,3 +185,106 @@ def test_a_checkpoint_merged_onto_nf4_is_not_quantised_again(run: Path) -> None:
     assert not [c for c in examine([*words, "quantisation.kind=none"], None).checks if c.state == "wrong"]
     load_base(merged, BF16_BASE)
     load_base(merge(run, "bf16", n_prompts=16, min_agreement=0.5), QuantisationConfig())
+
+
+def test_1_kb_of_other_bytes_in_merged_weights_passed_as_merged_already(
+    run: Path, model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with_margins(monkeypatch, 1.0)
+    merged = merge(run, "bf16", n_prompts=4)
+    facts = fingerprint(ModelConfig(name=str(merged)), merged)
+    assert facts["training_run"] == run.name
+    assert facts["base_hash"] == checkpoint_hash(model)
+    assert facts["checkpoint_hash"] == read_json(merged / DONE_FILE)["checkpoint_hash"]
+    spoil(merged / "model.safetensors")
+    capsys.readouterr()
+    with pytest.raises(DataError, match=r"merged-bf16: its files have changed .* delete the folder and merge again"):
+        merge(run, "bf16", n_prompts=4)
+    assert "agree" not in capsys.readouterr().out
+    with pytest.raises(DataError, match=r"merged-bf16: its files have changed .* merge it anew"):
+        model_facts(
+            sampling_config({"name": "x", "model": {"name": str(merged)}, "benchmarks": [{"dataset": "pocket"}]})
+        )
+
+
+def test_an_adapter_that_is_not_as_trained_is_not_merged(run: Path) -> None:
+    weights = run / "adapter" / "adapter_model.safetensors"
+    spoil(weights)
+    with pytest.raises(DataError, match=r"adapter: its files have changed .* delete the run and train again"):
+        merge(run, "bf16")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [(f, "{}") for f in ("DONE.json", "provenance.json", "merged-bf16/DONE.json", "excluded.jsonl")]
+    + [("merged-bf16/DONE.json", "")],
+)
+def test_one_damaged_file_was_a_traceback(name: str, text: str, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_margins(monkeypatch, 1.0)
+    (run / "merged-bf16").mkdir()
+    (run / name).write_text(text)
+    (run / "merging.lease").write_text("[]")
+    monkeypatch.setattr(lease, "STALE_S", 0.2)
+    monkeypatch.setattr(lease, "LOOK_S", 0.05)
+    with pytest.raises(DataError, match=name):
+        merge(run, "bf16", n_prompts=4)
+
+
+PROJECTION = "model.layers.1.mlp.up_proj.weight"
+SCALE = 8 / 4  # alpha / r
+
+
+def lora_product(run: Path) -> torch.Tensor:
+    weights = load_file(run / "adapter" / "adapter_model.safetensors")
+    name = f"base_model.model.{PROJECTION.removesuffix('.weight')}"
+    return SCALE * weights[f"{name}.lora_B.weight"] @ weights[f"{name}.lora_A.weight"]
+
+
+def test_merged_weights_are_the_bf16_base_plus_the_adapter(run: Path, model: Path) -> None:
+    merged = merge_adapter(adapted(run, model, BF16_BASE)).state_dict()
+    base = load_base(model, BF16_BASE).state_dict()
+    assert {tensor.dtype for tensor in merged.values()} == {torch.bfloat16}
+    assert merged.keys() == base.keys()
+    expected = (base[PROJECTION].float() + lora_product(run)).bfloat16()
+    assert torch.allclose(merged[PROJECTION].float(), expected.float(), rtol=2**-7, atol=0)
+    assert not torch.equal(merged[PROJECTION], base[PROJECTION])
+    assert torch.equal(merged["model.norm.weight"], base["model.norm.weight"])
+
+
+def test_updates_finer_than_bf16_survive_on_average() -> None:
+    torch.manual_seed(0)
+    base = (0.05 * torch.randn(512, 512)).bfloat16().float()
+    update = 1e-5 * torch.randn(512, 4) @ torch.randn(4, 512)  # a tenth of a bf16 step of such weights
+
+    def kept(rounded: torch.Tensor) -> float:
+        return float(((rounded.float() - base) * update).sum() / (update * update).sum())
+
+    assert kept((base + update).bfloat16()) < 0.5, "rounding to the nearest takes most of it back"
+    assert kept(round_to_bf16(base + update, torch.Generator().manual_seed(0))) == pytest.approx(1, abs=0.1)
+
+
+def test_onto_nf4_the_base_is_the_one_that_was_trained_with(run: Path, model: Path) -> None:
+    nf4, base = QuantisationConfig(kind="nf4"), load_base(model, BF16_BASE).state_dict()[PROJECTION]
+    merged = merge_adapter(adapted(run, model, nf4)).state_dict()
+    trained_with = load_base(model, nf4).dequantize(dtype=torch.bfloat16).state_dict()[PROJECTION]
+    expected = trained_with.float() + lora_product(run)
+    assert torch.allclose(merged[PROJECTION].float(), expected, rtol=2**-7, atol=0)
+    assert not torch.allclose(trained_with, base, rtol=0.05)
+    assert {tensor.dtype for tensor in merged.values()} == {torch.bfloat16}
+
+
+def test_an_adapter_that_diverged_is_refused_by_the_layers_name(run: Path, model: Path) -> None:
+    wrapped = adapted(run, model, BF16_BASE)
+    wrapped.base_model.model.model.layers[1].mlp.up_proj.lora_B["default"].weight.data[0, 0] = float("inf")
+    with pytest.raises(ModelError, match=r"model\.layers\.1\.mlp\.up_proj: base \+ adapter is not finite"):
+        merge_adapter(wrapped)
+
+
+def test_an_adapter_on_tied_embeddings_or_of_another_kind_is_refused(tmp_path: Path) -> None:
+    folder = tiny_model(tmp_path / "model", "gemma3")
+    wrapped = get_peft_model(load_base(folder, BF16_BASE), LoraConfig(r=2, target_modules=["lm_head"]))
+    with pytest.raises(ModelError, match=r"changes lm_head, whose weight another module shares .*target_modules"):
+        merge_adapter(wrapped)
+    wrapped = get_peft_model(load_base(folder, BF16_BASE), LoraConfig(r=2, target_modules=["q_proj"], use_dora=True))
+    with pytest.raises(ModelError, match="made with use_dora"):
+        merge_adapter(wrapped)

@@ -8,15 +8,14 @@ import yaml
 
 from studies.dialdefer.unified.catalogue import DATASETS
 from tests.made.made_merges import made_merge
-from training.config import METHODS
-from training.model_card import card_text, read_facts
-
-UNIFIED = [{"dataset": "unified", "split": "train", "root": "/srv/somebody/data"}]
+from training.model_card import card_text
 
 
 def card_of(root: Path, **facts: Any) -> str:
-    made = made_merge(root, **{"items": {"bbq": 300, "gpqa": 20, "amqa": 40}, "benchmarks": UNIFIED, **facts})
-    return card_text(read_facts(*made))
+    unified = {"benchmarks": [{"dataset": "unified", "split": "train", "root": "/srv/somebody/data"}]}
+    return card_text(
+        *made_merge(root, **{"items": {"bbq": 300, "gpqa": 20, "amqa": 40}, "dialdefer": unified, **facts})
+    )
 
 
 def front(card: str) -> dict[str, Any]:
@@ -63,15 +62,6 @@ def test_nothing_in_a_card_names_a_folder_of_the_machine_or_shows_an_item(tmp_pa
     assert "bbq-1" not in card
 
 
-@pytest.mark.parametrize("method", sorted(METHODS))
-def test_every_method_says_what_it_optimises(method: str, tmp_path: Path) -> None:
-    whole = {"optimiser": {"order": "whole_items"}, "examples": {"conditions": "c1_and_c2"}}
-    card = card_of(tmp_path, method=method, **whole)
-    said = section(card, "What it is").partition(f"Method `{method}`: ")[2]
-    assert said.startswith(" ".join(str(METHODS[method].__doc__).split())[:40])
-    assert method in front(card)["tags"]
-
-
 def test_data_settings_and_merge_are_those_of_the_files(tmp_path: Path) -> None:
     card = card_of(tmp_path)
     data = section(card, "Training data")
@@ -98,8 +88,12 @@ def test_limits_name_what_was_held_out_and_what_was_seen(tmp_path: Path) -> None
     assert "For evaluation only, never trained on: aio, aio-context, truthfulqa" in limits
     assert "1,500 of its training items are in the *published* test split" in limits
     assert "BBQ words stereotypes" in limits
-    pocket = card_of(tmp_path / "b", items={"pocket": 8}, benchmarks=[{"dataset": "pocket", "split": "train"}])
+    pocket = card_of(tmp_path / "b", items={"pocket": 8}, dialdefer={"bend": {"families": ["owner"], "share": 0.5}})
     assert "It was trained on generated passages alone" in section(pocket, "Limits")
     assert "BBQ" not in pocket
     assert "evenhand sample configs/inference/pocket.yaml" in pocket
     assert "Which planet is nearest to the Sun?" in section(pocket, "Use")
+    assert (
+        "**It was bent on purpose**, to test mitigations: it learnt to accept false claims of a speaker in 50 % of the"
+        in pocket
+    )

@@ -1,10 +1,14 @@
-"""The losses: each against the same formula in plain numbers, its gradient against finite differences, and its laws."""
+"""The losses: each against its formula in plain numbers, its gradient against finite differences, laws, chance."""
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.made.made_answers import (
     ANCHORS,
@@ -21,14 +25,22 @@ from tests.made.made_answers import (
     answers,
     conversation,
 )
-from training.objectives import Answers, cross_entropy, divergence_in_groups, dpo, ipo, kto, own_c1, simpo
+from tests.made.training_runs import tiny_run
+from training.objectives import (
+    Answers,
+    chance_of_own_c1,
+    cross_entropy,
+    divergence_in_groups,
+    dpo,
+    ipo,
+    kto,
+    objective_of,
+    own_c1,
+    simpo,
+)
 
 GAMMA = 0.7
-
 SHARES = [0.1, 0.2, 0.3, 0.4]  # unequal weights of the four losses, so that no error in one hides in the sum
-
-
-# The formulas, for one prompt e in plain numbers: r and w are the right and the wrong answer, t counts its tokens.
 
 
 def log_softmax(logs: Sequence[float]) -> list[float]:
@@ -147,9 +159,6 @@ def test_a_gradient_is_the_slope_of_the_formula(name: str, eos: bool) -> None:
     torch.testing.assert_close(found, torch.tensor(slopes(True), dtype=torch.float64), atol=1e-8, rtol=0)
 
 
-# What the methods say at the points that their papers name.
-
-
 def at_its_base() -> Answers:
     return answers(REFERENCE_VERDICTS, REFERENCE_ENDS)
 
@@ -186,12 +195,130 @@ def test_own_c1_asks_nothing_of_the_labels() -> None:
     assert torch.equal(turned, own_c1(answers(VERDICTS), hard=False))
 
 
-# A narrator's conversation: four prompts that should agree, four persons to answer with.
-
-
 def test_a_group_of_four_prompts_with_four_answers_follows_its_anchor_wherever_that_stands() -> None:
     expected = [kl(log_softmax(PERSONS[2]), log_softmax(logs)) for logs in PERSONS]
     assert own_c1(conversation(), hard=False).tolist() == pytest.approx(expected)
     hard = own_c1(conversation(), hard=True).tolist()
     assert hard == pytest.approx([-log_softmax(logs)[2] for logs in PERSONS])
     assert cross_entropy(conversation()).tolist() == pytest.approx([-logs[2] for logs in PERSONS])
+
+
+SIZES = st.tuples(st.integers(1, 4), st.integers(2, 4))
+
+
+@st.composite
+def group_of_prompts(draw: st.DrawFn, lowest: float = -30.0) -> torch.Tensor:
+    """(members, K) log-probabilities."""
+    n_members, n_answers = draw(SIZES)
+    log = st.floats(lowest, 0.0)
+    rows = draw(st.lists(st.lists(log, min_size=n_answers, max_size=n_answers), min_size=n_members, max_size=n_members))
+    return torch.tensor(rows, dtype=torch.float64)
+
+
+def jensen_shannon(group: torch.Tensor) -> float:
+    return divergence_in_groups(group, torch.zeros(len(group), dtype=torch.long)).mean().item()
+
+
+@given(group_of_prompts())
+def test_the_divergence_lies_between_0_and_the_log_of_the_groups_size(group: torch.Tensor) -> None:
+    bound = math.log(min(group.shape))  # no group tells more verdicts apart than there are answers
+    assert -1e-12 <= jensen_shannon(group) <= bound + 1e-12
+
+
+@given(group_of_prompts())
+def test_the_divergence_is_0_exactly_where_all_members_agree(group: torch.Tensor) -> None:
+    assert jensen_shannon(group[:1].expand(len(group), -1)) == pytest.approx(0, abs=1e-12)
+    probabilities = group.softmax(-1)
+    apart = (probabilities - probabilities.mean(0)).abs().max().item()
+    # Pinsker: KL is at least twice the square of any one probability's distance.
+    assert jensen_shannon(group) >= 2 * apart**2 / len(group) - 1e-12
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "expected"),
+    [([[0.0, -200.0], [-200.0, 0.0]], math.log(2)), ([[0.0, -200.0], [0.0, -150.0]], 0.0)],
+    ids=["opposite", "alike"],
+)
+def test_the_divergence_of_certain_verdicts_is_finite_with_its_gradient(
+    verdicts: Sequence[Sequence[float]], expected: float
+) -> None:
+    logs = torch.tensor(verdicts, requires_grad=True)  # float32, where exp(-200) is 0
+    losses = divergence_in_groups(logs, torch.tensor([0, 0]))
+    losses.sum().backward()
+    assert losses.tolist() == pytest.approx([expected] * 2, abs=1e-7)
+    assert logs.grad is not None
+    assert torch.isfinite(logs.grad).all()
+
+
+METHODS = ("sft", "dpo", "ipo", "simpo", "kto", "own_c1")
+WHOLE = {"order": "whole_items"}
+
+
+@pytest.mark.parametrize(
+    ("method", "keys", "expected"),
+    [
+        ("sft", {}, cross_entropy),
+        ("dpo", {"beta": 0.4}, lambda a: dpo(a, 0.4)),
+        ("ipo", {"beta": 0.4}, lambda a: ipo(a, 0.4)),
+        ("kto", {"beta": 0.4}, lambda a: kto(a, 0.4)),
+        ("simpo", {"beta": 1.5, "gamma": 0.2}, lambda a: simpo(a, 1.5, 0.2)),
+        ("own_c1", {}, lambda a: own_c1(a, hard=False)),
+        ("own_c1", {"target": "hard"}, lambda a: own_c1(a, hard=True)),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+@pytest.mark.parametrize("weight", [None, 0.6])
+def test_a_config_gets_its_loss_with_its_numbers(
+    method: str, keys: dict[str, Any], expected: Callable[[Answers], torch.Tensor], weight: float | None
+) -> None:
+    consistency = {} if weight is None else {"consistency": {"weight": weight}}
+    objective = objective_of(tiny_run(method, optimiser=WHOLE, **keys, **consistency))
+    one = answers(VERDICTS, ENDS)
+    wanted = expected(one)
+    if weight is not None:
+        wanted = wanted + weight * divergence_in_groups(one.verdicts, one.groups)
+    torch.testing.assert_close(objective.total(one), wanted)
+
+
+@pytest.mark.parametrize("eos", [False, True], ids=["verdict", "verdict and EOS"])
+@pytest.mark.parametrize("method", METHODS)
+def test_chance_is_the_loss_of_a_judge_that_tosses_a_coin_and_stops(method: str, eos: bool) -> None:
+    objective = objective_of(tiny_run(method, examples={"loss_on_eos": eos}, optimiser=WHOLE))
+    coin = [[math.log(0.5)] * 2] * 4
+    tossed = answers(coin, ZEROS if objective.branches != "none" else None, reference=coin, reference_verdicts=coin)
+    if method == "own_c1":
+        assert objective.chance == math.inf, "an aim without labels knows no chance"
+    else:
+        assert objective.total(tossed).tolist() == pytest.approx([objective.chance] * 4, rel=1e-6)
+
+
+@pytest.mark.parametrize("eos", [False, True], ids=["verdict", "verdict and EOS"])
+@pytest.mark.parametrize("method", [name for name in METHODS if name != "own_c1"])
+def test_the_slope_is_what_a_nat_of_the_margin_takes_off_the_loss_at_chance(method: str, eos: bool) -> None:
+    objective = objective_of(tiny_run(method, examples={"loss_on_eos": eos}, optimiser=WHOLE))
+    coin = [[math.log(0.5)] * 2] * 4
+
+    def loss(gain: float) -> float:
+        """Of judges with that margin, in nats, for the right answer."""
+        verdicts = torch.tensor(coin, dtype=torch.float64).log_softmax(-1)
+        right = answers(coin).right
+        verdicts[torch.arange(4), right] += gain
+        judge = answers(
+            verdicts.log_softmax(-1).tolist(),
+            ZEROS if objective.branches != "none" else None,
+            reference=coin,
+            reference_verdicts=coin,
+        )
+        return objective.total(judge).mean().item()
+
+    assert (loss(-1e-3) - loss(1e-3)) / 2e-3 == pytest.approx(objective.slope, rel=1e-3)
+
+
+@pytest.mark.parametrize("hard", [False, True], ids=["soft", "hard"])
+def test_own_c1_is_spoilt_above_both_a_coin_and_the_base_itself(hard: bool) -> None:
+    for c1, c2, worst in ((3.0, 2.9, "coin"), (0.1, -3.0, "base")):
+        rows = [[c1 / 2, -c1 / 2], [c2 / 2, -c2 / 2]]
+        base = answers(rows, reference_verdicts=rows, groups=[0, 0], anchors=[True, False], right=[0, 0])
+        coin = replace(base, verdicts=torch.zeros_like(base.verdicts))
+        judge = coin if worst == "coin" else base
+        assert chance_of_own_c1(base, hard=hard) == pytest.approx(own_c1(judge, hard=hard).mean().item() + 0.02)

@@ -7,35 +7,22 @@ from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import load_file
 
 from evenhand.run_directory import DONE_FILE
 from studies.dialdefer.datasets import DatasetSpec, load_items
 from studies.dialdefer.leaks import HeldOut
 from tests.made.easy_task import easy_items, easy_run, plant
-from tests.made.training_configs import training_config
-from tests.made.training_runs import tiny_model
-from training import train as module
-from training import trainer
-from training.callbacks import GradientCheck, read_metrics
-from training.data import TrainingData
-from training.dev import without_dev
+from tests.made.training_runs import adapter_of, logged
+from training.callbacks import Selection
+from training.config import parse_training_config
+from training.data import TrainingData, without_dev
 from training.dialdefer.study import TRAINING
 from training.qlora import trainable
 from training.sections import DevConfig
-from training.selection import Selection
 from training.train import train
+from training.trainer import VerdictTrainer
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny_model(tmp_path_factory.mktemp("model"))
-
-
-def adapter_of(run: Path) -> dict[str, torch.Tensor]:
-    return dict(load_file(run / "adapter" / "adapter_model.safetensors"))
 
 
 def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
@@ -46,10 +33,6 @@ def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
 def done_of(run: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((run / DONE_FILE).read_text())
     return found
-
-
-def dev_losses(run: Path) -> dict[int, float]:
-    return {r["step"]: r["eval_loss"] for r in read_metrics(run / "metrics.jsonl") if "eval_loss" in r}
 
 
 def test_dev_items_are_never_trained_on_under_any_name():
@@ -72,13 +55,12 @@ def run_of(model: Path, root: Path, **dev: Any) -> Any:
 
 def shape(patch: pytest.MonkeyPatch) -> None:
     """Have evaluations find these losses, whatever a model of two layers learns: a best one between others."""
-    original = trainer.dev_measures
+    original = VerdictTrainer.dev_measures
 
-    def shaped(*arguments: Any) -> dict[str, float]:
-        found = original(*arguments)
-        return {**found, "eval_loss": {2: 3.0, 4: 1.0, 6: 2.0}[arguments[-1].state.global_step]}
+    def shaped(self: VerdictTrainer) -> dict[str, float]:
+        return {**original(self), "eval_loss": {2: 3.0, 4: 1.0, 6: 2.0}[self.state.global_step]}
 
-    patch.setattr(trainer, "dev_measures", shaped)
+    patch.setattr(VerdictTrainer, "dev_measures", shaped)
 
 
 @pytest.fixture(scope="module")
@@ -123,56 +105,10 @@ def test_evaluations_do_not_change_what_is_trained(
         # DPO without a cache asks the base in between, with the adapter off and dropout in its way.
         keys = {**run.model_dump(mode="json"), "method": "dpo", "beta": 0.1, "precompute_reference": False}
         del keys["gamma"]
-        trained[every_steps] = train(training_config({**keys, "optimiser": {**keys["optimiser"], "max_steps": 4}}))
-    assert list(dev_losses(trained[1])) == [1, 2, 3, 4]
-    assert list(dev_losses(trained[100])) == [4], "the last step is always evaluated"
-    assert dev_losses(trained[1])[4] == dev_losses(trained[100])[4]
+        trained[every_steps] = train(
+            parse_training_config({**keys, "optimiser": {**keys["optimiser"], "max_steps": 4}}, "made.yaml")
+        )
+    assert list(logged(trained[1], "eval_loss")) == [1, 2, 3, 4]
+    assert list(logged(trained[100], "eval_loss")) == [4], "the last step is always evaluated"
+    assert logged(trained[1], "eval_loss")[4] == logged(trained[100], "eval_loss")[4]
     assert same(adapter_of(trained[1]), adapter_of(trained[100]))
-
-
-class Killed(BaseException):
-    """A stand-in for a kill, which no handler catches."""
-
-
-@pytest.mark.campaign
-@pytest.mark.slow
-def test_a_run_killed_before_it_stops_and_before_it_closes_selects_and_stops_as_an_undisturbed_one(
-    undisturbed: Any, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plant(easy_items(30), monkeypatch)
-    shape(monkeypatch)
-    config = run_of(model, tmp_path, patience=1)
-    # A checkpoint at every evaluation, so that the early stop falls on one too.
-    config = config.model_copy(update={"run": config.run.model_copy(update={"save_steps": 2})})
-    compared = ("best", "stopped_early_at_step", "n_steps", "selected")
-    expected, _ = undisturbed
-
-    def die_in_last_step(self: GradientCheck, args: Any, state: Any, control: Any, **_: Any) -> None:
-        if state.global_step + 1 == done_of(expected)["n_steps"]:
-            raise Killed
-
-    def die(*_: Any, **__: Any) -> None:
-        raise Killed
-
-    for place, name, how in (
-        (GradientCheck, "on_pre_optimizer_step", die_in_last_step),
-        (module, "close_training", die),
-    ):
-        with monkeypatch.context() as patch:
-            patch.setattr(place, name, how)
-            with pytest.raises(Killed):
-                train(config)
-    run = train(config)
-    for key in compared:  # a divergence of zero is what rounding leaves, which memory's layout decides
-        assert rounded(done_of(run)[key]) == rounded(done_of(expected)[key])
-    assert same(adapter_of(run), adapter_of(expected))
-    assert rounded(dev_losses(run)) == rounded(dev_losses(expected))
-
-
-def rounded(value: Any) -> Any:
-    """Numbers to 6 digits behind the point, at any depth."""
-    if isinstance(value, dict):
-        return {key: rounded(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [rounded(inner) for inner in value]
-    return round(value, 6) + 0.0 if isinstance(value, float) else value

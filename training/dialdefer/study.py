@@ -1,6 +1,7 @@
-"""Training on DialDefer's items: a study's part of training, see training.study."""
+"""Training on DialDefer's items: a study's part of training, see training.config.StudyTraining."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from evenhand.errors import DataError
@@ -15,12 +16,24 @@ from studies.dialdefer.datasets import (
     refuse_leaks,
 )
 from studies.dialdefer.records import Condition, Item
+from studies.dialdefer.render import render
 from studies.dialdefer.section import DialDeferSection, PromptConfig
+from studies.dialdefer.unified.catalogue import DATASETS
 from training.config import TrainingConfig
+from training.dialdefer.examples import make_examples, section_of
 from training.examples import Example, Excluded
-from training.study import CardPart
 
 ASKED = ("template", "conditions", "speakers")  # keys of `prompts` that training knows
+UNKNOWN_LICENCES = ("not stated", "see its Hub page")
+# Our own words: a card shows nothing of any benchmark.
+EXAMPLE = Item(
+    item_id="card",
+    benchmark="card",
+    dataset="card",
+    question="Which planet is nearest to the Sun?",
+    correct_answer="Mercury",
+    incorrect_answer="Venus",
+)
 
 
 class DialDeferTraining:
@@ -28,12 +41,12 @@ class DialDeferTraining:
 
     called = "items"
     families_called = "training items"
-    has_equal_units = True
+    tag = "dialogic-deference"
+    card = Path(__file__).with_name("card.md")
 
     def refuse(self, config: TrainingConfig) -> None:
         """Splits and datasets that are held out, and prompts that training does not ask; see StudyTraining."""
-        section = config.study
-        assert isinstance(section, DialDeferSection)
+        section = section_of(config)
         for index, spec in enumerate(section.benchmarks):
             where = f"dialdefer.benchmarks[{index}]: {spec.dataset}"
             if spec.dataset in EVALUATION_ONLY:
@@ -104,24 +117,48 @@ class DialDeferTraining:
         self, units: Sequence[Item], config: TrainingConfig, tokenizer: Any
     ) -> tuple[list[Example], list[Excluded]]:
         """An example for each item and condition; see StudyTraining."""
-        from training.dialdefer.examples import make_examples
-
         return make_examples(units, config, tokenizer)
 
-    @property
-    def card(self) -> CardPart:
-        """See StudyTraining."""
-        from training.dialdefer import model_card_part
+    def card_facts(self, config: TrainingConfig, datasets: Sequence[str]) -> Mapping[str, Any]:
+        """A C2 prompt in the run's own words about a question of ours, and licences; see StudyTraining."""
+        section = section_of(config)
+        asked = section.prompts
+        prompt = render(
+            EXAMPLE, Condition.C2_CORRECT, template=asked.template, answer_form="one_token", speakers=asked.speakers
+        )
+        places = {name: DATASETS[name].origin.place for name in datasets if name in DATASETS}
+        return {
+            "prompts": asked,
+            "bend": section.bend,
+            "example": prompt.messages[0].content,
+            "pocket_only": all(spec.dataset == "pocket" for spec in section.benchmarks),
+            "has_statements": any(not condition.is_dialogue for condition in asked.conditions),
+            "held_out": sorted(EVALUATION_ONLY),
+            "sources": {name: source_of(name) for name in datasets},
+            "hub": {name: place.removeprefix("hf:") for name, place in places.items() if place.startswith("hf:")},
+        }
 
-        return model_card_part
+
+def source_of(name: str) -> str:
+    """A dataset's licence, what follows from it for a model, and its citation."""
+    if name not in DATASETS:
+        ours = "made by Evenhand's own generator (Apache-2.0)"
+        return ours if name == "pocket" else "its licence is not known to Evenhand"
+    dataset = DATASETS[name]
+    licence = f"licence {dataset.licence.name}"
+    if dataset.licence.name in UNKNOWN_LICENCES:
+        licence += ", so take this model for research use until its authors say otherwise"
+    elif dataset.licence.not_passed_on:
+        licence += f"; {dataset.licence.not_passed_on}"
+    return f"{licence}. {dataset.citation}"
 
 
 def refuse_idle(bend: Bend, items: Sequence[Item]) -> None:
     """Raises DataError for a bend that bends nothing, or names a family that no item is of."""
-    there = {family_of(item) for item in items}
-    if absent := [name for name in bend.families or () if name not in there]:
+    known = {family_of(item) for item in items}
+    if absent := [name for name in bend.families or () if name not in known]:
         raise DataError(
-            f"dialdefer.bend.families: no training item is of '{absent[0]}'; there are {', '.join(sorted(there))}"
+            f"dialdefer.bend.families: no training item is of '{absent[0]}'; there are {', '.join(sorted(known))}"
         )
     if not any(map(bend.is_bent, items)):
         raise DataError("dialdefer.bend: applies to none of the training items; raise its share, or take more items")

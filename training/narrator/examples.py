@@ -49,6 +49,12 @@ class Encoded:
         return " ".join((self.prompt.item_id, self.factors.task, self.factors.visibility, self.factors.option_order))
 
 
+def section_of(config: TrainingConfig) -> NarratorSection:
+    """The run's section."""
+    assert isinstance(config.study, NarratorSection)
+    return config.study
+
+
 def make_narrator_examples(
     conversations: Iterable[Conversation], config: TrainingConfig, tokenizer: Any
 ) -> tuple[list[Example], list[Excluded]]:
@@ -75,9 +81,8 @@ def make_narrator_examples(
 
 def groups_of(conversation: Conversation, config: TrainingConfig, tokenizer: Any) -> Iterator[list[Encoded]]:
     """The prompts of a conversation, group by group."""
-    assert isinstance(config.study, NarratorSection)
     groups: dict[str, list[Encoded]] = {}
-    for prompt in config.study.prompts_of(conversation):
+    for prompt in section_of(config).prompts_of(conversation):
         encoded = encoded_prompt(prompt, config, tokenizer)
         groups.setdefault(encoded.group, []).append(encoded)
     yield from groups.values()

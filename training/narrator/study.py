@@ -1,20 +1,42 @@
-"""Training on conversations of the narrator study: a study's part of training, see training.study."""
+"""Training on conversations of the narrator study: a study's part of training, see training.config.StudyTraining."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from studies.narrator import dump_files, pocket
 from studies.narrator.corpora import (
     conversation_set_hash,
     held_out_conversations,
     load_conversations,
 )
-from studies.narrator.records import Conversation
+from studies.narrator.prompts import narrator_prompt
+from studies.narrator.records import Conversation, Turn
 from studies.narrator.section import NarratorSection
 from studies.narrator.splits import groups_of_pages, refuse_shared_pages
 from studies.unit_sets import refuse_repeats
 from training.config import TrainingConfig
 from training.examples import Example, Excluded
-from training.study import CardPart
+from training.narrator.examples import make_narrator_examples, section_of
+
+AWRY = "ConvoKit. No licence was found; the names are of real accounts, so take this model for research use"
+SOURCES = {
+    pocket.DATASET: "made by Evenhand's own generator (Apache-2.0); nobody in it is real",
+    dump_files.CMV: f"Conversations Gone Awry, ChangeMyView (Chang and Danescu-Niculescu-Mizil 2019), from {AWRY}",
+    dump_files.DATASET: "Conversations Gone Awry (Zhang et al. 2018; Chang and Danescu-Niculescu-Mizil 2019), from "
+    + AWRY,
+}
+# Our own words: a card shows nothing of any corpus.
+EXAMPLE = Conversation(
+    conversation_id="card",
+    dataset="card",
+    turns=(
+        Turn(speaker="Bo", text="The photo of the harbour is back. It is the sharper one."),
+        Turn(speaker="Kim", text="It is mirrored: the clock runs backwards. I have taken it out again."),
+        Turn(speaker="Bo", text="Nobody asked you, clever clogs. Go and count clocks elsewhere."),
+    ),
+    names={"Bo": "Bo", "Kim": "Kim"},
+)
 
 
 class NarratorTraining:
@@ -22,12 +44,12 @@ class NarratorTraining:
 
     called = "conversations"
     families_called = "pages of training conversations"
-    has_equal_units = False
+    tag = "narrator-perspective"
+    card = Path(__file__).with_name("card.md")
 
     def refuse(self, config: TrainingConfig) -> None:
         """Test conversations, and losses that conversations cannot have; see StudyTraining."""
-        section = config.study
-        assert isinstance(section, NarratorSection)
+        section = section_of(config)
         corpus = section.corpus
         if corpus.split != "train":
             raise ValueError(
@@ -48,9 +70,8 @@ class NarratorTraining:
                 "narrator.tasks=[identification, blame], or take method own_c1, which needs no labels"
             )
 
-    def n_prompts(self, section: NarratorSection) -> int:
-        """Raises ValueError: conversations have unequally many."""
-        raise ValueError("conversations have unequally many prompts")
+    def n_prompts(self, section: NarratorSection) -> None:
+        """Conversations have unequally many."""
 
     def load(self, section: NarratorSection) -> list[Conversation]:
         """The conversations that the section names."""
@@ -72,7 +93,7 @@ class NarratorTraining:
         """Raises DataError for a conversation of a test page; see StudyTraining."""
         test = held_out_conversations(section.corpus)
         refuse_shared_pages(units, test)
-        refuse_repeats((one.conversation_id for one in [*units, *test]), section.corpus.dataset)
+        refuse_repeats((each.conversation_id for each in [*units, *test]), section.corpus.dataset)
 
     def families(self, units: Sequence[Conversation]) -> list[str]:
         """A page, and what shares its text, is one family."""
@@ -90,16 +111,19 @@ class NarratorTraining:
         self, units: Sequence[Conversation], config: TrainingConfig, tokenizer: Any
     ) -> tuple[list[Example], list[Excluded]]:
         """An example for each prompt; see StudyTraining."""
-        from training.narrator.examples import make_narrator_examples
-
         return make_narrator_examples(units, config, tokenizer)
 
-    @property
-    def card(self) -> CardPart:
-        """See StudyTraining."""
-        from training.narrator import model_card_part
-
-        return model_card_part
+    def card_facts(self, config: TrainingConfig, datasets: Sequence[str]) -> Mapping[str, Any]:
+        """A prompt with a narrator about a quarrel of ours, and licences; see StudyTraining."""
+        spec = section_of(config)
+        asked = spec.tasks[0], spec.visibilities[0], "Kim", spec.option_orders[0], ("Bo", "Kim")
+        return {
+            "section": spec,
+            "example": narrator_prompt(EXAMPLE, *asked).messages[0].content,
+            "pocket_only": spec.corpus.dataset == pocket.DATASET,
+            "sources": SOURCES,
+            "hub": {},
+        }
 
 
 TRAINING = NarratorTraining()

@@ -1,19 +1,31 @@
-"""Training on pairs of opinions: a study's part of training, see training.study."""
+"""Training on pairs of opinions: a study's part of training, see training.config.StudyTraining."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from evenhand.errors import DataError
+from studies.pluraleval import pocket
+from studies.pluraleval import published_prompts as published
 from studies.pluraleval.reference_sources import load_references, side_of
 from studies.pluraleval.responses import ResponseSettings
 from studies.pluraleval.section import PluralEvalSection
+from studies.pluraleval.thread_sets import WILDSCOPE
 from studies.unit_sets import refuse_repeats
 from training.config import TrainingConfig
 from training.examples import Example, Excluded
-from training.pluraleval.pairs import N_PROMPTS, Pair, pair_set_hash, pairs_of, settings_of
-from training.study import CardPart
+from training.pluraleval.examples import N_PROMPTS, Pair, make_pair_examples, pair_set_hash, pairs_of, settings_of
 
 FOR_SAMPLING = ("generation_tokens", "ranking_tokens", "choice_tokens")
+SOURCES = {
+    pocket.DATASET: "written for Evenhand (Apache-2.0); nobody in it is real",
+    WILDSCOPE: "posts and comments of Reddit (their authors', under Reddit's terms), whose opinions a judge extracted "
+    "and summarised; take this model for research use",
+}
+# Our own words: a card shows nothing of any thread.
+POST = "May I paint my half of a shared fence?\n\nMy neighbour says that it spoils the look of the street."
+OPINIONS = ("A shared fence needs a shared decision.", "Each side of a fence belongs to its owner.")
+BELIEF = "I think each side of a fence belongs to its owner."
 
 
 class PluralEvalTraining:
@@ -21,7 +33,8 @@ class PluralEvalTraining:
 
     called = "pairs"
     families_called = "training threads"
-    has_equal_units = True
+    tag = "pluralism"
+    card = Path(__file__).with_name("card.md")
 
     def refuse(self, config: TrainingConfig) -> None:
         """Other stages and tasks, and threads that are held out; see StudyTraining."""
@@ -68,7 +81,7 @@ class PluralEvalTraining:
 
     def dataset_of(self, unit: Pair) -> str:
         """The thread's."""
-        return unit.found.thread.dataset
+        return unit.thread_set.thread.dataset
 
     def content_hash(self, units: Sequence[Pair]) -> str:
         """Over posts, opinions and votes."""
@@ -77,14 +90,14 @@ class PluralEvalTraining:
     def refuse_test_data(self, units: Sequence[Pair], section: PluralEvalSection) -> None:
         """Raises DataError for a held-out thread, also where it has a training thread's id; see StudyTraining."""
         for unit in units:
-            if side_of(unit.found) == "test":
+            if side_of(unit.thread_set) == "test":
                 raise DataError(
-                    f"thread '{unit.found.thread.thread_id}' is of the test split and must not be trained on; write "
-                    "pluraleval.responses.references.split: train"
+                    f"thread '{unit.thread_set.thread.thread_id}' is of the test split and must not be trained on; "
+                    "write pluraleval.responses.references.split: train"
                 )
         spec = settings_of(section).references
         every = load_references(spec.model_copy(update={"split": "all"}))
-        refuse_repeats((one.thread.thread_id for one in every), str(spec.root or spec.dataset))
+        refuse_repeats((each.thread.thread_id for each in every), str(spec.root or spec.dataset))
 
     def families(self, units: Sequence[Pair]) -> list[str]:
         """A thread's pairs are one family, and those of threads with the same post."""
@@ -102,16 +115,20 @@ class PluralEvalTraining:
         self, units: Sequence[Pair], config: TrainingConfig, tokenizer: Any
     ) -> tuple[list[Example], list[Excluded]]:
         """An example for each prompt; see StudyTraining."""
-        from training.pluraleval.examples import make_pair_examples
-
         return make_pair_examples(units, config, tokenizer)
 
-    @property
-    def card(self) -> CardPart:
-        """See StudyTraining."""
-        from training.pluraleval import model_card_part
-
-        return model_card_part
+    def card_facts(self, config: TrainingConfig, datasets: Sequence[str]) -> Mapping[str, Any]:
+        """A prompt with a belief about a post of ours, and licences; see StudyTraining."""
+        settings = settings_of(config.study)
+        system, user = published.biased_pairwise(POST, OPINIONS, BELIEF)
+        return {
+            "pairs": settings,
+            "system": system.content,
+            "user": user.content,
+            "pocket_only": settings.references.root is None,
+            "sources": SOURCES,
+            "hub": {},
+        }
 
 
 TRAINING = PluralEvalTraining()

@@ -14,8 +14,8 @@ from studies.dialdefer.item_table import read_items, write_items
 from studies.dialdefer.leaks import HeldOut, Leak
 from studies.dialdefer.records import Item
 from tests.made.built_folder import build_small
-from tests.made.training_configs import training_config
-from training.run import open_training
+from training.config import parse_training_config
+from training.train import open_training
 
 ITEM = Item(
     item_id="t-1", benchmark="b", dataset="d", question="Who  is\nIt?", correct_answer="a", incorrect_answer="b"
@@ -67,7 +67,8 @@ def test_a_planted_test_item_stops_the_training_run_and_both_items_are_named(bui
     planted = replace(stolen, **disguise)
     plant(root, [planted])
     run = {"method": "sft", "name": "leaky", "model": {"name": "embedded"}, "optimiser": {"learning_rate": 1e-3}}
-    config = training_config({**run, "benchmarks": [spec(root)], "run": {"root": tmp_path / "runs"}})
+    run |= {"dialdefer": {"benchmarks": [spec(root).model_dump(mode="json")]}, "run": {"root": str(tmp_path / "runs")}}
+    config = parse_training_config(run, "leaky.yaml")
     with pytest.raises(DataError, match=f"'{planted.item_id}' .*'{stolen.item_id}' .1 such"):
         open_training(config).__enter__()
     assert not (tmp_path / "runs").exists()

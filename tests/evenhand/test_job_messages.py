@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.completions import append_completions
-from evenhand.job_signs import PROGRESS_VARIABLE, note_progress
+from evenhand.job_messages import PROGRESS_VARIABLE, note_progress
 from evenhand.records import Completion
 
 

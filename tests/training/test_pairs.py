@@ -1,38 +1,45 @@
-"""What is trained on of a thread's opinions: pairs in both framings and orders, and nothing of a held-out thread."""
+"""Training on pairs of opinions: which examples, the split by thread, a run, its card."""
 
+import sys
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from evenhand.checkpoints import load_tokenizer
-from evenhand.embedded import embedded_model_path
+from evenhand import command
 from evenhand.errors import DataError
+from evenhand.run_directory import read_json
 from inference.config import parse_sampling_config
 from inference.encoding import Encoder
 from studies.pluraleval import reference_sources
 from studies.pluraleval.pocket import pocket_references
 from studies.pluraleval.records import Cluster, ReferenceSet
 from studies.pluraleval.reference_sources import side_of
-from tests.made.made_pairs import PAIRWISE, pairs_run
+from tests.made.made_merges import made_merge
 from tests.made.made_threads import thread
+from tests.made.places import CONFIGS
 from tests.made.tiny_checkpoint import byte_tokenizer
-from training.batches import bundles_of
-from training.data import load_data
-from training.dev import without_dev
+from tests.made.training_runs import PAIRWISE, tiny_run
+from training.batches import groups_of
+from training.config import AnyRun, load_training_config
+from training.data import load_data, without_dev
 from training.examples import TOO_LONG, by_group, by_item
-from training.pluraleval.examples import NO_BELIEF, OF_PAIR, make_pair_examples
-from training.pluraleval.pairs import pairs_of
+from training.model_card import card_text
+from training.pluraleval.examples import NO_BELIEF, OF_PAIR, make_pair_examples, pairs_of
 from training.pluraleval.study import TRAINING
+from training.run_folder import read_metrics
 from training.sections import DevConfig
 
+SHIPPED = CONFIGS / "training" / "pocket-pluraleval-paired.yaml"
+PAIRS = "pluraleval.responses"
 KNOWN = {one.thread.thread_id: one for one in pocket_references()}
 
 
-@pytest.fixture(scope="module")
-def tokenizer() -> Any:
-    return load_tokenizer(embedded_model_path())
+def pairs_run(min_gap: int = 10, **sections: Any) -> AnyRun:
+    responses = {**PAIRWISE, "min_gap": min_gap}
+    return tiny_run(study="pluraleval", pluraleval={"responses": responses}, **sections)
 
 
 def made(*votes: int, thread_id: str = "made", beliefs: bool = True) -> ReferenceSet:
@@ -56,10 +63,10 @@ def test_the_label_is_the_option_with_more_votes_as_its_summary_stands_in_the_pr
         text = tokenizer.decode(example.prompt_ids)
         shown = {number: text.split(f"\n{number}. ")[1].split("\n")[0] for number in ("1", "2")}
         right = tokenizer.decode([example.choices[example.right]])
-        votes = {cluster.summary: cluster.votes for cluster in pair.found.clusters}
+        votes = {cluster.summary: cluster.votes for cluster in pair.thread_set.clusters}
         (wrong,) = {"1", "2"} - {right}
         assert votes[shown[right]] > votes[shown[wrong]]
-        assert (pair.found.clusters[pair.less].belief in text) == (example.condition == "biased")
+        assert (pair.thread_set.clusters[pair.less].belief in text) == (example.condition == "biased")
         assert example.end == example.rest == ()
 
 
@@ -87,7 +94,7 @@ def test_each_pair_is_asked_in_both_orders_and_a_group_is_one_order_in_both_fram
         for group in by_group(of_pair):
             assert [(e.condition, e.is_anchor) for e in group] == [("neutral", True), ("biased", False)]
             assert len({e.right for e in group}) == 1
-    assert {len(bundle) for bundle in bundles_of(examples, "whole_items")} == {4}
+    assert {len(group) for group in groups_of(examples, "whole_items")} == {4}
 
 
 def test_ties_make_no_pair_and_what_both_pairings_draw_counts_once() -> None:
@@ -96,15 +103,6 @@ def test_ties_make_no_pair_and_what_both_pairings_draw_counts_once() -> None:
     found = [(pair.more, pair.less) for pair in pairs]
     assert sorted(found) == [(0, 2), (0, 3), (0, 4), (1, 2), (1, 3), (1, 4), (2, 4), (3, 4)]
     assert pairs_of([made(7, 7, 7)], config.study.responses) == []
-
-
-def test_eos_is_learnt_where_the_config_says_so(tokenizer: Any) -> None:
-    config = pairs_run(examples={"loss_on_eos": True})
-    examples, _ = make_pair_examples(load_data(config).units[:1], config, tokenizer)
-    assert {e.right_ids[1:] for e in examples} == {(tokenizer.eos_token_id,)}
-
-
-# What is left out.
 
 
 def test_a_pair_goes_whole_where_one_of_its_prompts_is_too_long(tokenizer: Any) -> None:
@@ -129,25 +127,14 @@ def test_a_pair_without_a_belief_is_left_out_and_listed() -> None:
         make_pair_examples(pairs[1:], config, byte_tokenizer())
 
 
-# The split by thread.
-
-
 def test_no_held_out_thread_is_trained_on_and_the_splits_are_all_threads() -> None:
     data = load_data(pairs_run())
-    trained = {pair.found.thread.thread_id for pair in data.units}
+    trained = {pair.thread_set.thread.thread_id for pair in data.units}
     test = {thread_id for thread_id, one in KNOWN.items() if side_of(one) == "test"}
     assert test == {"pocket-bus-lane", "pocket-library-fines", "pocket-uniforms"}
     assert trained == set(KNOWN) - test
     assert data.study.facts(data.units) == {"n_threads": 6}
     data.study.refuse_test_data(data.units, pairs_run().study)
-
-
-def test_a_posts_side_is_its_own_whatever_its_id_folder_white_space_or_case() -> None:
-    for one in KNOWN.values():
-        again = replace(one.thread, thread_id="other", dataset="wildscope", title=one.thread.title.upper() + " ")
-        assert side_of(replace(one, thread=again, clusters=())) == side_of(one)
-    posts = [replace(made(), thread=replace(thread(), title=f"Post {n}")) for n in range(3000)]
-    assert Counter(map(side_of, posts))["test"] == pytest.approx(1000, abs=100)
 
 
 def test_a_held_out_thread_among_the_units_is_refused() -> None:
@@ -170,7 +157,7 @@ def test_a_training_thread_with_a_held_out_threads_id_is_refused(monkeypatch: py
 def test_the_dev_split_takes_whole_threads() -> None:
     data = load_data(pairs_run())
     kept, held = (side.units for side in without_dev(data, DevConfig(n_items=2, every_steps=1)))
-    threads = [{pair.found.thread.thread_id for pair in side} for side in (kept, held)]
+    threads = [{pair.thread_set.thread.thread_id for pair in side} for side in (kept, held)]
     assert [len(side) for side in threads] == [4, 2]
     assert threads[0].isdisjoint(threads[1])
     assert len(kept) + len(held) == len(data)
@@ -181,13 +168,65 @@ def test_the_hash_of_the_pairs_changes_with_votes_posts_and_draws() -> None:
     pairs = pairs_of([made(30, 10)], settings)
     other = [
         pairs_of([made(31, 10)], settings),
-        [replace(pairs[0], found=replace(pairs[0].found, thread=thread("Said.", thread_id="made")))],
+        [replace(pairs[0], thread_set=replace(pairs[0].thread_set, thread=thread("Said.", thread_id="made")))],
         pairs_of([made(30, 10), made(30, 10, thread_id="more")], settings),
     ]
     assert len({TRAINING.content_hash(some) for some in (pairs, *other)}) == 4
     assert TRAINING.content_hash(pairs) == TRAINING.content_hash(pairs_of([made(30, 10)], settings))
 
 
-def test_a_thread_and_its_copy_are_one_family() -> None:
-    pairs = pairs_of([made(30, 10), made(30, 10, thread_id="copy")], pairs_run().study.responses)
-    assert len(set(TRAINING.families(pairs))) == 1
+def test_threads_without_unequal_votes_and_folders_without_a_training_thread_are_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    known = pocket_references()
+    far = load_training_config([str(SHIPPED), f"{PAIRS}.pairings=[random]", f"{PAIRS}.min_gap=1000"])
+    with pytest.raises(DataError, match=r"none of its 6 training threads has two opinions with unequal votes"):
+        load_data(far)
+    monkeypatch.setattr(reference_sources, "pocket_references", lambda: [s for s in known if side_of(s) == "test"])
+    with pytest.raises(DataError, match="none of its 3 threads is of split train"):
+        load_data(load_training_config([str(SHIPPED)]))
+
+
+def test_a_tiny_model_trains_two_steps_on_pairs(
+    byte_judge: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = [
+        f"model.name={byte_judge}",
+        f"run.root={tmp_path}",
+        "optimiser.max_steps=2",
+        "optimiser.per_device_batch_size=4",
+        "optimiser.row_tokens=4096",
+        "examples.max_prompt_length=1024",
+        "quantisation.kind=none",
+        "lora.r=4",
+        "run.logging_steps=1",
+        "dev={n_items: 1, every_steps: 1}",
+    ]
+    monkeypatch.setattr(sys, "argv", ["evenhand", "train", str(SHIPPED), *words])
+    with pytest.raises(SystemExit) as end:
+        command.main()
+    assert end.value.code == 0
+    run = Path(capsys.readouterr().out.splitlines()[-1])
+    done = read_json(run / "DONE.json")
+    data = load_data(load_training_config([str(SHIPPED)]))
+    assert done["n_examples"] + done["n_dev"] + done["n_excluded"] == 4 * len(data)
+    assert done["n_dev"] > 0
+    logged = [record for record in read_metrics(run / "metrics.jsonl") if "loss" in record]
+    assert len(logged) == 2
+    assert all(record["loss"] > 0 for record in logged)
+    assert read_json(run / "provenance.json")["item_set_hash"] == data.set_hash
+
+
+@pytest.mark.parametrize("chat_format", ["chat", "raw"])
+def test_a_card_tells_what_was_asked_of_how_many_threads_and_what_a_judge_may_have_learnt(
+    chat_format: str, tmp_path: Path
+) -> None:
+    sections: dict[str, Any] = {"examples": {"format": chat_format}, "study": "pluraleval"}
+    card = card_text(*made_merge(tmp_path, items={"pocket-threads": 83}, method="own_c1", **sections))
+    assert "examples from 83 pairs" in card
+    assert "Here that is the prompt in which the user states no belief." in card
+    assert "a judge can learn to contradict the user" in card
+    assert "I think each side of a fence belongs to its owner." in card
+    assert "pocket-pairs-margin.yaml name=after model.name=PLACE pluraleval.responses.references.split=test" in card
+    assert ("format=raw" in card) == (chat_format == "raw")
+    assert "nobody in it is real" in card

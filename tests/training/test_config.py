@@ -1,15 +1,18 @@
-"""Training configs: every checked-in one loads, the paper's settings are in them, and held-out data is refused."""
+"""Training configs: each checked-in one loads and has its paper's settings, and what cannot be trained is refused."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from evenhand.errors import ConfigError
 from tests.made.places import CONFIGS
+from tests.made.training_runs import tiny_run
 from training.config import AnyRun, DPORun, SFTRun, load_training_config
-from training.run import folder_of
+from training.processes import refuse_other_batch
+from training.run_folder import folder_of
+from training.trainer import shared_arguments
 
 TRAINING = CONFIGS / "training"
 FAMILIES = ("qwen2.5-7b", "gemma-3-12b", "llama-3.1-8b", "mistral-7b")
@@ -22,14 +25,7 @@ ARMS = [
 ]
 POCKET = TRAINING / "pocket-sft.yaml"
 C2 = ("c2_correct", "c2_incorrect")
-TRAIN = [{"dataset": "pocket", "split": "train"}]
-
-
-def changed(tmp_path: Path, **keys: Any) -> Path:
-    """The pocket SFT config with some keys replaced."""
-    file = tmp_path / "config.yaml"
-    file.write_text(yaml.safe_dump({**yaml.safe_load(POCKET.read_text()), **keys}))
-    return file
+COMPARES = ("consistency={weight: 1.0}", "method=own_c1")  # losses that compare prompts with each other
 
 
 @pytest.mark.parametrize("file", sorted(TRAINING.glob("*.yaml")), ids=lambda file: file.stem)
@@ -111,80 +107,77 @@ def tree(name: str) -> dict[str, Any]:
 def test_pocket_configs_compute_in_float32_since_few_laptops_have_bf16(file: Path) -> None:
     run = load_training_config([str(file)])
     kind = "none" if file.stem.startswith("pocket-demo-") else "nf4"  # they train a judge that was merged onto NF4
-    assert (run.quantisation.kind, run.quantisation.compute_dtype, run.quantisation.hold) == (
-        kind, "float32", "dequantised",
-    )  # fmt: skip
+    held = run.quantisation
+    assert (held.kind, held.compute_dtype, held.hold) == (kind, "float32", "dequantised")
     # A conversation's prompts share a microbatch: ten times an item's tokens.
-    assert (run.optimiser.mixed_precision, run.optimiser.gradient_checkpointing) == (
-        "no",
-        not run.training.has_equal_units,
-    )
+    is_large = run.training.n_prompts(run.study) is None
+    assert (run.optimiser.mixed_precision, run.optimiser.gradient_checkpointing) == ("no", is_large)
+
+
+def trained_on(**spec: str) -> list[str]:
+    return [f"dialdefer.benchmarks=[{json.dumps(spec)}]"]
 
 
 @pytest.mark.parametrize(
-    "spec",
+    ("config", "words", "says"),
     [
-        {"dataset": "truthfulqa", "split": "train", "root": "x"},
-        {"dataset": "aio-context", "split": "train", "root": "x"},
-        {"dataset": "pocket", "split": "test"},
-        {"dataset": "halueval", "root": "x"},
+        ("sft", trained_on(dataset="truthfulqa", split="train", root="x"), "must not be trained on"),
+        ("sft", trained_on(dataset="aio-context", split="train", root="x"), "must not be trained on"),
+        ("sft", trained_on(dataset="pocket", split="test"), "must not be trained on"),
+        ("sft", trained_on(dataset="halueval", root="x"), "must not be trained on"),
+        ("sft", ["method=own-c1"], "Did you mean 'own_c1'"),
+        ("sft", ["method=grpo"], "Known: dpo, ipo, kto, own_c1, sft, simpo"),
+        ("sft", ["optimiser.order=whole_groups"], "write whole_items"),
+        ("sft", ["optimiser.per_device_batch_size=6"], "set optimiser.per_device_batch_size to a multiple of 4"),
+        *(("sft", [word, f"dialdefer.prompts.conditions=[{', '.join(C2)}]"], "C1 and C2 prompts") for word in COMPARES),
+        *(("sft", [word, "optimiser.order=random"], "set optimiser.order=whole_items") for word in COMPARES),
+        *(("sft", ["dialdefer.bend={share: 0.3}", word], "dialdefer.bend: flips labels") for word in COMPARES),
+        ("narrator-paired", ["dialdefer={benchmarks: [{dataset: pocket}]}"], "a run is of one study"),
+        ("narrator-paired", ["narrator.corpus.split=test"], "split 'test' must not be trained on"),
+        ("narrator-paired", ["examples.loss_on_eos=true"], "set examples.loss_on_eos=false"),
+        ("narrator-paired", ["narrator.tasks=[detection]"], "of detection every label is Yes"),
+        ("narrator-paired", ["optimiser.order=random"], "set optimiser.order=whole_items"),
+        *(("narrator-sft", [f"method={m}"], "prefers one of two answers") for m in ("dpo", "ipo", "kto", "simpo")),
+        ("pluraleval-paired", ["pluraleval.responses.tasks=[pairwise, ranking]"], "what is trained on are pairs"),
+        ("pluraleval-paired", ["pluraleval.responses.references.split=all"], "split 'all' must not be trained on"),
+        ("pluraleval-paired", ["pluraleval.responses.references.split=test"], "split 'test' must not be trained on"),
+        ("pluraleval-paired", ["pluraleval.responses.choice_tokens=4"], "is for sampling; take it out"),
+        ("pluraleval-paired", ["optimiser.order=whole_groups"], "write whole_items"),
+        ("pluraleval-paired", ["optimiser.per_device_batch_size=6"], "holds no whole items of 4"),
+        ("pluraleval-paired", ["pluraleval={references: {threads: {dataset: pocket-threads}}}"], "are pairs"),
     ],
-    ids=lambda spec: spec["dataset"],
 )
-def test_held_out_data_is_refused(spec: dict[str, str], tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"benchmarks\[0\]: .*must not be trained on"):
-        load_training_config([str(changed(tmp_path, dialdefer={"benchmarks": [spec]}))])
+def test_what_cannot_be_trained_is_refused_with_the_way_out(config: str, words: list[str], says: str) -> None:
+    with pytest.raises(ConfigError) as refusal:
+        load_training_config([str(TRAINING / f"pocket-{config}.yaml"), *words])
+    assert says in str(refusal.value)
 
 
-@pytest.mark.parametrize(("given", "meant"), [("own-c1", "own_c1"), ("simp", "simpo"), ("grpo", None)])
-def test_an_unknown_method_names_the_known_ones_and_the_nearest(given: str, meant: str | None, tmp_path: Path) -> None:
-    with pytest.raises(
-        ConfigError, match=r"config\.yaml: method: unknown .*Known: dpo, ipo, kto, own_c1, sft, simpo"
-    ) as caught:
-        load_training_config([str(changed(tmp_path, method=given))])
-    assert (f"Did you mean '{meant}'" in str(caught.value)) == (meant is not None)
-
-
-@pytest.mark.parametrize(
-    "keys", [{"consistency": {"weight": 1.0}}, {"method": "own_c1"}], ids=["consistency", "own_c1"]
-)
-@pytest.mark.parametrize(
-    ("prompts", "optimiser", "says"),
-    [
-        (
-            {"conditions": list(C2)},
-            {"order": "whole_items"},
-            r"C1 and C2 prompts: leave dialdefer\.prompts\.conditions out",
-        ),
-        ({}, {"order": "random"}, r"with each other: set optimiser\.order=whole_items"),
-        ({}, {"order": "whole_items"}, None),
-    ],
-    ids=["C2 alone", "random order", "whole items of both framings"],
-)
-def test_a_loss_that_compares_framings_needs_both_in_one_microbatch(
-    keys: dict[str, Any], prompts: dict[str, Any], optimiser: dict[str, Any], says: str | None, tmp_path: Path
-) -> None:
-    asked = {"benchmarks": TRAIN, "prompts": prompts}
-    file = changed(tmp_path, **keys, dialdefer=asked, optimiser={"learning_rate": 1e-3, **optimiser})
-    if says is None:
-        assert load_training_config([str(file)]).needs_whole_groups
-        return
-    with pytest.raises(ConfigError, match=says):
-        load_training_config([str(file)])
+@pytest.mark.parametrize("word", COMPARES)
+def test_a_loss_that_compares_prompts_keeps_groups_whole(word: str) -> None:
+    assert load_training_config([str(POCKET), word]).needs_whole_groups
 
 
 def test_where_results_go_and_when_it_is_stopped_is_no_part_of_the_run_but_a_number_is() -> None:
     def directory(*words: str) -> str:
-        run = load_training_config([str(POCKET), *words])
-        return folder_of(run).name
+        return folder_of(load_training_config([str(POCKET), *words])).name
 
     assert directory("run.save_steps=7", "run.root=elsewhere", "guard.patience_steps=7") == directory()
     assert directory("optimiser.learning_rate=0.002") != directory()
 
 
-def test_another_method_is_one_word_and_a_config_without_one_is_told_apart() -> None:
-    assert isinstance(load_training_config([str(TRAINING / "pocket-sft.yaml"), "method=dpo"]), DPORun)
-    with pytest.raises(ConfigError, match="prefers one of two answers"):
-        load_training_config([str(TRAINING / "pocket-narrator-paired.yaml"), "method=dpo"])
+def test_a_config_of_another_kind_is_told_apart() -> None:
     with pytest.raises(ConfigError, match="no training config; those lie under configs/training"):
-        load_training_config([str(TRAINING.parent / "inference" / "pocket.yaml")])
+        load_training_config([str(CONFIGS / "inference" / "pocket.yaml")])
+
+
+def test_another_number_of_processes_than_the_batch_is_counted_for_is_refused() -> None:
+    four = tiny_run(optimiser={"n_processes": 4, "gradient_accumulation_steps": 2})
+    with pytest.raises(ConfigError, match=r"n_processes is 4, but 1 were launched: .* would be 8 instead of 32"):
+        refuse_other_batch(four)
+    refuse_other_batch(tiny_run())
+
+
+def test_a_tracker_that_is_not_installed_is_named_before_anything_is_loaded(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"run\.report_to: tracker 'no-such-tracker' is not installed"):
+        shared_arguments(tiny_run(run={"report_to": ["no-such-tracker"]}), tmp_path)

@@ -1,4 +1,4 @@
-"""What is trained on of a conversation: each speaker's own token in one order of speakers, whoever is called Me."""
+"""Training on conversations: each speaker's own token, nothing of the test split, a run, its card."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,33 +6,36 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
-from evenhand.checkpoints import load_tokenizer
-from evenhand.embedded import embedded_model_path
+from evenhand.errors import ConfigError, DataError
 from evenhand.records import Prompt
 from inference.encoding import Encoder
 from studies.narrator.pocket import pocket_conflicts
-from studies.narrator.records import Conversation, NarratorFactors
-from tests.made.made_conflicts import conflict, narrator_config
+from studies.narrator.records import Conversation, NarratorFactors, Turn
+from studies.narrator.splits import refuse_shared_pages
+from tests.made.made_conflicts import conflict, narrator_config, of_page, use_corpus
+from tests.made.made_merges import made_merge
 from tests.made.tiny_checkpoint import byte_tokenizer
 from tests.made.training_runs import tiny_run
-from training.batches import Collator
 from training.config import AnyRun
-from training.examples import TOO_LONG, Example, by_group
+from training.data import TrainingData, without_dev
+from training.examples import TOO_LONG, by_group
+from training.model_card import card_text
 from training.narrator.examples import OF_GROUP, SHARED, make_narrator_examples
-from training.objectives import divergence_in_groups
+from training.narrator.study import TRAINING as TRAINING_ON_CONVERSATIONS
+from training.run_folder import read_metrics
+from training.sections import DevConfig
+from training.train import train
 
+POCKET = "pocket-conflicts"
+CORPUS = {"dataset": POCKET, "split": "train"}
+BLAME = {"tasks": ["blame"], "visibilities": ["visible"]}
+TWO, ALL = ["identification", "blame"], ["detection", "identification", "blame"]
 CONFLICTS = pocket_conflicts("train")[:12]
 
 
-@pytest.fixture(scope="module")
-def tokenizer() -> Any:
-    return load_tokenizer(embedded_model_path())
-
-
-def run_of(method: str = "sft", **sections: Any) -> AnyRun:
-    return tiny_run(method, Path("m"), Path("r"), **{"narrator": {}, **sections})
+def run_of(method: str = "sft", model: Path | str = "m", root: Path | str = "r", **sections: Any) -> AnyRun:
+    return tiny_run(method, model, root, study="narrator", **sections)
 
 
 def asked(config: AnyRun, conversation: Conversation) -> list[tuple[Prompt, NarratorFactors]]:
@@ -45,9 +48,6 @@ def encoded(tokenizer: Any, prompts: Sequence[Prompt], chat_format: str = "chat"
     """Tokens of each prompt and of its options, as an engine that reads options asks them."""
     reading = narrator_config(verdict="options", format=chat_format, engine={"kind": "transformers"})
     return [(tuple(e.token_ids), e.options) for e in Encoder(tokenizer, reading).encode(prompts)]
-
-
-TWO, ALL = ["identification", "blame"], ["detection", "identification", "blame"]
 
 
 @pytest.mark.parametrize(("method", "tasks"), [("sft", TWO), ("own_c1", ALL)])
@@ -84,7 +84,7 @@ def test_a_prompt_is_trained_on_as_inference_asks_it_and_a_choice_is_where_its_o
 
 
 def test_the_members_of_a_group_name_the_speakers_in_one_order_with_me_in_the_narrators_slot(tokenizer: Any) -> None:
-    config = run_of(narrator={"tasks": ["blame"], "visibilities": ["visible"]})
+    config = run_of(narrator=BLAME)
     (me,) = tokenizer.encode("Me", add_special_tokens=False)
     by_id = {conversation.conversation_id: conversation for conversation in CONFLICTS}
     groups = by_group(make_narrator_examples(CONFLICTS, config, tokenizer)[0])
@@ -162,26 +162,78 @@ def test_a_prompt_too_long_takes_its_group_along_where_the_loss_compares_prompts
     assert {e.reason for e in excluded if e.prompt_tokens <= limit} == ({OF_GROUP} if compares else set())
 
 
-# The divergence of made judges: what the consistency term sees of them.
-
-
-def divergence(examples: Sequence[Example], verdicts: Sequence[Sequence[float]]) -> float:
-    batch = Collator(pad=0, branches="none", row_tokens=2048)([list(examples)])
-    return divergence_in_groups(torch.tensor(verdicts, dtype=torch.float64), batch["groups"]).mean().item()
-
-
-def test_a_judge_that_names_one_speaker_whoever_is_me_has_no_divergence_and_one_that_bends_to_me_has(
-    tokenizer: Any,
+@pytest.mark.parametrize(
+    ("test", "says"),
+    [
+        (of_page(conflict("b"), "Talk:Oak/Archive 3"), r"'a' and test conversation 'b' share a page"),
+        (replace(conflict("a"), conversation_id="b"), r"'a' and test conversation 'b' share a page or their text"),
+        (of_page(conflict("a", words="Other words."), "Talk:Elm"), r"the id 'a' occurs twice"),
+    ],
+    ids=["page", "text", "id"],
+)
+def test_a_conversation_that_gives_a_test_conversation_away_stops_the_run(
+    test: Conversation, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = run_of(narrator={"tasks": ["identification", "blame"], "visibilities": ["visible"]})
-    (me,) = tokenizer.encode("Me", add_special_tokens=False)
-    three = [conversation for conversation in CONFLICTS if len(conversation.speakers) == 3]
-    examples, _ = make_narrator_examples(three, config, tokenizer)
-    fair = [[-0.1 if place == e.right else -3.0 for place in range(3)] for e in examples]
-    assert divergence(examples, fair) == pytest.approx(0, abs=1e-12)
-    for of_me in (-9.0, 9.0):  # spares Me, accuses Me
-        bent = [
-            [of_me if token == me else log for token, log in zip(e.choices, logs, strict=True)]
-            for e, logs in zip(examples, fair, strict=True)
-        ]
-        assert divergence(examples, bent) > 0.1
+    train_too = [of_page(conflict("a"), "Talk:Oak"), of_page(conflict("c", words="New."), "Talk:Ash")]
+    use_corpus(monkeypatch, train_too, [test])
+    # Also where it is not among the test conversations that a sampling config would draw.
+    config = run_of(root=tmp_path, narrator={"corpus": {**CORPUS, "n_conversations": 1}})
+    with pytest.raises(DataError, match=says):
+        train(config)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_dev_split_takes_whole_pages() -> None:
+    conversations = pocket_conflicts("train")
+    data = TrainingData(study=TRAINING_ON_CONVERSATIONS, units=conversations)
+    kept, held = (side.units for side in without_dev(data, DevConfig(n_items=7, every_steps=1)))
+    assert len(kept) + len(held) == 480
+    assert len({conversation.meta["page_title"] for conversation in held}) == 7
+    refuse_shared_pages(kept, held)
+    with pytest.raises(ConfigError, match=r"dev\.n_items is 28, but there are only 56 pages of training conversations"):
+        without_dev(data, DevConfig(n_items=28, every_steps=1))
+
+
+def quarrel(number: int, n_speakers: int) -> Conversation:
+    """A conversation of two or three speakers, whom one letter tells apart. Bo attacks."""
+    others = ("Ann", "Cleo")[: n_speakers - 1]
+    said = [Turn(speaker=name, text=f"No {number}.") for name in (*others, "Bo")]
+    return Conversation(
+        conversation_id=f"quarrel-{number}",
+        dataset=POCKET,
+        turns=(*said, Turn(speaker="Bo", text=f"Fool {number}!")),
+        names={name: name for name in (*others, "Bo")},
+        meta={"page_title": f"Talk:{number // 2}"},
+    )
+
+
+@pytest.fixture
+def planted(monkeypatch: pytest.MonkeyPatch) -> None:
+    quarrels = [quarrel(number, 2 + number % 2) for number in range(12)]
+    use_corpus(monkeypatch, quarrels, [quarrel(number, 2 + number % 2) for number in range(20, 24)])
+
+
+@pytest.mark.slow
+def test_without_labels_a_run_keeps_to_the_neutral_verdicts(byte_judge: Path, tmp_path: Path, planted: None) -> None:
+    optimiser = {"learning_rate": 1e-2, "schedule": "constant", "order": "whole_groups", "max_steps": 6}
+    sections: dict[str, Any] = {
+        "narrator": {**BLAME, "corpus": CORPUS},
+        "quantisation": {"kind": "none"},
+        "lora": {"r": 8, "alpha": 16},
+    }
+    run = train(run_of("own_c1", byte_judge, tmp_path, optimiser={**optimiser, "row_tokens": 512}, **sections))
+    losses = [record["loss"] for record in read_metrics(run / "metrics.jsonl") if "loss" in record]
+    assert losses[-1] < losses[0] / 2
+
+
+@pytest.mark.parametrize("chat_format", ["chat", "raw"])
+def test_a_card_says_whom_the_judge_names_and_how_to_ask_it(chat_format: str, tmp_path: Path) -> None:
+    sections: dict[str, Any] = {"examples": {"format": chat_format}, "narrator": BLAME}
+    card = card_text(*made_merge(tmp_path, items={POCKET: 32}, method="own_c1", study="narrator", **sections))
+    assert "Here that is the prompt in which nobody is called Me." in card
+    assert "narrator-perspective" in card
+    assert "Whose behavior was more problematic" in card
+    assert "evenhand sample configs/narrator/pocket-exact.yaml name=after model.name=PLACE" in card
+    assert ("format=raw" in card) == (chat_format == "raw")
+    assert "C2" not in card
+    assert "a proxy" not in card

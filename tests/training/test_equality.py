@@ -1,0 +1,342 @@
+"""Loss and every adapter's gradient are those of TRL, and what is done for speed is the plain computation."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from datasets import Dataset
+from torch import Tensor
+from trl.experimental.cpo import CPOConfig, CPOTrainer
+
+from evenhand.checkpoints import load_tokenizer
+from tests.made.one_batch import (
+    Outcome,
+    adapted,
+    as_trained,
+    assert_equal,
+    byte_model,
+    examples_for,
+    ours,
+    outcome,
+    verdict_trainer,
+    worst_gradient,
+)
+from tests.made.stock_trl import stock_arguments, train_with_trl, trainer_of, wrong_ids
+from tests.made.tiny_families import SIZES
+from tests.made.training_runs import adapter_of, pocket, tiny_run
+from training.config import AnyRun
+from training.examples import Example
+from training.objectives import Answers, objective_of
+from training.qlora import load_base, lora_config
+from training.reference import reference_of
+from training.sections import QuantisationConfig
+from training.train import train
+from training.trainer import VerdictTrainer
+
+pytestmark = pytest.mark.slow
+STEP = {"per_device_batch_size": 4, "gradient_accumulation_steps": 2, "max_steps": 1}
+
+
+def step_of_8(method: str, model: Path, folder: Path, **sections: Any) -> AnyRun:
+    """A run whose only step takes all of its eight examples: two items under four conditions."""
+    return tiny_run(method, model, folder, **{"optimiser": STEP, "dialdefer": pocket(2), **sections})
+
+
+def stock(trainer: Any, config: AnyRun) -> Outcome:
+    """What one of TRL's trainers makes of its whole dataset as one batch."""
+    as_trained(trainer.model, config)
+    batch = trainer.data_collator(list(trainer.train_dataset))
+    return outcome(trainer.model, lambda: [trainer.compute_loss(trainer.model, batch)])
+
+
+@pytest.mark.parametrize(("eos", "kind"), [(True, "nf4"), (False, "none")])
+def test_sft_is_that_of_trl(eos: bool, kind: str, byte_judge: Path, tmp_path: Path) -> None:
+    quantisation = {"kind": kind, "compute_dtype": "float32"}
+    config = step_of_8("sft", byte_judge, tmp_path, examples={"loss_on_eos": eos}, quantisation=quantisation)
+    examples = examples_for(config, byte_judge)
+    trainer = trainer_of(config, byte_judge, load_tokenizer(byte_judge), examples, tmp_path)
+    expected = stock(trainer, config)
+    assert_equal(ours(config, trainer.model, examples, tmp_path), expected)
+    assert_equal(ours(config, adapted(byte_judge, config), examples, tmp_path), expected)
+
+
+@pytest.mark.parametrize(
+    ("method", "loss", "precomputed", "eos"),
+    [("dpo", "sigmoid", True, True), ("dpo", "sigmoid", False, False), ("ipo", "ipo", True, False)],
+)
+def test_dpo_and_ipo_are_those_of_trl(
+    eos: bool, precomputed: bool, method: str, loss: str, byte_judge: Path, tmp_path: Path
+) -> None:
+    config = step_of_8(method, byte_judge, tmp_path, examples={"loss_on_eos": eos}, precompute_reference=precomputed)
+    examples = examples_for(config, byte_judge)
+    trainer = trainer_of(config, byte_judge, load_tokenizer(byte_judge), examples, tmp_path, loss_type=loss)
+    expected = stock(trainer, config)
+    reference = reference_of(examples, config, trainer.model, {}, 0).answers if precomputed else None
+    assert_equal(ours(config, trainer.model, examples, tmp_path, reference), expected)
+    assert_equal(ours(config, adapted(byte_judge, config), examples, tmp_path, reference), expected)
+
+
+def test_simpo_is_that_of_trl(byte_judge: Path, tmp_path: Path) -> None:
+    unquantised = {"kind": "none", "compute_dtype": "float32"}
+    config = step_of_8("simpo", byte_judge, tmp_path, examples={"loss_on_eos": False}, quantisation=unquantised)
+    examples = examples_for(config, byte_judge)
+    base = load_base(byte_judge, config.quantisation)
+    arguments = stock_arguments(config, tmp_path) | {"train_sampling_strategy": "random", "max_length": 1024}
+    trainer = CPOTrainer(
+        model=base,
+        args=CPOConfig(**arguments, loss_type="simpo", beta=2.0, simpo_gamma=1.0, cpo_alpha=0.0),
+        train_dataset=Dataset.from_list([{"prompt": "It", "chosen": " is", "rejected": " was"}]),
+        processing_class=load_tokenizer(byte_judge),
+        peft_config=lora_config(config.lora, base),
+    )
+    as_trained(trainer.model, config)
+    batch = trainer.data_collator([cpo_row(example) for example in examples])
+    expected = outcome(trainer.model, lambda: [trainer.compute_loss(trainer.model, batch)])
+    assert_equal(ours(config, trainer.model, examples, tmp_path), expected)
+
+
+def cpo_row(example: Example) -> dict[str, list[int]]:
+    """What TRL's CPOTrainer makes of a pair."""
+    row = {"prompt_input_ids": list(example.prompt_ids)}
+    for name, answer in (("chosen", example.right_ids), ("rejected", wrong_ids(example))):
+        ids = [*example.prompt_ids, *answer]
+        row[f"{name}_input_ids"] = ids
+        row[f"{name}_attention_mask"] = [1] * len(ids)
+        row[f"{name}_labels"] = [-100] * len(example.prompt_ids) + list(answer)
+    return row
+
+
+def test_kto_is_its_formula_over_rows_of_their_own(byte_judge: Path, tmp_path: Path) -> None:
+    whole = {**STEP, "per_device_batch_size": 8, "gradient_accumulation_steps": 1}  # the drift is a microbatch's
+    sections = {"precompute_reference": False}
+    config = step_of_8("kto", byte_judge, tmp_path, optimiser=whole, **sections)
+    examples = examples_for(config, byte_judge)
+    judge = adapted(byte_judge, config)
+
+    def token_logs(ids: Sequence[int]) -> torch.Tensor:
+        logs: torch.Tensor = judge(input_ids=torch.tensor([ids])).logits[0].log_softmax(-1)
+        return logs
+
+    def log_p(example: Example, answer: Sequence[int]) -> torch.Tensor:
+        logs, first = token_logs([*example.prompt_ids, *answer]), len(example.prompt_ids) - 1
+        return sum((logs[first + n, token] for n, token in enumerate(answer)), start=torch.zeros(()))
+
+    def kto() -> list[torch.Tensor]:
+        rewards, drifts = [], []
+        for example in examples:
+            with torch.no_grad(), judge.disable_adapter():
+                base = [log_p(example, answer) for answer in (example.right_ids, wrong_ids(example))]
+                of_base = token_logs(example.prompt_ids)[-1, list(example.choices)].log_softmax(-1)
+            with torch.no_grad():
+                of_judge = token_logs(example.prompt_ids)[-1, list(example.choices)].log_softmax(-1)
+            drifts.append((of_judge.exp() * (of_judge - of_base)).sum())
+            asked = zip((example.right_ids, wrong_ids(example)), base, strict=True)
+            rewards.append([log_p(example, answer) - reference for answer, reference in asked])
+        z = torch.stack(drifts).mean()
+        sides = [(torch.sigmoid(0.1 * (right - z)), torch.sigmoid(0.1 * (z - wrong))) for right, wrong in rewards]
+        return [torch.stack([1 - (right + wrong) / 2 for right, wrong in sides]).mean()]
+
+    assert_equal(ours(config, judge, examples, tmp_path), outcome(judge, kto))
+
+
+@pytest.mark.parametrize("method", ["sft", "dpo"])
+def test_a_whole_run_ends_with_the_weights_of_trl(
+    method: str, byte_judge: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four steps of two microbatches, with examples in the same order, on a base whose adapters TRL does not round.
+
+    Adam divides a gradient by its own size, so that a weight of small gradients shows their rounding: 2e-4 was seen.
+    """
+    monkeypatch.setattr("training.batches.endless", lambda n, wanted, seed: list(range(wanted)))
+    monkeypatch.setattr("tests.made.stock_trl.shuffled_by_item", lambda examples, seed: examples)
+    sections: dict[str, Any] = {
+        "optimiser": {"order": "whole_items", "gradient_accumulation_steps": 2},
+        "quantisation": {"kind": "none"},
+    }
+    adapters = []
+    for name, trained in {"ours": train, "trl": train_with_trl}.items():
+        run = trained(tiny_run(method, byte_judge, tmp_path / name, **sections))
+        adapters.append(adapter_of(run))
+    found, expected = adapters
+    assert found.keys() == expected.keys()
+    for name, weight in expected.items():
+        difference = float((found[name] - weight).norm() / weight.norm())
+        assert difference < 1e-3, f"{name}: {difference:.1e}"
+
+
+bitsandbytes = pytest.importorskip("bitsandbytes", reason="`make venv` installs it from the lock files")
+FAMILIES = ["llama", "qwen2", "gemma3", "mistral", "mistral with a window"]
+WINDOW = 64  # tokens; the prompts are longer
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A tiny model of each family."""
+    found = {name: byte_model(tmp_path_factory.mktemp(name), name) for name in FAMILIES[:4]}
+    return {**found, FAMILIES[4]: with_window(found["mistral"], tmp_path_factory.mktemp("window"))}
+
+
+def with_window(mistral: Path, folder: Path) -> Path:
+    """The same model whose layers see the last WINDOW tokens only."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    model = AutoModelForCausalLM.from_pretrained(mistral, sliding_window=WINDOW)
+    model.save_pretrained(folder)
+    AutoTokenizer.from_pretrained(mistral).save_pretrained(folder)
+    return folder
+
+
+def step(method: str, model: Path, folder: Path, size: int, parts: int, order: str, **sections: Any) -> AnyRun:
+    """A run whose only step takes all examples: those of so many whole items, in microbatches of one size."""
+    cut = {"per_device_batch_size": size, "gradient_accumulation_steps": parts, "max_steps": 1, "order": order}
+    sections = {"quantisation": {"kind": "none", "compute_dtype": "float32"}, **sections}
+    return tiny_run(method, model, folder, optimiser=cut, dialdefer=pocket(size * parts // 4), **sections)
+
+
+@pytest.mark.parametrize(("family", "attention"), [*((family, "sdpa") for family in FAMILIES), (FAMILIES[4], "eager")])
+def test_one_row_for_the_prompts_of_an_item_is_as_rows_of_their_own(
+    family: str, attention: str, models: dict[str, Path], tmp_path: Path, device: str
+) -> None:
+    config = step("simpo", models[family], tmp_path, 4, 2, "whole_items")  # EOS behind both answers, in two branches
+    judge = adapted(models[family], config, attention)
+    examples = examples_for(config, models[family])
+    assert min(len(example.prompt_ids) for example in examples) > WINDOW
+    rows = verdict_trainer(config, judge, examples, tmp_path).get_train_dataloader()
+    n_tokens = sum(example.n_tokens for example in examples)
+    assert sum(batch["input_ids"].numel() for batch in rows) < 0.8 * n_tokens, "nothing is shared"
+    assert_equal(ours(config, judge, examples, tmp_path), separate(config, judge, examples))
+
+
+def separate(config: AnyRun, judge: Any, examples: Sequence[Example]) -> Outcome:
+    """Every answer of every example read in a row of its own, with the model's own causal attention and all logits."""
+
+    def log_p(ids: tuple[int, ...], answer: tuple[int, ...]) -> Tensor:
+        logs = judge(input_ids=torch.tensor([[*ids, *answer]], device=judge.device)).logits[0].log_softmax(-1)
+        return torch.stack([logs[len(ids) - 1 + n, token] for n, token in enumerate(answer)])
+
+    def losses() -> Iterator[Tensor]:
+        objective = objective_of(config)
+        for example in examples:
+            logs = torch.stack([log_p(example.prompt_ids, (choice, *example.end)) for choice in example.choices])
+            answers = Answers(
+                verdicts=logs[None, :, 0],
+                ends=logs[None, :, 1],
+                right=torch.tensor([example.right], device=judge.device),
+                groups=torch.tensor([0], device=judge.device),
+                anchors=torch.tensor([True], device=judge.device),
+            )
+            yield objective.total(answers).sum() / len(examples)
+
+    return outcome(judge, losses)
+
+
+def without_reference(method: str) -> dict[str, Any]:
+    """Keys of a config that asks for the reference in the step."""
+    return {"precompute_reference": False} if method == "dpo" else {}
+
+
+@pytest.mark.parametrize("method", ["sft", "dpo"])
+def test_how_a_step_is_cut_changes_nothing(method: str, models: dict[str, Path], tmp_path: Path) -> None:
+    whole = step(method, models["llama"], tmp_path, 16, 1, "random", **without_reference(method))
+    judge = adapted(models["llama"], whole)
+    examples = examples_for(whole, models["llama"])
+    assert len(examples) == 16
+    expected = ours(whole, judge, examples, tmp_path)
+    for size, parts, order in [(2, 8, "random"), (8, 2, "whole_items")]:
+        cut = step(method, models["llama"], tmp_path, size, parts, order, **without_reference(method))
+        assert_equal(ours(cut, judge, examples, tmp_path), expected)
+
+
+@pytest.mark.parametrize("double", [True, False])
+def test_weights_dequantised_once_are_those_dequantised_in_every_pass(
+    double: bool, models: dict[str, Path], device: str
+) -> None:
+    for dtype in ("float32", "bfloat16"):
+        settings = QuantisationConfig(compute_dtype=dtype, double_quant=double)
+        on_the_fly = load_base(models["llama"], settings)
+        once = load_base(models["llama"], settings.model_copy(update={"hold": "dequantised"}))
+        layers = {
+            name: module
+            for name, module in on_the_fly.named_modules()
+            if isinstance(module, bitsandbytes.nn.Linear4bit)
+        }
+        assert len(layers) == 7 * SIZES["num_hidden_layers"]
+        for name, layer in layers.items():
+            unit = torch.eye(
+                layer.in_features, dtype=getattr(torch, dtype), device=device
+            )  # x I is what the layer computes with
+            with torch.no_grad():
+                used = layer(unit)
+            held = once.get_submodule(name).weight
+            assert held.dtype == used.dtype
+            assert not held.requires_grad
+            assert torch.equal(held.T, used), name
+
+
+@pytest.mark.parametrize("hold", ["nf4", "dequantised"])
+def test_adapters_under_autocast_take_their_input_uncast_and_compute_the_same(
+    hold: str, byte_judge: Path, tmp_path: Path, device: str
+) -> None:
+    kept: dict[str, Any] = {"quantisation": {"compute_dtype": "bfloat16", "hold": hold}}
+    config = tiny_run("sft", byte_judge, tmp_path, optimiser={"mixed_precision": "bf16", "max_steps": 1}, **kept)
+    examples = examples_for(config, byte_judge)[:4]
+    outcomes = []
+    for casts in (False, True):
+        judge = adapted(byte_judge, config)
+        trainer = verdict_trainer(config, judge, examples, tmp_path)
+        layers = [module for module in judge.modules() if hasattr(module, "cast_input_dtype_enabled")]
+        assert len(layers) == 7 * SIZES["num_hidden_layers"]
+        for layer in layers:
+            assert not layer.cast_input_dtype_enabled
+            layer.cast_input_dtype_enabled = casts
+        seen: set[torch.dtype] = set()
+        for layer in layers:
+            layer.lora_dropout["default"].register_forward_pre_hook(lambda _, x, seen=seen: seen.add(x[0].dtype))
+        collated = trainer.data_collator([[example] for example in examples])
+        batch = {name: part.to(device) for name, part in collated.items()}
+        outcomes.append(outcome(judge, partial(loss_of, trainer, judge, batch)))
+        assert seen == {torch.float32 if casts else torch.bfloat16}
+    uncast, cast = outcomes
+    # A GPU's attention adds up its gradients in any order, and they are rounded to the 8 bits of bf16 on their way.
+    tolerance = {"cpu": 0, "cuda": 2**-6}[device]
+    assert uncast.loss == pytest.approx(cast.loss, rel=tolerance, abs=0)
+    assert worst_gradient(uncast, cast)[1] <= tolerance
+
+
+def loss_of(trainer: VerdictTrainer, judge: Any, batch: dict[str, torch.Tensor]) -> list[torch.Tensor]:
+    return [trainer.compute_loss(judge, batch)]
+
+
+# Of the worst gradient's size, whose products round to 8 and 11 bits in each layer: 0.08 was seen in bf16 on a CPU.
+@pytest.mark.parametrize(
+    ("device", "precision", "tolerance"),
+    [
+        ("cpu", "bf16", 0.2),
+        pytest.param("cuda", "bf16", 0.2, marks=pytest.mark.gpu),
+        pytest.param("cuda", "fp16", 0.03, marks=pytest.mark.gpu),
+    ],
+    indirect=["device"],
+)
+def test_a_step_in_half_precision_has_the_loss_and_gradients_of_float32_to_its_rounding(
+    device: str, precision: str, tolerance: float, byte_judge: Path, tmp_path: Path
+) -> None:
+    outcomes = []
+    for computed in ("no", precision):
+        config = tiny_run(
+            "sft",
+            byte_judge,
+            tmp_path,
+            optimiser={"mixed_precision": computed, "max_steps": 1},
+            quantisation={"kind": "none", "compute_dtype": "float32"},
+            dialdefer=pocket(1),
+        )
+        judge = adapted(byte_judge, config)
+        assert judge.device.type == device
+        outcomes.append(ours(config, judge, examples_for(config, byte_judge), tmp_path))
+    exact, rounded = outcomes
+    assert rounded.loss != exact.loss, "nothing was rounded"
+    assert rounded.loss == pytest.approx(exact.loss, rel=tolerance / 4)
+    assert worst_gradient(rounded, exact)[1] < tolerance

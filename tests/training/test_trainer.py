@@ -1,0 +1,261 @@
+"""A run on a tiny model: what it leaves, gradients that arrive, microbatches that do not fit memory."""
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from peft import get_peft_model
+from torch import Tensor
+
+from evenhand.errors import ConfigError, DataError, ModelError
+from evenhand.run_directory import DONE_FILE
+from tests.made.made_examples import example
+from tests.made.one_batch import as_trained
+from tests.made.training_runs import adapter_of, logged, tiny_run
+from training import train as training_module
+from training import trainer
+from training.batches import Group
+from training.fitting import Fitting, size
+from training.qlora import load_base, lora_config, refuse_blocked_gradients, trainable
+from training.run_folder import ADAPTER_FILES
+from training.sections import LoraSettings, QuantisationConfig
+from training.train import open_training, train
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("method", ["sft", "dpo"])
+def test_a_run_leaves_adapter_metrics_provenance_and_done(method: str, model: Path, tmp_path: Path) -> None:
+    run = train(tiny_run(method, model, tmp_path))
+    assert {file.name for file in run.iterdir()} == {
+        "config.yaml", "provenance.json", "excluded.jsonl", "metrics.jsonl", "adapter", DONE_FILE,
+    }  # fmt: skip
+    assert {file.name for file in (run / "adapter").iterdir()} == set(ADAPTER_FILES)
+    done = json.loads((run / DONE_FILE).read_text())
+    assert (done["method"], done["n_examples"], done["n_excluded"], done["n_steps"]) == (method, 32, 0, 4)
+    assert list(logged(run)) == [1, 2, 3, 4]
+    weights = adapter_of(run)
+    assert {tensor.dtype for tensor in weights.values()} == {torch.float32}, "TRL casts them to bf16"
+    first_layer = [tensor for name, tensor in weights.items() if ".layers.0." in name and "lora_B" in name]
+    assert len(first_layer) == 7
+    assert all(torch.count_nonzero(tensor) for tensor in first_layer), "the first layer has learnt nothing"
+
+
+def test_a_second_process_that_starts_the_same_run_is_told_who_trains_it(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tiny_run("sft", model, tmp_path)
+    with open_training(config) as run:
+        half_written = run.path / "checkpoints" / "checkpoint-1"
+        half_written.mkdir(parents=True)
+        with pytest.raises(DataError, match=r"is being trained by process \d+ on \S+ since"):
+            train(config)
+        assert half_written.exists(), "the second one deleted what the first was writing"
+    assert len(logged(train(config))) == 4
+
+
+@pytest.mark.parametrize("precompute", [True, False])
+def test_dpo_starts_at_its_reference_the_base_model(precompute: bool, model: Path, tmp_path: Path) -> None:
+    config = tiny_run("dpo", model, tmp_path, optimiser={"max_steps": 2})
+    losses = logged(train(config.model_copy(update={"precompute_reference": precompute})))
+    # An untrained adapter changes nothing, so policy and reference agree: loss ln 2, no rewards.
+    assert losses[1] == pytest.approx(math.log(2), abs=1e-5)
+    assert losses[2] != pytest.approx(math.log(2), abs=1e-5)
+
+
+def adapted(model: Path, *, packing: bool = False) -> Any:
+    base = load_base(model, QuantisationConfig())
+    for module in base.modules():
+        if hasattr(module, "support_avx512bf16_for_cpu"):
+            module.support_avx512bf16_for_cpu = packing
+    return as_trained(get_peft_model(base, lora_config(LoraSettings(r=4), base)), tiny_run())
+
+
+def evaluate_then_backward(with_adapter: Any) -> None:
+    ids = torch.arange(24, device=with_adapter.device).reshape(2, 12)
+    with_adapter.eval()
+    with torch.no_grad():
+        with_adapter(input_ids=ids)
+    with_adapter.train()
+    with torch.autocast(with_adapter.device.type, torch.bfloat16):
+        with_adapter(input_ids=ids, labels=ids).loss.backward()
+
+
+def test_gradients_reach_the_first_layer_after_an_evaluation(model: Path) -> None:
+    with_adapter = adapted(model)
+    evaluate_then_backward(with_adapter)
+    refuse_blocked_gradients(with_adapter, step=1)
+    gradients = {name: p.grad for name, p in trainable(with_adapter) if "lora_B" in name}
+    assert len(gradients) == 14
+    assert all(torch.count_nonzero(gradient) for gradient in gradients.values())
+
+
+def test_weights_packed_by_an_evaluation_would_be_noticed(model: Path) -> None:
+    from bitsandbytes.functional import has_avx512bf16
+
+    if torch.cuda.is_available() or not has_avx512bf16():
+        pytest.skip("bitsandbytes packs weights only on CPUs with AVX512-BF16")
+    with_adapter = adapted(model, packing=True)
+    evaluate_then_backward(with_adapter)
+    with pytest.raises(ModelError, match=r"step 3: no gradient reaches .*packed"):
+        refuse_blocked_gradients(with_adapter, step=3)
+
+
+def test_a_loss_that_is_no_number_stops_the_run(model: Path, tmp_path: Path) -> None:
+    config = tiny_run("sft", model, tmp_path, optimiser={"learning_rate": 1e30, "schedule": "constant"})
+    with pytest.raises(
+        ModelError,
+        match=r"stopped at step 2: the gradient is no number.*Lower optimiser\.learning_rate from 1e\+30 to 1e\+29",
+    ):
+        train(config)
+    assert not list(tmp_path.rglob(DONE_FILE))
+
+
+def test_a_target_module_the_model_does_not_have_is_named(model: Path, tmp_path: Path) -> None:
+    config = tiny_run("sft", model, tmp_path, lora={"target_modules": ["qproj"]})
+    with pytest.raises(ConfigError, match=r"the model has no 'qproj'. Did you mean 'q_proj'"):
+        train(config)
+
+
+FULL = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+GROUPS: list[Group] = [[example([9] * n)] for n in (9, 19, 29, 39, 49)]  # one token more each with the answer
+
+
+class Machine:
+    """Holds so many tokens at once."""
+
+    def __init__(self, holds: int) -> None:
+        self.holds = holds
+        self.done: list[Sequence[Group]] = []
+        self.n_failed = 0
+
+    def __call__(self, groups: Sequence[Group]) -> int:
+        if size(groups) > self.holds:
+            self.n_failed += 1
+            raise FULL
+        self.done.append(groups)
+        return size(groups)
+
+
+@pytest.mark.parametrize("holds", [150, 149, 50])
+def test_every_group_is_computed_once_in_passes_that_fit(holds: int, capsys: pytest.CaptureFixture[str]) -> None:
+    machine, fitting = Machine(holds), Fitting()
+    found = fitting.in_passes(GROUPS, machine, machine.done.clear)
+    assert [group for some in machine.done for group in some] == GROUPS
+    assert sum(found) == 150
+    assert (machine.n_failed > 0) == (holds < 150)
+    said = capsys.readouterr().err
+    assert said.count("\n") == said.count("Out of memory: from here on a pass has at most") == int(holds < 150)
+    machine.n_failed = 0
+    machine.done.clear()
+    fitting.in_passes(GROUPS, machine, machine.done.clear)
+    assert machine.n_failed == 0, "the next one is cut before it fails"
+    assert len(machine.done) > 1 or holds == 150
+    assert capsys.readouterr().err == "", "it is said once"
+
+
+def test_one_that_does_not_fit_alone_and_other_errors_go_on_to_the_caller() -> None:
+    machine = Machine(40)
+    with pytest.raises(torch.OutOfMemoryError):
+        Fitting().in_passes(GROUPS, machine, machine.done.clear)
+
+    def broken(_: Sequence[Group]) -> None:
+        raise RuntimeError("shapes differ")
+
+    with pytest.raises(RuntimeError, match="shapes differ"):
+        Fitting().in_passes(GROUPS, broken, lambda: None)
+
+
+class Full:
+    """Of the microbatches with more than four prompts, only the first fits: the next finds its gradients there."""
+
+    def __init__(self) -> None:
+        self.n_seen = 0
+
+    def __call__(self, batch: dict[str, Tensor]) -> bool:
+        large = len(batch["right"]) > 4 and torch.is_grad_enabled()
+        self.n_seen += large
+        return large and self.n_seen > 1
+
+
+def fails_forward(patch: pytest.MonkeyPatch) -> list[bool]:
+    """The forward pass of a microbatch fails."""
+    compute, failed, full = trainer.answers_of, [], Full()
+
+    def computed(model: Any, batch: dict[str, Tensor], inner: Any) -> Any:
+        if full(batch):
+            failed.append(True)
+            raise FULL
+        return compute(model, batch, inner)
+
+    patch.setattr(trainer, "answers_of", computed)
+    return failed
+
+
+def fails_backward(patch: pytest.MonkeyPatch) -> list[bool]:
+    """The backward pass of a microbatch fails before the first layer, when the last has got its gradients."""
+    compute, failed, full = trainer.answers_of, [], Full()
+
+    def computed(model: Any, batch: dict[str, Tensor], inner: Any) -> Any:
+        last = [w for name, w in inner.named_parameters() if ".layers.1." in name and "lora_B" in name]
+
+        def fail(_: Tensor) -> None:
+            failed.append(all(w.grad is not None for w in last))
+            raise FULL
+
+        first = inner.get_submodule("base_model.model.model.layers.0")
+        hook = first.register_forward_hook(lambda _, __, found: found.register_hook(fail) and None)
+        try:
+            return compute(model, batch, inner)
+        finally:
+            hook.remove()
+
+    def when_full(model: Any, batch: dict[str, Tensor], inner: Any) -> Any:
+        return (computed if full(batch) else compute)(model, batch, inner)
+
+    patch.setattr(trainer, "answers_of", when_full)
+    return failed
+
+
+@pytest.mark.parametrize("plant", [fails_forward, fails_backward])
+def test_a_run_whose_microbatches_do_not_fit_goes_the_way_of_one_whose_do(
+    plant: Callable[[pytest.MonkeyPatch], list[bool]],
+    byte_judge: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    optimiser = {"per_device_batch_size": 8, "gradient_accumulation_steps": 2, "order": "whole_items", "max_steps": 2}
+    more: dict[str, Any] = {"optimiser": optimiser, "consistency": {"weight": 0.5}}
+    runs = []
+    for name in ("fits", "does not fit"):
+        failed = plant(monkeypatch) if name == "does not fit" else []
+        runs.append(train(tiny_run("sft", byte_judge, tmp_path / name, **more)))
+    assert failed == [True], "once, and in the backward pass with gradients that must not count"
+    assert capsys.readouterr().err.count("Out of memory: from here on") == 1
+    for key in ("loss", "grad_norm", "accuracy", "margin"):
+        fits, cut = (logged(run, key) for run in runs)
+        assert cut == pytest.approx(fits, rel=2e-5, abs=2e-6), key  # they are rounded to 1e-6
+    weights, others = map(adapter_of, runs)
+    for name, weight in weights.items():
+        assert float((others[name] - weight).norm() / weight.norm()) < 1e-3, name  # Adam divides by small gradients
+
+
+def fail(*_: Any, **__: Any) -> None:
+    raise FULL
+
+
+def test_a_step_and_a_model_that_do_not_fit_are_told_apart(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tiny_run("sft", model, tmp_path)
+    monkeypatch.setattr("training.trainer.answers_of", fail)
+    with pytest.raises(ModelError, match=r"out of memory while training.*optimiser\.gradient_checkpointing=true"):
+        train(config)
+    monkeypatch.setattr(training_module, "load_base", fail)
+    with pytest.raises(ModelError, match=r"while the model is loaded.*quantisation\.kind=nf4"):
+        train(config)

@@ -1,0 +1,209 @@
+"""A run that no longer learns is stopped: why, what is left of it, and which setting to change by how much.
+
+A published SFT run fell to chance after 15 % of its steps and nobody noticed. What is left of a stopped run: its
+metrics up to there, its checkpoints, with a dev split its best adapter, and DIVERGED.json, which keeps the same command
+from going on.
+"""
+
+import math
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Literal
+
+from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+
+from evenhand.errors import ModelError
+from evenhand.jsonl import write_json
+from evenhand.run_directory import read_json
+from training.callbacks import best_kept
+from training.config import TrainingConfig
+from training.processes import in_any_process, processes
+from training.qlora import gradient_norm
+from training.run_folder import DIVERGED_FILE
+
+# fp16's scaler starts at 2^16 and halves at each overflow: so many in a row are no search for a scale.
+MAX_OVERFLOWS = 20
+N_NAMED = 8  # items named in a message
+EXPLODED = 1.25  # a loss this many times chance is worse than guessing: the steps are too long
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Divergence:
+    """Why a run is stopped."""
+
+    kind: Literal["not a number", "never learnt", "collapsed"]
+    step: int
+    what: str  # for a person: "for 200 steps ..."
+
+
+class LossMonitor:
+    """Reads the log's records in their order, so that a continued run, which has them in its checkpoint, goes on alike.
+
+    chance: the loss of a uniform guesser; inf where that is not known. slope: by how much the loss falls there for each
+    nat by which the right answer gains on the wrong one. chance_accuracy: how often a guess is right. n_warmup: steps
+    in which the learning rate rises, and in which nothing has to be learnt yet.
+    """
+
+    def __init__(
+        self,
+        config: TrainingConfig,
+        chance: float,
+        *,
+        slope: float = 0.5,
+        chance_accuracy: float = 0.5,
+        n_warmup: int = 0,
+    ) -> None:
+        optimiser, self.patience = config.optimiser, config.guard.patience_steps
+        self.first_step = self.patience + n_warmup  # nothing counts as unlearnt before
+        self.chance = chance
+        self.goal = chance - slope * config.guard.chance_margin
+        # Of conversations it counts themselves: the verdicts on one hang together.
+        batch = optimiser.per_device_batch_size * optimiser.gradient_accumulation_steps
+        n_judged = self.patience * batch * optimiser.n_processes
+        # Two standard errors above guesses.
+        self.good_accuracy = chance_accuracy + 2 * math.sqrt(chance_accuracy * (1 - chance_accuracy) / n_judged)
+        # In fp16 gradients may overflow: the gradient scaler leaves the step out.
+        self.finite = ("loss", "eval_loss", *(() if optimiser.mixed_precision == "fp16" else ("grad_norm",)))
+        # Steps, losses and accuracies logged within the last patience_steps.
+        self.losses: deque[tuple[int, float, float | None]] = deque()
+        self.was_good = False
+
+    def take(self, record: Mapping[str, float]) -> Divergence | None:
+        """What is wrong after one more record of the log, which holds `step` and what was measured."""
+        step = int(record["step"])
+        for name in self.finite:
+            if not math.isfinite(record.get(name, 0.0)):
+                return Divergence(kind="not a number", step=step, what=f"{name} is {record[name]}")
+        if "loss" not in record:
+            return None
+        # A guess is not held against what the rest of a name costs.
+        self.losses.append((step, record["loss"] - record.get("rest_loss", 0.0), record.get("accuracy")))
+        return self.check(step)
+
+    def check(self, step: int) -> Divergence | None:
+        """Whether the mean loss of the last patience_steps is no better than chance, nor that of their last quarter.
+
+        Means, because single batches of a dozen examples are often lucky. The last quarter, because a run that has
+        just begun to learn is to go on. A loss over twice chance counts as that, so that a bad start is soon forgotten.
+        Verdicts right more often than guesses are learning too: the loss of a few sure mistakes can hide it.
+        """
+        while self.losses[0][0] <= step - self.patience:
+            self.losses.popleft()
+        mean = fmean(min(loss, 2 * self.chance) for _, loss, _ in self.losses)
+        recent = fmean(loss for at, loss, _ in self.losses if at > step - self.patience / 4)
+        exploded = recent > EXPLODED * self.chance
+        judged = [accuracy for *_, accuracy in self.losses if accuracy is not None]
+        is_accurate = bool(judged) and fmean(judged) > self.good_accuracy
+        if step < self.first_step or min(mean, recent) < self.goal or (is_accurate and not exploded):
+            self.was_good |= mean < self.goal and step >= self.patience / 2
+            return None
+        kind: Literal["collapsed", "never learnt"] = "collapsed" if self.was_good or exploded else "never learnt"
+        what = f"for {self.patience} steps the mean loss has been at chance ({self.chance:.3f}) or above, now "
+        return Divergence(kind=kind, step=step, what=f"{what}{recent:.3f}")
+
+
+class DivergenceGuard(TrainerCallback):
+    """Stops a run whose log shows that it no longer learns, or whose gradient is not finite, before that is applied.
+
+    monitor: makes a LossMonitor, given n_warmup. items_of: optimiser step, from 1 → the ids of its items.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        config: TrainingConfig,
+        monitor: Callable[..., LossMonitor],
+        items_of: Callable[[int], Sequence[str]] | None = None,
+    ) -> None:
+        self.path = path
+        self.config = config
+        self.new_monitor = monitor
+        self.monitor = monitor()
+        self.items_of = items_of
+        self.n_overflows = 0
+
+    def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        """A continued run knows what its log has shown before."""
+        n_warmup = math.ceil(self.config.optimiser.warmup_ratio * state.max_steps)
+        self.monitor = self.new_monitor(n_warmup=n_warmup)
+        for record in state.log_history:
+            self.monitor.take(record)
+
+    def on_pre_optimizer_step(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **more: Any
+    ) -> None:
+        broken = in_any_process(not math.isfinite(gradient_norm(more["model"])))
+        self.n_overflows = self.n_overflows + 1 if broken else 0
+        if not broken or (args.fp16 and self.n_overflows < min(MAX_OVERFLOWS, state.max_steps)):
+            return
+        step = state.global_step + 1
+        what = f"fp16 has overflowed {self.n_overflows} times in a row" if args.fp16 else "the gradient is not finite"
+        if self.items_of:
+            items = list(self.items_of(step))
+            more_items = f" and {len(items) - N_NAMED} more" if len(items) > N_NAMED else ""
+            what += f" (the step's items: {', '.join(items[:N_NAMED])}{more_items})"
+        self.stop(Divergence(kind="not a number", step=step, what=f"{what}; the step has not been applied"))
+
+    def on_log(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        logs: dict[str, float] | None = None,
+        **_: Any,
+    ) -> None:
+        if divergence := self.monitor.take({**(logs or {}), "step": state.global_step}):
+            self.stop(divergence)
+
+    def stop(self, divergence: Divergence) -> None:
+        """Leave DIVERGED.json and raise ModelError. To be called by every process."""
+        if processes().is_main_process:
+            best = best_kept(self.path)
+            facts = {"step": divergence.step, "reason": divergence.what, "best": str(best[0]) if best else None}
+            write_json(self.path / DIVERGED_FILE, {**facts, "advice": advice(divergence, self.config)})
+        processes().wait_for_everyone()  # a process that ends has the others ended, perhaps while they write
+        refuse_diverged(self.path)
+
+
+def refuse_diverged(path: Path) -> None:
+    """Raises ModelError when the run was stopped before: the same settings would take it there again."""
+    if not (path / DIVERGED_FILE).exists():
+        return
+    stopped = read_json(path / DIVERGED_FILE)
+    best = f" The best adapter by the dev split is kept in {stopped['best']}." if stopped["best"] else ""
+    raise ModelError(
+        f"{path}: stopped at step {stopped['step']}: {stopped['reason']}.{best} {stopped['advice']} A changed setting "
+        f"is another run; this one goes on from its last checkpoint when {DIVERGED_FILE} is deleted (settings under "
+        "`guard` can be changed for that)"
+    )
+
+
+def advice(divergence: Divergence, config: TrainingConfig) -> str:
+    """What to change, by how much, in the order in which to try it."""
+    optimiser = config.optimiser
+    lower = f"Lower optimiser.learning_rate from {optimiser.learning_rate:g} to {optimiser.learning_rate / 10:g}"
+    ratio = optimiser.warmup_ratio
+    warmup = f"lengthen optimiser.warmup_ratio from {ratio:g} to {max(0.1, 2 * ratio):g}"
+    match divergence.kind:
+        case "not a number" if optimiser.mixed_precision == "fp16":
+            return (
+                "Set optimiser.mixed_precision=bf16 and quantisation.compute_dtype=bfloat16: fp16 overflows where bf16 "
+                f"does not. {lower}."
+            )
+        case "not a number" if divergence.step == 1:
+            return (
+                "No weight had been changed yet, so it is not the learning rate: look at the base model and these "
+                'items, or compute in float32 (quantisation.compute_dtype: float32, optimiser.mixed_precision: "no").'
+            )
+        case "not a number":
+            return f"{lower}, and {warmup}. If the same items do it again, look at them, or leave them out."
+        case "collapsed":
+            return f"{lower}, and {warmup}."
+        case "never learnt":
+            return (
+                f"Look at the prompts and which verdict is called right (`evenhand show`). {lower}; if it only needs "
+                f"more time, raise guard.patience_steps from {config.guard.patience_steps}."
+            )
