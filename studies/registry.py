@@ -23,7 +23,6 @@ class Study(NamedTuple):
     """Where a study's parts are, as "module:name"."""
 
     section: str  # its section of a config: a StudySection
-    show: str  # the module of its part of `evenhand show`, with names() and main(argv)
     evaluation: str  # its part of eval: an eval.results.Evaluation
     training: str = ""  # its part of training: a training.study.StudyTraining; "" where nothing can be trained on it
     annotation: str = ""  # what people can label of its runs: an eval.annotation.tasks; "" where nothing is
@@ -34,7 +33,6 @@ class Study(NamedTuple):
 STUDIES: dict[str, Study] = {
     "dialdefer": Study(
         section="studies.dialdefer.section:DialDeferSection",
-        show="studies.dialdefer.show",
         evaluation="eval.dialdefer.evaluation:EVALUATION",
         training="training.dialdefer.study:TRAINING",
         verbs={
@@ -61,25 +59,23 @@ STUDIES: dict[str, Study] = {
     ),
     "narrator": Study(
         section="studies.narrator.section:NarratorSection",
-        show="studies.narrator.show",
         evaluation="eval.narrator.evaluation:EVALUATION",
         training="training.narrator.study:TRAINING",
         builds={
             "narrator": Builder(
-                "studies.narrator.command:main",
+                "studies.narrator.build:main",
                 "Wikipedia conflicts, from ConvoKit's dump",
             )
         },
     ),
     "pluraleval": Study(
         section="studies.pluraleval.section:PluralEvalSection",
-        show="studies.pluraleval.show",
         evaluation="eval.pluraleval.evaluation:EVALUATION",
         annotation="eval.pluraleval.annotation:ANNOTATION",
         training="training.pluraleval.study:TRAINING",
         builds={
             "wildscope": Builder(
-                "studies.pluraleval.wildscope.command:main",
+                "studies.pluraleval.wildscope.build:main",
                 "threads of scored comments, from Pushshift's dumps of Reddit",
             ),
             "references": Builder(
@@ -90,7 +86,6 @@ STUDIES: dict[str, Study] = {
     ),
     "taxonomy": Study(
         section="studies.taxonomy.section:TaxonomySection",
-        show="studies.taxonomy.show",
         evaluation="eval.taxonomy.evaluation:EVALUATION",
         annotation="eval.taxonomy.annotation:ANNOTATION",
     ),

@@ -6,17 +6,23 @@ pocket_lines.yaml. Within a split a page (meta["page_title"]) has several conver
 
 Half of the attacks are subtle (condescension, insinuation), half are plain insults: meta["attack"]. Before the attack
 the only cue is tone: the attacker's turns end short-tempered about twice as often as those of others. Place tells
-nothing (pocket_plots.py).
+nothing; see plots().
 """
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import TypeVar
 
+from evenhand.config import Closed
 from evenhand.errors import ConfigError
-from studies.narrator.pocket_plots import Plot, dealt, plots, shuffled
-from studies.narrator.pocket_texts import OPEN, SUBTLE, Scenario, account_names, attacks, pocket_lines, scenarios
+from evenhand.shipped_yaml import shipped_yaml
 from studies.narrator.records import Conversation, Turn
+
+T = TypeVar("T")
 
 DATASET = "pocket-conflicts"
 SCHEMA_VERSION = "v1"
@@ -25,6 +31,92 @@ N_ROUNDS = {"train": 4, "test": 1}  # of 120 conversations each
 P_HEATED = {True: 0.55, False: 0.25}  # the attacker's turns, others'; where a turn has such an end
 P_CALM, P_CALLED, P_ANSWER, P_LEAD, P_REASON_FIRST = 0.2, 0.15, 0.6, 0.7, 0.3
 MANY = 6  # speakers: from here on turns are short
+SUBTLE, OPEN = "subtle", "open"  # kinds of attack
+LETTERS = "ABCDEFGHI"
+# Speakers → conversations among each 120: mean 3.12, median 3, sd 1.23, baseline 36.1 % (paper 3.1, 3, 1.1, 36.1 %).
+SIZES = {2: 42, 3: 44, 4: 23, 5: 6, 6: 2, 7: 1, 8: 1, 9: 1}
+# Of those in which the attacker joins last: in how many the attack is all they say (5 % of 120).
+UNSEEN = {3: 3, 4: 2, 5: 1}
+PLOTS: dict[int, tuple[str, ...]] = {
+    2: (*["AABA"] * 9, *["ABAABA"] * 4, *["AABABA"] * 3, *["ABBAB"] * 2, "AB"),
+    3: (*["ABACA"] * 5, *["AABCA"] * 4, *["ABBCB"] * 4, "ABACABA", "ABCCAC", "ABC"),
+    4: (*["ABACAD"] * 3, *["ABBCDB"] * 2, *["ABCADA"] * 2, *["ABCBDB"] * 2, "AABCDA", "ABCDA"),
+    5: ("ABACDAE", "ABCBDBE", "ABCADEA", "AABCDEA", "ABCDBEB"),
+    6: ("ABACDAEF", "ABCBDEBF", "ABCDAEFA", "ABCCDECF"),
+    7: ("ABACDEAFG", "ABCBDEFBG"),
+    8: ("ABACDEFAGH", "ABCBDEFGBH"),
+    9: ("ABACDEFGAHI", "ABCDBEFGBHI"),
+}
+
+FOLDER = Path(__file__).parent
+
+
+class Scenario(Closed):
+    """What a dispute is about, and what each side has to say."""
+
+    kind: str  # "images", "titles", ...
+    page: str
+    topic: str  # as in "all this fuss about the lead photo"
+    openings: tuple[str, ...]
+    reasons: dict[str, tuple[str, ...]]  # by stance: "for" the change, "against" it, "aside"
+
+
+class Lines(Closed):
+    """What is said around the reasons; pocket_lines.yaml says where each stands."""
+
+    asking: tuple[str, ...]
+    gone_ahead: tuple[str, ...]
+    entrances: dict[str, tuple[str, ...]]  # by stance, as seconds and insisting
+    seconds: dict[str, tuple[str, ...]]
+    answers: tuple[str, ...]
+    insisting: dict[str, tuple[str, ...]]
+    adding: tuple[str, ...]
+    adding_alone: tuple[str, ...]
+    heated: tuple[str, ...]
+    heated_opening: tuple[str, ...]
+    heated_entrance: tuple[str, ...]
+    calm: tuple[str, ...]
+    leads: dict[str, tuple[str, ...]]  # "spoke", "spoke last", "new"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plot:
+    """The order of turns before the attack, and who attacks; the attacker may be no letter of it."""
+
+    before: str
+    attacker: str
+
+    @property
+    def n_speakers(self) -> int:
+        """With the attacker."""
+        return len({*self.before, self.attacker})
+
+
+@cache
+def scenarios(split: str) -> tuple[Scenario, ...]:
+    """The disputes of "train" or "test"."""
+    by_kind = shipped_yaml(FOLDER / "pocket_scenarios.yaml")[split]
+    return tuple(Scenario(kind=kind, **dispute) for kind, disputes in by_kind.items() for dispute in disputes)
+
+
+@cache
+def pocket_lines() -> Lines:
+    """The lines that both splits share."""
+    return Lines.model_validate(shipped_yaml(FOLDER / "pocket_lines.yaml"))
+
+
+@cache
+def attacks(split: str) -> dict[str, list[str]]:
+    """SUBTLE and OPEN → the attacks of "train" or "test"; {topic} stands for the scenario's."""
+    found: dict[str, list[str]] = shipped_yaml(FOLDER / "pocket_attacks.yaml")[split]
+    return found
+
+
+@cache
+def account_names(split: str) -> list[str]:
+    """The names of "train" or "test"."""
+    found: list[str] = shipped_yaml(FOLDER / "pocket_accounts.yaml")[split]
+    return found
 
 
 def pocket_conflicts(split: str) -> list[Conversation]:
@@ -161,3 +253,41 @@ class Quarrel:
     def happens(self, probability: float) -> bool:
         """True with a probability."""
         return self.rng.random() < probability
+
+
+def plots(rng: random.Random) -> list[Plot]:
+    """120 plots in random order, SIZES of them.
+
+    The attacker is dealt over the places of joining, each equally often, and the plots within each place: so before the
+    attack neither the first nor the last to join, nor who spoke last, most or least, is the attacker more often than
+    any other. The attack is one turn more for the attacker; that counting turns hardly helps then, either, is because
+    in most plots somebody leads by two. Counting words does help (44 to 48 % in place of 36 %), the attack's own being
+    among them. One place tells all: the last turn of the whole, which is what the study is about.
+    """
+    return shuffled([plot for size, count in SIZES.items() for plot in plots_of_size(size, count, rng)], rng)
+
+
+def plots_of_size(size: int, count: int, rng: random.Random) -> Iterator[Plot]:
+    """The plots with so many speakers."""
+    letters = LETTERS[:size]
+    attackers = list(islice(dealt(letters, rng), count))
+    unseen = UNSEEN.get(size, 0)
+    for letter in letters:
+        n_plots = attackers.count(letter)
+        if letter == letters[-1]:
+            n_plots -= unseen
+            for before in islice(dealt(PLOTS[size - 1], rng) if unseen else (), unseen):
+                yield Plot(before=before, attacker=letter)
+        for before in islice(dealt(PLOTS[size], rng), n_plots):
+            yield Plot(before=before, attacker=letter)
+
+
+def dealt(entries: Sequence[T], rng: random.Random) -> Iterator[T]:
+    """Entries without end; each comes once before any comes again."""
+    while True:
+        yield from shuffled(entries, rng)
+
+
+def shuffled(entries: Sequence[T], rng: random.Random) -> list[T]:
+    """The entries in random order, by random() alone: Python promises its sequence for a seed, and no other's."""
+    return sorted(entries, key=lambda _: rng.random())

@@ -1,27 +1,25 @@
 """`evenhand build references RUN`: a finished references run → reference sets in a folder that any run can read."""
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from evenhand.errors import DataError
-from evenhand.manifest import refuse_foreign
 from evenhand.markdown import table
 from evenhand.run_directory import PROVENANCE_FILE, read_json
-from evenhand.sources.fetching import locked
+from studies.built_folder import building, write_rows
 from studies.json_replies import OK
-from studies.pluraleval.built_folder import REFERENCES_FILE, write_built
-from studies.pluraleval.clustering_methods import ClusteringSettings
-from studies.pluraleval.embedding_clusters import embedding_input
-from studies.pluraleval.finished_runs import FinishedStage, load_stage
+from studies.pluraleval.clustering import ClusteringSettings, embedding_input
 from studies.pluraleval.own_prompts import TEMPLATE_VERSION as OWN_VERSION
 from studies.pluraleval.published_prompts import TEMPLATE_VERSION
-from studies.pluraleval.records import STANCES, ReferenceSet
+from studies.pluraleval.records import BENCHMARK, STANCES, ReferenceSet, reference_set_hash, thread_set_hash
 from studies.pluraleval.reference_sets import reference_unit
 from studies.pluraleval.reply_reading import NOT_ASKED, state_rates
-from studies.pluraleval.rows import reference_row, reference_set_hash, thread_set_hash
-from studies.pluraleval.thread_sets import load_threads
+from studies.pluraleval.sources import REFERENCES, load_threads
+from studies.pluraleval.stages import FinishedStage, load_stage
 
 ONE_ANSWER = 0.95  # share of the stances from which on a judge is said to have one answer
 
@@ -42,25 +40,25 @@ def build(run_path: Path, out: Path) -> dict[str, Any]:
 
     The run's replies are replayed through the same functions that asked for them.
     """
-    refuse_foreign(out)
-    run = load_stage(run_path, "references")
-    found = reference_sets(run)
-    total = summed(one.states for one in found)
-    facts = {
-        "source": {"run": run_path.name, "content_hash": run.content_hash, "judge": run.model},
-        "settings": run.stages.model_dump(mode="json")["references"],
-        "prompts": {"published": TEMPLATE_VERSION, "own": OWN_VERSION},
-        "n_threads": len(found),
-        "n_left_out": len(run.excluded),
-        "n_feasible": sum(one.is_feasible for one in found),
-        "n_opinions": sum(len(cluster.members) for one in found for cluster in one.clusters),
-        "n_clusters": sum(len(one.clusters) for one in found),
-        "n_dropped": sum(n for state, n in total.get("assignment", {}).items() if state not in (OK, NOT_ASKED)),
-        "states": total,
-        "reference_set_hash": reference_set_hash(found),
-    }
-    with locked(out, "build references"):
-        return write_built(out, REFERENCES_FILE, map(reference_row, found), facts, card_text)
+    name, file = REFERENCES
+    with building(out, name):
+        run = load_stage(run_path, "references")
+        references = reference_sets(run)
+        states = summed(each.states for each in references)
+        facts = {
+            "source": {"run": run_path.name, "content_hash": run.content_hash, "judge": run.model},
+            "settings": run.stages.model_dump(mode="json")["references"],
+            "prompts": {"published": TEMPLATE_VERSION, "own": OWN_VERSION},
+            "n_threads": len(references),
+            "n_left_out": len(run.excluded),
+            "n_feasible": sum(each.is_feasible for each in references),
+            "n_opinions": sum(len(cluster.members) for each in references for cluster in each.clusters),
+            "n_clusters": sum(len(each.clusters) for each in references),
+            "n_dropped": sum(n for state, n in states.get("assignment", {}).items() if state not in (OK, NOT_ASKED)),
+            "states": states,
+            "reference_set_hash": reference_set_hash(references),
+        }
+        return write_rows(out, file, map(asdict, references), BENCHMARK, facts, card_text)
 
 
 def reference_sets(run: FinishedStage) -> list[ReferenceSet]:
@@ -80,15 +78,13 @@ def reference_sets(run: FinishedStage) -> list[ReferenceSet]:
     ]
 
 
-def summed(of_threads: Any) -> dict[str, dict[str, int]]:
+def summed(of_threads: Iterable[Mapping[str, Mapping[str, int]]]) -> dict[str, dict[str, int]]:
     """Step → state → how many replies of all threads."""
-    total: dict[str, dict[str, int]] = {}
+    total: dict[str, Counter[str]] = {}
     for states in of_threads:
         for step, counts in states.items():
-            for state, count in counts.items():
-                of_step = total.setdefault(step, {})
-                of_step[state] = of_step.get(state, 0) + count
-    return total
+            total.setdefault(step, Counter()).update(counts)
+    return {step: dict(counts) for step, counts in total.items()}
 
 
 def state_rows(manifest: Mapping[str, Any]) -> list[list[str]]:

@@ -12,7 +12,7 @@ from evenhand.records import Completion, Drawing, Prompt
 from studies.pluraleval.own_prompts import TEMPLATE_VERSION, entailment, stance
 from studies.pluraleval.published_prompts import Messages
 from studies.pluraleval.records import STANCES, Judgement, JudgementFactors, ReferenceSet, prompt_about
-from studies.pluraleval.response_lists import responses_in
+from studies.pluraleval.reply_reading import responses_in
 
 YES_NO = ("yes", "no")
 JUDGEMENTS: tuple[Judgement, ...] = ("stance", "entailment")

@@ -19,7 +19,7 @@ from studies.pluraleval.records import (
     Task,
     prompt_about,
 )
-from studies.pluraleval.reference_sources import ReferenceSpec
+from studies.pluraleval.sources import ReferenceSpec
 
 N_RANKED = 10  # section 6.2.1
 CHOICES = ("1", "2")

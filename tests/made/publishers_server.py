@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from evenhand.sources.publishers import Hosts
+from evenhand.sources.fetching import Hosts
 from tests.made.loopback import Loopback, QuietHandler
 
 BIG = bytes(range(256)) * 4_000

@@ -6,7 +6,7 @@ from typing import Any
 from evenhand.markdown import bullets
 from studies.pluraleval import pocket
 from studies.pluraleval import published_prompts as published
-from studies.pluraleval.thread_sets import WILDSCOPE
+from studies.pluraleval.sources import WILDSCOPE
 from training.config import OwnC1Run, TrainingConfig
 from training.pluraleval.pairs import settings_of
 

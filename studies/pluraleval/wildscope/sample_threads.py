@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from studies.pluraleval.records import Thread
-from studies.pluraleval.thread_sets import WILDSCOPE
-from studies.pluraleval.wildscope.dump_lines import DumpFiles, lines_of
-from studies.pluraleval.wildscope.kept_records import (
+from studies.pluraleval.sources import WILDSCOPE
+from studies.pluraleval.wildscope.dump import (
     Dropped,
+    DumpFiles,
     FoundComment,
     Submission,
     comment_in,
+    lines_of,
     record_in,
     submission_in,
     submission_of,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.errors import DataError
-from evenhand.sources.archives import LONGEST, tar_member, zip_member
+from evenhand.sources.raw_files import LONGEST, tar_member, zip_member
 
 WANTED = "*_wanted.jsonl"
 

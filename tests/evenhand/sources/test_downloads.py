@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.errors import DataError
-from evenhand.sources.fetching import SourceFile, fetch
-from evenhand.sources.origin import Origin
+from evenhand.sources.fetching import Origin, SourceFile, fetch
 from tests.made.publishers_server import COMMIT, Fault, PublishersServer
 
 AGE = b"".join(b'{"line": %d}\n' % k for k in range(30_000))  # 400 kB: more than sockets hold in one piece

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.sources.fetching import fetch
-from evenhand.sources.origin import Origin
+from evenhand.sources.fetching import Origin, fetch
 from tests.made.places import ROOT
 from tests.made.publishers_server import BIG, NEWER, SMALL, Fault, PublishersServer
 
@@ -20,9 +19,9 @@ ORIGIN = Origin(place="github:nyu-mll/BBQ", files=("data/big.bin", "data/small.j
 PROGRAM = """
 import sys
 from pathlib import Path
-from evenhand.sources.origin import Origin
+from evenhand.sources.fetching import Origin
 from evenhand.sources.fetching import fetch
-from evenhand.sources.publishers import Hosts
+from evenhand.sources.fetching import Hosts
 base, folder = sys.argv[1:]
 hosts = Hosts(github_api=f"{base}/github", github_raw=f"{base}/raw", hub=f"{base}/hub")
 origin = Origin(place="github:nyu-mll/BBQ", files=("data/big.bin", "data/small.jsonl"))

@@ -8,8 +8,7 @@ import pytest
 
 from evenhand.checksum import sha256_of
 from evenhand.errors import DataError
-from evenhand.sources.fetching import SourceFile, fetch
-from evenhand.sources.origin import Origin
+from evenhand.sources.fetching import Origin, SourceFile, fetch
 from studies.dialdefer import published_items as published
 from studies.dialdefer.unified.release import RELEASE
 from tests.made.publishers_server import BIG, COMMIT, NEWER, SMALL, Fault, PublishersServer

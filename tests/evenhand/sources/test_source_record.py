@@ -7,8 +7,7 @@ import pytest
 
 from evenhand.checksum import sha256_of
 from evenhand.errors import DataError
-from evenhand.sources.origin import Origin
-from evenhand.sources.source_record import SourceFile, source_files
+from evenhand.sources.fetching import Origin, SourceFile, source_files
 from studies.dialdefer.unified.catalogue import DATASETS
 from studies.dialdefer.unified.listing import list_text
 

@@ -11,9 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand.errors import DataError
-from studies.narrator.convokit import Dump, in_time, read_dump
-from studies.narrator.dump_files import find_dump
-from studies.narrator.utterances import Comment
+from studies.narrator.convokit import Comment, Dump, find_dump, in_time, read_dump
 from tests.made.convokit_dump import CALM, QUARREL, SMALL, facts, talk, utterance, write_dump, zipped
 from tests.made.places import SHARED
 
@@ -159,9 +157,9 @@ def test_a_damaged_zip_is_named(tmp_path: Path) -> None:
     whole = bytearray(path.read_bytes())
     at = whole.index(b"awry/utterances.jsonl") + 60
     path.write_bytes(whole[:at] + bytes([whole[at] ^ 255]) + whole[at + 1 :])
-    assert "awry/utterances.jsonl: is no whole file of a zip" in refused(path)
+    assert "awry/utterances.jsonl: is not a whole file of a zip" in refused(path)
     path.write_bytes(whole[:200])
-    assert ": is no whole zip" in refused(path)
+    assert ": is not a whole zip" in refused(path)
 
 
 def test_other_places_say_what_is_wanted(tmp_path: Path) -> None:

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from evenhand.errors import DataError
-from evenhand.sources.origin import Origin
-from studies.narrator import build as build_module
-from studies.narrator.build import Request, build
-from studies.narrator.command import main
+from evenhand.sources.fetching import Origin
+from studies import built_folder
+from studies.narrator.build import Request, build, main
 from studies.narrator.corpora import CorpusSpec, conversation_set_hash, load_conversations
 from studies.narrator.prompts import narrator_prompts
 from studies.narrator.records import Conversation
@@ -70,7 +69,7 @@ def test_a_finished_build_is_left_alone_a_changed_one_repaired_and_another_refus
         build(Request(out=out, raw=raw))
 
 
-@pytest.mark.parametrize("step", ["write_jsonl", "check_written", "card_text", "write_json"])
+@pytest.mark.parametrize("step", ["write_jsonl", "write_whole", "write_json"])
 def test_a_build_that_was_cut_off_is_no_build_and_starts_over(
     step: str, raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -82,7 +81,7 @@ def test_a_build_that_was_cut_off_is_no_build_and_starts_over(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(build_module, step, killed)
+        patch.setattr(built_folder, step, killed)
         with pytest.raises(KeyboardInterrupt):
             build(Request(out=out, raw=raw))
     with pytest.raises(DataError, match="holds no finished build; make one with `evenhand build narrator`"):

@@ -10,9 +10,16 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from studies.narrator.corpora import conversation_set_hash
-from studies.narrator.pocket import SCHEMA_VERSION, pocket_conflicts
-from studies.narrator.pocket_plots import SIZES
-from studies.narrator.pocket_texts import OPEN, SUBTLE, account_names, attacks, scenarios
+from studies.narrator.pocket import (
+    OPEN,
+    SCHEMA_VERSION,
+    SIZES,
+    SUBTLE,
+    account_names,
+    attacks,
+    pocket_conflicts,
+    scenarios,
+)
 from studies.narrator.records import Conversation, Turn
 from studies.narrator.splits import refuse_shared_pages
 

@@ -10,14 +10,12 @@ import pytest
 from evenhand.errors import ConfigError, DataError, ModelError
 from inference.config import parse_sampling_config
 from studies.pluraleval.build_references import build
-from studies.pluraleval.clustering import random_order
-from studies.pluraleval.clustering_methods import ClusteringSettings
-from studies.pluraleval.embedding_clusters import mean_pooled
+from studies.pluraleval.clustering import ClusteringSettings, mean_pooled, random_order
 from studies.pluraleval.own_prompts import TEMPLATE_VERSION
 from studies.pluraleval.pocket import pocket_references
 from studies.pluraleval.records import Cluster
 from studies.pluraleval.reference_sets import ReferenceSettings
-from studies.pluraleval.reference_sources import ReferenceSpec, load_references
+from studies.pluraleval.sources import ReferenceSpec, load_references
 from tests.made.made_threads import by_letter, clusters, judged, overridden, steps, thread
 from tests.made.pocket_judge import AnsweringEngine, perfect, stage_run
 from tests.made.tiny_checkpoint import save_checkpoint

@@ -7,7 +7,7 @@ import pytest
 from evenhand.chat_templates import encode, render_chat
 from evenhand.checkpoints import ModelConfig, load_tokenizer, resolve
 from evenhand.records import Prompt
-from studies.pluraleval.extraction import LINK
+from studies.pluraleval.judge import LINK
 from tests.made.made_threads import by_letter, clusters, judged, overridden, thread
 
 GOOD = ("a1; b1", "a2", "b2; c1")

@@ -10,11 +10,10 @@ from evenhand.records import Completion, Prompt
 from inference.config import parse_sampling_config
 from inference.openai_engine import OpenAIEngine
 from studies.pluraleval.pocket import pocket_references
-from studies.pluraleval.popularity_replies import choice_in, ranking_in
 from studies.pluraleval.records import ReferenceSet
-from studies.pluraleval.reference_sources import ReferenceSpec
-from studies.pluraleval.response_lists import responses_in
+from studies.pluraleval.reply_reading import choice_in, ranking_in, responses_in
 from studies.pluraleval.responses import Asker, ResponseSettings
+from studies.pluraleval.sources import ReferenceSpec
 
 POCKET = ReferenceSpec(dataset="pocket-threads")
 REFERENCES = {one.thread.thread_id: one for one in pocket_references()}
@@ -195,8 +194,8 @@ def test_thinking_that_does_not_end_is_no_reply() -> None:
         ({"responses": RESPONSES}, {"verdict": "margin"}, "verdict margin is for pairs"),
         ({"responses": RESPONSES}, {"verdict": "options", "sampling": {"temperature": 1}}, "verdict options is for"),
         ({"responses": RESPONSES}, {"sampling": {"structured": "json"}}, "verdict answer is free text"),
-        ({"responses": {"references": {}}}, {}, "set `root` to a folder of reference sets"),
-        ({"references": {"threads": {"dataset": "wildscope"}}}, {}, "set `root` to a built folder of threads"),
+        ({"responses": {"references": {}}}, {}, "made by `evenhand build references`"),
+        ({"references": {"threads": {"dataset": "wildscope"}}}, {}, "made by `evenhand build wildscope`"),
         ({"references": {"threads": {"dataset": "pocket-threads"}, "alpha": 0}}, {}, "greater than 0"),
     ],
 )

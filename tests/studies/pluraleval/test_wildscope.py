@@ -12,9 +12,9 @@ import pytest
 from evenhand.errors import DataError
 from studies.build import main as build_main
 from studies.pluraleval.records import Thread
-from studies.pluraleval.thread_sets import ThreadSpec, load_threads
+from studies.pluraleval.sources import ThreadSpec, load_threads
 from studies.pluraleval.wildscope.build import Request, build
-from studies.pluraleval.wildscope.dump_lines import lines_of
+from studies.pluraleval.wildscope.dump import lines_of
 from studies.pluraleval.wildscope.sample_threads import TABLE_2, Stratum, Wanted
 from tests.made.places import SHARED
 from tests.made.reddit_dump import MAY_2018, comment, comments, packed, post

@@ -11,7 +11,6 @@ from evenhand.errors import ConfigError, DataError
 from inference.config import load_sampling_config
 from inference.schedule import first_prompts
 from studies.flips import FLIPS_FILE, Flip, FlipSide, read_flips
-from studies.show import main as show_main
 from studies.taxonomy.codebook import categories, codes
 from studies.taxonomy.own_flips import own_flips, planted
 from studies.taxonomy.prompts import schema
@@ -137,15 +136,3 @@ def test_a_folder_without_flips_or_that_was_changed_is_refused(tmp_path: Path) -
 def test_exact_verdicts_are_refused() -> None:
     with pytest.raises(ConfigError, match="verdict margin is not for `taxonomy`"):
         sampling_config({**section(), "verdict": "margin"})
-
-
-def test_show_prints_the_prompt_of_a_flip(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = flips_folder(tmp_path / "flips", [flip(0), flip(1)])
-    show_main(["flips", "--root", str(folder), "--flip", flip(1).flip_id])
-    printed = capsys.readouterr().out
-    assert "=== m: truthfulqa-1, false claim · deference" in printed
-    assert "second reason 1" in printed
-    with pytest.raises(DataError, match="there is no flip 'x'; the ids look like 'm: truthfulqa-0, false claim'"):
-        show_main(["flips", "--root", str(folder), "--flip", "x"])
-    with pytest.raises(DataError, match="--root goes with flips"):
-        show_main(["flips"])
