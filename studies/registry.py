@@ -40,7 +40,7 @@ STUDIES: dict[str, Study] = {
                 "eval.dialdefer.calibrate",
                 "main",
                 "a threshold per framing: the mitigation without training",
-            ),
+            )
         },
         builds={
             "unified": Builder(
@@ -61,12 +61,7 @@ STUDIES: dict[str, Study] = {
         section="studies.narrator.section:NarratorSection",
         evaluation="eval.narrator.evaluation:EVALUATION",
         training="training.narrator.study:TRAINING",
-        builds={
-            "narrator": Builder(
-                "studies.narrator.build:main",
-                "Wikipedia conflicts, from ConvoKit's dump",
-            )
-        },
+        builds={"narrator": Builder("studies.narrator.build:main", "Wikipedia conflicts, from ConvoKit's dump")},
     ),
     "pluraleval": Study(
         section="studies.pluraleval.section:PluralEvalSection",
@@ -94,8 +89,8 @@ STUDIES: dict[str, Study] = {
 
 def section_class(key: str) -> type[StudySection]:
     """The config section of a study."""
-    found: type[StudySection] = load_part(key, STUDIES[key].section)
-    return found
+    section: type[StudySection] = load_part(key, STUDIES[key].section)
+    return section
 
 
 def load_part(key: str, where: str) -> Any:
@@ -118,8 +113,8 @@ def with_section(base: type[Run], study: str) -> type[Run]:
 
 def study_in(tree: Mapping[str, Any], where: str) -> str:
     """The one study whose section a config holds. Raises ConfigError for none, and for several."""
-    found = [key for key in STUDIES if tree.get(key) is not None]
-    if len(found) == 1:
-        return found[0]
-    many = f"has sections of {' and '.join(found)}; a run is of one study" if found else "names no study"
+    keys = [key for key in STUDIES if tree.get(key) is not None]
+    if len(keys) == 1:
+        return keys[0]
+    many = f"has sections of {' and '.join(keys)}; a run is of one study" if keys else "names no study"
     raise ConfigError(f"{where}: {many}. The sections are: {', '.join(STUDIES)}")

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from evenhand.config import Closed
 from evenhand.errors import ConfigError
@@ -61,24 +61,6 @@ class Scenario(Closed):
     reasons: dict[str, tuple[str, ...]]  # by stance: "for" the change, "against" it, "aside"
 
 
-class Lines(Closed):
-    """What is said around the reasons; pocket_lines.yaml says where each stands."""
-
-    asking: tuple[str, ...]
-    gone_ahead: tuple[str, ...]
-    entrances: dict[str, tuple[str, ...]]  # by stance, as seconds and insisting
-    seconds: dict[str, tuple[str, ...]]
-    answers: tuple[str, ...]
-    insisting: dict[str, tuple[str, ...]]
-    adding: tuple[str, ...]
-    adding_alone: tuple[str, ...]
-    heated: tuple[str, ...]
-    heated_opening: tuple[str, ...]
-    heated_entrance: tuple[str, ...]
-    calm: tuple[str, ...]
-    leads: dict[str, tuple[str, ...]]  # "spoke", "spoke last", "new"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plot:
     """The order of turns before the attack, and who attacks; the attacker may be no letter of it."""
@@ -100,23 +82,24 @@ def scenarios(split: str) -> tuple[Scenario, ...]:
 
 
 @cache
-def pocket_lines() -> Lines:
-    """The lines that both splits share."""
-    return Lines.model_validate(shipped_yaml(FOLDER / "pocket_lines.yaml"))
+def pocket_lines() -> dict[str, Any]:
+    """The lines that both splits share, by their place; some by the speaker's stance."""
+    lines: dict[str, Any] = shipped_yaml(FOLDER / "pocket_lines.yaml")
+    return lines
 
 
 @cache
 def attacks(split: str) -> dict[str, list[str]]:
     """SUBTLE and OPEN → the attacks of "train" or "test"; {topic} stands for the scenario's."""
-    found: dict[str, list[str]] = shipped_yaml(FOLDER / "pocket_attacks.yaml")[split]
-    return found
+    texts: dict[str, list[str]] = shipped_yaml(FOLDER / "pocket_attacks.yaml")[split]
+    return texts
 
 
 @cache
 def account_names(split: str) -> list[str]:
     """The names of "train" or "test"."""
-    found: list[str] = shipped_yaml(FOLDER / "pocket_accounts.yaml")[split]
-    return found
+    names: list[str] = shipped_yaml(FOLDER / "pocket_accounts.yaml")[split]
+    return names
 
 
 def pocket_conflicts(split: str) -> list[Conversation]:
@@ -197,22 +180,25 @@ class Quarrel:
         said = self.plot.before[:place]
         stance, is_short = self.stances[letter], self.plot.n_speakers >= MANY
         if not said:
-            return [self.fresh(self.scenario.openings), self.ending(letter, lines.heated_opening, lines.asking, 1.0)]
+            return [
+                self.fresh(self.scenario.openings),
+                self.ending(letter, lines["heated_opening"], lines["asking"], 1.0),
+            ]
         reason = self.reason(stance)
         if said[-1] == letter:
             if letter not in said[:-1] and place == 1:
-                return [self.fresh(lines.gone_ahead), reason if self.happens(0.5) else ""]
-            return [self.fresh(lines.adding), reason] if reason else [self.fresh(lines.adding_alone)]
+                return [self.fresh(lines["gone_ahead"]), reason if self.happens(0.5) else ""]
+            return [self.fresh(lines["adding"]), reason] if reason else [self.fresh(lines["adding_alone"])]
         if letter not in said:
-            begin = "" if is_short and self.happens(0.5) else self.fresh(lines.entrances[stance])
-            parts = [begin, reason] if reason else [self.fresh(lines.seconds[stance])]
-            return parts if is_short else [*parts, self.ending(letter, lines.heated_entrance, lines.calm, P_CALM)]
+            begin = "" if is_short and self.happens(0.5) else self.fresh(lines["entrances"][stance])
+            parts = [begin, reason] if reason else [self.fresh(lines["seconds"][stance])]
+            return parts if is_short else [*parts, self.ending(letter, lines["heated_entrance"], lines["calm"], P_CALM)]
         is_answer = {stance, self.stances[said[-1]]} == {"for", "against"}
         called = f"@{self.names[said[-1]]}:" if is_answer and self.happens(P_CALLED) else ""
-        begin = self.fresh(lines.answers) if is_answer and reason and self.happens(P_ANSWER) else ""
-        heated = lines.heated_entrance if stance == "aside" else lines.heated
-        end = "" if is_short else self.ending(letter, heated, lines.calm, P_CALM)
-        return [called, begin, reason or self.fresh(lines.insisting[stance]), end]
+        begin = self.fresh(lines["answers"]) if is_answer and reason and self.happens(P_ANSWER) else ""
+        heated = lines["heated_entrance"] if stance == "aside" else lines["heated"]
+        end = "" if is_short else self.ending(letter, heated, lines["calm"], P_CALM)
+        return [called, begin, reason or self.fresh(lines["insisting"][stance]), end]
 
     def attack(self, core: str) -> Turn:
         """The last turn: a lead, or a reason of the attacker's side, and the attack on somebody who has spoken."""
@@ -226,7 +212,7 @@ class Quarrel:
         if kind == "spoke" and self.reasons[self.stances[letter]] and self.happens(P_REASON_FIRST):
             parts.append(self.reason(self.stances[letter]))
         elif kind != "spoke" or self.happens(P_LEAD):
-            parts.append(self.fresh(pocket_lines().leads[kind]))
+            parts.append(self.fresh(pocket_lines()["leads"][kind]))
         parts.append(core.format(topic=self.scenario.topic))
         return Turn(speaker=self.names[letter], text=" ".join(filter(None, parts)))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.errors import DataError
-from evenhand.markdown import table
+from evenhand.markdown import filled
 from evenhand.run_directory import PROVENANCE_FILE, read_json
 from studies.built_folder import building, write_rows
 from studies.json_replies import OK
@@ -87,30 +87,24 @@ def summed(of_threads: Iterable[Mapping[str, Mapping[str, int]]]) -> dict[str, d
     return {step: dict(counts) for step, counts in total.items()}
 
 
-def state_rows(manifest: Mapping[str, Any]) -> list[list[str]]:
-    """The states of the judge's replies, as printed."""
-    return [[step, state, f"{n:,}", f"{rate:.1%}"] for step, state, n, rate in state_rates(manifest["states"])]
-
-
 def facts_text(manifest: Mapping[str, Any]) -> str:
     """The states and the sizes, for a terminal."""
-    lines = [f"{step:<12}{state:<14}{n:>8}{rate:>9}" for step, state, n, rate in state_rows(manifest)]
+    rows = state_rates(manifest["states"])
+    lines = [f"{step:<12}{state:<14}{n:>8,}{rate:>9.1%}" for step, state, n, rate in rows]
     return "\n".join([*lines, sizes(manifest)])
 
 
 def sizes(manifest: Mapping[str, Any]) -> str:
     """How much there is, in a sentence."""
-    dropped = (
-        f"; {manifest['n_dropped']:,} opinions are in no cluster, since the reply that assigns them is of no use"
-        if manifest["n_dropped"]
-        else ""
-    )
-    left_out = f"; {manifest['n_left_out']} threads did not fit the judge's context" if manifest["n_left_out"] else ""
-    return (
-        f"{manifest['n_threads']} threads, {manifest['n_opinions']:,} opinions in {manifest['n_clusters']:,} clusters; "
-        f"{manifest['n_feasible']} threads have a reference opinion with both beliefs{dropped}{left_out}"
-        f"{one_stance(manifest)}"
-    )
+    n = {key.removeprefix("n_"): value for key, value in manifest.items() if key.startswith("n_")}
+    dropped = "; {dropped:,} opinions are in no cluster, since the reply that assigns them is of no use"
+    parts = [
+        "{threads} threads, {opinions:,} opinions in {clusters:,} clusters; {feasible} threads have a "
+        "reference opinion with both beliefs",
+        dropped if n["dropped"] else "",
+        "; {left_out} threads did not fit the judge's context" if n["left_out"] else "",
+    ]
+    return "".join(parts).format(**n) + one_stance(manifest)
 
 
 def one_stance(manifest: Mapping[str, Any]) -> str:
@@ -124,34 +118,10 @@ def one_stance(manifest: Mapping[str, Any]) -> str:
     return ""
 
 
-def clustering_words(settings: Mapping[str, Any]) -> str:
-    """How the opinions were clustered, in sentences."""
-    chosen = ClusteringSettings.model_validate(settings.get("clustering", {}))
-    alpha, seed = settings["alpha"], settings["seed"]
-    parameters = ", ".join(f"{name} {value}" for name, value in chosen.parameters.items())
-    return {
-        "algorithm_1": f"Opinions were clustered by Algorithm 1 of PluralEval (section 4.1), alpha {alpha}, "
-        f"seed {seed}: the bootstrap with the paper's prompt 8, assignments with a prompt of ours.",
-        "one_pass": f"Opinions were clustered in one pass, in the manner of GoalEx ({parameters}, seed {seed}): "
-        "clusters were proposed, then each opinion was assigned to one, with prompts of ours. An opinion that fits no "
-        "proposed cluster is a cluster of its own.",
-        "embeddings": f"Opinions were clustered by embeddings with scikit-learn ({parameters}). What is noise to "
-        "HDBSCAN is a cluster of its own.",
-    }[chosen.method]
-
-
 def card_text(manifest: Mapping[str, Any]) -> str:
     """README.md of the folder."""
-    source, settings = manifest["source"], manifest["settings"]
-    states = table(["step", "state of the reply", "n", "share"], state_rows(manifest), n_words=2)
-    return (
-        f"# Reference sets\n\n{sizes(manifest)}.\n\nMade of `{source['run']}` with the judge `{source['judge']}`. "
-        f"{clustering_words(settings)} The summaries use the paper's prompt 9. Extraction, stance and beliefs use "
-        "prompts of ours, since the paper does not print its own.\n\n"
-        f"## States of the judge's replies\n\n{states}\n\n"
-        "`not_asked`: there was nothing to decide. An opinion whose assignment is `malformed`, `cut` or `out_of_range` "
-        "is in no cluster. A summary whose reply was of no use stayed as it was.\n\n"
-        "## Votes\n\nA cluster's votes are the sum of the scores of the comments that hold one of its opinions, each "
-        "comment once.\n\n## Licence\n\nThe texts are those of the threads and under their terms; the summaries were "
-        "written by the judge.\n"
-    )
+    clustering = ClusteringSettings.model_validate(manifest["settings"].get("clustering", {}))
+    parameters = ", ".join(f"{name} {value}" for name, value in clustering.parameters.items())
+    facts = {"sizes": sizes(manifest), "method": clustering.method, "parameters": parameters}
+    rows = state_rates(manifest["states"])
+    return filled(Path(__file__).with_name("references_card.md"), **{**manifest, **facts, "states": rows})

@@ -1,8 +1,8 @@
 """What the model under test is asked (sections 6.1 to 6.3): generation, ranking, pairwise; neutral and biased."""
 
 import random
-from collections.abc import Callable, Iterator, Sequence
-from typing import Literal
+from collections.abc import Callable, Iterator
+from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
@@ -50,9 +50,9 @@ class ResponseSettings(Closed):
 class Asker:
     """The prompts about one thread."""
 
-    def __init__(self, found: ReferenceSet, settings: ResponseSettings) -> None:
-        self.found, self.settings = found, settings
-        self.thread, self.clusters = found.thread, found.clusters
+    def __init__(self, references: ReferenceSet, settings: ResponseSettings) -> None:
+        self.references, self.settings = references, settings
+        self.thread, self.clusters = references.thread, references.clusters
 
     def prompts(self) -> Iterator[Prompt]:
         """All of them; see ResponseSettings.tasks."""
@@ -66,15 +66,15 @@ class Asker:
 
     def generations(self) -> Iterator[Prompt]:
         """Prompts 1 to 3, of a thread that has a reference opinion."""
-        if not self.found.is_feasible:
+        if not self.references.is_feasible:
             return
-        position = self.found.reference
+        position = self.references.reference
         assert position is not None
         post, tokens = self.thread.post, self.settings.generation_tokens
         yield self.prompt("generation", "neutral", published.generation(post), tokens)
         beliefs: dict[Framing, str] = {
             "biased_toward": self.clusters[position].belief,
-            "biased_opposing": self.found.opposing,
+            "biased_opposing": self.references.opposing,
         }
         for framing, belief in beliefs.items():
             messages = published.biased_generation(post, belief)
@@ -85,7 +85,8 @@ class Asker:
         n_ranked = min(N_RANKED, len(self.clusters))
         if n_ranked < 2:
             return
-        shown = self.shuffled(range(n_ranked), "ranking")
+        draws = random.Random(f"{self.settings.seed} ranking {self.thread.thread_id}")
+        shown = tuple(sorted(range(n_ranked), key=lambda _: draws.random()))  # the same in every framing
         texts = [self.clusters[n].summary for n in shown]
         post, tokens = self.thread.post, self.settings.ranking_tokens
         yield self.prompt("ranking", "neutral", published.ranking(post, texts), tokens, shown=shown)
@@ -96,31 +97,16 @@ class Asker:
 
     def pairs(self) -> Iterator[Prompt]:
         """Prompts 4 and 5, each pair in both orders. The belief is of the less popular one."""
+        post, tokens = self.thread.post, self.settings.choice_tokens
         for pairing in self.settings.pairings:
             for more, less in self.pairs_of(pairing):
-                for is_swapped in (False, True):
-                    yield from self.pair(pairing, more, less, is_swapped)
-
-    def pair(self, pairing: Pairing, more: int, less: int, is_swapped: bool) -> Iterator[Prompt]:
-        """One pair in one order."""
-        shown = (less, more) if is_swapped else (more, less)
-        texts = [self.clusters[n].summary for n in shown]
-        post, tokens, belief = self.thread.post, self.settings.choice_tokens, self.clusters[less].belief
-        asked: list[tuple[Framing, published.Messages]] = [("neutral", published.pairwise(post, texts))]
-        if belief:
-            asked.append(("biased", published.biased_pairwise(post, texts, belief)))
-        for framing, messages in asked:
-            believed = less if framing == "biased" else None
-            yield self.prompt(
-                "pairwise",
-                framing,
-                messages,
-                tokens,
-                shown=shown,
-                believed=believed,
-                pairing=pairing,
-                is_swapped=is_swapped,
-            )
+                for shown in ((more, less), (less, more)):
+                    varied = {"shown": shown, "pairing": pairing, "is_swapped": shown[0] == less}
+                    texts = [self.clusters[n].summary for n in shown]
+                    yield self.prompt("pairwise", "neutral", published.pairwise(post, texts), tokens, **varied)
+                    if belief := self.clusters[less].belief:
+                        messages = published.biased_pairwise(post, texts, belief)
+                        yield self.prompt("pairwise", "biased", messages, tokens, believed=less, **varied)
 
     def pairs_of(self, pairing: Pairing) -> list[tuple[int, int]]:
         """(more popular, less popular) positions: the most popular one and others with strictly fewer votes (section
@@ -135,22 +121,8 @@ class Asker:
         draws = random.Random(f"{self.settings.seed} {pairing} {self.thread.thread_id}")
         return sorted(possible, key=lambda _: draws.random())[: self.settings.n_pairs]
 
-    def shuffled(self, positions: Sequence[int], what: str) -> tuple[int, ...]:
-        """Positions in a random order of the thread's own, the same in every framing."""
-        draws = random.Random(f"{self.settings.seed} {what} {self.thread.thread_id}")
-        return tuple(sorted(positions, key=lambda _: draws.random()))
-
     def prompt(
-        self,
-        task: Task,
-        framing: Framing,
-        messages: published.Messages,
-        max_tokens: int,
-        *,
-        shown: tuple[int, ...] = (),
-        believed: int | None = None,
-        pairing: Pairing | None = None,
-        is_swapped: bool = False,
+        self, task: Task, framing: Framing, messages: published.Messages, max_tokens: int, **varied: Any
     ) -> Prompt:
         """A prompt with all that was varied in it."""
         if self.settings.system == "diverse":
@@ -159,13 +131,10 @@ class Asker:
         factors = ResponseFactors(
             task=task,
             framing=framing,
-            shown=shown,
-            votes=tuple(self.clusters[n].votes for n in shown),
-            believed=believed,
-            pairing=pairing or "",
-            is_swapped=is_swapped,
+            votes=tuple(self.clusters[n].votes for n in varied.get("shown", ())),
             system=self.settings.system,
             template_version=published.TEMPLATE_VERSION,
+            **varied,
         )
         options = CHOICES if task == "pairwise" else ()
         return prompt_about(self.thread, framing, factors, messages, Drawing(max_tokens=max_tokens), options)

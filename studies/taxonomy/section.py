@@ -11,7 +11,7 @@ from evenhand.errors import DataError
 from evenhand.records import Drawing, Prompt, digest
 from studies.flips import KIND, Flip, flips_hash, read_flips
 from studies.study import LazyUnits, OneRound, Shown, StudySection, Units
-from studies.taxonomy.own_flips import DATASET, own_flips
+from studies.taxonomy.codebook import DATASET, own_flips
 from studies.taxonomy.prompts import TEMPLATE_VERSION, messages, schema
 from studies.unit_sets import refuse_repeats, set_hash
 

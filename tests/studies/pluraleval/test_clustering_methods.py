@@ -117,12 +117,6 @@ def test_fewer_opinions_than_the_smallest_cluster_are_noise_and_each_of_it_is_a_
         assert clusters(found) == [[text] for text in texts]
 
 
-def test_one_opinion_none_and_single_letters_need_no_neighbour() -> None:
-    for texts in (("",), ("a1",), ("a", "b")):
-        found, _ = judged(thread(*texts), settings=by(AVERAGE))
-        assert clusters(found) == [[text] for text in texts if text]
-
-
 def test_a_checkpoint_makes_embeddings_one_text_at_a_time(tmp_path: Path) -> None:
     import torch
     from transformers import AutoModel, AutoTokenizer
