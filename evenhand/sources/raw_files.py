@@ -59,10 +59,10 @@ def array_records(file: IO[bytes], name: str) -> Iterator[Record]:
     try:
         values = json.loads(file.read().decode())
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{name}: is no JSON that can be read ({reason(error)}); {AGAIN}") from None
+        raise DataError(f"{name}: is not readable JSON ({reason(error)}); {AGAIN}") from None
     for index, value in enumerate(values):
         if not isinstance(value, dict):
-            raise DataError(f"{name}: element {index + 1}: is no JSON object, but {shown(value)}; {AGAIN}")
+            raise DataError(f"{name}: element {index + 1}: is not a JSON object, but {shown(value)}; {AGAIN}")
         yield Record(value, f"{name}: element {index + 1}", index)
     if not values:
         raise DataError(f"{name}: holds no record; {AGAIN}")
@@ -88,7 +88,7 @@ def csv_records(file: Iterable[bytes], name: str, columns: Iterable[str]) -> Ite
             yield Record(dict(zip(header, row, strict=True)), f"{name}:{start}", index)
             start = rows.line_num + 1
     except csv.Error as error:
-        raise DataError(f"{name}:{start}: is no CSV row ({error}); {AGAIN}") from None
+        raise DataError(f"{name}:{start}: is not a CSV row ({error}); {AGAIN}") from None
     if index < 0:
         raise DataError(f"{name}: holds no row; {AGAIN}")
 
@@ -135,7 +135,7 @@ def zip_member(path: Path, wanted: str, password: bytes | None = None) -> Iterat
     except RuntimeError as error:  # encrypted otherwise, or packed by a method that Python lacks
         raise DataError(f"{path}: cannot be unpacked ({reason(error)}); fetch the publisher's own file") from None
     except (zipfile.BadZipFile, *DAMAGE) as error:
-        raise DataError(f"{path}: is no whole zip ({reason(error)}); {AGAIN}") from None
+        raise DataError(f"{path}: is not a whole zip ({reason(error)}); {AGAIN}") from None
 
 
 def tar_member(path: Path, wanted: str) -> Iterator[bytes]:
@@ -148,10 +148,10 @@ def tar_member(path: Path, wanted: str) -> Iterator[bytes]:
             # A sparse member of a few bytes may unpack to any number of zeros.
             file = None if chosen.issparse() or not chosen.isfile() else archive.extractfile(chosen)
             if file is None:
-                raise DataError(f"{path}: member {shown(name)} is no plain file, but a link, say; {AGAIN}")
+                raise DataError(f"{path}: member {shown(name)} is not a plain file, but a link, say; {AGAIN}")
             yield from limited_lines(file, f"{path}!{name}")
     except (tarfile.TarError, *DAMAGE) as error:
-        raise DataError(f"{path}: is no whole archive ({reason(error)}); {AGAIN}") from None
+        raise DataError(f"{path}: is not a whole archive ({reason(error)}); {AGAIN}") from None
 
 
 def limited_lines(file: IO[bytes], name: str) -> Iterator[bytes]:

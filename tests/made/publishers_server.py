@@ -11,8 +11,6 @@ from typing import Any
 from evenhand.sources.fetching import Hosts
 from tests.made.loopback import Loopback, QuietHandler
 
-BIG = bytes(range(256)) * 4_000
-SMALL = b'{"line": 0}\n'
 COMMIT = "a1" * 20
 NEWER = "b2" * 20
 
