@@ -148,12 +148,6 @@ def test_replies_to_comments_count_unless_only_the_top_level_is_wanted(tmp_path:
     assert len(built(tmp_path / "b", [post("p1")], said, top_level=True)[0][0].comments) == 2
 
 
-def test_comments_stand_in_the_order_of_time(tmp_path: Path) -> None:
-    said = [comment(f"c{n}", "p1", created_utc=1_556_712_000 - n, body=f"number {n}") for n in range(3)]
-    threads, _ = built(tmp_path, [post("p1")], said)
-    assert [one.text for one in threads[0].comments] == ["number 2", "number 1", "number 0"]
-
-
 def test_damaged_lines_are_counted_and_half_surrogate_pairs_are_replaced(tmp_path: Path) -> None:
     odd = [b'{"subreddit": "AskEconomics", "id": ', b"[]", b"", b'\xff"subreddit":"AskEconomics"']
     said = [*comments("p1", 1), *odd, comment("zzzzzzz9", "p1", body="half \ud83d a pair")]
@@ -210,26 +204,9 @@ def test_files_of_a_subreddit_plain_files_and_several_frames_are_read(tmp_path: 
     (raw / "sub" / "askeconomics_comments.zst").parent.mkdir()
     (raw / "sub" / "askeconomics_comments.zst").write_bytes(b"".join(frames))
     (raw / "RC_2019-06.jsonl").write_text(json.dumps(comment("z1", "p1")))
-    build(tmp_path / "out", raw, Wanted(strata=(ECONOMICS,)))
+    build_main(["wildscope", "--raw", str(raw), "--out", str(tmp_path / "out"), "--stratum", "AskEconomics:1:1-5"])
     (thread,) = load_threads(ThreadSpec(dataset="wildscope", root=tmp_path / "out"))
     assert len(thread.comments) == 3
-
-
-def test_the_same_command_finds_its_work_done_and_another_one_is_refused(tmp_path: Path) -> None:
-    packed(tmp_path / "RS_2019-05.zst", [post("p1")])
-    packed(tmp_path / "RC_2019-05.zst", comments("p1", 3))
-    words = ["wildscope", "--raw", str(tmp_path), "--out", str(tmp_path / "out"), "--stratum", "AskEconomics:1:1-5"]
-    build_main(words)
-    before = (tmp_path / "out" / "manifest.json").stat().st_mtime_ns
-    build_main(words)
-    assert (tmp_path / "out" / "manifest.json").stat().st_mtime_ns == before
-    with pytest.raises(DataError, match="holds a finished build with another wanted"):
-        build_main([*words, "--seed", "1"])
-    (tmp_path / "out" / "threads.jsonl").write_text("")
-    with pytest.raises(DataError, match="not as it was built"):
-        load_threads(ThreadSpec(dataset="wildscope", root=tmp_path / "out"))
-    build_main(words)
-    assert len(load_threads(ThreadSpec(dataset="wildscope", root=tmp_path / "out"))) == 1
 
 
 def test_the_real_layout_is_read(tmp_path: Path) -> None:
