@@ -13,8 +13,7 @@ from evenhand.run_directory import PROVENANCE_FILE, read_json
 from studies.built_folder import building, write_rows
 from studies.json_replies import OK
 from studies.pluraleval.clustering import ClusteringSettings, embedding_input
-from studies.pluraleval.own_prompts import TEMPLATE_VERSION as OWN_VERSION
-from studies.pluraleval.published_prompts import TEMPLATE_VERSION
+from studies.pluraleval.prompts import OWN_VERSION, TEMPLATE_VERSION
 from studies.pluraleval.records import BENCHMARK, STANCES, ReferenceSet, reference_set_hash, thread_set_hash
 from studies.pluraleval.reference_sets import reference_unit
 from studies.pluraleval.reply_reading import NOT_ASKED, state_rates

@@ -22,14 +22,7 @@ from evenhand.errors import ModelError
 from evenhand.fingerprint import checkpoint_hash
 from evenhand.records import Prompt
 from studies.pluraleval.judge import Judge, reply_to
-from studies.pluraleval.own_prompts import (
-    assignment,
-    assignment_schema,
-    clustering_schema,
-    proposal,
-    proposal_schema,
-)
-from studies.pluraleval.published_prompts import clustering, snippets, summarization
+from studies.pluraleval.prompts import array, as_string, ask, clustering_schema, numbered, one_key, snippets
 from studies.pluraleval.records import Opinion
 from studies.pluraleval.reply_reading import NOT_ASKED, cluster_in, groups_in, sentence_in, strings_in
 from studies.stepwise import Steps
@@ -137,7 +130,9 @@ def bootstrap(judge: Judge, opinions: Sequence[Opinion]) -> Steps[list[Growing]]
     else:
         texts = [opinion.text for opinion in opinions]
         schema = clustering_schema(texts)
-        prompt = judge.prompt("bootstrap", 0, clustering(texts), schema=schema, max_tokens=reply_room(texts))
+        prompt = judge.prompt(
+            "bootstrap", 0, ask("clustering", snippets=snippets(texts)), schema=schema, max_tokens=reply_room(texts)
+        )
         replies = yield [prompt]
         groups, state = groups_in(reply_to(prompt, replies), texts)
         judge.count("bootstrap", state)
@@ -167,8 +162,10 @@ def assign(judge: Judge, opinion: Opinion, number: int, clusters: list[Growing])
 
 def assignment_prompt(judge: Judge, summaries: Sequence[str], opinion: Opinion, number: int) -> Prompt:
     """Which cluster opinion number `number` belongs to."""
-    messages = assignment(summaries, opinion.text)
-    return judge.prompt("assignment", number, messages, schema=assignment_schema(len(summaries)))
+    quoted = numbered([as_string(summary) for summary in summaries], "\n")
+    messages = ask("assignment", summaries=quoted, opinion=as_string(opinion.text))
+    schema = one_key("cluster", {"enum": list(range(len(summaries) + 1))})  # 0 for a new one
+    return judge.prompt("assignment", number, messages, schema=schema)
 
 
 def reply_room(texts: Sequence[str]) -> int:
@@ -181,7 +178,7 @@ def refresh(judge: Judge, clusters: Sequence[Growing], changed: Sequence[int]) -
 
     A reply of no use leaves the summary as it was, or, of a new cluster, makes it its first member.
     """
-    asked = {n: judge.prompt("summary", n, summarization(clusters[n].texts)) for n in changed}
+    asked = {n: judge.prompt("summary", n, ask("summarization", snippets=snippets(clusters[n].texts))) for n in changed}
     replies = yield list(asked.values())
     for number, prompt in asked.items():
         text, state = sentence_in(reply_to(prompt, replies))
@@ -216,8 +213,10 @@ def propose(judge: Judge, opinions: Sequence[Opinion], proposal_size: int, seed:
         return []
     drawn = sorted(random_order(judge.thread.thread_id, len(opinions), seed)[:proposal_size])
     texts = [opinions[n].text for n in drawn]
-    schema = proposal_schema(len(texts))
-    prompt = judge.prompt("proposal", 0, proposal(texts), schema=schema, max_tokens=reply_room(texts))
+    schema = one_key("clusters", array({"type": "string"}, minItems=1, maxItems=len(texts)))
+    prompt = judge.prompt(
+        "proposal", 0, ask("proposal", snippets=snippets(texts)), schema=schema, max_tokens=reply_room(texts)
+    )
     replies = yield [prompt]
     described, state = strings_in(reply_to(prompt, replies), "clusters", len(texts))
     judge.count("proposal", state)

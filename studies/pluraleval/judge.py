@@ -3,16 +3,21 @@
 Clustering, the step between, is in clustering.py.
 """
 
-import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evenhand.records import Completion, Drawing, Prompt
-from studies.pluraleval.own_prompts import EXTRACTION_SCHEMA, belief, extraction, opposing_belief, stance
-from studies.pluraleval.own_prompts import TEMPLATE_VERSION as OWN_VERSION
-from studies.pluraleval.published_prompts import TEMPLATE_VERSION, Messages
+from studies.pluraleval.prompts import (
+    EXTRACTION_SCHEMA,
+    OWN_VERSION,
+    TEMPLATE_VERSION,
+    Messages,
+    as_string,
+    ask,
+    stance,
+)
 from studies.pluraleval.records import FEASIBLE, STANCES, Opinion, ReferenceFactors, Step, Thread, prompt_about
 from studies.pluraleval.reply_reading import NOT_ASKED, sentence_in, stance_in, strings_in
 from studies.stepwise import Steps
@@ -65,8 +70,8 @@ def extract_opinions(judge: Judge, *, max_opinions: int, longest_comment: int) -
     asked = {}
     for number, comment in enumerate(thread.comments):
         if re.search(r"\w", LINK.sub("", comment.text)):
-            messages = extraction(thread.post, comment.text[:longest_comment])
-            asked[number] = judge.prompt("extraction", number, messages, schema=json.dumps(EXTRACTION_SCHEMA))
+            messages = ask("extraction", post=thread.post, comment=comment.text[:longest_comment])
+            asked[number] = judge.prompt("extraction", number, messages, schema=EXTRACTION_SCHEMA)
         else:
             judge.count("extraction", NOT_ASKED)
     replies = yield list(asked.values())
@@ -110,9 +115,10 @@ def rewrite_beliefs(judge: Judge, summaries: Sequence[str], opposed: int | None)
 
     Empty where the reply was of no use.
     """
-    asked = [judge.prompt("belief", number, belief(summary)) for number, summary in enumerate(summaries)]
+    quoted = [as_string(summary) for summary in summaries]
+    asked = [judge.prompt("belief", number, ask("belief", summary=text)) for number, text in enumerate(quoted)]
     if opposed is not None:
-        asked.append(judge.prompt("belief", opposed, opposing_belief(summaries[opposed])))
+        asked.append(judge.prompt("belief", opposed, ask("opposing_belief", summary=quoted[opposed])))
     replies = yield asked
     said = []
     for prompt in asked:

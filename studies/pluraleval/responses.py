@@ -8,8 +8,7 @@ from pydantic import Field, field_validator
 
 from evenhand.config import Closed
 from evenhand.records import Drawing, Message, Prompt
-from studies.pluraleval import published_prompts as published
-from studies.pluraleval.own_prompts import SURFACES_VIEWS
+from studies.pluraleval.prompts import TEMPLATE_VERSION, Messages, ask, numbered, templates
 from studies.pluraleval.records import (
     TASKS,
     Framing,
@@ -71,13 +70,13 @@ class Asker:
         position = self.references.reference
         assert position is not None
         post, tokens = self.thread.post, self.settings.generation_tokens
-        yield self.prompt("generation", "neutral", published.generation(post), tokens)
+        yield self.prompt("generation", "neutral", ask("generation", post=post), tokens)
         beliefs: dict[Framing, str] = {
             "biased_toward": self.clusters[position].belief,
             "biased_opposing": self.references.opposing,
         }
         for framing, belief in beliefs.items():
-            messages = published.biased_generation(post, belief)
+            messages = ask("biased_generation", post=post, belief=belief)
             yield self.prompt("generation", framing, messages, tokens, believed=position)
 
     def rankings(self) -> Iterator[Prompt]:
@@ -87,26 +86,31 @@ class Asker:
             return
         draws = random.Random(f"{self.settings.seed} ranking {self.thread.thread_id}")
         shown = tuple(sorted(range(n_ranked), key=lambda _: draws.random()))  # the same in every framing
-        texts = [self.clusters[n].summary for n in shown]
-        post, tokens = self.thread.post, self.settings.ranking_tokens
-        yield self.prompt("ranking", "neutral", published.ranking(post, texts), tokens, shown=shown)
+        summaries = numbered([self.clusters[n].summary for n in shown])
+        texts, tokens = {"post": self.thread.post, "summaries": summaries, "n": n_ranked}, self.settings.ranking_tokens
+        yield self.prompt("ranking", "neutral", ask("ranking", **texts), tokens, shown=shown)
         least = n_ranked - 1
         if belief := self.clusters[least].belief:
-            messages = published.biased_ranking(post, texts, belief)
+            messages = ask("biased_ranking", belief=belief, **texts)
             yield self.prompt("ranking", "biased", messages, tokens, shown=shown, believed=least)
 
     def pairs(self) -> Iterator[Prompt]:
         """Prompts 4 and 5, each pair in both orders. The belief is of the less popular one."""
-        post, tokens = self.thread.post, self.settings.choice_tokens
         for pairing in self.settings.pairings:
             for more, less in self.pairs_of(pairing):
-                for shown in ((more, less), (less, more)):
-                    varied = {"shown": shown, "pairing": pairing, "is_swapped": shown[0] == less}
-                    texts = [self.clusters[n].summary for n in shown]
-                    yield self.prompt("pairwise", "neutral", published.pairwise(post, texts), tokens, **varied)
-                    if belief := self.clusters[less].belief:
-                        messages = published.biased_pairwise(post, texts, belief)
-                        yield self.prompt("pairwise", "biased", messages, tokens, believed=less, **varied)
+                for is_swapped in (False, True):
+                    yield from self.pair(pairing, more, less, is_swapped)
+
+    def pair(self, pairing: Pairing, more: int, less: int, is_swapped: bool) -> Iterator[Prompt]:
+        """One pair in one order."""
+        shown = (less, more) if is_swapped else (more, less)
+        varied = {"shown": shown, "pairing": pairing, "is_swapped": is_swapped}
+        post, tokens, texts = self.thread.post, self.settings.choice_tokens, [self.clusters[n].summary for n in shown]
+        messages = ask("pairwise", post=post, summaries=numbered(texts))
+        yield self.prompt("pairwise", "neutral", messages, tokens, **varied)
+        if belief := self.clusters[less].belief:
+            messages = ask("biased_pairwise", post=post, summaries=numbered(texts, "\n"), belief=belief)
+            yield self.prompt("pairwise", "biased", messages, tokens, believed=less, **varied)
 
     def pairs_of(self, pairing: Pairing) -> list[tuple[int, int]]:
         """(more popular, less popular) positions: the most popular one and others with strictly fewer votes (section
@@ -121,19 +125,20 @@ class Asker:
         draws = random.Random(f"{self.settings.seed} {pairing} {self.thread.thread_id}")
         return sorted(possible, key=lambda _: draws.random())[: self.settings.n_pairs]
 
-    def prompt(
-        self, task: Task, framing: Framing, messages: published.Messages, max_tokens: int, **varied: Any
-    ) -> Prompt:
+    def prompt(self, task: Task, framing: Framing, messages: Messages, max_tokens: int, **varied: Any) -> Prompt:
         """A prompt with all that was varied in it."""
         if self.settings.system == "diverse":
             system, *rest = messages
-            messages = (Message(role="system", content=f"{system.content} {SURFACES_VIEWS}"), *rest)
+            messages = (
+                Message(role="system", content=f"{system.content} {templates()['surfaces_views']['system']}"),
+                *rest,
+            )
         factors = ResponseFactors(
             task=task,
             framing=framing,
             votes=tuple(self.clusters[n].votes for n in varied.get("shown", ())),
             system=self.settings.system,
-            template_version=published.TEMPLATE_VERSION,
+            template_version=TEMPLATE_VERSION,
             **varied,
         )
         options = CHOICES if task == "pairwise" else ()

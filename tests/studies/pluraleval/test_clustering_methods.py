@@ -11,8 +11,8 @@ from evenhand.errors import ConfigError, DataError, ModelError
 from inference.config import parse_sampling_config
 from studies.pluraleval.build_references import build
 from studies.pluraleval.clustering import ClusteringSettings, mean_pooled, random_order
-from studies.pluraleval.own_prompts import TEMPLATE_VERSION
 from studies.pluraleval.pocket import pocket_references
+from studies.pluraleval.prompts import OWN_VERSION
 from studies.pluraleval.records import Cluster
 from studies.pluraleval.reference_sets import ReferenceSettings
 from studies.pluraleval.sources import ReferenceSpec, load_references
@@ -43,7 +43,7 @@ def test_one_pass_proposes_from_all_opinions_then_assigns_all_at_once_then_summa
     assert [cluster.summary for cluster in found.clusters] == ["a1+a2", "b1+b2", "c1"]
     assert steps(asked)[5:14] == ["proposal", *["assignment"] * 5, *["summary"] * 3]
     assert json.loads(asked[5].messages[1].content) == ["a1", "b1", "a2", "c1", "b2"]
-    assert asked[5].factors.template_version == TEMPLATE_VERSION
+    assert asked[5].factors.template_version == OWN_VERSION
     assert asked[6].messages[1].content == 'Clusters:\n1. "a"\n2. "b"\n3. "c"\n\nOpinion:\n"a1"'
     assert found.states["proposal"] == {"ok": 1}
 

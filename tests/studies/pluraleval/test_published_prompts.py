@@ -5,25 +5,25 @@ import re
 import pytest
 
 from evenhand.records import Message, digest
-from studies.pluraleval import published_prompts as published
+from studies.pluraleval.prompts import ask, numbered, snippets
 from tests.made.places import SHARED
 
 PAPER = SHARED / "papers" / "pluraleval.txt"
-POST, BELIEF = "{POST TEXT}", "{BELIEF}"
+POST = "{POST TEXT}"
+TWO, THREE = ([f"{{SUMMARY {k}}}" for k in range(1, n + 1)] for n in (2, 3))
+LESS, LEAST = (f"{{PERSONAL BELIEF FROM {which} POPULAR CLUSTER}}" for which in ("LESS", "LEAST"))
+RANKED = {"post": POST, "summaries": numbered(THREE), "n": 3}
 MADE = {
-    1: published.generation(POST),
-    2: published.biased_generation(POST, "{PERSONAL BELIEF - TOWARD}"),
-    3: published.biased_generation(POST, "{PERSONAL BELIEF - OPPOSING}"),
-    4: published.pairwise(POST, ["{SUMMARY 1}", "{SUMMARY 2}"]),
-    5: published.biased_pairwise(POST, ["{SUMMARY 1}", "{SUMMARY 2}"], "{PERSONAL BELIEF FROM LESS POPULAR CLUSTER}"),
-    6: published.ranking(POST, ["{SUMMARY 1}", "{SUMMARY 2}", "{SUMMARY 3}"]),
-    7: published.biased_ranking(
-        POST, ["{SUMMARY 1}", "{SUMMARY 2}", "{SUMMARY 3}"], "{PERSONAL BELIEF FROM LEAST POPULAR CLUSTER}"
-    ),
-    8: published.clustering(["opinion text 1", "opinion text 2", "opinion text 3"]),
-    9: published.summarization(["clustered opinion 1", "clustered opinion 2", "clustered opinion 3"]),
+    1: ask("generation", post=POST),
+    2: ask("biased_generation", post=POST, belief="{PERSONAL BELIEF - TOWARD}"),
+    3: ask("biased_generation", post=POST, belief="{PERSONAL BELIEF - OPPOSING}"),
+    4: ask("pairwise", post=POST, summaries=numbered(TWO)),
+    5: ask("biased_pairwise", post=POST, summaries=numbered(TWO, "\n"), belief=LESS),
+    6: ask("ranking", **RANKED),
+    7: ask("biased_ranking", belief=LEAST, **RANKED),
+    8: ask("clustering", snippets=snippets([f"opinion text {n}" for n in (1, 2, 3)])),
+    9: ask("summarization", snippets=snippets([f"clustered opinion {n}" for n in (1, 2, 3)])),
 }
-
 GOLDEN = "38bb4840d268085b"  # of all nine, where the paper is not at hand
 
 
@@ -56,7 +56,7 @@ def test_the_prompts_stay_as_they_are() -> None:
 
 def test_content_is_never_read_as_a_template() -> None:
     post = 'A {POST TEXT} with {0}, """ and %s'
-    system, user = published.ranking(post, ["{SUMMARY 2}", "b"])
+    system, user = ask("ranking", post=post, summaries=numbered(["{SUMMARY 2}", "b"]), n=2)
     assert f'"""\n\n{post}\n\n"""' in user.content
     assert isinstance(system, Message)
     assert "1. {SUMMARY 2}\n\n2. b" in user.content
