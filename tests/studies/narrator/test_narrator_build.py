@@ -14,8 +14,7 @@ from studies.narrator.build import Request, build, main
 from studies.narrator.corpora import CorpusSpec, conversation_set_hash, load_conversations
 from studies.narrator.prompts import narrator_prompts
 from studies.narrator.records import Conversation
-from tests.made.convokit_dump import zipped
-from tests.made.made_dump import made_cmv_dump, made_dump
+from tests.made.convokit_dump import made_cmv_dump, made_dump, zipped
 from tests.made.places import SHARED
 from tests.made.publishers_server import Fault, PublishersServer
 
