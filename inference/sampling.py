@@ -29,7 +29,7 @@ from inference.engine import Engine, PromptsTooLong
 from inference.open_engine import device_name, open_engine
 from inference.schedule import Plan, Run, Schedule
 from inference.watchdog import Watchdog
-from studies.study import Made
+from studies.study import LazyUnits
 
 
 def parse_shard(text: str) -> tuple[int, int]:
@@ -47,7 +47,7 @@ def sample(config: InferenceConfig, shard: tuple[int, int] | None = None, only: 
     """
     units, content_hash = made = config.study.units(config.verdict)
     if only is not None:
-        units = Made([place for place, unit in enumerate(units) if unit.unit_id in only], units.__getitem__)
+        units = LazyUnits([place for place, unit in enumerate(units) if unit.unit_id in only], units.__getitem__)
     path = run_path(config.run.root, "inference", config.name, config, FREE_OF_EFFECT)
     facts, device = model_facts(config), partial(device_name, config)
     inputs = config.study.inputs()
@@ -76,7 +76,7 @@ def sample(config: InferenceConfig, shard: tuple[int, int] | None = None, only: 
 
 def ask_all(run: Run, plan: Plan, log: CompletionLog) -> Schedule:
     """Ask what this process owes."""
-    config, own = run.config, Made(plan.own_units, run.units.__getitem__)
+    config, own = run.config, LazyUnits(plan.own_units, run.units.__getitem__)
     asked = Schedule(own, plan.answers, config.sampling, plan.excluded)
     if not plan.own:
         return asked

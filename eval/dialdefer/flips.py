@@ -18,9 +18,9 @@ from eval.report.page import TEMPLATES
 from eval.runs import judge_names
 from evenhand.completions import rendered_prompts
 from evenhand.errors import DataError
-from evenhand.manifest import refuse_foreign
 from evenhand.sources.fetching import locked
 from evenhand.terminal import say
+from studies.built_folder import refuse_foreign
 from studies.dialdefer.records import Item
 from studies.dialdefer.render import AIO_DATASETS, aio_judgment, relabel
 from studies.flips import FLIPS_FILE, KIND, LENIENT, Flip, FlipSide, write_flips

@@ -20,9 +20,9 @@ from evenhand.checksum import sha256_of
 from evenhand.completions import answer_doubts, read_answers, read_excluded
 from evenhand.config import parse_config
 from evenhand.errors import DataError
-from evenhand.manifest import read_manifest
 from evenhand.records import Completion, digest
 from evenhand.run_directory import CONFIG_FILE, PLAN_FILE, PROVENANCE_FILE, read_json, read_plan_lines
+from studies.built_folder import read_manifest
 from studies.narrator import pocket
 from studies.narrator.corpora import CorpusSpec, load_conversations
 from studies.narrator.prompts import ME, NO, YES

@@ -21,8 +21,7 @@ from eval.taxonomy.scores import ALL, ANY, DIRECTIONS
 from evenhand.errors import DataError
 from studies.flips import LENIENT, STRICT
 from studies.taxonomy.code_replies import codes_in
-from studies.taxonomy.codebook import MOST_UNEXPLAINED, UNEXPLAINED, category_of, codes
-from studies.taxonomy.own_flips import planted
+from studies.taxonomy.codebook import MOST_UNEXPLAINED, UNEXPLAINED, category_of, codes, planted
 
 Heads = dict[str, Any]  # head → (field, format); see TableSpec
 TOTAL = "Total"

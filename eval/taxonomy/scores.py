@@ -18,10 +18,9 @@ from eval.estimates.frames import Score
 from eval.estimates.resampling import FloatArray, percentile_interval, resampled_sums, rng_for
 from eval.taxonomy.coded_flips import BETWEEN, NOT_CODED, TIE, CodedRun, Searched, flips_folder
 from evenhand.errors import DataError
-from evenhand.manifest import read_manifest
+from studies.built_folder import read_manifest
 from studies.flips import KIND, LENIENT, STRICT
-from studies.taxonomy.codebook import categories, category_of, codes
-from studies.taxonomy.own_flips import planted
+from studies.taxonomy.codebook import categories, category_of, codes, planted
 from studies.taxonomy.section import KEY
 
 ALL = "all"  # directions, or datasets

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from evenhand.checksum import sha256_of
 from evenhand.errors import ConfigError, DataError
-from evenhand.manifest import read_manifest, table_path
+from studies.built_folder import read_manifest
+from studies.dialdefer.built_tables import table_path
 from studies.dialdefer.item_table import read_items
 from studies.dialdefer.leaks import HeldOut
 from studies.dialdefer.records import Item

@@ -13,11 +13,13 @@ from pydantic import Field, field_validator, model_validator
 
 from evenhand.config import Closed, did_you_mean
 from evenhand.errors import ConfigError, DataError
-from evenhand.manifest import LOCK_FILE, is_built, read_manifest, refuse_changed_tables
+from evenhand.sources.fetching import LOCK_FILE
+from studies.built_folder import is_built, read_manifest
 from studies.dialdefer import pocket
 from studies.dialdefer import published_items as published
 from studies.dialdefer.aio import released
 from studies.dialdefer.built_items import built_items, held_out_of, whole_split
+from studies.dialdefer.built_tables import refuse_changed_tables
 from studies.dialdefer.leaks import HeldOut
 from studies.dialdefer.pocket_texts import families
 from studies.dialdefer.records import Item

@@ -9,7 +9,7 @@ from studies.dialdefer.datasets import item_set_hash, load_items
 from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import render
 from studies.dialdefer.section import DialDeferSection, PromptConfig, Variant
-from studies.study import Made, OneRound, Units
+from studies.study import LazyUnits, OneRound, Units
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ def planned_units(section: DialDeferSection, answer_form: str) -> Units:
         return asked_of(item, ways, section.prompts.conditions, answer_form)
 
     refuse_idle(section.prompts.variants, (number for item in items for _, number in asked(item)))
-    units = Made(items, lambda item: OneRound(item.item_id, tuple(prompt for prompt, _ in asked(item))))
+    units = LazyUnits(items, lambda item: OneRound(item.item_id, tuple(prompt for prompt, _ in asked(item))))
     return Units(units, item_set_hash(items))
 
 

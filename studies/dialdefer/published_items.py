@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from evenhand.errors import DataError
-from evenhand.sources.archives import zip_member
-from evenhand.sources.raw_files import json_records, line_records
+from evenhand.sources.raw_files import json_records, line_records, zip_member
 from evenhand.sources.record_fields import Record
 from studies.dialdefer.records import Item
 from studies.dialdefer.unified.items import unified_item

@@ -13,10 +13,10 @@ from evenhand.errors import DataError
 from evenhand.run_directory import read_json
 from inference.config import parse_sampling_config
 from inference.encoding import Encoder
-from studies.pluraleval import reference_sources
+from studies.pluraleval import sources
 from studies.pluraleval.pocket import pocket_references
 from studies.pluraleval.records import Cluster, ReferenceSet
-from studies.pluraleval.reference_sources import side_of
+from studies.pluraleval.sources import side_of
 from tests.made.made_merges import made_merge
 from tests.made.made_threads import thread
 from tests.made.places import CONFIGS
@@ -148,7 +148,7 @@ def test_a_training_thread_with_a_held_out_threads_id_is_refused(monkeypatch: py
     uniforms = KNOWN["pocket-uniforms"]
     edited = replace(uniforms, thread=replace(uniforms.thread, text="Said otherwise."))
     assert side_of(edited) == "train"
-    monkeypatch.setattr(reference_sources, "pocket_references", lambda: [*KNOWN.values(), edited])
+    monkeypatch.setattr(sources, "pocket_references", lambda: [*KNOWN.values(), edited])
     data = load_data(pairs_run())
     with pytest.raises(DataError, match="pocket-threads: the id 'pocket-uniforms' occurs twice"):
         data.study.refuse_test_data(data.units, pairs_run().study)
@@ -182,7 +182,7 @@ def test_threads_without_unequal_votes_and_folders_without_a_training_thread_are
     far = load_training_config([str(SHIPPED), f"{PAIRS}.pairings=[random]", f"{PAIRS}.min_gap=1000"])
     with pytest.raises(DataError, match=r"none of its 6 training threads has two opinions with unequal votes"):
         load_data(far)
-    monkeypatch.setattr(reference_sources, "pocket_references", lambda: [s for s in known if side_of(s) == "test"])
+    monkeypatch.setattr(sources, "pocket_references", lambda: [s for s in known if side_of(s) == "test"])
     with pytest.raises(DataError, match="none of its 3 threads is of split train"):
         load_data(load_training_config([str(SHIPPED)]))
 

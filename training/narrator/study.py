@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from studies.narrator import dump_files, pocket
+from studies.narrator import convokit, pocket
 from studies.narrator.corpora import (
     conversation_set_hash,
     held_out_conversations,
@@ -22,8 +22,8 @@ from training.narrator.examples import make_narrator_examples, section_of
 AWRY = "ConvoKit. No licence was found; the names are of real accounts, so take this model for research use"
 SOURCES = {
     pocket.DATASET: "made by Evenhand's own generator (Apache-2.0); nobody in it is real",
-    dump_files.CMV: f"Conversations Gone Awry, ChangeMyView (Chang and Danescu-Niculescu-Mizil 2019), from {AWRY}",
-    dump_files.DATASET: "Conversations Gone Awry (Zhang et al. 2018; Chang and Danescu-Niculescu-Mizil 2019), from "
+    convokit.CMV: f"Conversations Gone Awry, ChangeMyView (Chang and Danescu-Niculescu-Mizil 2019), from {AWRY}",
+    convokit.DATASET: "Conversations Gone Awry (Zhang et al. 2018; Chang and Danescu-Niculescu-Mizil 2019), from "
     + AWRY,
 }
 # Our own words: a card shows nothing of any corpus.

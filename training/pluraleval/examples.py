@@ -7,7 +7,7 @@ position, or the belief's side.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Any
 
@@ -15,7 +15,6 @@ from evenhand.chat_templates import encode, render_chat
 from evenhand.records import Prompt, normalised
 from studies.pluraleval.records import Pairing, ReferenceSet, ResponseFactors
 from studies.pluraleval.responses import CHOICES, Asker, ResponseSettings
-from studies.pluraleval.rows import thread_row
 from studies.pluraleval.section import PluralEvalSection
 from studies.study import StudySection
 from studies.unit_sets import set_hash
@@ -76,9 +75,7 @@ def pairs_of(references: Iterable[ReferenceSet], settings: ResponseSettings) -> 
 def pair_set_hash(pairs: Sequence[Pair]) -> str:
     """The hash of some pairs with their threads; see unit_sets."""
     by_thread = groupby(pairs, key=lambda pair: pair.thread_set)
-    return set_hash(
-        [thread_row(thread_set.thread), [opinions_of(pair) for pair in same]] for thread_set, same in by_thread
-    )
+    return set_hash([asdict(thread_set.thread), [opinions_of(pair) for pair in same]] for thread_set, same in by_thread)
 
 
 def opinions_of(pair: Pair) -> list[object]:

@@ -6,11 +6,10 @@ from typing import Any
 
 from evenhand.errors import DataError
 from studies.pluraleval import pocket
-from studies.pluraleval import published_prompts as published
-from studies.pluraleval.reference_sources import load_references, side_of
+from studies.pluraleval.prompts import ask, numbered
 from studies.pluraleval.responses import ResponseSettings
 from studies.pluraleval.section import PluralEvalSection
-from studies.pluraleval.thread_sets import WILDSCOPE
+from studies.pluraleval.sources import WILDSCOPE, load_references, side_of
 from studies.unit_sets import refuse_repeats
 from training.config import TrainingConfig
 from training.examples import Example, Excluded
@@ -120,7 +119,7 @@ class PluralEvalTraining:
     def card_facts(self, config: TrainingConfig, datasets: Sequence[str]) -> Mapping[str, Any]:
         """A prompt with a belief about a post of ours, and licences; see StudyTraining."""
         settings = settings_of(config.study)
-        system, user = published.biased_pairwise(POST, OPINIONS, BELIEF)
+        system, user = ask("biased_pairwise", post=POST, summaries=numbered(OPINIONS, "\n"), belief=BELIEF)
         return {
             "pairs": settings,
             "system": system.content,

@@ -5,7 +5,7 @@ from itertools import islice
 from pathlib import Path
 
 from evenhand.errors import DataError
-from evenhand.sources.origin import Origin
+from evenhand.sources.fetching import Origin
 from evenhand.sources.raw_files import json_records
 from evenhand.sources.record_fields import Record
 from studies.dialdefer.records import Item

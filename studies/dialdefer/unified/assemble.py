@@ -8,9 +8,9 @@ from typing import Any
 
 from evenhand.errors import DataError
 from evenhand.jsonl import write_jsonl
-from evenhand.manifest import table_path
-from evenhand.sources.source_record import SourceFile
+from evenhand.sources.fetching import SourceFile
 from studies.dialdefer.built_items import DROPPED_FILE
+from studies.dialdefer.built_tables import table_path
 from studies.dialdefer.item_table import read_items, write_items
 from studies.dialdefer.leaks import HeldOut
 from studies.dialdefer.published_items import FILES

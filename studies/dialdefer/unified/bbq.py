@@ -6,7 +6,7 @@ Ids number the lines of each file. The paper says nine dimensions; the data has 
 from collections.abc import Iterator
 from pathlib import Path
 
-from evenhand.sources.origin import Origin
+from evenhand.sources.fetching import Origin
 from evenhand.sources.raw_files import json_records
 from evenhand.sources.record_fields import Record
 from studies.dialdefer.records import Item

@@ -8,12 +8,10 @@ from typing import Any
 
 from evenhand.errors import DataError
 from evenhand.jsonl import write_json, write_whole
-from evenhand.manifest import FORMAT, MANIFEST_FILE, file_facts, read_manifest, refuse_foreign
 from evenhand.provenance import code_state
-from evenhand.sources.fetching import fetch, locked, source_files
-from evenhand.sources.origin import Origin
-from evenhand.sources.publishers import Hosts
-from evenhand.sources.source_record import SourceFile
+from evenhand.sources.fetching import Hosts, Origin, SourceFile, fetch, locked, source_files
+from studies.built_folder import FORMAT, MANIFEST_FILE, read_manifest, refuse_foreign
+from studies.dialdefer.built_tables import file_facts
 from studies.dialdefer.unified.assemble import (
     Assembled,
     Split,

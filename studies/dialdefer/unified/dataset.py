@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from evenhand.sources.origin import Origin
+from evenhand.sources.fetching import Origin
 from studies.dialdefer.records import Item
 
 

@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from evenhand.sources.archives import zip_member
-from evenhand.sources.origin import Origin
-from evenhand.sources.raw_files import csv_records, first_present, opened
+from evenhand.sources.fetching import Origin
+from evenhand.sources.raw_files import csv_records, first_present, opened, zip_member
 from evenhand.sources.record_fields import Record
 from studies.dialdefer.published_items import GPQA_PASSWORD
 from studies.dialdefer.records import Item

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from evenhand.sources.origin import Origin
+from evenhand.sources.fetching import Origin
 from evenhand.sources.raw_files import json_records
 from evenhand.sources.record_fields import Record, shown
 from studies.dialdefer.records import Item

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from evenhand.errors import DataError
 from evenhand.records import digest
-from evenhand.sources.origin import Origin
+from evenhand.sources.fetching import Origin
 from studies.dialdefer.aio.released import aio_context_items
 from studies.dialdefer.published_items import FILES, published_items
 from studies.dialdefer.records import Item

@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from evenhand.sources.archives import tar_member
-from evenhand.sources.origin import Origin
-from evenhand.sources.raw_files import first_present, json_records, line_records
+from evenhand.sources.fetching import Origin
+from evenhand.sources.raw_files import first_present, json_records, line_records, tar_member
 from evenhand.sources.record_fields import Record
 from studies.dialdefer.records import Item
 from studies.dialdefer.unified.dataset import Dataset, Licence

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from evenhand.sources.origin import Origin
+from evenhand.sources.fetching import Origin
 from evenhand.sources.raw_files import csv_records, opened
 from studies.dialdefer.records import Item
 from studies.dialdefer.unified.dataset import Dataset, Licence

@@ -148,7 +148,7 @@ def test_what_was_converted_before_an_error_is_not_converted_again(tmp_path):
     whole = archive.read_bytes()
     archive.write_bytes(whole[: len(whole) // 2])
     wanted = request(tmp_path / "out", tmp_path / "raw", ["halueval", "socialiqa"], n_test=9)
-    with pytest.raises(DataError, match=r"withDims\.tgz: is no whole archive"):
+    with pytest.raises(DataError, match=r"withDims\.tgz: is not a whole archive"):
         build(wanted)
     kept = tmp_path / "out" / "pool" / "halueval.parquet"
     made = kept.stat().st_mtime_ns

@@ -7,8 +7,9 @@ import pytest
 
 from evenhand.errors import ConfigError, DataError
 from evenhand.jsonl import write_json
-from evenhand.manifest import MANIFEST_FILE, file_facts, read_manifest
 from evenhand.records import normalised
+from studies.built_folder import MANIFEST_FILE, read_manifest
+from studies.dialdefer.built_tables import file_facts
 from studies.dialdefer.datasets import EVALUATION_ONLY, DatasetSpec, load_items, refuse_leaks
 from studies.dialdefer.item_table import read_items, write_items
 from studies.dialdefer.leaks import HeldOut, Leak

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evenhand.errors import DataError
-from evenhand.manifest import read_manifest
+from studies.built_folder import read_manifest
 from studies.dialdefer.datasets import DatasetSpec, load_items
 from studies.dialdefer.item_table import read_items, write_items
 from studies.dialdefer.leaks import HeldOut

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from evenhand.manifest import read_manifest
+from studies.built_folder import read_manifest
 from studies.dialdefer.item_table import read_items, table_schema
 from studies.dialdefer.unified.catalogue import DATASETS
 from studies.dialdefer.unified.dataset_card import WHOLE, card_text
