@@ -45,10 +45,12 @@ def hub_snapshot(name: str, revision: str | None, *, weights: bool = True) -> Pa
             f"model '{name}': {state} and the hub is offline; "
             "run `evenhand fetch CONFIG` on a machine with internet that shares this cache (HF_HOME)"
         )
+    patterns = patterns_of(weights=weights)
+    # The last is of hf_xet, by which weights come.
+    failures: tuple[type[Exception], ...] = (*failures_of_asking(), RuntimeError)
     try:
-        patterns = patterns_of(weights=weights)
         folder = Path(snapshot_download(name, revision=revision, allow_patterns=patterns, ignore_patterns=NOT_WANTED))
-    except (*failures_of_asking(), RuntimeError) as error:  # the latter of hf_xet, by which weights come
+    except failures as error:
         raise refused(name, revision, error) from None
     if lacking := missing_files(folder, weights=weights):
         raise ModelError(f"model '{name}': its repository lacks {lacking}; Evenhand reads safetensors checkpoints")

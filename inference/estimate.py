@@ -28,7 +28,7 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
     prompts, data_check = planned(config)
     checks.append(data_check)
     if isinstance(config.engine, OpenAIConfig):
-        asked = f"{config.model.name} is asked at {', '.join(config.engine.addresses)}, which was not asked here"
+        asked = f"{config.model.name} is asked at {config.engine.base_url}, which was not asked here"
         return Examined(kind="sampling", checks=[*checks, unknown("server", asked)])
     model = find_model(config.model)
     checks += [*model.checks, engine_check(config.engine, config.verdict)]

@@ -196,10 +196,10 @@ def read_text(choice: Mapping[str, Any], generated: int | None) -> str:
     """
     message = choice.get("message")
     said = [message.get("content"), message.get("refusal")] if isinstance(message, dict) else [choice.get("text")]
-    text = next((text for text in said if isinstance(text, str) and text), "")
-    if not (text or generated):
+    texts = [text for text in said if isinstance(text, str) and text]
+    if not texts and not generated:
         raise BadReply("reply without text")
-    return writable(text)
+    return writable(texts[0]) if texts else ""
 
 
 def read_answers(choice: Mapping[str, Any], spellings: Spellings) -> dict[str, float]:
