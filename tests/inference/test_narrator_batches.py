@@ -227,9 +227,7 @@ def many() -> list[Example]:
 
 
 @pytest.mark.parametrize(("order", "n_groups"), [("whole_items", 30), ("whole_groups", 60), ("random", 300)])
-def test_a_step_takes_as_many_groups_whatever_their_size_and_however_it_is_dealt_out(
-    order: str, n_groups: int
-) -> None:
+def test_a_step_takes_as_many_groups_whatever_their_size_and_however_it_is_dealt_out(order: str, n_groups: int) -> None:
     groups = groups_of(many(), order)
     assert len(groups) == n_groups
     steps = []
