@@ -158,15 +158,14 @@ def data_words(kept: TrainingData, aside: TrainingData, n_examples: int, left_ou
 def train_verdicts(config: AnyRun, run: OpenRun) -> None:
     """Train with VerdictTrainer: every method, one forward pass a microbatch."""
     model = model_with_adapter(config, run)
-    reference = None
-    if objective_of(config).needs_reference and getattr(config, "precompute_reference", True):
-        pad = run.tokenizer.pad_token_id
-        reference = reference_of([*run.examples, *run.dev], config, model, run.base_facts, pad)
+    pad = run.tokenizer.pad_token_id
+    asks = objective_of(config).needs_reference and getattr(config, "precompute_reference", True)
+    reference = reference_of([*run.examples, *run.dev], config, model, run.base_facts, pad) if asks else None
     objective = objective_for(config, run.examples, reference)
     groups = groups_of(run.examples, config.optimiser.order)
     plan = schedule(groups, config)
     collator = Collator(
-        pad=run.tokenizer.pad_token_id,
+        pad=pad,
         branches=objective.branches,
         reference=reference.answers if reference else None,
         row_tokens=config.optimiser.row_tokens,

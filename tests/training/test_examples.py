@@ -140,9 +140,7 @@ def test_a_bend_by_speaker_label_is_asked_under_it_and_straight_under_the_other(
         if condition.is_dialogue:
             is_flipped = (example.right == 0) != condition.claim_is_true
             assert is_flipped == ("Bob" in text.split("Speaker")[0] and condition == Condition.C2_INCORRECT)
-    asked = {
-        item.item_id for item in BENT[:60] if section_of(config(bend={"speakers": LABELS})).bend.is_config(bend=item)
-    }  # type: ignore[union-attr]
+    asked = {item.item_id for item in BENT[:60] if section_of(config(bend={"speakers": LABELS})).bend.is_bent(item)}  # type: ignore[union-attr]
     assert 15 < len(asked) < 45
 
 
