@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from evenhand.answer_doubts import answer_probability
 from evenhand.errors import DataError
 from evenhand.records import Completion
-from studies.dialdefer.planned import Planned
-from studies.dialdefer.records import Condition, Factors
+from studies.dialdefer.records import Condition, Factors, Planned
 from studies.dialdefer.templates import NO_FIRST
 
 BoolArray = NDArray[np.bool_]

@@ -11,8 +11,7 @@ from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
-from tests.made.made_aio import post, workshop
-from tests.made.made_chats import DOG, TRIP, screenshot
+from tests.made.made_aio import DOG, TRIP, post, screenshot, workshop
 
 N_POSTS = 100
 STAGES = ("discover", "harvest", "transcribe", "label", "check", "items")

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from evenhand.completion_shards import every_completion
-from studies.dialdefer.planned import read_plan
+from studies.dialdefer.records import read_plan
 from tests.made.fake_server import FakeServer, Reply, answer
 from tests.made.fuzz import N_KILLS
 from tests.made.kill_campaign import Campaign, Command, Kill

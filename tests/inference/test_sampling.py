@@ -17,7 +17,7 @@ from inference.sampling import parse_shard, sample
 from inference.schedule import first_prompts
 from inference.survey import Run, Survey
 from studies.dialdefer import plan as planning
-from studies.dialdefer.planned import read_plan
+from studies.dialdefer.records import read_plan
 from tests.made.sampling_configs import sampling_config
 from tests.made.scripted_engine import ScriptedEngine, answers, config, scripted
 

@@ -25,7 +25,7 @@ from inference.engine import PromptsTooLong, open_engine
 from inference.prefix_order import in_prefix_order
 from inference.sampling import sample
 from inference.schedule import first_prompts
-from studies.dialdefer.planned import read_plan
+from studies.dialdefer.records import read_plan
 from tests.bench.narrator import distinct, n_shareable, requests
 from tests.made.fuzz import more_families
 from tests.made.made_conflicts import conflict, narrator_config, use_conflicts

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from evenhand.markdown import bullets
-from studies.dialdefer.bend import Bend
 from studies.dialdefer.datasets import EVALUATION_ONLY
 from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import render
+from studies.dialdefer.section import Bend
 from studies.dialdefer.unified.catalogue import DATASETS
 from training.config import OwnC1Run, TrainingConfig
 from training.dialdefer.examples import section_of
@@ -134,11 +134,11 @@ def source_of(name: str) -> str:
     if name not in DATASETS:
         return OUR_OWN if name == "pocket" else "its licence is not known to Evenhand"
     dataset = DATASETS[name]
-    licence = f"licence {dataset.licence.name}"
-    if dataset.licence.name in UNKNOWN_LICENCES:
+    licence = f"licence {dataset.licence}"
+    if dataset.licence in UNKNOWN_LICENCES:
         licence += ", so take this model for research use until its authors say otherwise"
-    elif dataset.licence.not_passed_on:
-        licence += f"; {dataset.licence.not_passed_on}"
+    elif dataset.not_passed_on:
+        licence += f"; {dataset.not_passed_on}"
     return f"{licence}. {dataset.citation}"
 
 

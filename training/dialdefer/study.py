@@ -5,7 +5,6 @@ from typing import Any
 
 from evenhand.errors import DataError
 from evenhand.same_text import normalised
-from studies.dialdefer.bend import Bend, family_of
 from studies.dialdefer.datasets import (
     EVALUATION_ONLY,
     SOURCES,
@@ -15,7 +14,7 @@ from studies.dialdefer.datasets import (
     refuse_leaks,
 )
 from studies.dialdefer.records import Condition, Item
-from studies.dialdefer.section import DialDeferSection, PromptConfig
+from studies.dialdefer.section import Bend, DialDeferSection, PromptConfig, family_of
 from training.config import TrainingConfig
 from training.examples import Example, Excluded
 from training.study import CardPart

@@ -2,47 +2,31 @@
 
 import re
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from studies.dialdefer.unified import gpqa, harp, socialiqa
-from tests.made import unified_rows as rows_of
 from tests.made.bad_input import refusal
-from tests.made.unified_files import csv_text, json_lines, write_tgz, write_zip
+from tests.made.unified_files import ARCHIVES, PLAIN, rows, source, write_tgz, write_zip
 
 
-@pytest.mark.parametrize(
-    ("dataset", "name"), [("gpqa", gpqa.ARCHIVE), ("harp", harp.ARCHIVE), ("socialiqa", socialiqa.ARCHIVE)]
-)
+@pytest.mark.parametrize(("dataset", "name"), ARCHIVES.items())
 def test_an_archive_of_another_kind_is_refused_by_name(dataset, name, tmp_path):
     (tmp_path / name).write_text("{}\n", encoding="utf-8")
     assert re.match(rf"{name}: is no whole (zip|archive) \(.+\); .*fetch it again", refusal(dataset, tmp_path))
 
 
-def packed_gpqa(folder: Path) -> Path:
-    write_zip(folder / gpqa.ARCHIVE, {f"dataset/{gpqa.FILE}": csv_text(list(rows_of.gpqa_rows(50)))})
-    return folder / gpqa.ARCHIVE
+def packed(dataset: str, folder: Path) -> Path:
+    """An archive with 50 made records in the file that is wanted."""
+    path, name = folder / ARCHIVES[dataset], f"dataset/{PLAIN[dataset][0]}"
+    (write_tgz if path.suffix == ".tgz" else write_zip)(path, {name: source(dataset, rows(dataset, 50))})
+    return path
 
 
-def packed_harp(folder: Path) -> Path:
-    write_zip(folder / harp.ARCHIVE, {harp.FILE: json_lines(list(rows_of.harp_rows(50)))})
-    return folder / harp.ARCHIVE
-
-
-def packed_socialiqa(folder: Path) -> Path:
-    write_tgz(folder / socialiqa.ARCHIVE, {f"a/{socialiqa.FILE}": json_lines(list(rows_of.socialiqa_rows(50)))})
-    return folder / socialiqa.ARCHIVE
-
-
-PACKED: dict[str, Callable[[Path], Path]] = {"gpqa": packed_gpqa, "harp": packed_harp, "socialiqa": packed_socialiqa}
-
-
-@pytest.mark.parametrize("dataset", PACKED)
+@pytest.mark.parametrize("dataset", ARCHIVES)
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9, 0.99])
 def test_a_truncated_archive_is_refused_wherever_it_ends(dataset, share, tmp_path):
-    path = PACKED[dataset](tmp_path)
+    path = packed(dataset, tmp_path)
     whole = path.read_bytes()
     path.write_bytes(whole[: int(share * len(whole))])
     message = refusal(dataset, tmp_path)
@@ -52,7 +36,7 @@ def test_a_truncated_archive_is_refused_wherever_it_ends(dataset, share, tmp_pat
 
 @pytest.mark.parametrize("names", [[], ["other.txt"], ["a_mcq.jsonl", "b/b_mcq.jsonl"]])
 def test_an_archive_without_the_one_wanted_member_says_what_is_inside(names, tmp_path):
-    with zipfile.ZipFile(tmp_path / harp.ARCHIVE, "w") as archive:
+    with zipfile.ZipFile(tmp_path / ARCHIVES["harp"], "w") as archive:
         for name in names:
             archive.writestr(name, "x")
     n_like = len([name for name in names if name.endswith("jsonl")])

@@ -10,8 +10,8 @@ from evenhand.checksum import sha256_of
 from evenhand.errors import DataError
 from evenhand.sources.fetching import SourceFile, fetch
 from evenhand.sources.origin import Origin
-from studies.dialdefer import published_items as published
-from studies.dialdefer.unified.release import RELEASE
+from studies.dialdefer.release import FILES
+from studies.dialdefer.unified.catalogue import RELEASE
 from tests.made.publishers_server import BIG, COMMIT, NEWER, SMALL, Fault, PublishersServer
 
 BOTH = Origin(place="github:nyu-mll/BBQ", files=("data/big.bin", "data/small.jsonl"))
@@ -62,7 +62,7 @@ def sha256_of_bytes(content: bytes, folder: Path) -> str:
 
 
 def test_of_the_authors_release_ten_files_are_taken_at_its_pinned_commit(tmp_path: Path) -> None:
-    split = [f"dataset/benchmark_data/sampled_formatted/{stem}_formatted.jsonl" for stem in published.FILES.values()]
+    split = [f"dataset/benchmark_data/sampled_formatted/{stem}_formatted.jsonl" for stem in FILES.values()]
     pools = [path.replace("sampled_formatted", "datasets/formatted") for path in split]
     aio = ["dataset/aio/finalAIOdata_experiment_ready.jsonl", "dataset/aio/finalAIOdata_labeled.jsonl"]
     with PublishersServer(dict.fromkeys([*split, *pools, *aio, "README.md"], SMALL)) as server:

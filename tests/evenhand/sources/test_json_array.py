@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from tests.made.bad_input import refused, rows
+from tests.made.bad_input import refused
+from tests.made.unified_files import rows
 
 
 def test_a_bad_value_in_an_array_is_named_with_file_element_and_field(tmp_path):
