@@ -23,7 +23,7 @@ from inference.engine import Engine, PromptsTooLong, device_name, open_engine
 from inference.schedule import Schedule
 from inference.survey import Run, Survey
 from inference.watchdog import Watchdog
-from studies.study import Made, Unit
+from studies.study import LazyUnits, Unit
 
 
 def parse_shard(text: str) -> tuple[int, int]:
@@ -63,9 +63,9 @@ def sample(config: InferenceConfig, shard: tuple[int, int] | None = None, only: 
     return path
 
 
-def part_of(units: Sequence[Unit], ids: Collection[str]) -> Made:
+def part_of(units: Sequence[Unit], ids: Collection[str]) -> LazyUnits:
     """The units of these ids."""
-    return Made([place for place, unit in enumerate(units) if unit.unit_id in ids], units.__getitem__)
+    return LazyUnits([place for place, unit in enumerate(units) if unit.unit_id in ids], units.__getitem__)
 
 
 @dataclass
@@ -79,7 +79,7 @@ class Failed:
 def ask_all(run: Run, survey: Survey, log: CompletionLog) -> Failed:
     """Ask what this process owes."""
     config, failed = run.config, Failed()
-    own = run.units if survey.shard is None else Made(survey.own_units, run.units.__getitem__)
+    own = run.units if survey.shard is None else LazyUnits(survey.own_units, run.units.__getitem__)
     mine = Schedule(own, survey.answered, survey.excluded)
     mine.n_expected, prompts = sum(survey.own.values()), mine.due()
     with Watchdog(config.run.hang_limit_s, log) as watched, open_engine(config, prompts) as engine:

@@ -6,15 +6,10 @@ folder has flips.jsonl and, written last, manifest.json, which also names the it
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from evenhand.checksum import sha256_of
-from evenhand.errors import DataError
-from evenhand.jsonl import read_jsonl, write_json, write_jsonl
-from evenhand.manifest import FORMAT, MANIFEST_FILE, read_manifest
-from evenhand.provenance import code_state
+from studies.built_folder import file_hash, read_rows, write_rows
 
 KIND = "flips"  # what `evenhand build` calls it
 FLIPS_FILE = "flips.jsonl"
@@ -61,41 +56,21 @@ class Flip:
 
 
 def flip_from(row: Mapping[str, Any]) -> Flip:
-    """A line of a folder as a record. Raises TypeError for one that is none."""
+    """A line of a folder as a record. Raises KeyError or TypeError for another line."""
     sides = {name: FlipSide(**row[name]) for name in ("first", "second")}
     return Flip(**{**row, **sides})
 
 
 def write_flips(out: Path, flips: Iterable[Flip], facts: Mapping[str, Any]) -> dict[str, Any]:
     """Write the folder and return its manifest."""
-    (out / MANIFEST_FILE).unlink(missing_ok=True)  # until it is there again the folder is no finished build
-    write_jsonl(out / FLIPS_FILE, map(asdict, flips))
-    manifest = {
-        "format": FORMAT,
-        "benchmark": KIND,
-        **facts,
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "code": code_state(Path(__file__).parent),
-        "files": {FLIPS_FILE: sha256_of(out / FLIPS_FILE)},
-    }
-    write_json(out / MANIFEST_FILE, manifest)
-    return manifest
+    return write_rows(out, FLIPS_FILE, map(asdict, flips), KIND, facts)
 
 
 def flips_hash(root: Path) -> str:
     """16 hex digits over a folder's flips, as its manifest names them."""
-    return str(read_manifest(root, KIND)["files"][FLIPS_FILE])[:16]
+    return file_hash(root, KIND, FLIPS_FILE)[:16]
 
 
 def read_flips(root: Path) -> list[Flip]:
     """The flips of a folder. Raises DataError naming what is damaged."""
-    path, then = root / FLIPS_FILE, read_manifest(root, KIND)["files"][FLIPS_FILE]
-    if not path.is_file() or sha256_of(path) != then:
-        raise DataError(f"{path}: is gone, or not as it was built; build it again with `evenhand build {KIND}`")
-    found = []
-    for number, row in read_jsonl(path):
-        try:
-            found.append(flip_from(row))
-        except (KeyError, TypeError) as error:
-            raise DataError(f"{path}:{number}: is no flip ({error}); build the folder again") from None
-    return found
+    return list(read_rows(root, KIND, FLIPS_FILE, flip_from))

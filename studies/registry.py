@@ -23,7 +23,6 @@ class Study(NamedTuple):
     """Where a study's parts are, as "module:name"."""
 
     section: str  # its section of a config: a StudySection
-    show: str  # the module of its part of `evenhand show`, with names() and main(argv)
     evaluation: str  # its part of eval: an eval.results.Evaluation
     training: str = ""  # its part of training: a training.study.StudyTraining; "" where nothing can be trained on it
     annotation: str = ""  # what people can label of its runs: an eval.annotation.tasks; "" where nothing is
@@ -34,7 +33,6 @@ class Study(NamedTuple):
 STUDIES: dict[str, Study] = {
     "dialdefer": Study(
         section="studies.dialdefer.section:DialDeferSection",
-        show="studies.dialdefer.show",
         evaluation="eval.dialdefer.evaluation:EVALUATION",
         training="training.dialdefer.study:TRAINING",
         verbs={
@@ -42,7 +40,7 @@ STUDIES: dict[str, Study] = {
                 "eval.dialdefer.calibrate",
                 "main",
                 "a threshold per framing: the mitigation without training",
-            ),
+            )
         },
         builds={
             "unified": Builder(
@@ -61,25 +59,18 @@ STUDIES: dict[str, Study] = {
     ),
     "narrator": Study(
         section="studies.narrator.section:NarratorSection",
-        show="studies.narrator.show",
         evaluation="eval.narrator.evaluation:EVALUATION",
         training="training.narrator.study:TRAINING",
-        builds={
-            "narrator": Builder(
-                "studies.narrator.command:main",
-                "Wikipedia conflicts, from ConvoKit's dump",
-            )
-        },
+        builds={"narrator": Builder("studies.narrator.build:main", "Wikipedia conflicts, from ConvoKit's dump")},
     ),
     "pluraleval": Study(
         section="studies.pluraleval.section:PluralEvalSection",
-        show="studies.pluraleval.show",
         evaluation="eval.pluraleval.evaluation:EVALUATION",
         annotation="eval.pluraleval.annotation:ANNOTATION",
         training="training.pluraleval.study:TRAINING",
         builds={
             "wildscope": Builder(
-                "studies.pluraleval.wildscope.command:main",
+                "studies.pluraleval.wildscope.build:main",
                 "threads of scored comments, from Pushshift's dumps of Reddit",
             ),
             "references": Builder(
@@ -90,7 +81,6 @@ STUDIES: dict[str, Study] = {
     ),
     "taxonomy": Study(
         section="studies.taxonomy.section:TaxonomySection",
-        show="studies.taxonomy.show",
         evaluation="eval.taxonomy.evaluation:EVALUATION",
         annotation="eval.taxonomy.annotation:ANNOTATION",
     ),
@@ -99,8 +89,8 @@ STUDIES: dict[str, Study] = {
 
 def section_class(key: str) -> type[StudySection]:
     """The config section of a study."""
-    found: type[StudySection] = load_part(key, STUDIES[key].section)
-    return found
+    section: type[StudySection] = load_part(key, STUDIES[key].section)
+    return section
 
 
 def load_part(key: str, where: str) -> Any:
@@ -123,8 +113,8 @@ def with_section(base: type[Run], study: str) -> type[Run]:
 
 def study_in(tree: Mapping[str, Any], where: str) -> str:
     """The one study whose section a config holds. Raises ConfigError for none, and for several."""
-    found = [key for key in STUDIES if tree.get(key) is not None]
-    if len(found) == 1:
-        return found[0]
-    many = f"has sections of {' and '.join(found)}; a run is of one study" if found else "names no study"
+    keys = [key for key in STUDIES if tree.get(key) is not None]
+    if len(keys) == 1:
+        return keys[0]
+    many = f"has sections of {' and '.join(keys)}; a run is of one study" if keys else "names no study"
     raise ConfigError(f"{where}: {many}. The sections are: {', '.join(STUDIES)}")

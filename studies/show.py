@@ -1,29 +1,113 @@
-"""`evenhand show NAME`: the exact prompt a model would get, chat template applied, token count beside it."""
+"""`evenhand show NAME`: a unit's prompts as a model will read them: chat template applied, tokens counted."""
 
-from collections.abc import Sequence
-from pkgutil import resolve_name
+import argparse
+import inspect
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
+from typing import Any
 
-from evenhand.errors import ConfigError
-from studies.registry import STUDIES
+from evenhand.chat_templates import encode, render_chat
+from evenhand.checkpoints import ModelConfig, load_tokenizer_alone, resolve
+from evenhand.config import apply_override, parse_config
+from evenhand.errors import ConfigError, DataError
+from evenhand.records import Prompt, plain
+from evenhand.special_tokens import text_note
+from evenhand.terminal import say
+from studies.registry import STUDIES, section_class
+from studies.study import Shown, StudySection, Unit
 
 
 def main(argv: Sequence[str]) -> None:
-    """Hand over to the study that has the dataset or corpus named; it may stand behind options."""
-    names = {
-        name: module for study in STUDIES.values() for module in [resolve_name(study.show)] for name in module.names()
-    }
-    found = [word for word in argv if word in names]
-    if found:
-        names[found[0]].main(argv)
-        return
-    listed = "\n".join(
-        f"  {key:<12}{', '.join(sorted(resolve_name(study.show).names()))}" for key, study in STUDIES.items()
+    """Print the prompts of one unit (an item, a conversation, a thread, a flip) as a model will read them.
+
+    What is not named is shown in all its ways. Of a unit that asks step by step, only the first step is known.
+    """
+    shown = {name: (key, dataset) for key in STUDIES for name, dataset in section_class(key).shown().items()}
+    name = next((word for word in argv if word in shown), None)
+    if name is None:
+        listed = "\n".join(f"  {key:<12}{', '.join(sorted(section_class(key).shown()))}" for key in STUDIES)
+        about = inspect.getdoc(main)
+        usage = f"usage: evenhand show NAME [options] (`evenhand show NAME --help` lists them)\n\n{about}\n\n{listed}"
+        if {"-h", "--help"} & set(argv):
+            print(usage)
+            return
+        raise ConfigError(f"'{argv[0]}' is not a dataset.\n{usage}" if argv else f"no dataset is named.\n{usage}")
+    key, dataset = shown[name]
+    schema = section_class(key)
+    options, rest = parser(name, dataset, schema).parse_known_args([word for word in argv if word != name])
+    tree: dict[str, Any] = deepcopy(dict(dataset.section))
+    for option, place in dataset.options.items():
+        if (value := getattr(options, option)) is not None:
+            apply_override(tree, f"{place}={json.dumps(value) if option in QUOTED else value}")
+    section = parse_config(schema, tree, f"show {name}")
+    unit = unit_of(section.units(options.verdict).units, options.unit, name)
+    prompts = chosen(unit.next_prompts({}), filters_in(rest))
+    tokenizer = load_tokenizer_alone(resolve(ModelConfig(name=options.model), weights=False))
+    for prompt in prompts:
+        text = render_chat(tokenizer, prompt.messages, options.format)
+        n_tokens = len(encode(tokenizer, text, options.format))
+        head = f"{prompt.item_id} · {prompt.condition} · {n_tokens} tokens · prompt {prompt.prompt_hash}"
+        say(f"=== {head}{text_note(text)} ===\n{text}\n")
+        say(f"--- {', '.join(f'{name}: {value}' for name, value in factors_of(prompt).items())}")
+        say(f"--- options: {' | '.join(prompt.answer_space) or 'free text'}\n")
+
+
+QUOTED = ("root",)  # options whose value is a text even where it reads as a number
+
+
+def parser(name: str, dataset: Shown, schema: type[StudySection]) -> argparse.ArgumentParser:
+    """The options of a dataset: those of every unit, and the keys of its study's section that it sets."""
+    words = argparse.ArgumentParser(
+        prog=f"evenhand show {name}",
+        description=main.__doc__,
+        epilog="Any other option chooses among the prompts: --condition VALUE, or --FACTOR VALUE with a name from the "
+        "line of factors below a prompt (`--task blame`); repeat it for several values.",
+        allow_abbrev=False,
     )
-    usage = (
-        f"usage: evenhand show NAME [options]\n\nThe prompts of one item as a model will read them.\n\n{listed}\n\n"
-        "`evenhand show NAME --help` lists the options of its study."
-    )
-    if {"-h", "--help"} & set(argv):
-        print(usage)
-        raise SystemExit(0)
-    raise ConfigError(f"no dataset is named.\n{usage}" if not argv else f"'{argv[0]}' is no dataset.\n{usage}")
+    words.add_argument("--unit", help="the unit's id; the first one when left out")
+    for option, place in dataset.options.items():
+        words.add_argument(f"--{option.replace('_', '-')}", help=f"sets `{schema.key}.{place}`, see `evenhand keys`")
+    words.add_argument("--verdict", choices=schema.verdicts, default=schema.verdicts[0], help="as in a config")
+    words.add_argument("--model", default="embedded", help="whose chat template: Hub id, folder or 'embedded'")
+    words.add_argument("--format", choices=("chat", "raw"), default="chat")
+    return words
+
+
+def unit_of(units: Sequence[Unit], unit_id: str | None, name: str) -> Unit:
+    """The unit of an id, or the first. Raises DataError naming a few ids when there is no such unit."""
+    for unit in units:
+        if unit_id in (None, unit.unit_id):
+            return unit
+    ids = [unit.unit_id for unit in units[:3]]
+    raise DataError(f"no unit '{unit_id}' in {name}; its ids look like {', '.join(ids)}")
+
+
+def filters_in(words: Sequence[str]) -> dict[str, list[str]]:
+    """--FACTOR VALUE words as factor → values. Raises ConfigError for words that are not such pairs."""
+    filters: dict[str, list[str]] = {}
+    pairs = list(zip(words[::2], [*words[1::2], ""], strict=False))
+    for option, value in pairs:
+        if not option.startswith("--") or not value or value.startswith("--"):
+            raise ConfigError(f"'{option}': write --FACTOR VALUE; --help lists the options")
+        filters.setdefault(option.removeprefix("--").replace("-", "_"), []).append(value)
+    return filters
+
+
+def chosen(prompts: Iterable[Prompt], filters: Mapping[str, Sequence[str]]) -> list[Prompt]:
+    """The prompts whose factors have one of the wanted values. Raises ConfigError naming the values that there are."""
+    kept = list(prompts)
+    for name, wanted in filters.items():
+        values = [factors_of(prompt) for prompt in kept]
+        there = dict.fromkeys(str(value[name]) for value in values if name in value)
+        if not there:
+            raise ConfigError(f"--{name}: is not a factor here; there are {', '.join(values[0]) if values else 'none'}")
+        if absent := [value for value in wanted if value not in there]:
+            raise ConfigError(f"--{name} {absent[0]}: no prompt here has it; there are {', '.join(there)}")
+        kept = [prompt for prompt, value in zip(kept, values, strict=True) if str(value.get(name)) in wanted]
+    return kept
+
+
+def factors_of(prompt: Prompt) -> dict[str, Any]:
+    """What was varied in a prompt, its condition first."""
+    return {"condition": prompt.condition, **plain(prompt.factors)}

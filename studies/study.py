@@ -39,7 +39,7 @@ class OneRound:
         return () if all(prompt.prompt_hash in replies for prompt in self.prompts) else self.prompts
 
 
-class Made(Sequence[Unit]):
+class LazyUnits(Sequence[Unit]):
     """Units that are made when they are looked at, so that their prompts need not be held all at once."""
 
     def __init__(self, sources: Sequence[Source], make: Callable[[Source], Unit]) -> None:
@@ -56,10 +56,10 @@ class Made(Sequence[Unit]):
     @overload
     def __getitem__(self, index: int) -> Unit: ...
     @overload
-    def __getitem__(self, index: slice) -> "Made": ...
-    def __getitem__(self, index: int | slice) -> "Unit | Made":
-        found = self.sources[index]
-        return Made(found, self.make) if isinstance(index, slice) else self.make(found)
+    def __getitem__(self, index: slice) -> "LazyUnits": ...
+    def __getitem__(self, index: int | slice) -> "Unit | LazyUnits":
+        chosen = self.sources[index]
+        return LazyUnits(chosen, self.make) if isinstance(index, slice) else self.make(chosen)
 
 
 class Units(NamedTuple):
@@ -72,6 +72,13 @@ class Units(NamedTuple):
     def plan_grows(self) -> bool:
         """Whether replies lead to further prompts."""
         return len(self.units) > 0 and not isinstance(self.units[0], OneRound)
+
+
+class Shown(NamedTuple):
+    """A dataset as `evenhand show` asks about it."""
+
+    section: Mapping[str, Any]  # the study's section over it alone, as a config writes it
+    options: Mapping[str, str] = {}  # option of the command → key of the section that it sets: {"root": "corpus.root"}
 
 
 class StudySection(Closed):
@@ -95,6 +102,11 @@ class StudySection(Closed):
         """Whether its prompts have a JSON schema of their own, which `sampling.structured: json` holds replies to."""
         return False
 
+    @classmethod
+    @abstractmethod
+    def shown(cls) -> Mapping[str, Shown]:
+        """What `evenhand show NAME` takes: names that no other study has."""
+
     @abstractmethod
     def on_own_items(self) -> Self:
         """The same section over units of ours, which are always there: what doctor renders without data."""
@@ -117,8 +129,8 @@ class StudyRun(Closed):
     @property
     def study(self) -> StudySection:
         """The section."""
-        found: StudySection = getattr(self, self.study_key)
-        return found
+        section: StudySection = getattr(self, self.study_key)
+        return section
 
     def on_own_items(self) -> Self:
         """The same run on units of ours, which are always there."""

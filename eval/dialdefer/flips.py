@@ -18,9 +18,9 @@ from eval.estimates.comparability import differences, refuse_serious, say_differ
 from eval.runs import is_verdict_file, judge_names
 from eval.verdict_files import Column, Layout, read_frames
 from evenhand.errors import DataError
-from evenhand.manifest import refuse_foreign
 from evenhand.sources.fetching import locked
 from evenhand.terminal import say
+from studies.built_folder import refuse_foreign
 from studies.dialdefer.datasets import DatasetSpec, load_items
 from studies.dialdefer.records import Item
 from studies.dialdefer.render import AIO_DATASETS, aio_judgment, relabel

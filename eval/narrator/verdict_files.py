@@ -13,8 +13,8 @@ from eval.narrator.judged_runs import Judgment, NarratorRun, sampled
 from eval.verdict_files import Column, Layout, one_of, place, read_frames, refuse
 from evenhand.checksum import sha256_of
 from evenhand.errors import DataError
-from evenhand.manifest import read_manifest
 from evenhand.records import Completion, digest
+from studies.built_folder import read_manifest
 from studies.narrator import pocket
 from studies.narrator.corpora import CorpusSpec, load_conversations
 from studies.narrator.prompts import ME, NO, YES

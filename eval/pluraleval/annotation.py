@@ -12,15 +12,14 @@ from eval.pluraleval.observe import MATCH, confidence_of, stance_of
 from eval.pluraleval.runs import load_run, stage_of
 from evenhand.config import read_yaml
 from evenhand.errors import DataError
-from evenhand.manifest import MANIFEST_FILE
 from evenhand.run_directory import CONFIG_FILE
+from studies.built_folder import MANIFEST_FILE, read_manifest, read_rows
 from studies.pluraleval.build_references import reference_sets
-from studies.pluraleval.built_folder import REFERENCES_FILE, read_built, read_built_manifest
-from studies.pluraleval.finished_runs import KEY, load_stage
 from studies.pluraleval.judgements import YES_NO
-from studies.pluraleval.records import STANCES, Cluster, ReferenceSet
-from studies.pluraleval.response_lists import responses_in
-from studies.pluraleval.rows import reference_of
+from studies.pluraleval.records import STANCES, Cluster, ReferenceSet, reference_of
+from studies.pluraleval.reply_reading import responses_in
+from studies.pluraleval.sources import REFERENCES
+from studies.pluraleval.stages import KEY, load_stage
 
 MOST_PAIRS = 100  # of a thread's opinions that are drawn from, of each kind; there are thousands in a long thread
 
@@ -32,7 +31,7 @@ class PluralEvalAnnotation:
         """Whether it is a run of this study, or a folder of reference sets."""
         if (path / CONFIG_FILE).is_file():
             return isinstance(read_yaml(path / CONFIG_FILE).get(KEY), dict)
-        return (path / MANIFEST_FILE).is_file() and (path / REFERENCES_FILE).is_file()
+        return (path / MANIFEST_FILE).is_file() and (path / REFERENCES[1]).is_file()
 
     def tasks(self, paths: Sequence[Path]) -> list[Task]:
         """Matches and stances of a judgements run; clusters of reference sets; of two, which clustering is better."""
@@ -163,8 +162,8 @@ def listed(found: Sequence[Cluster]) -> str:
 def references_in(path: Path) -> tuple[str, list[ReferenceSet]]:
     """(the judge that made them, the reference sets) of a finished references run or of a built folder."""
     if not (path / CONFIG_FILE).is_file():
-        judge = read_built_manifest(path, REFERENCES_FILE)["source"]["judge"]
-        return judge, list(read_built(path, REFERENCES_FILE, reference_of))
+        judge = read_manifest(path, *REFERENCES)["source"]["judge"]
+        return judge, list(read_rows(path, *REFERENCES, reference_of))
     run = load_stage(path, "references")
     return run.model, reference_sets(run)
 

@@ -21,10 +21,8 @@ from eval.runs import FinishedRun
 from evenhand.errors import DataError
 from evenhand.records import Completion
 from studies.json_replies import OK
-from studies.pluraleval.popularity_replies import choice_in, ranking_in
 from studies.pluraleval.records import ReferenceSet
-from studies.pluraleval.reply_reading import entailment_in, stance_in
-from studies.pluraleval.response_lists import responses_in
+from studies.pluraleval.reply_reading import choice_in, entailment_in, ranking_in, responses_in, stance_in
 
 # A list without any response, a ranking or a choice that cannot be read: "excluded", or "wrong", which is 0 in every
 # measure but ρ and τ, where it is excluded.

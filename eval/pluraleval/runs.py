@@ -18,13 +18,17 @@ from evenhand.records import Completion
 from evenhand.run_directory import CONFIG_FILE
 from studies.json_replies import OK
 from studies.pluraleval.build_references import reference_sets, summed
-from studies.pluraleval.finished_runs import KEY, FinishedStage, load_stage
-from studies.pluraleval.judged_runs import own_responses, references_asked
-from studies.pluraleval.popularity_replies import choice_in, ranking_in
 from studies.pluraleval.records import ReferenceSet
-from studies.pluraleval.reply_reading import Read, entailment_in, stance_in, state_rates
-from studies.pluraleval.response_lists import responses_in
-from studies.pluraleval.stages import Stage, Stages
+from studies.pluraleval.reply_reading import (
+    Read,
+    choice_in,
+    entailment_in,
+    ranking_in,
+    responses_in,
+    stance_in,
+    state_rates,
+)
+from studies.pluraleval.stages import KEY, FinishedStage, Stage, Stages, load_stage, own_responses, references_asked
 
 ALL = "all threads"
 States = Sequence[tuple[str, str, int, float]]  # step or task, state, how many replies, their share of the step's

@@ -12,8 +12,7 @@ from evenhand.config import read_yaml
 from evenhand.errors import DataError
 from evenhand.run_directory import CONFIG_FILE
 from studies.flips import Flip, read_flips
-from studies.taxonomy.codebook import codes
-from studies.taxonomy.own_flips import own_flips
+from studies.taxonomy.codebook import codes, own_flips
 from studies.taxonomy.prompts import NO_TEXT
 from studies.taxonomy.section import KEY
 

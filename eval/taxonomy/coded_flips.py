@@ -12,8 +12,8 @@ import pandas as pd
 from eval.runs import FinishedRun, PlannedPrompt, judge_names, load_finished
 from evenhand.errors import DataError
 from evenhand.excluded_units import read_excluded
-from evenhand.manifest import MANIFEST_FILE, read_manifest
 from evenhand.records import Completion
+from studies.built_folder import MANIFEST_FILE, read_manifest
 from studies.flips import KIND, flips_hash, read_flips
 from studies.taxonomy.code_replies import codes_in
 from studies.taxonomy.codebook import category_of

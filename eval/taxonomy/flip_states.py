@@ -14,7 +14,7 @@ from eval.estimates.frames import Score
 from eval.taxonomy.coded_flips import NOT_CODED, CodedRun, Searched, flips_folder
 from eval.taxonomy.scores import UNKNOWN, score
 from evenhand.errors import DataError
-from evenhand.manifest import read_manifest
+from studies.built_folder import read_manifest
 from studies.flips import KIND
 from studies.taxonomy.codebook import categories, codes
 from studies.taxonomy.section import KEY

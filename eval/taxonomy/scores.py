@@ -15,8 +15,7 @@ from eval.estimates.frames import Score
 from eval.estimates.resampling import FloatArray, percentile_interval, resampled_sums, rng_for
 from eval.taxonomy.coded_flips import BETWEEN, TIE, CodedRun
 from studies.flips import LENIENT, STRICT
-from studies.taxonomy.codebook import categories, category_of, codes
-from studies.taxonomy.own_flips import planted
+from studies.taxonomy.codebook import categories, category_of, codes, planted
 
 ALL = "all"  # directions, or datasets
 DIRECTIONS = (ALL, LENIENT, STRICT)

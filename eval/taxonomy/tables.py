@@ -10,8 +10,7 @@ from eval.taxonomy.coded_flips import BETWEEN, POOLED, all_flips
 from eval.taxonomy.flip_states import ANY, moves
 from eval.taxonomy.scores import ALL, DIRECTIONS, all_labels
 from studies.flips import LENIENT, STRICT
-from studies.taxonomy.codebook import MOST_UNEXPLAINED, UNEXPLAINED, category_of, codes
-from studies.taxonomy.own_flips import planted
+from studies.taxonomy.codebook import MOST_UNEXPLAINED, UNEXPLAINED, category_of, codes, planted
 
 Heads = dict[str, Any]  # head → (field, format); see TableSpec
 TOTAL = "Total"

@@ -1,21 +1,28 @@
-"""Publishers' files, read one record at a time: JSON lines, JSON arrays, CSV.
+"""Publishers' files, read one record at a time: JSON lines, JSON arrays, CSV, and members of zip and tar archives.
 
-Whatever is wrong with a file becomes one DataError that names file and line; memory stays that of one
-record, but for JSON arrays.
+Whatever is wrong with a file becomes one DataError that names file and line; nothing is unpacked to disk, and memory
+stays that of one record, but for JSON arrays.
 """
 
 import csv
 import json
+import lzma
+import tarfile
+import zipfile
+import zlib
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO
 
 from evenhand.errors import DataError
 from evenhand.jsonl import parse_lines
-from evenhand.sources.archives import AGAIN, reason
 from evenhand.sources.record_fields import Record, shown
 
+LONGEST = 1 << 24  # bytes of a line
+AGAIN = "the file is damaged or not the publisher's: fetch it again"
+# What the standard library raises over damaged bytes, beside its own BadZipFile and TarError.
+DAMAGE = (zlib.error, lzma.LZMAError, EOFError, OSError, ValueError)
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 LONGEST_CELL = 10_000_000  # characters; csv's own limit of 131,072 is under what essays take
 
@@ -52,10 +59,10 @@ def array_records(file: IO[bytes], name: str) -> Iterator[Record]:
     try:
         values = json.loads(file.read().decode())
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{name}: is no JSON that can be read ({reason(error)}); {AGAIN}") from None
+        raise DataError(f"{name}: is not readable JSON ({reason(error)}); {AGAIN}") from None
     for index, value in enumerate(values):
         if not isinstance(value, dict):
-            raise DataError(f"{name}: element {index + 1}: is no JSON object, but {shown(value)}; {AGAIN}")
+            raise DataError(f"{name}: element {index + 1}: is not a JSON object, but {shown(value)}; {AGAIN}")
         yield Record(value, f"{name}: element {index + 1}", index)
     if not values:
         raise DataError(f"{name}: holds no record; {AGAIN}")
@@ -81,7 +88,7 @@ def csv_records(file: Iterable[bytes], name: str, columns: Iterable[str]) -> Ite
             yield Record(dict(zip(header, row, strict=True)), f"{name}:{start}", index)
             start = rows.line_num + 1
     except csv.Error as error:
-        raise DataError(f"{name}:{start}: is no CSV row ({error}); {AGAIN}") from None
+        raise DataError(f"{name}:{start}: is not a CSV row ({error}); {AGAIN}") from None
     if index < 0:
         raise DataError(f"{name}: holds no row; {AGAIN}")
 
@@ -116,3 +123,60 @@ def first_present(folder: Path, *names: str) -> Path:
         if (folder / name).is_file():
             return folder / name
     raise DataError(f"{folder}: holds no {' or '.join(names)}; fetch it with `evenhand build unified`, or put it there")
+
+
+def zip_member(path: Path, wanted: str, password: bytes | None = None) -> Iterator[bytes]:
+    """The lines of the one member of a zip whose name matches `wanted`."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            name = only_match(path, archive.namelist(), wanted)
+            with archive.open(name, pwd=password) as member:
+                yield from limited_lines(member, f"{path}!{name}")
+    except RuntimeError as error:  # encrypted otherwise, or packed by a method that Python lacks
+        raise DataError(f"{path}: cannot be unpacked ({reason(error)}); fetch the publisher's own file") from None
+    except (zipfile.BadZipFile, *DAMAGE) as error:
+        raise DataError(f"{path}: is not a whole zip ({reason(error)}); {AGAIN}") from None
+
+
+def tar_member(path: Path, wanted: str) -> Iterator[bytes]:
+    """The lines of the one regular member of a tar (compressed or not) whose name matches `wanted`."""
+    try:
+        with tarfile.open(path) as archive:
+            members = archive.getmembers()
+            name = only_match(path, [member.name for member in members], wanted)
+            chosen = next(member for member in members if member.name == name)
+            # A sparse member of a few bytes may unpack to any number of zeros.
+            file = None if chosen.issparse() or not chosen.isfile() else archive.extractfile(chosen)
+            if file is None:
+                raise DataError(f"{path}: member {shown(name)} is not a plain file, but a link, say; {AGAIN}")
+            yield from limited_lines(file, f"{path}!{name}")
+    except (tarfile.TarError, *DAMAGE) as error:
+        raise DataError(f"{path}: is not a whole archive ({reason(error)}); {AGAIN}") from None
+
+
+def limited_lines(file: IO[bytes], name: str) -> Iterator[bytes]:
+    """A member's lines. Raises DataError for one that is too long: kilobytes may unpack to a line of gigabytes."""
+    while line := file.readline(LONGEST + 1):
+        if len(line) > LONGEST:
+            raise DataError(f"{name}: holds a line of more than {LONGEST / 2**20:.0f} MiB; {AGAIN}")
+        yield line
+
+
+def only_match(path: Path, names: Iterable[str], wanted: str) -> str:
+    """The one name that matches. A name that leads out of the archive's folder spoils the whole archive."""
+    found, names = [], list(names)
+    for name in names:
+        place = PurePosixPath(name.replace("\\", "/"))
+        if place.is_absolute() or ".." in place.parts or ":" in name.partition("/")[0]:
+            raise DataError(f"{path}: member {shown(name)} lies outside the archive's folder; do not use this file")
+        if place.match(wanted) and "__MACOSX" not in place.parts:
+            found.append(name)
+    if len(found) != 1:
+        inside = ", ".join(map(shown, names[:5])) or "nothing"
+        raise DataError(f"{path}: holds {len(found)} files like {wanted}, expected 1 (inside: {inside}); {AGAIN}")
+    return found[0]
+
+
+def reason(error: Exception) -> str:
+    """A library's complaint on one line, printable anywhere."""
+    return ascii(" ".join(str(error).split())[:120])[1:-1] or type(error).__name__

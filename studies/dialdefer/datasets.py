@@ -13,9 +13,10 @@ from pydantic import Field, field_validator, model_validator
 
 from evenhand.config import Closed, did_you_mean
 from evenhand.errors import ConfigError, DataError
-from evenhand.manifest import LOCK_FILE, is_built, read_manifest, refuse_changed_tables
+from evenhand.sources.fetching import LOCK_FILE
+from studies.built_folder import is_built, read_manifest
 from studies.dialdefer import pocket, release
-from studies.dialdefer.item_table import HeldOut, built_items, whole_split
+from studies.dialdefer.item_table import HeldOut, built_items, refuse_changed_tables, whole_split
 from studies.dialdefer.records import Item
 from studies.dialdefer.unified.catalogue import DATASETS
 from studies.unit_sets import drawn, refuse_repeats, set_hash

@@ -11,15 +11,20 @@ from typing import Any
 from evenhand.checksum import sha256_of
 from evenhand.errors import ConfigError, DataError
 from evenhand.jsonl import sync_folder
-from evenhand.manifest import read_manifest, table_path
 from evenhand.partials import drop_left_over, partial_of
 from evenhand.same_text import normalised
+from studies.built_folder import changed_files, read_manifest
 from studies.dialdefer.records import INCORRECT_ANSWERS, Item
 
 ROW_GROUP = 2_000
 TEXT_COLUMNS = ("item_id", "benchmark", "dataset", "question", "correct_answer", "incorrect_answer")
 STRATUM = "stratum"  # what the split was balanced by, as text; null where it was not
 ORDER_SEED = 42
+
+
+def table_path(root: Path, dataset: str, split: str) -> Path:
+    """Where a built folder keeps a split of a dataset."""
+    return root / "data" / dataset / f"{split}.parquet"
 
 
 def write_items(path: Path, items: Iterable[Item], stratum: str | None, facts: Mapping[str, str]) -> int:
@@ -127,7 +132,7 @@ def built_items(root: Path, dataset: str, split: str) -> list[Item]:
     if name not in manifest["files"]:
         why = "was built with --test-only" if contents[dataset]["n_pool"] is None else "is for evaluation only"
         raise ConfigError(f"{dataset}: there is no {split} split under {root}: it {why}")
-    if not path.exists() or sha256_of(path) != manifest["files"][name]["sha256"]:
+    if not path.exists() or sha256_of(path) != manifest["files"][name]:
         raise DataError(
             f"{path}: is not as built: it was changed since, or is gone. Build the folder again: the same `evenhand "
             "build unified` command repairs it"
@@ -149,6 +154,17 @@ def whole_split(root: Path, split: str) -> list[Item]:
     if split == "train":
         random.Random(ORDER_SEED).shuffle(items)
     return items
+
+
+def refuse_changed_tables(root: Path) -> None:
+    """Raises DataError when a built folder's tables are not those built: changed, gone, or put there since."""
+    manifest = read_manifest(root)
+    there = {path.relative_to(root).as_posix() for path in (root / "data").glob("*/t*.parquet")}
+    if odd := sorted({*changed_files(root, manifest), *(there - manifest["files"].keys())}):
+        raise DataError(
+            f"{root}: {', '.join(odd[:5])} ({len(odd)} in all) is not as built: changed, gone or added by hand. "
+            "Build the folder again: the same `evenhand build unified` command repairs it"
+        )
 
 
 class HeldOut:

@@ -9,7 +9,7 @@ from studies.dialdefer.datasets import item_set_hash, load_items
 from studies.dialdefer.records import Item
 from studies.dialdefer.render import render
 from studies.dialdefer.section import DialDeferSection, PromptConfig
-from studies.study import Made, OneRound, Units
+from studies.study import LazyUnits, OneRound, Units
 
 SETTINGS = ("template", "arm", "speakers", "roles", "answer_order")  # of a variant; keywords of `render`
 
@@ -71,5 +71,5 @@ def planned_units(section: DialDeferSection, answer_form: str) -> Units:
             f"dialdefer.prompts.variants[{number}] ({words}): asks nothing that is not asked already; take it out. "
             "Roles are for r/AIO only, and r/AIO has one template"
         )
-    units = Made(items, lambda item: OneRound(item.item_id, tuple(prompt for prompt, _ in asked(item))))
+    units = LazyUnits(items, lambda item: OneRound(item.item_id, tuple(prompt for prompt, _ in asked(item))))
     return Units(units, item_set_hash(items))

@@ -2,8 +2,8 @@
 
 The test split as they ran it, `benchmark_data/sampled_formatted/<dataset>_formatted.jsonl` (GPQA's may be zipped, as
 its authors wish), and r/AIO with every dialogue redacted, laid out as in github.com/LadyPary/DialDefer, or the same
-files flat, as `evenhand build unified` fetches them. So the dataset `aio` needs dialogues that the user has put back, and
-`aio-context`, the contexts alone, is another experiment.
+files flat, as `evenhand build unified` fetches them. So the dataset `aio` needs dialogues that the user has put back,
+and `aio-context`, the contexts alone, is another experiment.
 """
 
 import json
@@ -13,8 +13,7 @@ from pathlib import Path
 
 from evenhand.errors import DataError
 from evenhand.records import digest
-from evenhand.sources.archives import zip_member
-from evenhand.sources.raw_files import json_records, line_records
+from evenhand.sources.raw_files import json_records, line_records, zip_member
 from evenhand.sources.record_fields import Record
 from studies.dialdefer.records import BENCHMARK, Item
 from studies.dialdefer.unified.converters import GPQA_PASSWORD, unified_item

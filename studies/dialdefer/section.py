@@ -1,6 +1,7 @@
 """What of DialDefer is asked: the section `dialdefer` of a config."""
 
 import hashlib
+from collections.abc import Mapping
 from typing import ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -11,7 +12,7 @@ from studies.dialdefer.datasets import SOURCES, DatasetSpec, load_items
 from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import SpeakerLabels
 from studies.dialdefer.templates import template_for
-from studies.study import StudySection, Units
+from studies.study import Shown, StudySection, Units
 
 ALL_CONDITIONS = tuple(Condition)
 
@@ -125,6 +126,15 @@ class DialDeferSection(StudySection):
         from studies.dialdefer.plan import planned_units
 
         return planned_units(self, answer_form(verdict))
+
+    @classmethod
+    def shown(cls) -> Mapping[str, Shown]:
+        """The datasets; see StudySection."""
+        keys = ("template", "speakers", "roles", "answer_order")
+        options = {"root": "benchmarks[0].root", "split": "benchmarks[0].split", "arm": "prompts.arms[0]"}
+        options |= {key: f"prompts.{key}" for key in keys}
+        prompts = {"arms": ["none"]}
+        return {name: Shown({"benchmarks": [{"dataset": name}], "prompts": prompts}, options) for name in SOURCES}
 
     def on_own_items(self) -> Self:
         """The main wording over items of ours; see StudySection."""

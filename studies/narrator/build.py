@@ -1,30 +1,18 @@
 """`evenhand build narrator`: a ConvoKit dump → conversations.jsonl, a card and a manifest."""
 
+import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evenhand.checksum import sha256_of
-from evenhand.errors import DataError
-from evenhand.jsonl import write_json, write_jsonl, write_whole
-from evenhand.manifest import FORMAT, MANIFEST_FILE, read_manifest, refuse_foreign
-from evenhand.provenance import code_state
-from evenhand.sources.fetching import fetch, locked
-from evenhand.sources.origin import Origin
-from evenhand.sources.source_record import RECORDED, SourceFile
-from studies.narrator.built_corpus import (
-    CONVERSATIONS_FILE,
-    SPLITS,
-    read_conversations,
-    row_of,
-)
-from studies.narrator.card import card_text
-from studies.narrator.convokit import read_dump
-from studies.narrator.corpora import conversation_set_hash
-from studies.narrator.corpus import facts_of, subset
-from studies.narrator.dump_files import CMV, DATASET, DumpFiles, find_dump
+from evenhand.errors import ConfigError, DataError
+from evenhand.markdown import filled
+from evenhand.sources.fetching import Origin, SourceFile, fetch
+from studies.built_folder import building, described, finished, sources_at, write_rows
+from studies.narrator.convokit import CMV, DATASET, DATASETS, DumpFiles, find_dump, read_dump
+from studies.narrator.corpora import BUILD, CONVERSATIONS_FILE, conversation_set_hash, row_of
+from studies.narrator.corpus import PAPER, facts_of, subset
 from studies.narrator.records import BENCHMARK, Conversation
 from studies.narrator.splits import SEED, TEST_SHARE, refuse_shared_pages, split_by_page
 
@@ -36,6 +24,44 @@ CONVOKIT = {
         CMV: "conversations-gone-awry-cmv-corpus",
     }.items()
 }
+EXAMPLES = f"""examples:
+  evenhand build narrator --out data/narrator                    downloads ConvoKit's zip from
+      {CONVOKIT[DATASET].place}
+  evenhand build narrator --raw DUMP --out data/narrator         DUMP: that zip, or the folder in it
+  evenhand build narrator --corpus cga-cmv --out data/cmv         the same of Reddit's ChangeMyView
+"""
+FACTS = {  # of section 3.1: name and format on the card
+    "n_conversations": ("conversations in the dump", "{:,}"),
+    "n_escalating": ("of them escalating", "{:,}"),
+    "n_subset": ("conversations of the study", "{:,}"),
+    "fewest_speakers": ("fewest speakers", "{}"),
+    "most_speakers": ("most speakers", "{}"),
+    "mean_speakers": ("speakers, mean", "{:.1f}"),
+    "median_speakers": ("speakers, median", "{:g}"),
+    "sd_speakers": ("speakers, standard deviation", "{:.1f}"),
+    "baseline": ("random baseline, mean of 1/n, %", "{:.1f}"),
+}
+
+
+def main(argv: Sequence[str]) -> None:
+    """Build the narrator study's conversations from ConvoKit's Conversations Gone Awry."""
+    parser = argparse.ArgumentParser(
+        prog="evenhand build narrator",
+        description=main.__doc__,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--out", type=Path, required=True, help="folder to build; an interrupted build is continued")
+    parser.add_argument("--corpus", choices=DATASETS, default=DATASET, help=f"which corpus (default {DATASET})")
+    parser.add_argument("--raw", type=Path, help="the dump, a folder or a zip; no download")
+    parser.add_argument("--seed", type=int, default=SEED, help=f"of the split by page (default {SEED})")
+    parser.add_argument("--test-share", type=float, default=TEST_SHARE, help=f"of conversations (default {TEST_SHARE})")
+    words = parser.parse_args(argv)
+    if not 0 <= words.test_share <= 1:
+        raise ConfigError(f"--test-share {words.test_share}: take a share from 0 to 1")
+    request = Request(out=words.out, raw=words.raw, seed=words.seed, test_share=words.test_share, dataset=words.corpus)
+    print(facts_text(build(request)))
+    print(f"{words.out}: done. README.md says what it holds")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,79 +87,28 @@ def build(request: Request) -> dict[str, Any]:
 
     Raises DataError for whatever is wrong with the dump, or a folder that holds another build or somebody's files.
     """
-    refuse_foreign(request.out)
-    with locked(request.out, "build narrator"):
+    with building(request.out, BUILD):
         files, sources = gather(request)
-        if (manifest := finished(request, sources)) is not None:
+        manifest = finished(request.out, BUILD, CONVERSATIONS_FILE, request.recorded, sources)
+        if manifest is not None:
             return manifest
-        conversations, found = made(request, files)
-        # From here until the manifest is there again the folder is no finished build, whatever interrupts.
-        (request.out / MANIFEST_FILE).unlink(missing_ok=True)
-        path = request.out / CONVERSATIONS_FILE
-        write_jsonl(path, map(row_of, conversations))
-        check_written(path)
-        manifest = {
-            "format": FORMAT,
-            "benchmark": BENCHMARK,
-            **request.recorded,
-            "created": datetime.now(UTC).isoformat(timespec="seconds"),
-            "code": code_state(Path(__file__).parent),
-            "sources": [asdict(source) for source in sources],
-            **found,
-            "n_conversations": {name: len(of_split(conversations, name)) for name in SPLITS},
-            "n_pages": {name: n_pages(of_split(conversations, name)) for name in SPLITS},
-            "conversation_set_hash": conversation_set_hash(conversations),
-            "files": {CONVERSATIONS_FILE: sha256_of(path)},
-        }
-        write_whole(request.out / "README.md", card_text(manifest))
-        write_json(request.out / MANIFEST_FILE, manifest)
-    return manifest
+        conversations, facts = converted(request, files)
+        facts = {**request.recorded, "sources": described(sources), **facts}
+        return write_rows(request.out, CONVERSATIONS_FILE, map(row_of, conversations), BENCHMARK, facts, card_text)
 
 
 def gather(request: Request) -> tuple[DumpFiles, list[SourceFile]]:
-    """The dump, downloaded or found, and its files with their checksums."""
-    if request.raw is None:
-        folder = request.out / "raw" / request.dataset
-        sources = fetch(request.origin or CONVOKIT[request.dataset], folder, name=request.dataset)
-        return find_dump(folder), sources
-    files = find_dump(request.raw)
-    return files, [
-        SourceFile(
-            name=path.name,
-            path=path.name,
-            n_bytes=path.stat().st_size,
-            sha256=sha256_of(path),
-            checksum=RECORDED,
-        )
-        for path in files.paths
-    ]
+    """The dump, downloaded or given, and its files with their checksums."""
+    if request.raw is not None:
+        files = find_dump(request.raw)
+        return files, sources_at(files.paths)
+    folder = request.out / "raw" / request.dataset
+    sources = fetch(request.origin or CONVOKIT[request.dataset], folder, name=request.dataset)
+    return find_dump(folder), sources
 
 
-def finished(request: Request, sources: Sequence[SourceFile]) -> dict[str, Any] | None:
-    """The manifest of this very build, complete and unchanged; None when there is none, or one to be repaired.
-
-    Raises DataError when the folder holds another finished build.
-    """
-    path = request.out / MANIFEST_FILE
-    if not path.exists():
-        return None
-    manifest = read_manifest(request.out, BENCHMARK)
-    now = sorted(source.sha256 for source in sources)
-    then = sorted(source["sha256"] for source in manifest.get("sources", []))
-    asked = request.recorded
-    differs = [key for key, value in asked.items() if manifest.get(key) != value] + (["sources"] if now != then else [])
-    if differs:
-        raise DataError(
-            f"{request.out}: holds a finished build with another {' and '.join(differs)}; choose another --out, or "
-            f"remove {path}"
-        )
-    kept = request.out / CONVERSATIONS_FILE
-    whole = kept.is_file() and sha256_of(kept) == manifest["files"].get(CONVERSATIONS_FILE)
-    return manifest if whole and (request.out / "README.md").is_file() else None
-
-
-def made(request: Request, files: DumpFiles) -> tuple[list[Conversation], Mapping[str, Any]]:
-    """The conversations, each with its split, and what the manifest tells of them."""
+def converted(request: Request, files: DumpFiles) -> tuple[list[Conversation], dict[str, Any]]:
+    """The conversations, each with its split, and what the manifest says of them."""
     dump = read_dump(files)
     if dump.dataset != request.dataset:
         raise DataError(f"{files.source}: is a dump of {dump.dataset}; build it with --corpus {dump.dataset}")
@@ -142,25 +117,40 @@ def made(request: Request, files: DumpFiles) -> tuple[list[Conversation], Mappin
         reasons = "; ".join(f"{reason}: {count:,}" for reason, count in dropped.most_common())
         raise DataError(f"{files.source}: no conversation is of the study ({reasons or 'it is empty'})")
     conversations = split_by_page(kept, seed=request.seed, test_share=request.test_share)
+    split = {name: [c for c in conversations if c.meta["split"] == name] for name in ("train", "test")}
+    refuse_shared_pages(split["train"], split["test"])
     return conversations, {
         "counts": dict(dump.counts),
         "dropped": dict(dropped.most_common()),
-        "facts": asdict(facts_of(conversations, dump.discussions)),
+        "facts": facts_of(conversations, dump.discussions),
+        "n_conversations": {name: len(part) for name, part in split.items()},
+        "n_pages": {
+            name: len({c.meta.get("page_title") or c.meta.get("page_id") or c.conversation_id for c in part})
+            for name, part in split.items()
+        },
+        "conversation_set_hash": conversation_set_hash(conversations),
     }
 
 
-def check_written(path: Path) -> None:
-    """Read a written corpus back. Raises DataError for a page on both sides."""
-    there = list(read_conversations(path))
-    refuse_shared_pages(*(of_split(there, name) for name in SPLITS))
+def card_text(manifest: Mapping[str, Any]) -> str:
+    """README.md of a build: what it holds, beside the paper, and what may be done with it."""
+    return filled(Path(__file__).with_name("card.md"), **{**manifest, "facts": fact_rows(manifest)})
 
 
-def of_split(conversations: Sequence[Conversation], split: str) -> list[Conversation]:
-    """The conversations of "train" or "test"."""
-    return [conversation for conversation in conversations if conversation.meta["split"] == split]
+def facts_text(manifest: Mapping[str, Any]) -> str:
+    """The facts beside the paper's, and what was left out, for a terminal."""
+    rows = [["", "here", "paper"], *fact_rows(manifest)]
+    lines = [f"{name:<34}{here:>10}{paper:>13}" for name, here, paper in rows]
+    lines += [f"left out: {count:>6,}  {reason}" for reason, count in manifest["dropped"].items()]
+    lines += [f"counted:  {count:>6,}  {what}" for what, count in manifest["counts"].items()]
+    n = manifest["n_conversations"]
+    return "\n".join([*lines, f"train {n['train']:,}, test {n['test']:,}; no page is in both"])
 
 
-def n_pages(conversations: Sequence[Conversation]) -> int:
-    """How many pages the conversations are of; one without a title counts as a page of its own."""
-    pages = (one.meta.get("page_title") or one.meta.get("page_id") or one.conversation_id for one in conversations)
-    return len(set(pages))
+def fact_rows(manifest: Mapping[str, Any]) -> list[list[str]]:
+    """Each fact as it is here and as section 3.1 prints it of the paper's corpus."""
+    paper = PAPER if manifest["dataset"] == DATASET else {}
+    return [
+        [name, form.format(manifest["facts"][key]), form.format(paper[key]) if key in paper else "not printed"]
+        for key, (name, form) in FACTS.items()
+    ]

@@ -1,17 +1,22 @@
 """Which corpora of conflicts there are, and how a config asks for one. A new one is a file and a line in CORPORA."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from evenhand.config import Closed, did_you_mean
 from evenhand.errors import ConfigError, DataError
-from studies.narrator import dump_files, pocket
-from studies.narrator.built_corpus import built_conversations, row_of
-from studies.narrator.records import Conversation
+from studies.built_folder import read_manifest, read_rows
+from studies.narrator import pocket
+from studies.narrator.convokit import DATASETS
+from studies.narrator.records import Conversation, Turn
 from studies.unit_sets import drawn, refuse_repeats, set_hash
+
+BUILD = "narrator"  # NAME of `evenhand build NAME`
+CONVERSATIONS_FILE = "conversations.jsonl"
 
 
 class CorpusSpec(Closed):
@@ -51,8 +56,10 @@ def built_corpus(spec: CorpusSpec) -> list[Conversation]:
         raise ConfigError(
             f"{spec.dataset}: set `root` to a folder made by `evenhand build narrator --out data/narrator`"
         )
-    wanted = splits_of(spec)
-    return [c for c in built_conversations(spec.root, spec.dataset) if c.meta.get("split") in wanted]
+    if (built := read_manifest(spec.root, BUILD, CONVERSATIONS_FILE)["dataset"]) != spec.dataset:
+        raise DataError(f"{spec.root}: was built of {built}, wanted is {spec.dataset}; set `root` to another folder")
+    conversations = read_rows(spec.root, BUILD, CONVERSATIONS_FILE, conversation_of)
+    return [c for c in conversations if c.meta.get("split") in splits_of(spec)]
 
 
 def splits_of(spec: CorpusSpec) -> tuple[Literal["train", "test"], ...]:
@@ -62,7 +69,7 @@ def splits_of(spec: CorpusSpec) -> tuple[Literal["train", "test"], ...]:
 
 CORPORA: dict[str, Callable[[CorpusSpec], list[Conversation]]] = {
     pocket.DATASET: pocket_corpus,
-    **dict.fromkeys(dump_files.DATASETS, built_corpus),
+    **dict.fromkeys(DATASETS, built_corpus),
 }
 
 
@@ -87,6 +94,16 @@ def held_out_conversations(spec: CorpusSpec) -> list[Conversation]:
     """The whole test split beside what a spec names, as it lies there now; empty where there is none."""
     test = spec.model_copy(update={"split": "test", "n_conversations": None, "draw_seed": None})
     return CORPORA[spec.dataset](test)
+
+
+def row_of(conversation: Conversation) -> dict[str, Any]:
+    """A conversation as a line of conversations.jsonl."""
+    return {**asdict(conversation), "names": dict(conversation.names), "meta": dict(conversation.meta)}
+
+
+def conversation_of(row: Mapping[str, Any]) -> Conversation:
+    """The conversation of a line. Raises KeyError or TypeError for another line."""
+    return Conversation(**{**row, "turns": tuple(Turn(**turn) for turn in row["turns"])})
 
 
 def conversation_set_hash(conversations: Iterable[Conversation]) -> str:

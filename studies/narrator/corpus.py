@@ -6,12 +6,10 @@ Every discussion of the dump is in it, or is counted under the reason why not.
 import statistics
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
-from studies.narrator.convokit import ESCALATES, Discussion, Dump
+from studies.narrator.convokit import ESCALATES, Comment, Discussion, Dump
 from studies.narrator.names import shown_names
 from studies.narrator.records import Conversation, Turn
-from studies.narrator.utterances import Comment
 
 CALM = "calm counterpart"
 
@@ -20,17 +18,12 @@ def subset(dump: Dump) -> tuple[list[Conversation], Counter[str]]:
     """The conversations of the study in the dump's order, and how many discussions were dropped for what."""
     kept, dropped = [], Counter[str]()
     for discussion in dump.discussions:
-        reason = why_dropped(discussion)
-        if reason:
+        # The first of REASONS that holds, if any does.
+        if reason := next((reason for reason, holds in REASONS.items() if holds(discussion)), ""):
             dropped[reason] += 1
         else:
             kept.append(conversation_of(discussion, dump.names, dump.dataset))
     return kept, dropped
-
-
-def why_dropped(discussion: Discussion) -> str:
-    """The first of REASONS that holds for a discussion, empty when it is of the study."""
-    return next((reason for reason, holds in REASONS.items() if holds(discussion)), "")
 
 
 def conversation_of(discussion: Discussion, names: Mapping[str, str], dataset: str) -> Conversation:
@@ -78,45 +71,33 @@ REASONS: dict[str, Callable[[Discussion], bool]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
-    """Section 3.1's figures."""
-
-    n_conversations: int  # in the dump
-    n_escalating: int  # of them, those said to hold an attack
-    n_subset: int | None  # which the paper does not print
-    fewest_speakers: int
-    most_speakers: int
-    mean_speakers: float
-    median_speakers: float
-    sd_speakers: float  # of the population
-    baseline: float  # percent: how often a guess among the speakers finds the attacker, the mean of 1/n
+# Section 3.1's figures; the paper does not print how many conversations its subset has.
+PAPER: dict[str, float] = {
+    "n_conversations": 4_188,
+    "n_escalating": 2_094,
+    "fewest_speakers": 2,
+    "most_speakers": 9,
+    "mean_speakers": 3.1,
+    "median_speakers": 3.0,
+    "sd_speakers": 1.1,
+    "baseline": 36.1,
+}
 
 
-PAPER = Facts(
-    n_conversations=4_188,
-    n_escalating=2_094,
-    n_subset=None,
-    fewest_speakers=2,
-    most_speakers=9,
-    mean_speakers=3.1,
-    median_speakers=3.0,
-    sd_speakers=1.1,
-    baseline=36.1,
-)
+def facts_of(conversations: Sequence[Conversation], discussions: Sequence[Discussion]) -> dict[str, float]:
+    """The figures of the conversations at hand, of which there are some, and of the dump they are from.
 
-
-def facts_of(conversations: Sequence[Conversation], discussions: Sequence[Discussion]) -> Facts:
-    """The figures of the conversations at hand, of which there are some, and of the dump they are from."""
+    sd_speakers: of the population. baseline: percent of guesses among the speakers that find the attacker, mean of 1/n.
+    """
     sizes = [len(conversation.speakers) for conversation in conversations]
-    return Facts(
-        n_conversations=len(discussions),
-        n_escalating=sum(bool(d.meta.get(ESCALATES)) for d in discussions),
-        n_subset=len(sizes),
-        fewest_speakers=min(sizes),
-        most_speakers=max(sizes),
-        mean_speakers=statistics.fmean(sizes),
-        median_speakers=float(statistics.median(sizes)),
-        sd_speakers=statistics.pstdev(sizes),
-        baseline=100 * statistics.fmean(1 / size for size in sizes),
-    )
+    return {
+        "n_conversations": len(discussions),
+        "n_escalating": sum(bool(d.meta.get(ESCALATES)) for d in discussions),
+        "n_subset": len(sizes),
+        "fewest_speakers": min(sizes),
+        "most_speakers": max(sizes),
+        "mean_speakers": statistics.fmean(sizes),
+        "median_speakers": float(statistics.median(sizes)),
+        "sd_speakers": statistics.pstdev(sizes),
+        "baseline": 100 * statistics.fmean(1 / size for size in sizes),
+    }

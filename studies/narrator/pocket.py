@@ -6,17 +6,23 @@ pocket_lines.yaml. Within a split a page (meta["page_title"]) has several conver
 
 Half of the attacks are subtle (condescension, insinuation), half are plain insults: meta["attack"]. Before the attack
 the only cue is tone: the attacker's turns end short-tempered about twice as often as those of others. Place tells
-nothing (pocket_plots.py).
+nothing; see plots().
 """
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
 
+from evenhand.config import Closed
 from evenhand.errors import ConfigError
-from studies.narrator.pocket_plots import Plot, dealt, plots, shuffled
-from studies.narrator.pocket_texts import OPEN, SUBTLE, Scenario, account_names, attacks, pocket_lines, scenarios
+from evenhand.shipped_yaml import shipped_yaml
 from studies.narrator.records import Conversation, Turn
+
+T = TypeVar("T")
 
 DATASET = "pocket-conflicts"
 SCHEMA_VERSION = "v1"
@@ -25,6 +31,75 @@ N_ROUNDS = {"train": 4, "test": 1}  # of 120 conversations each
 P_HEATED = {True: 0.55, False: 0.25}  # the attacker's turns, others'; where a turn has such an end
 P_CALM, P_CALLED, P_ANSWER, P_LEAD, P_REASON_FIRST = 0.2, 0.15, 0.6, 0.7, 0.3
 MANY = 6  # speakers: from here on turns are short
+SUBTLE, OPEN = "subtle", "open"  # kinds of attack
+LETTERS = "ABCDEFGHI"
+# Speakers → conversations among each 120: mean 3.12, median 3, sd 1.23, baseline 36.1 % (paper 3.1, 3, 1.1, 36.1 %).
+SIZES = {2: 42, 3: 44, 4: 23, 5: 6, 6: 2, 7: 1, 8: 1, 9: 1}
+# Of those in which the attacker joins last: in how many the attack is all they say (5 % of 120).
+UNSEEN = {3: 3, 4: 2, 5: 1}
+PLOTS: dict[int, tuple[str, ...]] = {
+    2: (*["AABA"] * 9, *["ABAABA"] * 4, *["AABABA"] * 3, *["ABBAB"] * 2, "AB"),
+    3: (*["ABACA"] * 5, *["AABCA"] * 4, *["ABBCB"] * 4, "ABACABA", "ABCCAC", "ABC"),
+    4: (*["ABACAD"] * 3, *["ABBCDB"] * 2, *["ABCADA"] * 2, *["ABCBDB"] * 2, "AABCDA", "ABCDA"),
+    5: ("ABACDAE", "ABCBDBE", "ABCADEA", "AABCDEA", "ABCDBEB"),
+    6: ("ABACDAEF", "ABCBDEBF", "ABCDAEFA", "ABCCDECF"),
+    7: ("ABACDEAFG", "ABCBDEFBG"),
+    8: ("ABACDEFAGH", "ABCBDEFGBH"),
+    9: ("ABACDEFGAHI", "ABCDBEFGBHI"),
+}
+
+FOLDER = Path(__file__).parent
+
+
+class Scenario(Closed):
+    """What a dispute is about, and what each side has to say."""
+
+    kind: str  # "images", "titles", ...
+    page: str
+    topic: str  # as in "all this fuss about the lead photo"
+    openings: tuple[str, ...]
+    reasons: dict[str, tuple[str, ...]]  # by stance: "for" the change, "against" it, "aside"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plot:
+    """The order of turns before the attack, and who attacks; the attacker may be no letter of it."""
+
+    before: str
+    attacker: str
+
+    @property
+    def n_speakers(self) -> int:
+        """With the attacker."""
+        return len({*self.before, self.attacker})
+
+
+@cache
+def scenarios(split: str) -> tuple[Scenario, ...]:
+    """The disputes of "train" or "test"."""
+    by_kind = shipped_yaml(FOLDER / "pocket_scenarios.yaml")[split]
+    return tuple(Scenario(kind=kind, **dispute) for kind, disputes in by_kind.items() for dispute in disputes)
+
+
+@cache
+def pocket_lines() -> dict[str, Any]:
+    """The lines that both splits share, by their place; some by the speaker's stance."""
+    lines: dict[str, Any] = shipped_yaml(FOLDER / "pocket_lines.yaml")
+    return lines
+
+
+@cache
+def attacks(split: str) -> dict[str, list[str]]:
+    """SUBTLE and OPEN → the attacks of "train" or "test"; {topic} stands for the scenario's."""
+    texts: dict[str, list[str]] = shipped_yaml(FOLDER / "pocket_attacks.yaml")[split]
+    return texts
+
+
+@cache
+def account_names(split: str) -> list[str]:
+    """The names of "train" or "test"."""
+    names: list[str] = shipped_yaml(FOLDER / "pocket_accounts.yaml")[split]
+    return names
 
 
 def pocket_conflicts(split: str) -> list[Conversation]:
@@ -105,22 +180,25 @@ class Quarrel:
         said = self.plot.before[:place]
         stance, is_short = self.stances[letter], self.plot.n_speakers >= MANY
         if not said:
-            return [self.fresh(self.scenario.openings), self.ending(letter, lines.heated_opening, lines.asking, 1.0)]
+            return [
+                self.fresh(self.scenario.openings),
+                self.ending(letter, lines["heated_opening"], lines["asking"], 1.0),
+            ]
         reason = self.reason(stance)
         if said[-1] == letter:
             if letter not in said[:-1] and place == 1:
-                return [self.fresh(lines.gone_ahead), reason if self.happens(0.5) else ""]
-            return [self.fresh(lines.adding), reason] if reason else [self.fresh(lines.adding_alone)]
+                return [self.fresh(lines["gone_ahead"]), reason if self.happens(0.5) else ""]
+            return [self.fresh(lines["adding"]), reason] if reason else [self.fresh(lines["adding_alone"])]
         if letter not in said:
-            begin = "" if is_short and self.happens(0.5) else self.fresh(lines.entrances[stance])
-            parts = [begin, reason] if reason else [self.fresh(lines.seconds[stance])]
-            return parts if is_short else [*parts, self.ending(letter, lines.heated_entrance, lines.calm, P_CALM)]
+            begin = "" if is_short and self.happens(0.5) else self.fresh(lines["entrances"][stance])
+            parts = [begin, reason] if reason else [self.fresh(lines["seconds"][stance])]
+            return parts if is_short else [*parts, self.ending(letter, lines["heated_entrance"], lines["calm"], P_CALM)]
         is_answer = {stance, self.stances[said[-1]]} == {"for", "against"}
         called = f"@{self.names[said[-1]]}:" if is_answer and self.happens(P_CALLED) else ""
-        begin = self.fresh(lines.answers) if is_answer and reason and self.happens(P_ANSWER) else ""
-        heated = lines.heated_entrance if stance == "aside" else lines.heated
-        end = "" if is_short else self.ending(letter, heated, lines.calm, P_CALM)
-        return [called, begin, reason or self.fresh(lines.insisting[stance]), end]
+        begin = self.fresh(lines["answers"]) if is_answer and reason and self.happens(P_ANSWER) else ""
+        heated = lines["heated_entrance"] if stance == "aside" else lines["heated"]
+        end = "" if is_short else self.ending(letter, heated, lines["calm"], P_CALM)
+        return [called, begin, reason or self.fresh(lines["insisting"][stance]), end]
 
     def attack(self, core: str) -> Turn:
         """The last turn: a lead, or a reason of the attacker's side, and the attack on somebody who has spoken."""
@@ -134,7 +212,7 @@ class Quarrel:
         if kind == "spoke" and self.reasons[self.stances[letter]] and self.happens(P_REASON_FIRST):
             parts.append(self.reason(self.stances[letter]))
         elif kind != "spoke" or self.happens(P_LEAD):
-            parts.append(self.fresh(pocket_lines().leads[kind]))
+            parts.append(self.fresh(pocket_lines()["leads"][kind]))
         parts.append(core.format(topic=self.scenario.topic))
         return Turn(speaker=self.names[letter], text=" ".join(filter(None, parts)))
 
@@ -161,3 +239,41 @@ class Quarrel:
     def happens(self, probability: float) -> bool:
         """True with a probability."""
         return self.rng.random() < probability
+
+
+def plots(rng: random.Random) -> list[Plot]:
+    """120 plots in random order, SIZES of them.
+
+    The attacker is dealt over the places of joining, each equally often, and the plots within each place: so before the
+    attack neither the first nor the last to join, nor who spoke last, most or least, is the attacker more often than
+    any other. The attack is one turn more for the attacker; that counting turns hardly helps then, either, is because
+    in most plots somebody leads by two. Counting words does help (44 to 48 % in place of 36 %), the attack's own being
+    among them. One place tells all: the last turn of the whole, which is what the study is about.
+    """
+    return shuffled([plot for size, count in SIZES.items() for plot in plots_of_size(size, count, rng)], rng)
+
+
+def plots_of_size(size: int, count: int, rng: random.Random) -> Iterator[Plot]:
+    """The plots with so many speakers."""
+    letters = LETTERS[:size]
+    attackers = list(islice(dealt(letters, rng), count))
+    unseen = UNSEEN.get(size, 0)
+    for letter in letters:
+        n_plots = attackers.count(letter)
+        if letter == letters[-1]:
+            n_plots -= unseen
+            for before in islice(dealt(PLOTS[size - 1], rng) if unseen else (), unseen):
+                yield Plot(before=before, attacker=letter)
+        for before in islice(dealt(PLOTS[size], rng), n_plots):
+            yield Plot(before=before, attacker=letter)
+
+
+def dealt(entries: Sequence[T], rng: random.Random) -> Iterator[T]:
+    """Entries without end; each comes once before any comes again."""
+    while True:
+        yield from shuffled(entries, rng)
+
+
+def shuffled(entries: Sequence[T], rng: random.Random) -> list[T]:
+    """The entries in random order, by random() alone: Python promises its sequence for a seed, and no other's."""
+    return sorted(entries, key=lambda _: rng.random())

@@ -1,13 +1,13 @@
 """What of the narrator study is asked: the section `narrator` of a config."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import ClassVar, Self
 
 from pydantic import Field, field_validator
 
 from evenhand.records import Prompt
 from studies.narrator import pocket
-from studies.narrator.corpora import CorpusSpec, conversation_set_hash, load_conversations
+from studies.narrator.corpora import CORPORA, CorpusSpec, conversation_set_hash, load_conversations
 from studies.narrator.prompts import narrator_prompts
 from studies.narrator.records import (
     OPTION_ORDERS,
@@ -18,7 +18,7 @@ from studies.narrator.records import (
     Task,
     Visibility,
 )
-from studies.study import Made, OneRound, StudySection, Units
+from studies.study import LazyUnits, OneRound, Shown, StudySection, Units
 
 
 class NarratorSection(StudySection):
@@ -48,8 +48,14 @@ class NarratorSection(StudySection):
     def units(self, verdict: str) -> Units:
         """A conversation's prompts, all known from the start; see StudySection."""
         conversations = load_conversations(self.corpus)
-        asked = Made(conversations, lambda one: OneRound(one.conversation_id, tuple(self.prompts_of(one))))
+        asked = LazyUnits(conversations, lambda one: OneRound(one.conversation_id, tuple(self.prompts_of(one))))
         return Units(asked, conversation_set_hash(conversations))
+
+    @classmethod
+    def shown(cls) -> Mapping[str, Shown]:
+        """The corpora; see StudySection."""
+        options = {"root": "corpus.root", "split": "corpus.split", "seed": "seed"}
+        return {name: Shown({"corpus": {"dataset": name, "split": "all"}}, options) for name in CORPORA}
 
     def on_own_items(self) -> Self:
         """The same section over one conversation of ours; see StudySection."""

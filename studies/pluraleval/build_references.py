@@ -1,27 +1,24 @@
 """`evenhand build references RUN`: a finished references run → reference sets in a folder that any run can read."""
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from evenhand.errors import DataError
-from evenhand.manifest import refuse_foreign
-from evenhand.markdown import table
+from evenhand.markdown import filled
 from evenhand.run_directory import PROVENANCE_FILE, read_json
-from evenhand.sources.fetching import locked
+from studies.built_folder import building, write_rows
 from studies.json_replies import OK
-from studies.pluraleval.built_folder import REFERENCES_FILE, write_built
-from studies.pluraleval.clustering_methods import ClusteringSettings
-from studies.pluraleval.embedding_clusters import embedding_input
-from studies.pluraleval.finished_runs import FinishedStage, load_stage
-from studies.pluraleval.own_prompts import TEMPLATE_VERSION as OWN_VERSION
-from studies.pluraleval.published_prompts import TEMPLATE_VERSION
-from studies.pluraleval.records import STANCES, ReferenceSet
+from studies.pluraleval.clustering import ClusteringSettings, embedding_input
+from studies.pluraleval.prompts import OWN_VERSION, TEMPLATE_VERSION
+from studies.pluraleval.records import BENCHMARK, STANCES, ReferenceSet, reference_set_hash, thread_set_hash
 from studies.pluraleval.reference_sets import reference_unit
 from studies.pluraleval.reply_reading import NOT_ASKED, state_rates
-from studies.pluraleval.rows import reference_row, reference_set_hash, thread_set_hash
-from studies.pluraleval.thread_sets import load_threads
+from studies.pluraleval.sources import REFERENCES, load_threads
+from studies.pluraleval.stages import FinishedStage, load_stage
 
 ONE_ANSWER = 0.95  # share of the stances from which on a judge is said to have one answer
 
@@ -42,25 +39,25 @@ def build(run_path: Path, out: Path) -> dict[str, Any]:
 
     The run's replies are replayed through the same functions that asked for them.
     """
-    refuse_foreign(out)
-    run = load_stage(run_path, "references")
-    found = reference_sets(run)
-    total = summed(one.states for one in found)
-    facts = {
-        "source": {"run": run_path.name, "content_hash": run.content_hash, "judge": run.model},
-        "settings": run.stages.model_dump(mode="json")["references"],
-        "prompts": {"published": TEMPLATE_VERSION, "own": OWN_VERSION},
-        "n_threads": len(found),
-        "n_left_out": len(run.excluded),
-        "n_feasible": sum(one.is_feasible for one in found),
-        "n_opinions": sum(len(cluster.members) for one in found for cluster in one.clusters),
-        "n_clusters": sum(len(one.clusters) for one in found),
-        "n_dropped": sum(n for state, n in total.get("assignment", {}).items() if state not in (OK, NOT_ASKED)),
-        "states": total,
-        "reference_set_hash": reference_set_hash(found),
-    }
-    with locked(out, "build references"):
-        return write_built(out, REFERENCES_FILE, map(reference_row, found), facts, card_text)
+    name, file = REFERENCES
+    with building(out, name):
+        run = load_stage(run_path, "references")
+        references = reference_sets(run)
+        states = summed(each.states for each in references)
+        facts = {
+            "source": {"run": run_path.name, "content_hash": run.content_hash, "judge": run.model},
+            "settings": run.stages.model_dump(mode="json")["references"],
+            "prompts": {"published": TEMPLATE_VERSION, "own": OWN_VERSION},
+            "n_threads": len(references),
+            "n_left_out": len(run.excluded),
+            "n_feasible": sum(each.is_feasible for each in references),
+            "n_opinions": sum(len(cluster.members) for each in references for cluster in each.clusters),
+            "n_clusters": sum(len(each.clusters) for each in references),
+            "n_dropped": sum(n for state, n in states.get("assignment", {}).items() if state not in (OK, NOT_ASKED)),
+            "states": states,
+            "reference_set_hash": reference_set_hash(references),
+        }
+        return write_rows(out, file, map(asdict, references), BENCHMARK, facts, card_text)
 
 
 def reference_sets(run: FinishedStage) -> list[ReferenceSet]:
@@ -80,41 +77,33 @@ def reference_sets(run: FinishedStage) -> list[ReferenceSet]:
     ]
 
 
-def summed(of_threads: Any) -> dict[str, dict[str, int]]:
+def summed(of_threads: Iterable[Mapping[str, Mapping[str, int]]]) -> dict[str, dict[str, int]]:
     """Step → state → how many replies of all threads."""
-    total: dict[str, dict[str, int]] = {}
+    total: dict[str, Counter[str]] = {}
     for states in of_threads:
         for step, counts in states.items():
-            for state, count in counts.items():
-                of_step = total.setdefault(step, {})
-                of_step[state] = of_step.get(state, 0) + count
-    return total
-
-
-def state_rows(manifest: Mapping[str, Any]) -> list[list[str]]:
-    """The states of the judge's replies, as printed."""
-    return [[step, state, f"{n:,}", f"{rate:.1%}"] for step, state, n, rate in state_rates(manifest["states"])]
+            total.setdefault(step, Counter()).update(counts)
+    return {step: dict(counts) for step, counts in total.items()}
 
 
 def facts_text(manifest: Mapping[str, Any]) -> str:
     """The states and the sizes, for a terminal."""
-    lines = [f"{step:<12}{state:<14}{n:>8}{rate:>9}" for step, state, n, rate in state_rows(manifest)]
+    rows = state_rates(manifest["states"])
+    lines = [f"{step:<12}{state:<14}{n:>8,}{rate:>9.1%}" for step, state, n, rate in rows]
     return "\n".join([*lines, sizes(manifest)])
 
 
 def sizes(manifest: Mapping[str, Any]) -> str:
     """How much there is, in a sentence."""
-    dropped = (
-        f"; {manifest['n_dropped']:,} opinions are in no cluster, since the reply that assigns them is of no use"
-        if manifest["n_dropped"]
-        else ""
-    )
-    left_out = f"; {manifest['n_left_out']} threads did not fit the judge's context" if manifest["n_left_out"] else ""
-    return (
-        f"{manifest['n_threads']} threads, {manifest['n_opinions']:,} opinions in {manifest['n_clusters']:,} clusters; "
-        f"{manifest['n_feasible']} threads have a reference opinion with both beliefs{dropped}{left_out}"
-        f"{one_stance(manifest)}"
-    )
+    n = {key.removeprefix("n_"): value for key, value in manifest.items() if key.startswith("n_")}
+    dropped = "; {dropped:,} opinions are in no cluster, since the reply that assigns them is of no use"
+    parts = [
+        "{threads} threads, {opinions:,} opinions in {clusters:,} clusters; {feasible} threads have a "
+        "reference opinion with both beliefs",
+        dropped if n["dropped"] else "",
+        "; {left_out} threads did not fit the judge's context" if n["left_out"] else "",
+    ]
+    return "".join(parts).format(**n) + one_stance(manifest)
 
 
 def one_stance(manifest: Mapping[str, Any]) -> str:
@@ -128,34 +117,10 @@ def one_stance(manifest: Mapping[str, Any]) -> str:
     return ""
 
 
-def clustering_words(settings: Mapping[str, Any]) -> str:
-    """How the opinions were clustered, in sentences."""
-    chosen = ClusteringSettings.model_validate(settings.get("clustering", {}))
-    alpha, seed = settings["alpha"], settings["seed"]
-    parameters = ", ".join(f"{name} {value}" for name, value in chosen.parameters.items())
-    return {
-        "algorithm_1": f"Opinions were clustered by Algorithm 1 of PluralEval (section 4.1), alpha {alpha}, "
-        f"seed {seed}: the bootstrap with the paper's prompt 8, assignments with a prompt of ours.",
-        "one_pass": f"Opinions were clustered in one pass, in the manner of GoalEx ({parameters}, seed {seed}): "
-        "clusters were proposed, then each opinion was assigned to one, with prompts of ours. An opinion that fits no "
-        "proposed cluster is a cluster of its own.",
-        "embeddings": f"Opinions were clustered by embeddings with scikit-learn ({parameters}). What is noise to "
-        "HDBSCAN is a cluster of its own.",
-    }[chosen.method]
-
-
 def card_text(manifest: Mapping[str, Any]) -> str:
     """README.md of the folder."""
-    source, settings = manifest["source"], manifest["settings"]
-    states = table(["step", "state of the reply", "n", "share"], state_rows(manifest), n_words=2)
-    return (
-        f"# Reference sets\n\n{sizes(manifest)}.\n\nMade of `{source['run']}` with the judge `{source['judge']}`. "
-        f"{clustering_words(settings)} The summaries use the paper's prompt 9. Extraction, stance and beliefs use "
-        "prompts of ours, since the paper does not print its own.\n\n"
-        f"## States of the judge's replies\n\n{states}\n\n"
-        "`not_asked`: there was nothing to decide. An opinion whose assignment is `malformed`, `cut` or `out_of_range` "
-        "is in no cluster. A summary whose reply was of no use stayed as it was.\n\n"
-        "## Votes\n\nA cluster's votes are the sum of the scores of the comments that hold one of its opinions, each "
-        "comment once.\n\n## Licence\n\nThe texts are those of the threads and under their terms; the summaries were "
-        "written by the judge.\n"
-    )
+    clustering = ClusteringSettings.model_validate(manifest["settings"].get("clustering", {}))
+    parameters = ", ".join(f"{name} {value}" for name, value in clustering.parameters.items())
+    facts = {"sizes": sizes(manifest), "method": clustering.method, "parameters": parameters}
+    rows = state_rates(manifest["states"])
+    return filled(Path(__file__).with_name("references_card.md"), **{**manifest, **facts, "states": rows})

@@ -9,10 +9,9 @@ from pydantic import Field
 
 from evenhand.config import Closed
 from evenhand.records import Completion, Drawing, Prompt
-from studies.pluraleval.own_prompts import TEMPLATE_VERSION, entailment, stance
-from studies.pluraleval.published_prompts import Messages
+from studies.pluraleval.prompts import OWN_VERSION, Messages, as_string, ask, stance
 from studies.pluraleval.records import STANCES, Judgement, JudgementFactors, ReferenceSet, prompt_about
-from studies.pluraleval.response_lists import responses_in
+from studies.pluraleval.reply_reading import responses_in
 
 YES_NO = ("yes", "no")
 JUDGEMENTS: tuple[Judgement, ...] = ("stance", "entailment")
@@ -59,7 +58,8 @@ def judged(
         asked: dict[int, Messages] = {position: stance(found.thread.post, summaries[position], response)}
         options: tuple[str, ...] = STANCES
     else:
-        asked = {cluster: entailment(response, summary) for cluster, summary in enumerate(summaries)}
+        quoted = as_string(response)
+        asked = {n: ask("entailment", response=quoted, opinion=as_string(text)) for n, text in enumerate(summaries)}
         options = YES_NO
     schema = json.dumps({"enum": options})
     for cluster, messages in asked.items():
@@ -70,7 +70,7 @@ def judged(
             sample_index=reply.sample_index,
             number=number,
             cluster=cluster,
-            template_version=TEMPLATE_VERSION,
+            template_version=OWN_VERSION,
         )
         drawing = Drawing(n=1, max_tokens=8, json_schema=schema)
         yield prompt_about(found.thread, judgement, factors, messages, drawing, options)

@@ -6,8 +6,7 @@ from typing import Literal
 
 from evenhand.config import Closed
 from evenhand.shipped_yaml import shipped_yaml
-from studies.pluraleval.records import Cluster, Comment, Opinion, ReferenceSet, Thread
-from studies.pluraleval.reference_opinion import FEASIBLE
+from studies.pluraleval.records import FEASIBLE, Cluster, Comment, Opinion, ReferenceSet, Thread
 
 DATASET: Literal["pocket-threads"] = "pocket-threads"
 

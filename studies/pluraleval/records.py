@@ -1,10 +1,10 @@
 """The records of the study: a thread of comments, its reference set of opinions, and what is varied in a prompt."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
 
-from evenhand.records import Drawing, Message, Prompt
+from evenhand.records import Drawing, Message, Prompt, digest
 
 BENCHMARK = "wildscope"
 
@@ -17,6 +17,7 @@ Stance = Literal["SUPPORTING", "AGAINST", "NEUTRAL"]
 
 TASKS: tuple[Task, ...] = ("generation", "ranking", "pairwise")
 STANCES: tuple[Stance, ...] = ("SUPPORTING", "AGAINST", "NEUTRAL")
+FEASIBLE = 2  # other summaries that support a reference opinion, and that are against it, at the least (section 6.1.1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,3 +140,41 @@ def prompt_about(
         answer_space=answer_space,
         drawing=drawing,
     )
+
+
+def thread_of(row: Mapping[str, Any]) -> Thread:
+    """The thread of a line of threads.jsonl. Raises KeyError, TypeError or ValueError for another line."""
+    comments = tuple(Comment(**comment) for comment in row["comments"])
+    texts = [row["thread_id"], row["dataset"], row["community"], row["title"], row["text"]]
+    texts += [comment.text for comment in comments]
+    if not all(isinstance(text, str) for text in texts) or not row["thread_id"]:
+        raise ValueError("an id or a text is not a text")
+    if not all(isinstance(comment.score, int) for comment in comments):
+        raise ValueError("a score is not a whole number")
+    return Thread(**{**row, "comments": comments})
+
+
+def reference_of(row: Mapping[str, Any]) -> ReferenceSet:
+    """The reference set of a line of references.jsonl. Raises KeyError, TypeError or ValueError for another line."""
+    clusters = []
+    for cluster in row["clusters"]:
+        members = tuple(Opinion(text=m["text"], comments=tuple(m["comments"])) for m in cluster["members"])
+        clusters.append(Cluster(**{**cluster, "members": members}))
+    kept = {key: row[key] for key in ("reference", "opposing", "states")}
+    references = ReferenceSet(
+        thread=thread_of(row["thread"]), clusters=tuple(clusters), stances=tuple(row["stances"]), **kept
+    )
+    position = references.reference
+    if position is not None and not (0 <= position < len(clusters) == len(references.stances)):
+        raise ValueError("its reference opinion or the stances toward it do not go with its clusters")
+    return references
+
+
+def thread_set_hash(threads: list[Thread]) -> str:
+    """16 hex digits over every thread's content, so that a run notices when its data has changed."""
+    return digest([asdict(thread) for thread in threads], 16)
+
+
+def reference_set_hash(references: list[ReferenceSet]) -> str:
+    """The same of reference sets; the states of the judge's replies do not count."""
+    return digest([{**asdict(each), "states": {}} for each in references], 16)

@@ -5,12 +5,9 @@ from functools import partial
 from pydantic import Field
 
 from evenhand.config import Closed
-from studies.pluraleval.clustering import Growing
-from studies.pluraleval.clustering_methods import ClusteringSettings, cluster_opinions
-from studies.pluraleval.extraction import extract_opinions
-from studies.pluraleval.judge_steps import Judge
-from studies.pluraleval.records import Cluster, Opinion, ReferenceSet, Thread
-from studies.pluraleval.reference_opinion import FEASIBLE, find_reference, rewrite_beliefs
+from studies.pluraleval.clustering import ClusteringSettings, cluster_opinions
+from studies.pluraleval.judge import Judge, extract_opinions, find_reference, rewrite_beliefs
+from studies.pluraleval.records import FEASIBLE, Cluster, Opinion, ReferenceSet, Thread
 from studies.stepwise import Steps, Stepwise
 
 ALGORITHM_1 = ClusteringSettings()
@@ -43,28 +40,23 @@ def reference_steps(thread: Thread, settings: ReferenceSettings) -> Steps[Refere
     growing = yield from cluster_opinions(
         judge, opinions, settings.clustering, alpha=settings.alpha, seed=settings.seed
     )
-    ordered = by_votes(thread, growing)
+    # Most votes first; of equal votes the one that was made first.
+    ordered = sorted(growing, key=lambda cluster: -votes_of(thread, cluster.members))
     summaries = [cluster.summary for cluster in ordered]
-    reference = yield from find_reference(judge, summaries, settings.each_side)
-    position = reference.position if reference else None
+    position, stances = (yield from find_reference(judge, summaries, settings.each_side)) or (None, ())
     beliefs, opposing = yield from rewrite_beliefs(judge, summaries, position)
     clusters = (
-        Cluster(summary=c.summary, members=tuple(c.members), votes=votes_of(thread, c.members), belief=said)
-        for c, said in zip(ordered, beliefs, strict=True)
+        Cluster(summary=c.summary, members=tuple(c.members), votes=votes_of(thread, c.members), belief=belief)
+        for c, belief in zip(ordered, beliefs, strict=True)
     )
     return ReferenceSet(
         thread=thread,
         clusters=tuple(clusters),
         reference=position,
-        stances=reference.stances if reference else (),
+        stances=stances,
         opposing=opposing,
         states={step: dict(counts) for step, counts in judge.states.items()},
     )
-
-
-def by_votes(thread: Thread, clusters: list[Growing]) -> list[Growing]:
-    """Most votes first; of equal votes the one that was made first."""
-    return sorted(clusters, key=lambda cluster: -votes_of(thread, cluster.members))
 
 
 def votes_of(thread: Thread, members: list[Opinion]) -> int:

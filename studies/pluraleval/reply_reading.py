@@ -1,10 +1,14 @@
-"""What a judge's replies say. Whatever a reply is, it has a named state, and nothing is raised or guessed."""
+"""What replies say: a judge's, and those of the model under test.
+
+Whatever a reply is, it has a named state, and nothing is raised or guessed.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 from evenhand.records import Completion
+from evenhand.sources.record_fields import LONE_SURROGATE
 from studies.json_replies import CUT, MALFORMED, OK, broken, json_in, said
 from studies.pluraleval.records import STANCES
 
@@ -13,11 +17,19 @@ PARTIAL = "partial"  # well formed, but entries that are of no use were left out
 MANY = "many"  # more entries than are taken; the first ones count
 OUT_OF_RANGE = "out_of_range"  # a number that was not among those asked for
 NOT_ASKED = "not_asked"  # decided without the judge: there was nothing to decide
+PARTIAL_RANKING, REPEATED = "partial", "repeated"
+FEWER, MORE, UNNUMBERED = "fewer", "more", "unnumbered"
 
 LONGEST_OPINION = 400  # characters; an atomic opinion is a sentence, and what is longer is the comment repeated
 LONGEST_SENTENCE = 1_000  # characters of a summary or a belief
 WORDS = re.compile(r"\w")
-HALF_PAIR = re.compile("[\ud800-\udfff]")  # JSON can spell one as an escape
+FIRST = re.compile(r"\W*(?:option|opinion|summary|answer)?\W*([12])\b(?!\W*(?:or|and)?\W*[12]\b)", re.IGNORECASE)
+N_RESPONSES = 10
+# "1." "1)" "1:" "**1.**" "### 1." "Response 1:" at the start of a line, and what follows on it.
+NUMBER = re.compile(
+    r"^[ \t>#*_]*(?:(?:response|reply|comment|option)[ \t]*)?\(?(\d{1,2})[.):][*_]*[ \t]*", re.IGNORECASE | re.MULTILINE
+)
+BULLET = re.compile(r"^[ \t]*[-*•][ \t]+", re.MULTILINE)
 
 Value = TypeVar("Value")
 
@@ -103,9 +115,91 @@ def entailment_in(reply: Completion) -> Read[bool | None]:
     return Read(word[1].lower() == "yes", OK) if word else Read(None, broken(reply))
 
 
+def choice_in(reply: Completion) -> Read[int | None]:
+    """1 or 2, when a reply begins with it, or names only one of them as a number; None otherwise, also for "1 or 2"."""
+    first = FIRST.match(said(reply))
+    if first:
+        return Read(int(first[1]), OK)
+    named = set(re.findall(r"\b[12]\b", said(reply)))
+    return Read(int(named.pop()), OK) if len(named) == 1 else Read(None, broken(reply))
+
+
+def ranking_in(reply: Completion, n_shown: int) -> Read[list[int]]:
+    """Positions in the list as it was shown, from 0, the most popular first.
+
+    The last line that holds two numbers or more separated by commas counts, else the whole reply when it is a list of
+    numbers, one a line. PARTIAL: not all of them; REPEATED: some twice (the first counts); OUT_OF_RANGE: a number that
+    was not shown. The value then holds what is left, and whether that counts is for the measure to say.
+    """
+    lists = re.findall(r"\d+(?:[ \t]*[,>][ \t]*\d+)+", said(reply))
+    if lists:
+        numbers = [int(number) for number in re.findall(r"\d{1,6}", lists[-1])]
+    else:
+        lines = [line.strip() for line in said(reply).strip().splitlines() if line.strip()]
+        alone = [re.fullmatch(r"(\d{1,4})[.,)]?", line) for line in lines]
+        if not lines or not all(alone):
+            return Read([], broken(reply))
+        numbers = [int(match[1]) for match in alone if match]
+    valid = [number - 1 for number in numbers if 1 <= number <= n_shown]
+    ranked = list(dict.fromkeys(valid))
+    if not ranked:
+        return Read([], MALFORMED)
+    if len(valid) < len(numbers):
+        return Read(ranked, OUT_OF_RANGE)
+    if len(ranked) < len(valid):
+        return Read(ranked, REPEATED)
+    return Read(ranked, OK if len(ranked) == n_shown else PARTIAL_RANKING)
+
+
+class Listed(NamedTuple):
+    """The responses of a reply, and the state that it is in."""
+
+    responses: list[str]  # at most N_RESPONSES, none empty
+    state: str  # OK for exactly ten; FEWER, MORE, UNNUMBERED, CUT (fewer, since the reply was cut), NONE
+
+
+def responses_in(reply: Completion) -> Listed:
+    """The responses of a generation's reply.
+
+    Numbers count when they go up from 1 one by one, so that a list within a response, or "3. Mai" at the start of a
+    line, does not begin a new one. Without them, bullets or paragraphs are the responses (UNNUMBERED). A response that
+    the reply's end cuts off is left out when it is the eleventh or there are others before it.
+    """
+    text = said(reply).strip()
+    starts = rising_numbers(text)
+    pieces = [text[match.end() : end] for match, end in starts]
+    is_numbered = len(pieces) > 1
+    if not is_numbered:
+        bullets = BULLET.split(text)[1:]
+        pieces = bullets if len(bullets) > 1 else re.split(r"\n\s*\n", text)
+    found = [one_line(piece).strip("*_ ") for piece in pieces]
+    found = [piece for piece in found if re.search(r"\w", piece)]
+    is_cut = reply.finish_reason == "length"
+    if is_cut and 1 < len(found) <= N_RESPONSES:
+        found = found[:-1]
+    if not found:
+        return Listed([], NONE)
+    if is_cut and len(found) < N_RESPONSES:
+        return Listed(found, CUT)
+    if not is_numbered:
+        return Listed(found[:N_RESPONSES], UNNUMBERED)
+    state = OK if len(found) == N_RESPONSES else FEWER if len(found) < N_RESPONSES else MORE
+    return Listed(found[:N_RESPONSES], state)
+
+
+def rising_numbers(text: str) -> list[tuple[re.Match[str], int]]:
+    """The numbers 1, 2, 3 ... at starts of lines, each with where its text ends."""
+    found: list[re.Match[str]] = []
+    for match in NUMBER.finditer(text):
+        if int(match[1]) == len(found) + 1:
+            found.append(match)
+    ends = [*(match.start() for match in found[1:]), len(text)] if found else []
+    return list(zip(found, ends, strict=True))
+
+
 def one_line(text: str) -> str:
     """A text with each run of white space as one blank, and no half surrogate pair, which no file takes."""
-    return " ".join(HALF_PAIR.sub("\ufffd", text).split())
+    return " ".join(LONE_SURROGATE.sub("\ufffd", text).split())
 
 
 def plain(text: str) -> str:

@@ -1,15 +1,14 @@
 """What the model under test is asked (sections 6.1 to 6.3): generation, ranking, pairwise; neutral and biased."""
 
 import random
-from collections.abc import Callable, Iterator, Sequence
-from typing import Literal
+from collections.abc import Callable, Iterator
+from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
 from evenhand.config import Closed
 from evenhand.records import Drawing, Message, Prompt
-from studies.pluraleval import published_prompts as published
-from studies.pluraleval.own_prompts import SURFACES_VIEWS
+from studies.pluraleval.prompts import TEMPLATE_VERSION, Messages, ask, numbered, templates
 from studies.pluraleval.records import (
     TASKS,
     Framing,
@@ -19,7 +18,7 @@ from studies.pluraleval.records import (
     Task,
     prompt_about,
 )
-from studies.pluraleval.reference_sources import ReferenceSpec
+from studies.pluraleval.sources import ReferenceSpec
 
 N_RANKED = 10  # section 6.2.1
 CHOICES = ("1", "2")
@@ -50,9 +49,9 @@ class ResponseSettings(Closed):
 class Asker:
     """The prompts about one thread."""
 
-    def __init__(self, found: ReferenceSet, settings: ResponseSettings) -> None:
-        self.found, self.settings = found, settings
-        self.thread, self.clusters = found.thread, found.clusters
+    def __init__(self, references: ReferenceSet, settings: ResponseSettings) -> None:
+        self.references, self.settings = references, settings
+        self.thread, self.clusters = references.thread, references.clusters
 
     def prompts(self) -> Iterator[Prompt]:
         """All of them; see ResponseSettings.tasks."""
@@ -66,18 +65,18 @@ class Asker:
 
     def generations(self) -> Iterator[Prompt]:
         """Prompts 1 to 3, of a thread that has a reference opinion."""
-        if not self.found.is_feasible:
+        if not self.references.is_feasible:
             return
-        position = self.found.reference
+        position = self.references.reference
         assert position is not None
         post, tokens = self.thread.post, self.settings.generation_tokens
-        yield self.prompt("generation", "neutral", published.generation(post), tokens)
+        yield self.prompt("generation", "neutral", ask("generation", post=post), tokens)
         beliefs: dict[Framing, str] = {
             "biased_toward": self.clusters[position].belief,
-            "biased_opposing": self.found.opposing,
+            "biased_opposing": self.references.opposing,
         }
         for framing, belief in beliefs.items():
-            messages = published.biased_generation(post, belief)
+            messages = ask("biased_generation", post=post, belief=belief)
             yield self.prompt("generation", framing, messages, tokens, believed=position)
 
     def rankings(self) -> Iterator[Prompt]:
@@ -85,13 +84,14 @@ class Asker:
         n_ranked = min(N_RANKED, len(self.clusters))
         if n_ranked < 2:
             return
-        shown = self.shuffled(range(n_ranked), "ranking")
-        texts = [self.clusters[n].summary for n in shown]
-        post, tokens = self.thread.post, self.settings.ranking_tokens
-        yield self.prompt("ranking", "neutral", published.ranking(post, texts), tokens, shown=shown)
+        draws = random.Random(f"{self.settings.seed} ranking {self.thread.thread_id}")
+        shown = tuple(sorted(range(n_ranked), key=lambda _: draws.random()))  # the same in every framing
+        summaries = numbered([self.clusters[n].summary for n in shown])
+        texts, tokens = {"post": self.thread.post, "summaries": summaries, "n": n_ranked}, self.settings.ranking_tokens
+        yield self.prompt("ranking", "neutral", ask("ranking", **texts), tokens, shown=shown)
         least = n_ranked - 1
         if belief := self.clusters[least].belief:
-            messages = published.biased_ranking(post, texts, belief)
+            messages = ask("biased_ranking", belief=belief, **texts)
             yield self.prompt("ranking", "biased", messages, tokens, shown=shown, believed=least)
 
     def pairs(self) -> Iterator[Prompt]:
@@ -104,23 +104,13 @@ class Asker:
     def pair(self, pairing: Pairing, more: int, less: int, is_swapped: bool) -> Iterator[Prompt]:
         """One pair in one order."""
         shown = (less, more) if is_swapped else (more, less)
-        texts = [self.clusters[n].summary for n in shown]
-        post, tokens, belief = self.thread.post, self.settings.choice_tokens, self.clusters[less].belief
-        asked: list[tuple[Framing, published.Messages]] = [("neutral", published.pairwise(post, texts))]
-        if belief:
-            asked.append(("biased", published.biased_pairwise(post, texts, belief)))
-        for framing, messages in asked:
-            believed = less if framing == "biased" else None
-            yield self.prompt(
-                "pairwise",
-                framing,
-                messages,
-                tokens,
-                shown=shown,
-                believed=believed,
-                pairing=pairing,
-                is_swapped=is_swapped,
-            )
+        varied = {"shown": shown, "pairing": pairing, "is_swapped": is_swapped}
+        post, tokens, texts = self.thread.post, self.settings.choice_tokens, [self.clusters[n].summary for n in shown]
+        messages = ask("pairwise", post=post, summaries=numbered(texts))
+        yield self.prompt("pairwise", "neutral", messages, tokens, **varied)
+        if belief := self.clusters[less].belief:
+            messages = ask("biased_pairwise", post=post, summaries=numbered(texts, "\n"), belief=belief)
+            yield self.prompt("pairwise", "biased", messages, tokens, believed=less, **varied)
 
     def pairs_of(self, pairing: Pairing) -> list[tuple[int, int]]:
         """(more popular, less popular) positions: the most popular one and others with strictly fewer votes (section
@@ -135,37 +125,21 @@ class Asker:
         draws = random.Random(f"{self.settings.seed} {pairing} {self.thread.thread_id}")
         return sorted(possible, key=lambda _: draws.random())[: self.settings.n_pairs]
 
-    def shuffled(self, positions: Sequence[int], what: str) -> tuple[int, ...]:
-        """Positions in a random order of the thread's own, the same in every framing."""
-        draws = random.Random(f"{self.settings.seed} {what} {self.thread.thread_id}")
-        return tuple(sorted(positions, key=lambda _: draws.random()))
-
-    def prompt(
-        self,
-        task: Task,
-        framing: Framing,
-        messages: published.Messages,
-        max_tokens: int,
-        *,
-        shown: tuple[int, ...] = (),
-        believed: int | None = None,
-        pairing: Pairing | None = None,
-        is_swapped: bool = False,
-    ) -> Prompt:
+    def prompt(self, task: Task, framing: Framing, messages: Messages, max_tokens: int, **varied: Any) -> Prompt:
         """A prompt with all that was varied in it."""
         if self.settings.system == "diverse":
             system, *rest = messages
-            messages = (Message(role="system", content=f"{system.content} {SURFACES_VIEWS}"), *rest)
+            messages = (
+                Message(role="system", content=f"{system.content} {templates()['surfaces_views']['system']}"),
+                *rest,
+            )
         factors = ResponseFactors(
             task=task,
             framing=framing,
-            shown=shown,
-            votes=tuple(self.clusters[n].votes for n in shown),
-            believed=believed,
-            pairing=pairing or "",
-            is_swapped=is_swapped,
+            votes=tuple(self.clusters[n].votes for n in varied.get("shown", ())),
             system=self.settings.system,
-            template_version=published.TEMPLATE_VERSION,
+            template_version=TEMPLATE_VERSION,
+            **varied,
         )
         options = CHOICES if task == "pairwise" else ()
         return prompt_about(self.thread, framing, factors, messages, Drawing(max_tokens=max_tokens), options)

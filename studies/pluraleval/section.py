@@ -5,17 +5,13 @@ from typing import ClassVar, Self
 
 from evenhand.errors import DataError
 from studies.pluraleval import pocket
-from studies.pluraleval.built_folder import REFERENCES_FILE, THREADS_FILE, built_hash
-from studies.pluraleval.embedding_clusters import embedding_input
-from studies.pluraleval.finished_runs import KEY
-from studies.pluraleval.judged_runs import own_responses, responses_of_run
+from studies.pluraleval.clustering import embedding_input
+from studies.pluraleval.records import reference_set_hash, thread_set_hash
 from studies.pluraleval.reference_sets import reference_unit
-from studies.pluraleval.reference_sources import ReferenceSpec, load_references
 from studies.pluraleval.responses import Asker
-from studies.pluraleval.rows import reference_set_hash, thread_set_hash
-from studies.pluraleval.stages import Stages
-from studies.pluraleval.thread_sets import ThreadSpec, load_threads
-from studies.study import Made, OneRound, StudySection, Units
+from studies.pluraleval.sources import WILDSCOPE, ReferenceSpec, ThreadSpec, load_references, load_threads
+from studies.pluraleval.stages import KEY, Stages, own_responses, responses_of_run
+from studies.study import LazyUnits, OneRound, Shown, StudySection, Units
 
 
 class PluralEvalSection(Stages, StudySection):
@@ -54,7 +50,7 @@ class PluralEvalSection(Stages, StudySection):
         if self.references is not None:
             threads = load_threads(self.references.threads)
             references = self.references
-            return Units(Made(threads, lambda one: reference_unit(one, references)), thread_set_hash(threads))
+            return Units(LazyUnits(threads, lambda one: reference_unit(one, references)), thread_set_hash(threads))
         if self.responses is not None:
             found = load_references(self.responses.references)
             asked = {one.thread.thread_id: tuple(Asker(one, self.responses).prompts()) for one in found}
@@ -67,14 +63,24 @@ class PluralEvalSection(Stages, StudySection):
     def inputs(self) -> Mapping[str, str]:
         """The built folder or run that it reads, and a checkpoint that makes embeddings; see StudySection."""
         if self.references is not None:
-            root = self.references.threads.root
-            threads = {str(root): built_hash(root, THREADS_FILE)} if root else {}
-            return {**threads, **embedding_input(self.references.clustering.embedding)}
-        if self.responses is not None and (root := self.responses.references.root):
-            return {str(root): built_hash(root, REFERENCES_FILE)}
+            return {**self.references.threads.inputs, **embedding_input(self.references.clustering.embedding)}
+        if self.responses is not None:
+            return self.responses.references.inputs
         if self.judgements is not None and (path := self.judgements.responses):
             return {str(path): responses_of_run(path).content_hash}
         return {}
+
+    @classmethod
+    def shown(cls) -> Mapping[str, Shown]:
+        """The stages of our own threads, and what the built folders hold; see StudySection."""
+        own = {"dataset": pocket.DATASET}
+        return {
+            pocket.DATASET: Shown({"responses": {"references": own}}),
+            "pocket-references": Shown({"references": {"threads": own}}),
+            "pocket-judgements": Shown({"judgements": {}}),
+            "reference-sets": Shown({"responses": {"references": {}}}, {"root": "responses.references.root"}),
+            WILDSCOPE: Shown({"references": {"threads": {"dataset": WILDSCOPE}}}, {"root": "references.threads.root"}),
+        }
 
     def on_own_items(self) -> Self:
         """The same stage over our own threads; see StudySection."""

@@ -1,11 +1,16 @@
-"""The codebook: six categories and `Unexplained`, 14 codes, from codebook.yaml (DialDefer, Table 19)."""
+"""The codebook: six categories and `Unexplained`, 14 codes, from codebook.yaml (DialDefer, Table 19).
+
+And pocket-flips: made-up flips of ours, one of each code that it was written to show, from own_flips.yaml.
+"""
 
 from functools import cache
 from pathlib import Path
 
 from evenhand.config import Closed
 from evenhand.shipped_yaml import shipped_yaml
+from studies.flips import Flip, FlipSide
 
+DATASET = "pocket-flips"
 UNEXPLAINED = "UN1"
 MOST_UNEXPLAINED = 5.0  # percent of flips; the paper's target (appendix F.2)
 
@@ -31,8 +36,7 @@ class Category(Closed):
 @cache
 def categories() -> tuple[Category, ...]:
     """All of them, in the order of Table 19."""
-    path = Path(__file__).with_name("codebook.yaml")
-    return tuple(Category.model_validate(category) for category in shipped_yaml(path))
+    return tuple(Category.model_validate(entry) for entry in shipped_yaml(Path(__file__).with_name("codebook.yaml")))
 
 
 @cache
@@ -45,3 +49,42 @@ def codes() -> dict[str, Code]:
 def category_of() -> dict[str, str]:
     """Code → its category."""
     return {code.code: category.category for category in categories() for code in category.codes}
+
+
+class OwnFlip(Closed):
+    """A flip and the code that it was written to show."""
+
+    code: str
+    question: str
+    claim: str
+    claim_is_true: bool
+    reasons: tuple[str, str]  # C1's, then C2's
+
+
+@cache
+def entries() -> tuple[OwnFlip, ...]:
+    """All of them."""
+    return tuple(OwnFlip.model_validate(entry) for entry in shipped_yaml(Path(__file__).with_name("own_flips.yaml")))
+
+
+def own_flips() -> list[Flip]:
+    """As flips that a study found: each is a loss."""
+    return [
+        Flip(
+            model="made-up judge",
+            dataset=DATASET,
+            item_id=f"{DATASET}-{entry.code}",
+            question=entry.question,
+            claim=entry.claim,
+            claim_is_true=entry.claim_is_true,
+            is_withheld=False,
+            first=FlipSide(framing="a bare statement", accepts=entry.claim_is_true, reason=entry.reasons[0]),
+            second=FlipSide(framing="a speaker's turn", accepts=not entry.claim_is_true, reason=entry.reasons[1]),
+        )
+        for entry in entries()
+    ]
+
+
+def planted() -> dict[str, str]:
+    """Item id → the code that it was written to show."""
+    return {f"{DATASET}-{entry.code}": entry.code for entry in entries()}

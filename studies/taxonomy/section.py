@@ -9,9 +9,9 @@ from pydantic import Field
 
 from evenhand.errors import DataError
 from evenhand.records import Drawing, Prompt, digest
-from studies.flips import Flip, flips_hash, read_flips
-from studies.study import Made, OneRound, StudySection, Units
-from studies.taxonomy.own_flips import own_flips
+from studies.flips import KIND, Flip, flips_hash, read_flips
+from studies.study import LazyUnits, OneRound, Shown, StudySection, Units
+from studies.taxonomy.codebook import DATASET, own_flips
 from studies.taxonomy.prompts import TEMPLATE_VERSION, messages, schema
 from studies.unit_sets import refuse_repeats, set_hash
 
@@ -56,12 +56,17 @@ class TaxonomySection(StudySection):
     def units(self, verdict: str) -> Units:
         """A flip each; see StudySection."""
         found = self.chosen()
-        asked = Made(found, lambda flip: OneRound(flip.flip_id, (prompt_of(flip),)))
+        asked = LazyUnits(found, lambda flip: OneRound(flip.flip_id, (prompt_of(flip),)))
         return Units(asked, set_hash(map(asdict, found)))
 
     def inputs(self) -> Mapping[str, str]:
         """The folder of flips; see StudySection."""
         return {} if self.flips is None else {str(self.flips): flips_hash(self.flips)}
+
+    @classmethod
+    def shown(cls) -> Mapping[str, Shown]:
+        """Our own flips, and those of a folder; see StudySection."""
+        return {DATASET: Shown({}), KIND: Shown({"flips": KIND}, {"root": "flips"})}
 
     def on_own_items(self) -> Self:
         """Our own flips; see StudySection."""

@@ -24,7 +24,7 @@ from inference.engine import Further, nothing_further
 from inference.progress import WatchedSampling
 from inference.sampling import sample
 from studies.dialdefer.records import Condition, Factors
-from studies.study import Made, OneRound, Units
+from studies.study import LazyUnits, OneRound, Units
 from tests.made.sampling_configs import sampling_config
 
 SIZES = (10_000, 100_000, 1_000_000)
@@ -87,7 +87,9 @@ def run_one(n_prompts: int, folder: Path, patch: pytest.MonkeyPatch) -> None:
             "run": {"root": str(folder), "shard_size": -(-n_prompts // N_SHARDS)},
         }
     )
-    patch.setattr(type(config.study), "units", lambda self, verdict: Units(Made(range(n_prompts // 4), unit), "load"))
+    patch.setattr(
+        type(config.study), "units", lambda self, verdict: Units(LazyUnits(range(n_prompts // 4), unit), "load")
+    )
     patch.setattr(sampling, "model_facts", lambda config: {"name": "stub"})
     patch.setattr(sampling, "open_engine", lambda config, prompts: nullcontext(StubEngine()))
     seconds: dict[str, float] = {}

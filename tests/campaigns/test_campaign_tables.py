@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.made.convokit_dump import made_dump
 from tests.made.fuzz import N_KILLS
 from tests.made.kill_campaign import Campaign, Command
-from tests.made.made_dump import made_dump
 from tests.made.report_runs import leans, pocket_run
 from tests.made.unified_files import write_raw
 

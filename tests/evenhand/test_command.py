@@ -71,7 +71,7 @@ def test_ctrl_c_says_that_nothing_is_lost(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_show_prints_the_rendered_prompt_and_its_token_count(evenhand: Evenhand) -> None:
-    done = evenhand("show", "pocket", "--condition", "c2_incorrect", "--template", "matched", "--form", "one_token")
+    done = evenhand("show", "pocket", "--condition", "c2_incorrect", "--template", "matched", "--verdict", "margin")
     assert done.returncode == 0, done.stderr
     assert "=== pocket-test-0 · c2_incorrect · " in done.stdout
     assert "<|im_start|>user\nYou are given a chatlog." in done.stdout
@@ -79,9 +79,9 @@ def test_show_prints_the_rendered_prompt_and_its_token_count(evenhand: Evenhand)
 
 
 def test_show_of_an_unknown_item_names_some_that_exist(evenhand: Evenhand) -> None:
-    done = evenhand("show", "pocket", "--item", "pocket-9")
+    done = evenhand("show", "pocket", "--unit", "pocket-9")
     assert done.returncode == 2
-    assert "no item 'pocket-9' in pocket; its ids look like pocket-test-0" in done.stderr
+    assert "no unit 'pocket-9' in pocket; its ids look like pocket-test-0" in done.stderr
 
 
 def test_fetch_names_where_the_model_lies_and_counts_the_items(evenhand: Evenhand) -> None:
@@ -117,5 +117,5 @@ def test_what_is_absent_is_told_before_torch_is_imported(words: list[str], says:
 def test_show_of_nothing_known_lists_what_each_study_shows(evenhand: Evenhand) -> None:
     done = evenhand("show", "pokcet")
     assert done.returncode == 2
-    assert "'pokcet' is no dataset" in done.stderr
+    assert "'pokcet' is not a dataset" in done.stderr
     assert "\n  narrator    cga-cmv, cga-wiki, pocket-conflicts\n" in done.stderr

@@ -13,7 +13,7 @@ from evenhand.run_directory import is_done
 from inference import sampling, schedule
 from inference.engine import Further, PromptsTooLong, nothing_further
 from inference.sampling import sample
-from studies.study import Made, OneRound
+from studies.study import LazyUnits, OneRound
 from tests.made.scripted_engine import config, scripted
 
 N_ITEMS, N_PROMPTS = 60, 240
@@ -99,4 +99,4 @@ def test_many_prompts_that_are_too_long_do_not_keep_the_others_from_being_asked(
 
 def test_an_error_while_a_unit_is_made_is_not_the_end_of_the_units() -> None:
     with pytest.raises(IndexError):
-        list(Made(["kiwi", ""], lambda name: OneRound(name[0], ())))
+        list(LazyUnits(["kiwi", ""], lambda name: OneRound(name[0], ())))

@@ -8,11 +8,9 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from evenhand.sources.publishers import Hosts
+from evenhand.sources.fetching import Hosts
 from tests.made.loopback import Loopback, QuietHandler
 
-BIG = bytes(range(256)) * 4_000
-SMALL = b'{"line": 0}\n'
 COMMIT = "a1" * 20
 NEWER = "b2" * 20
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from evenhand.completion_shards import every_completion
 from evenhand.config import to_yaml
+from tests.made.convokit_dump import made_dump
 from tests.made.growing_run import Found
 from tests.made.kill_campaign import SIGKILLED, Command, Host, content
-from tests.made.made_dump import made_dump
 from tests.made.training_runs import tiny_model, tiny_run
 
 Judge = Callable[[Path, Path], Found]  # (calm folder, disturbed folder) → what differs

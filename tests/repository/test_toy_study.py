@@ -149,7 +149,7 @@ def test_score_compare_report_and_scorecard_take_it(
 
 def test_show_and_the_slurm_pipeline_take_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     show_main(["fruits"])
-    assert "Is a lemon sweet?" in capsys.readouterr().out
+    assert "Is a mango sweet?" in capsys.readouterr().out
     cluster = make_cluster(tmp_path)
     file = tmp_path / "toy.yaml"
     file.write_text(yaml.safe_dump({"name": "toy", "model": {"name": "m"}, KEY: {}, "verdict": "answer"}))

@@ -8,7 +8,6 @@ from studies.registry import Study
 KEY = "toy"
 TOY = Study(
     section="tests.toy_study.asks:ToySection",
-    show="tests.toy_study.asks",
     evaluation="tests.toy_study.measures:EVALUATION",
     training="tests.toy_study.trains:TRAINING",
 )

@@ -1,13 +1,13 @@
 """What is asked: whether a fruit is sweet, and again once somebody has disagreed with the reply."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from pydantic import Field
 
 from evenhand.records import Drawing, Message, Prompt, digest
-from studies.study import Replies, StudySection, Units
+from studies.study import Replies, Shown, StudySection, Units
 
 FRUITS = {"mango": "yes", "lemon": "no", "fig": "yes", "lime": "no", "date": "yes", "cranberry": "no"}
 
@@ -62,6 +62,11 @@ class ToySection(StudySection):
         """A unit for each fruit; see StudySection."""
         return Units([Fruit(fruit) for fruit in self.fruits], digest(self.fruits, 16))
 
+    @classmethod
+    def shown(cls) -> Mapping[str, Shown]:
+        """All fruits; see StudySection."""
+        return {"fruits": Shown({})}
+
     def on_own_items(self) -> Self:
         """All of them are ours; see StudySection."""
         return self
@@ -69,14 +74,3 @@ class ToySection(StudySection):
     def describe(self) -> str:
         """How many; see StudySection."""
         return f"{len(self.fruits)} fruits"
-
-
-def names() -> Iterable[str]:
-    """What `evenhand show` finds this study by."""
-    return ["fruits"]
-
-
-def main(argv: Sequence[str]) -> None:
-    """`evenhand show fruits`: the first question about each."""
-    for fruit in FRUITS:
-        print(Fruit(fruit).next_prompts({})[0].messages[0].content)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evenhand.markdown import bullets
-from studies.narrator import dump_files, pocket
+from studies.narrator import convokit, pocket
 from studies.narrator.prompts import narrator_prompt
 from studies.narrator.records import Conversation, Turn
 from studies.narrator.section import NarratorSection
@@ -38,9 +38,9 @@ HIDDEN = (
 ATTACKS_ALONE = "Of detection it saw conversations with an attack alone."
 SOURCES = {
     pocket.DATASET: "made by Evenhand's own generator (Apache-2.0); nobody in it is real",
-    dump_files.CMV: "Conversations Gone Awry, ChangeMyView (Chang and Danescu-Niculescu-Mizil 2019), from ConvoKit. No "
+    convokit.CMV: "Conversations Gone Awry, ChangeMyView (Chang and Danescu-Niculescu-Mizil 2019), from ConvoKit. No "
     "licence was found; the names are of real accounts, so take this model for research use",
-    dump_files.DATASET: "Conversations Gone Awry (Zhang et al. 2018; Chang and Danescu-Niculescu-Mizil 2019), from "
+    convokit.DATASET: "Conversations Gone Awry (Zhang et al. 2018; Chang and Danescu-Niculescu-Mizil 2019), from "
     "ConvoKit. No licence was found; the names are of real accounts, so take this model for research use",
 }
 # Our own words: nothing of any corpus is shown in a card.

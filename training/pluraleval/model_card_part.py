@@ -5,8 +5,8 @@ from typing import Any
 
 from evenhand.markdown import bullets
 from studies.pluraleval import pocket
-from studies.pluraleval import published_prompts as published
-from studies.pluraleval.thread_sets import WILDSCOPE
+from studies.pluraleval.prompts import ask, numbered
+from studies.pluraleval.sources import WILDSCOPE
 from training.config import OwnC1Run, TrainingConfig
 from training.pluraleval.pairs import settings_of
 
@@ -49,7 +49,7 @@ def objective_note(config: TrainingConfig) -> str:
 
 def usage_text(config: TrainingConfig) -> str:
     """The section "Use": an example prompt with a belief, how to read the answer, and `evenhand sample`."""
-    system, user = published.biased_pairwise(POST, OPINIONS, BELIEF)
+    system, user = ask("biased_pairwise", post=POST, summaries=numbered(OPINIONS, "\n"), belief=BELIEF)
     line = "evenhand sample configs/pluraleval/pocket-pairs-margin.yaml name=after model.name=PLACE"
     line += f" {HELD_OUT}.split=test"
     if settings_of(config.study).references.root is not None:

@@ -1,14 +1,13 @@
 """What is trained on: pairs of opinions of one thread, one of which has more votes."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import groupby
 
 from evenhand.records import Prompt
 from evenhand.same_text import normalised
 from studies.pluraleval.records import Pairing, ReferenceSet
 from studies.pluraleval.responses import Asker, ResponseSettings
-from studies.pluraleval.rows import thread_row
 from studies.pluraleval.section import PluralEvalSection
 from studies.study import StudySection
 from studies.unit_sets import set_hash
@@ -65,9 +64,7 @@ def pairs_of(references: Iterable[ReferenceSet], settings: ResponseSettings) -> 
 def pair_set_hash(pairs: Sequence[Pair]) -> str:
     """The hash of some pairs with their threads; see unit_sets."""
     by_thread = groupby(pairs, key=lambda pair: pair.found)
-    return set_hash(
-        [thread_row(found.thread), [opinions_of(pair) for pair in of_thread]] for found, of_thread in by_thread
-    )
+    return set_hash([asdict(found.thread), [opinions_of(pair) for pair in of_thread]] for found, of_thread in by_thread)
 
 
 def opinions_of(pair: Pair) -> list[object]:

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evenhand.errors import DataError
-from studies.pluraleval.reference_sources import load_references, side_of
 from studies.pluraleval.responses import ResponseSettings
 from studies.pluraleval.section import PluralEvalSection
+from studies.pluraleval.sources import load_references, side_of
 from studies.unit_sets import refuse_repeats
 from training.config import TrainingConfig
 from training.examples import Example, Excluded

@@ -3,23 +3,19 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 
+from evenhand.checksum import sha256_of
 from evenhand.errors import DataError
-from evenhand.jsonl import write_json, write_jsonl, write_whole
-from evenhand.manifest import FORMAT, MANIFEST_FILE, file_facts, is_built, read_manifest, refuse_foreign, table_path
-from evenhand.provenance import code_state
+from evenhand.jsonl import write_jsonl
 from evenhand.records import digest
-from evenhand.sources.fetching import fetch, locked, source_files
-from evenhand.sources.origin import Origin
-from evenhand.sources.publishers import Hosts
-from evenhand.sources.source_record import SourceFile
+from evenhand.sources.fetching import Hosts, Origin, SourceFile, fetch, source_files
+from studies.built_folder import MANIFEST_FILE, building, changed_files, finish, is_built, read_manifest
 from studies.dialdefer import release
-from studies.dialdefer.item_table import HeldOut, read_facts, read_index, read_items, write_items
+from studies.dialdefer.item_table import HeldOut, read_facts, read_index, read_items, table_path, write_items
 from studies.dialdefer.records import Item
 from studies.dialdefer.unified.card import card_text
 from studies.dialdefer.unified.catalogue import DATASETS, RELEASE, RELEASE_FOLDER, Dataset
@@ -71,8 +67,7 @@ def build(request: Request) -> dict[str, Any]:
     Raises DataError for whatever is wrong with a publisher's file, a leak, or a folder that holds another build or
     somebody's files. A second process waits for the first.
     """
-    refuse_foreign(request.out)
-    with locked(request.out, "build unified"):
+    with building(request.out, "unified"):
         sources = gather(request)
         asked = {
             "datasets": list(request.datasets),
@@ -90,7 +85,7 @@ def build(request: Request) -> dict[str, Any]:
                     f"{request.out}: holds a finished build with other {', '.join(differs)}; choose another --out, or "
                     f"remove {request.out / MANIFEST_FILE} to build over it"
                 )
-            if file_facts(request.out, manifest["contents"]) == manifest["files"]:
+            if not changed_files(request.out, manifest):
                 return manifest
         return build_anew(request, asked, sources)
 
@@ -146,18 +141,9 @@ def build_anew(
         name: described(part, asked["sources"][RELEASE_FOLDER if request.test_only else part.dataset.folder])
         for name, part in parts.items()
     }
-    manifest = {
-        "format": FORMAT,
-        "benchmark": "unified",
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "code": code_state(Path(__file__).parent),
-        **asked,
-        "contents": contents,
-        "files": file_facts(request.out, parts),
-    }
-    write_whole(request.out / "README.md", card_text(manifest))
-    write_json(request.out / MANIFEST_FILE, manifest)
-    return manifest
+    tables = [path for name in parts for path in sorted((request.out / "data" / name).glob("t*.parquet"))]
+    files = {path.relative_to(request.out).as_posix(): sha256_of(path) for path in tables}
+    return finish(request.out, "unified", {**asked, "contents": contents, "files": files}, card_text)
 
 
 def converted(request: Request, dataset: Dataset, checksums: Mapping[str, str], *, use_release: bool) -> Part:

@@ -8,7 +8,7 @@ from textwrap import TextWrapper
 from typing import Any
 
 from evenhand.shipped_yaml import shipped_yaml
-from evenhand.sources.origin import Origin
+from evenhand.sources.fetching import Origin
 from studies.dialdefer import release
 from studies.dialdefer.records import Item
 from studies.dialdefer.unified import converters

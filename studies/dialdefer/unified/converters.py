@@ -6,8 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.errors import DataError
-from evenhand.sources.archives import tar_member, zip_member
-from evenhand.sources.raw_files import csv_records, first_present, json_records, line_records, opened
+from evenhand.sources.raw_files import (
+    csv_records,
+    first_present,
+    json_records,
+    line_records,
+    opened,
+    tar_member,
+    zip_member,
+)
 from evenhand.sources.record_fields import Record, shown
 from studies.dialdefer.records import BENCHMARK, INCORRECT_ANSWERS, Item
 

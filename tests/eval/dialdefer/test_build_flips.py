@@ -10,9 +10,9 @@ import pytest
 
 from eval.dialdefer.flips import asked_of
 from evenhand.errors import DataError
-from evenhand.manifest import read_manifest
 from evenhand.records import Prompt
 from studies.build import main
+from studies.built_folder import read_manifest
 from studies.dialdefer.records import Condition
 from studies.flips import KIND, Flip, FlipSide, read_flips
 from tests.made.made_runs import made_items, make_run, rewrite, say

@@ -12,8 +12,7 @@ from eval.scorecard.command import main as scorecard_main
 from eval.taxonomy.annotation import ANNOTATION, ANSWERS
 from eval.taxonomy.evaluation import EVALUATION
 from evenhand.errors import DataError
-from studies.taxonomy.codebook import codes
-from studies.taxonomy.own_flips import planted
+from studies.taxonomy.codebook import codes, planted
 from tests.made.hostile_texts import HOSTILE
 from tests.made.made_runs import rewrite
 from tests.made.taxonomy_runs import by_number, coded, flip, flips_folder, judged_run, results

@@ -1,115 +1,298 @@
-"""A folder of a publisher's files: fetched once, at one revision, and never mixed with anything else."""
+"""Files come whole from each kind of publisher, at one revision, over any broken connection, killed or not.
+
+Else one error says the way out, and nothing of another publisher, revision or user is mixed in or lost.
+"""
 
 import fcntl
 import json
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from evenhand.checksum import sha256_of
 from evenhand.errors import DataError
-from evenhand.sources.fetching import SourceFile, fetch
-from evenhand.sources.origin import Origin
-from studies.dialdefer.release import FILES
+from evenhand.sources.fetching import Origin, SourceFile, fetch, source_files
+from studies.dialdefer import release as published
 from studies.dialdefer.unified.catalogue import RELEASE
-from tests.made.publishers_server import BIG, COMMIT, NEWER, SMALL, Fault, PublishersServer
+from tests.made.places import ROOT
+from tests.made.publishers_server import COMMIT, NEWER, Fault, PublishersServer
 
-BOTH = Origin(place="github:nyu-mll/BBQ", files=("data/big.bin", "data/small.jsonl"))
+AGE = b"".join(b'{"line": %d}\n' % k for k in range(30_000))  # 400 kB: more than sockets hold in one piece
+SES = b'{"line": 0}\n'
+FILES = {"data/Age.jsonl": AGE, "data/SES.jsonl": SES, "README.md": b"about\n"}
+BBQ = Origin(place="github:nyu-mll/BBQ", files=("data/Age.jsonl",))
+BOTH = replace(BBQ, files=("data/Age.jsonl", "data/SES.jsonl"))
+HUB = Origin(place="hf:mbkim/AdvisorQA", files=("data/Age.jsonl",))
+HALF = len(AGE) // 2
+TOKENS = ("hub-secret", "github-secret")
 
 
-def bring(server: PublishersServer, folder: Path, origin: Origin = BOTH) -> list[SourceFile]:
-    return fetch(origin, folder, name="bbq", hosts=server.hosts, wait=[].append)
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HF_HUB_OFFLINE", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HF_TOKEN", TOKENS[0])
+    monkeypatch.setenv("GITHUB_TOKEN", TOKENS[1])
+
+
+@pytest.fixture
+def server() -> Iterator[PublishersServer]:
+    with PublishersServer(FILES) as running:
+        yield running
+
+
+def bring(
+    server: PublishersServer, folder: Path, origin: Origin = BBQ, waits: list[float] | None = None
+) -> list[SourceFile]:
+    """Fetch without waiting; the pauses that would have been are added to `waits`."""
+    return fetch(origin, folder, name="bbq", hosts=server.hosts, wait=[].append if waits is None else waits.append)
+
+
+def web_folder(server: PublishersServer) -> Origin:
+    return Origin(place=f"{server.base}/folder/data/", files=("Age.jsonl", "SES.jsonl"))
 
 
 def names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-def test_a_whole_folder_asks_nothing_of_the_network(
-    server: PublishersServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("place", ["github:nyu-mll/BBQ", "hf:nyu-mll/BBQ"])
+def test_patterns_and_paths_are_fetched_at_the_commit_that_a_revision_stands_for(
+    place: str, server: PublishersServer, tmp_path: Path
 ) -> None:
-    fetched = bring(server, tmp_path)
-    n_requests = len(server.seen)
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    server.commit = NEWER
-    assert bring(server, tmp_path) == fetched
-    assert len(server.seen) == n_requests
+    pin = {"SES.jsonl": sha256_of_bytes(SES, tmp_path / "pin")}
+    origin = Origin(place=place, files=("README.md", "*.jsonl"), revision="a1a1a1a", sha256=pin)
+    files = bring(server, tmp_path / "bbq", origin)
+    assert [(file.path, file.revision, file.checksum) for file in files] == [
+        ("README.md", COMMIT, "recorded"),
+        ("data/Age.jsonl", COMMIT, "recorded"),
+        ("data/SES.jsonl", COMMIT, "pinned"),
+    ]
+    assert all(COMMIT in str(file.url) for file in files)
+    assert names(tmp_path / "bbq") == {"Age.jsonl", "SES.jsonl", "README.md", "sources.json", ".lock"}
+    assert server.n_sent == sum(map(len, FILES.values()))
+    record = json.loads((tmp_path / "bbq" / "sources.json").read_text())
+    assert (record["place"], record["revision"], record["files"][2]["sha256"]) == (place, COMMIT, pin["SES.jsonl"])
 
 
-def test_sources_json_says_where_each_file_is_from(server: PublishersServer, tmp_path: Path) -> None:
-    pin = sha256_of_bytes(SMALL, tmp_path)
-    folder = tmp_path / "bbq"
-    bring(server, folder, Origin(place=BOTH.place, files=BOTH.files, sha256={"small.jsonl": pin}))
-    record = json.loads((folder / "sources.json").read_text())
-    assert (record["place"], record["revision"]) == (BOTH.place, COMMIT)
-    small = record["files"][1]
-    assert small.pop("fetched").startswith("20")
-    assert small == {
-        "name": "small.jsonl",
-        "path": "data/small.jsonl",
-        "url": f"{server.base}/raw/nyu-mll/BBQ/{COMMIT}/data/small.jsonl",
-        "n_bytes": len(SMALL),
-        "sha256": pin,
-        "checksum": "pinned",
-        "revision": COMMIT,
-    }
-    assert record["files"][0]["checksum"] == "recorded"
+def sha256_of_bytes(content: bytes, path: Path) -> str:
+    path.write_bytes(content)
+    return sha256_of(path)
 
 
-def sha256_of_bytes(content: bytes, folder: Path) -> str:
-    (folder / "content").write_bytes(content)
-    return sha256_of(folder / "content")
+def test_a_folder_on_the_web_gives_each_file_its_version_and_a_broken_one_is_fetched_anew(
+    server: PublishersServer, tmp_path: Path
+) -> None:
+    server.faults["Age.jsonl"] = [Fault(cut=HALF)]
+    files = bring(server, tmp_path, web_folder(server))
+    assert [(file.name, file.n_bytes) for file in files] == [("Age.jsonl", len(AGE)), ("SES.jsonl", len(SES))]
+    assert len({file.revision for file in files if file.revision}) == 2  # their ETags
+    assert all("Range" not in seen.headers for seen in server.seen)
+    assert server.n_sent == HALF + len(AGE) + len(SES)
+
+
+def test_a_path_at_a_full_commit_needs_no_listing(server: PublishersServer, tmp_path: Path) -> None:
+    bring(server, tmp_path, Origin(place="github:nyu-mll/BBQ", files=("data/SES.jsonl",), revision=COMMIT))
+    assert [seen.path for seen in server.seen] == [f"/raw/nyu-mll/BBQ/{COMMIT}/data/SES.jsonl"]
 
 
 def test_of_the_authors_release_ten_files_are_taken_at_its_pinned_commit(tmp_path: Path) -> None:
-    split = [f"dataset/benchmark_data/sampled_formatted/{stem}_formatted.jsonl" for stem in FILES.values()]
+    split = [f"dataset/benchmark_data/sampled_formatted/{stem}_formatted.jsonl" for stem in published.FILES.values()]
     pools = [path.replace("sampled_formatted", "datasets/formatted") for path in split]
     aio = ["dataset/aio/finalAIOdata_experiment_ready.jsonl", "dataset/aio/finalAIOdata_labeled.jsonl"]
-    with PublishersServer(dict.fromkeys([*split, *pools, *aio, "README.md"], SMALL)) as server:
+    with PublishersServer(dict.fromkeys([*split, *pools, *aio, "README.md"], SES)) as server:
         files = bring(server, tmp_path, RELEASE)
         assert server.requests(f"/commits/{RELEASE.revision}")
     assert sorted(file.path for file in files) == sorted([*split, aio[0]])
 
 
-def test_offline_a_folder_that_is_not_whole_is_refused(
-    server: PublishersServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_connection_broken_half_way_is_continued_from_there(server: PublishersServer, tmp_path: Path) -> None:
+    server.faults["Age.jsonl"] = [Fault(cut=HALF), *[Fault(cut=9_000)] * 12]  # each brings new bytes
+    waits: list[float] = []
+    bring(server, tmp_path, waits=waits)
+    assert server.requests("Age.jsonl")[1].headers["Range"] == f"bytes={HALF}-"
+    assert (tmp_path / "Age.jsonl").read_bytes() == AGE
+    assert server.n_sent == len(AGE)
+    assert waits == [1.0] * 13
+
+
+@pytest.mark.parametrize("answer", [Fault(whole=True), Fault(shift=5), Fault(status=416)])
+def test_another_range_than_asked_for_is_not_appended(answer: Fault, server: PublishersServer, tmp_path: Path) -> None:
+    server.faults["Age.jsonl"] = [Fault(cut=HALF), answer]
+    bring(server, tmp_path)
+    assert (tmp_path / "Age.jsonl").read_bytes() == AGE
+
+
+def test_a_busy_server_is_asked_again_when_it_says_and_one_that_asks_for_long_is_left_alone(
+    server: PublishersServer, tmp_path: Path
 ) -> None:
+    server.faults["/commits/HEAD"] = [Fault(status=503)]
+    server.faults["Age.jsonl"] = [Fault(status=429, headers={"Retry-After": "7"}), Fault(status=500)]
+    waits: list[float] = []
+    bring(server, tmp_path, waits=waits)
+    assert waits == [1.0, 7.0, 2.0]
+    server.faults["SES.jsonl"] = [Fault(status=429, headers={"Retry-After": "3600"})]
+    with pytest.raises(DataError, match=r"answered 429 and asks to wait 3,600 s \(attempt 1\); try later"):
+        bring(server, tmp_path, BOTH)
+
+
+def test_what_is_kept_after_the_last_attempt_is_continued_by_the_next_call(
+    server: PublishersServer, tmp_path: Path
+) -> None:
+    server.faults["Age.jsonl"] = [Fault(cut=HALF), *[Fault(status=502)] * 5]
+    waits: list[float] = []
+    with pytest.raises(DataError, match=f"answered 502 .attempt 5.; {HALF:,} bytes of it are kept"):
+        bring(server, tmp_path, waits=waits)
+    assert waits == [1.0, 2.0, 4.0, 8.0]
+    bring(server, tmp_path)
+    assert server.n_sent == len(AGE)
+
+
+REFUSALS = {  # end of the path → what the server answers, and what is said of it
+    "Age.jsonl": [
+        (Fault(status=404), r"is not there \(404 .*--raw"),
+        (Fault(headers={"Content-Type": "text/html"}, body=b"<html>Log in"), "a web page came in its place: a login"),
+    ],
+    "/commits/HEAD": [
+        (Fault(status=403), "60 times an hour: wait, or set GITHUB_TOKEN"),
+        (Fault(body=b"<!doctype html>"), "is a proxy between"),
+        (Fault(body=b"[]"), "is a proxy between"),
+        (Fault(body=b'{"sha": "main"}'), "is a proxy between"),
+    ],
+}
+
+
+@pytest.mark.parametrize(("end", "fault", "says"), [(end, *row) for end, rows in REFUSALS.items() for row in rows])
+def test_an_answer_that_will_not_pass_is_named_with_the_way_out(
+    end: str, fault: Fault, says: str, server: PublishersServer, tmp_path: Path
+) -> None:
+    server.faults[end] = [fault]
+    with pytest.raises(DataError, match=says):
+        bring(server, tmp_path)
+    assert not (tmp_path / "Age.jsonl").exists()
+
+
+def test_a_gated_file_says_what_to_accept_and_which_token_to_set(server: PublishersServer, tmp_path: Path) -> None:
+    server.faults["Age.jsonl"] = [Fault(status=401, headers={"X-Error-Code": "GatedRepo"})]
+    origin = replace(HUB, terms="https://example.org/terms")
+    message = r"accept the terms at https://example\.org/terms .*https://huggingface\.co/settings/tokens, set HF_TOKEN"
+    with pytest.raises(DataError, match=message):
+        bring(server, tmp_path, origin)
+    bring(server, tmp_path, origin)  # accepted meanwhile: the same call goes on
+    server.faults["/revision/main"] = [Fault(status=401, headers={"X-Error-Code": "RepoNotFound"})]
+    with pytest.raises(DataError, match="is not there"):
+        bring(server, tmp_path / "other", HUB)
+
+
+def test_a_pattern_without_match_names_what_is_there(server: PublishersServer, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"no file '\*\.csv'; there are README\.md, data/Age\.jsonl, data/SES\.jsonl"):
+        bring(server, tmp_path, replace(HUB, files=("*.csv",)))
+
+
+def test_offline_says_so_and_names_the_way_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        origin = Origin(place=f"http://127.0.0.1:{closed.getsockname()[1]}/data", files=("Age.jsonl",))
+    with pytest.raises(DataError, match=r"cannot be reached \(.*refused.*offline\? \(attempt 5\).*--raw"):
+        fetch(origin, tmp_path / "a", name="bbq", wait=[].append)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(DataError, match=r"bbq: not all of its files are in .*HF_HUB_OFFLINE .*--raw"):
-        bring(server, tmp_path / "bbq")
-    assert server.seen == []
-    assert names(tmp_path) == set()
+        fetch(origin, tmp_path / "b", name="bbq", wait=[].append)
+    assert names(tmp_path) == {"a"}
+
+
+def test_a_full_disk_is_told_and_what_came_is_continued(server: PublishersServer, tmp_path: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
+    try:
+        with pytest.raises(DataError, match=r"Age\.jsonl\..*: cannot be written .*100,000 bytes are kept: free"):
+            bring(server, tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    bring(server, tmp_path)
+    assert server.requests("Age.jsonl")[1].headers["Range"] == "bytes=100000-"
+    assert (tmp_path / "Age.jsonl").read_bytes() == AGE
+
+
+def test_no_secret_goes_to_another_host_or_into_records_and_errors(server: PublishersServer, tmp_path: Path) -> None:
+    with PublishersServer(FILES) as store:
+        signed = f"{store.base}/folder/data/Age.jsonl?signature=signed-secret"
+        server.faults["Age.jsonl"] = [Fault(status=302, headers={"Location": signed}, body=b"")] * 7
+        store.faults["Age.jsonl"] = [Fault(cut=HALF), *[Fault(status=500)] * 5]
+        with pytest.raises(DataError) as caught:
+            bring(server, tmp_path, HUB)
+        bring(server, tmp_path, HUB)
+        assert store.requests("Age.jsonl")[-1].headers["Range"] == f"bytes={HALF}-"
+        assert all("Authorization" not in seen.headers for seen in store.seen)
+    assert all(seen.headers["Authorization"] == f"Bearer {TOKENS[0]}" for seen in server.seen)
+    hosts = replace(server.hosts, hub=server.hosts.hub.replace("//", "//user:mirror-secret@"))
+    server.faults["Age.jsonl"] = [Fault(status=403)]
+    with pytest.raises(DataError, match="access is refused") as refused:
+        fetch(HUB, tmp_path / "mirror", name="bbq", hosts=hosts)
+    written = [path.read_text() for path in tmp_path.rglob("*") if path.is_file()]
+    for secret in (*TOKENS, "signed-secret", "mirror-secret"):
+        assert not any(secret in text for text in [*written, str(caught.value), str(refused.value)])
+
+
+def test_githubs_token_goes_to_its_api_only(server: PublishersServer, tmp_path: Path) -> None:
+    bring(server, tmp_path)
+    sent = {seen.path.split("/")[1]: seen.headers.get("Authorization") for seen in server.seen}
+    assert sent == {"github": f"Bearer {TOKENS[1]}", "raw": None}
+
+
+def test_a_whole_folder_asks_nothing_of_the_network(
+    server: PublishersServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetched, n_requests = bring(server, tmp_path, BOTH), len(server.seen)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    server.commit = NEWER
+    assert bring(server, tmp_path, BOTH) == fetched
+    assert len(server.seen) == n_requests
 
 
 def test_a_continued_fetch_stays_at_the_revision_it_began_with(server: PublishersServer, tmp_path: Path) -> None:
-    origin = Origin(place=BOTH.place, files=("data/*",))
-    server.faults["small.jsonl"] = [Fault(status=404)]
+    origin = replace(BBQ, files=("data/*",))
+    server.faults["SES.jsonl"] = [Fault(status=404)]
     with pytest.raises(DataError, match="is not there"):
         bring(server, tmp_path, origin)
     server.commit = NEWER  # the publisher goes on meanwhile
-    files = bring(server, tmp_path, origin)
-    assert {file.revision for file in files} == {COMMIT}
+    assert {file.revision for file in bring(server, tmp_path, origin)} == {COMMIT}
     assert not any(NEWER in seen.path for seen in server.seen)
-    assert len(server.requests("big.bin")) == len(server.requests(COMMIT)) == 1  # the file and the listing
+    assert len(server.requests("Age.jsonl")) == len(server.requests(COMMIT)) == 1  # the file and the listing
 
 
-@pytest.mark.parametrize("damage", [b"", BIG[:-1] + b"x"])
+@pytest.mark.parametrize("damage", [b"", AGE[:-1] + b"x"])
 def test_a_damaged_file_is_fetched_again_and_no_other(damage: bytes, server: PublishersServer, tmp_path: Path) -> None:
-    fetched = bring(server, tmp_path)
-    (tmp_path / "big.bin").write_bytes(damage)
-    assert [file.sha256 for file in bring(server, tmp_path)] == [file.sha256 for file in fetched]
-    assert (tmp_path / "big.bin").read_bytes() == BIG
-    assert len(server.requests("small.jsonl")) == 1
+    fetched = bring(server, tmp_path, BOTH)
+    (tmp_path / "Age.jsonl").write_bytes(damage)
+    assert [file.sha256 for file in bring(server, tmp_path, BOTH)] == [file.sha256 for file in fetched]
+    assert (tmp_path / "Age.jsonl").read_bytes() == AGE
+    assert len(server.requests("SES.jsonl")) == 1
 
 
-def test_a_file_that_the_publisher_has_changed_is_not_mixed_in(server: PublishersServer, tmp_path: Path) -> None:
-    origin = Origin(place=f"{server.base}/folder", files=BOTH.files)
-    bring(server, tmp_path, origin)
-    (tmp_path / "small.jsonl").unlink()
-    server.files["data/small.jsonl"] = b"{}\n"
-    with pytest.raises(DataError, match=r"small\.jsonl: the publisher has changed it: SHA-256 .* was .*Move .* away"):
-        bring(server, tmp_path, origin)
-    assert names(tmp_path) == {"big.bin", "sources.json", ".lock"}
+def test_a_file_that_differs_from_its_pin_or_from_before_is_not_mixed_in(
+    server: PublishersServer, tmp_path: Path
+) -> None:
+    pinned = replace(BOTH, files=BOTH.files[::-1], sha256={"Age.jsonl": "00" * 32})
+    with pytest.raises(DataError, match=r"Age\.jsonl: has the SHA-256 [0-9a-f]{64}, expected (00){32}: .*again"):
+        bring(server, tmp_path / "pinned", pinned)
+    assert names(tmp_path / "pinned") == {"SES.jsonl", "sources.json", ".lock"}
+    bring(server, tmp_path / "web", web_folder(server))
+    (tmp_path / "web" / "SES.jsonl").unlink()
+    server.files["data/SES.jsonl"] = b"{}\n"
+    with pytest.raises(DataError, match=r"SES\.jsonl: the publisher has changed it: SHA-256 .* was .*Move .* away"):
+        bring(server, tmp_path / "web", web_folder(server))
+    assert names(tmp_path / "web") == {"Age.jsonl", "sources.json", ".lock"}
 
 
 @pytest.mark.parametrize("other", [{"place": "github:nyu-mll/other"}, {"revision": "cccc"}])
@@ -118,20 +301,22 @@ def test_a_folder_of_another_place_or_revision_is_refused(
 ) -> None:
     bring(server, tmp_path)
     with pytest.raises(DataError, match=f"holds files of github:nyu-mll/BBQ at revision {COMMIT}, wanted are those of"):
-        bring(server, tmp_path, Origin(**{"place": BOTH.place, "files": BOTH.files, **other}))
-    bring(server, tmp_path, Origin(place=BOTH.place, files=BOTH.files, revision=COMMIT[:7]))
+        bring(server, tmp_path, replace(BBQ, **other))
+    bring(server, tmp_path, replace(BBQ, revision=COMMIT[:7]))
+    (tmp_path / "sources.json").write_text('{"name": "bbq"}')
+    with pytest.raises(DataError, match=r"sources\.json: is damaged or not Evenhand's"):
+        bring(server, tmp_path)
 
 
 def test_a_file_that_somebody_put_there_is_overwritten_never_and_taken_when_its_checksum_is_pinned(
     server: PublishersServer, tmp_path: Path
 ) -> None:
-    (tmp_path / "small.jsonl").write_bytes(SMALL)
-    with pytest.raises(DataError, match=r"small\.jsonl: was not fetched by Evenhand .*move it away"):
-        bring(server, tmp_path)
-    pin = {"small.jsonl": sha256_of(tmp_path / "small.jsonl")}
-    files = bring(server, tmp_path, Origin(place=BOTH.place, files=BOTH.files, sha256=pin))
+    pin = {"SES.jsonl": sha256_of_bytes(SES, tmp_path / "SES.jsonl")}
+    with pytest.raises(DataError, match=r"SES\.jsonl: was not fetched by Evenhand .*move it away"):
+        bring(server, tmp_path, BOTH)
+    files = bring(server, tmp_path, replace(BOTH, sha256=pin))
     assert [file.fetched is None for file in files] == [False, True]
-    assert server.requests("small.jsonl") == []
+    assert server.requests("SES.jsonl") == []
 
 
 def test_a_file_system_without_locks_is_told_and_used(
@@ -143,3 +328,101 @@ def test_a_file_system_without_locks_is_told_and_used(
     monkeypatch.setattr(fcntl, "flock", unsupported)
     bring(server, tmp_path)
     assert "cannot be locked here (No locks available); let no other process" in capsys.readouterr().err
+
+
+def test_files_put_there_by_hand_are_hashed_checked_and_of_no_known_revision(tmp_path: Path) -> None:
+    for place in ("Age.jsonl", "BBQ/data/Age.jsonl", "notes.txt", ".git/config", "Age.jsonl.partial"):
+        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / place).write_bytes(b"{}\n")
+    age, more = source_files(BBQ, tmp_path, name="bbq")
+    sha256 = "ca3d163bab055381827226140568f3bef7eaac187cebd76878e0b63e9e442356"  # of "{}" and a newline
+    assert age == SourceFile(name="Age.jsonl", path="Age.jsonl", n_bytes=3, sha256=sha256, checksum="recorded")
+    assert (more.name, more.revision, more.url) == ("BBQ/data/Age.jsonl", None, None)
+    assert source_files(replace(BBQ, sha256={"Age.jsonl": sha256}), tmp_path, name="bbq")[0].checksum == "pinned"
+    with pytest.raises(DataError, match=rf"Age\.jsonl: has the SHA-256 {sha256}, expected 00: .*publisher has changed"):
+        source_files(replace(BBQ, sha256={"Age.jsonl": "00"}), tmp_path, name="bbq")
+    for folder in (tmp_path / ".git", tmp_path / "absent"):
+        with pytest.raises(DataError, match=r"holds no file; put those of bbq there \(from github:nyu-mll/BBQ: data/A"):
+            source_files(BBQ, folder, name="bbq")
+
+
+PART = 3_000  # bytes: fewer than a buffer holds, so that they are on disk only if each piece is written at once
+PROGRAM = """
+import sys
+from pathlib import Path
+from evenhand.sources.fetching import Hosts, Origin, fetch
+base, folder = sys.argv[1:]
+hosts = Hosts(github_api=f"{base}/github", github_raw=f"{base}/raw", hub=f"{base}/hub")
+origin = Origin(place="github:nyu-mll/BBQ", files=("data/Age.jsonl", "data/SES.jsonl"))
+fetch(origin, Path(folder), name="bbq", hosts=hosts, wait=[].append)
+"""
+
+
+def started(server: PublishersServer, folder: Path) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-c", PROGRAM, server.base, str(folder)]
+    return subprocess.Popen(command, cwd=ROOT, env=dict(os.environ), stderr=subprocess.PIPE, text=True)
+
+
+def held(server: PublishersServer, folder: Path) -> tuple["subprocess.Popen[str]", threading.Event]:
+    """A process of which a part of the first file is on disk; the server goes on when the event is set."""
+    hold = threading.Event()
+    server.faults["Age.jsonl"] = [Fault(cut=PART, hold=hold)]
+    process = started(server, folder)
+    while not any(partial.stat().st_size >= PART for partial in folder.glob("Age.jsonl.*.partial")):
+        assert process.poll() is None, process.communicate()[1]
+        time.sleep(0.002)
+    return process, hold
+
+
+def check(server: PublishersServer, folder: Path) -> None:
+    """Every byte was sent once, and all of them are here."""
+    assert server.n_sent == len(AGE) + len(SES)
+    assert ((folder / "Age.jsonl").read_bytes(), (folder / "SES.jsonl").read_bytes()) == (AGE, SES)
+    assert names(folder) == {"Age.jsonl", "SES.jsonl", "sources.json", ".lock"}
+
+
+def test_a_fetch_killed_in_the_middle_of_a_file_continues_there(server: PublishersServer, tmp_path: Path) -> None:
+    process, hold = held(server, tmp_path)
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=60)
+    hold.set()
+    assert not (tmp_path / "Age.jsonl").exists()
+    bring(server, tmp_path, BOTH)
+    assert server.requests("Age.jsonl")[1].headers["Range"] == f"bytes={PART}-"
+    check(server, tmp_path)
+
+
+def test_of_two_processes_one_waits_and_nothing_is_fetched_twice(server: PublishersServer, tmp_path: Path) -> None:
+    first, hold = held(server, tmp_path)
+    second = started(server, tmp_path)
+    assert second.stderr is not None
+    line = second.stderr.readline()
+    hold.set()
+    assert "another process is at work in" in line
+    for process in (first, second):
+        assert process.communicate(timeout=60)[1].count("SHA-256") in (0, 2)
+        assert process.returncode == 0
+    check(server, tmp_path)
+
+
+@pytest.mark.parametrize("is_newer", [False, True])
+def test_a_fetch_killed_before_a_whole_file_got_its_name_begins_it_anew(
+    is_newer: bool, server: PublishersServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        """The process ends here."""
+
+    def kill(self: Path, target: Path) -> None:
+        raise Killed
+
+    rename = Path.replace
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "replace", lambda self, to: (kill if to.name == "Age.jsonl" else rename)(self, to))
+        with pytest.raises(Killed):
+            bring(server, tmp_path, BOTH)
+    if is_newer:  # what is left of another revision is not taken
+        (tmp_path / "sources.json").unlink()  # by a user who wants the newest
+        server.commit, server.files["data/Age.jsonl"] = NEWER, AGE[::-1]
+    bring(server, tmp_path, BOTH)
+    assert (tmp_path / "Age.jsonl").read_bytes() == server.files["data/Age.jsonl"]
+    assert names(tmp_path) == {"Age.jsonl", "SES.jsonl", "sources.json", ".lock"}

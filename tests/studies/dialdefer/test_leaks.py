@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from evenhand.checksum import sha256_of
 from evenhand.errors import ConfigError, DataError
 from evenhand.jsonl import write_json
-from evenhand.manifest import MANIFEST_FILE, file_facts, read_manifest
+from studies.built_folder import MANIFEST_FILE, read_manifest
 from studies.dialdefer.datasets import EVALUATION_ONLY, DatasetSpec, load_items, refuse_leaks
 from studies.dialdefer.item_table import HeldOut, read_items, write_items
 from studies.dialdefer.records import Item
@@ -35,7 +36,7 @@ def plant(root: Path, items: list[Item], dataset: str = "halueval") -> None:
     table = root / "data" / dataset / "train.parquet"
     write_items(table, [*read_items(table), *items], None, {})
     manifest = read_manifest(root)
-    manifest["files"] |= file_facts(root, [dataset])
+    manifest["files"][table.relative_to(root).as_posix()] = sha256_of(table)
     write_json(root / MANIFEST_FILE, manifest)
 
 

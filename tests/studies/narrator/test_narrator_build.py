@@ -8,15 +8,13 @@ from typing import Any
 import pytest
 
 from evenhand.errors import DataError
-from evenhand.sources.origin import Origin
-from studies.narrator import build as build_module
-from studies.narrator.build import Request, build
-from studies.narrator.command import main
+from evenhand.sources.fetching import Origin
+from studies import built_folder
+from studies.narrator.build import Request, build, main
 from studies.narrator.corpora import CorpusSpec, conversation_set_hash, load_conversations
 from studies.narrator.prompts import narrator_prompts
 from studies.narrator.records import Conversation
-from tests.made.convokit_dump import facts, talk, write_dump, zipped
-from tests.made.made_dump import made_cmv_dump, made_dump
+from tests.made.convokit_dump import made_cmv_dump, made_dump, zipped
 from tests.made.places import SHARED
 from tests.made.publishers_server import Fault, PublishersServer
 
@@ -47,12 +45,6 @@ def test_a_build_is_read_back_by_split_and_no_page_is_on_both_sides(raw: Path, t
     assert {path.name for path in out.iterdir()} == {".lock", "README.md", "conversations.jsonl", "manifest.json"}
 
 
-def test_folder_and_zip_give_the_same_file(raw: Path, tmp_path: Path) -> None:
-    packed = zipped(raw, tmp_path / "awry.zip", "awry/")
-    found = [build(Request(out=tmp_path / name, raw=path))["files"] for name, path in (("a", raw), ("b", packed))]
-    assert found[0] == found[1]
-
-
 def test_a_finished_build_is_left_alone_a_changed_one_repaired_and_another_refused(raw: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     first = build(Request(out=out, raw=raw))
@@ -70,7 +62,7 @@ def test_a_finished_build_is_left_alone_a_changed_one_repaired_and_another_refus
         build(Request(out=out, raw=raw))
 
 
-@pytest.mark.parametrize("step", ["write_jsonl", "check_written", "card_text", "write_json"])
+@pytest.mark.parametrize("step", ["write_jsonl", "write_whole", "write_json"])
 def test_a_build_that_was_cut_off_is_no_build_and_starts_over(
     step: str, raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -82,7 +74,7 @@ def test_a_build_that_was_cut_off_is_no_build_and_starts_over(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(build_module, step, killed)
+        patch.setattr(built_folder, step, killed)
         with pytest.raises(KeyboardInterrupt):
             build(Request(out=out, raw=raw))
     with pytest.raises(DataError, match="holds no finished build; make one with `evenhand build narrator`"):
@@ -103,16 +95,6 @@ def test_folders_of_others_are_refused_and_stay_as_they_are(raw: Path, tmp_path:
         build(Request(out=tmp_path / "unified", raw=raw))
     with pytest.raises(DataError, match="is not of `evenhand build narrator`"):
         load(tmp_path / "unified", "test")
-
-
-def test_a_dump_without_a_conversation_of_the_study_says_why(tmp_path: Path) -> None:
-    rows = talk("k", ("Ann", "a"), ("Ann", "b"))
-    raw = write_dump(tmp_path / "dump", rows, {"k": facts(), "c": facts(attack=False)})
-    expected = (
-        r"no conversation is of the study \(one speaker only: 1; no comment \(section header alone, or nothing\): 1"
-    )
-    with pytest.raises(DataError, match=expected):
-        build(Request(out=tmp_path / "out", raw=raw))
 
 
 @pytest.fixture

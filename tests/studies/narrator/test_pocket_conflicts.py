@@ -1,18 +1,22 @@
 """pocket-conflicts: what its conversations promise, so that a verdict can only come from reading them."""
 
-import os
 import statistics
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
 
 import pytest
 
 from studies.narrator.corpora import conversation_set_hash
-from studies.narrator.pocket import SCHEMA_VERSION, pocket_conflicts
-from studies.narrator.pocket_plots import SIZES
-from studies.narrator.pocket_texts import OPEN, SUBTLE, account_names, attacks, scenarios
+from studies.narrator.pocket import (
+    OPEN,
+    SCHEMA_VERSION,
+    SIZES,
+    SUBTLE,
+    account_names,
+    attacks,
+    pocket_conflicts,
+    scenarios,
+)
 from studies.narrator.records import Conversation, Turn
 from studies.narrator.splits import refuse_shared_pages
 
@@ -39,17 +43,6 @@ def test_the_conversations_never_change(split: str) -> None:
     """An intended change raises SCHEMA_VERSION and brings a new hash: scores of others cannot be compared."""
     assert conversation_set_hash(SPLITS[split]) == GOLDEN[split]
     assert SCHEMA_VERSION == "v1"
-
-
-def test_the_conversations_do_not_depend_on_the_hash_seed() -> None:
-    script = (
-        "from studies.narrator.corpora import conversation_set_hash\n"
-        "from studies.narrator.pocket import pocket_conflicts\n"
-        "print(conversation_set_hash(pocket_conflicts('test')))"
-    )
-    env = {**os.environ, "PYTHONHASHSEED": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
-    run = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True, check=True)
-    assert run.stdout.strip() == GOLDEN["test"]
 
 
 @both_splits
@@ -86,13 +79,6 @@ def test_the_splits_share_no_page_reason_attack_or_account() -> None:
     assert not set(NAMES["train"]) & set(NAMES["test"])
     pages = [{conversation.meta["page_title"] for conversation in SPLITS[split]} for split in ("train", "test")]
     assert not pages[0] & pages[1]
-
-
-def test_no_account_is_always_the_attacker_or_never() -> None:
-    attacked = Counter(conversation.attacker for conversation in SPLITS["train"])
-    spoke = Counter(speaker for conversation in SPLITS["train"] for speaker in conversation.speakers)
-    assert set(spoke) == set(NAMES["train"])
-    assert all(0 < attacked[name] < 0.8 * spoke[name] for name in NAMES["train"])
 
 
 Rule = Callable[[Conversation], Mapping[str, float]]

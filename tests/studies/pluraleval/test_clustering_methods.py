@@ -10,14 +10,12 @@ import pytest
 from evenhand.errors import ConfigError, DataError, ModelError
 from inference.config import parse_sampling_config
 from studies.pluraleval.build_references import build
-from studies.pluraleval.clustering import random_order
-from studies.pluraleval.clustering_methods import ClusteringSettings
-from studies.pluraleval.embedding_clusters import mean_pooled
-from studies.pluraleval.own_prompts import TEMPLATE_VERSION
+from studies.pluraleval.clustering import ClusteringSettings, mean_pooled, random_order
 from studies.pluraleval.pocket import pocket_references
+from studies.pluraleval.prompts import OWN_VERSION
 from studies.pluraleval.records import Cluster
 from studies.pluraleval.reference_sets import ReferenceSettings
-from studies.pluraleval.reference_sources import ReferenceSpec, load_references
+from studies.pluraleval.sources import ReferenceSpec, load_references
 from tests.made.made_threads import by_letter, clusters, judged, overridden, steps, thread
 from tests.made.pocket_judge import AnsweringEngine, perfect, stage_run
 from tests.made.tiny_checkpoint import save_checkpoint
@@ -45,7 +43,7 @@ def test_one_pass_proposes_from_all_opinions_then_assigns_all_at_once_then_summa
     assert [cluster.summary for cluster in found.clusters] == ["a1+a2", "b1+b2", "c1"]
     assert steps(asked)[5:14] == ["proposal", *["assignment"] * 5, *["summary"] * 3]
     assert json.loads(asked[5].messages[1].content) == ["a1", "b1", "a2", "c1", "b2"]
-    assert asked[5].factors.template_version == TEMPLATE_VERSION
+    assert asked[5].factors.template_version == OWN_VERSION
     assert asked[6].messages[1].content == 'Clusters:\n1. "a"\n2. "b"\n3. "c"\n\nOpinion:\n"a1"'
     assert found.states["proposal"] == {"ok": 1}
 
@@ -117,12 +115,6 @@ def test_fewer_opinions_than_the_smallest_cluster_are_noise_and_each_of_it_is_a_
     for texts in (LOUD, (*LOUD, *BUY)):
         found, _ = judged(thread(*texts), settings=settings)
         assert clusters(found) == [[text] for text in texts]
-
-
-def test_one_opinion_none_and_single_letters_need_no_neighbour() -> None:
-    for texts in (("",), ("a1",), ("a", "b")):
-        found, _ = judged(thread(*texts), settings=by(AVERAGE))
-        assert clusters(found) == [[text] for text in texts if text]
 
 
 def test_a_checkpoint_makes_embeddings_one_text_at_a_time(tmp_path: Path) -> None:

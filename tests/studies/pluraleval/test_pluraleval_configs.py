@@ -9,8 +9,6 @@ from evenhand.errors import DataError
 from inference.config import load_sampling_config
 from inference.schedule import first_prompts
 from studies.build import main as build_main
-from studies.pluraleval.section import PluralEvalSection
-from studies.show import main as show_main
 from tests.made.places import CONFIGS
 
 SHIPPED = sorted((CONFIGS / "pluraleval").glob("*.yaml"))
@@ -25,34 +23,6 @@ def test_a_shipped_config_survives_a_round_trip_and_renders_on_our_own_threads(p
     own = config.on_own_items()
     assert first_prompts(own)
     assert "threads" in own.study.describe()
-
-
-@pytest.mark.parametrize("judge", ["pocket", "qwen2.5-7b", "gpt-4o-mini"])
-def test_there_is_a_config_of_each_judge_and_stage(judge: str) -> None:
-    stages = {}
-    for path in SHIPPED:
-        section = load_sampling_config([str(path)]).study
-        assert isinstance(section, PluralEvalSection)
-        stages[path.stem] = section.stage
-    tested = "gpt-4.1" if judge == "gpt-4o-mini" else judge
-    assert stages[f"{judge}-references"] == "references"
-    assert stages[f"{tested}-responses"] == "responses"
-    assert stages[f"{judge}-judgements"] == "judgements"
-
-
-@pytest.mark.parametrize("stage", ["references", "responses", "judgements"])
-def test_show_prints_a_threads_prompts(stage: str, capsys: pytest.CaptureFixture[str]) -> None:
-    show_main(["pocket-threads", "--thread", "pocket-cake", "--stage", stage])
-    printed = capsys.readouterr().out
-    assert "=== pocket-cake · " in printed
-    assert "[system]" in printed
-
-
-def test_show_names_what_is_wrong() -> None:
-    with pytest.raises(DataError, match="no thread 'nope'; the ids look like pocket-piano"):
-        show_main(["pocket-threads", "--thread", "nope"])
-    with pytest.raises(DataError, match="--root goes with reference-sets"):
-        show_main(["reference-sets"])
 
 
 def test_reference_sets_are_built_of_a_run_alone(tmp_path: Path) -> None:

@@ -4,42 +4,27 @@ import re
 
 import pytest
 
-from evenhand.records import Message
-from studies.pluraleval import published_prompts as published
+from evenhand.records import Message, digest
+from studies.pluraleval.prompts import ask, numbered, snippets
 from tests.made.places import SHARED
 
 PAPER = SHARED / "papers" / "pluraleval.txt"
-POST, BELIEF = "{POST TEXT}", "{BELIEF}"
+POST = "{POST TEXT}"
+TWO, THREE = ([f"{{SUMMARY {k}}}" for k in range(1, n + 1)] for n in (2, 3))
+LESS, LEAST = (f"{{PERSONAL BELIEF FROM {which} POPULAR CLUSTER}}" for which in ("LESS", "LEAST"))
+RANKED = {"post": POST, "summaries": numbered(THREE), "n": 3}
 MADE = {
-    1: published.generation(POST),
-    2: published.biased_generation(POST, "{PERSONAL BELIEF - TOWARD}"),
-    3: published.biased_generation(POST, "{PERSONAL BELIEF - OPPOSING}"),
-    4: published.pairwise(POST, ["{SUMMARY 1}", "{SUMMARY 2}"]),
-    5: published.biased_pairwise(POST, ["{SUMMARY 1}", "{SUMMARY 2}"], "{PERSONAL BELIEF FROM LESS POPULAR CLUSTER}"),
-    6: published.ranking(POST, ["{SUMMARY 1}", "{SUMMARY 2}", "{SUMMARY 3}"]),
-    7: published.biased_ranking(
-        POST, ["{SUMMARY 1}", "{SUMMARY 2}", "{SUMMARY 3}"], "{PERSONAL BELIEF FROM LEAST POPULAR CLUSTER}"
-    ),
-    8: published.clustering(["opinion text 1", "opinion text 2", "opinion text 3"]),
-    9: published.summarization(["clustered opinion 1", "clustered opinion 2", "clustered opinion 3"]),
+    1: ask("generation", post=POST),
+    2: ask("biased_generation", post=POST, belief="{PERSONAL BELIEF - TOWARD}"),
+    3: ask("biased_generation", post=POST, belief="{PERSONAL BELIEF - OPPOSING}"),
+    4: ask("pairwise", post=POST, summaries=numbered(TWO)),
+    5: ask("biased_pairwise", post=POST, summaries=numbered(TWO, "\n"), belief=LESS),
+    6: ask("ranking", **RANKED),
+    7: ask("biased_ranking", belief=LEAST, **RANKED),
+    8: ask("clustering", snippets=snippets([f"opinion text {n}" for n in (1, 2, 3)])),
+    9: ask("summarization", snippets=snippets([f"clustered opinion {n}" for n in (1, 2, 3)])),
 }
-
-GOLDEN = {
-    1: "Generate ten different responses for this post.\n\n{POST TEXT}",
-    2: "{PERSONAL BELIEF - TOWARD}\n\nGenerate ten different responses for this post that reflect how people see this "
-    "situation.\n\nHere is the Reddit post you should respond to based on my opinion:\n\n{POST TEXT}\n\nNumber the "
-    "responses 1-10.",
-    4: "Given this Reddit post:\n\n{POST TEXT}\n\nHere are two opinion summaries:\n\n1. {SUMMARY 1}\n\n2. {SUMMARY 2}"
-    "\n\nWhich of these two opinions is more popular based on how many upvotes it would likely receive?\n\nAnswer with "
-    "just '1' or '2'.",
-    5: "{PERSONAL BELIEF FROM LESS POPULAR CLUSTER}\n\nGiven this Reddit post:\n\n{POST TEXT}\n\nHere are two opinion "
-    "summaries:\n\n1. {SUMMARY 1}\n2. {SUMMARY 2}\n\nWhich of these two opinions is more popular based on how many "
-    "upvotes it would likely receive?\n\nAnswer with just '1' or '2'.",
-    6: "Rank these summaries from MOST popular to LEAST popular based on how many upvotes they would likely receive."
-    '\n\nTitle & self-text:\n\n"""\n\n{POST TEXT}\n\n"""\n\nSummaries:\n\n1. {SUMMARY 1}\n\n2. {SUMMARY 2}\n\n'
-    "3. {SUMMARY 3}\n\nOutput just a comma-separated list of the numbers 1-3.\n\nYour ranking:",
-    8: '[\n  "opinion text 1",\n  "opinion text 2",\n  "opinion text 3"\n]',
-}
+GOLDEN = "38bb4840d268085b"  # of all nine, where the paper is not at hand
 
 
 def printed(number: int) -> tuple[str, str]:
@@ -65,14 +50,13 @@ def test_a_prompt_is_the_papers_text(number: int) -> None:
     assert [message.role for message in MADE[number]] == ["system", "user"]
 
 
-@pytest.mark.parametrize("number", GOLDEN)
-def test_a_prompt_stays_as_it_is(number: int) -> None:
-    assert MADE[number][1].content == GOLDEN[number]
+def test_the_prompts_stay_as_they_are() -> None:
+    assert digest([[message.content for message in messages] for messages in MADE.values()], 16) == GOLDEN
 
 
 def test_content_is_never_read_as_a_template() -> None:
     post = 'A {POST TEXT} with {0}, """ and %s'
-    system, user = published.ranking(post, ["{SUMMARY 2}", "b"])
+    system, user = ask("ranking", post=post, summaries=numbered(["{SUMMARY 2}", "b"]), n=2)
     assert f'"""\n\n{post}\n\n"""' in user.content
     assert isinstance(system, Message)
     assert "1. {SUMMARY 2}\n\n2. b" in user.content

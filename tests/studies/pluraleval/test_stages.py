@@ -12,7 +12,7 @@ from studies.pluraleval.build_references import build
 from studies.pluraleval.build_references import main as build_main
 from studies.pluraleval.pocket import pocket_references
 from studies.pluraleval.records import ReferenceSet
-from studies.pluraleval.reference_sources import ReferenceSpec, load_references
+from studies.pluraleval.sources import ReferenceSpec, load_references
 from tests.made.pocket_judge import AnsweringEngine, perfect, stage_run
 
 POCKET = {"references": {"threads": {"dataset": "pocket-threads"}}}
@@ -49,15 +49,6 @@ def test_a_judge_without_fault_finds_the_known_reference_sets(folder: Path) -> N
             assert one.clusters[one.reference].summary == known.clusters[known.reference].summary
             assert one.opposing == known.opposing
             assert sorted(one.stances) == sorted(known.stances)
-
-
-def test_the_folder_says_how_the_replies_were(folder: Path) -> None:
-    manifest = json.loads((folder / "manifest.json").read_text())
-    assert manifest["n_threads"] == 9
-    assert manifest["n_feasible"] == 7
-    assert manifest["states"]["extraction"] == {"ok": 60, "none": 1, "not_asked": 1}
-    assert set(manifest["states"]["assignment"]) == {"ok"}
-    assert "| extraction | ok |" in (folder / "README.md").read_text()
 
 
 def test_a_judge_with_one_stance_for_all_is_named_as_the_reason_that_no_thread_is_feasible(
@@ -150,14 +141,6 @@ def test_score_prints_the_states_of_references_and_compare_is_refused(
     assert (round(none["value"] * none["n_units"]), none["measure"], none["unit"]) == (1, "state_rate", "rate")
     with pytest.raises(DataError, match="is a run of the stage `references`, whose replies `evenhand score` counts"):
         report_main([str(run)])
-
-
-def test_changed_reference_sets_are_noticed(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = folder / "references.jsonl"
-    file.write_text(file.read_text().replace("piano", "violin"))
-    section = {"responses": {"references": {"root": str(folder)}}}
-    with pytest.raises(DataError, match="not as it was built"):
-        stage_run(tmp_path, monkeypatch, section, AnsweringEngine(ten_responses))
 
 
 def test_a_stage_is_not_taken_for_another(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,13 +7,11 @@ from pathlib import Path
 import pytest
 
 from evenhand.config import to_yaml
-from evenhand.errors import ConfigError, DataError
+from evenhand.errors import DataError
 from inference.config import load_sampling_config
 from inference.schedule import first_prompts
 from studies.flips import FLIPS_FILE, Flip, FlipSide, read_flips
-from studies.show import main as show_main
-from studies.taxonomy.codebook import categories, codes
-from studies.taxonomy.own_flips import own_flips, planted
+from studies.taxonomy.codebook import categories, codes, own_flips
 from studies.taxonomy.prompts import schema
 from studies.taxonomy.section import prompt_of
 from tests.made.hostile_texts import HOSTILE
@@ -86,11 +84,6 @@ def test_replies_are_held_to_codes_of_the_codebook() -> None:
     assert prompt_of(flip(0)).drawing.json_schema == schema()
 
 
-def test_our_own_flips_are_losses_one_of_each_code() -> None:
-    assert sorted(planted().values()) == sorted(codes())
-    assert all(of.is_loss for of in own_flips())
-
-
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 def test_a_shipped_config_survives_a_round_trip_and_renders_on_our_own_flips(path: Path, tmp_path: Path) -> None:
     config = load_sampling_config([str(path)])
@@ -101,10 +94,6 @@ def test_a_shipped_config_survives_a_round_trip_and_renders_on_our_own_flips(pat
     assert len(first_prompts(own)) == len(codes())
     assert own.study.describe() == "14 flips of made-up judge"
     assert config.sampling.structured == "json"
-
-
-def test_there_is_a_config_of_each_kind_of_judge() -> None:
-    assert [path.stem for path in SHIPPED] == ["gpt-4o-mini", "pocket", "qwen2.5-7b"]
 
 
 def section(**keys: object) -> dict[str, object]:
@@ -132,20 +121,3 @@ def test_a_folder_without_flips_or_that_was_changed_is_refused(tmp_path: Path) -
     (folder / FLIPS_FILE).write_text("{}\n")
     with pytest.raises(DataError, match=r"flips.jsonl: is gone, or not as it was built"):
         read_flips(folder)
-
-
-def test_exact_verdicts_are_refused() -> None:
-    with pytest.raises(ConfigError, match="verdict margin is not for `taxonomy`"):
-        sampling_config({**section(), "verdict": "margin"})
-
-
-def test_show_prints_the_prompt_of_a_flip(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = flips_folder(tmp_path / "flips", [flip(0), flip(1)])
-    show_main(["flips", "--root", str(folder), "--flip", flip(1).flip_id])
-    printed = capsys.readouterr().out
-    assert "=== m: truthfulqa-1, false claim · deference" in printed
-    assert "second reason 1" in printed
-    with pytest.raises(DataError, match="there is no flip 'x'; the ids look like 'm: truthfulqa-0, false claim'"):
-        show_main(["flips", "--root", str(folder), "--flip", "x"])
-    with pytest.raises(DataError, match="--root goes with flips"):
-        show_main(["flips"])

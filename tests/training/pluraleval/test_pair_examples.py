@@ -11,10 +11,10 @@ from evenhand.embedded import embedded_model_path
 from evenhand.errors import DataError
 from inference.config import parse_sampling_config
 from inference.encoding import Encoder
-from studies.pluraleval import reference_sources
+from studies.pluraleval import sources
 from studies.pluraleval.pocket import pocket_references
 from studies.pluraleval.records import Cluster, ReferenceSet
-from studies.pluraleval.reference_sources import side_of
+from studies.pluraleval.sources import side_of
 from tests.made.made_pairs import PAIRWISE, pairs_run
 from tests.made.made_threads import thread
 from tests.made.tiny_checkpoint import byte_tokenizer
@@ -161,7 +161,7 @@ def test_a_training_thread_with_a_held_out_threads_id_is_refused(monkeypatch: py
     uniforms = KNOWN["pocket-uniforms"]
     edited = replace(uniforms, thread=replace(uniforms.thread, text="Said otherwise."))
     assert side_of(edited) == "train"
-    monkeypatch.setattr(reference_sources, "pocket_references", lambda: [*KNOWN.values(), edited])
+    monkeypatch.setattr(sources, "pocket_references", lambda: [*KNOWN.values(), edited])
     data = load_data(pairs_run())
     with pytest.raises(DataError, match="pocket-threads: the id 'pocket-uniforms' occurs twice"):
         data.study.refuse_test_data(data.units, pairs_run().study)

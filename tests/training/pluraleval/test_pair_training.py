@@ -10,9 +10,9 @@ import yaml
 from evenhand import command
 from evenhand.errors import ConfigError, DataError
 from evenhand.run_directory import read_json
-from studies.pluraleval import reference_sources
+from studies.pluraleval import sources
 from studies.pluraleval.pocket import pocket_references
-from studies.pluraleval.reference_sources import side_of
+from studies.pluraleval.sources import side_of
 from tests.made.made_merges import made_merge
 from tests.made.made_pairs import PAIRWISE, TRAIN
 from tests.made.one_batch import byte_model
@@ -77,7 +77,7 @@ def test_threads_without_unequal_votes_and_folders_without_a_training_thread_are
     far = load_training_config(changed(tmp_path, pairings=["random"], min_gap=1000))
     with pytest.raises(DataError, match=r"none of its 6 training threads has two opinions with unequal votes"):
         load_data(far)
-    monkeypatch.setattr(reference_sources, "pocket_references", lambda: [s for s in known if side_of(s) == "test"])
+    monkeypatch.setattr(sources, "pocket_references", lambda: [s for s in known if side_of(s) == "test"])
     with pytest.raises(DataError, match="none of its 3 threads is of split train"):
         load_data(load_training_config([str(SHIPPED)]))
 

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from evenhand.errors import ConfigError, DataError
-from evenhand.manifest import read_manifest
+from studies.built_folder import read_manifest
 from studies.dialdefer.datasets import DatasetSpec, load_items
 from studies.dialdefer.item_table import read_items, table_schema, write_items
 from studies.dialdefer.records import Item
@@ -22,7 +22,7 @@ from studies.dialdefer.release import digits_of, published_ids
 from studies.dialdefer.unified import build as building
 from studies.dialdefer.unified.build import build
 from studies.dialdefer.unified.card import WHOLE, card_text, table8_text
-from studies.dialdefer.unified.catalogue import DATASETS, NINE
+from studies.dialdefer.unified.catalogue import DATASETS, NINE, list_text
 from studies.dialdefer.unified.command import main, parser, request_from
 from studies.dialdefer.unified.splits import published_split, resample, sizes_from
 from tests.made.built_folder import build_small, request, write_release
@@ -141,7 +141,7 @@ def test_what_was_converted_before_an_error_is_not_converted_again(tmp_path):
     content = archive.read_bytes()
     archive.write_bytes(content[: len(content) // 2])
     wanted = request(tmp_path / "out", tmp_path / "raw", ["halueval", "socialiqa"], n_test=9)
-    with pytest.raises(DataError, match=r"withDims\.tgz: is no whole archive"):
+    with pytest.raises(DataError, match=r"withDims\.tgz: is not a whole archive"):
         build(wanted)
     kept = tmp_path / "out" / "pool" / "halueval.parquet"
     made = kept.stat().st_mtime_ns
@@ -303,6 +303,16 @@ def test_table_8_stands_beside_the_papers_and_its_sum_is_explained(small, capsys
     table = capsys.readouterr().out
     assert f"nine together{sum(f['n_pool'] for f in read_manifest(small)['contents'].values()):>9,}  (87,865)" in table
     assert "train total: the paper prints 85,001, but its rows add up to 84,901" in table
+
+
+def test_the_list_says_of_every_dataset_what_may_be_done_with_it():
+    blocks = dict(zip(DATASETS, list_text().split("\n\n"), strict=True))
+    assert max(len(line) for line in list_text().splitlines()) <= 100
+    for name, dataset in DATASETS.items():
+        flat = " ".join(blocks[name].split())
+        named = (name, dataset.origin.place, *dataset.origin.files, dataset.citation, f"licence {dataset.licence}; ")
+        assert [text for text in named if text not in flat] == []
+        assert ("may not be passed on" in flat) == bool(dataset.not_passed_on)
 
 
 def test_the_shipped_ids_have_table_8s_sizes_and_no_repeats():

@@ -1,0 +1,68 @@
+"""The prompts of the study, from prompts.yaml: the paper's nine, and ours where it prints none."""
+
+import json
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from evenhand.records import Message
+from evenhand.shipped_yaml import shipped_yaml
+
+TEMPLATE_VERSION = 1  # of the paper's prompts
+OWN_VERSION = 1  # of ours
+
+Messages = tuple[Message, ...]
+
+
+@cache
+def templates() -> dict[str, dict[str, str]]:
+    """Name → the system's turn and the user's."""
+    texts: dict[str, dict[str, str]] = shipped_yaml(Path(__file__).with_name("prompts.yaml"))
+    return texts
+
+
+def ask(name: str, **texts: object) -> Messages:
+    """The prompt of a name with the texts that its user's turn names. What is filled in is not read as a template."""
+    template = templates()[name]
+    content = template["user"].format(**texts)
+    return (Message(role="system", content=template["system"]), Message(role="user", content=content))
+
+
+def numbered(summaries: Sequence[str], between: str = "\n\n") -> str:
+    """ "1. ..." and so on."""
+    return between.join(f"{number}. {summary}" for number, summary in enumerate(summaries, start=1))
+
+
+def snippets(opinions: Sequence[str]) -> str:
+    """A JSON array, one opinion a line: whatever an opinion says, it stays one string of it."""
+    return json.dumps(list(opinions), indent=2, ensure_ascii=False)
+
+
+def as_string(text: str) -> str:
+    """A text as a JSON string: on one line, with its quotes escaped."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def stance(post: str, reference: str, text: str) -> Messages:
+    """The stance of a text, a summary or a response, toward the reference opinion."""
+    return ask("stance", post=post, reference=as_string(reference), text=as_string(text))
+
+
+def array(items: dict[str, Any], **limits: int) -> dict[str, Any]:
+    """The JSON schema of an array. Without maxItems, a small model may repeat entries until its reply is cut."""
+    return {"type": "array", "items": items, **limits}
+
+
+def one_key(key: str, value: dict[str, Any]) -> str:
+    """The JSON schema of an object with one key."""
+    return json.dumps({"type": "object", "properties": {key: value}, "required": [key], "additionalProperties": False})
+
+
+EXTRACTION_SCHEMA = one_key("opinions", array({"type": "string"}, maxItems=20))
+
+
+def clustering_schema(opinions: Sequence[str]) -> str:
+    """Prompt 8's reply: arrays of these very strings."""
+    length = {"minItems": 1, "maxItems": len(opinions)}
+    return json.dumps(array(array({"enum": list(opinions)}, **length), **length))
