@@ -31,11 +31,13 @@ def main(argv: Sequence[str]) -> None:
         usage = f"usage: evenhand show NAME [options] (`evenhand show NAME --help` lists them)\n\n{about}\n\n{listed}"
         if {"-h", "--help"} & set(argv):
             print(usage)
-            return
+            raise SystemExit(0)
         raise ConfigError(f"'{argv[0]}' is not a dataset.\n{usage}" if argv else f"no dataset is named.\n{usage}")
     key, dataset = shown[name]
     schema = section_class(key)
-    options, rest = parser(name, dataset, schema).parse_known_args([word for word in argv if word != name])
+    others = list(argv)
+    others.remove(name)  # once: a folder may have the same name
+    options, rest = parser(name, dataset, schema).parse_known_args(others)
     tree: dict[str, Any] = deepcopy(dict(dataset.section))
     for option, place in dataset.options.items():
         if (value := getattr(options, option)) is not None:

@@ -53,7 +53,9 @@ def test_every_study_shows_its_own_units(name: str, capsys: pytest.CaptureFixtur
     assert shown(capsys, name).startswith("=== ")
 
 
-def test_options_set_keys_of_the_section(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_options_set_keys_of_the_section(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     text = shown(capsys, "pocket", "--condition", "c2_incorrect", "--template", "matched", "--verdict", "margin")
     assert text.count("===") == 2
     assert "template: matched" in text
@@ -63,8 +65,10 @@ def test_options_set_keys_of_the_section(tmp_path: Path, capsys: pytest.CaptureF
         model="m", dataset="d", item_id="i", question="q", claim="c", claim_is_true=False, is_withheld=False,
         first=sides[0], second=sides[1],
     )  # fmt: skip
-    write_flips(tmp_path / "7", [flip], {})
-    assert "reason 1" in shown(capsys, "flips", "--root", str(tmp_path / "7"))
+    monkeypatch.chdir(tmp_path)
+    for folder in ("7", "flips"):  # neither reads as a number or as the dataset
+        write_flips(tmp_path / folder, [flip], {})
+        assert "reason 1" in shown(capsys, "flips", "--root", folder)
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def test_threads_without_unequal_votes_and_folders_without_a_training_thread_are
 def test_an_absent_folder_is_refused_before_anything_is_read(tmp_path: Path) -> None:
     built = {"dataset": "built", "root": str(tmp_path / "gone"), "split": "train"}
     config = load_training_config(changed(tmp_path, references=built))
-    with pytest.raises(DataError, match="holds no finished build; build it with `evenhand build references`"):
+    with pytest.raises(DataError, match="holds no finished build; make one with `evenhand build references`"):
         TRAINING.check_presence(config.study)
 
 
