@@ -48,7 +48,7 @@ STUDIES: dict[str, Study] = {
                 "nine QA datasets and r/AIO's contexts, from their publishers' files or the authors' release",
             ),
             "aio": Builder(
-                "inference.dialdefer.build_aio:main",
+                "studies.dialdefer.aio.command:main",
                 "r/AIO with its dialogues, from Reddit's screenshots, stage by stage",
             ),
             "flips": Builder(

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from evenhand.completions import answer_probability
 from evenhand.records import Completion
-from studies.dialdefer.planned import Planned
-from studies.dialdefer.records import Condition
+from studies.dialdefer.records import Condition, Planned
 from studies.dialdefer.templates import NO_FIRST
 
 BoolArray = NDArray[np.bool_]

@@ -14,15 +14,14 @@ from evenhand.config import parse_config
 from evenhand.errors import EvenhandError
 from evenhand.run_directory import CONFIG_FILE, PROVENANCE_FILE, read_json
 from studies.dialdefer.datasets import DatasetSpec, item_set_hash, load_items
-from studies.dialdefer.planned import read_plan
-from studies.dialdefer.records import Item
+from studies.dialdefer.records import Item, read_plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class JudgedRun(FinishedRun):
     """A complete run and what its judge decided."""
 
-    plan: Sequence[Any]  # of studies.dialdefer.planned
+    plan: Sequence[Any]  # of studies.dialdefer.records
     reading: ReadingMode
     verdicts: Sequence[Verdict]
     panels: Sequence[Panel]  # of what was asked, then of both answer orders together where both were

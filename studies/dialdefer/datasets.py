@@ -1,6 +1,6 @@
 """Which datasets there are, and how a config asks for them.
 
-A new dataset is one file and one line: in unified/catalogue.py if it belongs to the Unified Benchmark, else in SOURCES.
+A new dataset is a source and a line: in unified/catalogue.yaml if it belongs to the Unified Benchmark, else in SOURCES.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,16 +15,10 @@ from evenhand.config import Closed, did_you_mean
 from evenhand.errors import ConfigError, DataError
 from evenhand.sources.fetching import LOCK_FILE
 from studies.built_folder import is_built, read_manifest
-from studies.dialdefer import pocket
-from studies.dialdefer import published_items as published
-from studies.dialdefer.aio import released
-from studies.dialdefer.built_items import built_items, held_out_of, whole_split
-from studies.dialdefer.built_tables import refuse_changed_tables
-from studies.dialdefer.leaks import HeldOut
-from studies.dialdefer.pocket_texts import families
+from studies.dialdefer import pocket, release
+from studies.dialdefer.item_table import HeldOut, built_items, refuse_changed_tables, whole_split
 from studies.dialdefer.records import Item
 from studies.dialdefer.unified.catalogue import DATASETS
-from studies.dialdefer.unified.splits import published_ids
 from studies.unit_sets import drawn, refuse_repeats, set_hash
 
 
@@ -42,14 +36,10 @@ class DatasetSpec(Closed):
     )  # pocket's
 
     @model_validator(mode="after")
-    def draws_some(self) -> Self:
+    def fits_the_dataset(self) -> Self:
         if self.draw_seed is not None and self.n_items is None:
             raise ValueError(f"{self.dataset}: draw_seed needs n_items; set n_items, or leave it out")
-        return self
-
-    @model_validator(mode="after")
-    def has_families(self) -> Self:
-        known = [family.name for family in families()] if self.dataset == "pocket" else []
+        known = [family["name"] for family in pocket.families()] if self.dataset == "pocket" else []
         for name in self.families or ():
             if name not in known:
                 raise ValueError(f"{self.dataset}: unknown family '{name}'. Its families: {', '.join(known) or 'none'}")
@@ -69,66 +59,44 @@ def pocket_source(spec: DatasetSpec) -> Iterator[Item]:
     return (item for item in items if spec.families is None or item.meta["family"] in spec.families)
 
 
-def unified_source(spec: DatasetSpec) -> Iterator[Item]:
-    """A dataset of the Unified Benchmark: from a built folder, or the test split from the authors' release."""
-    root = needed_root(spec)
-    if is_built(root):
-        return built_items(root, spec.dataset, spec.split)
-    if (root / LOCK_FILE).exists():
-        raise DataError(f"{root}: the build in it is not finished; the same `evenhand build unified` continues it")
-    if spec.split != "test" or spec.dataset not in published.FILES:
+def published_source(spec: DatasetSpec) -> Iterable[Item]:
+    """A dataset of the Unified Benchmark, or r/AIO: from a built folder, or from the authors' release.
+
+    `unified` is all datasets of a built folder at once. `aio` needs a copy of the release with its dialogues put back.
+    """
+    name, split, root = spec.dataset, spec.split, spec.root
+    if split != "test" and name in EVALUATION_ONLY:
+        raise ConfigError(f"{name}: is for evaluation only; it has no split '{split}'")
+    if root is None:
         raise ConfigError(
-            f"{spec.dataset}: the {spec.split} split is not in the authors' release; build it with `evenhand build "
-            "unified --out data/unified`, and set `root` to that folder"
-        )
-    return published.published_items(spec.dataset, root)
-
-
-def whole_source(spec: DatasetSpec) -> Iterator[Item]:
-    """All datasets of a built folder at once."""
-    root = needed_root(spec)
-    if not is_built(root):
-        raise DataError(f"{root}: holds no finished build; make it with `evenhand build unified --out {root}`")
-    return whole_split(root, spec.split)
-
-
-def aio_context_source(spec: DatasetSpec) -> Iterator[Item]:
-    """r/AIO's contexts, from a built folder or the authors' release."""
-    root = needed_root(spec)
-    return built_items(root, spec.dataset, spec.split) if is_built(root) else released.aio_context_items(root)
-
-
-def aio_source(spec: DatasetSpec) -> Iterator[Item]:
-    """r/AIO with its dialogues, from a copy of the authors' release into which they were put back."""
-    root = needed_root(spec)
-    if is_built(root):
-        raise DataError(f"{root}: a built folder has r/AIO's contexts alone (aio-context). {released.WAY_OUT}")
-    return released.aio_items(root)
-
-
-def needed_root(spec: DatasetSpec) -> Path:
-    """spec.root, checked to be a folder with something in it."""
-    if spec.split != "test" and spec.dataset in EVALUATION_ONLY:
-        raise ConfigError(f"{spec.dataset}: is for evaluation only; it has no split '{spec.split}'")
-    if spec.root is None:
-        raise ConfigError(
-            f"{spec.dataset}: set `root` (--root of `evenhand show`) to a folder made by `evenhand build unified --out "
+            f"{name}: set `root` (--root of `evenhand show`) to a folder made by `evenhand build unified --out "
             "data/unified`"
         )
-    if not spec.root.is_dir() or not any(spec.root.iterdir()):
+    if not root.is_dir() or not any(root.iterdir()):
         raise DataError(
-            f"{spec.root}: is empty or no folder; build it with `evenhand build unified --out {spec.root}` (with "
+            f"{root}: is empty or no folder; build it with `evenhand build unified --out {root}` (with "
             "--test-only for the test split alone), or set `root`"
         )
-    return spec.root
+    if is_built(root):
+        if name == "aio":
+            raise DataError(f"{root}: a built folder has r/AIO's contexts alone (aio-context). {release.WAY_OUT}")
+        return whole_split(root, split) if name == "unified" else built_items(root, name, split)
+    if name in AIO:
+        return AIO[name](root)
+    if (root / LOCK_FILE).exists():
+        raise DataError(f"{root}: the build in it is not finished; the same `evenhand build unified` continues it")
+    if split != "test" or name not in release.FILES:
+        raise ConfigError(
+            f"{name}: the {split} split is not in the authors' release; build it with `evenhand build unified --out "
+            "data/unified`, and set `root` to that folder"
+        )
+    return release.published_items(name, root)
 
 
-SOURCES: dict[str, Callable[[DatasetSpec], Iterator[Item]]] = {
+AIO = {"aio": release.aio_items, "aio-context": release.aio_context_items}
+SOURCES: dict[str, Callable[[DatasetSpec], Iterable[Item]]] = {
     "pocket": pocket_source,
-    "unified": whole_source,
-    **dict.fromkeys(DATASETS, unified_source),
-    "aio-context": aio_context_source,
-    "aio": aio_source,
+    **dict.fromkeys(("unified", *DATASETS, "aio"), published_source),
 }
 
 # Held out for good: no training run may read them, whatever its config says.
@@ -140,12 +108,12 @@ def load_items(specs: Sequence[DatasetSpec]) -> list[Item]:
     items: list[Item] = []
     for spec in specs:
         n, seed = spec.n_items, spec.draw_seed
-        found = list(islice(SOURCES[spec.dataset](spec), n if seed is None else None))
-        if not found:
+        chosen = list(islice(SOURCES[spec.dataset](spec), n if seed is None else None))
+        if not chosen:
             raise DataError(f"{spec.dataset} ({spec.split}): no items; is {spec.root} the right folder?")
-        if n is not None and len(found) < n:
-            raise DataError(f"{spec.dataset} ({spec.split}): n_items is {n}, but there are {len(found)}")
-        items += found if n is None or seed is None else drawn(found, n, f"{spec.dataset} {seed}")
+        if n is not None and len(chosen) < n:
+            raise DataError(f"{spec.dataset} ({spec.split}): n_items is {n}, but there are {len(chosen)}")
+        items += chosen if n is None or seed is None else drawn(chosen, n, f"{spec.dataset} {seed}")
     refuse_repeats((item.item_id for item in items), " and ".join(spec.dataset for spec in specs))
     return items
 
@@ -161,12 +129,14 @@ def refuse_leaks(items: Sequence[Item], specs: Sequence[DatasetSpec]) -> None:
             raise DataError(f"training item '{item.item_id}' is of {item.dataset}, which is for evaluation only")
     roots = [root for root in dict.fromkeys(s.root for s in specs if s.dataset != "pocket") if root is not None]
     as_published = any(read_manifest(root)["split"]["kind"] == "published" for root in roots)
-    published_too = HeldOut(())
-    for name, ids in published_ids().items():
+    published = HeldOut(())
+    for name, ids in release.published_ids().items():
         if as_published or name in EVALUATION_ONLY:
-            published_too.ids.update(ids)
-    pocket_too = [pocket.pocket_items("test")] if any(spec.dataset == "pocket" for spec in specs) else []
-    for held_out in (*map(held_out_of, roots), *map(HeldOut, pocket_too), published_too):
+            published.ids.update(ids)
+    tests: list[Iterable[Item]] = [whole_split(root, "test") for root in roots]
+    if any(spec.dataset == "pocket" for spec in specs):
+        tests.append(pocket.pocket_items("test"))
+    for held_out in (*map(HeldOut, tests), published):
         held_out.refuse(items, "the train split")
     for root in roots:
         refuse_changed_tables(root)
@@ -174,7 +144,7 @@ def refuse_leaks(items: Sequence[Item], specs: Sequence[DatasetSpec]) -> None:
 
 def published_among(items: Iterable[Item]) -> int:
     """How many items are of the published test split: what a `resample` split trains on cannot be measured there."""
-    published = {item_id for ids in published_ids().values() for item_id in ids}
+    published = {item_id for ids in release.published_ids().values() for item_id in ids}
     return sum(item.item_id in published for item in items)
 
 

@@ -19,21 +19,48 @@ the first one mentioned in half of the items, for each fixed key too, so that it
 """
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from itertools import cycle, islice
-from typing import NamedTuple, TypeVar
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
 from evenhand.errors import ConfigError
-from studies.dialdefer.pocket_texts import Family, Words, families, words
+from evenhand.shipped_yaml import shipped_yaml
 from studies.dialdefer.records import Item
 
 T = TypeVar("T")
 Pair = tuple[str, str]
+Words = Mapping[str, Sequence[str]]  # split → a field's words
+Family = Mapping[str, Any]  # one kind of fact, as in pocket_families.yaml, its answers and keys looked up
 
 SCHEMA_VERSION = "v2"
 ROUNDS_PER_CYCLE = 5  # a round is one item of each family; in a cycle, each family has one pair and else singles
 CYCLES = {"train": 80, "test": 16}
 SEEDS = {"train": 20260101, "test": 20260102}
+
+
+@cache
+def words() -> Mapping[str, Words]:
+    """Field → its words."""
+    fields: Mapping[str, Words] = shipped_yaml(Path(__file__).with_name("pocket_words.yaml"))
+    return fields
+
+
+@cache
+def families() -> Sequence[Family]:
+    """The families, in the order in which a round deals them.
+
+    answers: a field's words. keys: a field's words, or a few fixed pairs such as left and right. single, pair: the
+    wordings, each with passage and question.
+    """
+    listed = shipped_yaml(Path(__file__).with_name("pocket_families.yaml"))
+    return [{"answer_form": "{}", **f, "answers": words()[f["answers"]], "keys": keys_of(f["keys"])} for f in listed]
+
+
+def keys_of(keys: str | Sequence[Sequence[str]]) -> Words | Sequence[Pair]:
+    """The field that a family names, or its pairs."""
+    return words()[keys] if isinstance(keys, str) else [(a, b) for a, b in keys]
 
 
 class Draft(NamedTuple):
@@ -55,12 +82,8 @@ def pocket_items(split: str) -> Iterator[Item]:
     """
     if split not in SEEDS:
         raise ConfigError(f"pocket: unknown split {split!r}. Use one of: {', '.join(SEEDS)}.")
-    return _items(split)
-
-
-def _items(split: str) -> Iterator[Item]:
-    for number, draft in enumerate(_dealt(split, random.Random(SEEDS[split]))):
-        yield Item(
+    return (
+        Item(
             item_id=f"pocket-{split}-{number}",
             benchmark="pocket",
             dataset="pocket",
@@ -69,138 +92,110 @@ def _items(split: str) -> Iterator[Item]:
             incorrect_answer=draft.incorrect,
             meta={"family": draft.family, "level": draft.level, "schema_version": SCHEMA_VERSION},
         )
-
-
-def _dealt(split: str, rng: random.Random) -> Iterator[Draft]:
-    """All drafts in their final order; two families of each round have their pair item in it."""
-    singles = [iter(_single_drafts(family, split, rng)) for family in families()]
-    pairs = [iter(_pair_drafts(family, split, rng)) for family in families()]
-    for _ in range(CYCLES[split]):
-        pair_rounds = _shuffled([n % ROUNDS_PER_CYCLE for n in range(len(families()))], rng)
-        for round_number in range(ROUNDS_PER_CYCLE):
-            hands = zip(singles, pairs, pair_rounds, strict=True)
-            dealt = [next(pair if pair_round == round_number else single) for single, pair, pair_round in hands]
-            yield from _shuffled(dealt, rng)
-
-
-def _single_drafts(family: Family, split: str, rng: random.Random) -> list[Draft]:
-    """All single drafts of a family, shuffled. They are drawn in twos: each answer of a pair is the correct one once.
-
-    A fixed key stays the same for the two, so that it goes with neither answer.
-    """
-    n_blocks = CYCLES[split] * (ROUNDS_PER_CYCLE - 1) // 2
-    seen: set[str] = set()
-    drafts = [
-        _new_draft(family, "single", split, rng, answers, keys, True, seen)
-        for pair, keys in _blocks(family, split, rng, n_blocks)
-        for answers in (pair, _swap(pair))
-    ]
-    return _shuffled(drafts, rng)
-
-
-def _pair_drafts(family: Family, split: str, rng: random.Random) -> list[Draft]:
-    """All pair drafts of a family, shuffled so that each two in a row ask for the first and the second answer once.
-
-    They are drawn in fours about one pair of answers: both orders of mention × both answers asked for. Fixed keys
-    change places in two of the four, so that neither a key and a position nor a key and an answer go together.
-    """
-    firsts: list[Draft] = []
-    seconds: list[Draft] = []
-    seen: set[str] = set()
-    for pair, fixed in _blocks(family, split, rng, CYCLES[split] // 4):
-        for answers, swapped in ((pair, False), (_swap(pair), True)):
-            for asks_first, drafts in ((True, firsts), (False, seconds)):
-                keys = _swap(fixed) if fixed and swapped == asks_first else fixed
-                drafts.append(_new_draft(family, "pair", split, rng, answers, keys, asks_first, seen))
-    both = zip(_shuffled(firsts, rng), _shuffled(seconds, rng), strict=True)
-    return [draft for two in both for draft in _shuffled(two, rng)]
-
-
-def _blocks(family: Family, split: str, rng: random.Random, n_blocks: int) -> Iterator[tuple[Pair, Pair | None]]:
-    """Pairs of answers, all answers evenly, each with a pair of fixed keys, or with None where keys are drawn."""
-    fixed = (None,) if isinstance(family.keys, Words) else (*family.keys, *map(_swap, family.keys))
-    return islice(zip(_pairs(family.answers.of(split), rng), cycle(fixed), strict=False), n_blocks)
-
-
-def _new_draft(
-    family: Family,
-    level: str,
-    split: str,
-    rng: random.Random,
-    answers: Pair,
-    fixed_keys: Pair | None,
-    asks_first: bool,
-    seen: set[str],
-) -> Draft:
-    """A draft whose question is not in seen; adds it there."""
-    draft = _draft(family, level, split, rng, answers, fixed_keys, asks_first)
-    while draft.question in seen:
-        draft = _draft(family, level, split, rng, answers, fixed_keys, asks_first)
-    seen.add(draft.question)
-    return draft
-
-
-def _draft(
-    family: Family,
-    level: str,
-    split: str,
-    rng: random.Random,
-    answers: Pair,
-    fixed_keys: Pair | None,
-    asks_first: bool,
-) -> Draft:
-    """One draft with these answers in this order; wording, bystanders and (unless they are fixed) keys are drawn.
-
-    The correct answer is the first one or else the second; a single passage leaves the other one out.
-    """
-    key1, key2 = fixed_keys or _drawn_keys(family, split, rng)
-    answer1, answer2 = (family.answer_form.format(answer) for answer in answers)
-    facts = ((key1, answer1), (key2, answer2))
-    (key, correct), (_, incorrect) = facts if asks_first else _swap(facts)
-    bystanders = [name for name in words()["names"].of(split) if name not in (*answers, key1, key2)]
-    wording = _pick(family.wordings(level), rng)
-    question = f"{wording.passage} {wording.question}".format(
-        answer=correct,
-        answer1=answer1,
-        answer2=answer2,
-        key=key,
-        key1=key1,
-        key2=key2,
-        an_key=_with_article(key),
-        an_key1=_with_article(key1),
-        an_key2=_with_article(key2),
-        person=_pick(bystanders, rng),
-        place=_pick(words()["places"].of(split), rng),
-        game=_pick(words()["games"].of(split), rng),
+        for number, draft in enumerate(Dealer(split).drafts())
     )
-    return Draft(family.name, level, question, correct, incorrect)
 
 
-def _drawn_keys(family: Family, split: str, rng: random.Random) -> Pair:
-    assert isinstance(family.keys, Words)
-    return next(_pairs(family.keys.of(split), rng))
+class Dealer:
+    """Draws a split. All drawing goes through random(): Python promises its sequence for a seed in every version, and
+    promises it for choice, sample and shuffle in none."""
 
+    def __init__(self, split: str) -> None:
+        self.split, self.rng = split, random.Random(SEEDS[split])
 
-def _swap(pair: tuple[T, T]) -> tuple[T, T]:
-    return pair[1], pair[0]
+    def drafts(self) -> Iterator[Draft]:
+        """All drafts in their final order; two families of each round have their pair item in it."""
+        singles = [iter(self.single_drafts(family)) for family in families()]
+        pairs = [iter(self.pair_drafts(family)) for family in families()]
+        for _ in range(CYCLES[self.split]):
+            pair_rounds = self.shuffled([n % ROUNDS_PER_CYCLE for n in range(len(families()))])
+            for round_number in range(ROUNDS_PER_CYCLE):
+                hands = zip(singles, pairs, pair_rounds, strict=True)
+                dealt = [next(pair if pair_round == round_number else single) for single, pair, pair_round in hands]
+                yield from self.shuffled(dealt)
 
+    def single_drafts(self, family: Family) -> list[Draft]:
+        """All single drafts of a family, shuffled.
 
-def _with_article(noun: str) -> str:
-    return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
+        They are drawn in twos: each answer of a pair is the correct one once. A fixed key stays the same for the two,
+        so that it goes with neither answer.
+        """
+        n_blocks = CYCLES[self.split] * (ROUNDS_PER_CYCLE - 1) // 2
+        seen: set[str] = set()
+        drafts = [
+            self.draft(family, "single", answers, keys, True, seen)
+            for pair, keys in self.blocks(family, n_blocks)
+            for answers in (pair, pair[::-1])
+        ]
+        return self.shuffled(drafts)
 
+    def pair_drafts(self, family: Family) -> list[Draft]:
+        """All pair drafts of a family, shuffled so that each two in a row ask for the first and the second answer once.
 
-# All drawing goes through random(): Python promises its sequence for a seed in every version, and promises it for
-# choice, sample and shuffle in none.
-def _pick(entries: Sequence[T], rng: random.Random) -> T:
-    return entries[int(rng.random() * len(entries))]
+        They are drawn in fours about one pair of answers: both orders of mention × both answers asked for. Fixed keys
+        change places in two of the four, so that neither a key and a position nor a key and an answer go together.
+        """
+        firsts: list[Draft] = []
+        seconds: list[Draft] = []
+        seen: set[str] = set()
+        for pair, fixed in self.blocks(family, CYCLES[self.split] // 4):
+            for answers, swapped in ((pair, False), (pair[::-1], True)):
+                for asks_first, drafts in ((True, firsts), (False, seconds)):
+                    keys = fixed[::-1] if fixed and swapped == asks_first else fixed
+                    drafts.append(self.draft(family, "pair", answers, keys, asks_first, seen))
+        both = zip(self.shuffled(firsts), self.shuffled(seconds), strict=True)
+        return [draft for two in both for draft in self.shuffled(two)]
 
+    def blocks(self, family: Family, n_blocks: int) -> Iterator[tuple[Pair, Pair | None]]:
+        """Pairs of answers, all answers evenly, each with a pair of fixed keys, or with None where keys are drawn."""
+        keys = family["keys"]
+        fixed = [None] if isinstance(keys, Mapping) else [*keys, *(pair[::-1] for pair in keys)]
+        return islice(zip(self.pairs(family["answers"]), cycle(fixed), strict=False), n_blocks)
 
-def _pairs(entries: Sequence[str], rng: random.Random) -> Iterator[Pair]:
-    """Pairs without end; every entry is dealt once (an odd one is left over) before any is dealt again."""
-    while True:
-        deck = _shuffled(entries, rng)
-        yield from zip(deck[::2], deck[1::2], strict=False)
+    def draft(
+        self, family: Family, level: str, answers: Pair, fixed: Pair | None, asks_first: bool, seen: set[str]
+    ) -> Draft:
+        """One draft with these answers in this order, whose question is not in seen; adds it there.
 
+        Wording, bystanders and (unless they are fixed) keys are drawn. The correct answer is the first one or else the
+        second; a single passage leaves the other one out.
+        """
+        while True:
+            key1, key2 = fixed or next(self.pairs(family["keys"]))
+            answer1, answer2 = (family["answer_form"].format(answer) for answer in answers)
+            facts = ((key1, answer1), (key2, answer2))
+            (key, correct), (_, incorrect) = facts if asks_first else facts[::-1]
+            bystanders = [name for name in words()["names"][self.split] if name not in (*answers, key1, key2)]
+            wording = self.pick(family[level])
+            an_key, an_key1, an_key2 = (f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}" for noun in (key, key1, key2))
+            question = f"{wording['passage']} {wording['question']}".format(
+                answer=correct,
+                answer1=answer1,
+                answer2=answer2,
+                key=key,
+                key1=key1,
+                key2=key2,
+                an_key=an_key,
+                an_key1=an_key1,
+                an_key2=an_key2,
+                person=self.pick(bystanders),
+                place=self.pick(words()["places"][self.split]),
+                game=self.pick(words()["games"][self.split]),
+            )
+            if question not in seen:
+                seen.add(question)
+                return Draft(family["name"], level, question, correct, incorrect)
 
-def _shuffled(entries: Sequence[T], rng: random.Random) -> list[T]:
-    return sorted(entries, key=lambda _: rng.random())
+    def pick(self, entries: Sequence[T]) -> T:
+        """One of the entries."""
+        return entries[int(self.rng.random() * len(entries))]
+
+    def pairs(self, entries: Words) -> Iterator[Pair]:
+        """Pairs without end; every word is dealt once (an odd one is left over) before any is dealt again."""
+        while True:
+            deck = self.shuffled(entries[self.split])
+            yield from zip(deck[::2], deck[1::2], strict=False)
+
+    def shuffled(self, entries: Sequence[T]) -> list[T]:
+        """The entries in a drawn order."""
+        return sorted(entries, key=lambda _: self.rng.random())

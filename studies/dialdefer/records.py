@@ -1,9 +1,16 @@
-"""DialDefer's records: an item, the condition it is shown in, and what else is varied in a prompt."""
+"""DialDefer's records: an item, the condition it is shown in, what else is varied in a prompt, a line of a plan."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
+
+from evenhand.errors import DataError
+from evenhand.run_directory import PLAN_FILE, read_plan_lines
+
+BENCHMARK = "dialdefer"
+INCORRECT_ANSWERS = "incorrect_answers"  # the key of Item.meta for every wrong answer of the publisher's
 
 
 class Condition(StrEnum):
@@ -51,3 +58,30 @@ class Factors:
     speaker2: str = "Speaker 2"
     roles: str = ""  # r/AIO only: "2->1" or "1->2"
     answer_order: str = "yes_first"  # or "no_first": answer 1 then rejects the claim
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """One line of plan.jsonl: which item and condition a prompt hash stands for. Arms may share a hash."""
+
+    prompt_hash: str
+    item_id: str
+    benchmark: str
+    dataset: str
+    condition: Condition
+    factors: Factors
+
+
+def read_plan(path: Path) -> list[Planned]:
+    """Every planned prompt of a run. Raises DataError naming a damaged line, or a folder that is no DialDefer run."""
+    plan, own = [], ("prompt_hash", "item_id", "benchmark", "dataset")
+    for number, line in enumerate(read_plan_lines(path), start=1):
+        try:
+            condition, factors = Condition(line["condition"]), Factors(**line["factors"])
+            plan.append(Planned(**{key: line[key] for key in own}, condition=condition, factors=factors))
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(
+                f"{path / PLAN_FILE}:{number}: is not a prompt of DialDefer ({error}): the run is of another study "
+                "(`evenhand score` tells), or damaged"
+            ) from None
+    return plan

@@ -9,7 +9,7 @@ from eval.dialdefer.panels import variant_of
 from evenhand.config import read_yaml
 from inference.config import InferenceConfig, load_sampling_config, parse_sampling_config
 from inference.schedule import first_prompts
-from studies.dialdefer.plan import wordings
+from studies.dialdefer.plan import prompt_variants
 from tests.made.experiment_runs import N_ITEMS, Judge, run_with, says_one, use_few_items
 from tests.made.places import CONFIGS, SHARED
 
@@ -76,9 +76,9 @@ def test_all_experiments_together_ask_for_each_variant_what_it_adds(tmp_path: Pa
 def test_every_experiment_is_part_of_all_and_of_the_embedded_one() -> None:
     def asked(name: str) -> set[tuple[Any, ...]]:
         config = load_sampling_config([str(FOLDER / f"{name}.yaml")])
-        ways = [(w.template, w.arm, w.speakers, w.roles, w.answer_order) for w in wordings(config.dialdefer.prompts)]
-        assert len(ways) == len(set(ways))
-        return set(ways)
+        variants = [tuple(variant.settings.values()) for variant in prompt_variants(config.dialdefer.prompts)]
+        assert len(variants) == len(set(variants))
+        return set(variants)
 
     parts = [asked(name) for name in EXPECTED if name not in ("all", "embedded")]
     assert asked("all") == asked("embedded") == set().union(*parts)

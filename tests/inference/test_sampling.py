@@ -16,7 +16,7 @@ from inference.config import FREE_OF_EFFECT, InferenceConfig
 from inference.sampling import sample
 from inference.schedule import Plan, Run, first_prompts
 from studies.dialdefer import plan as planning
-from studies.dialdefer.planned import read_plan
+from studies.dialdefer.records import read_plan
 from tests.made.scripted_engine import ScriptedEngine, answers, config, scripted
 
 

@@ -3,10 +3,10 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from studies.dialdefer.published_items import FILES
-from studies.dialdefer.records import Item
-from studies.dialdefer.unified.assemble import Split
+from studies.dialdefer.records import INCORRECT_ANSWERS, Item
+from studies.dialdefer.release import FILES
 from studies.dialdefer.unified.build import Request, build
 from studies.dialdefer.unified.catalogue import DATASETS
 from tests.made.unified_files import write_raw
@@ -20,17 +20,11 @@ def build_small(folder: Path, *names: str, n_test: int = 9, scale: float = 0.02)
     return out
 
 
-def request(out: Path, raw: Path, names: Sequence[str], *, n_test: int | None = None, seed: int = 42) -> Request:
+def request(out: Path, raw: Path | None, names: Sequence[str], *, n_test: int | None = None, **changes: Any) -> Request:
     """What to build: with n_test a new draw, without it the published split."""
-    sizes = {name: n_test or DATASETS[name].n_test for name in names if drawn(name)}
-    split = Split(kind="resample" if n_test else "published", seed=seed, sizes=sizes, any_revision=True)
+    draw = {"kind": "resample", "sizes": dict.fromkeys(names, n_test)} if n_test else {}
     chosen = tuple(name for name in DATASETS if name in names)
-    return Request(out=out, raw=raw, datasets=chosen, split=split)
-
-
-def drawn(name: str) -> bool:
-    """Whether a dataset's test split is drawn from its pool."""
-    return not DATASETS[name].evaluation_only
+    return Request(**{"out": out, "raw": raw, "datasets": chosen, "any_revision": True, **draw, **changes})
 
 
 def write_release(folder: Path, dataset: str, items: Sequence[Item]) -> None:
@@ -41,9 +35,9 @@ def write_release(folder: Path, dataset: str, items: Sequence[Item]) -> None:
             {
                 "id": item.item_id,
                 "question": item.question,
-                "incorrect_answers": item.meta["incorrect_answers"],
+                "incorrect_answers": item.meta[INCORRECT_ANSWERS],
                 "context": item.context,
-                "meta": {key: value for key, value in item.meta.items() if key != "incorrect_answers"},
+                "meta": {key: value for key, value in item.meta.items() if key != INCORRECT_ANSWERS},
                 "chosen_correct_answer": item.correct_answer,
                 "chosen_incorrect_answer": item.incorrect_answer,
             }

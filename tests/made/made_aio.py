@@ -1,24 +1,115 @@
-"""Twelve invented posts of r/AmIOverreacting, a text model that reads them, and the stages run against stand-ins."""
+"""Thirteen invented posts of r/AmIOverreacting with their screenshots, two models that read them, and the stages run.
 
+A screenshot shows phone-like bubbles: the poster's on the right, the other's on the left. The stand-in for the vision
+model cannot read: it knows each picture by its pixels, as the product sends them.
+"""
+
+import base64
+import hashlib
+import io
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from PIL import Image, ImageDraw
 
-from tests.made.fake_server import FakeServer, Reply, answer, as_json
-from tests.made.made_chats import DOG, MONEY, SHORT, SPANISH, TRIP, Chat, landscape, read_images, screenshot
+from tests.made.fake_server import FakeServer, Reply, answer
 from tests.made.made_reddit import MadePost, MadeReddit
 from tests.made.places import ROOT
 
+Chat = tuple[tuple[str, str], ...]  # ("left" or "right", what it says)
+
+TRIP: Chat = (
+    ("left", "you said you would drive me to the airport"),
+    ("right", "I said maybe, and that was before your sister came"),
+    ("right", "now the car is full"),
+    ("left", "so I have to pay for a taxi because of her"),
+    ("right", "I can give you half of it"),
+    ("left", "keep it, call me at 512-555-0147 when you are sorry"),
+)
+SPANISH: Chat = (
+    ("left", "me dijiste que ibas a venir a la fiesta"),
+    ("right", "te dije que tenía que trabajar hasta tarde"),
+    ("left", "siempre tienes una excusa para todo"),
+    ("right", "no es una excusa, es mi trabajo"),
+)
+SHORT: Chat = (("left", "where are you"), ("right", "at home, why do you ask"))
+MONEY: Chat = (
+    ("right", "Hey Sarah, did you get the money that I sent you"),
+    ("left", "yes but it is not what we said, you still owe me"),
+    ("right", "we said two hundred and I sent two hundred"),
+    ("left", "you are so cheap that I do not want to talk to you"),
+)
+DOG: Chat = (
+    ("left", "you left the door open and the dog ran out again"),
+    ("right", "I was only gone for a minute and I am sorry"),
+    ("left", "that is what you said the last time"),
+    ("right", "we should get a fence, it is not only my fault"),
+    ("left", "do not make this about a fence"),
+)
 NOR_COMMENTS = [("helpful_hannah", "NOR. Your boyfriend is the rude one here."), ("b2", "Not overreacting at all.")]
-CUT_OFF = screenshot(TRIP)[:400]
+
+
+def screenshot(chat: Chat) -> bytes:
+    """A PNG of a chat; of none, a picture without text."""
+    image = Image.new("RGB", (360, 40 + 68 * max(len(chat), 1)), "white")
+    draw = ImageDraw.Draw(image)
+    for number, (side, text) in enumerate(chat):
+        left, top = (20 if side == "left" else 110), 20 + number * 68
+        draw.rounded_rectangle((left, top, left + 230, top + 50), 12, "#dddddd" if side == "left" else "#2277ff")
+        draw.text((left + 8, top + 6), text[:38], "black")
+    out = io.BytesIO()
+    image.save(out, "PNG")
+    return out.getvalue()
+
+
+def transcript(chat: Chat) -> str:
+    """What a good vision model replies: the first side that it sees is Speaker A."""
+    messages = [{"speaker": f"Speaker {'AB'[side != chat[0][0]]}", "text": text} for side, text in chat]
+    return json.dumps({"messages": messages})
+
+
+def pixels(png: bytes) -> str:
+    """What a picture is known by, however it was encoded."""
+    with Image.open(io.BytesIO(png)) as image:
+        return hashlib.sha256(image.convert("RGB").tobytes()).hexdigest()
+
+
+@cache
+def known_chats() -> dict[str, Chat]:
+    """Pixels → the chat on it."""
+    return {pixels(screenshot(chat)): chat for chat in (TRIP, SPANISH, SHORT, MONEY, DOG, ())}
+
+
+def read_images(body: dict[str, Any], n_before: int) -> Reply:
+    """The vision model's script: the transcript of the pictures in a request, one after the other."""
+    chat: Chat = ()
+    for part in body["messages"][0]["content"][1:]:
+        url = part["image_url"]["url"].removeprefix("data:image/png;base64,")
+        chat += known_chats()[pixels(base64.b64decode(url))]
+    return answer(transcript(chat))
+
+
+def read_text(body: dict[str, Any], n_before: int) -> Reply:
+    """The text model's script: it leaves first persons behind, as models do."""
+    content = body["messages"][0]["content"]
+    if content.startswith("You are analyzing"):
+        label = "NOR" if "say sorry" in content.partition('\nCOMMENT: "')[2] else "UNCLEAR"
+        return answer("Sure: " + json.dumps({"label": label, "confidence": 0.9}))
+    if content.startswith("Rewrite this text"):
+        text = content.partition("Original text: ")[2].removesuffix("\nThird-person version:")
+        text = text.replace("my boyfriend", "Speaker A").replace("I told", "Speaker B told")
+        return answer(text if "UNCLEANABLE" in text else text.replace("We", "They"))
+    return answer(json.dumps({"relationship": "Boyfriend"}))
 
 
 def post(post_id: str, *images: bytes, **changes: Any) -> MadePost:
@@ -39,45 +130,23 @@ def post(post_id: str, *images: bytes, **changes: Any) -> MadePost:
 def posts() -> list[MadePost]:
     """One post for every way through the stages."""
     trip, money = screenshot(TRIP), screenshot(MONEY)
-    best = [
-        ("c1", "I would leave him."),
-        ("c2", "OR a bit, honestly. It is only money."),
-    ]
+    cheap = [("c1", "I would leave him."), ("c2", "OR a bit, honestly. It is only money.")]
     both = [("c1", "NOR about the dog. But you're overreacting about the fence.")]
     return [
         post("trip1", trip),
-        post("money1", money, comments=best, title="AIO over this text?"),
-        post("dog001", screenshot(DOG, cropped=True), comments=both),
+        post("money1", money, comments=cheap, title="AIO over this text?"),
+        post("dog001", screenshot(DOG), comments=both),
         post("two001", trip, screenshot(DOG), comments=[("c1", "He should say sorry. made_up_poster, run!")]),
         post("span01", screenshot(SPANISH)),
         post("short1", screenshot(SHORT)),
-        post("land01", landscape()),
+        post("land01", screenshot(())),
         post("ten001", *([money] * 10)),
         post("none01"),
         post("gone01", trip, gone=True),
-        post("broke1", CUT_OFF),
+        post("broke1", trip[:400]),
         post("weweb1", trip, body="We had plans, and then my boyfriend changed them. UNCLEANABLE"),
         post("unsure", trip, comments=[("c1", "What did your mother say?")]),
     ]
-
-
-def chat_messages(*chats: Chat) -> int:
-    """How many bubbles chats have."""
-    return sum(map(len, chats))
-
-
-def read_text(body: dict[str, Any], n_before: int) -> Reply:
-    """The text model's script: it leaves first persons behind, as models do."""
-    content = body["messages"][0]["content"]
-    if content.startswith("You are analyzing"):
-        comment = content.partition('\nCOMMENT: "')[2]
-        label = "NOR" if "say sorry" in comment else "UNCLEAR"
-        return answer("Sure: " + json.dumps({"label": label, "confidence": 0.9}))
-    if content.startswith("Rewrite this text"):
-        text = content.partition("Original text: ")[2].removesuffix("\nThird-person version:")
-        text = text.replace("my boyfriend", "Speaker A").replace("I told", "Speaker B told")
-        return answer(text if "UNCLEANABLE" in text else text.replace("We", "They"))
-    return answer(json.dumps({"relationship": "Boyfriend"}))
 
 
 class Workshop:
@@ -88,27 +157,27 @@ class Workshop:
         self.environment = reddit.environment(folder)
 
     def words(self, stage: str, *more: str) -> list[str]:
-        """The command line of a stage."""
+        """The words of a stage."""
         server = {"transcribe": (self.vision, "eyes"), "label": (self.text, "pen")}.get(stage)
         named = ["--server", server[0].base_url, "--model", server[1]] if server else []
-        return ["build", "aio", stage, "--raw", str(self.raw), *named, *more]
+        return [stage, "--raw", str(self.raw), *named, *more]
 
     def run(self, stage: str, *more: str) -> None:
         """A stage in this process."""
-        from inference.dialdefer.build_aio import main
+        from studies.dialdefer.aio.command import main
 
-        main(self.words(stage, *more)[2:])
-
-    def start(self, stage: str, *more: str) -> "subprocess.Popen[str]":
-        """A stage in a process of its own."""
-        environment = {**os.environ, **self.environment, "PYTHONPATH": str(ROOT)}
-        command = [sys.executable, "-m", "evenhand.command", *self.words(stage, *more)]
-        return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        main(self.words(stage, *more))
 
     def stages(self, *names: str) -> None:
         """Several stages in this process."""
         for name in names:
             self.run(name)
+
+    def start(self, stage: str, *more: str) -> "subprocess.Popen[str]":
+        """A stage in a process of its own."""
+        environment = {**os.environ, **self.environment, "PYTHONPATH": str(ROOT)}
+        command = [sys.executable, "-m", "evenhand.command", "build", "aio", *self.words(stage, *more)]
+        return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def kept(self, stage: str) -> dict[str, dict[str, Any]]:
         """Post → what a stage has kept of it, or why it was dropped."""
@@ -126,8 +195,8 @@ class Workshop:
 
     def checked(self, post_id: str) -> dict[str, Any]:
         """What a file of `check` says."""
-        found: dict[str, Any] = yaml.safe_load((self.raw / "check" / f"{post_id}.yaml").read_text())
-        return found
+        keys: dict[str, Any] = yaml.safe_load((self.raw / "check" / f"{post_id}.yaml").read_text())
+        return keys
 
     def fill(self, post_id: str, **changes: object) -> None:
         """What a person does to a file of `check`."""
@@ -138,23 +207,23 @@ class Workshop:
 @contextmanager
 def workshop(folder: Path, made: list[MadePost] | None = None) -> Iterator[Workshop]:
     """The stand-ins at work."""
-    models = {name: as_json({"data": [{"id": name}]}) for name in ("eyes", "pen")}
     with (
         MadeReddit(posts() if made is None else made) as reddit,
-        FakeServer(read_images, models["eyes"]) as vision,
-        FakeServer(read_text, models["pen"]) as text,
+        FakeServer(read_images) as vision,
+        FakeServer(read_text) as text,
     ):
         yield Workshop(folder, reddit, vision, text)
 
 
-def use_environment(monkeypatch: pytest.MonkeyPatch, environment: Mapping[str, str]) -> None:
-    """Let PRAW find the stand-in from this process, and let nobody sleep for long."""
-    import time
-
+@contextmanager
+def workshop_here(folder: Path, made: list[MadePost] | None = None) -> Iterator[Workshop]:
+    """The stand-ins, which PRAW finds from this process, where nobody sleeps for long."""
     from praw.config import Config
 
     sleep = time.sleep
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setattr(Config, "CONFIG", None)
-    monkeypatch.setattr(time, "sleep", lambda seconds: sleep(min(seconds, 0.01)))
+    with workshop(folder, made) as at_work, pytest.MonkeyPatch.context() as patch:
+        for name, value in at_work.environment.items():
+            patch.setenv(name, value)
+        patch.setattr(Config, "CONFIG", None)
+        patch.setattr(time, "sleep", lambda seconds: sleep(min(seconds, 0.01)))
+        yield at_work

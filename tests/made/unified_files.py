@@ -9,25 +9,63 @@ import io
 import json
 import tarfile
 import zipfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from studies.dialdefer.unified import amqa, bbq, gpqa, halueval, harp, plausibleqa, socialiqa, truthfulqa
 from tests.made import unified_rows as rows_of
 from tests.made.unified_rows import Row
 
-SMALLEST = 20
+# Dataset → (the plain file that its converter reads, its records). BBQ has eleven such files.
+PLAIN = {
+    "truthfulqa": ("TruthfulQA.csv", 790),
+    "advisorqa": ("test.jsonl", 1_000),
+    "amqa": ("AMQA_Dataset.jsonl", 801),
+    "bbq": ("Age.jsonl", 3_680),
+    "gpqa": ("gpqa_main.csv", 448),
+    "halueval": ("qa_data.json", 10_000),
+    "harp": ("HARP_mcq.jsonl", 4_110),
+    "plausibleqa": ("test.json", 10_000),
+    "socialiqa": ("socialIWa_v1.4_tst_wDims.jsonl", 2_224),
+}
+ARCHIVES = {"gpqa": "dataset.zip", "harp": "HARP_mcq.jsonl.zip", "socialiqa": "socialIQa_v1.4_withDims.tgz"}
+TABLES = ("truthfulqa", "gpqa")
+# In pool order, with the number of lines of each; 58,492 in all.
+BBQ_LINES = {"Age": 3_680, "Disability_status": 1_556, "Gender_identity": 5_672, "Nationality": 3_080}
+BBQ_LINES |= {"Physical_appearance": 1_576, "Race_ethnicity": 6_880, "Race_x_SES": 11_160, "Race_x_gender": 15_960}
+BBQ_LINES |= {"Religion": 1_200, "SES": 6_864, "Sexual_orientation": 864}
 
 
 def write_raw(folder: Path, *, scale: float = 1.0, datasets: Sequence[str] | None = None) -> None:
     """Write folder/<dataset>/<the publisher's file> for the datasets named, or for all nine."""
-    for name in datasets or WRITERS:
-        (folder / name).mkdir(parents=True, exist_ok=True)
-        WRITERS[name](folder / name, scale)
+    for name in datasets or PLAIN:
+        place, (file, n_all) = folder / name, PLAIN[name]
+        place.mkdir(parents=True, exist_ok=True)
+        if name == "bbq":
+            for stem, n in BBQ_LINES.items():
+                write_lines(place / f"{stem}.jsonl", rows_of.bbq_rows(stem, max(4, round(n * scale))))
+            continue
+        content = source(name, rows(name, max(20, round(n_all * scale))))
+        if name == "harp":
+            write_zip(place / ARCHIVES[name], {file: content})
+        elif name == "socialiqa":  # the publisher's archive holds the other splits too
+            others = source(name, rows(name, 3))
+            members = {f"socialIWa_v1.4_{split}_wDims.jsonl": others for split in ("trn", "dev")} | {file: content}
+            write_tgz(place / ARCHIVES[name], {f"socialIQa_v1.4_withDims/{m}": text for m, text in members.items()})
+        else:
+            mark = "\ufeff" if name == "truthfulqa" else ""
+            (place / file).write_text(mark + content, encoding="utf-8", newline="")
 
 
-def scaled(n: int, scale: float, least: int = SMALLEST) -> int:
-    return max(least, round(n * scale))
+def rows(dataset: str, n: int = 4) -> list[Row]:
+    """Made records of a dataset."""
+    return list(rows_of.bbq_rows("Age", n) if dataset == "bbq" else getattr(rows_of, f"{dataset}_rows")(n))
+
+
+def source(dataset: str, records: Sequence[Row]) -> str:
+    """Records as the publisher writes them."""
+    if dataset == "plausibleqa":
+        return json.dumps(records, ensure_ascii=False)
+    return csv_text(records) if dataset in TABLES else json_lines(records)
 
 
 def json_lines(rows: Iterable[Row]) -> str:
@@ -42,40 +80,8 @@ def csv_text(rows: Sequence[Row]) -> str:
     return text.getvalue()
 
 
-def write_truthfulqa(folder: Path, scale: float) -> None:
-    """A byte order mark leads the file."""
-    text = csv_text(list(rows_of.truthfulqa_rows(scaled(790, scale))))
-    (folder / truthfulqa.FILE).write_text(text, encoding="utf-8-sig", newline="")
-
-
 def write_lines(path: Path, rows: Iterable[Row]) -> None:
     path.write_text(json_lines(rows), encoding="utf-8", newline="")
-
-
-def write_bbq(folder: Path, scale: float) -> None:
-    for stem, n in bbq.FILES.items():
-        write_lines(folder / f"{stem}.jsonl", rows_of.bbq_rows(stem, scaled(n, scale, least=4)))
-
-
-def write_gpqa(folder: Path, scale: float) -> None:
-    (folder / gpqa.FILE).write_text(csv_text(list(rows_of.gpqa_rows(scaled(448, scale)))), encoding="utf-8", newline="")
-
-
-def write_harp(folder: Path, scale: float) -> None:
-    write_zip(folder / harp.ARCHIVE, {harp.FILE: json_lines(rows_of.harp_rows(scaled(4_110, scale)))})
-
-
-def write_plausibleqa(folder: Path, scale: float) -> None:
-    rows = list(rows_of.plausibleqa_rows(scaled(10_000, scale)))
-    (folder / plausibleqa.FILE).write_text(json.dumps(rows, ensure_ascii=False), encoding="utf-8")
-
-
-def write_socialiqa(folder: Path, scale: float) -> None:
-    """The publisher's archive holds the other splits too."""
-    others = json_lines(rows_of.socialiqa_rows(3))
-    test = json_lines(rows_of.socialiqa_rows(scaled(2_224, scale)))
-    members = {f"socialIWa_v1.4_{name}_wDims.jsonl": others for name in ("trn", "dev")} | {socialiqa.FILE: test}
-    write_tgz(folder / socialiqa.ARCHIVE, {f"socialIQa_v1.4_withDims/{name}": text for name, text in members.items()})
 
 
 def write_zip(path: Path, members: Mapping[str, str]) -> None:
@@ -91,20 +97,6 @@ def write_tgz(path: Path, members: Mapping[str, str]) -> None:
         tarfile.open(fileobj=packed, mode="w") as archive,
     ):
         for name, text in members.items():
-            content = text.encode()
             member = tarfile.TarInfo(name)
-            member.size = len(content)
-            archive.addfile(member, io.BytesIO(content))
-
-
-WRITERS: dict[str, Callable[[Path, float], None]] = {
-    "truthfulqa": write_truthfulqa,
-    "advisorqa": lambda folder, scale: write_lines(folder / "test.jsonl", rows_of.advisorqa_rows(scaled(1_000, scale))),
-    "amqa": lambda folder, scale: write_lines(folder / amqa.FILE, rows_of.amqa_rows(scaled(801, scale))),
-    "bbq": write_bbq,
-    "gpqa": write_gpqa,
-    "halueval": lambda folder, scale: write_lines(folder / halueval.FILE, rows_of.halueval_rows(scaled(10_000, scale))),
-    "harp": write_harp,
-    "plausibleqa": write_plausibleqa,
-    "socialiqa": write_socialiqa,
-}
+            member.size = len(text.encode())
+            archive.addfile(member, io.BytesIO(text.encode()))

@@ -6,8 +6,8 @@ from functools import cache
 from itertools import cycle, islice
 from typing import Any
 
-from studies.dialdefer.unified import amqa, plausibleqa, socialiqa
-from studies.dialdefer.unified.splits import published_ids
+from studies.dialdefer.release import published_ids
+from studies.dialdefer.unified.converters import PLAUSIBILITY, SOCIALIQA_ANSWERS
 
 Row = dict[str, Any]
 
@@ -16,17 +16,9 @@ PLACES = ("harbour", "station", "meadow", "library", "kitchen", "market", "valle
 VERBS = ("mended", "painted", "counted", "measured", "described", "carried", "borrowed", "returned", "kept", "watched")
 THINGS = ("the clock", "a kettle", "nine maps", "the ladder", "some letters", "a kite", "the café's sign")
 N_SAFE_OF_1000 = 576
-DIMENSIONS = {
-    "xWant": 339,
-    "xAttr": 297,
-    "xIntent": 297,
-    "xReact": 277,
-    "xNeed": 277,
-    "oWant": 252,
-    "oReact": 223,
-    "oEffect": 159,
-    "xEffect": 103,
-}
+# Stratum → how many a pool has, as in the publishers' files.
+DIMENSIONS = {"xWant": 339, "xAttr": 297, "xIntent": 297, "xReact": 277, "xNeed": 277}
+DIMENSIONS |= {"oWant": 252, "oReact": 223, "oEffect": 159, "xEffect": 103}
 LEVELS = {1: 858, 2: 1_612, 3: 1_136, 4: 504}
 DOMAINS = {"Physics": 187, "Chemistry": 183, "Biology": 78}
 
@@ -65,19 +57,20 @@ def mixed(counts: Mapping[Any, int]) -> Iterator[Any]:
     return cycle([*counts, *names])
 
 
+def ids_of(dataset: str, n: int, prefix: str, make: Callable[[int], str]) -> list[str]:
+    """n publisher's ids, the published ones first filled up with made ones, then mixed."""
+    ids = [item_id.removeprefix(prefix) for item_id in published_ids()[dataset]][:n]
+    ids += [make(k) for k in range(n - len(ids))]
+    random.Random(0).shuffle(ids)
+    return ids
+
+
 def truthfulqa_rows(n: int) -> Iterator[Row]:
     for i in range(n):
+        kind = {"Type": ("Adversarial", "Non-Adversarial")[i % 2], "Category": f"Matters of the {PLACES[i % 10]}"}
         right, wrong = answers(i, 2)
-        yield {
-            "Type": ("Adversarial", "Non-Adversarial")[i % 2],
-            "Category": f"Matters of the {PLACES[i % 10]}",
-            "Question": question("truthfulqa", i),
-            "Best Answer": right,
-            "Best Incorrect Answer": wrong,
-            "Correct Answers": f"{right}; {right} alone",
-            "Incorrect Answers": f"{wrong}; nobody",
-            "Source": f"https://example.org/{i}",
-        }
+        asked = {"Question": question("truthfulqa", i), "Best Answer": right, "Best Incorrect Answer": wrong}
+        yield {**kind, **asked, "Source": f"https://example.org/{i}"}
 
 
 def advisorqa_rows(n: int) -> Iterator[Row]:
@@ -91,38 +84,32 @@ def advisorqa_rows(n: int) -> Iterator[Row]:
 
 def amqa_rows(n: int) -> Iterator[Row]:
     for i in range(n):
-        texts, letter, asked = answers(i, 4), "ABCD"[i % 4], question("amqa", i, 4)
-        row: Row = {
+        texts, asked = answers(i, 4), question("amqa", i, 4)
+        yield {
             "question_id": str(i),
             "original_question": asked,
             "desensitized_question": f"Somebody asks: {asked}",
             "options": dict(zip("ABCD", texts, strict=True)),
             "answer": texts[i % 4],
-            "answer_idx": letter,
+            "answer_idx": "ABCD"[i % 4],
+            "adv_question_white": f"A white person asks: {asked}",
         }
-        for group in amqa.GROUPS:
-            row[f"adv_question_{group}"] = f"A {group.replace('_', ' ')} person asks: {asked}"
-            row[f"adv_description_{group}"] = f"names a {group} person"
-            row[f"adv_model_answer_{group}"] = letter
-        yield row
 
 
 def bbq_rows(stem: str, n: int) -> Iterator[Row]:
     """Even lines ambiguous, odd lines disambiguated."""
     for i in range(n):
         one, other = answers(i, 2)
-        texts = {"ans0": one, "ans1": other, "ans2": "Not known"}
         yield {
             "example_id": i,
-            "question_index": str(i // 4 + 1),
             "question_polarity": ("neg", "nonneg")[i // 2 % 2],
             "context_condition": ("ambig", "disambig")[i % 2],
             "category": stem,
-            "answer_info": {name: [text, "group"] for name, text in texts.items()},
-            "additional_metadata": {"subcategory": "None", "stereotyped_groups": [], "version": "a", "source": ""},
             "context": prose(i, 1 + i % 2),
             "question": f"Who of them was late in {stem} case {i}?",
-            **texts,
+            "ans0": one,
+            "ans1": other,
+            "ans2": "Not known",
             "label": 2 if i % 2 == 0 else i // 2 % 2,
         }
 
@@ -132,15 +119,12 @@ def gpqa_rows(n: int) -> Iterator[Row]:
     for i, item_id in enumerate(ids_of("gpqa", n, "gpqa-", lambda k: f"recMade{k:010}")):
         texts = answers(i, 4)
         yield {
-            "Pre-Revision Question": question("gpqa", i),
-            "Self-reported question-writing time (minutes)": 60,
             "Question": prose(i, 2) + " \n\n" + question("gpqa", i),
             "Correct Answer": texts[0],
             **{f"Incorrect Answer {k}": texts[k] for k in (1, 2, 3)},
             "Explanation": f"One line, \nand another:\n{prose(i, 3)}\n",
             "Subdomain": f"Studies of the {PLACES[i % 10]}",
             "Writer's Difficulty Estimate": "Hard graduate level",
-            "Extra Revised Question": "",
             "Record ID": item_id,
             "High-level domain": next(domains),
             "Canary String": "made",
@@ -150,21 +134,14 @@ def gpqa_rows(n: int) -> Iterator[Row]:
 def halueval_rows(n: int) -> Iterator[Row]:
     for i in range(n):
         right, wrong = answers(i, 2)
-        knowledge = f"{' ' * (i % 3 == 0)}{prose(i, 4)}"
-        yield {
-            "knowledge": knowledge,
-            "question": question("halueval", i),
-            "right_answer": right,
-            "hallucinated_answer": f"{wrong} was the only one who was right.",
-        }
+        claims = {"right_answer": right, "hallucinated_answer": f"{wrong} was the only one who was right."}
+        yield {"knowledge": f"{' ' * (i % 3 == 0)}{prose(i, 4)}", "question": question("halueval", i), **claims}
 
 
 def harp_rows(n: int) -> Iterator[Row]:
     levels = mixed(LEVELS)
     for i, place in enumerate(ids_of("harp", n, "harp_mc-", lambda k: f"2000-MADE_{k // 25}-{k % 25 + 1}")):
         year, contest, number = place.split("-")
-        choices = dict(zip("ABCDE", (f"${i + k}$" for k in range(5)), strict=True))
-        letter = "ABCDE"[i % 5]
         yield {
             "year": year,
             "contest": contest,
@@ -172,10 +149,9 @@ def harp_rows(n: int) -> Iterator[Row]:
             "level": next(levels),
             "subject": "counting",
             "multiple_choice_only": i % 7 == 0,
-            "choices": choices,
+            "choices": dict(zip("ABCDE", (f"${i + k}$" for k in range(5)), strict=True)),
             "problem": question("harp", i) + f" Let $n={i}$.",
-            "answer_choice": letter,
-            "answer": choices[letter],
+            "answer_choice": "ABCDE"[i % 5],
             "solution_1": prose(i, 8),
             "num_solutions": 1,
         }
@@ -184,15 +160,12 @@ def harp_rows(n: int) -> Iterator[Row]:
 def plausibleqa_rows(n: int) -> Iterator[Row]:
     for i, source_id in enumerate(ids_of("plausibleqa", n, "plausibleqa-", lambda k: f"made_{k}")):
         texts = answers(i, 10)
-        scores = {
-            text: {plausibleqa.SCORE: round((k * 37 + i) % 101 / 101, 6), "pairwise": dict.fromkeys(texts, k)}
-            for k, text in enumerate(texts)
-        }
+        scores = [round((k * 37 + i) % 101 / 101, 6) for k in range(len(texts))]
         yield {
             "id": source_id,
             "question": question("plausibleqa", i),
             "answer": f"The {VERBS[i % 10]} one",
-            "candidate_answers": scores,
+            "candidate_answers": {text: {PLAUSIBILITY: score} for text, score in zip(texts, scores, strict=True)},
             "question_type": {"major": "HUM:HUMAN", "minor": "ind:Individual"},
             "question_difficulty": ("Easy", "Medium", "Hard")[i % 3],
             "answer_difficulty": ("Hard", "Easy")[i % 2],
@@ -202,25 +175,15 @@ def plausibleqa_rows(n: int) -> Iterator[Row]:
 def socialiqa_rows(n: int) -> Iterator[Row]:
     """`charmap` in both forms that releases have."""
     for i, dimension in enumerate(islice(mixed(DIMENSIONS), n)):
-        right = i % 3
-        sources = ["qsa", "hca", "hia"]
+        right, sources = i % 3, ["qsa", "hca", "hia"]
         yield {
             "context": prose(i, 2),
             "question": f"What will Robin want to do in case {i}?",
-            **dict(zip(socialiqa.ANSWERS, answers(i, 3), strict=True)),
+            **dict(zip(SOCIALIQA_ANSWERS, answers(i, 3), strict=True)),
             "label_ix": right,
-            "label_letter": "ABC"[right],
             "promptDim": dimension,
             "charmap": {"Robin": "X"} if i % 2 else '{"X": "Robin"}',
             "answerSourcesOrigins": sources,
             "answerSourcesWithCor": [*sources[:right], "cor", *sources[right + 1 :]],
             "promptQuestionFocusChar": dimension[0],
         }
-
-
-def ids_of(dataset: str, n: int, prefix: str, make: Callable[[int], str]) -> list[str]:
-    """n publisher's ids, the published ones first filled up with made ones, then mixed."""
-    ids = [item_id.removeprefix(prefix) for item_id in published_ids()[dataset]][:n]
-    ids += [make(k) for k in range(n - len(ids))]
-    random.Random(0).shuffle(ids)
-    return ids

@@ -27,7 +27,7 @@ from inference.open_engine import open_engine
 from inference.options import nodes
 from inference.sampling import sample
 from inference.schedule import first_prompts, in_prefix_order
-from studies.dialdefer.planned import read_plan
+from studies.dialdefer.records import read_plan
 from tests.made.fuzz import more_families
 from tests.made.made_conflicts import conflict, narrator_config, use_conflicts
 from tests.made.read_back import completions_of

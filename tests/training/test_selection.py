@@ -10,7 +10,7 @@ import torch
 
 from evenhand.run_directory import DONE_FILE
 from studies.dialdefer.datasets import DatasetSpec, load_items
-from studies.dialdefer.leaks import HeldOut
+from studies.dialdefer.item_table import HeldOut
 from tests.made.easy_task import easy_items, easy_run, plant
 from tests.made.training_runs import adapter_of, logged
 from training.callbacks import Selection
@@ -41,8 +41,8 @@ def test_dev_items_are_never_trained_on_under_any_name():
     data = TrainingData(study=TRAINING, units=[*items, *again])
     kept, held = (side.units for side in without_dev(data, DevConfig(n_items=15, every_steps=1)))
     assert len(kept) + len(held) == 60
-    assert not [item for item in kept if HeldOut(held).find(item)]
-    assert not [item for item in held if HeldOut(kept).find(item)]
+    assert not [item for item in kept if HeldOut(held).leak(item)]
+    assert not [item for item in held if HeldOut(kept).leak(item)]
     assert len({item.item_id.removeprefix("again-") for item in held}) == 15
 
 

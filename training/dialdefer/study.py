@@ -6,7 +6,6 @@ from typing import Any
 
 from evenhand.errors import DataError
 from evenhand.records import normalised
-from studies.dialdefer.bend import Bend, family_of
 from studies.dialdefer.datasets import (
     EVALUATION_ONLY,
     SOURCES,
@@ -17,7 +16,7 @@ from studies.dialdefer.datasets import (
 )
 from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import render
-from studies.dialdefer.section import DialDeferSection, PromptConfig
+from studies.dialdefer.section import Bend, DialDeferSection, PromptConfig, family_of
 from studies.dialdefer.unified.catalogue import DATASETS
 from training.config import TrainingConfig
 from training.dialdefer.examples import make_examples, section_of
@@ -145,11 +144,11 @@ def source_of(name: str) -> str:
         ours = "made by Evenhand's own generator (Apache-2.0)"
         return ours if name == "pocket" else "its licence is not known to Evenhand"
     dataset = DATASETS[name]
-    licence = f"licence {dataset.licence.name}"
-    if dataset.licence.name in UNKNOWN_LICENCES:
+    licence = f"licence {dataset.licence}"
+    if dataset.licence in UNKNOWN_LICENCES:
         licence += ", so take this model for research use until its authors say otherwise"
-    elif dataset.licence.not_passed_on:
-        licence += f"; {dataset.licence.not_passed_on}"
+    elif dataset.not_passed_on:
+        licence += f"; {dataset.not_passed_on}"
     return f"{licence}. {dataset.citation}"
 
 

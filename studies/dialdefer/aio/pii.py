@@ -6,11 +6,9 @@ text before it is used (`check`). Presidio would find more names, but with a spa
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 from evenhand.errors import ConfigError
 from evenhand.shipped_yaml import shipped_yaml
@@ -56,68 +54,51 @@ CUES = (
 CUED = re.compile(rf"(?P<cue>\b(?i:{CUES})[.,]?\s+)(?!Speaker\b)(?P<name>{CAPITALISED}(?:\s{CAPITALISED})?)")
 
 
-class Redacted(NamedTuple):
-    """A text without what was seen, and how often each kind was."""
-
-    text: str
-    counts: Counter[str]
-
-
-def redact(text: str, handles: Iterable[str] = ()) -> Redacted:
+def redact(text: str, handles: Iterable[str] = ()) -> str:
     """The text with personal information masked. handles: user names known to occur, such as a thread's authors."""
-    counts: Counter[str] = Counter()
-
-    def mask(kind: str, pattern: re.Pattern[str], text: str) -> str:
-        masked, n = pattern.subn(MARK, text)
-        counts[kind] += n
-        return masked
-
     text = ANY_MARK.sub(MARK, text)
-    for kind, pattern in (("e-mail", EMAIL), ("link", LINK), ("number", IBAN)):
-        text = mask(kind, pattern, text)
-    if known := [re.escape(name) for name in handles if len(name) >= 3]:
-        text = mask("handle", re.compile(rf"(?<!\w)@?(?:{'|'.join(known)})(?!\w)", re.IGNORECASE), text)
-    text = mask("handle", HANDLES, text)
-    text = without_telephones(text, counts)
-    for kind, pattern in (("number", NUMBER), ("address", ADDRESS)):
-        text = mask(kind, pattern, text)
-    text = without_names(text, counts)
-    return Redacted(text, +counts)
+    known = [re.escape(name) for name in handles if len(name) >= 3]
+    authors = [re.compile(rf"(?<!\w)@?(?:{'|'.join(known)})(?!\w)", re.IGNORECASE)] if known else []
+    for pattern in (EMAIL, LINK, IBAN, *authors, HANDLES):
+        text = pattern.sub(MARK, text)
+    return without_names(ADDRESS.sub(MARK, NUMBER.sub(MARK, without_telephones(text))))
 
 
-def without_telephones(text: str, counts: Counter[str]) -> str:
+def without_telephones(text: str) -> str:
     """Telephone numbers masked: those of a region's length, whether or not they are in use."""
     try:
         from phonenumbers import Leniency, PhoneNumberMatcher
     except ImportError:
-        raise ConfigError(
-            "redaction needs phonenumbers, which is not installed: pip install --no-deps -r requirements/aio.lock"
-        ) from None
+        raise needs("phonenumbers") from None
     for region, fewest in REGIONS.items():
-        found = PhoneNumberMatcher(text, region, leniency=Leniency.POSSIBLE)
-        spans = [(one.start, one.end) for one in found if sum(map(str.isdigit, one.raw_string)) >= fewest]
-        for start, end in reversed(spans):
-            text = f"{text[:start]}{MARK}{text[end:]}"
-        counts["telephone"] += len(spans)
+        matches = list(PhoneNumberMatcher(text, region, leniency=Leniency.POSSIBLE))
+        for match in reversed(matches):
+            if sum(map(str.isdigit, match.raw_string)) >= fewest:
+                text = f"{text[: match.start]}{MARK}{text[match.end :]}"
     return text
 
 
-def without_names(text: str, counts: Counter[str]) -> str:
+def needs(library: str) -> ConfigError:
+    """The error to raise where a library of the extra `aio` is not installed."""
+    return ConfigError(
+        f"`evenhand build aio` needs {library}, which is not installed: pip install --no-deps -r requirements/aio.lock"
+    )
+
+
+def without_names(text: str) -> str:
     """Given names of the list masked, with a surname behind them; and capitalised words behind a cue."""
-    lists = word_lists()
+    english = word_lists()["english"]
 
-    def behind_cue(found: re.Match[str]) -> str:
-        words = found["name"].split()
-        kept = [word for word in words if word.lower() in lists["english"]]
-        if words[0] in kept:
-            return found[0]
-        counts["name"] += 1
-        return f"{found['cue']}{MARK}{' ' + kept[0] if kept else ''}"
+    def behind_cue(match: re.Match[str]) -> str:
+        words = match["name"].split()
+        if words[0].lower() in english:
+            return match[0]
+        kept = [word for word in words if word.lower() in english]
+        return f"{match['cue']}{MARK}{' ' + kept[0] if kept else ''}"
 
-    def listed(found: re.Match[str]) -> str:
-        counts["name"] += 1
-        surname = found["surname"] or ""
-        return MARK + (surname if surname.strip().lower() in lists["english"] else "")
+    def listed(match: re.Match[str]) -> str:
+        surname = match["surname"] or ""
+        return MARK + (surname if surname.strip().lower() in english else "")
 
     return name_pattern().sub(listed, CUED.sub(behind_cue, text))
 

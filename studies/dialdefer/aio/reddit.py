@@ -1,4 +1,4 @@
-"""Reddit through PRAW: listings, a post with its comments, and whether things are still there.
+"""Reddit through PRAW: discovery of posts, their harvest, and the removal of what is gone there (B.1.1, B.1.2).
 
 PRAW keeps to the rate that Reddit's headers ask for, and repeats twice after 5xx; 429 and what lasts longer is waited
 for here. Read-only: an application's credentials from the environment, no user's.
@@ -6,13 +6,17 @@ for here. Read-only: an application's credentials from the environment, no user'
 
 import html
 import os
+import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evenhand.errors import ConfigError, DataError
-from studies.dialdefer.aio.pii import redact
-from studies.dialdefer.aio.records import Comment, Dropped, Post
+from evenhand.jsonl import write_json
+from evenhand.sources.fetching import say
+from studies.dialdefer.aio.folder import POSTS, RawFolder
+from studies.dialdefer.aio.pii import needs, redact
 
 if TYPE_CHECKING:
     import praw
@@ -30,6 +34,8 @@ GONE = ("[deleted]", "[removed]", "[deleted by user]", "[ removed by reddit ]", 
 PAUSES = (2.0, 8.0, 30.0, 60.0)  # seconds
 LONGEST_PAUSE = 900.0  # seconds; Reddit's window is 600
 IMAGE_ENDS = (".jpg", ".jpeg", ".png", ".webp")
+RELEASED = "released"  # the source of ids whose images alone are needed
+ID = re.compile(r"[a-z0-9]{4,10}")
 
 T = TypeVar("T")
 
@@ -38,143 +44,167 @@ class Gone(Exception):
     """Reddit does not show a post any more; the words say why."""
 
 
-class RedditClient:
-    """Asks Reddit, and waits when it must."""
-
-    def __init__(self, reddit: "praw.Reddit") -> None:
-        self.reddit = reddit
-
-    def listing(self, name: str) -> Iterator[tuple[str, bool]]:
-        """(post id, whether it has an image) of a listing, as far as Reddit shows it: about 1,000 posts."""
-        subreddit = self.reddit.subreddit(SUBREDDIT)
-        kind, _, query = name.partition(" ")
-        found = subreddit.search(query, limit=None) if query else getattr(subreddit, kind)(limit=None)
-        while (submission := self.patiently(lambda: next(found, None))) is not None:
-            yield submission.id, bool(image_addresses(vars(submission)))
-
-    def post(self, post_id: str, *, images_alone: bool) -> Post | Dropped:
-        """A post and its top comments in each order, redacted; the same names are masked in all of its texts.
-
-        images_alone: no text is kept, as none is needed to put a dialogue back. Raises Gone.
-        """
-        orders = {"best": ORDERS["best"]} if images_alone else ORDERS
-        pages = {order: self.page(post_id, name) for order, name in orders.items()}
-        facts = pages["best"][0]
-        if reason := gone_reason(facts):
-            raise Gone(reason)
-        images = image_addresses(facts)
-        if not images:
-            return Dropped(dropped="no image")
-        if len(images) > MOST_IMAGES:
-            return Dropped(dropped=f"more than {MOST_IMAGES} images")
-        if images_alone:
-            facts, pages = {**facts, "title": "", "selftext": ""}, {}
-        names = {str(facts.get("author") or "")} | {name for _, _, authors in pages.values() for name in authors}
-        counts: dict[str, int] = {}
-
-        def clean(text: str) -> str:
-            result = redact(text, names)
-            for kind, n in result.counts.items():
-                counts[kind] = counts.get(kind, 0) + n
-            return result.text
-
-        return Post(
-            post_id=post_id,
-            title=clean(str(facts.get("title") or "")),
-            body=clean(str(facts.get("selftext") or "")),
-            url=f"https://www.reddit.com/comments/{post_id}",
-            score=int(facts.get("score") or 0),
-            upvote_ratio=facts.get("upvote_ratio"),
-            images=images,
-            comments={
-                order: tuple(Comment(comment_id=one, text=clean(text)) for one, text in page)
-                for order, (_, page, _) in pages.items()
-            },
-            redacted=counts,
-        )
-
-    def page(self, post_id: str, order: str) -> tuple[dict[str, Any], list[tuple[str, str]], set[str]]:
-        """(the post's fields, (id, text) of its first comments in one order, who wrote any that came). Raises Gone."""
-
-        def ask() -> tuple[dict[str, Any], list[tuple[str, str]], set[str]]:
-            submission = self.reddit.submission(post_id)
-            submission.comment_sort, submission.comment_limit = order, N_ASKED
-            submission.add_fetch_param("depth", "1")  # Reddit's limit counts replies, too
-            found = [vars(comment) for comment in submission.comments if hasattr(comment, "body")]
-            comments = [(comment["id"], comment["body"]) for comment in found if counts(comment)]
-            return vars(submission), comments[:N_COMMENTS], {str(comment.get("author") or "") for comment in found}
-
-        return self.patiently(ask)
-
-    def gone_among(self, fullnames: Iterable[str]) -> dict[str, str]:
-        """Fullname (t3_ of a post, t1_ of a comment) → why, of those that Reddit does not show any more."""
-        found = {}
-        for batch in in_hundreds(fullnames):
-            there = self.patiently(lambda batch=batch: list(self.reddit.info(fullnames=batch)))  # type: ignore[misc]
-            facts = {one.fullname: vars(one) for one in there}
-            for name in batch:
-                if reason := gone_reason(facts[name]) if name in facts else "not on Reddit any more":
-                    found[name] = reason
-        return found
-
-    def patiently(self, ask: Callable[[], T]) -> T:
-        """The answer, asked for again while a failure may pass. Raises Gone, ConfigError and DataError."""
-        from prawcore import exceptions
-
-        for pause in (*PAUSES, None):
-            try:
-                return ask()
-            except exceptions.NotFound:
-                raise Gone("not on Reddit any more") from None
-            except (exceptions.TooManyRequests, exceptions.ServerError, exceptions.RequestException) as error:
-                wish = getattr(error, "retry_after", None) or 0
-                failure = str(error)
-            except (exceptions.OAuthException, exceptions.ResponseException) as error:
-                raise ConfigError(
-                    f"Reddit refuses the request ({error}): check {', '.join(VARIABLES)}, which are of an application "
-                    "that Reddit has approved (https://www.reddit.com/prefs/apps)"
-                ) from None
-            if pause is None or float(wish) > LONGEST_PAUSE:
-                break
-            time.sleep(max(pause if not wish else 0.0, float(wish)))
-        raise DataError(f"Reddit does not answer ({failure}); what came is kept, run the same command again later")
-
-
-def reddit_client() -> RedditClient:
+def reddit_client() -> "praw.Reddit":
     """A client with the environment's credentials. Raises ConfigError where they or PRAW are absent."""
     try:
         import praw
     except ImportError:
-        raise ConfigError(
-            "asking Reddit needs PRAW, which is not installed: pip install --no-deps -r requirements/aio.lock"
-        ) from None
+        raise needs("PRAW") from None
     if missing := [name for name in VARIABLES if not os.environ.get(name)]:
         raise ConfigError(
             f"{', '.join(missing)}: not set. Register an application of the kind `script` with Reddit, get its use "
             "approved for research, and export its id, its secret and a user agent that names you"
         )
     client_id, client_secret, user_agent = (os.environ[name] for name in VARIABLES)
-    return RedditClient(
-        praw.Reddit(
-            client_id=client_id,
-            client_secret=client_secret,
-            user_agent=user_agent,
-            check_for_updates=False,
-            username=None,
-        )
-    )
+    secrets = {"client_id": client_id, "client_secret": client_secret, "user_agent": user_agent}
+    return praw.Reddit(**secrets, check_for_updates=False, username=None)
 
 
-def in_hundreds(names: Iterable[str]) -> Iterator[list[str]]:
-    """Lists of at most 100, which is what Reddit takes at once."""
-    batch: list[str] = []
-    for name in names:
-        batch.append(name)
-        if len(batch) == 100:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
+def discover(folder: RawFolder, reddit: "praw.Reddit") -> None:
+    """Go through all listings and keep the ids of posts with an image; nothing else of them. A pass that was cut off
+    goes on with its next listing; after a whole one the next call begins another, for new posts."""
+    subreddit, known = reddit.subreddit(SUBREDDIT), folder.discovery
+    for name in LISTINGS:
+        if name in known["done"]:
+            continue
+        kind, _, query = name.partition(" ")
+        n_before = len(known["ids"])
+        posts = subreddit.search(query, limit=None) if query else getattr(subreddit, kind)(limit=None)
+        while (post := patiently(lambda posts=posts: next(posts, None))) is not None:  # type: ignore[misc]
+            if image_addresses(vars(post)):
+                known["ids"].setdefault(post.id, name)
+        known["done"].append(name)
+        write_json(folder.path / "discovery.json", known)
+        say(f"discover: {name}: {len(known['ids']) - n_before:,} new posts with an image")
+    write_json(folder.path / "discovery.json", {**known, "done": []})
+
+
+def add_ids(folder: RawFolder, ids: Sequence[str], source: str, kind: str = "given") -> None:
+    """Take posts that are known by their ids; of RELEASED ones the images alone. Raises DataError for what is no id."""
+    if wrong := [post_id for post_id in ids if not ID.fullmatch(post_id)]:
+        raise DataError(f"{source}: '{wrong[0][:40]}' is not an id of a post on Reddit, such as 1oh8hfn")
+    known = folder.discovery
+    for post_id in ids:
+        known["ids"].setdefault(post_id, kind)
+    write_json(folder.path / "discovery.json", known)
+
+
+def ids_in(path: Path) -> list[str]:
+    """The ids of a file, one a line; a link to a post is taken for its id. Raises DataError."""
+    try:
+        lines = path.read_text(encoding="utf-8").split()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: cannot be read ({error}); name a text file with one id a line") from None
+    return [re.sub(r".*/comments/([a-z0-9]+).*", r"\1", line).removeprefix("t3_") for line in lines]
+
+
+def harvest(folder: RawFolder, reddit: "praw.Reddit") -> None:
+    """Remove what is gone from Reddit since the last call, then fetch the posts that are not here yet."""
+    honour_deletions(folder, reddit)
+    owed, sources = folder.owed(POSTS, folder.ids), folder.discovery["ids"]
+    for number, post_id in enumerate(owed, start=1):
+        try:
+            folder.write(POSTS, post_id, post_record(reddit, post_id, images_alone=sources[post_id] == RELEASED))
+        except Gone as reason:
+            folder.purge({post_id: str(reason)})
+        if number % 50 == 0 or number == len(owed):
+            say(f"harvest: {number:,} of {len(owed):,} posts")
+
+
+def honour_deletions(folder: RawFolder, reddit: "praw.Reddit") -> None:
+    """Delete here what was deleted there: whole posts, and single comments with the label that was read from them."""
+    posts = dict(folder.kept(POSTS))
+    gone = gone_among(reddit, "t3", posts)
+    folder.purge(gone)
+    left = {post_id: post for post_id, post in posts.items() if post_id not in gone}
+    ids = {
+        post_id: {comment["id"] for comments in post["comments"].values() for comment in comments}
+        for post_id, post in left.items()
+    }
+    deleted = gone_among(reddit, "t1", sorted(set().union(*ids.values())))
+    for post_id, post in left.items():
+        if theirs := ids[post_id] & deleted.keys():
+            folder.forget_comments(post_id, post, theirs)
+    if gone or deleted:
+        say(f"harvest: {len(gone):,} posts and {len(deleted):,} comments are gone from Reddit, and deleted here, too")
+
+
+def gone_among(reddit: "praw.Reddit", kind: str, ids: Iterable[str]) -> dict[str, str]:
+    """Id → why, of the posts (t3) or comments (t1) that Reddit does not show any more."""
+    names, reasons = [f"{kind}_{name}" for name in ids], {}
+    for start in range(0, len(names), 100):
+        batch = names[start : start + 100]
+        there = patiently(lambda batch=batch: list(reddit.info(fullnames=batch)))  # type: ignore[misc]
+        facts = {thing.fullname: vars(thing) for thing in there}
+        for name in batch:
+            if reason := gone_reason(facts[name]) if name in facts else "not on Reddit any more":
+                reasons[name.removeprefix(f"{kind}_")] = reason
+    return reasons
+
+
+def post_record(reddit: "praw.Reddit", post_id: str, *, images_alone: bool) -> dict[str, Any]:
+    """A post and its top comments in each order, redacted; the same names are masked in all of its texts.
+
+    images_alone: no text is kept, as none is needed to put a dialogue back. Raises Gone.
+    """
+    orders = {"best": ORDERS["best"]} if images_alone else ORDERS
+    pages = {order: patiently(lambda name=name: page(reddit, post_id, name)) for order, name in orders.items()}  # type: ignore[misc]
+    facts = pages["best"][0]
+    if reason := gone_reason(facts):
+        raise Gone(reason)
+    images = image_addresses(facts)
+    if not images:
+        return {"dropped": "no image"}
+    if len(images) > MOST_IMAGES:
+        return {"dropped": f"more than {MOST_IMAGES} images"}
+    if images_alone:
+        facts, pages = {**facts, "title": "", "selftext": ""}, {}
+    writers = [facts, *(comment for _, comments in pages.values() for comment in comments)]
+    names = {str(writer.get("author") or "") for writer in writers}
+    return {
+        "post_id": post_id,
+        "title": redact(str(facts.get("title") or ""), names),
+        "body": redact(str(facts.get("selftext") or ""), names),
+        "url": f"https://www.reddit.com/comments/{post_id}",
+        "score": int(facts.get("score") or 0),
+        "upvote_ratio": facts.get("upvote_ratio"),
+        "images": images,  # addresses; no image is kept
+        "comments": {
+            order: [{"id": c["id"], "text": redact(c["body"], names)} for c in comments if counts(c)][:N_COMMENTS]
+            for order, (_, comments) in pages.items()
+        },
+    }
+
+
+def page(reddit: "praw.Reddit", post_id: str, order: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """(the fields of a post, those of its first comments in one order)."""
+    submission = reddit.submission(post_id)
+    submission.comment_sort, submission.comment_limit = order, N_ASKED
+    submission.add_fetch_param("depth", "1")  # Reddit's limit counts replies, too
+    comments = [vars(comment) for comment in submission.comments if hasattr(comment, "body")]
+    return vars(submission), comments
+
+
+def patiently(ask: Callable[[], T]) -> T:
+    """The answer, asked for again while a failure may pass. Raises Gone, ConfigError and DataError."""
+    from prawcore import exceptions
+
+    for pause in (*PAUSES, None):
+        try:
+            return ask()
+        except exceptions.NotFound:
+            raise Gone("not on Reddit any more") from None
+        except (exceptions.TooManyRequests, exceptions.ServerError, exceptions.RequestException) as error:
+            wish, failure = float(getattr(error, "retry_after", None) or 0), str(error)
+        except (exceptions.OAuthException, exceptions.ResponseException) as error:
+            raise ConfigError(
+                f"Reddit refuses the request ({error}): check {', '.join(VARIABLES)}, which are of an application "
+                "that Reddit has approved (https://www.reddit.com/prefs/apps)"
+            ) from None
+        if pause is None or wish > LONGEST_PAUSE:
+            break
+        time.sleep(wish or pause)
+    raise DataError(f"Reddit does not answer ({failure}); what came is kept, run the same command again later")
 
 
 def gone_reason(facts: dict[str, Any]) -> str:
@@ -187,20 +217,16 @@ def gone_reason(facts: dict[str, Any]) -> str:
 
 def counts(comment: dict[str, Any]) -> bool:
     """Whether a comment is somebody's verdict: not deleted, not a moderator's notice."""
-    return not (
-        gone_reason(comment)
-        or comment.get("stickied")
-        or str(comment.get("author") or "").lower() == "automoderator"
-        or not comment["body"].strip()
-    )
+    is_notice = comment.get("stickied") or str(comment.get("author") or "").lower() == "automoderator"
+    return not (gone_reason(comment) or is_notice or not comment["body"].strip())
 
 
-def image_addresses(facts: dict[str, Any]) -> tuple[str, ...]:
+def image_addresses(facts: dict[str, Any]) -> list[str]:
     """The addresses of a post's images in order: of a gallery, of images within the text, or of the link itself."""
     media = facts.get("media_metadata") or {}
     listed = [item.get("media_id") for item in (facts.get("gallery_data") or {}).get("items", [])] or list(media)
-    found = [media[name]["s"]["u"] for name in listed if "u" in (media.get(name) or {}).get("s", {})]
+    urls = [media[name]["s"]["u"] for name in listed if "u" in (media.get(name) or {}).get("s", {})]
     link = str(facts.get("url_overridden_by_dest") or "")
-    if not found and (facts.get("post_hint") == "image" or link.partition("?")[0].lower().endswith(IMAGE_ENDS)):
-        found = [link]
-    return tuple(html.unescape(address) for address in found)
+    if not urls and (facts.get("post_hint") == "image" or link.partition("?")[0].lower().endswith(IMAGE_ENDS)):
+        urls = [link]
+    return [html.unescape(url) for url in urls]

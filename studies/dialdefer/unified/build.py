@@ -1,30 +1,29 @@
-"""`evenhand build unified`: publishers' files → tables of test and train items, a manifest and a card."""
+"""`evenhand build unified`: publishers' files → tables of test and train items without leaks, a manifest and a card."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from tqdm import tqdm
+
+from evenhand.checksum import sha256_of
 from evenhand.errors import DataError
-from evenhand.jsonl import write_json, write_whole
-from evenhand.provenance import code_state
-from evenhand.sources.fetching import Hosts, Origin, SourceFile, fetch, locked, source_files
-from studies.built_folder import FORMAT, MANIFEST_FILE, read_manifest, refuse_foreign
-from studies.dialdefer.built_tables import file_facts
-from studies.dialdefer.unified.assemble import (
-    Assembled,
-    Split,
-    choose_test,
-    described,
-    released_test,
-    write_split,
-)
-from studies.dialdefer.unified.catalogue import DATASETS
-from studies.dialdefer.unified.dataset_card import card_text
-from studies.dialdefer.unified.pool import CONVERTER_VERSION, build_pool
-from studies.dialdefer.unified.release import FOLDER as RELEASE_FOLDER
-from studies.dialdefer.unified.release import RELEASE
+from evenhand.jsonl import write_jsonl
+from evenhand.records import digest
+from evenhand.sources.fetching import Hosts, Origin, SourceFile, fetch, source_files
+from studies.built_folder import MANIFEST_FILE, building, changed_files, finish, is_built, read_manifest
+from studies.dialdefer import release
+from studies.dialdefer.item_table import HeldOut, read_facts, read_index, read_items, table_path, write_items
+from studies.dialdefer.records import Item
+from studies.dialdefer.unified.card import card_text
+from studies.dialdefer.unified.catalogue import DATASETS, RELEASE, RELEASE_FOLDER, Dataset
+from studies.dialdefer.unified.splits import SEED, published_split, resample
+
+CONVERTER_VERSION = "1"  # raise it when any converter gives other items than before: kept pools are then made anew
+DROPPED_FILE = "dropped.jsonl"
+NEEDED = ("question", "correct_answer", "incorrect_answer")  # of a training item
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,19 +33,32 @@ class Request:
     out: Path
     raw: Path | None  # a folder of files that the user has; None downloads into OUT/raw
     datasets: tuple[str, ...]
-    split: Split
+    kind: str = "published"  # or "resample", a new draw of test items
+    seed: int = SEED  # of resample
+    sizes: Mapping[str, int] = field(default_factory=dict)  # test items by dataset; of resample
     test_only: bool = False  # the authors' released test items and nothing else
+    any_revision: bool = False  # published ids may stand for other questions, which are counted
     hosts: Hosts | None = None  # where to download from; None: the publishers' own
 
     @property
-    def recorded(self) -> dict[str, Any]:
-        """What the manifest keeps, so that the same command finds its work done and another one does not mix in."""
-        return {
-            "datasets": list(self.datasets),
-            "split": asdict(self.split),
-            "test_only": self.test_only,
-            "converters": CONVERTER_VERSION,
-        }
+    def raw_folder(self) -> Path:
+        """Where the publishers' files lie."""
+        return self.raw or self.out / "raw"
+
+
+@dataclass(slots=True, kw_only=True)
+class Part:
+    """One dataset's split: the test items in order, and what became of the others."""
+
+    dataset: Dataset
+    pool: Path | None = None  # the table of all items; None: only the authors' released test items were asked for
+    n_pool: int | None = None
+    test: list[Item]
+    test_from: str  # "release": the authors' own records; "publisher": converted here
+    held: list[Item] = field(default_factory=list)  # the test items in the publisher's wording, held out as well
+    differs: dict[str, list[str]] = field(default_factory=dict)  # field → test ids that the two word differently
+    n_train: int = 0
+    dropped: list[dict[str, str]] = field(default_factory=list)  # item_id, reason and, for a leak, the test item
 
 
 def build(request: Request) -> dict[str, Any]:
@@ -55,126 +67,194 @@ def build(request: Request) -> dict[str, Any]:
     Raises DataError for whatever is wrong with a publisher's file, a leak, or a folder that holds another build or
     somebody's files. A second process waits for the first.
     """
-    refuse_foreign(request.out)
-    with locked(request.out, "build unified"):
+    with building(request.out, "unified"):
         sources = gather(request)
-        manifest = finished(request, sources)
-        if manifest is None:
-            manifest = build_anew(request, sources)
-    return manifest
+        asked = {
+            "datasets": list(request.datasets),
+            "split": {"kind": request.kind, "seed": request.seed, "sizes": dict(request.sizes)},
+            "any_revision": request.any_revision,
+            "test_only": request.test_only,
+            "converters": CONVERTER_VERSION,
+            "sources": {folder: [asdict(file) for file in files] for folder, files in sources.items()},
+        }
+        if is_built(request.out):
+            manifest = read_manifest(request.out)
+            differs = [key for key, value in asked.items() if comparable(manifest[key]) != comparable(value)]
+            if differs:
+                raise DataError(
+                    f"{request.out}: holds a finished build with other {', '.join(differs)}; choose another --out, or "
+                    f"remove {request.out / MANIFEST_FILE} to build over it"
+                )
+            if not changed_files(request.out, manifest):
+                return manifest
+        return build_anew(request, asked, sources)
 
 
-def build_anew(request: Request, sources: Mapping[str, Sequence[SourceFile]]) -> dict[str, Any]:
-    """Everything behind the publishers' files. A finished build is given up only when all that can fail has passed."""
-    parts = assemble(request, sources)
-    (request.out / MANIFEST_FILE).unlink(missing_ok=True)
-    write_split(request.out, parts)
-    contents = {
-        name: described(part, sources[RELEASE_FOLDER if request.test_only else part.dataset.raw_name])
-        for name, part in parts.items()
-    }
-    manifest = {
-        "format": FORMAT,
-        "benchmark": "unified",
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "code": code_state(Path(__file__).parent),
-        **request.recorded,
-        "sources": {folder: [asdict(file) for file in files] for folder, files in sources.items()},
-        "contents": contents,
-        "files": file_facts(request.out, parts),
-    }
-    write_whole(request.out / "README.md", card_text(manifest))
-    write_json(request.out / MANIFEST_FILE, manifest)
-    return manifest
+def comparable(value: Any) -> Any:
+    """What of a manifest's entry must be the same in another build: of the sources the files' checksums."""
+    if isinstance(value, dict) and all(isinstance(files, list) for files in value.values()):
+        return {folder: {file["name"]: file["sha256"] for file in files} for folder, files in value.items()}
+    return value
 
 
 def gather(request: Request) -> dict[str, list[SourceFile]]:
-    """The files of every raw folder needed, downloaded or found: folder name → files with their checksums."""
-    raw = request.raw or request.out / "raw"
+    """The files of every raw folder needed, downloaded or found: folder name → files with their checksums.
+
+    Raises DataError naming all folders that lack theirs at once.
+    """
+    raw = request.raw_folder
     wanted = [] if request.test_only else [DATASETS[name] for name in request.datasets]
-    needed = {dataset.raw_name: dataset.origin for dataset in wanted}
-    release_at_hand = request.raw is None or (raw / RELEASE_FOLDER).is_dir()
-    if request.test_only or (request.split.kind == "published" and release_at_hand):
+    needed: dict[str, Origin] = {dataset.folder: dataset.origin for dataset in wanted}
+    is_at_hand = request.raw is None or (raw / RELEASE_FOLDER).is_dir()
+    if request.test_only or (request.kind == "published" and is_at_hand):
         needed[RELEASE_FOLDER] = RELEASE
-    if request.split.any_revision:
+    if request.any_revision:
         needed = {folder: replace(origin, sha256={}) for folder, origin in needed.items()}
-    if request.raw is not None:
-        return all_present(needed, raw)
-    return {folder: fetch(origin, raw / folder, name=folder, hosts=request.hosts) for folder, origin in needed.items()}
-
-
-def all_present(needed: Mapping[str, Origin], raw: Path) -> dict[str, list[SourceFile]]:
-    """The files that a user put into every raw folder. Raises DataError naming all folders that lack theirs at once."""
-    found: dict[str, list[SourceFile]] = {}
-    wrong: list[str] = []
-    for folder, origin in needed.items():
+    if request.raw is None:
+        return {name: fetch(origin, raw / name, name=name, hosts=request.hosts) for name, origin in needed.items()}
+    files, wrong = {}, []
+    for name, origin in needed.items():
         try:
-            found[folder] = source_files(origin, raw / folder, name=folder)
+            files[name] = source_files(origin, raw / name, name=name)
         except DataError as error:
             wrong.append(str(error))
     if wrong:
         raise DataError("\n".join(wrong))
-    return found
+    return files
 
 
-def finished(request: Request, sources: Mapping[str, Sequence[SourceFile]]) -> dict[str, Any] | None:
-    """The manifest of a build that is complete already; None when there is none, or one to be extended or repaired.
-
-    Raises DataError when the folder holds a build whose test items could differ from those asked for.
-    """
-    path = request.out / MANIFEST_FILE
-    if not path.exists():
-        return None
-    manifest = read_manifest(request.out)
-    now = {folder: {file.name: file.sha256 for file in files} for folder, files in sources.items()}
-    then = {folder: {file["name"]: file["sha256"] for file in files} for folder, files in manifest["sources"].items()}
-    what = ""
-    if any(now[folder] != then[folder] for folder in now.keys() & then.keys()):
-        what = "of other files"
-    elif manifest["converters"] != CONVERTER_VERSION:
-        what = "made with other converters"
-    elif not extends(request.recorded, manifest):
-        of = manifest["split"]
-        what = f"of another split or more datasets ({of['kind']}, seed {of['seed']}: {', '.join(manifest['datasets'])})"
-    elif (RELEASE_FOLDER in now) != (RELEASE_FOLDER in then):
-        was = "was" if RELEASE_FOLDER in then else "was not"
-        what = f"for which the authors' release {was} at hand (RAW/{RELEASE_FOLDER}), so its test items may differ"
-    if what:
-        raise DataError(f"{request.out}: holds a finished build {what}; choose another --out, or remove {path}")
-    same = now == then and all(manifest[key] == value for key, value in request.recorded.items())
-    whole = file_facts(request.out, manifest["contents"]) == manifest["files"]
-    return manifest if same and whole else None
-
-
-def extends(wanted: Mapping[str, Any], there: Mapping[str, Any]) -> bool:
-    """Whether a build of `wanted` holds all that is there: the train splits beside the test items, or more datasets."""
-    new, old = wanted["split"], there["split"]
-    common = new["sizes"].keys() & old["sizes"].keys()
-    same_split = (new["kind"], new["seed"]) == (old["kind"], old["seed"])
-    return (
-        same_split
-        and set(there["datasets"]) <= set(wanted["datasets"])
-        and (there["test_only"] or not wanted["test_only"])
-        and all(new["sizes"][name] == old["sizes"][name] for name in common)
-    )
-
-
-def assemble(request: Request, sources: Mapping[str, Sequence[SourceFile]]) -> dict[str, Assembled]:
-    """Every dataset's pool and test items, in the catalogue's order."""
-    raw = request.raw or request.out / "raw"
-    release = raw / RELEASE_FOLDER if RELEASE_FOLDER in sources else None
-    parts: dict[str, Assembled] = {}
+def build_anew(
+    request: Request, asked: Mapping[str, Any], sources: Mapping[str, Sequence[SourceFile]]
+) -> dict[str, Any]:
+    """Everything behind the publishers' files. A finished build is given up only when all that can fail has passed."""
+    parts = {}
     for name in request.datasets:
         dataset = DATASETS[name]
         if request.test_only:
-            parts[name] = released_test(dataset, raw / RELEASE_FOLDER, request.split)
+            parts[name] = Part(dataset=dataset, test=released_test(request, dataset), test_from="release")
+        else:
+            checksums = {file.name: file.sha256 for file in sources[dataset.folder]}
+            parts[name] = converted(request, dataset, checksums, use_release=RELEASE_FOLDER in sources)
+    (request.out / MANIFEST_FILE).unlink(missing_ok=True)
+    write_split(request.out, parts)
+    contents = {
+        name: described(part, asked["sources"][RELEASE_FOLDER if request.test_only else part.dataset.folder])
+        for name, part in parts.items()
+    }
+    tables = [path for name in parts for path in sorted((request.out / "data" / name).glob("t*.parquet"))]
+    files = {path.relative_to(request.out).as_posix(): sha256_of(path) for path in tables}
+    return finish(request.out, "unified", {**asked, "contents": contents, "files": files}, card_text)
+
+
+def converted(request: Request, dataset: Dataset, checksums: Mapping[str, str], *, use_release: bool) -> Part:
+    """A dataset's pool and its test items; the released records are the standard for the published split.
+
+    A pool made earlier from files with the same checksums is taken as it is. Raises DataError naming file, line and
+    field of the first record that is not as the publisher documents it.
+    """
+    name, table = dataset.name, request.out / "pool" / f"{dataset.name}.parquet"
+    facts = {"dataset": name, "made_from": digest([CONVERTER_VERSION, checksums])}
+    if read_facts(table) != facts:
+        items = dataset.convert(request.raw_folder / dataset.folder)
+        progress = tqdm(items, desc=f"{name}: converting", total=dataset.n_total, unit=" items", disable=None)
+        write_items(table, progress, dataset.stratum, facts)
+    index = read_index(table)
+    if not index:
+        raise DataError(f"{request.raw_folder / dataset.folder}: holds no {name} item; fetch the files again")
+    part = Part(dataset=dataset, pool=table, n_pool=len(index), test=[], test_from="publisher")
+    if request.kind == "published":
+        ids = published_split(name, index)
+    else:
+        try:
+            ids = list(index) if dataset.evaluation_only else resample(index, request.sizes[name], request.seed)
+        except DataError as error:
+            raise DataError(f"{name}: {error}") from None
+    wanted = set(ids)
+    chosen = {item.item_id: item for item in read_items(table) if item.item_id in wanted}
+    part.test = [chosen[item_id] for item_id in ids]
+    if request.kind == "published":
+        part.differs = release.differences(name, part.test)
+        if (others := part.differs.get("question", [])) and not request.any_revision:
+            raise DataError(
+                f"{name}: {len(others)} of the published test ids (first: '{others[0]}') ask something else in "
+                "the publisher's files: another split or revision. Fetch it anew; --any-revision takes it as it is"
+            )
+        if use_release and name in release.FILES:
+            part.held, part.test, part.test_from = part.test, released_test(request, dataset), "release"
+    if dataset.origin is RELEASE:
+        part.test_from = "release"
+    return part
+
+
+def released_test(request: Request, dataset: Dataset) -> list[Item]:
+    """The released test items of a dataset. Raises DataError when they are not the published ones in order.
+
+    With any_revision, items that read otherwise than the published ones are taken, under the published ids.
+    """
+    name, folder = dataset.name, request.raw_folder / RELEASE_FOLDER
+    items = list(release.published_items(name, folder) if name in release.FILES else dataset.convert(folder))
+    ids, way_out = release.published_ids()[name], f"fetch revision {RELEASE.revision} of {RELEASE.place}"
+    if [item.item_id for item in items] != list(ids):
+        raise DataError(
+            f"{folder}: the released test split of {name} ({len(items)} items) is not the published one "
+            f"({len(ids)} ids, in order); {way_out}"
+        )
+    for changed, differing in () if request.any_revision else release.differences(name, items).items():
+        raise DataError(f"{folder}: {changed} of {name}'s item '{differing[0]}' is not as published; {way_out}")
+    return items
+
+
+def write_split(folder: Path, parts: Mapping[str, Part]) -> None:
+    """Write the tables of all datasets, the list of what was left out, and check the finished split for leaks.
+
+    Raises DataError when the split, as it lies on disk, trains on what it tests.
+    """
+    held_out = HeldOut(item for part in parts.values() for item in (*part.test, *part.held))
+    trained = []
+    for name, part in parts.items():
+        stratum = part.dataset.stratum
+        write_items(table_path(folder, name, "test"), part.test, stratum, {"dataset": name, "split": "test"})
+        train = table_path(folder, name, "train")
+        train.unlink(missing_ok=True)  # of an earlier, interrupted build
+        if part.pool and not part.dataset.evaluation_only:
+            rows, facts = train_items(part.pool, part, held_out), {"dataset": name, "split": "train"}
+            part.n_train = write_items(train, rows, stratum, facts)
+            trained.append(train)
+    write_jsonl(folder / DROPPED_FILE, [row for part in parts.values() for row in part.dropped])
+    written = HeldOut(item for name in parts for item in read_items(table_path(folder, name, "test")))
+    for train in trained:
+        written.refuse(read_items(train), str(train))
+
+
+def train_items(pool: Path, part: Part, held_out: HeldOut) -> list[Item]:
+    """The pool minus the test items, by id and by question text; what goes beside the test items is listed."""
+    test_ids, kept = {item.item_id for item in part.test}, []
+    for item in read_items(pool):
+        if item.item_id in test_ids:
             continue
-        checksums = {file.name: file.sha256 for file in sources[dataset.raw_name]}
-        pool = build_pool(dataset, raw / dataset.raw_name, pool_table(request.out, name), checksums)
-        parts[name] = choose_test(pool, request.split, release)
-    return parts
+        empty = [name for name in NEEDED if not getattr(item, name).strip()]
+        if leak := held_out.leak(item):
+            part.dropped.append({"item_id": item.item_id, "reason": f"same {leak[1]}", "test_item": leak[0]})
+        elif empty:
+            part.dropped.append({"item_id": item.item_id, "reason": f"empty {empty[0]}"})
+        else:
+            kept.append(item)
+    return kept
 
 
-def pool_table(out: Path, name: str) -> Path:
-    """Where a dataset's pool is kept."""
-    return out / "pool" / f"{name}.parquet"
+def described(part: Part, files: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """A dataset's entry in the manifest; `files` are what it was made of."""
+    dataset = part.dataset
+    return {
+        "n_pool": part.n_pool,
+        "n_train": part.n_train,
+        "n_test": len(part.test),
+        "n_dropped": dict(Counter(row["reason"] for row in part.dropped)),
+        "test_from": part.test_from,
+        "test_differs": part.differs,
+        "strata": dict(Counter(str(item.meta[dataset.stratum]) for item in part.test)) if dataset.stratum else {},
+        "source": files,
+        "licence": dataset.licence,
+        "not_passed_on": dataset.not_passed_on,
+        "citation": dataset.citation,
+    }

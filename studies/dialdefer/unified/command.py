@@ -6,12 +6,10 @@ from pathlib import Path
 
 from evenhand.errors import ConfigError
 from studies.built_folder import is_built, read_manifest
-from studies.dialdefer.unified.assemble import Split
 from studies.dialdefer.unified.build import Request, build
-from studies.dialdefer.unified.catalogue import DATASETS, DEFAULT
-from studies.dialdefer.unified.listing import list_text
+from studies.dialdefer.unified.card import notes_on, table8_text
+from studies.dialdefer.unified.catalogue import DATASETS, list_text
 from studies.dialdefer.unified.splits import SEED, sizes_from
-from studies.dialdefer.unified.table8 import notes_on, table8_text
 
 EXAMPLES = """examples:
   evenhand build unified --list                                what will be fetched, under which licences
@@ -26,27 +24,22 @@ def main(argv: Sequence[str]) -> None:
     """Build the Unified Benchmark: nine QA datasets and r/AIO's contexts, split into test and train without leaks."""
     words = parser().parse_args(argv)
     if words.list:
-        print(list_text(DATASETS.values()))
+        print(list_text())
         return
     if words.out is None or words.out == Path():
         raise ConfigError("say where to build: --out data/unified (--list shows what would be fetched)")
-    if words.stats and is_built(words.out) and not says_what_to_build(words):
+    only_stats = parser().parse_args(["--out", str(words.out), "--stats"])
+    if words == only_stats and is_built(words.out):
         print(table8_text(read_manifest(words.out)))
         return
     manifest = build(request_from(words))
     if words.stats:
         print(table8_text(manifest))
         return
-    for name, found in manifest["contents"].items():
-        print(f"{name:<14} train {found['n_train']:>7,}   test {found['n_test']:>5,} (from the {found['test_from']})")
-    for note in notes_on(manifest):
-        print(note)
+    for name, facts in manifest["contents"].items():
+        print(f"{name:<14} train {facts['n_train']:>7,}   test {facts['n_test']:>5,} (from the {facts['test_from']})")
+    print("\n".join(notes_on(manifest)))
     print(f"{words.out}: done. README.md says what it holds; --stats compares with the paper's Table 8")
-
-
-def says_what_to_build(words: argparse.Namespace) -> bool:
-    """Whether an option beside --out and --stats is given."""
-    return vars(words) != vars(parser().parse_args(["--out", str(words.out), "--stats"]))
 
 
 def parser() -> argparse.ArgumentParser:
@@ -57,26 +50,17 @@ def parser() -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    words.add_argument("--out", type=Path, help="the folder to build; an interrupted build is continued")
-    words.add_argument(
-        "--raw", type=Path, help="take the publishers' files from here (RAW/bbq/Age.jsonl, ...); no download"
-    )
-    words.add_argument(
-        "--datasets", nargs="+", choices=list(DATASETS), metavar="NAME", help="only these; default: all ten"
-    )
-    words.add_argument("--split", choices=("published", "resample"), default="published")
-    words.add_argument("--seed", type=int, default=SEED, help="of --split resample")
-    words.add_argument(
-        "--size", action="extend", nargs="+", default=[], metavar="NAME=N", help="test items of --split resample"
-    )
-    words.add_argument("--test-only", action="store_true", help="the authors' released test items, no train split")
-    words.add_argument(
-        "--any-revision",
-        action="store_true",
-        help="take files whose checksum is not the one this version was made with",
-    )
-    words.add_argument("--list", action="store_true", help="show sources, licences and citations; fetch nothing")
-    words.add_argument("--stats", action="store_true", help="print Table 8 as built, beside the paper's")
+    add = words.add_argument
+    add("--out", type=Path, help="the folder to build; an interrupted build is continued")
+    add("--raw", type=Path, help="take the publishers' files from here (RAW/bbq/Age.jsonl, ...); no download")
+    add("--datasets", nargs="+", choices=list(DATASETS), metavar="NAME", help="only these; default: all ten")
+    add("--split", choices=("published", "resample"), default="published")
+    add("--seed", type=int, default=SEED, help="of --split resample")
+    add("--size", action="extend", nargs="+", default=[], metavar="NAME=N", help="test items of --split resample")
+    add("--test-only", action="store_true", help="the authors' released test items, no train split")
+    add("--any-revision", action="store_true", help="take files whose checksum is not the one known here")
+    add("--list", action="store_true", help="show sources, licences and citations; fetch nothing")
+    add("--stats", action="store_true", help="print Table 8 as built, beside the paper's")
     return words
 
 
@@ -88,17 +72,15 @@ def request_from(words: argparse.Namespace) -> Request:
         raise ConfigError("--size and --seed are of --split resample; the published split is what it is")
     if words.test_only and words.split != "published":
         raise ConfigError("--test-only takes the authors' released test items; it does not go with --split resample")
-    chosen = words.datasets or [dataset.name for dataset in DEFAULT]
-    names = tuple(name for name in DATASETS if name in chosen)
-    drawn = [name for name in names if not DATASETS[name].evaluation_only]
-    sizes = {name: DATASETS[name].n_test for name in drawn}
-    if words.split == "resample":
-        sizes = sizes_from(words.size, sizes)
-    split = Split(kind=words.split, seed=words.seed, sizes=sizes, any_revision=words.any_revision)
+    names = tuple(name for name in DATASETS if name in (words.datasets or DATASETS))
+    sizes = {name: DATASETS[name].n_test for name in names if not DATASETS[name].evaluation_only}
     return Request(
         out=words.out,
         raw=words.raw,
         datasets=names,
-        split=split,
+        kind=words.split,
+        seed=words.seed,
+        sizes=sizes_from(words.size, sizes) if words.split == "resample" else {},
         test_only=words.test_only,
+        any_revision=words.any_revision,
     )

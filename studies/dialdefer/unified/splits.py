@@ -3,26 +3,16 @@
 The published ids come out of `resample` with its defaults, in order (PlausibleQA's pool order is not known).
 """
 
-import json
 import random
 from collections.abc import Mapping, Sequence
-from functools import cache
-from pathlib import Path
 
 from evenhand.errors import ConfigError, DataError
+from studies.dialdefer.release import published_ids
 
 SEED = 42
 N_FIRST_STAGE = 100
-IDS_FILE = Path(__file__).with_name("published_test_ids.json")
 
 PoolIndex = Mapping[str, str | None]  # item id → stratum, in pool order; None where the draw is from the whole
-
-
-@cache
-def published_ids() -> dict[str, tuple[str, ...]]:
-    """Canonical dataset name → test ids in published order; r/AIO's among them. Sizes: Table 8."""
-    content = json.loads(IDS_FILE.read_text(encoding="utf-8"))
-    return {name: tuple(ids) for name, ids in content.items() if name != "source"}
 
 
 def published_split(dataset: str, pool: PoolIndex) -> list[str]:
@@ -51,26 +41,23 @@ def resample(pool: PoolIndex, n_test: int, seed: int = SEED) -> list[str]:
 def draw(pool: PoolIndex, n: int, seed: int) -> list[str]:
     """n ids, evenly over the strata; which strata take one more is drawn too."""
     generator = random.Random(seed)
-    strata: dict[str | None, list[str]] = {}
+    strata: dict[str | None, list[str]] = {} if pool else {None: []}
     for item_id, stratum in pool.items():
         strata.setdefault(stratum, []).append(item_id)
-    if set(strata) <= {None}:
-        return pick(generator, list(pool), n, "the pool")
-    share, n_larger = divmod(n, len(strata))
     names = list(strata)
-    generator.shuffle(names)
-    return [
-        item_id
-        for place, name in enumerate(names)
-        for item_id in pick(generator, strata[name], share + (place < n_larger), f"stratum '{name}'")
-    ]
-
-
-def pick(generator: random.Random, ids: Sequence[str], n: int, where: str) -> list[str]:
-    """n of the ids, without repetition."""
-    if n > len(ids):
-        raise DataError(f"{where} has {len(ids)} items left, {n} are to be drawn; take a smaller --size")
-    return generator.sample(ids, n)
+    if names != [None]:
+        generator.shuffle(names)
+    share, n_larger = divmod(n, len(names))
+    ids: list[str] = []
+    for place, name in enumerate(names):
+        wanted = share + (place < n_larger)
+        if wanted > len(strata[name]):
+            where = "the pool" if name is None else f"stratum '{name}'"
+            raise DataError(
+                f"{where} has {len(strata[name])} items left, {wanted} are to be drawn; take fewer (--size)"
+            )
+        ids += generator.sample(strata[name], wanted)
+    return ids
 
 
 def sizes_from(words: Sequence[str], known: Mapping[str, int]) -> dict[str, int]:

@@ -22,8 +22,8 @@ import pytest
 from evenhand.checksum import sha256_of
 from evenhand.errors import DataError
 from evenhand.sources.fetching import Origin, SourceFile, fetch, source_files
-from studies.dialdefer import published_items as published
-from studies.dialdefer.unified.release import RELEASE
+from studies.dialdefer import release as published
+from studies.dialdefer.unified.catalogue import RELEASE
 from tests.made.places import ROOT
 from tests.made.publishers_server import COMMIT, NEWER, Fault, PublishersServer
 

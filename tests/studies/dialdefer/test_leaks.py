@@ -5,14 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from evenhand.checksum import sha256_of
 from evenhand.errors import ConfigError, DataError
 from evenhand.jsonl import write_json
-from evenhand.records import normalised
 from studies.built_folder import MANIFEST_FILE, read_manifest
-from studies.dialdefer.built_tables import file_facts
 from studies.dialdefer.datasets import EVALUATION_ONLY, DatasetSpec, load_items, refuse_leaks
-from studies.dialdefer.item_table import read_items, write_items
-from studies.dialdefer.leaks import HeldOut, Leak
+from studies.dialdefer.item_table import HeldOut, read_items, write_items
 from studies.dialdefer.records import Item
 from tests.made.built_folder import build_small
 from training.config import parse_training_config
@@ -38,21 +36,16 @@ def plant(root: Path, items: list[Item], dataset: str = "halueval") -> None:
     table = root / "data" / dataset / "train.parquet"
     write_items(table, [*read_items(table), *items], None, {})
     manifest = read_manifest(root)
-    manifest["files"] |= file_facts(root, [dataset])
+    manifest["files"][table.relative_to(root).as_posix()] = sha256_of(table)
     write_json(root / MANIFEST_FILE, manifest)
 
 
 @pytest.mark.parametrize("text", ["who is it?", "WHO IS\tIT?", " Who is\u00a0it\uff1f "])
-def test_case_white_space_and_compatible_characters_make_no_other_question(text):
-    assert normalised(text) == normalised(ITEM.question)
-
-
-def test_an_item_is_found_by_id_and_by_text():
+def test_an_item_is_found_by_id_and_by_text_whatever_its_case_and_white_space(text):
     held_out = HeldOut([ITEM])
-    renamed, reworded = replace(ITEM, item_id="x"), replace(ITEM, question="What?")
-    assert held_out.find(reworded) == Leak(train_id="t-1", test_id="t-1", reason="id")
-    assert held_out.find(renamed) == Leak(train_id="x", test_id="t-1", reason="text")
-    assert held_out.find(replace(reworded, item_id="x")) is None
+    assert held_out.leak(replace(ITEM, question="What?")) == ("t-1", "id")
+    assert held_out.leak(replace(ITEM, item_id="x", question=text)) == ("t-1", "text")
+    assert held_out.leak(replace(ITEM, item_id="x", question="What?")) is None
 
 
 def test_a_clean_split_passes(built):
@@ -64,7 +57,7 @@ def test_a_clean_split_passes(built):
 @pytest.mark.parametrize("disguise", [{}, {"item_id": "new-1"}], ids=["as it is", "under another id"])
 def test_a_planted_test_item_stops_the_training_run_and_both_items_are_named(built, tmp_path, disguise):
     root = copy_of(built, tmp_path)
-    stolen = next(iter(read_items(root / "data" / "socialiqa" / "test.parquet")))
+    stolen = read_items(root / "data" / "socialiqa" / "test.parquet")[0]
     planted = replace(stolen, **disguise)
     plant(root, [planted])
     run = {"method": "sft", "name": "leaky", "model": {"name": "embedded"}, "optimiser": {"learning_rate": 1e-3}}
@@ -89,7 +82,7 @@ def test_an_evaluation_only_item_in_a_train_split_stops_the_run_whatever_its_id(
 def test_a_train_split_whose_test_split_is_gone_is_refused(built, tmp_path):
     root = copy_of(built, tmp_path)
     (root / "data" / "socialiqa" / "test.parquet").unlink()
-    with pytest.raises(DataError, match=r"socialiqa.test\.parquet.* is gone"):
+    with pytest.raises(DataError, match=r"socialiqa.test\.parquet: is not as built"):
         refuse_leaks(load_items([spec(root)]), [spec(root)])
 
 

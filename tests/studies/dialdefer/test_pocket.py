@@ -11,8 +11,7 @@ from itertools import chain
 import pytest
 
 from evenhand.records import digest
-from studies.dialdefer.pocket import SCHEMA_VERSION, pocket_items
-from studies.dialdefer.pocket_texts import Family, Wording, Words, families, words
+from studies.dialdefer.pocket import SCHEMA_VERSION, Family, families, pocket_items, words
 from studies.dialdefer.records import Item
 
 SPLITS = {split: list(pocket_items(split)) for split in ("train", "test")}
@@ -40,9 +39,9 @@ def asks_first(item: Item) -> bool:
 
 
 def place_of(answer: str, item: Item) -> int:
-    found = re.search(rf"\b{re.escape(answer)}\b", passage_of(item))
-    assert found, f"{item.item_id}: {answer!r} is not in the passage"
-    return found.start()
+    match = re.search(rf"\b{re.escape(answer)}\b", passage_of(item))
+    assert match, f"{item.item_id}: {answer!r} is not in the passage"
+    return match.start()
 
 
 def family_of(item: Item) -> str:
@@ -61,7 +60,7 @@ def of_level(level: str, split: str) -> list[Item]:
 def test_a_split_holds_its_number_of_items_evenly_over_ten_families(split: str) -> None:
     families = Counter(map(family_of, SPLITS[split]))
     assert len(SPLITS[split]) == N_ITEMS[split]
-    assert families == {family.name: N_ITEMS[split] // 10 for family in FAMILIES}
+    assert families == {family["name"]: N_ITEMS[split] // 10 for family in FAMILIES}
     assert len(families) == 10
 
 
@@ -100,10 +99,10 @@ def test_every_answer_is_correct_as_often_as_incorrect(split: str, level: str) -
 def test_a_fixed_key_goes_with_no_place_and_no_answer(split: str) -> None:
     """So "left" or "won" alone says nothing about where the correct answer stands, nor which one it is."""
     for family in FAMILIES:
-        if isinstance(family.keys, Words):
+        if isinstance(family["keys"], dict):
             continue
-        for key in chain(*family.keys):
-            asked = [i for i in SPLITS[split] if family_of(i) == family.name and key in i.question.split(". ")[-1]]
+        for key in chain(*family["keys"]):
+            asked = [i for i in SPLITS[split] if family_of(i) == family["name"] and key in i.question.split(". ")[-1]]
             assert len(asked) >= 10
             for level in LEVELS:
                 items = [item for item in asked if level_of(item) == level]
@@ -139,16 +138,16 @@ def test_the_splits_share_no_word_of_the_word_lists() -> None:
     for split, other in (("train", "test"), ("test", "train")):
         text = "\n".join(f"{item.question} {item.correct_answer}" for item in SPLITS[other])
         for name, field in FIELDS.items():
-            for entry in field.of(split):
+            for entry in field[split]:
                 assert not re.search(rf"\b{re.escape(entry)}\b", text), f"{name}: {entry} is in {other} too"
 
 
-def pattern_of(family: Family, wording: Wording) -> re.Pattern[str]:
+def pattern_of(family: Family, wording: dict[str, str]) -> re.Pattern[str]:
     """A regular expression that reads a wording's slots back from a finished question."""
-    keys = (*family.keys.train, *family.keys.test) if isinstance(family.keys, Words) else chain(*family.keys)
-    answers = (family.answer_form.format(answer) for answer in (*family.answers.train, *family.answers.test))
+    keys = chain(*(family["keys"].values() if isinstance(family["keys"], dict) else family["keys"]))
+    answers = (family["answer_form"].format(answer) for answer in chain(*family["answers"].values()))
     content = {"answer": "|".join(answers), "key": "|".join(keys)}
-    pattern = re.escape(f"{wording.passage} {wording.question}").replace(r"\{", "{").replace(r"\}", "}")
+    pattern = re.escape(f"{wording['passage']} {wording['question']}").replace(r"\{", "{").replace(r"\}", "}")
     pattern = re.sub(r"{an_(key[12]?)}", r"an?\\ {\1}", pattern)
     for slot in set(re.findall(r"{(\w+)}", pattern)):
         before, *after = pattern.split(f"{{{slot}}}")
@@ -159,20 +158,20 @@ def pattern_of(family: Family, wording: Wording) -> re.Pattern[str]:
 
 def read(level: str, item: Item) -> list[re.Match[str]]:
     """The item's text read through each wording of its family at this level that fits it."""
-    [family] = [family for family in FAMILIES if family.name == family_of(item)]
-    matches = (pattern_of(family, wording).fullmatch(item.question) for wording in family.wordings(level))
+    [family] = [family for family in FAMILIES if family["name"] == family_of(item)]
+    matches = (pattern_of(family, wording).fullmatch(item.question) for wording in family[level])
     return [match for match in matches if match]
 
 
 @both_splits
 def test_reading_the_passage_gives_the_correct_answer(split: str) -> None:
     for item in of_level("single", split):
-        [found] = read("single", item)
-        assert found["answer"] == item.correct_answer, item
+        [match] = read("single", item)
+        assert match["answer"] == item.correct_answer, item
         assert not read("pair", item)
     for item in of_level("pair", split):
-        [found] = read("pair", item)
-        told = {found["key1"]: found["answer1"], found["key2"]: found["answer2"]}
-        assert len(told) == 2, item
-        assert item.correct_answer == told.pop(found["key"]), item
-        assert [item.incorrect_answer] == list(told.values()), item
+        [match] = read("pair", item)
+        facts = {match["key1"]: match["answer1"], match["key2"]: match["answer2"]}
+        assert len(facts) == 2, item
+        assert item.correct_answer == facts.pop(match["key"]), item
+        assert [item.incorrect_answer] == list(facts.values()), item

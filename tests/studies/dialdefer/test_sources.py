@@ -8,8 +8,8 @@ import pytest
 
 from evenhand.errors import ConfigError, DataError
 from studies.dialdefer.datasets import DatasetSpec, item_set_hash, load_items
-from studies.dialdefer.published_items import FILES, SPLIT_FOLDER
 from studies.dialdefer.records import Item
+from studies.dialdefer.release import FILES, SPLIT_FOLDER
 from tests.made.places import SHARED
 
 PUBLISHED = SHARED / "data" / "published"
@@ -105,3 +105,16 @@ def test_the_item_set_hash_sees_a_changed_answer(tmp_path: Path) -> None:
     after = truthfulqa(root_with(tmp_path / "b", json.dumps({**RECORD, "chosen_correct_answer": "maybe"})))
     assert item_set_hash(before) != item_set_hash(after)
     assert item_set_hash(before) == item_set_hash(truthfulqa(tmp_path / "a"))
+
+
+def test_r_aio_with_its_dialogues_redacted_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    record = {"id": "abc", "context": "Speaker A ...", "ground_truth": "NOR", "c2_input": "[redacted]"}
+    file = tmp_path / "finalAIOdata_experiment_ready.jsonl"
+    file.write_text(json.dumps(record) + "\n")
+    with pytest.raises(DataError, match=r":1: field 'c2_input' of item 'abc' holds no dialogue.*aio-context"):
+        load_items([DatasetSpec(dataset="aio", root=tmp_path)])
+    (item,) = load_items([DatasetSpec(dataset="aio-context", root=tmp_path)])
+    assert item.correct_answer == "not overreacting"
+    file.write_text(json.dumps({**record, "c2_input": "Speaker A: hi"}) + "\n")
+    (item,) = load_items([DatasetSpec(dataset="aio", root=tmp_path)])
+    assert item.meta["dialogue"] == "Speaker A: hi"

@@ -3,10 +3,8 @@
 import pytest
 
 from evenhand.errors import ConfigError, DataError
-from studies.dialdefer.aio.check_files import read_check
-from studies.dialdefer.aio.harvest import add_ids, ids_in
-from studies.dialdefer.aio.raw_folder import opened
-from studies.dialdefer.aio.reddit import LISTINGS, counts, gone_reason, image_addresses, in_hundreds
+from studies.dialdefer.aio.folder import opened
+from studies.dialdefer.aio.reddit import add_ids, counts, gone_reason, ids_in, image_addresses
 
 A, B = "https://preview.redd.it/a.png?width=1&amp;s=2", "https://preview.redd.it/b.png"
 MEDIA = {
@@ -30,9 +28,9 @@ MEDIA = {
     ],
 )
 def test_images_are_found_in_galleries_in_texts_and_behind_links(facts, expected):
-    found = image_addresses(facts)
-    assert [url.rpartition("/")[2].partition(".")[0] for url in found] == expected
-    assert all("&amp;" not in url for url in found)
+    urls = image_addresses(facts)
+    assert [url.rpartition("/")[2].partition(".")[0] for url in urls] == expected
+    assert all("&amp;" not in url for url in urls)
 
 
 @pytest.mark.parametrize(
@@ -62,16 +60,6 @@ def test_notices_and_deleted_comments_do_not_count():
         assert not counts(facts)
 
 
-def test_discovery_has_the_three_ways_of_the_paper():
-    assert LISTINGS[:5] == ("hot", "new", "controversial", "rising", "top")
-    assert len(LISTINGS) == 5 + 5 + 26
-    assert len(set(LISTINGS)) == len(LISTINGS)
-
-
-def test_info_is_asked_for_a_hundred_at_a_time():
-    assert [len(batch) for batch in in_hundreds(map(str, range(250)))] == [100, 100, 50]
-
-
 def test_ids_are_read_from_links_and_lines_and_checked(tmp_path):
     file = tmp_path / "ids.txt"
     file.write_text("1oh8hfn\nt3_1kqv68q\nhttps://www.reddit.com/r/AmIOverreacting/comments/1lr6fio/some_title/\n")
@@ -80,7 +68,7 @@ def test_ids_are_read_from_links_and_lines_and_checked(tmp_path):
         add_ids(folder, ids_in(file), "ids.txt")
         add_ids(folder, ids_in(file), "ids.txt")
         assert folder.ids == ["1oh8hfn", "1kqv68q", "1lr6fio"]
-        with pytest.raises(DataError, match=r"ids\.txt: '\.\./\.\./x' is no id"):
+        with pytest.raises(DataError, match=r"ids\.txt: '\.\./\.\./x' is not an id"):
             add_ids(folder, ["../../x"], "ids.txt")
 
 
@@ -94,17 +82,13 @@ def test_ids_are_read_from_links_and_lines_and_checked(tmp_path):
         ("link: x\n  keep: yes\n", "is not valid YAML"),
     ],
 )
-def test_what_a_person_cannot_have_meant_is_refused_with_the_file_and_the_key(tmp_path, text, message):
-    file = tmp_path / "1abc.yaml"
-    file.write_text(text)
-    with pytest.raises((ConfigError, DataError), match=r"1abc\.yaml.*") as refused:
-        read_check(file)
-    assert message in str(refused.value)
-
-
-def test_a_damaged_file_of_a_stage_is_named(tmp_path):
+def test_what_a_person_cannot_have_meant_and_a_torn_file_are_refused_by_name(tmp_path, text, message):
     with opened(tmp_path / "raw") as folder:
-        (folder.path / "posts").mkdir()
-        folder.file("posts", "1abc").write_text('{"post_id": "1abc"}')
-        with pytest.raises(ConfigError, match=r"posts/1abc\.json"):
+        for stage in ("check", "posts"):
+            folder.file(stage, "1abc").parent.mkdir()
+            folder.file(stage, "1abc").write_text(text)
+        with pytest.raises((ConfigError, DataError), match=r"1abc\.yaml.*") as refused:
+            folder.check("1abc")
+        assert message in str(refused.value)
+        with pytest.raises((ConfigError, DataError), match=r"posts/1abc\.json"):
             folder.read("posts", "1abc")

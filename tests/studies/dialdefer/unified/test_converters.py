@@ -1,36 +1,34 @@
-"""Each rule by which a publisher's record becomes an item, on made records."""
+"""Each rule by which a publisher's record becomes an item, and what is said of files that are not as documented."""
 
 import json
+import random
+import re
+import shutil
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
+from functools import partial
+from itertools import permutations
 from pathlib import Path
 
 import pytest
 
 from evenhand.errors import DataError
-from studies.dialdefer.item_table import INCORRECT_ANSWERS
-from studies.dialdefer.published_items import GPQA_PASSWORD
-from studies.dialdefer.records import Item
-from studies.dialdefer.unified import amqa, bbq, gpqa, halueval, harp, plausibleqa, socialiqa, truthfulqa
+from studies.dialdefer.records import INCORRECT_ANSWERS, Item
+from studies.dialdefer.release import published_ids
 from studies.dialdefer.unified.catalogue import DATASETS, NINE
-from studies.dialdefer.unified.splits import published_ids
-from tests.made import unified_rows as rows_of
-from tests.made.locked_zip import write_locked_zip
-from tests.made.unified_files import csv_text, json_lines, write_lines, write_raw, write_zip
+from studies.dialdefer.unified.converters import BBQ_FILES, GPQA_WRONG, PLAUSIBILITY
+from tests.made import mutations
+from tests.made.bad_input import refusal, refused
+from tests.made.fuzz import draws
+from tests.made.places import GOLDEN
+from tests.made.unified_files import BBQ_LINES, PLAIN, TABLES, rows, source, write_lines, write_raw, write_zip
 from tests.made.unified_rows import Row
 
-LINES = {
-    "advisorqa": "test.jsonl",
-    "amqa": amqa.FILE,
-    "halueval": halueval.FILE,
-    "harp": harp.FILE,
-    "plausibleqa": plausibleqa.FILE,
-    "socialiqa": socialiqa.FILE,
-}
 
-
-def converted(dataset: str, rows: Sequence[Row], folder: Path) -> list[Item]:
-    """The items of records written as JSON lines."""
-    write_lines(folder / LINES[dataset], rows)
+def converted(dataset: str, records: Sequence[Row], folder: Path) -> list[Item]:
+    """The items of records in the plain file of a dataset."""
+    (folder / PLAIN[dataset][0]).write_text(source(dataset, records), encoding="utf-8", newline="")
     return list(DATASETS[dataset].convert(folder))
 
 
@@ -47,16 +45,10 @@ def test_made_files_at_full_size_hold_table_8s_items_and_every_published_id(data
     assert set(published_ids()[dataset.name]) <= ids
 
 
-def test_bbqs_files_have_table_8s_58492_lines_in_alphabetical_order():
-    assert (sum(bbq.FILES.values()), len(bbq.FILES)) == (58_492, 11)
-    assert list(bbq.FILES) == sorted(bbq.FILES)
-
-
 def test_truthfulqa_takes_the_best_answers_and_numbers_rows_from_0(tmp_path):
-    row = next(rows_of.truthfulqa_rows(1))
+    (row,) = rows("truthfulqa", 1)
     odd = row | {"Question": " What?\n", "Best Answer": "a; b ", "Best Incorrect Answer": 'c, "d"'}
-    (tmp_path / truthfulqa.FILE).write_text(csv_text([row, odd]), encoding="utf-8-sig", newline="")
-    first, second = truthfulqa.convert(tmp_path)
+    first, second = converted("truthfulqa", [row, odd], tmp_path)
     assert (first.item_id, second.item_id) == ("truthfulqa-0", "truthfulqa-1")
     assert (second.question, second.correct_answer, second.incorrect_answer) == ("What?", "a; b", 'c, "d"')
     assert second.meta == {"type": row["Type"], "category": row["Category"], INCORRECT_ANSWERS: ['c, "d"']}
@@ -71,56 +63,50 @@ def test_halueval_keeps_the_knowledge_as_it_stands_and_strips_the_rest(tmp_path)
     assert item.meta == {"split": "all", INCORRECT_ANSWERS: ["h"]}
 
 
-def plausible(candidates: dict[str, Row]) -> Row:
-    return next(rows_of.plausibleqa_rows(1)) | {"id": "nq_7", "answer": "Right", "candidate_answers": candidates}
+@pytest.mark.parametrize(
+    ("scores", "kept"),
+    [
+        ({"low": 0.1, "tie": 0.5, "best": 0.9, "equal": 0.5, "last": 0.05}, ["best", "tie", "equal"]),
+        ({"below": -1, "missing": None, "above": 0.001}, ["above", "missing", "below"]),
+    ],
+)
+def test_plausibleqa_keeps_the_three_best_scored_candidates_with_ties_in_order(scores, kept, tmp_path):
+    candidates = {name: {} if score is None else {PLAUSIBILITY: score, "other": 9} for name, score in scores.items()}
+    (row,) = rows("plausibleqa", 1)
+    (item,) = converted("plausibleqa", [row | {"id": "nq_7", "candidate_answers": candidates}], tmp_path)
+    assert (item.item_id, item.meta["source_id"]) == ("plausibleqa-nq_7", "nq_7")
+    assert (wrong(item), item.incorrect_answer) == (kept, kept[0])
 
 
-def test_plausibleqa_keeps_the_three_best_scored_candidates_with_ties_in_order(tmp_path):
-    scores = {"low": 0.1, "tie": 0.5, "best": 0.9, "equal": 0.5, "last": 0.05}
-    row = plausible({name: {plausibleqa.SCORE: score, "other": 9} for name, score in scores.items()})
-    (item,) = converted("plausibleqa", [row], tmp_path)
-    assert (item.item_id, item.meta["source_id"], item.correct_answer) == ("plausibleqa-nq_7", "nq_7", "Right")
-    assert (wrong(item), item.incorrect_answer) == (["best", "tie", "equal"], "best")
-
-
-def test_plausibleqa_counts_a_missing_score_as_0(tmp_path):
-    row = plausible({"below": {plausibleqa.SCORE: -1}, "missing": {}, "above": {plausibleqa.SCORE: 0.001}})
-    (item,) = converted("plausibleqa", [row], tmp_path)
-    assert wrong(item) == ["above", "missing", "below"]
-
-
-@pytest.mark.parametrize("dataset", ["halueval", "plausibleqa", "socialiqa", "amqa", "harp", "advisorqa"])
+@pytest.mark.parametrize("dataset", ["halueval", "plausibleqa", "harp"])
 def test_an_array_and_json_lines_of_the_same_records_give_the_same_items(dataset, tmp_path):
-    rows = list(getattr(rows_of, f"{dataset}_rows")(5))
-    as_lines = converted(dataset, rows, tmp_path)
-    for text in (json.dumps(rows), json.dumps(rows, indent=1), "\ufeff" + json.dumps(rows) + "\n"):
-        (tmp_path / LINES[dataset]).write_text(text, encoding="utf-8")
+    path = tmp_path / PLAIN[dataset][0]
+    write_lines(path, rows(dataset))
+    as_lines = list(DATASETS[dataset].convert(tmp_path))
+    for text in (json.dumps(rows(dataset), indent=1), "\ufeff" + json.dumps(rows(dataset)) + "\n"):
+        path.write_text(text, encoding="utf-8")
         assert list(DATASETS[dataset].convert(tmp_path)) == as_lines
 
 
 def test_bbq_joins_context_and_question_and_numbers_the_lines_of_each_file(tmp_path):
-    row = next(rows_of.bbq_rows("Age", 1))
+    assert list(BBQ_FILES) == sorted(BBQ_FILES) == [f"{stem}.jsonl" for stem in BBQ_LINES]
+    assert sum(BBQ_LINES.values()) == DATASETS["bbq"].n_total
+    (row,) = rows("bbq", 1)
     row |= {"context": " c. ", "question": " q?", "ans0": "x", "ans1": "y ", "ans2": "z ", "label": 1}
-    for stem in bbq.FILES:
-        write_lines(tmp_path / f"{stem}.jsonl", [row, row])
-    items = list(bbq.convert(tmp_path))
-    assert [item.item_id for item in items] == [f"bbq-{stem}-{line}" for stem in bbq.FILES for line in (0, 1)]
+    for name in BBQ_FILES:
+        write_lines(tmp_path / name, [row, row])
+    items = list(DATASETS["bbq"].convert(tmp_path))
+    assert [item.item_id for item in items] == [f"bbq-{stem}-{line}" for stem in BBQ_LINES for line in (0, 1)]
     assert (items[0].question, items[0].correct_answer, wrong(items[0])) == ("c. q?", "y", ["x", "z "])
-    meta = {key: items[0].meta[key] for key in ("source_file", "category", "context_condition", "question_polarity")}
-    assert meta == {
-        "source_file": "Age.jsonl",
-        "category": "Age",
-        "context_condition": "ambig",
-        "question_polarity": "neg",
-    }
+    kept = {"category": "Age", "context_condition": "ambig", "question_polarity": "neg"}
+    assert items[0].meta == {"source_file": "Age.jsonl", **kept, INCORRECT_ANSWERS: ["x", "z "]}
 
 
 @pytest.mark.parametrize("charmap", [{"Robin": "X"}, '{"X": "Robin"}'])
 def test_socialiqa_keeps_the_charmap_in_either_form(charmap, tmp_path):
-    row = next(rows_of.socialiqa_rows(1)) | {"charmap": charmap, "label_ix": 1}
+    row = rows("socialiqa", 1)[0] | {"charmap": charmap, "label_ix": 1}
     (item,) = converted("socialiqa", [row], tmp_path)
-    assert item.item_id == "socialiqa-0"
-    assert item.question == f"{row['context']} {row['question']}"
+    assert (item.item_id, item.question) == ("socialiqa-0", f"{row['context']} {row['question']}")
     assert (item.correct_answer, wrong(item)) == (row["answerB"], [row["answerA"], row["answerC"]])
     kept = ("promptDim", "charmap", "answerSourcesOrigins", "answerSourcesWithCor", "promptQuestionFocusChar")
     assert item.meta == {**{key: row[key] for key in kept}, INCORRECT_ANSWERS: wrong(item)}
@@ -128,29 +114,26 @@ def test_socialiqa_keeps_the_charmap_in_either_form(charmap, tmp_path):
 
 def test_socialiqas_test_file_is_the_only_one_read_of_its_archive(tmp_path):
     write_raw(tmp_path, scale=0, datasets=["socialiqa"])
-    packed = list(socialiqa.convert(tmp_path / "socialiqa"))
-    assert packed == converted("socialiqa", list(rows_of.socialiqa_rows(20)), tmp_path)
+    packed = list(DATASETS["socialiqa"].convert(tmp_path / "socialiqa"))
+    assert packed == converted("socialiqa", rows("socialiqa", 20), tmp_path)
 
 
 def test_amqas_wrong_answers_are_the_options_that_read_differently(tmp_path):
-    row = next(rows_of.amqa_rows(1)) | {"question_id": "17", "answer": "b ", "answer_idx": "B"}
+    row = rows("amqa", 1)[0] | {"question_id": "17", "answer": "b ", "answer_idx": "B"}
     (item,) = converted("amqa", [row | {"options": {"A": "a", "B": "b", "C": "c ", "D": " b"}}], tmp_path)
     assert (item.item_id, item.question) == ("amqa-17", row["original_question"])
     assert (item.correct_answer, wrong(item), item.incorrect_answer) == ("b", ["a", "c "], "a")
-    assert item.meta == {
-        "answer_idx": "B",
-        "desensitized_question": row["desensitized_question"],
-        "variants": ["white", "black", "high_income", "low_income", "male", "female"],
-        INCORRECT_ANSWERS: ["a", "c "],
-    }
+    groups = ["white", "black", "high_income", "low_income", "male", "female"]
+    asked = {"answer_idx": "B", "desensitized_question": row["desensitized_question"], "variants": groups}
+    assert item.meta == {**asked, INCORRECT_ANSWERS: ["a", "c "]}
 
 
 @pytest.mark.parametrize("inside", ["HARP_mcq.jsonl", "HARD-Math_mcq.jsonl", "data/HARP_mcq.jsonl"])
 def test_harps_wrong_answers_keep_the_order_of_the_letters_in_either_releases_zip(inside, tmp_path):
-    row = next(rows_of.harp_rows(1)) | {"year": "1999", "contest": "AHSME", "number": 3, "answer_choice": "C"}
+    row = rows("harp", 1)[0] | {"year": "1999", "contest": "AHSME", "number": 3, "answer_choice": "C"}
     row["choices"] = {"E": " $5$", "B": "$2$", "C": "$3$ ", "A": "$1$", "D": "$4$"}
-    write_zip(tmp_path / harp.ARCHIVE, {inside: json_lines([row]), "__MACOSX/._HARP_mcq.jsonl": "x"})
-    (item,) = harp.convert(tmp_path)
+    write_zip(tmp_path / "HARP_mcq.jsonl.zip", {inside: source("harp", [row]), "__MACOSX/._HARP_mcq.jsonl": "x"})
+    (item,) = DATASETS["harp"].convert(tmp_path)
     assert (item.item_id, item.question) == ("harp_mc-1999-AHSME-3", row["problem"])
     assert (item.correct_answer, wrong(item)) == ("$3$", ["$1$", "$2$", "$4$", "$5$"])
     kept = ("year", "contest", "number", "level", "subject", "multiple_choice_only", "num_solutions")
@@ -158,58 +141,162 @@ def test_harps_wrong_answers_keep_the_order_of_the_letters_in_either_releases_zi
     assert item.meta == meta
 
 
-def test_gpqas_cells_keep_the_blanks_at_the_ends_of_inner_lines(tmp_path):
-    (row,) = rows_of.gpqa_rows(1)
-    (tmp_path / gpqa.FILE).write_text(csv_text([row | {"Question": "\none \n two\n"}]), encoding="utf-8", newline="")
-    (item,) = gpqa.convert(tmp_path)
+def test_gpqas_cells_keep_the_blanks_at_the_ends_of_inner_lines_and_its_locked_zip_opens(tmp_path):
+    (row,) = rows("gpqa", 1)
+    (item,) = converted("gpqa", [row | {"Question": "\none \n two\n"}], tmp_path)
     assert (item.item_id, item.question) == (f"gpqa-{row['Record ID']}", "one \n two")
-    assert (item.correct_answer, wrong(item)) == (row["Correct Answer"], [row[name] for name in gpqa.WRONG])
-    assert item.meta["domain"] == row["High-level domain"]
-    assert item.meta["explanation"] == row["Explanation"]
-
-
-def test_gpqas_locked_zip_gives_what_the_plain_csv_gives(tmp_path):
-    text = csv_text(list(rows_of.gpqa_rows(3)))
-    write_locked_zip(tmp_path / gpqa.ARCHIVE, f"dataset/{gpqa.FILE}", text.encode(), GPQA_PASSWORD)
-    locked = list(gpqa.convert(tmp_path))
-    (tmp_path / gpqa.FILE).write_text(text, encoding="utf-8", newline="")
-    assert locked == list(gpqa.convert(tmp_path))
-    assert len(locked) == 3
-
-
-def advice(suffix: list[str], reward: list[float], best: int = 0) -> Row:
-    return {"prefix": [" post ", "more"], "suffix": suffix, "reward": reward, "sft_index": best, "label": "safe"}
+    assert (item.correct_answer, wrong(item)) == (row["Correct Answer"], [row[name] for name in GPQA_WRONG])
+    assert (item.meta["domain"], item.meta["explanation"]) == (row["High-level domain"], row["Explanation"])
+    (tmp_path / "gpqa_main.csv").unlink()
+    shutil.copy(GOLDEN / "gpqa_locked.zip", tmp_path / "dataset.zip")
+    (item,) = DATASETS["gpqa"].convert(tmp_path)
+    assert (item.question, item.correct_answer, wrong(item)) == ("What?", "this", ["that", "x", "y"])
 
 
 @pytest.mark.parametrize(
-    ("row", "wrong_ones", "chosen"),
+    ("suffix", "reward", "best", "wrong_ones", "chosen"),
     [
-        (advice(["a", "b", "c", "d"], [9, 5, -2, 3]), ["b", "c", "d"], "c"),
-        (advice(["a", "b", "c", "d"], [9, 1, 0.5, 0.5]), ["b", "c", "d"], "c"),
-        (advice(["a", "b", "c"], [1, 9, 0], best=1), ["a", "c"], "c"),
-        (advice(["a", "b", "c"], [0, 9, 1], best=1), ["a", "c"], "a"),
-        (advice(["a", "", " ", "d", "e"], [9, -5, -4, 1, 2]), ["d", "e"], "d"),
-        (advice(["a"], [9]), [], ""),
+        (["a", "b", "c", "d"], [9, 5, -2, 3], 0, ["b", "c", "d"], "c"),
+        (["a", "b", "c", "d"], [9, 1, 0.5, 0.5], 0, ["b", "c", "d"], "c"),
+        (["a", "b", "c"], [0, 9, 1], 1, ["a", "c"], "a"),
+        (["a", "", " ", "d", "e"], [9, -5, -4, 1, 2], 0, ["d", "e"], "d"),
+        (["a"], [9], 0, [], ""),
     ],
 )
-def test_advisorqas_claim_is_the_least_upvoted_other_answer_the_first_of_equals(row, wrong_ones, chosen, tmp_path):
-    (item,) = converted("advisorqa", [row], tmp_path)
+def test_advisorqas_claim_is_the_least_upvoted_other_answer_the_first_of_equals(
+    suffix, reward, best, wrong_ones, chosen, tmp_path
+):
+    kept = {"reward": reward, "sft_index": best, "label": "safe"}
+    (item,) = converted("advisorqa", [{"prefix": [" post ", "more"], "suffix": suffix, **kept}], tmp_path)
     assert (wrong(item), item.incorrect_answer) == (wrong_ones, chosen)
-    assert (item.item_id, item.question) == ("advisorqa-0", "post")
-    assert item.correct_answer == row["suffix"][row["sft_index"]]
-    kept = {key: row[key] for key in ("reward", "sft_index", "label")}
-    assert item.meta == {**kept, "num_candidates": len(row["suffix"]), INCORRECT_ANSWERS: wrong_ones}
+    assert (item.item_id, item.question, item.correct_answer) == ("advisorqa-0", "post", suffix[best])
+    assert item.meta == {**kept, "num_candidates": len(suffix), INCORRECT_ANSWERS: wrong_ones}
 
 
 def test_advisorqas_file_is_the_one_of_1000_records_among_several(tmp_path):
     for n in (5, 1_000, 1_001):
-        write_lines(tmp_path / f"part{n}.jsonl", list(rows_of.advisorqa_rows(n)))
+        write_lines(tmp_path / f"part{n}.jsonl", rows("advisorqa", n))
     (tmp_path / "dataset_infos.json").write_text("{\n}", encoding="utf-8")
     assert sum(1 for _ in DATASETS["advisorqa"].convert(tmp_path)) == 1_000
     (tmp_path / "part1000.jsonl").rename(tmp_path / "part1000.txt")
-    with pytest.raises(DataError) as caught:
-        list(DATASETS["advisorqa"].convert(tmp_path))
-    assert str(caught.value).startswith(
-        f"{tmp_path}: 0 JSON files of 1000 records (JSON files here: dataset_infos.json (not readable as records), "
-        "part1001.jsonl (more than 1000), part5.jsonl (5 records)); leave only the one"
-    )
+    here = "dataset_infos.json, part1001.jsonl, part5.jsonl"
+    assert refusal("advisorqa", tmp_path).startswith(f": 0 JSON files of 1000 records (JSON files here: {here})")
+
+
+# A column each converter needs.
+NEEDED = {
+    "truthfulqa": "Best Answer",
+    "advisorqa": "suffix",
+    "amqa": "original_question",
+    "bbq": "ans1",
+    "gpqa": "Record ID",
+    "halueval": "right_answer",
+    "harp": "answer_choice",
+    "socialiqa": "label_ix",
+}
+
+
+@pytest.mark.parametrize("dataset", NEEDED)
+def test_a_renamed_column_and_a_byte_in_another_encoding_are_named_with_file_and_line(dataset, tmp_path):
+    column, records, file = NEEDED[dataset], rows(dataset), PLAIN[dataset][0]
+    latin = source(dataset, records).encode().replace(b"case", b"caf\xe9", 1)
+    assert re.match(rf"{file}:\d+: is not UTF-8 \(0xe9 at byte \d+", refused(dataset, latin, tmp_path))
+    for record in records if dataset in TABLES else records[2:]:
+        record[f"{column}s"] = record.pop(column)
+    message = refused(dataset, source(dataset, records), tmp_path)
+    assert message.startswith(f"{file}:{1 if dataset in TABLES else 3}: field '{column}' is absent")
+    assert f"'{column}s'" in message
+
+
+@pytest.mark.parametrize("given", PLAIN)
+def test_a_file_of_another_dataset_is_refused_by_name(given, tmp_path):
+    write_raw(tmp_path / "made", scale=0, datasets=[given])
+    file = min((tmp_path / "made" / given).iterdir())
+    for _, wanted in (pair for pair in permutations(PLAIN, 2) if pair[0] == given):
+        target = tmp_path / wanted
+        target.mkdir()
+        shutil.copy(file, target / PLAIN[wanted][0])
+        assert refusal(wanted, target).startswith(PLAIN[wanted][0])
+
+
+VALUES: list[tuple[str, str, str, str]] = [
+    ("halueval", "question", "null", "field 'question' must be a text, found None"),
+    ("halueval", "question", r'"a\ud800b"', "field 'question' holds half a surrogate pair at character 2"),
+    ("halueval", "question", '"a', "is no JSON object (Expecting ',' delimiter at column"),
+    ("bbq", "label", "3", "field 'label' must be a whole number from 0 to 2, found 3"),
+    ("bbq", "context_condition", '"ambiguous"', "field 'context_condition' is 'ambiguous'; known: ambig, disambig"),
+    ("socialiqa", "label_ix", "-1", "field 'label_ix' must be a whole number from 0 to 2, found -1"),
+    ("amqa", "options", '{"A": "a", "B": "b", "D": "d"}', "in 'options': field 'C' is absent"),
+    ("amqa", "answer_idx", '"E"', "field 'answer_idx' is 'E'; known: A, B, C, D"),
+    ("advisorqa", "reward", "[1]", "field 'reward' must be a list of 4 numbers, one for each suffix"),
+    ("advisorqa", "sft_index", "4", "field 'sft_index' must be a whole number from 0 to 3, found 4"),
+]
+
+
+@pytest.mark.parametrize(("dataset", "field", "value", "problem"), VALUES)
+def test_a_bad_value_is_named_with_file_line_and_field(dataset, field, value, problem, tmp_path):
+    records = rows(dataset)
+    records[2] = json.loads(json.dumps(records[2])) | {field: "PUT HERE"}
+    message = refused(dataset, source(dataset, records).replace('"PUT HERE"', value), tmp_path)
+    assert message.startswith(f"{PLAIN[dataset][0]}:3: {problem}")
+
+
+TABLE = "Type,Category,Question,Best Answer,Best Incorrect Answer\n"
+BAD_TABLES = [
+    ("", ":1: field 'Type' is absent"),
+    (TABLE, ": holds no row"),
+    (TABLE + "a,b,c,d,e\na,b,c,d\n", ":3: row has 4 columns, the header 5, so 'Best Incorrect Answer' is lacking"),
+    (TABLE + 'a,"b\nb",c,d,e\na,b,c,d,e,f\n', ":4: row has 6 columns, the header 5"),
+    (TABLE + "a,b,c,d,e\na,b\0,c,d,e\n", ":3: holds the byte NUL"),
+    (TABLE + 'a,b,c,d,e\na,"b,c,d,e\na,b,c,d,e\n', ":3: is no CSV row (unexpected end of data)"),
+    (TABLE.replace("\n", ",Question\n") + "a,b,c,d,e,f\n", ":1: column 'Question' occurs 2 times"),
+]
+
+
+@pytest.mark.parametrize(("content", "problem"), BAD_TABLES)
+def test_a_bad_table_is_refused_with_the_line_where_its_row_begins(content, problem, tmp_path):
+    assert refused("truthfulqa", content, tmp_path).startswith(f"TruthfulQA.csv{problem}")
+
+
+def damage_of(dataset: str, kind: str) -> mutations.Damage:
+    """How to draw the content of a damaged file."""
+    content = source(dataset, rows(dataset, 3)).encode()
+    if kind == "bytes":
+        return partial(mutations.damaged_bytes, content)
+    if dataset in TABLES:
+        return partial(mutations.damaged_cells, content)
+    return partial(mutations.damaged_array if dataset == "plausibleqa" else mutations.damaged_lines, rows(dataset, 3))
+
+
+def outcome(dataset: str, folder: Path) -> str:
+    """ "records" or "error"; fails on records that cannot be written and on errors that cannot be read."""
+    try:
+        items = list(DATASETS[dataset].convert(folder))
+    except DataError as error:
+        message = str(error)
+        assert message.isprintable()
+        assert str(folder) in message
+        assert len(message) - len(str(folder)) < 700
+        return "error"
+    for item in items:
+        json.dumps(asdict(item), ensure_ascii=False, allow_nan=False).encode()
+        texts = (item.item_id, item.question, item.correct_answer, item.incorrect_answer, item.context or "")
+        assert [type(text) for text in texts] == [str] * 5
+    return "records"
+
+
+@pytest.mark.parametrize("kind", ["values", "bytes"])
+@pytest.mark.parametrize("dataset", PLAIN)
+def test_a_damaged_file_ends_in_records_or_in_our_own_error(dataset, kind, tmp_path):
+    for name in BBQ_FILES if dataset == "bbq" else ():
+        write_lines(tmp_path / name, rows("bbq", 1))
+    damage, outcomes = damage_of(dataset, kind), Counter()
+    for number, draw in enumerate(draws(f"{dataset} {kind}")):
+        assert isinstance(draw, random.Random)
+        (tmp_path / PLAIN[dataset][0]).write_bytes(damage(draw))
+        try:
+            outcomes[outcome(dataset, tmp_path)] += 1
+        except Exception as error:
+            error.add_note(f"case {number} of {dataset}, {kind}")
+            raise
+    assert min(outcomes["records"], outcomes["error"]) > 0, outcomes

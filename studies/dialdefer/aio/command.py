@@ -1,0 +1,104 @@
+"""The words of `evenhand build aio`."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from evenhand.errors import ConfigError
+from evenhand.terminal import say
+from studies.dialdefer.aio.folder import RawFolder, opened
+from studies.dialdefer.aio.items import (
+    outcome_of,
+    progress_text,
+    released_records,
+    statistics_table,
+    write_items,
+    write_release,
+)
+from studies.dialdefer.aio.models import Model, label, transcribe
+from studies.dialdefer.aio.reddit import RELEASED, add_ids, discover, harvest, ids_in, reddit_client
+
+STAGES = ("discover", "harvest", "transcribe", "label", "check", "items", "release")
+EXAMPLES = """a set of your own, stage by stage (each goes on where it was stopped):
+  evenhand build aio discover
+  evenhand build aio harvest
+  evenhand build aio transcribe --server http://127.0.0.1:8000/v1 --model deepseek-ai/deepseek-vl2
+  evenhand build aio label --server http://127.0.0.1:8001/v1 --model Qwen/Qwen2.5-7B-Instruct
+  evenhand build aio check                    then people fill raw-reddit/check/*.yaml
+  evenhand build aio items                    then DialDefer reads raw-reddit/items as dataset aio
+  evenhand build aio release --out aio-release
+the authors' 280 posts: harvest, transcribe, check and items with --release FOLDER, and no label. See docs/aio.md.
+"""
+
+
+def main(argv: Sequence[str]) -> None:
+    """Make r/AIO from Reddit's screenshots, or put the dialogues of the released set back (DialDefer, appendix B)."""
+    words = parsed(argv)
+    with opened(words.raw) as folder:
+        if words.stage == "discover":
+            discover(folder, reddit_client())
+            say(f"{folder.path}: {len(folder.ids):,} ids of posts with an image")
+        elif words.stage == "check":
+            n_new, n_all = folder.write_checks(with_readings=words.release is None)
+            say(f"{folder.path / 'check'}: {n_all:,} files, {n_new:,} new. Fill `keep` in each, then run `items`")
+        elif words.stage == "items":
+            make_items(folder, words)
+        elif words.stage == "release":
+            n_copies = write_release(folder, words.out)
+            say(f"{words.out}: written, without a line of Reddit's. {n_copies} left out: the context repeats a message")
+        else:
+            ask(folder, words)
+            say(progress_text(outcome_of(folder, words.release, unchecked=False)))
+
+
+def parsed(argv: Sequence[str]) -> argparse.Namespace:
+    """The words, checked for what each stage needs."""
+    parser = argparse.ArgumentParser(
+        prog="evenhand build aio",
+        description=main.__doc__,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("stage", choices=STAGES)
+    add("--raw", type=Path, default=Path("raw-reddit"), help="the folder of raw text; its name begins with `raw`")
+    add("--ids", type=Path, help="harvest: a file of post ids or links, one a line")
+    add("--release", type=Path, help="the folder of a released r/AIO whose dialogues are to be put back")
+    add("--server", help="transcribe, label: the address of an OpenAI-compatible server, to /v1")
+    add("--model", help="transcribe, label: the model that it serves")
+    add("--api-key-env", default="OPENAI_API_KEY", help="the variable that holds the server's key")
+    add("--concurrency", type=int, default=8, help="transcribe, label: posts at a time (default 8)")
+    add("--unchecked", action="store_true", help="items: take posts that no person has checked, too")
+    add("--out", type=Path, help="release: the folder to write")
+    words = parser.parse_args(argv)
+    if words.stage in ("transcribe", "label") and not (words.server and words.model):
+        parser.error(f"{words.stage} asks a model: give --server http://HOST:PORT/v1 and --model NAME")
+    if words.stage == "release" and not words.out:
+        parser.error("release needs --out FOLDER")
+    return words
+
+
+def ask(folder: RawFolder, words: argparse.Namespace) -> None:
+    """A stage that asks Reddit or a model for what is not here yet."""
+    if words.stage == "harvest":
+        if words.ids:
+            add_ids(folder, ids_in(words.ids), str(words.ids))
+        if words.release:
+            ids = [record.identifier("id") for record in released_records(words.release)]
+            add_ids(folder, ids, str(words.release), RELEASED)
+        if not folder.ids and not folder.gone:
+            raise ConfigError(f"{folder.path}: knows no post yet: run `discover`, or give --ids FILE or --release DIR")
+        harvest(folder, reddit_client())
+        return
+    model = Model(words.server, words.model, words.api_key_env, words.concurrency)
+    if n_unanswered := (transcribe if words.stage == "transcribe" else label)(folder, model):
+        say(f"{n_unanswered:,} posts got no answer; run the same command again")
+
+
+def make_items(folder: RawFolder, words: argparse.Namespace) -> None:
+    """The finished set."""
+    outcome = outcome_of(folder, words.release, unchecked=words.unchecked)
+    facts = {"unchecked": words.unchecked, "rehydrated": words.release is not None}
+    out = write_items(folder, outcome, facts)
+    say(f"{progress_text(outcome, with_paper=words.release is None)}\n\n{statistics_table(outcome.records)}\n")
+    say(f"{out}: {len(outcome.records):,} items, to be read as dataset aio with this root; others: missing.jsonl")

@@ -1,0 +1,228 @@
+"""The folder of raw text: named so, ignored by git wherever it lies, one file a post and stage; and what people check.
+
+Every file appears whole or not at all, so a stage that was killed goes on with the posts that have no file yet. A
+stage's record is a JSON object; {"dropped": why} says that the stage left the post out. No author's name is in any.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+
+from evenhand.config import Closed, parse_config, read_yaml
+from evenhand.errors import ConfigError, DataError
+from evenhand.jsonl import write_json, write_whole
+from evenhand.records import digest
+from evenhand.run_directory import read_json
+from evenhand.shipped_yaml import shipped_yaml
+from evenhand.sources.fetching import locked
+from studies.dialdefer.aio.replies import OTHER, POSTER, Turn, dialogue, turns_in, unfit
+
+POSTS, TRANSCRIPTS, READINGS, CHECKS = "posts", "transcripts", "readings", "check"
+ITEMS_FOLDER = "items"
+NOTICE = "# Texts of people on Reddit: not for git, not to be passed on.\n*\n"
+PROMPTS = shipped_yaml(Path(__file__).with_name("prompts.yaml"))
+VERSIONS = {  # of the prompts of a stage
+    "transcribe": digest(PROMPTS["transcription"], 12),
+    "label": digest([PROMPTS[key] for key in ("label", "neutral", "relationship", "body_characters")], 12),
+}
+HEAD = """\
+# Open the link, compare the screenshots and comments with what is below, and put right what is wrong.
+# keep: yes, or no with a reason in `why`: not a chat, more than two speakers, deleted, not English, label unclear ...
+# poster: who of the two is the original poster; in the finished set that one becomes Speaker B.
+"""
+NO_LABEL = "# No verdict was read from the comments: write OR or NOR into `label`, or leave the post out.\n"
+LABEL_GONE = (
+    "# A comment was deleted on Reddit, and the label with it: give `label` and `keep` anew, from the others.\n"
+)
+
+
+class Check(Closed):
+    """One post as a person sees and leaves it."""
+
+    link: str
+    keep: bool | None = None
+    why: str = ""
+    poster: Literal["Speaker A", "Speaker B"] = "Speaker B"
+    dialogue: str
+    label: Literal["OR", "NOR", ""] = ""
+    doubts: tuple[str, ...] = ()
+    context: str = ""
+    held: tuple[str, ...] = ()
+    relationship: str = ""
+
+    @property
+    def turns(self) -> list[Turn]:
+        """The corrected turns, the poster as Speaker B. Raises ValueError for a dialogue without labels."""
+        turns = turns_in(self.dialogue)
+        return [(OTHER if who == POSTER else POSTER, text) for who, text in turns] if self.poster == OTHER else turns
+
+
+class CheckDumper(yaml.SafeDumper):
+    """YAML whose texts of several lines stand as they are."""
+
+
+CheckDumper.add_representer(
+    str,
+    lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None),
+)
+
+
+class RawFolder:
+    """What is known of each post. Use `opened`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def json(self, name: str) -> dict[str, Any]:
+        """A file beside the stages' folders; empty where there is none."""
+        path = self.path / name
+        return read_json(path) if path.exists() else {}
+
+    @property
+    def discovery(self) -> dict[str, Any]:
+        """{"ids": id → listing that showed it first, "done": listings of an unfinished pass}."""
+        return {"ids": {}, "done": [], **self.json("discovery.json")}
+
+    @property
+    def gone(self) -> dict[str, dict[str, str]]:
+        """Id → reason and date of posts that Reddit does not show any more."""
+        return self.json("gone.json")
+
+    @property
+    def ids(self) -> list[str]:
+        """The posts that were discovered or given, in the order they came, without those that are gone."""
+        gone = self.gone
+        return [post_id for post_id in self.discovery["ids"] if post_id not in gone]
+
+    def file(self, stage: str, post_id: str) -> Path:
+        """Where a stage keeps a post."""
+        return self.path / stage / f"{post_id}.{'yaml' if stage == CHECKS else 'json'}"
+
+    def owed(self, stage: str, ids: Iterable[str]) -> list[str]:
+        """The posts that a stage has still to do."""
+        return [post_id for post_id in ids if not self.file(stage, post_id).exists()]
+
+    def read(self, stage: str, post_id: str) -> dict[str, Any] | None:
+        """A stage's record of a post, None where there is none yet. Raises DataError for a damaged one."""
+        path = self.file(stage, post_id)
+        return read_json(path) if path.exists() else None
+
+    def kept(self, stage: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        """(id, record) of the posts that a stage did not drop, in the order of the ids."""
+        for post_id in self.ids:
+            if (record := self.read(stage, post_id)) and "dropped" not in record:
+                yield post_id, record
+
+    def write(self, stage: str, post_id: str, record: Mapping[str, Any]) -> None:
+        """Keep a stage's record of a post."""
+        write_json(self.file(stage, post_id), record)
+
+    def purge(self, reasons: Mapping[str, str]) -> None:
+        """Remove all that is kept of posts (id → why). They are listed first: after a kill `opened` goes on."""
+        if reasons:
+            today = datetime.now(UTC).date().isoformat()
+            noted = {post_id: {"reason": reason, "noted": today} for post_id, reason in reasons.items()}
+            write_json(self.path / "gone.json", {**noted, **self.gone})
+            self.sweep()
+
+    def sweep(self) -> None:
+        """Remove what is kept of posts that are gone: first the set, which would not be missed after a kill."""
+        stages = (POSTS, TRANSCRIPTS, READINGS, CHECKS)
+        files = [self.file(stage, post_id) for post_id in self.gone for stage in stages]
+        if there := [file for file in files if file.exists()]:
+            self.remove_items()
+            for file in there:
+                file.unlink()
+
+    def remove_items(self) -> None:
+        """Remove the finished set, which holds what is no more to be kept; `items` makes it anew."""
+        for file in (self.path / ITEMS_FOLDER).glob("*"):
+            file.unlink()
+
+    def begin(self, stage: str, model: str) -> None:
+        """Note what a stage is done with. Raises ConfigError where it was begun with another model or prompts."""
+        name = f"{stage}.settings.json"
+        before, now = self.json(name), {"model": model, "prompts": VERSIONS[stage]}
+        if before and before != now:
+            differs = ", ".join(f"{key}: {before.get(key)}, now {value}" for key, value in now.items())
+            raise ConfigError(
+                f"{self.path / name}: this stage was begun otherwise ({differs}), and two ways are not mixed in one "
+                f"set. Go on as it was begun, or remove {name} and the stage's folder to begin anew"
+            )
+        write_json(self.path / name, now)
+
+    def settings(self) -> dict[str, Any]:
+        """Stage → model and prompts."""
+        return {stage: facts for stage in VERSIONS if (facts := self.json(f"{stage}.settings.json"))}
+
+    def check(self, post_id: str) -> Check | None:
+        """What a person left of a post, None where nobody was asked. Raises ConfigError and DataError."""
+        path = self.file(CHECKS, post_id)
+        if not path.exists():
+            return None
+        check = parse_config(Check, read_yaml(path), str(path))
+        try:
+            _ = check.turns
+        except ValueError as error:
+            raise DataError(f"{path}: dialogue: {error}") from None
+        return check
+
+    def write_check(self, post_id: str, head: str, keys: Mapping[str, Any]) -> None:
+        """Write a file for a person to fill."""
+        text = yaml.dump(dict(keys), Dumper=CheckDumper, allow_unicode=True, sort_keys=False, width=110)
+        write_whole(self.file(CHECKS, post_id), HEAD + head + text)
+
+    def write_checks(self, *, with_readings: bool) -> tuple[int, int]:
+        """(new files, all files). A file that is there stays: a person may have worked in it."""
+        n_new, n_all = 0, 0
+        for post_id, transcript in self.kept(TRANSCRIPTS):
+            reading = self.read(READINGS, post_id) if with_readings else {}
+            if reading is None or (with_readings and unfit(transcript["turns"])):
+                continue
+            n_all += 1
+            if self.owed(CHECKS, [post_id]):
+                n_new += 1
+                link = f"https://www.reddit.com/comments/{post_id}"
+                asked = {"link": link, "keep": None, "why": "", "poster": "Speaker B"}
+                read = {**reading, "label": reading["label"] or ""} if reading else {}
+                head = NO_LABEL if reading and not reading["label"] else ""
+                self.write_check(post_id, head, {**asked, "dialogue": dialogue(transcript["turns"]), **read})
+        return n_new, n_all
+
+    def forget_comments(self, post_id: str, post: Mapping[str, Any], deleted: Collection[str]) -> None:
+        """Remove comments, and the label that may have been read from one; a check that was decided is asked for anew.
+
+        A file of `check` in which `keep` is not decided yet is removed: `check` writes it again.
+        """
+        check = self.check(post_id)
+        self.remove_items()
+        if check and check.keep is None:
+            self.file(CHECKS, post_id).unlink()
+        elif check and check.label:  # first: a kill before the post is written repeats all of this
+            left = check.model_copy(update={"label": "", "doubts": (), "keep": None if check.keep else False})
+            self.write_check(post_id, LABEL_GONE, left.model_dump(mode="json"))
+        self.file(READINGS, post_id).unlink(missing_ok=True)
+        remaining = {
+            order: [comment for comment in comments if comment["id"] not in deleted]
+            for order, comments in post["comments"].items()
+        }
+        self.write(POSTS, post_id, {**post, "comments": remaining})
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[RawFolder]:
+    """The folder, alone in it. Raises ConfigError for a name that does not say what it holds."""
+    if not path.name.startswith("raw"):
+        raise ConfigError(
+            f"--raw {path}: this folder holds what people wrote on Reddit, and its name must say so: begin it with "
+            "`raw`, such as raw-reddit"
+        )
+    with locked(path, "build aio"):
+        write_whole(path / ".gitignore", NOTICE)
+        folder = RawFolder(path)
+        folder.sweep()
+        yield folder

@@ -1,0 +1,271 @@
+"""What the stages have kept → the finished set, its statistics (Tables 10 and 13), and what may be passed on (B.5).
+
+The set holds dialogues, so it lies inside the raw folder (`items/`), in the format of the authors' release; DialDefer
+reads it there as dataset `aio`. What may be passed on holds no title, body, comment, dialogue or image address.
+"""
+
+import re
+import statistics
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from evenhand.errors import DataError
+from evenhand.jsonl import write_json, write_jsonl, write_whole
+from evenhand.markdown import table
+from evenhand.sources.raw_files import json_records
+from studies.dialdefer.aio.folder import ITEMS_FOLDER, POSTS, PROMPTS, READINGS, TRANSCRIPTS, RawFolder
+from studies.dialdefer.aio.pii import redact
+from studies.dialdefer.aio.replies import dialogue, neutral, unfit
+from studies.dialdefer.release import AIO_FILE, REDACTED, VERDICTS, released_file
+
+WAITING = "not done yet"  # the stage has still to be run, or its server did not answer
+# Stage → (its row of Table 10, what the paper printed there); its label stage dropped what its last row counts.
+STAGES = {
+    "harvest": ("after removing deleted and malformed", 1702),
+    "transcribe": ("after transcription", None),
+    "filter": ("after length and language filtering", 312),
+    "label": ("after label and neutral context", None),
+    "check": ("after the check by people", 280),
+}
+DISCOVERED = 2295  # in the paper
+KEPT = (
+    *("id", "dataset", "label_type", "context", "ground_truth", "chosen_correct_answer", "chosen_incorrect_answer"),
+    "speaker_a_identity",
+)
+RELEASE_FILES = ("ids.txt", "prompts.json", "README.md", AIO_FILE.name)
+SHORTEST_COPY = 60  # characters of a message that may not stand in a context: the rewrite must not give it away
+
+
+@dataclass
+class Outcome:
+    """What became of the posts: the records of the set, and where and why each of the others was left out."""
+
+    records: list[dict[str, Any]] = field(default_factory=list)
+    left_out: dict[str, tuple[str, str]] = field(default_factory=dict)  # id → (stage, why)
+
+    def funnel(self) -> list[tuple[str, int]]:
+        """(stage, posts left after it), from the ids on (Table 10)."""
+        dropped = Counter(stage for stage, _ in self.left_out.values())
+        left = len(self.records) + len(self.left_out)
+        rows = [("discovered", left)]
+        for stage in STAGES:
+            left -= dropped[stage]
+            rows.append((stage, left))
+        return rows
+
+
+class LeftOut(Exception):
+    """A post that is not in the set: (stage, why)."""
+
+
+def outcome_of(folder: RawFolder, release: Path | None, *, unchecked: bool) -> Outcome:
+    """What has become of the posts so far.
+
+    release: a folder with a released set, whose records get their dialogues back; what cannot be had from Reddit is
+    left out, never guessed. unchecked: posts that no person has looked at are taken, but for doubtful labels.
+    """
+    released = {record.identifier("id"): dict(record.values) for record in released_records(release)} if release else {}
+    outcome, gone = Outcome(), folder.gone
+    for post_id in released or [*gone, *folder.ids]:
+        try:
+            if post_id in gone:
+                raise LeftOut("harvest", gone[post_id]["reason"])
+            outcome.records.append(record_of(folder, post_id, released.get(post_id), unchecked=unchecked))
+        except LeftOut as reason:
+            outcome.left_out[post_id] = reason.args
+    return outcome
+
+
+def released_records(release: Path) -> Any:
+    """The records of a released set. Raises DataError where there is none."""
+    path = released_file(release, AIO_FILE)
+    if not path.exists():
+        raise DataError(f"{path}: no such file; --release names a folder with the authors' release, or one of ours")
+    return json_records(path)
+
+
+def record_of(
+    folder: RawFolder, post_id: str, released: Mapping[str, Any] | None, *, unchecked: bool
+) -> dict[str, Any]:
+    """A post's record in the set; the released one, where there is one, with its dialogue. Raises LeftOut."""
+    found: dict[str, dict[str, Any]] = {}
+    for kind, stage in ((POSTS, "harvest"), (TRANSCRIPTS, "transcribe"), (READINGS, "label")):
+        if kind == READINGS and (released is not None or (why := unfit(found[TRANSCRIPTS]["turns"]))):
+            if released is None:
+                raise LeftOut("filter", why)
+            continue
+        record = folder.read(kind, post_id)
+        if record is None or "dropped" in record:
+            raise LeftOut(stage, record["dropped"] if record else WAITING)
+        found[kind] = record
+    turns, reading = found[TRANSCRIPTS]["turns"], found.get(READINGS, {})
+    check = folder.check(post_id)
+    if check is not None and check.keep is not None:
+        if not check.keep:
+            raise LeftOut("check", check.why.strip() or "rejected without a reason")
+        turns, reading = check.turns, check.model_dump()
+    elif not unchecked:
+        raise LeftOut("check", "not checked by a person yet")
+    elif reading.get("doubts"):
+        raise LeftOut("check", "doubtful label, and not checked by a person")
+    if not turns:
+        raise LeftOut("transcribe", "no conversation of two")
+    spoken = redact(dialogue(turns))
+    if released is not None:
+        return {**released, "c2_input": spoken}
+    if not (label := reading["label"]):
+        raise LeftOut("label", "no verdict in the comments")
+    context, held = neutral(redact(reading["context"]))
+    if held:
+        raise LeftOut("label", "context held back: " + ", ".join(held))
+    return {
+        "id": post_id,
+        "dataset": "aio",
+        "label_type": "speaker",
+        "context": context,
+        "c2_input": spoken,
+        "ground_truth": label,
+        "chosen_correct_answer": VERDICTS[label],
+        "chosen_incorrect_answer": VERDICTS["OR" if label == "NOR" else "NOR"],
+        "speaker_a_identity": f"Speaker B's {reading['relationship'] or 'unknown'}",
+    }
+
+
+def progress_text(outcome: Outcome, *, with_paper: bool = False) -> str:
+    """Table 10, with the paper's counts beside ours, and what was left out and why."""
+    titles = {"discovered": ("ids, discovered or given", DISCOVERED), **STAGES}
+    rows = [
+        [titles[stage][0], f"{n:,}", *([f"{titles[stage][1] or '–':,}"] if with_paper and titles[stage][1] else [])]
+        for stage, n in outcome.funnel()
+    ]
+    header = ["stage", "posts", *(["paper"] if with_paper else [])]
+    rows = [[*row, *["–"] * (len(header) - len(row))] for row in rows]
+    reasons = Counter(outcome.left_out.values()).most_common()
+    listed = [[stage, why, f"{n:,}"] for name in STAGES for (stage, why), n in reasons if stage == name]
+    left_out = table(["stage", "left out because", "n"], listed, n_words=2) if listed else "Nothing was left out."
+    return f"{table(header, rows, n_words=1)}\n\n{left_out}"
+
+
+def statistics_of(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Table 13 of a set."""
+    if not records:
+        return {"instances": 0}
+    dialogues = [str(record["c2_input"]).splitlines() for record in records]
+    turns = [len(lines) for lines in dialogues]
+    words = [sum(len(re.sub(r"^Speaker [AB]: ?", "", line).split()) for line in lines) for lines in dialogues]
+    # "Speaker B's friend"; the authors' release writes "Person A's friend" of the same.
+    whose = [re.sub(r"^(?:Speaker|Person) [AB]['’]s ", "", str(r.get("speaker_a_identity", ""))) for r in records]
+    labels = Counter(str(record["ground_truth"]) for record in records)
+    return {
+        "instances": len(records),
+        "OR": labels["OR"],
+        "NOR": labels["NOR"],
+        "mean turns": round(statistics.fmean(turns), 1),
+        "median turns": statistics.median(turns),
+        "turn range": f"{min(turns)}–{max(turns)}",
+        "mean words": round(statistics.fmean(words)),
+        "relationships": dict(Counter(who.strip().lower() or "unknown" for who in whose).most_common(5)),
+    }
+
+
+def statistics_table(records: Sequence[Mapping[str, Any]]) -> str:
+    """Table 13 in Markdown."""
+    facts = statistics_of(records)
+    n, relationships = facts["instances"], facts.pop("relationships", {})
+    rows = [
+        [name, f"{value} ({100 * value / n:.1f} %)" if name in ("OR", "NOR") else str(value)]
+        for name, value in facts.items()
+    ]
+    rows += [[f"Speaker A is a: {who}", f"{count} ({100 * count / n:.1f} %)"] for who, count in relationships.items()]
+    return table(["statistic", "value"], rows, n_words=1)
+
+
+def write_items(folder: RawFolder, outcome: Outcome, facts: Mapping[str, Any]) -> Path:
+    """items/: the set as DialDefer reads it, what is missing and why, what made it, and a card."""
+    out, settings, is_rehydrated = folder.path / ITEMS_FOLDER, folder.settings(), facts["rehydrated"]
+    construction = {
+        **facts,
+        "settings": settings,
+        "funnel": dict(outcome.funnel()),
+        "statistics": statistics_of(outcome.records),
+    }
+    made_with = [[stage, used["model"], used["prompts"]] for stage, used in settings.items()]
+    card = f"""\
+# {"The released r/AIO with its dialogues put back" if is_rehydrated else "A set made as r/AIO"}
+
+{len(outcome.records):,} items. `missing.jsonl` names every post that is not among them.
+
+{progress_text(outcome, with_paper=not is_rehydrated)}
+
+{statistics_table(outcome.records)}
+
+{table(["stage", "model", "prompts"], made_with, n_words=3)}
+
+The dialogues are their authors', under Reddit's terms. Keep this folder to yourself; `evenhand build aio release`
+writes what may be passed on. Run `harvest` and `items` again from time to time: what was deleted on Reddit is then
+deleted here, too.
+"""
+    folder.remove_items()
+    missing = [{"id": post_id, "stage": stage, "why": why} for post_id, (stage, why) in outcome.left_out.items()]
+    write_jsonl(out / "missing.jsonl", missing)
+    write_json(out / "construction.json", construction)
+    write_whole(out / "README.md", card)
+    write_jsonl(out / AIO_FILE.name, outcome.records)  # last: without it there is no set
+    return out
+
+
+def write_release(folder: RawFolder, out: Path) -> int:
+    """Write what may be passed on of a set; how many contexts were left out as they repeat a message.
+
+    Raises DataError where there is no set, or for a folder with other files.
+    """
+    path = folder.path / ITEMS_FOLDER / AIO_FILE.name
+    if not path.exists():
+        raise DataError(f"{path}: no such file; make the set with `evenhand build aio items`")
+    if out.is_dir() and any(path.name not in RELEASE_FILES and path.suffix != ".partial" for path in out.iterdir()):
+        raise DataError(f"{out}: holds other files; choose an empty or a new folder for --out")
+    records = [record.values for record in json_records(path)]
+    fit = [record for record in records if not copies(record)]
+    rows = [{**{key: record.get(key) for key in KEPT}, "c2_input": REDACTED} for record in fit]
+    card = f"""\
+# A set of interpersonal conflicts, made as r/AIO
+
+Post ids, neutral contexts in the third person, the community's labels (OR: overreacting, NOR: not overreacting), and
+Speaker A's relationship to Speaker B, the original poster. Titles, texts, comments, dialogues and images are not in it.
+
+{statistics_table(fit)}
+
+## Rehydration
+
+With access to Reddit's API (its terms apply) and a vision model behind an OpenAI-compatible server, in this folder:
+
+```
+evenhand build aio harvest --raw raw-reddit --release .
+evenhand build aio transcribe --raw raw-reddit --server http://127.0.0.1:8000/v1 --model MODEL
+evenhand build aio check --raw raw-reddit --release .
+evenhand build aio items --raw raw-reddit --release .
+```
+
+Then `raw-reddit/items` is a root of DialDefer's dataset `aio`. `prompts.json` holds the prompts and the schema of
+transcripts.
+"""
+    write_whole(out / "ids.txt", "".join(f"{row['id']}\n" for row in rows))
+    write_json(out / "prompts.json", PROMPTS)
+    write_whole(out / "README.md", card)
+    write_jsonl(out / AIO_FILE.name, rows)
+    return len(records) - len(fit)
+
+
+def copies(record: Mapping[str, Any]) -> bool:
+    """Whether a context repeats so many characters of the dialogue word by word; case, blanks and marks aside."""
+
+    def words(text: str) -> str:
+        return " ".join(re.findall(r"\w+", text.lower()))
+
+    context = words(str(record["context"]))
+    turns = [words(line.partition(": ")[2]) for line in str(record["c2_input"]).splitlines()]
+    starts = ((turn, start) for turn in turns for start in range(len(turn) - SHORTEST_COPY + 1))
+    return any(turn[start : start + SHORTEST_COPY] in context for turn, start in starts)

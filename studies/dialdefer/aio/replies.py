@@ -1,0 +1,223 @@
+"""What models reply and people comment → turns of a conversation, labels, neutral contexts (B.1.3, B.1.4, B.2, B.3).
+
+Table 11's patterns take any text that begins with NOR or OR for that label (their last class is optional, so "ORANGE"
+counts), and read "you aren't overreacting" as OR. They are kept as printed; `DOUBTS` marks such cases for the check.
+Quoted speech in a context stays as it is, as in the released ones: a first person in it is of whoever is quoted. What
+no rule can put right ("we", whose members no rule knows) holds the text back.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from studies.dialdefer.aio.pii import needs, redact, word_lists
+
+POSTER, OTHER = "Speaker B", "Speaker A"  # in the finished set Speaker B is always the original poster
+Turn = tuple[str, str]  # who, and what they say until the other does
+
+FEWEST_TURNS, MOST_TURNS = 4, 37  # the range of Table 13; the paper does not print its thresholds
+LEAST_ENGLISH = 0.05  # share of words that are function words of English alone; English chats have about a third
+FENCE = re.compile(r"^\s*```(?:json)?\s*(.*?)\s*(?:```\s*)?$", re.DOTALL | re.IGNORECASE)
+SPEAKER = re.compile(r"\W*(?:(?:speaker|person|user|participant)[\s_-]*)?([ab12])\W*", re.IGNORECASE)
+LINE = re.compile(r"(Speaker [AB]):[ \t]*(.*)")
+
+# Verdicts in comments; the first match decides. Acronyms are case-sensitive, words are not (Table 11).
+PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("NOR", re.compile(r"^NOR[\s.,;: !-]?")),
+    ("OR", re.compile(r"^OR[\s.,;: !-]?")),
+    ("NOR", re.compile(r"not\s+overreacting", re.IGNORECASE)),
+    ("OR", re.compile(r"overreacting", re.IGNORECASE)),
+)
+NEGATION = r"(?:\w+n['’]?t|never|hardly|nobody|no one|without|far from)"
+DOUBTS = {
+    "negated": re.compile(rf"\b{NEGATION}\b(?:\W+\w+){{0,5}}?\W+overreacting", re.IGNORECASE),
+    "only begins like a label": re.compile(r"^(?:NOR|OR)\w"),
+    "sarcasm": re.compile(r"(?:^|\s)/s\b|🙄|🙃|\b(?:yeah,? right|oh,? sure|sure,? jan|suuu*re)\b", re.IGNORECASE),
+    "question": re.compile(r"overreacting[\"'”’]?\s*\?", re.IGNORECASE),
+    "conditional": re.compile(
+        r"\b(?:if|unless|might|may|maybe|could|would)\b[^.!?\n]{0,60}overreacting", re.IGNORECASE
+    ),
+    "of somebody else": re.compile(
+        r"\b(?:he|she|they|him|her|them|(?:he|she)['’]s|they['’]re|(?:your|his|her) \w+)\s+(?:(?:is|are|was|were)\s+)?"
+        r"(?:\w+\s+)?(?:not\s+)?overreacting",
+        re.IGNORECASE,
+    ),
+}
+SAYS_NOR = re.compile(r"\bNOR\b|\b[Nn][Oo][Tt]\s+(?:\w+\s+)?overreacting")
+SAYS_OR = re.compile(r"^OR\b|(?:[.!?:] |\b[Yy]ou['’]?re )OR\b(?! [a-z])|(?<![Nn]ot )(?<!NOT )\boverreacting")
+
+LONGEST_QUOTE = 300  # characters; what is longer is no quotation, but a text in quotes
+QUOTE = re.compile(rf'"[^"\n]{{1,{LONGEST_QUOTE}}}"|“[^”\n]{{1,{LONGEST_QUOTE}}}”')
+I = r"(?<!\bWar )(?<!\bPart )(?<!\bType )(?<!\bPhase )(?<![\w.'’&/-])[Ii](?!\w|\.\w|[/&-]\w)"  # noqa: E741
+VERBS = {
+    "am": "is", "'m": "is", "have": "has", "'ve": "has", "do": "does", "don't": "doesn't", "haven't": "hasn't",
+    "'ll": "will", "'d": "would",
+}  # fmt: skip
+WITH_VERB = re.compile(rf"{I}(?:\s+(?P<word>am|have(?:n['’]t)?|do(?:n['’]t)?)\b|(?P<end>['’](?:m|ve|ll|d))\b)")
+BEFORE = re.compile(rf"\b(?P<verb>[Aa]m|[Hh]ave|[Dd]o)\s+{I}")
+SQUEEZED = re.compile(r"\b[Ii](?P<end>m|ve)\b(?![.'’])")  # "im", "ive"
+WORDS = (
+    (re.compile(I), POSTER),
+    (re.compile(r"\b(?:my|mine)\b", re.IGNORECASE), f"{POSTER}'s"),
+    (re.compile(r"\b(?:me|myself)\b", re.IGNORECASE), POSTER),
+)
+FIRST_PERSON = re.compile(
+    rf"{I}|\b[Ii](?:m|ve)\b(?![.'’])|\b(?i:me|my|mine|myself|we|our|ours|ourselves)\b|\b[Uu]s\b|\b(?i:let['’]s)\b"
+)
+AIO = re.compile(
+    r"\b(?:r/)?(?:AIO|aio|Aio|AIOR|A\.I\.O\.)(?!\w)\s*[?:,.!…-]*|\b(?:r/)?AmIOverreacting\b\S*", re.IGNORECASE
+)
+JUDGEMENT = re.compile(
+    r"[^.!?\n]*\b(?:overreact\w*|over-react\w*|in the wrong|"
+    r"(?:am i|is speaker b) (?:being )?(?:wrong|crazy|dramatic))\b[^.!?\n]*\?+[\"”]?",
+    re.IGNORECASE,
+)
+ASKS = re.compile(
+    r"[^.!?\n]*\b(?:tell me|let me know|be honest)\b[^.!?\n]*\b(?:if|whether|am i|wrong|think)\b[^.!?\n]*(?:[.!?]+|$)",
+    re.IGNORECASE,
+)
+PREAMBLE = re.compile(
+    r"^(?:\*\*)?(?:third[- ]person version|here(?: is|'s|’s)[^\n]{0,80})(?:\*\*)?:(?:\*\*)?\s*", re.IGNORECASE
+)
+
+
+def transcript_in(reply: str) -> dict[str, Any]:
+    """{"turns", "repaired"} of the conversation in a reply, redacted; {"dropped": why} where there is none."""
+    found, repaired = object_in(reply)
+    messages = found.get("messages")
+    if not isinstance(messages, list):
+        return {"dropped": "reply without a list of messages"}
+    bubbles = []
+    for message in messages:
+        if not isinstance(message, dict) or not isinstance(message.get("text"), str):
+            return {"dropped": "message without a text"}
+        label = SPEAKER.fullmatch(str(message.get("speaker")))
+        if label is None:
+            return {"dropped": "more than two speakers, or one without a label"}
+        speaker = OTHER if label[1].lower() in "a1" else POSTER
+        bubbles.append((speaker, " ".join(message["text"].split()).removeprefix(f"{speaker}:").strip()))
+    if not bubbles:
+        return {"dropped": "no conversation of two"}
+    return {"turns": [(speaker, redact(text)) for speaker, text in merged(bubbles)], "repaired": repaired}
+
+
+def object_in(reply: str) -> tuple[dict[str, Any], bool]:
+    """(the JSON object in a model's reply, empty where there is none; whether it had to be repaired)."""
+    try:
+        from json_repair import repair_json
+    except ImportError:
+        raise needs("json-repair") from None
+    fenced = FENCE.match(reply)
+    text = fenced[1] if fenced else reply
+    try:
+        found, repaired = json.loads(text, strict=False), False
+    except (ValueError, RecursionError):
+        start = text.find("{")
+        found, repaired = (repair_json(text[start:], return_objects=True) if start >= 0 else None), True
+    if isinstance(found, list):  # words behind the object become objects of their own
+        found = next((part for part in found if isinstance(part, dict)), None)
+    if not isinstance(found, dict):
+        return {}, True
+    # Halves of surrogate pairs, which no file can hold, become U+FFFD.
+    whole = json.dumps(found, ensure_ascii=False).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return json.loads(whole), repaired
+
+
+def merged(bubbles: Sequence[Turn]) -> list[Turn]:
+    """Turns: the bubbles that say something, those of one speaker in a row joined by a blank."""
+    turns: list[Turn] = []
+    for speaker, text in bubbles:
+        if text and turns and turns[-1][0] == speaker:
+            turns[-1] = (speaker, f"{turns[-1][1]} {text}")
+        elif text:
+            turns.append((speaker, text))
+    return turns
+
+
+def unfit(turns: Sequence[Turn]) -> str:
+    """Why a conversation is filtered out; empty where it is kept."""
+    if len(turns) < FEWEST_TURNS:
+        return f"fewer than {FEWEST_TURNS} turns"
+    if len(turns) > MOST_TURNS:
+        return f"more than {MOST_TURNS} turns"
+    return "not English" if english_rate(" ".join(text for _, text in turns)) < LEAST_ENGLISH else ""
+
+
+def english_rate(text: str) -> float:
+    """The share of function words of English, and of no other language, among a text's words; 0 where it has none."""
+    words = re.findall(r"[^\W\d_]+", re.sub(r"['’]", "", text.lower()))
+    english = word_lists()["english"] - word_lists()["shared"]
+    return sum(word in english for word in words) / max(len(words), 1)
+
+
+def dialogue(turns: Sequence[Turn]) -> str:
+    """The conversation as prompts show it (B.3.3)."""
+    return "\n".join(f"{speaker}: {text}" for speaker, text in turns)
+
+
+def turns_in(text: str) -> list[Turn]:
+    """The turns of a dialogue that a person edited; a line without a label goes on with the one before it.
+
+    Raises ValueError where the first line has no label.
+    """
+    bubbles: list[Turn] = []
+    for line in filter(None, map(str.strip, text.splitlines())):
+        if labelled := LINE.fullmatch(line):
+            bubbles.append((labelled[1], labelled[2].strip()))
+        elif bubbles:
+            bubbles.append((bubbles[-1][0], line))
+        else:
+            raise ValueError("the dialogue must begin with `Speaker A:` or `Speaker B:`")
+    return merged(bubbles)
+
+
+def pattern_label(comment: str) -> tuple[str, tuple[str, ...]] | None:
+    """(label, why a person should doubt it) by the first pattern in a comment; None where the model is to be asked."""
+    text = comment.strip()
+    label = next((label for label, pattern in PATTERNS if pattern.search(text)), None)
+    if label is None:
+        return None
+    doubts = [name for name, doubt in DOUBTS.items() if doubt.search(text)]
+    line = " ".join(text.split())
+    return label, (*doubts, *(["both labels"] if SAYS_NOR.search(line) and SAYS_OR.search(line) else []))
+
+
+def neutral(reply: str) -> tuple[str, tuple[str, ...]]:
+    """(a model's third-person version, cleaned up; what could not be cleaned and holds it back)."""
+    text = cleaned(reply)
+    return text, (*remaining(text), *(() if text else ("empty",)))
+
+
+def cleaned(reply: str) -> str:
+    """The text after clean-up by rules; clean text stays as it is but for blanks."""
+    text = AIO.sub("", PREAMBLE.sub("", reply.strip())).strip()
+    if len(text) > 2 and (text[0], text[-1]) in (('"', '"'), ("“", "”")) and not set(text[1:-1]) & {text[0], text[-1]}:
+        text = text[1:-1]
+    parts = re.split(f"({QUOTE.pattern})", text)
+    parts[::2] = map(without_first_person, parts[::2])  # what stands between quotations
+    text = "".join(parts)
+    lines = [re.sub(r"[ \t]+([.,;!?])", r"\1", re.sub(r"[ \t]+", " ", line)).strip() for line in text.splitlines()]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
+
+
+def without_first_person(text: str) -> str:
+    """One stretch of narration with "I" and its kind replaced, and questions for a judgement taken out."""
+    text = ASKS.sub("", JUDGEMENT.sub("", text))
+
+    def turned(match: re.Match[str]) -> str:
+        verb = VERBS[match["verb"].lower()]
+        return f"{verb.capitalize() if match['verb'][0].isupper() else verb} {POSTER}"
+
+    text = SQUEEZED.sub(lambda match: f"{POSTER} {VERBS[chr(39) + match['end']]}", text)
+    text = BEFORE.sub(turned, text)
+    text = WITH_VERB.sub(lambda match: f"{POSTER} {VERBS[(match['word'] or match['end']).replace('’', chr(39))]}", text)
+    for pattern, replacement in WORDS:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+def remaining(text: str) -> tuple[str, ...]:
+    """First persons outside quotations and "AIO" anywhere, each once, in the order they occur."""
+    matches = [*AIO.finditer(text), *FIRST_PERSON.finditer(QUOTE.sub('""', text))]
+    return tuple(dict.fromkeys(match[0] for match in matches))

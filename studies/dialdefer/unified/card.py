@@ -1,0 +1,112 @@
+"""README.md of a built folder, for the Hub and `datasets.load_dataset`, and Table 8 as built beside the paper's."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from evenhand.markdown import filled
+from studies.dialdefer.unified.catalogue import DATASETS, NINE, RELEASE
+
+WHOLE = "unified"  # the config that loads all datasets together
+PAPER_TRAIN_TOTAL = 85_001  # as printed in Table 8 and §3.2; the printed rows add up to 84,901
+KNOWN_DIFFERENCES = {
+    "truthfulqa": ": a damaged apostrophe in the released answer",
+    "harp": ": the first wrong choice is asked, and the releases of November 2024 and January 2025 order them anew",
+}
+# Beside what a build itself finds (`notes_on`): where the paper's words and the data part.
+PAPER_DIFFERS = {
+    "truthfulqa": "the paper says 38 categories and all other options as wrong answers; the data has 37, and one fixed "
+    "wrong answer to each question",
+    "advisorqa": "the paper's 1,000 questions are one file of a set of about 10,350",
+    "amqa": "its patient-group variants are only named in `meta`",
+    "bbq": "the paper says nine dimensions; the data has eleven files, two of them intersectional",
+    "plausibleqa": "three wrong candidates are kept, of up to ten",
+    "aio-context": "the released dialogues are redacted, so this is the neutralised context alone: another experiment "
+    "than the paper's r/AIO",
+}
+
+
+def card_text(manifest: Mapping[str, Any]) -> str:
+    """The card of a build: front matter with one config a dataset, and what a reader must know."""
+    contents: Mapping[str, Any] = manifest["contents"]
+    whole = {"config_name": WHOLE, "default": True, "data_files": data_files(contents, manifest)}
+    configs = [{"config_name": name, "data_files": data_files([name], manifest)} for name in contents]
+    front = {
+        "pretty_name": "The Unified Benchmark of DialDefer",
+        "license": "other",
+        "language": ["en"],
+        "task_categories": ["question-answering", "multiple-choice"],
+        "configs": [whole, *configs],
+    }
+    paper = [f"{name}: {PAPER_DIFFERS[name]}" for name in contents if name in PAPER_DIFFERS]
+    return filled(
+        Path(__file__).with_name("card.md"),
+        **manifest,
+        front_matter=yaml.safe_dump(front, sort_keys=False, allow_unicode=True, width=120),
+        release=RELEASE,
+        released=[name for name, facts in contents.items() if facts["test_from"] == "release"],
+        untrained=[name for name, facts in contents.items() if not facts["n_train"]],
+        disagreements=[f"{note}." for note in (*paper, *notes_on(manifest))],
+        paper=DATASETS["aio-context"].citation,
+    )
+
+
+def data_files(names: Sequence[str] | Mapping[str, Any], manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The files of some datasets by split, relative to the card, for the splits that are there."""
+    paths = {split: [f"data/{name}/{split}.parquet" for name in names] for split in ("train", "test")}
+    built = {split: [path for path in of_split if path in manifest["files"]] for split, of_split in paths.items()}
+    return [{"split": split, "path": there} for split, there in built.items() if there]
+
+
+def table8_text(manifest: Mapping[str, Any]) -> str:
+    """Table 8: built and (paper) for pool, train and test, strata of the test split; below it, what differs and why."""
+    contents, notes = manifest["contents"], notes_on(manifest)
+    rows: list[tuple[str, Sequence[int | None], Sequence[int], str]] = []
+    counts: dict[str, Sequence[int | None]] = {}
+    for name, facts in contents.items():
+        n_train = None if facts["n_pool"] is None else facts["n_train"]
+        counts[name] = (facts["n_pool"], n_train, facts["n_test"])
+        paper = (DATASETS[name].n_total, DATASETS[name].n_total - DATASETS[name].n_test, DATASETS[name].n_test)
+        by_size = sorted(facts["strata"].items(), key=lambda pair: (-pair[1], pair[0]))
+        rows.append((name, counts[name], paper, ", ".join(f"{stratum} {n}" for stratum, n in by_size)))
+    if all(dataset.name in contents for dataset in NINE):
+        columns = zip(*(counts[dataset.name] for dataset in NINE), strict=True)
+        sums = [None if None in column else sum(filter(None, column)) for column in columns]
+        n_total, n_test = sum(d.n_total for d in NINE), sum(d.n_test for d in NINE)
+        rows.append(("nine together", sums, (n_total, PAPER_TRAIN_TOTAL, n_test), ""))
+        printed = f"{PAPER_TRAIN_TOTAL:,}, but its rows add up to {n_total - n_test:,}"
+        notes.append(f"train total: the paper prints {printed}")
+    heads = "".join(f"{head:>8} {'(paper)':>9}" for head in ("total", "train", "test"))
+    lines = [f"{'dataset':<14}{heads}  strata of the test split"]
+    for name, built, paper, strata in rows:
+        cells = (f"{'-' if n is None else f'{n:,}':>8} {f'({p:,})':>9}" for n, p in zip(built, paper, strict=True))
+        lines.append(f"{name:<14}{''.join(cells)}  {strata}".rstrip())
+    return "\n".join([*lines, "", *notes]).rstrip()
+
+
+def notes_on(manifest: Mapping[str, Any]) -> list[str]:
+    """Why a dataset's row is not the paper's, and where test items read otherwise than in the publisher's files."""
+    notes = []
+    for name, facts in manifest["contents"].items():
+        dataset, dropped = DATASETS[name], facts["n_dropped"]
+        if facts["n_pool"] is None:
+            notes.append(f"{name}: only the released test items were built")
+        elif facts["n_pool"] != dataset.n_total:
+            there = f"{facts['n_pool']:,} items where the paper had {dataset.n_total:,}"
+            notes.append(f"{name}: the publisher's files hold {there}")
+        if facts["n_test"] != dataset.n_test:
+            notes.append(f"{name}: {facts['n_test']:,} test items where the paper has {dataset.n_test:,}, as asked for")
+        if dropped:
+            reasons = ", ".join(f"{n} for {reason}" for reason, n in sorted(dropped.items()))
+            left_out = f"{sum(dropped.values())} more items left out of training ({reasons})"
+            notes.append(f"{name}: {left_out}, listed in dropped.jsonl")
+        for changed, ids in facts["test_differs"].items():
+            few = ", ".join(ids[:3]) + (", ..." if len(ids) > 3 else "")
+            is_release, why = facts["test_from"] == "release", KNOWN_DIFFERENCES.get(name, "")
+            notes.append(
+                f"{name}: the {changed} of {len(ids)} test items ({few}) differs between the release and the "
+                f"publisher's files{why}; it is {'the release' if is_release else 'the publisher'}'s"
+            )
+    return notes

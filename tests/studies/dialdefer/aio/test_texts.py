@@ -1,0 +1,292 @@
+"""What is read from texts and done to them: redaction, transcripts, labels, neutral contexts."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from studies.dialdefer.aio.items import copies
+from studies.dialdefer.aio.pii import MARK, redact
+from studies.dialdefer.aio.replies import (
+    LEAST_ENGLISH,
+    cleaned,
+    dialogue,
+    english_rate,
+    neutral,
+    pattern_label,
+    remaining,
+    transcript_in,
+    turns_in,
+    unfit,
+)
+
+HERE = Path(__file__).parent
+PLANTED, HARMLESS, COMMENTS = (
+    yaml.safe_load((HERE / f"{name}.yaml").read_text(encoding="utf-8")) for name in ("personal", "harmless", "comments")
+)
+MISSED = {  # what the library does not see; docs/aio.md says so
+    "handle": ["xX_slayer_Xx", "marigold", "lunarmoth"],
+    "name": ["Aoife", "Siobhan", "Nguyen", "Kowalczyk", "Bjorn", "Tunde"],
+    "telephone": ["five one two five five five 0147"],
+    "address": ["Pinewood"],
+    "e-mail": ["jo at example dot com"],
+    "number": [],
+    "link": [],
+}
+STAY = {"mrs", "the", "snap", "insta", "dot", "com", "iban"}  # kept beside the mark
+
+
+def plain(text: str) -> tuple[str, str]:
+    """(the text without the outer brackets, what stood in them)."""
+    inner = re.search(r"\[(.*)\]", text)
+    assert inner
+    return text.replace(inner[0], inner[1]), inner[1]
+
+
+def is_hidden(text: str, planted: str) -> bool:
+    """Whether no word of what was planted is left; words of up to two letters tell nobody apart."""
+    left = redact(text).replace(MARK, " ")
+    words = [word for word in re.split(r"[^\w]+", planted) if len(word) > 2 and word.lower() not in STAY]
+    return not any(re.search(rf"\b{re.escape(word)}\b", left) for word in words)
+
+
+def test_recall_by_kind_is_what_the_docs_say():
+    pairs = {kind: [plain(text) for text in texts] for kind, texts in PLANTED.items()}
+    assert sum(map(len, PLANTED.values())) >= 100
+    assert {kind: [inner for text, inner in of if not is_hidden(text, inner)] for kind, of in pairs.items()} == MISSED
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_other_texts_stay_as_they_are(text):
+    assert redact(text) == text
+
+
+def test_the_authors_of_a_thread_are_masked_wherever_they_are_named_and_marks_are_spelled_alike():
+    text = redact("Made_Up_Poster said it, @made_up_poster! made_up_posters [ Redacted ]", ["made_up_poster", ""])
+    assert text == f"{MARK} said it, {MARK}! made_up_posters {MARK}"
+
+
+@given(st.lists(st.sampled_from([plain(text)[0] for texts in PLANTED.values() for text in texts]), max_size=6))
+def test_redacting_twice_changes_nothing_more(parts):
+    once = redact(", ".join(parts))
+    assert redact(once) == once
+
+
+@given(st.text())
+def test_any_text_can_be_redacted_and_any_reply_is_a_transcript_or_dropped(text):
+    assert isinstance(redact(text), str)
+    assert set(transcript_in(text)) in ({"dropped"}, {"turns", "repaired"})
+
+
+GOOD = '{"messages": [{"speaker": "Speaker A", "text": "hi there"}, {"speaker": "Speaker B", "text": "oh, hello"}]}'
+TURNS = [("Speaker A", "hi there"), ("Speaker B", "oh, hello")]
+
+
+@pytest.mark.parametrize(
+    "reply", [GOOD, f"```json\n{GOOD}\n```", f"```\n{GOOD}\n```", f"\n {GOOD}\n", f"```json\n{GOOD}"]
+)
+def test_whole_json_is_taken_as_it_is(reply):
+    assert transcript_in(reply) == {"turns": TURNS, "repaired": False}
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        GOOD.replace("}]}", "},]}"),  # a trailing comma
+        GOOD.removesuffix("]}"),  # cut off behind a message
+        GOOD.removesuffix('"}]}'),  # within a text: an unclosed quote
+        GOOD.replace('"speaker"', "speaker"),
+        GOOD.replace('"', "'"),
+        f"Here is the transcript:\n{GOOD}",
+        f"{GOOD}\nI hope that this helps!",
+    ],
+)
+def test_broken_json_is_repaired_and_said_to_be(reply):
+    assert transcript_in(reply) == {"turns": TURNS, "repaired": True}
+
+
+def test_half_a_surrogate_pair_becomes_a_mark_that_a_file_can_hold():
+    assert transcript_in(GOOD.replace("hi there", r"hi \ud83d"))["turns"][0] == ("Speaker A", "hi \ufffd")
+    assert transcript_in(GOOD.replace("hi there", r"hi \ud83d\ude00"))["turns"][0] == ("Speaker A", "hi \U0001f600")
+
+
+@pytest.mark.parametrize("label", ["Speaker A", "speaker a", "SPEAKER A:", "Speaker_A", "speaker-1", "A", "User 1"])
+def test_labels_are_normalised_neighbours_merged_and_line_breaks_go(label):
+    messages = [(label, "one\ntwo"), ("A", "three"), ("B", "Speaker B: four"), ("B", " "), ("A", "five")]
+    reply = json.dumps({"messages": [{"speaker": who, "text": text} for who, text in messages]})
+    merged = [("Speaker A", "one two three"), ("Speaker B", "four"), ("Speaker A", "five")]
+    assert transcript_in(reply)["turns"] == merged
+
+
+@pytest.mark.parametrize(
+    ("reply", "why"),
+    [
+        ('{"messages": []}', "no conversation of two"),
+        ("There is no chat in the picture.", "reply without a list of messages"),
+        ("[]", "reply without a list of messages"),
+        ('{"messages": ["hi"]}', "message without a text"),
+        ('{"messages": [{"speaker": "Speaker A"}]}', "message without a text"),
+        ('{"messages": [{"speaker": "Speaker C", "text": "x"}]}', "more than two speakers, or one without a label"),
+        ('{"messages": [{"speaker": null, "text": "x"}]}', "more than two speakers, or one without a label"),
+    ],
+)
+def test_what_is_no_transcript_is_dropped_with_its_reason(reply, why):
+    assert transcript_in(reply) == {"dropped": why}
+
+
+def made_turns(n: int, text: str = "and then you said that they were there") -> list[tuple[str, str]]:
+    return [("Speaker A" if number % 2 else "Speaker B", text) for number in range(n)]
+
+
+@pytest.mark.parametrize(("n", "why"), [(3, "fewer than 4 turns"), (4, ""), (37, ""), (38, "more than 37 turns")])
+def test_length_is_filtered_by_the_range_of_table_13(n, why):
+    assert unfit(made_turns(n)) == why
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "me dijiste que ibas a venir a la fiesta y no viniste",
+        "warum hast du mich nicht angerufen, ich war so in Sorge",
+        "ik was in de stad en we gingen over de brug, me moeder is er ook",
+        "pourquoi tu me dis pas la vérité, on a parlé de ça",
+        "mi hai detto che non vieni, me ne vado a casa, no problem",
+        "почему ты не пришёл",
+        "",
+    ],
+)
+def test_other_languages_are_filtered(text):
+    assert english_rate(text) < LEAST_ENGLISH
+    assert unfit(made_turns(6, text)) == "not English"
+
+
+@pytest.mark.parametrize("text", ["I was there and u didnt even text me back lol", "k. Whatever. HAVE FUN then"])
+def test_chats_in_english_are_kept(text):
+    assert english_rate(text) > 3 * LEAST_ENGLISH
+
+
+def test_a_dialogue_is_read_back_as_people_edit_it():
+    assert turns_in(dialogue(made_turns(5))) == made_turns(5)
+    edited = "Speaker A: hi\nthere\n\nSpeaker A: you\nSpeaker B: yes: no"
+    assert dialogue(turns_in(edited)) == "Speaker A: hi there you\nSpeaker B: yes: no"
+    with pytest.raises(ValueError, match="must begin with"):
+        turns_in("hello\nSpeaker A: hi")
+
+
+@pytest.mark.parametrize("row", COMMENTS, ids=lambda row: row["text"][:40])
+def test_a_comment_gets_the_printed_label_and_its_doubts(row):
+    label, doubts = pattern_label(row["text"]) or (None, ())
+    assert (label, set(doubts)) == (row.get("label"), set(row.get("doubts", ())))
+
+
+def test_table_11s_own_examples():
+    printed = {
+        "NOR. You have every right...": "NOR",
+        "OR, this is ridiculous": "OR",
+        "You’re not overreacting": "NOR",
+        "You’re definitely overreacting": "OR",
+    }
+    assert {text: pattern_label(text)[0] for text in printed} == printed
+
+
+NARRATION = (
+    "Speaker A said that the trip dinner was late, and he left. she cried again because of it! why now? USA miner "
+    "family hiking 2 pm “ok” mission"
+)
+WHO = st.sampled_from(["I", "i", "me", "Me", "my", "mine", "myself", "MY", "I'm", "I’ve", "I'd", "I'll", "im", "Ive"])
+PLURAL = st.sampled_from(["we", "We", "us", "our", "ours", "ourselves", "we're", "let's"])
+PLAIN = st.sampled_from(NARRATION.split(" "))
+ASIDE = st.sampled_from(['"I hate my job"', "“we are done with me”", '"my bad"'])
+AIO = st.sampled_from(["AIO", "AIO?", "aio", "r/AIO", "Am I overreacting?", "AIO:", "r/AmIOverreacting"])
+texts = st.lists(WHO | PLAIN | ASIDE | AIO, min_size=1, max_size=40).map(" ".join)
+FIRST = re.compile(r"\b(?:I|i|me|my|mine|myself|we|us|our|ours|ourselves|im|ive)\b(?!\.)", re.IGNORECASE)
+
+
+def unquoted(text: str) -> str:
+    return re.sub(r'"[^"\n]*"|“[^”\n]*”', "", text)
+
+
+@given(texts)
+def test_no_first_person_and_no_aio_gets_through_and_cleaning_twice_changes_nothing_more(text):
+    clean, held = neutral(text)
+    assert cleaned(clean) == clean
+    if not held:
+        assert not FIRST.search(unquoted(clean).replace("US", ""))
+        assert not re.search(r"\baio\b|overreacting\?", clean, re.IGNORECASE)
+        assert clean
+
+
+@given(texts, PLURAL, texts)
+def test_a_plural_holds_a_text_back_since_no_rule_knows_who_it_is(before, plural, after):
+    if plural in unquoted(cleaned(f"{before} {plural} {after}")).split():
+        assert any(plural.startswith(word) for word in neutral(f"{before} {plural} {after}")[1])
+
+
+@given(st.lists(PLAIN | ASIDE, min_size=1, max_size=30).map(" ".join))
+def test_a_neutral_text_stays_as_it_is_but_for_its_blanks(text):
+    assert neutral(f"Then {text}") == (f"Then {text}", ())
+
+
+@given(st.lists(PLAIN, min_size=1, max_size=10), st.lists(WHO, min_size=1, max_size=5))
+def test_every_other_word_is_kept(words, who):
+    mixed = [word for pair in zip(words, [*who, *[""] * len(words)], strict=False) for word in pair if word]
+    left = cleaned(" ".join(mixed)).split()
+    assert [word for word in words if word not in left] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("I'm tired and I've told my boyfriend.", "Speaker B is tired and Speaker B has told Speaker B's boyfriend."),
+        ("I don't think he listens to me.", "Speaker B doesn't think he listens to Speaker B."),
+        ("What am I to do? Do I leave?", "What is Speaker B to do? Does Speaker B leave?"),
+        ("im done and i'll go", "Speaker B is done and Speaker B will go"),
+        ('He said "I hate my job" to me.', 'He said "I hate my job" to Speaker B.'),
+        ("Speaker B left. Is Speaker B overreacting here?? Tell me if I'm wrong.", "Speaker B left."),
+        ("AIO for leaving Speaker A", "for leaving Speaker A"),
+        ("Third-person version: Speaker B left.", "Speaker B left."),
+        ("Here is the rewritten text:\n\nSpeaker B left.", "Speaker B left."),
+        ('"Speaker B left with my dog."', "Speaker B left with Speaker B's dog."),
+        ("Speaker A said that Speaker B is overreacting.", "Speaker A said that Speaker B is overreacting."),
+        ("A trip to the US after World War I, i.e. a mission", "A trip to the US after World War I, i.e. a mission"),
+    ],
+)
+def test_what_the_rules_do(text, expected):
+    assert neutral(text) == (expected, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "held"),
+    [
+        ("We had plans.", ("We",)),
+        ("Speaker A told us about our trip.", ("us", "our")),
+        ("AIO?", ("empty",)),
+        ('He wrote "' + "I am sorry and we should talk " * 20 + '"', ("we",)),
+    ],
+)
+def test_what_holds_a_text_back(text, held):
+    assert neutral(text)[1] == held
+
+
+def test_the_check_sees_each_word_of_the_prompts_rules():
+    assert all(remaining(f"and {word} too") for word in ("I", "me", "my", "mine", "myself", "AIO"))
+
+
+LONG = "I told you three times that the keys lie under the blue pot by the door, and you never listen"
+
+
+@pytest.mark.parametrize(
+    ("turn", "context", "is_copy"),
+    [
+        (f"{LONG} also buy bread", f"Speaker A wrote '{LONG}'.", True),  # another bubble beside it
+        (LONG.replace("keys lie", "keys  lie"), LONG.upper(), True),
+        (LONG, "Speaker A said that the keys were by the door, annoyed that Speaker B had not listened.", False),
+        ("ok", "ok", False),
+    ],
+)
+def test_a_context_that_repeats_a_long_stretch_of_a_message_is_known(turn, context, is_copy):
+    assert copies({"c2_input": f"Speaker 1: hello\nSpeaker 2: {turn}", "context": context}) == is_copy
