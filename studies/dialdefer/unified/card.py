@@ -80,8 +80,9 @@ def table8_text(manifest: Mapping[str, Any]) -> str:
         notes.append(f"train total: the paper prints {printed}")
     heads = "".join(f"{head:>8} {'(paper)':>9}" for head in ("total", "train", "test"))
     lines = [f"{'dataset':<14}{heads}  strata of the test split"]
-    for name, built, paper, strata in rows:
-        cells = (f"{'-' if n is None else f'{n:,}':>8} {f'({p:,})':>9}" for n, p in zip(built, paper, strict=True))
+    for name, built, printed_counts, strata in rows:
+        pairs = zip(built, printed_counts, strict=True)
+        cells = (f"{'-' if n is None else f'{n:,}':>8} {f'({p:,})':>9}" for n, p in pairs)
         lines.append(f"{name:<14}{''.join(cells)}  {strata}".rstrip())
     return "\n".join([*lines, "", *notes]).rstrip()
 

@@ -39,12 +39,11 @@ class Dataset:
 
 def dataset_of(name: str, facts: dict[str, Any]) -> Dataset:
     """An entry of catalogue.yaml."""
-    files = {key: tuple(facts.pop(key, ())) for key in ("files", "also")}
+    files: dict[str, Any] = {key: tuple(facts.pop(key, ())) for key in ("files", "also")}
     place = {key: facts.pop(key) for key in ("place", "revision", "sha256", "terms") if key in facts}
     convert = release.aio_context_items if name == "aio-context" else getattr(converters, name)
-    return Dataset(
-        **{"name": name, "convert": convert, "origin": Origin(**{**files, **place}), "folder": name, **facts}
-    )
+    origin, folder = Origin(**files, **place), facts.pop("folder", name)
+    return Dataset(name=name, convert=convert, origin=origin, folder=folder, **facts)
 
 
 DATASETS = {

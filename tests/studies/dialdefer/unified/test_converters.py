@@ -248,7 +248,7 @@ BAD_TABLES = [
     (TABLE + "a,b,c,d,e\na,b,c,d\n", ":3: row has 4 columns, the header 5, so 'Best Incorrect Answer' is lacking"),
     (TABLE + 'a,"b\nb",c,d,e\na,b,c,d,e,f\n', ":4: row has 6 columns, the header 5"),
     (TABLE + "a,b,c,d,e\na,b\0,c,d,e\n", ":3: holds the byte NUL"),
-    (TABLE + 'a,b,c,d,e\na,"b,c,d,e\na,b,c,d,e\n', ":3: is no CSV row (unexpected end of data)"),
+    (TABLE + 'a,b,c,d,e\na,"b,c,d,e\na,b,c,d,e\n', ":3: is not a CSV row (unexpected end of data)"),
     (TABLE.replace("\n", ",Question\n") + "a,b,c,d,e,f\n", ":1: column 'Question' occurs 2 times"),
 ]
 
