@@ -97,7 +97,8 @@ def test_a_command_parses(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def parse(verb: str, words: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a verb read its words, and stop it there. Fails as argparse does, with SystemExit."""
-    for name in ("parse_args", "parse_intermixed_args"):
+    names = ("parse_known_args",) if verb == "show" else ("parse_args", "parse_intermixed_args")
+    for name in names:
         read = getattr(argparse.ArgumentParser, name)
 
         def read_only(parser: argparse.ArgumentParser, args: Any, read: Any = read) -> NoReturn:

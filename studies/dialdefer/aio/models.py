@@ -63,7 +63,7 @@ class Model:
         try:
             reply = await self.client.chat.completions.create(
                 model=self.name,
-                messages=[{"role": "user", "content": content}],  # type: ignore[misc, list-item]
+                messages=[{"role": "user", "content": content}],
                 temperature=0.0,
                 max_tokens=max_tokens,
             )

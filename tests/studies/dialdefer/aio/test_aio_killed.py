@@ -82,7 +82,7 @@ def test_before_any_file_operation(tmp_path: Path, stage):
         assert len(killed) >= 5
         for at in killed:
             folder = copied(made.raw, tmp_path / f"killed-{at}")
-            assert host.run(command, folder, Kill(at=at, tear=at % 2 == 1, what="")) == -signal.SIGKILL
+            assert host.run(command, folder, Kill(at=at, tear=at % 2 == 1)) == -signal.SIGKILL
             assert host.run(command, folder) == 0
             assert files_in(folder) == expected
         host.process.stdin.close()
