@@ -156,7 +156,7 @@ def test_other_folders_are_refused_with_the_way_out(runs, tmp_path):
     other = make_run(tmp_path, lambda prompt: say(1), items=made_items("harp", 2))
     with pytest.raises(DataError, match="no run of the narrator study; see `evenhand score`"):
         load_narrator_run(other)
-    with pytest.raises(DataError, match="is no prompt of DialDefer"):
+    with pytest.raises(DataError, match="is not a prompt of DialDefer"):
         load_run(runs[0])
     with pytest.raises(DataError, match="named twice"):
         results_of_runs(runs[0], runs[0])
