@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from evenhand.command import run_main
-from evenhand.jsonl import write_json
+from evenhand.files import write_json
 from evenhand.terminal import say
 
 FILE = "reproduction.json"

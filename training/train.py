@@ -20,8 +20,8 @@ from evenhand.checkpoints import checkpoint_hash, fingerprint, load_tokenizer, r
 from evenhand.command import Stopped
 from evenhand.device import on_gpu, torch_device, torch_device_name
 from evenhand.errors import DataError
+from evenhand.files import write_jsonl
 from evenhand.float32 import use_onednn
-from evenhand.jsonl import write_jsonl
 from evenhand.lease import held
 from evenhand.run_directory import finish, is_done, open_run
 from training.batches import Collator, Group, Schedule, groups_of, schedule
