@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from evenhand.jsonl import write_json
+from evenhand.files import write_json
 from evenhand.terminal import run_main, say
 
 FILE = "reproduction.json"

@@ -12,9 +12,9 @@ from safetensors.torch import load_file
 
 from evenhand import lease
 from evenhand.checkpoints import ModelConfig, check_folder, checkpoint_hash, fingerprint, load_tokenizer
-from evenhand.checksum import sha256_of
 from evenhand.cli.doctor.training import examine
 from evenhand.errors import ConfigError, DataError, ModelError
+from evenhand.files import sha256_of
 from evenhand.run_directory import DONE_FILE, read_json
 from inference.sampling import model_facts
 from studies.dialdefer.pocket import pocket_items
