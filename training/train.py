@@ -16,13 +16,13 @@ from peft import get_peft_model
 from transformers import ProgressCallback, set_seed
 
 from evenhand.checkpoints import checkpoint_hash, fingerprint, load_tokenizer, resolve
-from evenhand.command import Stopped
 from evenhand.device import on_gpu, torch_device, torch_device_name
 from evenhand.errors import DataError
+from evenhand.files import write_jsonl
 from evenhand.float32 import use_onednn
-from evenhand.jsonl import write_jsonl
 from evenhand.lease import held
 from evenhand.run_directory import finish, is_done, open_run
+from evenhand.terminal import Stopped
 from training.batches import Collator, Group, Schedule, groups_of, schedule
 from training.callbacks import (
     GradientCheck,
