@@ -17,7 +17,7 @@ from pydantic import AliasChoices, AliasPath, BaseModel, BeforeValidator, Config
 
 from evenhand.config import parse_config
 from evenhand.errors import DataError
-from evenhand.jsonl import parse_lines
+from evenhand.files import parse_lines
 from evenhand.sources.raw_files import AGAIN, DAMAGE, decoded, limited_lines, reason
 from evenhand.sources.record_fields import LONE_SURROGATE, Record, shown
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from evenhand.config import Closed
-from evenhand.shipped_yaml import shipped_yaml
+from evenhand.files import shipped_yaml
 from studies.narrator.records import Conversation, Turn
 
 T = TypeVar("T")
