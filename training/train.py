@@ -3,7 +3,6 @@
 import resource
 import signal
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
@@ -37,7 +36,7 @@ from training.callbacks import (
 from training.config import AnyRun, OwnC1Run, TrainingConfig
 from training.data import TrainingData, examples_of, load_data, without_dev
 from training.disk import told_when_full
-from training.examples import Example, Excluded, anchored, set_padding
+from training.examples import Example, Excluded, anchored, reasons_in, set_padding
 from training.guard import DivergenceGuard, LossMonitor, refuse_diverged
 from training.memory import told_when_out_of_memory
 from training.objectives import objective_of
@@ -145,8 +144,7 @@ def open_training(config: TrainingConfig) -> Iterator[OpenRun]:
 
 def data_words(kept: TrainingData, aside: TrainingData, n_examples: int, left_out: Sequence[Excluded]) -> str:
     """What there is to train on, and how many prompts are left out for which reason."""
-    counts = Counter(prompt.reason for prompt in left_out)
-    why = f" ({'; '.join(f'{reason}: {n}' for reason, n in counts.most_common())})" if counts else ""
+    why = f" ({reasons_in(left_out)})" if left_out else ""
     called = kept.study.called
     dev = f"; {len(aside)} {called} set aside as dev split" if len(aside) else ""
     return (
