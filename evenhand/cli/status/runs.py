@@ -52,21 +52,14 @@ def sampling_progress(path: Path, config: Mapping[str, Any]) -> Progress:
     """All shards of a sampling run together, whoever writes them."""
     is_complete = is_done(path)  # before the shards: those that it counts are then there
     troubles, excluded, planned = list[str](), dict[str, str](), None
-    answers, writes = Answers(keeps_replies=False), list[tuple[float, int]]()  # (time, answers that were new)
+    answers = Answers(keeps_replies=False)
     try:
         excluded = read_excluded(path)
         if is_complete:
             refuse_incomplete(path)
     except EvenhandError as error:
         troubles.append(str(error))
-    for shard in sorted((path / SHARDS_FOLDER).glob("*.jsonl")):
-        before = answers.n_answers
-        try:
-            answers.read_shard(shard, config_digest(path))
-        except EvenhandError as error:
-            troubles.append(str(error).split(". Restore")[0])
-        else:
-            writes.append((int(shard.name.partition("-")[0]) / 1e9, answers.n_answers - before))
+    writes = read_shards(path, answers, troubles)
     owed: dict[str, int] = {}  # hash of a planned prompt → how many answers it takes
     try:
         for line in read_plan_lines(path):
@@ -101,6 +94,20 @@ def sampling_progress(path: Path, config: Mapping[str, Any]) -> Progress:
         written_s_ago=ago,
         note="; ".join(troubles[:N_NAMED]) or None,
     )
+
+
+def read_shards(path: Path, answers: Answers, troubles: list[str]) -> list[tuple[float, int]]:
+    """(time, answers that were new) of each shard of a run; what is wrong with others is added to the troubles."""
+    writes = []
+    for shard in sorted((path / SHARDS_FOLDER).glob("*.jsonl")):
+        before = answers.n_answers
+        try:
+            answers.read_shard(shard, config_digest(path))
+        except EvenhandError as error:
+            troubles.append(str(error).split(". Restore")[0])
+        else:
+            writes.append((int(shard.name.partition("-")[0]) / 1e9, answers.n_answers - before))
+    return writes
 
 
 def answers_per_second(writes: Iterable[tuple[float, int]], began: float) -> float | None:
