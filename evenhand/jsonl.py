@@ -41,12 +41,12 @@ def parse_lines(lines: Iterable[str], path: Path | str) -> Iterator[tuple[int, d
         yield number, record
 
 
-def write_whole(path: Path, text: str | Iterable[str]) -> None:
+def write_whole(path: Path, content: str | bytes | Iterable[str]) -> None:
     """Write a file so that a reader sees all of it or nothing, also after a crash: fsync, then atomic rename.
 
-    text: whole, or in parts that are made as they are written.
+    content: whole, or in parts that are made as they are written.
     """
-    write_by(Path.replace, path, [text] if isinstance(text, str) else text)
+    write_by(Path.replace, path, [content] if isinstance(content, str | bytes) else content)
 
 
 def write_new(path: Path, text: str) -> bool:
@@ -66,7 +66,7 @@ def move_to_free_name(source: Path, target: Path) -> None:
     source.unlink()
 
 
-def write_by(move: Callable[[Path, Path], object], path: Path, parts: Iterable[str]) -> None:
+def write_by(move: Callable[[Path, Path], object], path: Path, parts: Iterable[str | bytes]) -> None:
     """Write a file of another name, whole, and move it. Raises DataError when it cannot be written."""
     partial, written = partial_of(path), hashlib.sha256()
     try:
@@ -74,7 +74,7 @@ def write_by(move: Callable[[Path, Path], object], path: Path, parts: Iterable[s
         drop_left_over(path.parent)
         with partial.open("wb") as file:
             for part in parts:
-                content = part.encode()
+                content = part if isinstance(part, bytes) else part.encode()
                 written.update(content)
                 file.write(content)
             file.flush()

@@ -169,7 +169,7 @@ def test_an_id_that_occurs_twice_stops_the_build(tmp_path):
     write_raw(tmp_path / "raw", scale=0.02, datasets=["amqa"])
     file = tmp_path / "raw" / "amqa" / "AMQA_Dataset.jsonl"
     append_lines(file, json.loads(file.read_text().splitlines()[1]))
-    with pytest.raises(DataError, match="item id 'amqa-1' occurs twice"):
+    with pytest.raises(DataError, match="the id 'amqa-1' occurs twice"):
         build(request(tmp_path / "out", tmp_path / "raw", ["amqa"], n_test=9))
 
 
@@ -326,15 +326,15 @@ def test_the_shipped_ids_have_table_8s_sizes_and_no_repeats():
 @pytest.mark.parametrize("n_test", [7, 100, 134, 135])
 def test_a_balanced_draw_gives_every_stratum_its_share_and_another_seed_draws_others(n_test):
     pool = {f"{stratum}-{k}": stratum for k in range(80) for stratum in "abc"}
-    chosen = resample(pool, n_test)
+    chosen = resample("made", pool, n_test)
     counts = [sum(pool[item_id] == stratum for item_id in chosen) for stratum in "abc"]
     assert sum(counts) == len(set(chosen)) == n_test
     assert max(counts) - min(counts) <= 2  # one more for the luckiest strata of each stage
-    assert set(resample(pool, n_test, seed=7)) != set(chosen)
+    assert set(resample("made", pool, n_test, seed=7)) != set(chosen)
     with pytest.raises(DataError, match="items left"):
-        resample(pool, 300)
+        resample("made", pool, 300)
     with pytest.raises(DataError, match="the pool has 0 items left"):
-        resample(dict.fromkeys(map(str, range(100))), 120)
+        resample("made", dict.fromkeys(map(str, range(100))), 120)
 
 
 def test_a_pool_without_a_published_item_is_named_with_it():

@@ -43,8 +43,8 @@ pytestmark = pytest.mark.skipif(not DATA.exists(), reason="no publishers' files 
 
 def released(dataset: str, folder: Path = SPLIT_FOLDER) -> list[Mapping[str, Any]]:
     """The published records of a dataset: its test split, or its pool."""
-    path = DATA / "published" / folder / f"{FILES[dataset]}_formatted.jsonl"
-    return [record.values for record in records_at(path)]
+    place = folder / f"{FILES[dataset]}_formatted.jsonl"
+    return [record.values for record in records_at(DATA / "published", place)]
 
 
 def differences(items: Iterable[Item], records: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -254,7 +254,7 @@ def pool_of(dataset: str) -> dict[str, str | None]:
 def test_the_procedure_redraws_the_published_ids_in_order(dataset):
     pool = pool_of(dataset)
     assert len(pool) == DATASETS[dataset].n_total
-    assert resample(pool, DATASETS[dataset].n_test) == list(published_ids()[dataset])
+    assert resample(dataset, pool, DATASETS[dataset].n_test) == list(published_ids()[dataset])
 
 
 def test_the_shipped_ids_are_the_published_ones_in_order():
