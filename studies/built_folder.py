@@ -139,7 +139,7 @@ def finished(
     differs = [key for key, value in asked.items() if manifest.get(key) != value] + ["sources"] * (not is_same)
     if differs:
         raise DataError(
-            f"{out}: holds a finished build with another {' and '.join(differs)}; choose another --out, or remove "
+            f"{out}: holds a finished build of other {' and '.join(differs)}; choose another --out, or remove "
             f"{out / MANIFEST_FILE}"
         )
     return manifest if not changed_files(out, manifest) and (out / CARD_FILE).is_file() else None

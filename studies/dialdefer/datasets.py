@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from evenhand.config import Closed, did_you_mean
 from evenhand.errors import ConfigError, DataError
@@ -21,18 +21,31 @@ from studies.dialdefer.unified.catalogue import DATASETS
 from studies.unit_sets import drawn, refuse_repeats, set_hash
 
 
+def known_dataset(name: str) -> str:
+    """The name of a dataset. Raises ValueError for another word."""
+    if name not in SOURCES:
+        raise ValueError(f"unknown dataset '{name}'. {did_you_mean(name, sorted(SOURCES))}")
+    return name
+
+
+def is_none(value: object) -> bool:
+    """Whether a key is not set, so that it is left out of the resolved config."""
+    return value is None
+
+
+DatasetName = Annotated[str, AfterValidator(known_dataset)]
+
+
 class DatasetSpec(Closed):
     """One dataset as a config names it."""
 
-    dataset: str  # truthfulqa and the others (`evenhand show --help`); unified: all of them; pocket: our own
-    split: Literal["test", "train"] = "test"
+    dataset: DatasetName  # truthfulqa and the others (`evenhand show --help`); unified: all of them; pocket: our own
+    split: Literal["test", "train"] = "test"  # which part of it
     root: Path | None = None  # what `evenhand build unified` made, or the authors' release; null for `pocket`
     n_items: int | None = Field(default=None, ge=1)  # the first n, in the split's own order; null is all
     # Draw the n at random instead: a split's own order goes stratum by stratum, so its first 20 may be of one kind.
-    draw_seed: int | None = Field(default=None, exclude_if=lambda seed: seed is None)
-    families: tuple[str, ...] | None = Field(
-        default=None, min_length=1, exclude_if=lambda names: names is None
-    )  # pocket's
+    draw_seed: int | None = Field(default=None, exclude_if=is_none)
+    families: tuple[str, ...] | None = Field(default=None, min_length=1, exclude_if=is_none)  # pocket's
 
     @model_validator(mode="after")
     def fits_the_dataset(self) -> Self:
@@ -43,13 +56,6 @@ class DatasetSpec(Closed):
             if name not in known:
                 raise ValueError(f"{self.dataset}: unknown family '{name}'. Its families: {', '.join(known) or 'none'}")
         return self
-
-    @field_validator("dataset")
-    @classmethod
-    def known(cls, name: str) -> str:
-        if name not in SOURCES:
-            raise ValueError(f"unknown dataset '{name}'. {did_you_mean(name, sorted(SOURCES))}")
-        return name
 
 
 def pocket_source(spec: DatasetSpec) -> Iterator[Item]:

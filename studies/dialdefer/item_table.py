@@ -101,10 +101,8 @@ def whole_split(root: Path, split: str) -> list[Item]:
 def refuse_changed(root: Path, files: Mapping[str, str]) -> None:
     """Raises DataError when tables of a built folder, path → checksum, are changed or gone."""
     if changed := changed_files(root, {"files": files}):
-        raise DataError(
-            f"{root}: {', '.join(changed[:5])} ({len(changed)} in all) is not as built: changed or gone. Build the "
-            "folder again: the same `evenhand build unified` command repairs it"
-        )
+        problem = "is not as built: it was changed since, or is gone"
+        raise DataError(f"{root / changed[0]}: {problem}; the same `evenhand build unified` command repairs it")
 
 
 class HeldOut:
