@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.errors import ConfigError, DataError
-from evenhand.jsonl import write_whole
+from evenhand.files import whole_file
 from evenhand.records import normalised
 from studies.built_folder import changed_files, read_manifest
 from studies.dialdefer.records import INCORRECT_ANSWERS, Item
@@ -34,9 +34,8 @@ def write_items(path: Path, items: Iterable[Item], stratum: str | None, facts: M
         row |= {INCORRECT_ANSWERS: wrong, "context": item.context, "meta": json.dumps(meta, ensure_ascii=False)}
         rows.append({**row, STRATUM: None if stratum is None else str(meta[stratum])})
     table = pyarrow.Table.from_pylist(rows, table_schema().with_metadata(dict(facts)))
-    content = pyarrow.BufferOutputStream()
-    pyarrow.parquet.write_table(table, content, compression="zstd", row_group_size=ROW_GROUP)
-    write_whole(path, content.getvalue().to_pybytes())
+    with whole_file(path) as partial:
+        pyarrow.parquet.write_table(table, partial, compression="zstd", row_group_size=ROW_GROUP)
 
 
 def table_schema() -> Any:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.errors import ConfigError
-from evenhand.shipped_yaml import shipped_yaml
+from evenhand.files import shipped_yaml
 
 YES_FIRST, NO_FIRST = "yes_first", "no_first"  # orders of the answers; with no_first, answer 1 rejects the claim
 PROMPTS = shipped_yaml(Path(__file__).with_name("prompts.yaml"))

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from evenhand.shipped_yaml import shipped_yaml
+from evenhand.files import shipped_yaml
 from evenhand.sources.fetching import Origin
 from studies.dialdefer import release
 from studies.dialdefer.records import Item
