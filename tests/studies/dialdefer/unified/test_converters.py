@@ -222,7 +222,7 @@ def test_a_file_of_another_dataset_is_refused_by_name(given, tmp_path):
 VALUES: list[tuple[str, str, str, str]] = [
     ("halueval", "question", "null", "field 'question' must be a text, found None"),
     ("halueval", "question", r'"a\ud800b"', "field 'question' holds half a surrogate pair at character 2"),
-    ("halueval", "question", '"a', "is no JSON object (Expecting ',' delimiter at column"),
+    ("halueval", "question", '"a', "is no JSON object (Expecting ',' delimiter"),
     ("bbq", "label", "3", "field 'label' must be a whole number from 0 to 2, found 3"),
     ("bbq", "context_condition", '"ambiguous"', "field 'context_condition' is 'ambiguous'; known: ambig, disambig"),
     ("socialiqa", "label_ix", "-1", "field 'label_ix' must be a whole number from 0 to 2, found -1"),
