@@ -17,7 +17,7 @@ from evenhand.doctor.storage import cache_checks
 from evenhand.errors import EvenhandError
 
 # What a config is for → the module whose `examine` knows it. Loaded by name: packages do not import each other.
-FLOORS = {"sampling": "inference.estimate", "serving": "inference.serving_estimate", "training": "training.estimate"}
+FLOORS = {"sampling": "inference.estimate", "serving": "inference.estimate", "training": "training.estimate"}
 
 
 def main(argv: Sequence[str]) -> None:

@@ -12,8 +12,7 @@ from evenhand.model_size import PUBLISHED, model_size
 from inference import estimate as sampling
 from inference.config import InferenceConfig, VllmConfig, load_sampling_config
 from inference.encoding import Encoder
-from inference.engine_memory import memory_check
-from inference.run_size import RunSize, run_size
+from inference.estimate import RunSize, memory_check, run_size
 from inference.schedule import first_prompts, in_prefix_order
 from tests.made.places import CONFIGS
 from training import estimate as training
@@ -110,12 +109,12 @@ def test_a_prompt_over_the_context_window_is_wrong_and_of_conversations_it_is_le
 
 def test_a_model_that_a_gpu_cannot_hold_is_wrong_there_and_unknown_of_a_gpu_that_is_elsewhere() -> None:
     engine = VllmConfig(max_model_len=4096)
-    assert memory_check(engine, QWEN, 200, A100).state == "ok"
+    assert memory_check(engine, QWEN, A100).state == "ok"
     a10 = gpu_speed("NVIDIA A10", "bfloat16", memory_gib=16.0, is_here=True)
-    assert memory_check(engine, QWEN, 200, a10).state == "wrong"
-    assert memory_check(engine, QWEN, 200, replace(a10, is_here=False)).state == "unknown"
-    assert memory_check(engine, QWEN, 200, replace(a10, memory_gib=None)).state == "unknown"
-    assert memory_check(VllmConfig(max_model_len=4096, tensor_parallel_size=2), QWEN, 200, a10).state == "ok"
+    assert memory_check(engine, QWEN, a10).state == "wrong"
+    assert memory_check(engine, QWEN, replace(a10, is_here=False)).state == "unknown"
+    assert memory_check(engine, QWEN, replace(a10, memory_gib=None)).state == "unknown"
+    assert memory_check(VllmConfig(max_model_len=4096, tensor_parallel_size=2), QWEN, a10).state == "ok"
 
 
 def trained(name: str, *words: str) -> StepSize:
