@@ -19,7 +19,7 @@ import pandas as pd
 
 from eval.report.text import is_unknown, printed
 from evenhand.errors import DataError
-from evenhand.jsonl import write_whole
+from evenhand.files import write_whole
 
 Cell = str | int | float | None | tuple[float | None, float | None]
 Field = str | tuple[str, str]  # a column of the frame; or the two ends of an interval
