@@ -58,7 +58,7 @@ def holder_of(lease: Path) -> Holder | None:
     if found is None:
         return None
     (_, beat_ns), facts = found
-    alive = is_alive(facts)
+    alive = is_alive(lease, facts)
     if alive is False:
         return None
     age = time.time() - beat_ns / 1e9

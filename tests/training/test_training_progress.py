@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.lease import STALE_S, held, place
+from evenhand.lease import STALE_S, held, machine
 from evenhand.run_directory import finish, open_run
 from evenhand.status.progress import Progress
 from tests.made.training_runs import tiny_run
@@ -43,7 +43,7 @@ def test_before_the_first_log_nothing_is_known_but_who_trains(tmp_path: Path) ->
         stage = training(run)
     assert (stage.kind, stage.state, stage.done, stage.planned) == ("training", "unfinished", None, None)
     assert (stage.per_second, stage.seconds_left) == (None, None)
-    assert stage.holder == f"process {os.getpid()} on {place()['host']}"
+    assert stage.holder == f"process {os.getpid()} on {machine()['host']}"
     assert training(run).holder is None
 
 
@@ -72,7 +72,7 @@ def test_a_holder_that_died_here_is_none_and_one_elsewhere_that_is_silent_is_tol
     code = f"import os, pathlib, evenhand.lease as l; l.create(pathlib.Path({str(lease)!r})); os._exit(0)"
     subprocess.run([sys.executable, "-c", code], check=True)
     assert training(run).holder is None
-    lease.write_text(json.dumps({"host": "node07", "boot": "b", "namespace": "n", "process": 4711, "began": "2"}))
+    lease.write_text(json.dumps({"host": "node07", "boot": "b", "process": 4711}))
     stage = training(run)
     assert (stage.holder, stage.silent_s) == ("process 4711 on node07", None)
     os.utime(lease, (time.time() - STALE_S - 60,) * 2)
@@ -110,7 +110,7 @@ def test_a_finished_run_and_its_merges(tmp_path: Path) -> None:
         assert (merge.path.name, merge.state, merge.holder) == (
             "merged-nf4",
             "unfinished",
-            f"process {os.getpid()} on {place()['host']}",
+            f"process {os.getpid()} on {machine()['host']}",
         )
         assert (merge.done, merge.planned) == (None, None)
     merges = [(stage.path.name, stage.state, stage.holder) for stage in watched(run).look()[1:]]
