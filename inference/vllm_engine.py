@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 from evenhand.chat_templates import AnswerTokens, answer_tokens
 from evenhand.checkpoints import load_tokenizer, resolve
 from evenhand.device import visible_gpus, vllm_device_name
-from evenhand.errors import ConfigError, ModelError, told
+from evenhand.errors import ConfigError, ModelError, one_line
 from evenhand.machine import vllm_reads_tokens
 from evenhand.records import Completion, Prompt, failed
 from inference.config import InferenceConfig, VllmConfig
@@ -119,7 +119,7 @@ class VllmEngine:
                 try:
                     self.llm.llm_engine.add_request(request.request_id, tokens, request.params)
                 except ValueError as error:  # of this request alone: its grammar, its tokens
-                    refused += self.failed(request, f"vLLM refuses the request ({told(error)})")
+                    refused += self.failed(request, f"vLLM refuses the request ({one_line(error)})")
                 else:
                     running[request.request_id] = request
         return bool(running or refused)

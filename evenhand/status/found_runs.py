@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from evenhand.errors import DataError, EvenhandError, told
+from evenhand.errors import DataError, EvenhandError, one_line
 from evenhand.run_directory import CONFIG_FILE, PROVENANCE_FILE
 from evenhand.status.pipelines import PIPELINES_FOLDER, STAGES_FILE, WatchedPipeline, newest
 from evenhand.status.progress import Progress, Watched, config_of
@@ -52,7 +52,7 @@ def looked_at(path: Path, one: Watched) -> list[Progress]:
     try:
         return one.look()
     except UNREADABLE as error:
-        note = f"{path}: a file of it is damaged ({told(error)})"
+        note = f"{path}: a file of it is damaged ({one_line(error)})"
         return [Progress(kind="damaged", path=path, state="unfinished", counts="", note=note)]
 
 

@@ -65,7 +65,7 @@ class DumpFiles:
         try:
             with (self.folder / name).open("rb") as member:
                 yield member
-        except (zipfile.BadZipFile, RuntimeError, *DAMAGE) as error:
+        except DAMAGE as error:
             raise DataError(f"{self.where(name)}: is not a whole file of a zip ({reason(error)}); {AGAIN}") from None
 
     def objects(self, name: str) -> dict[str, Any]:
@@ -110,7 +110,7 @@ def dumps_in(place: Path) -> list[DumpFiles]:
     if place.suffix == ".zip":
         try:
             root = zipfile.Path(place)
-        except (zipfile.BadZipFile, *DAMAGE) as error:
+        except DAMAGE as error:
             raise DataError(f"{place}: is not a whole zip ({reason(error)}); {AGAIN}") from None
         folders = [root, *(inside for inside in root.iterdir() if inside.is_dir() and inside.name != "__MACOSX")]
     dumps = []
