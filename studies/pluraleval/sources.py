@@ -4,7 +4,7 @@ import hashlib
 from pathlib import Path
 from typing import ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, TypeAdapter, model_validator
 
 from evenhand.config import Closed
 from evenhand.errors import DataError
@@ -12,13 +12,14 @@ from evenhand.records import normalised
 from studies.built_folder import file_hash, read_rows
 from studies.pluraleval.pocket import DATASET as POCKET
 from studies.pluraleval.pocket import pocket_references, pocket_threads
-from studies.pluraleval.records import ReferenceSet, Thread, reference_of, thread_of
+from studies.pluraleval.records import ReferenceSet, Thread
 from studies.unit_sets import drawn
 
 WILDSCOPE = "wildscope"
 THREADS = (WILDSCOPE, "threads.jsonl")  # NAME of `evenhand build NAME`, and the file that it writes
 REFERENCES = ("references", "references.jsonl")
 TEST_PART = 3  # one post in so many is held out for testing
+THREAD, REFERENCE_SET = TypeAdapter(Thread), TypeAdapter(ReferenceSet)
 
 
 class OwnOrBuilt(Closed):
@@ -67,7 +68,7 @@ class ReferenceSpec(OwnOrBuilt):
 
 def load_threads(spec: ThreadSpec) -> list[Thread]:
     """The threads in the folder's order. Raises DataError for none, too few of them, or a repeated id."""
-    threads = pocket_threads() if spec.root is None else list(read_rows(spec.root, *THREADS, thread_of))
+    threads = pocket_threads() if spec.root is None else list(read_rows(spec.root, *THREADS, THREAD.validate_python))
     if spec.communities:
         threads = [thread for thread in threads if thread.community in spec.communities]
     where = spec.root or spec.dataset
@@ -82,7 +83,7 @@ def load_threads(spec: ThreadSpec) -> list[Thread]:
 
 def load_references(spec: ReferenceSpec) -> list[ReferenceSet]:
     """The reference sets in the folder's order. Raises DataError for none."""
-    built = pocket_references() if spec.root is None else list(read_rows(spec.root, *REFERENCES, reference_of))
+    built = pocket_references() if spec.root is None else built_references(spec.root)
     if not built:
         raise DataError(f"{spec.root}: holds no reference set; build it of a run with threads")
     if spec.split == "all":
@@ -94,6 +95,11 @@ def load_references(spec: ReferenceSpec) -> list[ReferenceSet]:
             "build reference sets of more threads"
         )
     return of_split
+
+
+def built_references(root: Path) -> list[ReferenceSet]:
+    """The reference sets of a built folder. Raises DataError naming what is damaged."""
+    return list(read_rows(root, *REFERENCES, REFERENCE_SET.validate_python))
 
 
 def side_of(references: ReferenceSet) -> Literal["train", "test"]:

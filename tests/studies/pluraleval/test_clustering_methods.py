@@ -10,13 +10,12 @@ import pytest
 from evenhand.errors import ConfigError, DataError, ModelError
 from inference.config import parse_sampling_config
 from studies.pluraleval.build_references import build
-from studies.pluraleval.clustering import ClusteringSettings, mean_pooled, random_order
 from studies.pluraleval.pocket import pocket_references
 from studies.pluraleval.prompts import OWN_VERSION
 from studies.pluraleval.records import Cluster
-from studies.pluraleval.reference_sets import ReferenceSettings
+from studies.pluraleval.reference_sets import ClusteringSettings, ReferenceSettings, embed, random_order
 from studies.pluraleval.sources import ReferenceSpec, load_references
-from tests.made.made_threads import by_letter, clusters, judged, overridden, steps, thread
+from tests.made.made_threads import POCKET, by_letter, clusters, judged, overridden, steps, thread
 from tests.made.pocket_judge import AnsweringEngine, perfect, stage_run
 from tests.made.tiny_checkpoint import save_checkpoint
 
@@ -26,7 +25,7 @@ HDBSCAN = {"method": "embeddings", "embedding": "tfidf", "algorithm": "hdbscan",
 
 
 def by(clustering: Mapping[str, Any], **keys: Any) -> ReferenceSettings:
-    return ReferenceSettings(clustering=ClusteringSettings.model_validate(clustering), **keys)
+    return ReferenceSettings(threads=POCKET, clustering=ClusteringSettings.model_validate(clustering), **keys)
 
 
 def section(clustering: Mapping[str, Any]) -> dict[str, Any]:
@@ -126,7 +125,7 @@ def test_a_checkpoint_makes_embeddings_one_text_at_a_time(tmp_path: Path) -> Non
     tokens = AutoTokenizer.from_pretrained(name)(text, return_tensors="pt")
     with torch.inference_mode():
         mean = AutoModel.from_pretrained(name, dtype="float32")(**tokens).last_hidden_state[0].mean(dim=0)
-    assert mean_pooled(text, name) == pytest.approx((mean / mean.norm()).numpy(), abs=1e-6)
+    assert embed([text], name)[0] == pytest.approx(mean.numpy(), abs=1e-6)
     twice = (text, OTHER, text + "!")
     settings = by({**AVERAGE, "embedding": name, "distance_threshold": 1e-2})
     assert groups(judged(thread(*twice), settings=settings)[0]) == {frozenset(twice[0:3:2]), frozenset(twice[1:2])}
@@ -181,7 +180,7 @@ def test_a_run_names_the_checkpoint_of_its_embeddings_and_notices_when_it_change
     ("clustering", "message"),
     [
         ({"embedding": "tfidf"}, "clustering: embedding is not for method algorithm_1; leave it out"),
-        ({"method": "embeddings"}, "clustering: method embeddings: set embedding and algorithm"),
+        ({"method": "embeddings"}, "clustering: method embeddings: set algorithm and embedding"),
         ({"method": "embeddings", "embedding": "tfidf", "algorithm": "hdbscan"}, "set min_cluster_size"),
         ({**AVERAGE, "min_cluster_size": 5}, "min_cluster_size is not for agglomerative; leave it out"),
         ({"method": "one_pass"}, "clustering: method one_pass: set proposal_size"),

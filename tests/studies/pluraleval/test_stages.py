@@ -58,7 +58,7 @@ def test_a_judge_with_one_stance_for_all_is_named_as_the_reason_that_no_thread_i
     judge = AnsweringEngine(lambda prompt: "AGAINST" if prompt.factors.step == "stance" else perfect(prompt))
     manifest = build(stage_run(tmp_path, monkeypatch, POCKET, judge, name="one-sided"), tmp_path / "one-sided")
     (n,) = manifest["states"]["stance"].values()
-    said = f"both beliefs. Warning: the judge answered AGAINST to 100% of {n} stance prompts"
+    said = f"Warning: the judge answered AGAINST to 100% of {n} stance prompts"
     assert manifest["n_feasible"] == 0
     assert said in (tmp_path / "one-sided" / "README.md").read_text()
 
