@@ -14,7 +14,7 @@ from typing import Any
 import openai
 
 from evenhand.chat_templates import AnswerTokens, single_tokens
-from evenhand.errors import ConfigError, ModelError, told
+from evenhand.errors import ConfigError, ModelError, one_line
 from inference.config import OpenAIConfig
 from inference.server_messages import (
     ANSWERS,
@@ -150,7 +150,7 @@ def read_key(server: OpenAIConfig) -> str:
                 )
             key = file.read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{place} cannot be read ({told(error)}); it holds the key and no more") from None
+            raise ConfigError(f"{place} cannot be read ({one_line(error)}); it holds the key and no more") from None
         if not key:
             raise ConfigError(f"{place} is empty; it holds the key and no more")
     if wrong := re.search(r"[^\x21-\x7e]", key):

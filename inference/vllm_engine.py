@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from evenhand.checkpoints import load_tokenizer, resolve
 from evenhand.device import visible_gpus, vllm_device_name
-from evenhand.errors import ConfigError, ModelError, told
+from evenhand.errors import ConfigError, ModelError, one_line
 from evenhand.machine import vllm_reads_tokens
 from evenhand.records import Completion, Prompt, failed
 from inference.config import InferenceConfig, VllmConfig
@@ -94,7 +94,7 @@ class VllmEngine:
                 try:
                     self.llm.llm_engine.add_request(name, tokens, self.sampling_params(asked))
                 except ValueError as error:  # of this request alone: its grammar, its tokens
-                    refused += self.failed(asked.prompt, f"vLLM refuses the request ({told(error)})")
+                    refused += self.failed(asked.prompt, f"vLLM refuses the request ({one_line(error)})")
                 else:
                     running[name] = asked
         return bool(running or refused)
