@@ -15,7 +15,7 @@ from evenhand.cli.status.pipelines import PIPELINES_FOLDER, STAGES_FILE, pipelin
 from evenhand.cli.status.printed import printed
 from evenhand.cli.status.runs import Progress, sampling_progress, training_progress
 from evenhand.config import read_yaml
-from evenhand.errors import DataError, EvenhandError, told
+from evenhand.errors import DataError, EvenhandError, one_line
 from evenhand.run_directory import CONFIG_FILE, PROVENANCE_FILE
 from evenhand.terminal import say
 
@@ -103,4 +103,4 @@ def stages_of(path: Path) -> list[Progress]:
         return training_progress(path, config) if "method" in config else [sampling_progress(path, config)]
     except (EvenhandError, ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError) as error:
         # It must not hide the other runs.
-        return [Progress(kind="damaged", path=path, state="unfinished", note=f"a file is damaged: {told(error)}")]
+        return [Progress(kind="damaged", path=path, state="unfinished", note=f"a file is damaged: {one_line(error)}")]

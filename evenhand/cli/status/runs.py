@@ -184,7 +184,7 @@ def holder_of(lease: Path) -> tuple[str | None, float | None]:
     None where nobody does, or the holder was a process of this machine and is dead.
     """
     found = state_of(lease)
-    alive = is_alive(found[1]) if found else False
+    alive = is_alive(lease, found[1]) if found else False
     if found is None or alive is False:
         return None, None
     (_, beat_ns), facts = found

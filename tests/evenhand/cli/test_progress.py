@@ -150,7 +150,7 @@ def test_a_holder_that_died_here_is_none_and_one_elsewhere_that_is_silent_is_tol
     code = f"import os, pathlib, evenhand.lease as l; l.create(pathlib.Path({str(lease)!r})); os._exit(0)"
     subprocess.run([sys.executable, "-c", code], check=True)
     assert stages_of(run)[0].holder is None
-    lease.write_text(json.dumps({"host": "node07", "boot": "b", "namespace": "n", "process": 4711, "began": "2"}))
+    lease.write_text(json.dumps({"host": "node07", "boot": "b", "process": 4711}))
     stage = stages_of(run)[0]
     assert (stage.holder, stage.silent_s) == ("process 4711 on node07", None)
     os.utime(lease, (time.time() - STALE_S - 60,) * 2)
