@@ -53,8 +53,6 @@ def called(page: Path) -> str:
 COMMANDS = [pytest.param(line, id=f"{called(page)}: {line}") for page in PAGES for line in sh_lines(page)]
 
 
-
-
 @pytest.mark.parametrize("page", PAGES, ids=called)
 def test_every_link_leads_somewhere(page: Path) -> None:
     for link in re.findall(r"\]\(([^)]+)\)", prose(page)):
@@ -62,8 +60,6 @@ def test_every_link_leads_somewhere(page: Path) -> None:
         target = page.parent / file if file else page
         assert "://" in link or target.exists(), link
         assert not anchor or anchor in anchors(target), link
-
-
 
 
 @pytest.mark.parametrize("line", COMMANDS)
