@@ -27,7 +27,7 @@ from peft import PeftModel
 from peft.tuners.lora import LoraLayer
 
 from evenhand.checkpoints import checked_hash, checkpoint_hash, load_tokenizer
-from evenhand.errors import ConfigError, DataError, ModelError, told
+from evenhand.errors import ConfigError, DataError, ModelError, one_line
 from evenhand.files import sync_folder, write_json
 from evenhand.float32 import float32_head
 from evenhand.lease import held
@@ -188,7 +188,7 @@ def adapted(run: Path, base: Path, settings: QuantisationConfig) -> Any:
         raise
     except Exception as error:  # of a damaged file anything
         raise ModelError(
-            f"{run / ADAPTER_DIR}: cannot be loaded ({told(error)}); restore it, or delete the run and train again"
+            f"{run / ADAPTER_DIR}: cannot be loaded ({one_line(error)}); restore it, or delete the run and train again"
         ) from error
 
 

@@ -90,7 +90,7 @@ def find_dump(path: Path) -> Folder:
     try:
         top = zipfile.Path(path) if path.is_file() else path
         folders = [top, *(inside for inside in top.iterdir() if inside.is_dir() and inside.name != "__MACOSX")]
-    except (zipfile.BadZipFile, *DAMAGE) as error:
+    except DAMAGE as error:
         raise DataError(f"{path}: cannot be read ({reason(error)}); give {WANTED}") from None
     dumps = [folder for folder in folders if (folder / UTTERANCES).is_file()]
     if len(dumps) != 1:
@@ -146,7 +146,7 @@ def text_of(file: Folder) -> Iterator[str]:
         try:
             with file.open("rb") as content:
                 yield from limited_lines(content, str(file))
-        except (zipfile.BadZipFile, RuntimeError, *DAMAGE) as error:
+        except DAMAGE as error:
             raise DataError(f"{file}: cannot be read ({reason(error)}); {AGAIN}") from None
 
     return decoded(lines(), str(file))

@@ -50,10 +50,10 @@ def test_a_finished_build_is_left_alone_a_changed_one_repaired_and_another_refus
         load(out)
     assert build(out, raw)["files"] == first["files"]
     assert (out / "conversations.jsonl").read_text() == lines
-    with pytest.raises(DataError, match="holds a finished build with another split; choose another --out"):
+    with pytest.raises(DataError, match="holds a finished build of other split; choose another --out"):
         build(out, raw, seed=7)
     made_dump(raw, 21)
-    with pytest.raises(DataError, match="finished build with another sources"):
+    with pytest.raises(DataError, match="finished build of other sources"):
         build(out, raw)
 
 
@@ -109,7 +109,7 @@ def test_the_zip_is_downloaded_after_a_break_and_recorded(server: PublishersServ
     manifest = build(out, origin=origin)
     [source] = manifest["sources"]
     assert source["url"] == f"{server.base}/folder/convokit/awry.zip"
-    assert (source["n_bytes"], source["revision"] is not None) == (len(server.files["convokit/awry.zip"]), True)
+    assert source["n_bytes"] == len(server.files["convokit/awry.zip"])
     n_requests = len(server.seen)
     assert build(out, origin=origin) == manifest
     assert len(server.seen) == n_requests
