@@ -36,7 +36,8 @@ ADDED: frozenset[str] = frozenset(["dds_fixed", "opposing_recall", "rho", "accur
 # Keys of settings, or "key=value", in the stored rows that have another name now; "" for one that is gone.
 # PluralEval: decisions about what its paper leaves open that no option changes; --unread is left.
 DECIDED = ("coverage", "matching", "no_response", "precision", "rankings", "redundancy", "reference", "ties=shared")
-RENAMED: dict[str, str] = dict.fromkeys(DECIDED, "")
+FIXED = ("majority=most", "ties=excluded", "weights", "clusters", "detected_by")  # the narrator's, likewise
+RENAMED: dict[str, str] = dict.fromkeys([*DECIDED, *FIXED], "")
 FEW = ("--draws", "100")
 NO_SETTING = {"run", "judge", "first", "second", "dataset", "datasets", "measure", "n_draws", "seed"}
 NUMBERS = ["value", "low", "high", "n_units", "n_errors", "n_seeds", "p", "p_holm"]
