@@ -15,7 +15,7 @@ from evenhand.terminal import run_main
 from inference.config import FREE_OF_EFFECT, InferenceConfig
 from inference.sampling import sample
 from inference.schedule import Plan, Run, first_prompts
-from studies.dialdefer import plan as planning
+from studies.dialdefer import section as planning
 from studies.dialdefer.records import read_plan
 from tests.made.scripted_engine import ScriptedEngine, answers, config, scripted
 
