@@ -18,7 +18,7 @@ from eval.estimates.estimate import Drawn, Measure, Observed, Setting, drawing_o
 from eval.estimates.frames import Score, changes_frame, scores_frame
 from eval.report.tables import TableSpec, console
 from eval.report.text import sentences, significance, wrapped
-from eval.runs import SampledRun, Verdicts, judge_names, load_finished
+from eval.runs import SampledRun, Verdicts, judge_names, load_finished, refuse_repeated
 from evenhand.errors import DataError
 from evenhand.terminal import say
 from studies.registry import STUDIES, load_part
@@ -93,9 +93,7 @@ class Evaluation:
 
         Raises DataError for a run that is named twice.
         """
-        resolved = [path.resolve() for path in paths]
-        if twice := [path for i, path in enumerate(resolved) if path in resolved[:i]]:
-            raise DataError(f"{twice[0]}: is named twice; name each run once")
+        refuse_repeated(paths)
         loaded = [self.load(path, options) for path in paths]
         names = judge_names([run.judge for run in loaded], [run.name for run in loaded])
         if len({*names}) < len(names):

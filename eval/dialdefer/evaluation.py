@@ -24,7 +24,7 @@ from eval.report.tables import TableSpec
 from eval.report.text import percent, signed
 from eval.results import Results
 from eval.runs import SampledRun, Verdicts
-from eval.scorecard.cost import first_model
+from eval.scorecard.arms import first_model
 from evenhand.errors import DataError
 from evenhand.sources.record_fields import shown as shown_text
 from evenhand.terminal import say

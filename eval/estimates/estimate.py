@@ -203,7 +203,7 @@ class Drawn:
         if measure.name not in self.drawn:
             added = measure.statistic(self.observed.earned)[:, None]
             is_mean = measure.is_linear and bool((self.observed.counted == 1).all())
-            if is_mean and len(np.unique(added, axis=0)) * ITEMS_PER_KIND <= len(added):
+            if is_mean and 0 < len(np.unique(added, axis=0)) * ITEMS_PER_KIND <= len(added):
                 sums = resampled_sums(added, self.drawing.n_draws, self.rng())[:, 0]
                 self.drawn[measure.name] = np.asarray(sums / len(added))
             else:

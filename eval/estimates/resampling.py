@@ -29,6 +29,8 @@ def resampled_sums(columns: FloatArray, n_draws: int, rng: np.random.Generator) 
     Verdicts are few kinds of rows (16 for four 0/1 answers). How often each kind is drawn is exactly multinomial, so
     the cost does not grow with n_items. Items that are few, or mostly different (probabilities), are drawn by index.
     """
+    if not len(columns):
+        return np.zeros((n_draws, columns.shape[1]))
     kinds, n_of_kind = np.unique(columns, axis=0, return_counts=True)
     if len(kinds) * ITEMS_PER_KIND <= len(columns):
         counts = rng.multinomial(len(columns), n_of_kind / len(columns), size=n_draws)

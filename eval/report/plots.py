@@ -203,7 +203,6 @@ def line_plot(
     labels: tuple[str, str],
     *,
     dashed: Sequence[str] = (),
-    diagonal: bool = False,
 ) -> Plot:
     """Lines with shaded intervals. frame: x, value, low, high, series. dashed: series without marks."""
     series = list(dict.fromkeys(frame["series"]))
@@ -214,8 +213,6 @@ def line_plot(
             axes.plot(part["x"], part["value"], color=colour, markersize=4, label=label, **style)
             if label not in dashed:
                 axes.fill_between(part["x"].astype(float), part["low"], part["high"], color=colour, alpha=0.15)
-        if diagonal:
-            axes.plot([0, 1], [0, 1], color=FAINT, linewidth=1)
         axes.set(xlabel=labels[0], ylabel=labels[1])
         if (frame["x"].astype(float) % 1 == 0).all():  # counts
             axes.set_xticks(sorted({*frame["x"]}))

@@ -4,11 +4,11 @@ Printed numbers are rounded, those of a CSV are not.
 """
 
 import csv
+import io
 import json
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby, pairwise
 from pathlib import Path
@@ -18,7 +18,6 @@ import numpy as np
 import pandas as pd
 
 from eval.report.text import is_unknown, printed
-from evenhand.errors import DataError
 from evenhand.jsonl import write_whole
 
 Cell = str | int | float | None | tuple[float | None, float | None]
@@ -41,7 +40,6 @@ class TableSpec:
     """What a table shows, one line a row of the frame. None and NaN are unknown and print as a dash.
 
     place: "console": printed, on the page and in files; "page": opened on the page; "files": folded on the page.
-    Raises DataError for a name that is no file's.
     """
 
     name: str  # the stem of its files: letters, digits, "-" and "_"
@@ -50,11 +48,7 @@ class TableSpec:
     columns: Columns
     note: str = ""
     place: Place = "files"
-    is_change: bool = field(default=False)  # printed by compare, not by score
-
-    def __post_init__(self) -> None:
-        if not re.fullmatch(r"[A-Za-z0-9_-]+", self.name):
-            raise DataError(f"table '{self.name}': its name becomes a file's; use letters, digits, '-' and '_'")
+    is_change: bool = False  # printed by compare, not by score
 
     @cached_property
     def rows(self) -> list[list[Cell]]:
@@ -145,17 +139,11 @@ def comma_separated(table: TableSpec) -> str:
     return csv_text([heads, *lines])
 
 
-class Lines(list[str]):
-    """Takes lines as csv.writer hands them over."""
-
-    write = list.append
-
-
 def csv_text(lines: Iterable[Sequence[Any]]) -> str:
     """Lines of cells as CSV. Only a terminator with both characters makes Python quote a text that holds either."""
-    written = Lines()
+    written = io.StringIO()
     csv.writer(written, lineterminator="\r\n").writerows(map(csv_cell, cells) for cells in lines)
-    return "".join(line.removesuffix("\r\n") + "\n" for line in written)
+    return written.getvalue().replace("\r\n", "\n")
 
 
 def csv_cell(cell: Any) -> Any:
@@ -225,9 +213,7 @@ LANGUAGES = {".md": markdown, ".csv": comma_separated, ".tex": latex}
 
 
 def write_tables(out: Path, tables: Sequence[TableSpec]) -> list[Path]:
-    """Each table as `<name>.md`, `<name>.csv` and `<name>.tex` in a folder. Raises DataError when two share a name."""
-    if twice := [name for name, n in Counter(table.name for table in tables).items() if n > 1]:
-        raise DataError(f"{out}: two tables are called '{twice[0]}', so one would replace the other; rename one")
+    """Each table as `<name>.md`, `<name>.csv` and `<name>.tex` in a folder."""
     paths = []
     for table in tables:
         for suffix, text_of in LANGUAGES.items():

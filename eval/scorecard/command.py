@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from eval.estimates.comparability import Difference
 from eval.options import verb_options
@@ -57,7 +56,11 @@ def main(argv: Sequence[str]) -> None:
     }
     files += write_long(out, "scorecard_seeds", pooled) if len({arm.arm for arm in arms}) < len(arms) else []
     files += [*write_rows(out, "scorecard", rows), *write_tables(out, tables)]
-    files += figures(cards, out)  # last: a figure that fails takes no table with it
+    if ranked := [card for card in cards.values() if card.evaluation.lowest]:
+        from eval.report.plots import finish  # loads matplotlib, which a card without figures does not need
+
+        # Last: a figure that fails takes no table with it.
+        files += [path for card in ranked for plot in card.plots() for path in finish(plot, out)[1]]
     say(wrapped([f"\nwritten to {out}: {', '.join(dict.fromkeys(file.stem for file in files))}"]))
 
 
@@ -91,16 +94,6 @@ def cost_table(arms: Sequence[CardArm]) -> TableSpec:
     rows = [[arm.name, *(getattr(arm.cost, name) for name in names)] for arm in arms[1:]]
     note = "Device-seconds: seconds by the clock times processes. A dash: nothing was trained, or it is not recorded."
     return with_rows("scorecard_cost", "Cost of training", {**heads, "peak GiB": ".1f"}, rows, note=note)
-
-
-def figures(cards: Mapping[str, StudyCard], out: Path) -> list[Path]:
-    """For each study that ranks arms its figures of ranking, with the arms' intervals; the paths written."""
-    ranked = [card for card in cards.values() if card.evaluation.lowest]
-    if not ranked:
-        return []
-    from eval.report.plots import finish  # loads matplotlib, which a card without figures does not need
-
-    return [path for card in ranked for plot in card.plots() for path in finish(plot, out)[1]]
 
 
 def difference_sentences(of_rows: Mapping[str, Sequence[Difference]]) -> list[str]:

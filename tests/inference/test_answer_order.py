@@ -9,7 +9,6 @@ import pytest
 from eval.dialdefer.measures import ACCEPT, ERROR, TIE, UNREADABLE
 from eval.dialdefer.panels import BOTH_ORDERS, Panel, both_orders
 from eval.dialdefer.scores import records, untreated_c1
-from evenhand.errors import DataError
 from evenhand.records import Prompt
 from studies.dialdefer.records import Condition
 from tests.made.experiment_runs import N_ITEMS, Judge, run_with, says_one, use_few_items, with_variants
@@ -132,18 +131,3 @@ def test_a_treated_arm_is_held_against_the_statements_of_the_same_wording(
     assert untreated_c1(agents, run.panels) is main, "the arm renames the speakers, nobody else may"
     assert untreated_c1(honest_labelled, run.panels) is labelled
     assert untreated_c1(honest_swapped, run.panels) is swapped
-
-
-def test_statements_that_name_other_speakers_than_any_untreated_arm_are_not_guessed_at(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    config = with_variants(
-        {"speakers": ["Q", "A"]},
-        {"arm": "dehumanizing", "speakers": ["User", "LLM"]},
-        datasets=("aio-context",),
-        prompts={"speakers": ["A", "B"]},
-        run={"root": tmp_path},
-    )
-    run = run_with(Judge(says_one), config, monkeypatch)
-    with pytest.raises(DataError, match="several untreated C1 fit it"):
-        untreated_c1(run.panels[2], run.panels)

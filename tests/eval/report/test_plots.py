@@ -32,7 +32,7 @@ def heat(name: str = "a") -> Plot:
 def curves(name: str = "a") -> Plot:
     rows = [(0.1, 0.2, 0.1, 0.4, name), (0.9, 0.7, 0.5, 0.8, name), (0.5, 0.5, NAN, NAN, "reference")]
     frame = pd.DataFrame(rows, columns=["x", "value", "low", "high", "series"])
-    return line_plot("curves", "Reliability", frame, ("P", "true"), dashed=["reference"], diagonal=True)
+    return line_plot("curves", "Reliability", frame, ("P", "true"), dashed=["reference"])
 
 
 SHAPES = [intervals, dumbbells, heat, curves]
