@@ -1,11 +1,10 @@
 """How DialDefer's runs and files are scored, compared, reported and put on a scorecard; see eval.results."""
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pandas as pd
 
@@ -28,8 +27,6 @@ from eval.scorecard.arms import first_model
 from evenhand.errors import DataError
 from evenhand.sources.record_fields import shown as shown_text
 from evenhand.terminal import say
-
-T = TypeVar("T")
 
 MOST_JUDGES = 6  # in one figure of intervals
 SIGNS = "← skepticism    DDS, pp    deference →"
@@ -115,10 +112,10 @@ class DialDeferEval(CardEvaluation):
     def facts(self, results: Results) -> dict[str, Any]:
         """See Evaluation; frame: the scores as a wide frame, of one denominator but where `score` asks for both."""
         frame = scores.wide_frame(results.score_rows) if results.score_rows else pd.DataFrame()
-        return {"frame": frame, "left_out": list[str](), **facts_of(results, frame)}
+        return {"frame": frame, **facts_of(results, frame)}
 
     def tables(self, results: Results) -> list[TableSpec]:
-        """Every table; what the data does not allow is left out with the reason."""
+        """Every table that the data allows."""
         first = [*tables.score_tables(results.facts["frame"]), *tables.change_tables(results)]
         is_score = not hasattr(results.options, "allow_differences")  # `score` prints these alone
         return first if is_score else [*first, *report_tables(results)]
@@ -152,10 +149,7 @@ class DialDeferEval(CardEvaluation):
         return [*([] if frame.empty else setting_doubts(frame)), *doubts_of(runs_of(results))]
 
     def left_out(self, results: Results) -> list[str]:
-        of_files = (
-            reason for judge in results.judges.values() if isinstance(judge, Judge) for reason in judge.left_out
-        )
-        return [*of_files, *results.facts["left_out"]]
+        return [reason for judge in results.judges.values() if isinstance(judge, Judge) for reason in judge.left_out]
 
     def extra_html(self, results: Results) -> list[str]:
         """Some flips side by side."""
@@ -176,15 +170,6 @@ def runs_of(results: Results) -> dict[str, JudgedRun]:
 
 def report_tables(results: Results) -> list[TableSpec]:
     """The tables of a report beyond scores and changes."""
-
-    def where_possible(what: str, make: Callable[[], Sequence[T]]) -> Sequence[T]:
-        """What an analysis gives; where the data does not allow it, nothing, and the reason goes to `left_out`."""
-        try:
-            return make()
-        except DataError as error:
-            results.facts["left_out"].append(f"{what}: {error}")
-            return []
-
     frame: pd.DataFrame = results.facts["frame"]
     options = {"denominator": results.options.denominator, "drawing": drawing_of(results.options)}
     every = [judge if isinstance(judge, Judge) else judge_of_run(judge, name) for name, judge in results.judges.items()]
@@ -194,16 +179,14 @@ def report_tables(results: Results) -> list[TableSpec]:
         if frame.arm.nunique() > 1:
             made += [tables.mitigation_table(frame), tables.mitigation_summary_table(frame)]
         made += [tables.paraphrase_table(frame), tables.label_table(frame)]
-    arms = list[Change]()
-    for judge in every:
-        what = f"{judge.name}: arms and prompt variants"
-        arms += where_possible(what, partial(scores.arm_differences, judge, **options))
+    arms = [change for judge in every for change in scores.arm_differences(judge, **options)]
     made += [tables.difference_table(arms)] if arms else []
     if judges := [judge for judge in every if setting_panels(judge)]:
         flips = items.item_frame(judges, options["denominator"])
         made += items.item_tables(flips)
-        made += where_possible("consistency of judges", partial(consistency_tables, results, judges, flips))
-        made += where_possible("r/AIO", partial(aio_tables, judges, options))
+        made += consistency_tables(results, judges, flips)
+        strata = items.alignments(judges, **options)
+        made += [items.reversal_table(judges, **options), *([] if strata.empty else items.stratum_tables(strata))]
     return made
 
 
@@ -218,14 +201,8 @@ def consistency_tables(results: Results, judges: Sequence[Judge], flips: pd.Data
         of_models.setdefault(judge.name if run is None else first_model(run.config, run.path), judge)
     if len(of_models) < 2:
         return []
-    flips = flips[flips.judge.isin([judge.name for judge in of_models.values()])]
-    return items.agreement_tables(items.agreement(list(of_models.values()), flips))
-
-
-def aio_tables(judges: Sequence[Judge], options: Mapping[str, Any]) -> list[TableSpec]:
-    """Tables 14, 4 and 16: r/AIO in both directions, and by the community's verdict where that is known."""
-    rows = items.alignments(judges, **options)
-    return [items.reversal_table(judges, **options), *([] if rows.empty else items.stratum_tables(rows))]
+    agreed = items.agreement(list(of_models.values()), flips)
+    return [] if agreed.flipped.empty else items.agreement_tables(agreed)
 
 
 EVALUATION = DialDeferEval()

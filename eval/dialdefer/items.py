@@ -17,7 +17,6 @@ from eval.dialdefer.panels import (
     answered,
     observed,
     pair_of,
-    refuse_unequal_items,
     setting_panels,
 )
 from eval.dialdefer.scores import AIO
@@ -25,7 +24,6 @@ from eval.dialdefer.tables import columns, same, tabled
 from eval.estimates.changes import Compared, change_in
 from eval.estimates.estimate import Drawing, Drawn, estimate
 from eval.report.tables import Columns, TableSpec
-from evenhand.errors import DataError
 
 
 def item_frame(judges: Sequence[Judge], denominator: str = "published") -> pd.DataFrame:
@@ -124,7 +122,7 @@ def item_tables(items: pd.DataFrame) -> list[TableSpec]:
 class Agreement:
     """On which items several judges flip.
 
-    flipped: (dataset, item) × judge, over the items that all judges answered, of the datasets that all judged.
+    flipped: (dataset, item) × judge, over the items that all judges answered.
     counts: a row for each dataset and "total": items, all, none, some (that flip in so many judges), agreement (% on
     which all do the same), by_chance (items that would flip in all if judges flipped independently at their rates).
     note: what counts as a flip, and what was left out.
@@ -136,37 +134,21 @@ class Agreement:
 
 
 def agreement(judges: Sequence[Judge], items: pd.DataFrame) -> Agreement:
-    """In how many of the judges items flip; items: their item_frame.
-
-    Raises DataError for judges without a common dataset, or with different items of one.
-    """
-    panels = {judge.name: setting_panels(judge) for judge in judges}
-    datasets = list(dict.fromkeys(dataset for by_dataset in panels.values() for dataset in by_dataset))
-    common = [d for d in datasets if all(d in by_dataset for by_dataset in panels.values())]
-    if not common:
-        raise DataError(f"{', '.join(panels)}: no dataset was judged by all of them; choose others")
-    (name, first), *others = panels.items()
-    for dataset in common:
-        for other, by_dataset in others:
-            refuse_unequal_items(f"{dataset}, {name} against {other}", first[dataset], by_dataset[dataset])
-    wide = items[items.dataset.isin(common)].pivot(index=["dataset", "item"], columns="judge", values="flipped")
-    flipped = wide[list(panels)].dropna().astype(bool).reindex(common, level="dataset")
-    lost = [d for d in common if d not in flipped.index.get_level_values("dataset")]
-    if lost:
-        raise DataError(f"{lost[0]}: no item was answered by the engines of {', '.join(panels)}; sample it again")
-    n_judges, total = flipped.sum(axis=1), len(panels)
+    """In how many of the judges items flip, over the items that all of them answered; items: their item_frame."""
+    names = [judge.name for judge in judges]
+    wide = items.pivot(index=["dataset", "item"], columns="judge", values="flipped").reindex(columns=names)
+    flipped = wide.dropna().astype(bool).reindex(items.dataset.unique(), level="dataset")
+    n_judges, total = flipped.sum(axis=1), len(names)
     parts = {"items": 1, "all": n_judges == total, "none": n_judges == 0, "some": n_judges.between(1, total - 1)}
     counts = pd.DataFrame(parts, index=flipped.index).groupby("dataset", sort=False).sum()
     counts["by_chance"] = counts["items"] * flipped.groupby("dataset", sort=False).mean().prod(axis=1)
     counts.loc["total"] = counts.sum()
     counts = counts.astype(dict.fromkeys(("items", "all", "none", "some"), int))
     counts["agreement"] = 100 * (counts["all"] + counts["none"]) / counts["items"]
-    words = [f"Judges: {', '.join(panels)}. An item flips in a judge if it flips in either direction."]
-    if n_lost := sum(len(first[d].item_ids) for d in common) - len(flipped):
-        words.append(f"Left out: {n_lost} items that an engine failed to answer for some judge.")
-    if not_by_all := [d for d in datasets if d not in common]:
-        words.append(f"Left out, not judged by all: {', '.join(not_by_all)}.")
-    return Agreement(flipped=flipped, counts=counts, note=" ".join(words))
+    note = f"Judges: {', '.join(names)}. An item flips in a judge if it flips in either direction."
+    if n_others := len(wide) - len(flipped):
+        note += f" Left out: {n_others} items that some judge was not asked, or that its engine failed to answer."
+    return Agreement(flipped=flipped, counts=counts, note=note)
 
 
 def agreement_tables(agreed: Agreement) -> list[TableSpec]:
@@ -261,13 +243,13 @@ def reversal_table(judges: Sequence[Judge], *, denominator: str = "published", d
     """DialDefer Table 14, with intervals, and with accuracy on C1_True: which side the narrative is on (C.4).
 
     A row for each judge and dataset that was asked in both directions, untreated and in the main prompt variant. In
-    2->1 the original poster (Speaker 2) judges the other party, in 1->2 the reverse. Raises DataError when the two
-    directions are over different items.
+    2->1 the original poster (Speaker 2) judges the other party, in 1->2 the reverse. Files of verdicts may have other
+    items in one direction: such a dataset is left out.
     """
     rows = []
     for judge in judges:
         there, back = setting_panels(judge), setting_panels(judge, REVERSED_ROLES)
-        for dataset in (name for name in back if name in there):
+        for dataset in (name for name in back if name in there and there[name].item_ids == back[name].item_ids):
             pair = [pair_of(there[dataset], back[dataset], denominator, drawing)]
             dds, acc = (change_in(m, pair, Compared("2->1", "1->2", {}), dataset) for m in (DDS, ACC_C1_TRUE))
             row = {"judge": judge.name, "dataset": dataset, "items": dds.change.n_units}

@@ -25,7 +25,6 @@ from eval.dialdefer.panels import (
     observed,
     order_observed,
     pair_of,
-    refuse_unequal_items,
     soft_observed,
     variant_of,
     with_c1_of,
@@ -392,7 +391,6 @@ def arm_differences(judge: Judge, denominator: str, drawing: Drawing) -> list[Ch
     arms of one variant.
 
     A treated arm is held against the untreated one in the same variant, another untreated variant against the main one.
-    Raises DataError when an arm is not over the same items as the untreated one.
     """
     untreated = grouped([panel for panel in own_panels(judge.panels) if panel.factors.arm == "none"], judge.panels)
     changes: list[Change] = []
@@ -406,8 +404,6 @@ def arm_differences(judge: Judge, denominator: str, drawing: Drawing) -> list[Ch
             pairs = [(bases[panel.dataset], panel) for panel in panels if panel.dataset in bases]
             first, second = (f"{judge.name}, arm {', '.join(filter(None, each[::2]))}" for each in (base, group))
             compared = Compared(first, second, {**setting_of(group, source), "denominator": denominator})
-            for a, b in pairs:
-                refuse_unequal_items(f"{first} against {second}, {a.dataset}", a, b)
             # Reasoned replies in both answer orders are two a prompt; the main prompt variant alone has one.
             pairs = [(a, b) for a, b in pairs if a.replies.shape == b.replies.shape]
             changes += changes_over(pairs, compared, denominator, drawing)
