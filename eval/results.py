@@ -12,12 +12,10 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from eval.estimates.changes import Change, Compared, adjusted, change_in, paired
+from eval.estimates.changes import Change, Compared, Score, adjusted, change_in, changes_frame, paired, scores_frame
 from eval.estimates.comparability import Difference, differences, refuse_serious, serious_sentence
 from eval.estimates.estimate import Drawn, Measure, Observed, Setting, drawing_of, estimate
-from eval.estimates.frames import Score, changes_frame, scores_frame
-from eval.report.tables import TableSpec, console
-from eval.report.text import sentences, significance, wrapped
+from eval.report.tables import TableSpec, console, sentences, significance, wrapped
 from eval.runs import SampledRun, Verdicts, judge_names, load_finished, refuse_repeated
 from evenhand.errors import DataError
 from evenhand.terminal import say

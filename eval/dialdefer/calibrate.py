@@ -15,7 +15,7 @@ import numpy as np
 
 from eval.dialdefer.measures import ACCEPT, C1, REJECT, TIE, FloatArray
 from eval.dialdefer.panels import BOTH_ORDERS, Judge, Panel, named, variant_of, with_both_orders
-from eval.dialdefer.runs import JudgedRun, doubts_of, judge_of_run, load_run
+from eval.dialdefer.runs import JudgedRun, judge_of_run, load_run
 from eval.dialdefer.scores import AIO, own_panels
 from eval.estimates.comparability import config_differences
 from evenhand.errors import DataError
@@ -215,8 +215,9 @@ def main(argv: Sequence[str]) -> None:
             f"{t['accept_rate_after']:.1%} (at 0: {t['accept_rate_before']:.1%}), right {t['acc_after']:.1%} "
             f"({t['acc_before']:.1%}) of {t['n_margins']}"
         )
-    for doubt in doubts_of({run.name: run for run in (train, test)}):
-        say(f"Warning: {doubt}")
+    for run in (train, test):
+        for doubt in run.doubts:
+            say(f"Warning: {run.name}: {doubt}")
     file = (options.out or test.path / "calibrated") / "thresholds.json"
     facts = {"train_run": train.name, "test_run": test.name, "objective": options.objective, "calibrations": fits}
     write_json(file, facts)

@@ -32,7 +32,7 @@ from eval.dialdefer.panels import (
 from eval.dialdefer.runs import JudgedRun, judge_of_run
 from eval.estimates.changes import Change, Compared, Paired, change_in
 from eval.estimates.estimate import Drawing, Measure, OverDatasets, drawing_of
-from eval.report.text import percent
+from eval.report.tables import percent
 from eval.results import CardFigure, Evaluation
 from eval.scorecard.arms import BASE, CardArm, Cost
 from evenhand.errors import DataError

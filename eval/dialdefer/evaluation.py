@@ -12,15 +12,13 @@ from eval.dialdefer import items, scores, tables
 from eval.dialdefer.card import FIGURES, CardEvaluation
 from eval.dialdefer.measures import DENOMINATORS, MANY_UNREADABLE, PARSERS
 from eval.dialdefer.panels import BOTH_ORDERS, Judge, setting_panels
-from eval.dialdefer.runs import JudgedRun, doubts_of, judge_of_run, load_run
+from eval.dialdefer.runs import JudgedRun, judge_of_run, load_run
 from eval.dialdefer.tables import arm_words, counted_words, reading_words
 from eval.dialdefer.verdict_files import COLUMNS_HELP, EXTERNAL, LAYOUT, load_external
-from eval.estimates.changes import Change
+from eval.estimates.changes import Change, Score
 from eval.estimates.comparability import ONE_CHECKPOINT, Difference, differences, rendering_differences
 from eval.estimates.estimate import drawing_of
-from eval.estimates.frames import Score
-from eval.report.tables import TableSpec
-from eval.report.text import percent, signed
+from eval.report.tables import TableSpec, percent, signed
 from eval.results import Results
 from eval.runs import SampledRun, Verdicts
 from eval.scorecard.arms import first_model
@@ -146,7 +144,8 @@ class DialDeferEval(CardEvaluation):
     def warnings(self, results: Results) -> list[str]:
         """Datasets on which a DDS says little, and what to know of the runs' answers."""
         frame = results.facts["frame"]
-        return [*([] if frame.empty else setting_doubts(frame)), *doubts_of(runs_of(results))]
+        of_runs = [f"{name}: {doubt}" for name, run in runs_of(results).items() for doubt in run.doubts]
+        return [*([] if frame.empty else setting_doubts(frame)), *of_runs]
 
     def left_out(self, results: Results) -> list[str]:
         return [reason for judge in results.judges.values() if isinstance(judge, Judge) for reason in judge.left_out]

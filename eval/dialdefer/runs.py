@@ -1,6 +1,6 @@
 """A finished sampling run on disk → verdicts and a judge. The only place where this study reads a run directory."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -93,8 +93,3 @@ def unlikely_cells(panels: Sequence[Panel]) -> list[str]:
         f"the two answers together have a median probability below {UNLIKELY} on {'; '.join(cells)}: there the judge "
         f"would mostly say something else, so its margins say little and averages leave these datasets out. {WAY_OUT}"
     ] * bool(cells)
-
-
-def doubts_of(runs: Mapping[str, JudgedRun]) -> list[str]:
-    """A sentence for each doubt about the answers of some runs, by what they are called."""
-    return [f"{label}: {doubt}" for label, run in runs.items() for doubt in run.doubts]

@@ -30,10 +30,9 @@ from eval.dialdefer.panels import (
     with_c1_of,
 )
 from eval.dialdefer.runs import JudgedRun
-from eval.estimates.changes import Change, Compared, adjusted, change_in
+from eval.estimates.changes import Change, Compared, Score, adjusted, change_in, scores_frame
 from eval.estimates.estimate import Drawing, Drawn, Estimate, estimate, without_interval
-from eval.estimates.frames import Score, scores_frame
-from eval.estimates.significance import mcnemar_p
+from eval.estimates.resampling import mcnemar_p
 from eval.runs import judge_names
 from evenhand.errors import DataError
 from studies.dialdefer.render import own_labels

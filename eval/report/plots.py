@@ -19,8 +19,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from eval.report.tables import shortened
-from eval.report.text import interval, is_unknown, printed, signed
+from eval.report.tables import interval, is_unknown, printed, shortened, signed
 from evenhand.errors import DataError
 
 COLOUR = "#1f6f8b"
@@ -28,7 +27,6 @@ RUN_COLOURS = ("#6b7280", "#1f6f8b", "#c8553d", "#5b8c5a", "#7a5195", "#b07d12")
 RUN_MARKERS = ("o", "s", "^", "D", "v", "P")
 INK, FAINT = "#444444", "#cccccc"
 WIDTH = 4.4  # inches; narrow, so that letters stay readable when a phone shrinks the figure
-UNUSED_IDS = "figure_|axes_|patch_|line2d_|text_|legend_|xtick_|ytick_|matplotlib.axis_"  # nothing refers to them
 LONGEST_TITLE = 42  # characters of a title's line
 LONGEST_TICK = 13  # characters of a name that fits beside an axis; longer ones stand above their line
 STYLE: dict[str, Any] = {
@@ -83,14 +81,9 @@ def name_lines(axes: Any, names: Sequence[str]) -> None:
 def inline_svg(svg: str) -> str:
     """A figure for the page: transparent and small. What draws nothing is left out, 0.01 points are exact enough."""
     bare = re.sub(r'<g id="patch_1">.*?</g>', "", svg, count=1, flags=re.DOTALL)  # the white ground
-    drawn = re.sub(rf'<metadata>.*?</metadata>|<!--.*?-->| id="(?:{UNUSED_IDS})[^"]*"', "", bare, flags=re.DOTALL)
-    paths = re.sub(r' d="([^"]*)"', lambda path: f' d="{rounded(path[1])}"', drawn)
+    drawn = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", bare, flags=re.DOTALL)
+    paths = re.sub(r' d="[^"]*"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path[0]), drawn)
     return re.sub(r">\s+<", "><", paths)
-
-
-def rounded(text: str) -> str:
-    """A path on one line, whose numbers have two decimals."""
-    return re.sub(r"-?\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}", " ".join(text.split()))
 
 
 def finish(plot: Plot, folder: Path) -> tuple[str, list[Path]]:

@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from eval.report.tables import aligned
-from eval.report.text import interval, number, printed, signed, wrapped
+from eval.report.tables import aligned, interval, number, printed, signed, wrapped
 
 
 def reproduction_text(result: Mapping[str, Any]) -> str:

@@ -19,7 +19,6 @@ from eval.dialdefer.measures import (
     UNREADABLE,
     NoVerdict,
     Verdict,
-    accept_probability,
     auc,
     dds_pp,
     deltas_pp,
@@ -32,8 +31,7 @@ from eval.dialdefer.measures import (
 )
 from eval.dialdefer.panels import Panel, answered, panels_of, variant_of
 from eval.dialdefer.scores import averages_over
-from eval.estimates.resampling import percentile_interval, resampled_sums, wilson_interval
-from eval.estimates.significance import draws_p, mcnemar_p
+from eval.estimates.resampling import draws_p, mcnemar_p, percentile_interval, resampled_sums, wilson_interval
 from studies.dialdefer.records import Condition, Factors
 from tests.made.made_panels import made_panel
 from tests.made.paper_figures import frame_of
@@ -165,8 +163,8 @@ def test_infinite_margins_count_and_missing_ones_are_left_out() -> None:
     earned, counted = soft_credit(np.array([[0.0, 0.0, 0.0, 0.0], [9.0, math.nan, 9.0, 9.0]]))
     assert counted.tolist() == [[1, 1, 1, 1], [0, 0, 0, 0]], "items with all four margins alone"
     assert earned.tolist() == [[0.5, 0.5, 0.5, 0.5], [0, 0, 0, 0]]
-    margins = np.array([math.log(0.6) - math.log(0.2), math.inf, -math.inf, math.nan])
-    np.testing.assert_allclose(accept_probability(margins), [0.75, 1, 0, math.nan])
+    margins = np.array([[math.log(0.6) - math.log(0.2), math.inf, -math.inf, 0.0]])
+    np.testing.assert_allclose(soft_credit(margins)[0], [[0.75, 0, 0, 0.5]])
 
 
 def test_a_judge_is_saturated_that_gives_the_same_answer_to_nearly_all_in_both_framings() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from eval.dialdefer.runs import load_run
-from eval.estimates.significance import mcnemar_p
+from eval.estimates.resampling import mcnemar_p
 from evenhand.errors import DataError
 from evenhand.records import Prompt
 from studies.dialdefer.records import Condition

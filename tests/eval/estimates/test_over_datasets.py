@@ -7,8 +7,7 @@ from pydantic import BaseModel
 from eval.estimates.changes import Change, Compared, Paired, change_in
 from eval.estimates.comparability import config_differences
 from eval.estimates.estimate import Drawing, Measure, Observed, OverDatasets, by_chance, without_interval
-from eval.estimates.resampling import pivotal_interval
-from eval.estimates.significance import holm
+from eval.estimates.resampling import holm, pivotal_interval
 from inference.config import OpenAIConfig, TransformersConfig, VllmConfig
 
 N_DATASETS, N_ITEMS = 8, 30

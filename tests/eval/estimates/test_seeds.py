@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import norm, ttest_1samp
 
 from eval.estimates.estimate import Estimate
+from eval.estimates.resampling import holm
 from eval.estimates.seeds import lead_over_seeds, noise_of, over_seeds, p_over_seeds
-from eval.estimates.significance import holm
 
 N_ITEMS = 100
 N_DATASETS, N_IN_DATASET, N_ARMS, N_SEEDS = 8, 30, 5, 3

@@ -20,11 +20,11 @@ from eval.report.tables import (
     csv_cell,
     latex,
     markdown,
+    printed,
     with_rows,
     write_rows,
     write_tables,
 )
-from eval.report.text import printed
 from evenhand.errors import DataError
 
 HOSTILE = 'a|b & 50%_x #1 $y$ {z} ~^ \\n <b> "q", `c` *d* [e]\nsecond line\r\n'

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eval.estimates.significance import holm
+from eval.estimates.resampling import holm
 from evenhand.errors import DataError
 from tests.made.made_runs import lean, made_items
 from tests.made.scorecard_runs import BASE, Counts, changes, margins_with, printed, run, scored, three

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from eval.estimates.significance import holm
+from eval.estimates.resampling import holm
 from evenhand.errors import DataError
 from tests.made.made_runs import lean, made_items
 from tests.made.narrator_runs import fair, made_conversations, make_narrator_run, protector
