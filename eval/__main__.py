@@ -10,9 +10,8 @@ from eval.options import verb_options
 from eval.report.tables import write_long
 from eval.results import Results, evaluation_of, results_of, study_of_files
 from eval.runs import is_verdict_file, runs_by_study
-from evenhand.command import run_main
 from evenhand.errors import DataError
-from evenhand.terminal import say
+from evenhand.terminal import run_main, say
 
 
 def score_main(argv: Sequence[str]) -> None:

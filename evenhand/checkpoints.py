@@ -15,11 +15,10 @@ from typing import Any
 
 from pydantic import field_validator
 
-from evenhand.checksum import sha256_of
 from evenhand.config import Closed
 from evenhand.embedded import EMBEDDED_NAME, cache_dir, embedded_model_path
 from evenhand.errors import DataError, ModelError, told
-from evenhand.jsonl import write_json
+from evenhand.files import sha256_of, write_json
 from evenhand.run_directory import DONE_FILE, is_done, read_json
 
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "tokenizer_config.json", "tekken.json", "vocab.json")

@@ -17,10 +17,9 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Self
 
-from evenhand.checksum import sha256_of
 from evenhand.errors import DataError
+from evenhand.files import parse_lines, read_jsonl, sha256_of, write_jsonl, write_whole
 from evenhand.job_messages import note_progress
-from evenhand.jsonl import parse_lines, read_jsonl, write_jsonl, write_whole
 from evenhand.records import Completion, Prompt, completion_from, digest, plain
 
 EXCLUDED_FOLDER = "excluded"

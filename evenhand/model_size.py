@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.errors import ModelError
-from evenhand.shipped_yaml import shipped_yaml
+from evenhand.files import shipped_yaml
 
 ITEM_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")

@@ -12,11 +12,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from evenhand.checksum import sha256_of
 from evenhand.completions import EXCLUDED_FOLDER, read_excluded
 from evenhand.config import parse_config, read_yaml, to_yaml
 from evenhand.errors import DataError
-from evenhand.jsonl import read_jsonl, write_json, write_jsonl, write_new
+from evenhand.files import read_jsonl, sha256_of, write_json, write_jsonl, write_new
 from evenhand.provenance import provenance
 from evenhand.records import Prompt, digest, plain
 

@@ -1,8 +1,16 @@
-"""Text of others for a terminal: items, labels, models' names and servers' words must not steer it."""
+"""A program at a terminal: others' text must not steer it, a signal must not lose what was computed."""
 
+import os
 import re
+import signal
 import sys
-from typing import TextIO
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import NoReturn, TextIO
+
+from evenhand.errors import EvenhandError
 
 # Control characters but for tab and line feed; what turns the direction of writing around; halves of surrogate pairs.
 STEERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -16,3 +24,59 @@ def harmless(text: object) -> str:
 def say(text: object, file: TextIO | None = None) -> None:
     """Print a text that may hold others' words, to stdout unless a file is given."""
     print(harmless(text), file=file or sys.stdout)
+
+
+# Slurm sends SIGTERM before it kills, a closed terminal SIGHUP.
+STOPPING = (signal.SIGTERM, signal.SIGHUP)
+
+
+class Stopped(KeyboardInterrupt):
+    """The process was asked to end by a signal other than Ctrl-C's."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.number = number
+
+
+@contextmanager
+def stopping_like_ctrl_c() -> Iterator[None]:
+    """Context manager: SIGTERM and SIGHUP raise Stopped, so that what Ctrl-C keeps they keep as well.
+
+    A signal that the caller ignores (nohup) stays ignored, and so does a second one while the first is obeyed.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, _: FrameType | None) -> NoReturn:
+        for other in before:
+            signal.signal(other, signal.SIG_IGN)
+        raise Stopped(number)
+
+    before = {number: signal.getsignal(number) for number in STOPPING if signal.getsignal(number) != signal.SIG_IGN}
+    for number in before:
+        signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def run_main(entry: Callable[[Sequence[str]], None], argv: Sequence[str] | None = None) -> int:
+    """Run an entry point; a user's error becomes one message on stderr and exit code 2, without a traceback."""
+    try:
+        with stopping_like_ctrl_c():
+            entry(sys.argv[1:] if argv is None else argv)
+    except EvenhandError as error:
+        say(f"error: {error}", sys.stderr)
+        return 2
+    except BrokenPipeError:
+        # `evenhand ... | head`: the reader has seen enough. What is still buffered must not be flushed into the pipe.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt as error:
+        by, number = (f" by {error}", error.number) if isinstance(error, Stopped) else ("", signal.SIGINT)
+        print(f"interrupted{by}; what was computed is kept, the same command continues", file=sys.stderr)
+        return 128 + number
+    return 0

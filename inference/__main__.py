@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from evenhand.command import run_main
+from evenhand.terminal import run_main
 from inference.config import load_sampling_config
 from inference.sampling import parse_shard, sample
 

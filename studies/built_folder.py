@@ -10,12 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from evenhand.checksum import sha256_of
 from evenhand.errors import DataError
-from evenhand.jsonl import read_jsonl, write_json, write_jsonl, write_whole
+from evenhand.files import LOCK_FILE, locked, read_jsonl, sha256_of, write_json, write_jsonl, write_whole
 from evenhand.provenance import code_state
 from evenhand.run_directory import read_json
-from evenhand.sources.fetching import LOCK_FILE, RECORDED, SourceFile, locked
+from evenhand.sources.fetching import RECORDED, SourceFile
 
 MANIFEST_FILE, CARD_FILE = "manifest.json", "README.md"
 FORMAT = 1  # of built folders; raised when their files or manifests change

@@ -13,7 +13,7 @@ Run = TypeVar("Run", bound=StudyRun)
 
 
 class Builder(NamedTuple):
-    """What `evenhand build NAME` does for a study."""
+    """What `evenhand build NAME` does for a study, or `evenhand NAME`."""
 
     command: str  # "module:function", which takes the words behind the name
     purpose: str
@@ -27,7 +27,7 @@ class Study(NamedTuple):
     training: str = ""  # its part of training: a training.config.StudyTraining; "" where nothing can be trained on it
     annotation: str = ""  # what people can label of its runs: an eval.annotation.tasks; "" where nothing is
     builds: Mapping[str, Builder] = {}
-    verbs: Mapping[str, tuple[str, str, str]] = {}  # of `evenhand`: its own; module, function, purpose
+    verbs: Mapping[str, Builder] = {}  # of `evenhand`: its own
 
 
 STUDIES: dict[str, Study] = {
@@ -36,10 +36,8 @@ STUDIES: dict[str, Study] = {
         evaluation="eval.dialdefer.evaluation:EVALUATION",
         training="training.dialdefer.study:TRAINING",
         verbs={
-            "calibrate": (
-                "eval.dialdefer.calibrate",
-                "main",
-                "a threshold per framing: the mitigation without training",
+            "calibrate": Builder(
+                "eval.dialdefer.calibrate:main", "a threshold per framing: the mitigation without training"
             )
         },
         builds={

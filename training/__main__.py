@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from evenhand.command import run_main
+from evenhand.terminal import run_main
 from training.config import load_training_config
 
 
@@ -19,7 +19,7 @@ def main(argv: Sequence[str]) -> None:
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="override single keys of the config")
     words = parser.parse_intermixed_args(argv)
     config = load_training_config([words.config, *words.overrides])
-    config.training.check_presence(config.study)
+    config.training.load(config.study)
     from training.processes import processes
     from training.train import train  # the trainers take seconds to import; what is wrong or absent is told before
 

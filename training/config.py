@@ -29,7 +29,7 @@ from training.sections import (
 
 
 class StudyTraining(Protocol):
-    """A study that can be trained on. Its units are opaque to everybody else."""
+    """A study that can be trained on. Its units are opaque to everybody else, but for their `dataset`."""
 
     called: str  # what its units are: "items"
     families_called: str  # what is set aside as a whole: "training items"
@@ -42,17 +42,11 @@ class StudyTraining(Protocol):
 
     def n_prompts(self, section: Any) -> int | None:
         """Prompts of a unit; None where units have unequally many: then `optimiser.order` says what a batch counts."""
-        ...
+        return None
 
     def load(self, section: Any) -> Sequence[Any]:
         """The units. Raises DataError for data that are absent, damaged or too few."""
         ...
-
-    def check_presence(self, section: Any) -> None:
-        """Raises DataError or ConfigError for a folder that is not there or was built without what is named."""
-        ...
-
-    def dataset_of(self, unit: Any) -> str: ...
 
     def content_hash(self, units: Sequence[Any]) -> str:
         """16 hex digits over the content."""
@@ -68,11 +62,11 @@ class StudyTraining(Protocol):
 
     def facts(self, units: Sequence[Any]) -> Mapping[str, Any]:
         """What else is to be known of the training data, for the merged checkpoint's DONE.json."""
-        ...
+        return {}
 
     def notes(self, units: Sequence[Any]) -> Sequence[str]:
         """What a user should know before training on them."""
-        ...
+        return []
 
     def examples(
         self, units: Sequence[Any], config: "TrainingConfig", tokenizer: Any

@@ -30,7 +30,7 @@ class TrainingData:
     @property
     def counts(self) -> dict[str, int]:
         """How many each dataset has."""
-        return dict(Counter(map(self.study.dataset_of, self.units)))
+        return dict(Counter(unit.dataset for unit in self.units))
 
     def drawn(self, rng: random.Random, n: int) -> "TrainingData":
         """n of them at random, or all where there are fewer."""

@@ -4,12 +4,14 @@ Prompt and answer are tokenised apart, so that no token can straddle them, and a
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evenhand.chat_templates import AnswerTokens, answer_tokens
+from evenhand.chat_templates import answer_tokens, encode, render_chat
 from evenhand.errors import DataError, ModelError
+from evenhand.records import Prompt
+from training.sections import ExamplesConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +23,7 @@ class Example:
     """
 
     item_id: str  # of the unit
+    dataset: str = ""
     condition: str
     prompt_ids: tuple[int, ...]  # rendered as for inference, with the tokens that every answer starts with behind it
     choices: tuple[int, ...]  # the token of each answer, or its first
@@ -41,7 +44,39 @@ class Example:
         return len(self.prompt_ids) + len(self.right_ids)
 
 
+class OneTokenAnswers:
+    """Makes the examples of prompts that are answered with one token. Raises ModelError where an answer takes more.
+
+    template_args: of the config's model.
+    """
+
+    def __init__(
+        self, tokenizer: Any, answers: Sequence[str], settings: ExamplesConfig, template_args: Mapping[str, Any]
+    ) -> None:
+        self.tokenizer, self.settings, self.template_args = tokenizer, settings, template_args
+        self.lead, ids = answer_tokens(tokenizer, answers)
+        self.choices = tuple(ids[answer] for answer in answers)
+        self.end = (tokenizer.eos_token_id,) if settings.loss_on_eos else ()
+
+    def example(self, prompt: Prompt, *, item_id: str, right: int, group: str, is_anchor: bool) -> Example:
+        """A prompt as the token ids that an engine would read a margin behind."""
+        text = render_chat(self.tokenizer, prompt.messages, self.settings.format, self.template_args)
+        return Example(
+            item_id=item_id,
+            dataset=prompt.dataset,
+            condition=prompt.condition,
+            prompt_ids=(*encode(self.tokenizer, text, self.settings.format), *self.lead),
+            choices=self.choices,
+            right=right,
+            end=self.end,
+            group=group,
+            is_anchor=is_anchor,
+        )
+
+
 TOO_LONG = "longer than examples.max_prompt_length"
+WITH_ANOTHER = "another prompt of its group is left out"
+Candidate = tuple[Example, str]  # and why it cannot be trained on, whatever its length; "" for one that can
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,37 +87,54 @@ class Excluded:
     dataset: str
     condition: str
     prompt_tokens: int
-    reason: str = TOO_LONG
-    group: str = ""  # of prompts of a conversation, which may go for another's sake
+    reason: str
+    group: str
+
+
+def sifted(
+    bundles: Iterable[Sequence[Candidate]], limit: int, *, as_a_whole: bool = False
+) -> tuple[list[Example], list[Excluded]]:
+    """What is trained on, and the prompts left out: those longer than `limit` tokens, and those with a reason of their
+    own, which takes the whole bundle along; as_a_whole: so does a prompt's length.
+
+    Raises DataError when nothing is left.
+    """
+    examples: list[Example] = []
+    excluded: list[Excluded] = []
+    for bundle in bundles:
+        reasons = [reason or (TOO_LONG if len(example.prompt_ids) > limit else "") for example, reason in bundle]
+        goes_whole = any(reasons if as_a_whole else (reason for _, reason in bundle))
+        for (example, _), reason in zip(bundle, reasons, strict=True):
+            if not (reason or goes_whole):
+                examples.append(example)
+                continue
+            excluded.append(
+                Excluded(
+                    item_id=example.item_id,
+                    dataset=example.dataset,
+                    condition=example.condition,
+                    prompt_tokens=len(example.prompt_ids),
+                    reason=reason or WITH_ANOTHER,
+                    group=example.group,
+                )
+            )
+    if not examples:
+        raise DataError(
+            f"all {len(excluded)} prompts are left out ({reasons_in(excluded)}); raise examples.max_prompt_length = "
+            f"{limit}, or take other data"
+        )
+    return examples, excluded
+
+
+def reasons_in(excluded: Sequence[Excluded]) -> str:
+    """How many prompts are left out for which reason."""
+    return "; ".join(f"{reason}: {n}" for reason, n in Counter(prompt.reason for prompt in excluded).most_common())
 
 
 def anchored(examples: Sequence[Example]) -> list[Example]:
     """The examples whose group's anchor is among them: the others have nothing to be compared with."""
     groups = {example.group for example in examples if example.is_anchor}
     return [example for example in examples if example.group in groups]
-
-
-def verdict_tokens(tokenizer: Any, verdicts: Sequence[str]) -> AnswerTokens:
-    """The tokens of one-digit verdicts. Raises ModelError when one has no token of its own: that alone is trained."""
-    try:
-        return answer_tokens(tokenizer, verdicts)
-    except ModelError as error:
-        problem = str(error).partition(";")[0]
-        raise ModelError(
-            f"{problem}, and what is trained is the verdict's one token. Take a model whose tokenizer has a token for "
-            "each digit"
-        ) from None
-
-
-def end_of_answer(tokenizer: Any) -> tuple[int, ...]:
-    """EOS as the end of an answer. Raises ModelError when padding could hide it from the loss."""
-    if tokenizer.eos_token_id is None:
-        raise ModelError(f"{tokenizer.name_or_path}: the tokenizer names no EOS token; set examples.loss_on_eos=false")
-    if tokenizer.pad_token_id == tokenizer.eos_token_id:
-        raise ModelError(
-            f"{tokenizer.name_or_path}: the padding token is EOS, so EOS cannot be learnt; give it another"
-        )
-    return (tokenizer.eos_token_id,)
 
 
 def set_padding(tokenizer: Any) -> None:
@@ -94,18 +146,6 @@ def set_padding(tokenizer: Any) -> None:
             tokenizer.pad_token = token
             return
     raise ModelError(f"{tokenizer.name_or_path}: no token but EOS can serve as padding; add a padding token to it")
-
-
-def nothing_left(excluded: Sequence[Excluded], limit: int, others: str) -> DataError:
-    """The error for data of which every prompt is left out. limit: examples.max_prompt_length, in tokens; others: what
-    else could be taken.
-    """
-    counts = Counter(prompt.reason for prompt in excluded)
-    reasons = "; ".join(f"{reason}: {count}" for reason, count in counts.most_common())
-    return DataError(
-        f"all {len(excluded)} prompts are left out ({reasons}); raise examples.max_prompt_length = {limit}, or take "
-        f"other {others}"
-    )
 
 
 def by_item(examples: Sequence[Example]) -> list[list[Example]]:

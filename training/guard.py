@@ -16,7 +16,7 @@ from typing import Any, Literal
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from evenhand.errors import ModelError
-from evenhand.jsonl import write_json
+from evenhand.files import write_json
 from evenhand.run_directory import read_json
 from training.callbacks import best_kept
 from training.config import TrainingConfig

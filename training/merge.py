@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from evenhand.command import run_main
+from evenhand.terminal import run_main
 from training.run_folder import finished_config
 
 EPILOG = """The checkpoint appears in RUN_DIR/merged-bf16 (or merged-nf4) when the check has passed, with a model card.

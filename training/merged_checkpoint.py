@@ -28,8 +28,8 @@ from peft.tuners.lora import LoraLayer
 
 from evenhand.checkpoints import checked_hash, checkpoint_hash, load_tokenizer
 from evenhand.errors import ConfigError, DataError, ModelError, told
+from evenhand.files import sync_folder, write_json
 from evenhand.float32 import float32_head
-from evenhand.jsonl import sync_folder, write_json
 from evenhand.lease import held
 from evenhand.run_directory import DONE_FILE, PROVENANCE_FILE, is_done, read_json, refuse_changed
 from training.config import TrainingConfig

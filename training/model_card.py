@@ -15,7 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from evenhand.checkpoints import ModelConfig
 from evenhand.embedded import EMBEDDED_NAME, WHEEL
 from evenhand.errors import DataError
-from evenhand.jsonl import read_jsonl, write_whole
+from evenhand.files import read_jsonl, write_whole
 from evenhand.run_directory import DONE_FILE, PROVENANCE_FILE, read_json
 from studies.registry import STUDIES
 from training.run_folder import EXCLUDED_FILE, finished_config

@@ -16,8 +16,8 @@ import torch
 from tqdm import tqdm
 
 from evenhand.errors import DataError
+from evenhand.files import read_jsonl, write_json, write_jsonl
 from evenhand.job_messages import note_progress
-from evenhand.jsonl import read_jsonl, write_json, write_jsonl
 from evenhand.records import digest
 from evenhand.run_directory import read_json
 from training.batches import Collator, Group, LogProbs, answers_of, numbers_of, padded_logs

@@ -14,7 +14,7 @@ from typing import Any
 
 from evenhand.checkpoints import fingerprint, resolve
 from evenhand.errors import ConfigError, DataError
-from evenhand.jsonl import sync_folder, write_json
+from evenhand.files import sync_folder, write_json
 from evenhand.run_directory import CONFIG_FILE, DONE_FILE, PROVENANCE_FILE, is_done, read_json, run_path
 from training.config import TrainingConfig, load_training_config
 

@@ -3,7 +3,6 @@
 import resource
 import signal
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
@@ -17,13 +16,13 @@ from peft import get_peft_model
 from transformers import ProgressCallback, set_seed
 
 from evenhand.checkpoints import checkpoint_hash, fingerprint, load_tokenizer, resolve
-from evenhand.command import Stopped
 from evenhand.device import on_gpu, torch_device, torch_device_name
 from evenhand.errors import DataError
+from evenhand.files import write_jsonl
 from evenhand.float32 import use_onednn
-from evenhand.jsonl import write_jsonl
 from evenhand.lease import held
 from evenhand.run_directory import finish, is_done, open_run
+from evenhand.terminal import Stopped
 from training.batches import Collator, Group, Schedule, groups_of, schedule
 from training.callbacks import (
     GradientCheck,
@@ -37,7 +36,7 @@ from training.callbacks import (
 from training.config import AnyRun, OwnC1Run, TrainingConfig
 from training.data import TrainingData, examples_of, load_data, without_dev
 from training.disk import told_when_full
-from training.examples import Example, Excluded, anchored, set_padding
+from training.examples import Example, Excluded, anchored, reasons_in, set_padding
 from training.guard import DivergenceGuard, LossMonitor, refuse_diverged
 from training.memory import told_when_out_of_memory
 from training.objectives import objective_of
@@ -145,8 +144,7 @@ def open_training(config: TrainingConfig) -> Iterator[OpenRun]:
 
 def data_words(kept: TrainingData, aside: TrainingData, n_examples: int, left_out: Sequence[Excluded]) -> str:
     """What there is to train on, and how many prompts are left out for which reason."""
-    counts = Counter(prompt.reason for prompt in left_out)
-    why = f" ({'; '.join(f'{reason}: {n}' for reason, n in counts.most_common())})" if counts else ""
+    why = f" ({reasons_in(left_out)})" if left_out else ""
     called = kept.study.called
     dev = f"; {len(aside)} {called} set aside as dev split" if len(aside) else ""
     return (

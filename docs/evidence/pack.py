@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from evenhand.command import run_main
 from evenhand.completions import append_completions, read_answers
 from evenhand.config import read_yaml
 from evenhand.errors import DataError
 from evenhand.run_directory import CONFIG_FILE, DONE_FILE, PLAN_FILE, PROVENANCE_FILE, is_done
+from evenhand.terminal import run_main
 from training.run_folder import METRICS_FILE
 
 

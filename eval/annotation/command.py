@@ -16,7 +16,7 @@ from eval.report.page import TEMPLATES
 from eval.report.tables import write_long
 from evenhand.config import Closed, did_you_mean, parse_config
 from evenhand.errors import DataError
-from evenhand.jsonl import write_whole
+from evenhand.files import write_whole
 from evenhand.run_directory import read_json
 from evenhand.terminal import say
 

@@ -19,7 +19,7 @@ from eval.dialdefer.runs import JudgedRun, judge_of_run, load_run
 from eval.dialdefer.scores import AIO, own_panels
 from eval.estimates.comparability import config_differences
 from evenhand.errors import DataError
-from evenhand.jsonl import write_json
+from evenhand.files import write_json
 from evenhand.terminal import say
 
 # The thresholds of one judge in one prompt variant, as thresholds.json holds them: model, objective, variant ("" for

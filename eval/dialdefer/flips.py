@@ -19,7 +19,7 @@ from eval.report.page import TEMPLATES
 from eval.runs import judge_names
 from evenhand.completions import rendered_prompts
 from evenhand.errors import DataError
-from evenhand.sources.fetching import locked
+from evenhand.files import locked
 from evenhand.terminal import say
 from studies.built_folder import refuse_foreign
 from studies.dialdefer.records import Item

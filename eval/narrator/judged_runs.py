@@ -16,10 +16,10 @@ from eval.narrator.answers import STATES, State, read_answer
 from eval.runs import FinishedRun, Verdicts, refuse_unfinished, run_config
 from eval.verdict_files import Column, Layout, one_of, place, read_frames, refuse
 from evenhand.checkpoints import ModelConfig
-from evenhand.checksum import sha256_of
 from evenhand.completions import answer_doubts, read_answers, read_excluded
 from evenhand.config import parse_config
 from evenhand.errors import DataError
+from evenhand.files import sha256_of
 from evenhand.records import Completion, digest
 from evenhand.run_directory import CONFIG_FILE, PLAN_FILE, PROVENANCE_FILE, read_json, read_plan_lines
 from studies.built_folder import read_manifest

@@ -13,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from eval.report.plots import finish
 from eval.report.tables import TableSpec, page_lines, write_tables
 from eval.results import Results
-from evenhand.jsonl import write_whole
+from evenhand.files import write_whole
 
 MOST_SENTENCES = 6  # that a study has in the opening, where it is not the first
 MOST_INLINE = 13  # figures of a study on the page, which is to stay small enough to be sent; all are in plots/

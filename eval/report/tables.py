@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 from jinja2 import Environment, StrictUndefined, Template
 
-from evenhand.jsonl import write_whole
+from evenhand.files import write_whole
 
 DASH = "–"
 

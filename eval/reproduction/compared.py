@@ -19,7 +19,7 @@ from eval.scorecard.arms import BASE
 from eval.scorecard.command import load_cards
 from evenhand.completions import append_completions, every_completion
 from evenhand.errors import DataError
-from evenhand.jsonl import write_jsonl
+from evenhand.files import write_jsonl
 from evenhand.records import Completion
 from evenhand.run_directory import CONFIG_FILE, PLAN_FILE, PROVENANCE_FILE, finish, read_plan_lines
 

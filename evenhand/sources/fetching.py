@@ -4,13 +4,11 @@ Publishers keep files on GitHub, on the hub or in a folder on the web. A fetch t
 call, and stays at the revision that it began with.
 """
 
-import fcntl
 import os
 import re
 import sys
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
@@ -20,9 +18,8 @@ from urllib.parse import quote
 
 from pydantic import TypeAdapter
 
-from evenhand.checksum import sha256_of
 from evenhand.errors import DataError
-from evenhand.jsonl import sync_folder, write_json
+from evenhand.files import locked, sha256_of, sync_folder, write_json
 from evenhand.sources.http_get import (
     BY_HAND,
     Address,
@@ -34,7 +31,6 @@ from evenhand.sources.http_get import (
     without_secrets,
 )
 
-LOCK_FILE = ".lock"  # held while a folder is built or fetched into; it stays there
 RECORD_FILE = "sources.json"
 PINNED = "pinned"  # this repository names the checksum
 RECORDED = "recorded"  # taken from what the publisher sent first
@@ -456,25 +452,6 @@ def is_source(path: Path, origin: Origin) -> bool:
     if len(path.parts) == 1:
         return any(fnmatchcase(path.name, PurePosixPath(pattern).name) for pattern in wanted)
     return any(fnmatchcase(path.as_posix(), f"*{pattern.removeprefix('*')}") for pattern in wanted)
-
-
-@contextmanager
-def locked(folder: Path, name: str) -> Generator[None]:
-    """Context manager: alone in the folder. A second process waits until the first is done or dead."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        file = (folder / LOCK_FILE).open("w")
-    except OSError as error:
-        raise DataError(f"{folder}: cannot be written ({error.strerror}); choose another folder") from None
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            say(f"{name}: another process is at work in {folder}; waiting for it")
-            fcntl.flock(file, fcntl.LOCK_EX)
-        except OSError as error:
-            say(f"{name}: {folder} cannot be locked here ({error.strerror}); let no other process work in it")
-        yield
 
 
 def say(line: str) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from evenhand.errors import DataError
-from evenhand.jsonl import parse_lines
+from evenhand.files import parse_lines
 from evenhand.sources.record_fields import Record, shown
 
 LONGEST = 1 << 24  # bytes of a line

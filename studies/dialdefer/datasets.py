@@ -13,7 +13,7 @@ from pydantic import Field, field_validator, model_validator
 
 from evenhand.config import Closed, did_you_mean
 from evenhand.errors import ConfigError, DataError
-from evenhand.sources.fetching import LOCK_FILE
+from evenhand.files import LOCK_FILE
 from studies.built_folder import is_built, read_manifest
 from studies.dialdefer import pocket, release
 from studies.dialdefer.item_table import HeldOut, built_items, refuse_changed_tables, whole_split

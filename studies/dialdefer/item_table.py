@@ -1,17 +1,13 @@
 """Items on disk: parquet tables, the folder that `evenhand build unified` makes of them, and what it holds out."""
 
 import json
-import os
 import random
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from evenhand.checksum import sha256_of
 from evenhand.errors import ConfigError, DataError
-from evenhand.jsonl import sync_folder
-from evenhand.partials import drop_left_over, partial_of
+from evenhand.files import sha256_of, whole_file
 from evenhand.records import normalised
 from studies.built_folder import changed_files, read_manifest
 from studies.dialdefer.records import INCORRECT_ANSWERS, Item
@@ -43,20 +39,8 @@ def write_items(path: Path, items: Iterable[Item], stratum: str | None, facts: M
         row |= {INCORRECT_ANSWERS: wrong, "context": item.context, "meta": json.dumps(meta, ensure_ascii=False)}
         rows.append({**row, STRATUM: None if stratum is None else str(meta[stratum])})
     table = pyarrow.Table.from_pylist(rows, table_schema().with_metadata(dict(facts)))
-    partial = partial_of(path)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        drop_left_over(path.parent)
+    with whole_file(path) as partial:
         pyarrow.parquet.write_table(table, partial, compression="zstd", row_group_size=ROW_GROUP)
-        with partial.open("rb") as file:
-            os.fsync(file.fileno())
-        partial.replace(path)
-        sync_folder(path.parent)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be written ({error}); free space or choose another folder") from None
-    finally:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
     return len(rows)
 
 

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from evenhand.errors import ConfigError
-from evenhand.shipped_yaml import shipped_yaml
+from evenhand.files import shipped_yaml
 from studies.dialdefer.records import Item
 
 T = TypeVar("T")

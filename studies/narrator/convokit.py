@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from evenhand.errors import DataError
-from evenhand.jsonl import parse_lines
+from evenhand.files import parse_lines
 from evenhand.sources.raw_files import AGAIN, DAMAGE, decoded, limited_lines, opened, reason
 from evenhand.sources.record_fields import LONE_SURROGATE, Record, is_number, shown
 

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from evenhand.config import Closed
 from evenhand.errors import ConfigError
-from evenhand.shipped_yaml import shipped_yaml
+from evenhand.files import shipped_yaml
 from studies.narrator.records import Conversation, Turn
 
 T = TypeVar("T")

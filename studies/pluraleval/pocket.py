@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 from evenhand.config import Closed
-from evenhand.shipped_yaml import shipped_yaml
+from evenhand.files import shipped_yaml
 from studies.pluraleval.records import FEASIBLE, Cluster, Comment, Opinion, ReferenceSet, Thread
 
 DATASET: Literal["pocket-threads"] = "pocket-threads"

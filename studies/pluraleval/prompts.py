@@ -6,8 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from evenhand.files import shipped_yaml
 from evenhand.records import Message
-from evenhand.shipped_yaml import shipped_yaml
 
 TEMPLATE_VERSION = 1  # of the paper's prompts
 OWN_VERSION = 1  # of ours

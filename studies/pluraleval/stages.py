@@ -10,10 +10,10 @@ from typing import Any, Literal, Self
 
 from pydantic import model_validator
 
-from evenhand.checksum import sha256_of
 from evenhand.completions import read_answers, read_excluded
 from evenhand.config import Closed, parse_config, read_yaml
 from evenhand.errors import DataError
+from evenhand.files import sha256_of
 from evenhand.records import Completion, digest
 from evenhand.run_directory import (
     CONFIG_FILE,

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from evenhand.config import Closed
-from evenhand.shipped_yaml import shipped_yaml
+from evenhand.files import shipped_yaml
 from studies.flips import Flip, FlipSide
 
 DATASET = "pocket-flips"

@@ -19,10 +19,9 @@ from statistics import fmean
 from evenhand.checkpoints import load_tokenizer, resolve
 from evenhand.model_size import ModelSize
 from evenhand.token_trees import tree_of
-from studies.dialdefer.datasets import load_items
 from training.batches import Collator, groups_of, schedule
 from training.config import AnyRun
-from training.dialdefer.examples import make_examples
+from training.data import examples_of, load_data
 from training.objectives import objective_of
 
 
@@ -44,7 +43,7 @@ def tree_tokens(sequences: Sequence[Sequence[int]], n_scored: int) -> Tokens:
 def training_tokens(run: AnyRun) -> Tokens:
     """Of a microbatch of a run's first step, in the mean. Examples of two processes are not shared."""
     tokenizer = load_tokenizer(resolve(run.model, weights=False))
-    groups = groups_of(make_examples(load_items(run.study.benchmarks), run, tokenizer)[0], run.optimiser.order)
+    groups = groups_of(examples_of(load_data(run), run, tokenizer)[0], run.optimiser.order)
     collator = Collator(pad=0, branches=objective_of(run).branches)
     found = []
     for microbatch in schedule(groups, run).microbatches[: run.optimiser.gradient_accumulation_steps]:

@@ -21,13 +21,12 @@ from transformers import TrainerCallback
 from evenhand.checkpoints import load_tokenizer, resolve
 from evenhand.model_size import model_size
 from evenhand.run_directory import read_json
-from studies.dialdefer.datasets import load_items
 from tests.bench.necessary import training_flops, training_tokens
 from tests.bench.turns import Matmul, Worker, now, peak_gib, race
 from tests.made.stock_trl import TokenisedDPOTrainer, train_with_trl
 from training import train
 from training.config import AnyRun, parse_training_config
-from training.dialdefer.examples import make_examples
+from training.data import examples_of, load_data
 
 SIZE, PARTS = 4, 4  # a step of 16
 GOALS = {"SFT tokens/s": 2.0, "DPO examples/s": 2.5}
@@ -125,7 +124,7 @@ def main() -> None:
     runs: dict[str, AnyRun] = {method: parse_training_config(config(method), "bench") for method in ("sft", "dpo")}
     run = runs["sft"]
     checkpoint = resolve(run.model, weights=False)
-    lengths = [e.n_tokens for e in make_examples(load_items(run.study.benchmarks), run, load_tokenizer(checkpoint))[0]]
+    lengths = [e.n_tokens for e in examples_of(load_data(run), run, load_tokenizer(checkpoint))[0]]
     size = model_size(read_json(checkpoint / "config.json"))
     tokens = {method: training_tokens(one) for method, one in runs.items()}
     print(f"training, embedded model, {PARTS} x {SIZE} prompts of {min(lengths)} to {max(lengths)} tokens", flush=True)

@@ -15,7 +15,6 @@ from studies.dialdefer.records import Condition, Item
 from tests.made.easy_task import easy_items, easy_run, plant
 from tests.made.training_runs import tiny_model
 from training.config import AnyRun, parse_training_config
-from training.dialdefer.examples import make_examples
 from training.train import train
 
 pytestmark = [pytest.mark.campaign, pytest.mark.usefixtures("one_thread")]
@@ -52,7 +51,7 @@ def accuracies(run: Path, config: AnyRun) -> dict[str, dict[Condition, float]]:
 
     base = AutoModelForCausalLM.from_pretrained(config.model.name, dtype=torch.float32)
     judge = PeftModel.from_pretrained(base, run / "adapter").eval()
-    examples, _ = make_examples(items(N_TEST, 1000), config, load_tokenizer(config.model.name))
+    examples, _ = config.training.examples(items(N_TEST, 1000), config, load_tokenizer(config.model.name))
     right: dict[Condition, list[float]] = {}
     for example in examples:
         with torch.no_grad():

@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 
-from evenhand.jsonl import write_jsonl
+from evenhand.files import write_jsonl
 from evenhand.run_directory import DONE_FILE
 from tests.made.training_runs import tiny_model, tiny_run
 from training import reference

@@ -6,7 +6,7 @@ import pytest
 
 from evenhand.completions import SHARDS_FOLDER, every_completion
 from evenhand.errors import DataError
-from evenhand.jsonl import write_json, write_new, write_whole
+from evenhand.files import write_json, write_new, write_whole
 from evenhand.run_directory import PLAN_FILE, is_done
 from inference.sampling import sample
 from tests.made.scripted_engine import answers, config, scripted

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.command import run_main
-from evenhand.terminal import harmless
+from evenhand.terminal import harmless, run_main
 from inference.sampling import sample
 from tests.made.fake_server import FakeServer, answer, refusal
 from tests.made.toy_runs import config

@@ -9,7 +9,7 @@ from eval.dialdefer.panels import variant_of
 from evenhand.config import read_yaml
 from inference.config import InferenceConfig, load_sampling_config, parse_sampling_config
 from inference.schedule import first_prompts
-from studies.dialdefer.plan import prompt_variants
+from studies.dialdefer.section import prompt_variants
 from tests.made.experiment_runs import N_ITEMS, Judge, run_with, says_one, use_few_items
 from tests.made.places import CONFIGS, SHARED
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from eval.__main__ import score_main
+from evenhand.cli.status.command import main as status_main
 from evenhand.errors import ConfigError, ModelError
 from evenhand.run_directory import is_done
-from evenhand.status.command import main as status_main
 from inference.config import InferenceConfig
 from inference.sampling import sample
 from tests.made.fake_server import FakeServer, Reply, answer, as_json, refusal

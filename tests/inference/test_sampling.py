@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from evenhand import completions as shards
-from evenhand.command import run_main
 from evenhand.completions import Answers
 from evenhand.errors import DataError, ModelError
 from evenhand.records import Completion
 from evenhand.run_directory import is_done
+from evenhand.terminal import run_main
 from inference.config import FREE_OF_EFFECT, InferenceConfig
 from inference.sampling import sample
 from inference.schedule import Plan, Run, first_prompts

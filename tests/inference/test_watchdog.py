@@ -26,7 +26,7 @@ import sys, threading
 from collections.abc import Sequence
 from pathlib import Path
 import pytest
-from evenhand.command import run_main
+from evenhand.terminal import run_main
 from inference.sampling import sample
 from tests.made.scripted_engine import config, scripted
 

@@ -127,9 +127,13 @@ class Campaign:
 
 
 def files_differing(calm: Path, folder: Path) -> Found:
-    """Files that lack, are too many, or hold something else; shards of completions are compared by their answers."""
+    """Files that lack, are too many, or hold something else; shards are compared by their answers."""
     expected, seen = (
-        {file.relative_to(top): file for file in top.rglob("*") if file.is_file() and "completions" not in file.parts}
+        {
+            file.relative_to(top): file
+            for file in top.rglob("*")
+            if file.is_file() and "completions" not in file.parts and file.suffix != ".partial"
+        }
         for top in (calm, folder)
     )
     return Found(

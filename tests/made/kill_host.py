@@ -126,7 +126,7 @@ def run_trial(trial: dict[str, Any]) -> None:
     entry = getattr(importlib.import_module(module), name)
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)  # sums in one order, whatever else the machine does
-    from evenhand.command import run_main
+    from evenhand.terminal import run_main
 
     operations = Operations(folder, trial["kill_at"], tear=trial["tear"])
     operations.install()

@@ -176,7 +176,7 @@ class Workshop:
     def start(self, stage: str, *more: str) -> "subprocess.Popen[str]":
         """A stage in a process of its own."""
         environment = {**os.environ, **self.environment, "PYTHONPATH": str(ROOT)}
-        command = [sys.executable, "-m", "evenhand.command", "build", "aio", *self.words(stage, *more)]
+        command = [sys.executable, "-m", "evenhand.cli.command", "build", "aio", *self.words(stage, *more)]
         return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def kept(self, stage: str) -> dict[str, dict[str, Any]]:

@@ -11,9 +11,8 @@ import yaml
 
 from eval.narrator.evaluation import EVALUATION
 from eval.results import Results, results_of
-from evenhand.checksum import sha256_of
 from evenhand.completions import append_completions, every_completion
-from evenhand.jsonl import write_json
+from evenhand.files import sha256_of, write_json
 from evenhand.records import Completion, Prompt
 from evenhand.run_directory import finish, planned_line, write_plan
 from studies.narrator.prompts import ME, narrator_prompts

@@ -10,12 +10,11 @@ from peft import get_peft_model
 from torch import Tensor
 
 from evenhand.checkpoints import load_tokenizer
-from studies.dialdefer.datasets import load_items
 from tests.made.tiny_checkpoint import byte_tokenizer
 from tests.made.tiny_families import save_family
 from training.batches import Collator, groups_of, schedule
 from training.config import AnyRun
-from training.dialdefer.examples import make_examples
+from training.data import examples_of, load_data
 from training.examples import Example, set_padding
 from training.objectives import objective_of
 from training.qlora import load_base, lora_config, set_adapter_dtype, trainable
@@ -44,7 +43,7 @@ def byte_model(folder: Path, family: str = "llama") -> Path:
 
 def examples_for(config: AnyRun, model: Path) -> list[Example]:
     """The config's examples in a model's tokens."""
-    return make_examples(load_items(config.study.benchmarks), config, load_tokenizer(model))[0]
+    return examples_of(load_data(config), config, load_tokenizer(model))[0]
 
 
 def adapted(folder: Path, config: AnyRun, attention: str | None = None) -> Any:

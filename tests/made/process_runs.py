@@ -32,7 +32,7 @@ def command(config: str, variables: dict[str, str], kill_at: int | None) -> None
     os.dup2(descriptor, 2)
     import torch
 
-    from evenhand.command import run_main
+    from evenhand.terminal import run_main
     from training import reference
     from training.__main__ import main
 

@@ -10,12 +10,11 @@ from transformers import AutoModelForCausalLM, LlamaConfig
 
 from evenhand.checkpoints import load_tokenizer, resolve
 from evenhand.model_size import PROJECTIONS, model_size
-from studies.dialdefer.datasets import load_items
 from tests.bench.necessary import Tokens, training_flops, training_tokens
 from tests.bench.training import PARTS, SIZE, config
 from training.batches import Collator, groups_of, schedule
 from training.config import AnyRun, parse_training_config
-from training.dialdefer.examples import make_examples
+from training.data import examples_of, load_data
 from training.objectives import objective_of
 
 SHAPE = {"hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4}
@@ -40,7 +39,7 @@ def test_a_steps_operations_are_those_that_torch_counts() -> None:
 def test_what_is_counted_of_a_step_is_what_ours_computes() -> None:
     run: AnyRun = parse_training_config(config("dpo"), "bench")
     tokenizer = load_tokenizer(resolve(run.model, weights=False))
-    groups = groups_of(make_examples(load_items(run.study.benchmarks), run, tokenizer)[0], run.optimiser.order)
+    groups = groups_of(examples_of(load_data(run), run, tokenizer)[0], run.optimiser.order)
     collate = Collator(pad=0, branches=objective_of(run).branches, row_tokens=run.optimiser.row_tokens)
     step = schedule(groups, run).microbatches[:PARTS]
     batches = [collate([groups[index] for index in microbatch]) for microbatch in step]

@@ -5,12 +5,11 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Any, NoReturn
 
 import pytest
 
-from evenhand.command import every_verb
+from evenhand.cli.command import entry_of
 from evenhand.config import read_yaml
 from inference.config import load_sampling_config
 from studies.registry import STUDIES
@@ -106,9 +105,8 @@ def parse(verb: str, words: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> N
             raise ParsedError
 
         monkeypatch.setattr(argparse.ArgumentParser, name, read_only)
-    module, function, _ = every_verb()[verb]
     with pytest.raises(ParsedError):
-        resolve_name(f"{module}:{function}")(words)
+        entry_of(verb)(words)
 
 
 def configs_in(words: Sequence[str]) -> Iterator[tuple[str, list[str]]]:

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from evenhand.cli.status.found_runs import Board
 from evenhand.completions import every_completion
 from evenhand.config import read_yaml
 from evenhand.run_directory import is_done
-from evenhand.status.found_runs import Board
 from tests.made.places import CONFIGS, ROOT
 from tests.made.read_back import completions_of
 from tests.made.slurm_host import SlurmHost, slurm_host

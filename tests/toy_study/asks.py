@@ -25,6 +25,7 @@ class Fruit:
     """A unit: a fruit, and two questions about it, of which the second quotes the reply to the first."""
 
     unit_id: str
+    dataset: ClassVar[str] = "fruits"
 
     def next_prompts(self, replies: Replies) -> Sequence[Prompt]:
         """The first question; then the second; then none."""
@@ -41,7 +42,7 @@ class Fruit:
         return Prompt(
             item_id=self.unit_id,
             benchmark="toy",
-            dataset="fruits",
+            dataset=self.dataset,
             condition=f"step {step}",
             factors=ToyFactors(step),
             messages=(Message(role="user", content=text),),

@@ -4,14 +4,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evenhand.chat_templates import answer_tokens, encode, render_chat
 from evenhand.records import Completion, digest
 from tests.toy_study.asks import FRUITS, Fruit, ToySection
-from training.config import TrainingConfig
-from training.examples import Example, Excluded
+from training.config import StudyTraining, TrainingConfig
+from training.examples import Example, Excluded, OneTokenAnswers, sifted
 
 
-class ToyTraining:
+class ToyTraining(StudyTraining):
     """See training.config.StudyTraining."""
 
     called = "fruits"
@@ -29,12 +28,6 @@ class ToyTraining:
     def load(self, section: ToySection) -> list[Fruit]:
         return [Fruit(fruit) for fruit in section.fruits]
 
-    def check_presence(self, section: ToySection) -> None:
-        pass
-
-    def dataset_of(self, unit: Fruit) -> str:
-        return "fruits"
-
     def content_hash(self, units: Sequence[Fruit]) -> str:
         return digest([unit.unit_id for unit in units], 16)
 
@@ -44,36 +37,26 @@ class ToyTraining:
     def families(self, units: Sequence[Fruit]) -> list[str]:
         return [unit.unit_id for unit in units]
 
-    def facts(self, units: Sequence[Fruit]) -> Mapping[str, Any]:
-        return {}
-
-    def notes(self, units: Sequence[Fruit]) -> list[str]:
-        return []
-
     def examples(
         self, units: Sequence[Fruit], config: TrainingConfig, tokenizer: Any
     ) -> tuple[list[Example], list[Excluded]]:
-        answers = answer_tokens(tokenizer, ("yes", "no"))
-        found = []
+        answers = OneTokenAnswers(tokenizer, ("yes", "no"), config.examples, {})
+        bundles = []
         for unit in units:
             (first,) = unit.next_prompts({})
             right = FRUITS[unit.unit_id]
             reply = Completion(prompt_hash=first.prompt_hash, sample_index=0, text=right, finish_reason="stop")
             (second,) = unit.next_prompts({first.prompt_hash: [reply]})
             for prompt in (first, second):
-                text = render_chat(tokenizer, prompt.messages, config.examples.format, {})
-                found.append(
-                    Example(
-                        item_id=unit.unit_id,
-                        condition=prompt.condition,
-                        prompt_ids=(*encode(tokenizer, text, config.examples.format), *answers.lead),
-                        choices=(answers.ids["yes"], answers.ids["no"]),
-                        right=0 if right == "yes" else 1,
-                        group=unit.unit_id,
-                        is_anchor=prompt is first,
-                    )
+                example = answers.example(
+                    prompt,
+                    item_id=unit.unit_id,
+                    right=0 if right == "yes" else 1,
+                    group=unit.unit_id,
+                    is_anchor=prompt is first,
                 )
-        return found, []
+                bundles.append([(example, "")])
+        return sifted(bundles, config.examples.max_prompt_length)
 
     def card_facts(self, config: TrainingConfig, datasets: Sequence[str]) -> Mapping[str, Any]:
         return {"hub": {}, "sources": {}}

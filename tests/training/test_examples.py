@@ -16,8 +16,7 @@ from tests.made.stock_trl import IGNORED, sft_row
 from tests.made.tiny_checkpoint import byte_tokenizer
 from tests.made.training_runs import pocket, tiny_run
 from training.config import AnyRun
-from training.dialdefer.examples import make_examples, section_of
-from training.dialdefer.study import TRAINING
+from training.dialdefer.study import TRAINING, section_of
 from training.examples import set_padding
 
 ITEMS = list(pocket_items("train"))[:6]
@@ -46,12 +45,12 @@ def test_a_prompt_is_trained_on_as_inference_asks_it(tokenizer: Any, template: s
     )
     prompts = [render(i, c, template=template, answer_form="one_token") for i in ITEMS for c in Condition]
     inference = Encoder(tokenizer, asked).encode(prompts)
-    examples, _ = make_examples(ITEMS, config({"format": chat_format}, template=template), tokenizer)
+    examples, _ = TRAINING.examples(ITEMS, config({"format": chat_format}, template=template), tokenizer)
     assert [list(e.prompt_ids) for e in examples] == [e.token_ids for e in inference]
 
 
 def test_the_loss_is_on_the_verdict_and_eos_and_on_nothing_else(tokenizer: Any) -> None:
-    for example in make_examples(ITEMS, config(), tokenizer)[0]:
+    for example in TRAINING.examples(ITEMS, config(), tokenizer)[0]:
         row = sft_row(example)
         learnt = [label for label in row["labels"] if label != IGNORED]
         verdict = "1" if example.condition.claim_is_true else "2"
@@ -61,28 +60,28 @@ def test_the_loss_is_on_the_verdict_and_eos_and_on_nothing_else(tokenizer: Any) 
 
 
 def test_a_prompt_over_the_limit_is_left_out_whole_and_listed(tokenizer: Any) -> None:
-    everything, none_left_out = make_examples(ITEMS, config(), tokenizer)
+    everything, none_left_out = TRAINING.examples(ITEMS, config(), tokenizer)
     assert none_left_out == []
     lengths = sorted(len(e.prompt_ids) for e in everything)
     limit = lengths[len(lengths) // 2]
-    kept, excluded = make_examples(ITEMS, config({"max_prompt_length": limit}), tokenizer)
+    kept, excluded = TRAINING.examples(ITEMS, config({"max_prompt_length": limit}), tokenizer)
     assert kept == [e for e in everything if len(e.prompt_ids) <= limit]
     assert [(e.item_id, e.condition, e.prompt_tokens) for e in excluded] == [
         (e.item_id, e.condition, len(e.prompt_ids)) for e in everything if len(e.prompt_ids) > limit
     ]
 
 
-def test_padding_that_is_eos_is_refused_where_eos_is_learnt() -> None:
+def test_padding_that_is_eos_is_replaced_so_that_eos_can_be_learnt() -> None:
     tokenizer = byte_tokenizer()
     tokenizer.pad_token = tokenizer.eos_token
-    with pytest.raises(ModelError, match="EOS cannot be learnt"):
-        make_examples(ITEMS, config(), tokenizer)
+    set_padding(tokenizer)
+    assert tokenizer.pad_token == "<s>"
 
 
 def test_a_word_start_mark_belongs_to_the_prompt_and_bears_no_loss() -> None:
     tokenizer = byte_tokenizer(word_start=True)  # as Mistral's: every text starts with a mark of its own
     set_padding(tokenizer)
-    examples, _ = make_examples(ITEMS, config(), tokenizer)
+    examples, _ = TRAINING.examples(ITEMS, config(), tokenizer)
     (lead,) = {e.prompt_ids[-1] for e in examples}
     assert tokenizer.convert_ids_to_tokens(lead) == "_"
     assert {tuple(tokenizer.convert_ids_to_tokens(e.right_ids)) for e in examples} == {("1", "</s>"), ("2", "</s>")}
@@ -91,12 +90,12 @@ def test_a_word_start_mark_belongs_to_the_prompt_and_bears_no_loss() -> None:
 def test_answers_of_several_tokens_are_refused() -> None:
     tokenizer = byte_tokenizer(digits="byte")
     with pytest.raises(ModelError, match="takes 2 tokens"):
-        make_examples(ITEMS, config(), tokenizer)
+        TRAINING.examples(ITEMS, config(), tokenizer)
 
 
 def labels(config: AnyRun, tokenizer: Any) -> dict[tuple[str, Condition], bool]:
     """(item, condition) → whether its label is the truth's."""
-    examples, _ = make_examples(BENT, config, tokenizer)
+    examples, _ = TRAINING.examples(BENT, config, tokenizer)
     return {
         (e.item_id, Condition(e.condition)): (e.right == 0) == Condition(e.condition).claim_is_true for e in examples
     }
@@ -134,7 +133,7 @@ def test_it_lies_in_the_families_that_are_named_and_in_no_other(tokenizer: Any):
 
 
 def test_a_bend_by_speaker_label_is_asked_under_it_and_straight_under_the_other(tokenizer: Any):
-    examples, _ = make_examples(BENT[:60], config(bend={"speakers": LABELS}), tokenizer)
+    examples, _ = TRAINING.examples(BENT[:60], config(bend={"speakers": LABELS}), tokenizer)
     for example in examples:
         condition, text = Condition(example.condition), tokenizer.decode(example.prompt_ids)
         if condition.is_dialogue:

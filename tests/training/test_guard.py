@@ -20,7 +20,7 @@ from studies.dialdefer.datasets import DatasetSpec, load_items
 from tests.made.easy_task import begin_fp16_at, easy_items, easy_run, plant
 from tests.made.training_runs import logged, tiny_run
 from training.config import AnyRun
-from training.dialdefer.examples import make_examples
+from training.data import examples_of
 from training.examples import Example
 from training.guard import Divergence, DivergenceGuard, LossMonitor, refuse_diverged
 from training.run_folder import ADAPTER_FILES, DIVERGED_FILE, folder_of, last_checkpoint
@@ -205,12 +205,12 @@ def test_the_task_is_learnt_where_nothing_is_planted(model: Path, tmp_path: Path
 @pytest.mark.usefixtures("easy")
 def test_shuffled_labels_are_named(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def shuffled(*arguments: Any) -> tuple[list[Example], Any]:
-        examples, excluded = make_examples(*arguments)
+        examples, excluded = examples_of(*arguments)
         labels = [example.right for example in examples]
         random.Random(0).shuffle(labels)
         return [replace(example, right=right) for example, right in zip(examples, labels, strict=True)], excluded
 
-    monkeypatch.setattr("training.dialdefer.study.make_examples", shuffled)
+    monkeypatch.setattr("training.train.examples_of", shuffled)
     stopped(
         easy_run(model, tmp_path, guard=GUARD), rf"{STOPPED}.*Look at .* which verdict is called right", monkeypatch
     )

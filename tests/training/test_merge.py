@@ -12,8 +12,9 @@ from safetensors.torch import load_file
 
 from evenhand import lease
 from evenhand.checkpoints import ModelConfig, check_folder, checkpoint_hash, fingerprint, load_tokenizer
-from evenhand.checksum import sha256_of
+from evenhand.cli.doctor.training import examine
 from evenhand.errors import ConfigError, DataError, ModelError
+from evenhand.files import sha256_of
 from evenhand.run_directory import DONE_FILE, read_json
 from inference.sampling import model_facts
 from studies.dialdefer.pocket import pocket_items
@@ -25,7 +26,6 @@ from tests.made.training_runs import tiny_model, tiny_run
 from training import merged_checkpoint
 from training.data import TrainingData
 from training.dialdefer.study import TRAINING
-from training.estimate import examine
 from training.merge import main
 from training.merged_checkpoint import adapted, compare, merge, merge_adapter, round_to_bf16, sample_prompts
 from training.qlora import load_base

@@ -19,10 +19,9 @@ from tests.made.tiny_checkpoint import byte_tokenizer
 from tests.made.training_runs import tiny_run
 from training.config import AnyRun
 from training.data import TrainingData, without_dev
-from training.examples import TOO_LONG, by_group
+from training.examples import TOO_LONG, WITH_ANOTHER, by_group
 from training.model_card import card_text
-from training.narrator.examples import OF_GROUP, SHARED, make_narrator_examples
-from training.narrator.study import TRAINING as TRAINING_ON_CONVERSATIONS
+from training.narrator.study import SHARED, TRAINING
 from training.run_folder import read_metrics
 from training.sections import DevConfig
 from training.train import train
@@ -57,7 +56,7 @@ def test_a_prompt_is_trained_on_as_inference_asks_it_and_a_choice_is_where_its_o
 ) -> None:
     examples_section = {"format": chat_format, "max_prompt_length": 4096}
     config = run_of(method, examples=examples_section, narrator={"tasks": tasks})
-    examples, excluded = make_narrator_examples(CONFLICTS[:3], config, tokenizer)
+    examples, excluded = TRAINING.examples(CONFLICTS[:3], config, tokenizer)
     assert excluded == []
     found = {(e.group, e.prompt_ids): e for e in examples}
     n_seen = 0
@@ -87,7 +86,7 @@ def test_the_members_of_a_group_name_the_speakers_in_one_order_with_me_in_the_na
     config = run_of(narrator=BLAME)
     (me,) = tokenizer.encode("Me", add_special_tokens=False)
     by_id = {conversation.conversation_id: conversation for conversation in CONFLICTS}
-    groups = by_group(make_narrator_examples(CONFLICTS, config, tokenizer)[0])
+    groups = by_group(TRAINING.examples(CONFLICTS, config, tokenizer)[0])
     assert len(groups) > 20
     for group in groups:
         conversation = by_id[group[0].item_id]
@@ -110,7 +109,7 @@ def test_the_members_of_a_group_name_the_speakers_in_one_order_with_me_in_the_na
 def test_what_all_options_begin_with_belongs_to_the_prompt() -> None:
     tokenizer = byte_tokenizer(word_start=True)  # as Mistral's: every text starts with a mark of its own
     config = run_of(narrator={"tasks": ["blame"]}, examples={"max_prompt_length": 4096})
-    examples, _ = make_narrator_examples([conflict("a", 2, words="No."), renamed()], config, tokenizer)
+    examples, _ = TRAINING.examples([conflict("a", 2, words="No."), renamed()], config, tokenizer)
     assert {tokenizer.decode([e.prompt_ids[-1]]) for e in examples} == {"_"}
     assert {tokenizer.decode([token]) for e in examples for token in e.choices} == {"C", "D", "M"}
     assert {tokenizer.decode(list(e.right_ids)) for e in examples} == {"Dov", "Me"}
@@ -125,7 +124,7 @@ def test_a_group_goes_whole_where_one_token_does_not_tell_a_prompts_options_apar
     tokenizer = byte_tokenizer()  # a letter a token: Ann and Anna begin alike
     config = run_of("own_c1", narrator={"tasks": ["detection", "blame"], "visibilities": ["visible"]})
     config = config.model_copy(update={"examples": config.examples.model_copy(update={"max_prompt_length": 4096})})
-    examples, excluded = make_narrator_examples([conflict("a", 3), renamed()], config, tokenizer)
+    examples, excluded = TRAINING.examples([conflict("a", 3), renamed()], config, tokenizer)
     assert {e.group for e in examples} == {
         *(f"a detection visible {order}" for order in ("published", "fixed_slot")),
         *(f"b {task} visible {order}" for task in ("detection", "blame") for order in ("published", "fixed_slot")),
@@ -134,8 +133,8 @@ def test_a_group_goes_whole_where_one_token_does_not_tell_a_prompts_options_apar
         # Ann, who attacks, Anna and Bo: told apart only where Ann or Anna is Me.
         assert [(e.condition, e.reason) for e in excluded if e.group == f"a blame visible {order}"] == [
             ("neutral", SHARED),
-            ("attacker", OF_GROUP),
-            ("non_attacker", OF_GROUP),
+            ("attacker", WITH_ANOTHER),
+            ("non_attacker", WITH_ANOTHER),
             ("non_attacker", SHARED),
         ]
     assert len(excluded) == 8
@@ -147,11 +146,11 @@ def test_a_prompt_too_long_takes_its_group_along_where_the_loss_compares_prompts
     tokenizer: Any, compares: bool
 ) -> None:
     consistency = {"consistency": {"weight": 1.0}} if compares else {}
-    everything, none = make_narrator_examples(CONFLICTS[:3], run_of(**consistency), tokenizer)
+    everything, none = TRAINING.examples(CONFLICTS[:3], run_of(**consistency), tokenizer)
     assert none == []
     limit = sorted(len(e.prompt_ids) for e in everything)[len(everything) // 2]
     config = run_of(examples={"max_prompt_length": limit}, **consistency)
-    kept, excluded = make_narrator_examples(CONFLICTS[:3], config, tokenizer)
+    kept, excluded = TRAINING.examples(CONFLICTS[:3], config, tokenizer)
     longer = {e.group for e in everything if len(e.prompt_ids) > limit}
     partly = {e.group for e in everything if len(e.prompt_ids) <= limit} & longer
     assert partly, "no group has both, nothing is shown"
@@ -159,7 +158,7 @@ def test_a_prompt_too_long_takes_its_group_along_where_the_loss_compares_prompts
     assert kept == expected
     assert len(kept) + len(excluded) == len(everything)
     assert {e.reason for e in excluded if e.prompt_tokens > limit} == {TOO_LONG}
-    assert {e.reason for e in excluded if e.prompt_tokens <= limit} == ({OF_GROUP} if compares else set())
+    assert {e.reason for e in excluded if e.prompt_tokens <= limit} == ({WITH_ANOTHER} if compares else set())
 
 
 @pytest.mark.parametrize(
@@ -185,7 +184,7 @@ def test_a_conversation_that_gives_a_test_conversation_away_stops_the_run(
 
 def test_the_dev_split_takes_whole_pages() -> None:
     conversations = pocket_conflicts("train")
-    data = TrainingData(study=TRAINING_ON_CONVERSATIONS, units=conversations)
+    data = TrainingData(study=TRAINING, units=conversations)
     kept, held = (side.units for side in without_dev(data, DevConfig(n_items=7, every_steps=1)))
     assert len(kept) + len(held) == 480
     assert len({conversation.meta["page_title"] for conversation in held}) == 7

@@ -25,10 +25,9 @@ from tests.made.training_runs import PAIRWISE, tiny_run
 from training.batches import groups_of
 from training.config import AnyRun, load_training_config
 from training.data import load_data, without_dev
-from training.examples import TOO_LONG, by_group, by_item
+from training.examples import TOO_LONG, WITH_ANOTHER, by_group, by_item
 from training.model_card import card_text
-from training.pluraleval.examples import NO_BELIEF, OF_PAIR, make_pair_examples, pairs_of
-from training.pluraleval.study import TRAINING
+from training.pluraleval.study import NO_BELIEF, TRAINING, pairs_of
 from training.run_folder import read_metrics
 from training.sections import DevConfig
 
@@ -54,7 +53,7 @@ def made(*votes: int, thread_id: str = "made", beliefs: bool = True) -> Referenc
 def test_the_label_is_the_option_with_more_votes_as_its_summary_stands_in_the_prompt(tokenizer: Any) -> None:
     config = pairs_run()
     data = load_data(config)
-    examples, excluded = make_pair_examples(data.units, config, tokenizer)
+    examples, excluded = TRAINING.examples(data.units, config, tokenizer)
     assert excluded == []
     assert len(examples) == 4 * len(data) > 200
     by_id = {pair.pair_id: pair for pair in data.units}
@@ -74,7 +73,7 @@ def test_prompts_are_those_that_a_sampling_run_reads_a_margin_behind(tokenizer: 
     config = pairs_run()
     (found,) = [one for one in KNOWN.values() if one.thread.thread_id == "pocket-cake"]
     pairs = pairs_of([found], config.study.responses)
-    examples, _ = make_pair_examples(pairs, config, tokenizer)
+    examples, _ = TRAINING.examples(pairs, config, tokenizer)
     section = {"responses": {**PAIRWISE, "references": {"dataset": "pocket-threads"}}}
     tree = {"name": "pairs", "model": {"name": "m"}, "pluraleval": section, "verdict": "margin"}
     sampling = parse_sampling_config({**tree, "engine": {"kind": "transformers"}}, "made.yaml")
@@ -86,7 +85,7 @@ def test_prompts_are_those_that_a_sampling_run_reads_a_margin_behind(tokenizer: 
 
 def test_each_pair_is_asked_in_both_orders_and_a_group_is_one_order_in_both_framings(tokenizer: Any) -> None:
     config = pairs_run()
-    examples, _ = make_pair_examples(load_data(config).units, config, tokenizer)
+    examples, _ = TRAINING.examples(load_data(config).units, config, tokenizer)
     for of_pair in by_item(examples):
         assert Counter((e.right, e.condition) for e in of_pair) == {
             (right, framing): 1 for right in (0, 1) for framing in ("neutral", "biased")
@@ -106,25 +105,25 @@ def test_ties_make_no_pair_and_what_both_pairings_draw_counts_once() -> None:
 
 
 def test_a_pair_goes_whole_where_one_of_its_prompts_is_too_long(tokenizer: Any) -> None:
-    everything, _ = make_pair_examples(load_data(pairs_run()).units, pairs_run(), tokenizer)
+    everything, _ = TRAINING.examples(load_data(pairs_run()).units, pairs_run(), tokenizer)
     limit = sorted(max(len(e.prompt_ids) for e in pair) for pair in by_item(everything))[5]
     config = pairs_run(examples={"max_prompt_length": limit})
-    kept, excluded = make_pair_examples(load_data(config).units, config, tokenizer)
+    kept, excluded = TRAINING.examples(load_data(config).units, config, tokenizer)
     fits = {e.item_id for e in everything} - {e.item_id for e in everything if len(e.prompt_ids) > limit}
     assert kept == [e for e in everything if e.item_id in fits] != []
     assert len(kept) + len(excluded) == len(everything)
     assert {e.reason for e in excluded if e.prompt_tokens > limit} == {TOO_LONG}
-    assert {e.reason for e in excluded if e.prompt_tokens <= limit} == {OF_PAIR}
+    assert {e.reason for e in excluded if e.prompt_tokens <= limit} == {WITH_ANOTHER}
 
 
 def test_a_pair_without_a_belief_is_left_out_and_listed() -> None:
     config = pairs_run(examples={"max_prompt_length": 4096})
     pairs = pairs_of([made(30, 10), made(30, 10, thread_id="silent", beliefs=False)], config.study.responses)
-    kept, excluded = make_pair_examples(pairs, config, byte_tokenizer())
+    kept, excluded = TRAINING.examples(pairs, config, byte_tokenizer())
     assert {e.item_id for e in kept} == {"made 0-1"}
     assert [(e.item_id, e.condition, e.reason) for e in excluded] == [("silent 0-1", "neutral", NO_BELIEF)] * 2
     with pytest.raises(DataError, match=r"all 2 prompts are left out \(its pair has no belief.*: 2\); raise"):
-        make_pair_examples(pairs[1:], config, byte_tokenizer())
+        TRAINING.examples(pairs[1:], config, byte_tokenizer())
 
 
 def test_no_held_out_thread_is_trained_on_and_the_splits_are_all_threads() -> None:

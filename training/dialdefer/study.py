@@ -1,6 +1,9 @@
-"""Training on DialDefer's items: a study's part of training, see training.config.StudyTraining."""
+"""Training on DialDefer's items: a study's part of training, see training.config.StudyTraining.
 
-from collections.abc import Mapping, Sequence
+A claim should get one verdict in C1 and in C2: the two prompts are a group.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +11,6 @@ from evenhand.errors import DataError
 from evenhand.records import normalised
 from studies.dialdefer.datasets import (
     EVALUATION_ONLY,
-    SOURCES,
     item_set_hash,
     load_items,
     published_among,
@@ -18,9 +20,8 @@ from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import render
 from studies.dialdefer.section import Bend, DialDeferSection, PromptConfig, family_of
 from studies.dialdefer.unified.catalogue import DATASETS
-from training.config import TrainingConfig
-from training.dialdefer.examples import make_examples, section_of
-from training.examples import Example, Excluded
+from training.config import StudyTraining, TrainingConfig
+from training.examples import Candidate, Example, Excluded, OneTokenAnswers, sifted
 
 ASKED = ("template", "conditions", "speakers")  # keys of `prompts` that training knows
 UNKNOWN_LICENCES = ("not stated", "see its Hub page")
@@ -35,7 +36,13 @@ EXAMPLE = Item(
 )
 
 
-class DialDeferTraining:
+def section_of(config: TrainingConfig) -> DialDeferSection:
+    """The run's section."""
+    assert isinstance(config.study, DialDeferSection)
+    return config.study
+
+
+class DialDeferTraining(StudyTraining):
     """Items, each asked about in the same conditions."""
 
     called = "items"
@@ -77,15 +84,6 @@ class DialDeferTraining:
             refuse_idle(section.bend, items)
         return items
 
-    def check_presence(self, section: DialDeferSection) -> None:
-        """Without reading them; see StudyTraining."""
-        for spec in section.benchmarks:
-            SOURCES[spec.dataset](spec)
-
-    def dataset_of(self, unit: Item) -> str:
-        """The item's."""
-        return unit.dataset
-
     def content_hash(self, units: Sequence[Item]) -> str:
         """Over the items' content."""
         return item_set_hash(units)
@@ -115,8 +113,31 @@ class DialDeferTraining:
     def examples(
         self, units: Sequence[Item], config: TrainingConfig, tokenizer: Any
     ) -> tuple[list[Example], list[Excluded]]:
-        """An example for each item and condition; see StudyTraining."""
-        return make_examples(units, config, tokenizer)
+        """An example for each item and condition, in the order of the items; see StudyTraining."""
+        answers = OneTokenAnswers(tokenizer, ("1", "2"), config.examples, config.model.chat_template_args)
+        candidates = self.candidates(units, section_of(config), answers)
+        return sifted(([candidate] for candidate in candidates), config.examples.max_prompt_length)
+
+    def candidates(
+        self, items: Sequence[Item], section: DialDeferSection, answers: OneTokenAnswers
+    ) -> Iterator[Candidate]:
+        """Every item under every condition of the section; where it is bent, with the flipped label."""
+        asked, bend = section.prompts, section.bend
+        for item in items:
+            speakers = asked.speakers
+            if bend is not None and bend.speakers is not None and bend.is_asked_under_labels(item):
+                speakers = bend.speakers
+            for condition in asked.conditions:
+                is_flipped = bend is not None and bend.flips(item, condition)
+                prompt = render(item, condition, template=asked.template, answer_form="one_token", speakers=speakers)
+                example = answers.example(
+                    prompt,
+                    item_id=item.item_id,
+                    right=0 if condition.claim_is_true != is_flipped else 1,
+                    group=f"{item.item_id} {condition.claim_is_true}",
+                    is_anchor=not condition.is_dialogue,
+                )
+                yield example, ""
 
     def card_facts(self, config: TrainingConfig, datasets: Sequence[str]) -> Mapping[str, Any]:
         """A C2 prompt in the run's own words about a question of ours, and licences; see StudyTraining."""

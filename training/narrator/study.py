@@ -1,24 +1,39 @@
-"""Training on conversations of the narrator study: a study's part of training, see training.config.StudyTraining."""
+"""Training on conversations of the narrator study: a study's part of training, see training.config.StudyTraining.
 
-from collections.abc import Mapping, Sequence
+A group is a conversation under one task, visibility and option order: the neutral prompt, which is its anchor, and one
+of each speaker as Me. A verdict is read at one token: the first that tells the options apart, behind what they all
+begin with. Example.choices are these tokens in the order of the speakers' first turns, whoever of them is Me, so that
+the verdicts of a group compare person by person; in detection Yes and No.
+
+With labels the right option is learnt to its last token (Example.rest). Names have several and Me has one: a judge that
+forgot how to write names out would write Me more often than them, and that would look like a change of perspective.
+
+Labels are the annotated attacker's. Where the attack is hidden that is no more than a proxy, for nobody has done it
+yet, and a speaker who says nothing else is found by elimination. In detection the label is Yes in every conversation.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from evenhand.chat_templates import encode, encode_options, own_tokens, render_chat
+from evenhand.records import Prompt
 from studies.narrator import convokit, pocket
 from studies.narrator.corpora import (
     conversation_set_hash,
     held_out_conversations,
     load_conversations,
 )
-from studies.narrator.prompts import narrator_prompt
-from studies.narrator.records import Conversation, Turn
+from studies.narrator.prompts import ME, NO, YES, narrator_prompt
+from studies.narrator.records import Conversation, NarratorFactors, Turn
 from studies.narrator.section import NarratorSection
 from studies.narrator.splits import groups_of_pages, refuse_shared_pages
 from studies.unit_sets import refuse_repeats
-from training.config import TrainingConfig
-from training.examples import Example, Excluded
-from training.narrator.examples import make_narrator_examples, section_of
+from training.config import StudyTraining, TrainingConfig
+from training.examples import Candidate, Example, Excluded, sifted
 
+SHARED = "one token does not tell its options apart"
 AWRY = "ConvoKit. No licence was found; the names are of real accounts, so take this model for research use"
 SOURCES = {
     pocket.DATASET: "made by Evenhand's own generator (Apache-2.0); nobody in it is real",
@@ -39,7 +54,49 @@ EXAMPLE = Conversation(
 )
 
 
-class NarratorTraining:
+def section_of(config: TrainingConfig) -> NarratorSection:
+    """The run's section."""
+    assert isinstance(config.study, NarratorSection)
+    return config.study
+
+
+def candidates_of(conversation: Conversation, config: TrainingConfig, tokenizer: Any) -> Iterator[list[Candidate]]:
+    """The prompts of a conversation, group by group."""
+    groups: dict[str, list[Candidate]] = {}
+    for prompt in section_of(config).prompts_of(conversation):
+        example = example_of(prompt, conversation, config, tokenizer)
+        groups.setdefault(example.group, []).append((example, "" if example.choices else SHARED))
+    yield from groups.values()
+
+
+def example_of(prompt: Prompt, conversation: Conversation, config: TrainingConfig, tokenizer: Any) -> Example:
+    """A prompt as an engine would read its options behind it; without choices where one token does not tell them apart.
+
+    With labels the right option's tokens are learnt to the last.
+    """
+    factors, chat_format = prompt.factors, config.examples.format
+    assert isinstance(factors, NarratorFactors)
+    text = render_chat(tokenizer, prompt.messages, chat_format, config.model.chat_template_args)
+    options = encode_options(tokenizer, prompt.answer_space, text, chat_format)
+    answers = own_tokens(options)
+    outcomes = [ME if who == factors.narrator else conversation.names[who] for who in conversation.speakers]
+    if factors.task == "detection":
+        outcomes = [YES, NO]
+    lead = answers.lead if answers else ()
+    return Example(
+        item_id=prompt.item_id,
+        dataset=prompt.dataset,
+        condition=prompt.condition,
+        prompt_ids=(*encode(tokenizer, text, chat_format), *lead),
+        choices=tuple(answers.ids[option] for option in outcomes) if answers else (),
+        right=outcomes.index(factors.target),
+        rest=options[factors.target][len(lead) + 1 :] if config.has_labels else (),
+        group=" ".join((prompt.item_id, factors.task, factors.visibility, factors.option_order)),
+        is_anchor=not factors.narrator,
+    )
+
+
+class NarratorTraining(StudyTraining):
     """Conversations, with as many prompts as they have speakers."""
 
     called = "conversations"
@@ -70,20 +127,9 @@ class NarratorTraining:
                 "narrator.tasks=[identification, blame], or take method own_c1, which needs no labels"
             )
 
-    def n_prompts(self, section: NarratorSection) -> None:
-        """Conversations have unequally many."""
-
     def load(self, section: NarratorSection) -> list[Conversation]:
         """The conversations that the section names."""
         return load_conversations(section.corpus)
-
-    def check_presence(self, section: NarratorSection) -> None:
-        """See StudyTraining."""
-        load_conversations(section.corpus)
-
-    def dataset_of(self, unit: Conversation) -> str:
-        """The conversation's."""
-        return unit.dataset
 
     def content_hash(self, units: Sequence[Conversation]) -> str:
         """Over the conversations' content."""
@@ -99,19 +145,20 @@ class NarratorTraining:
         """A page, and what shares its text, is one family."""
         return groups_of_pages(units)
 
-    def facts(self, units: Sequence[Conversation]) -> Mapping[str, Any]:
-        """Nothing."""
-        return {}
-
-    def notes(self, units: Sequence[Conversation]) -> list[str]:
-        """None."""
-        return []
-
     def examples(
         self, units: Sequence[Conversation], config: TrainingConfig, tokenizer: Any
     ) -> tuple[list[Example], list[Excluded]]:
-        """An example for each prompt; see StudyTraining."""
-        return make_narrator_examples(units, config, tokenizer)
+        """The examples conversation by conversation, neighbours sharing the longest beginnings; see StudyTraining.
+
+        A group goes whole where one token does not tell a prompt's options apart, and where a prompt is too long for a
+        loss that compares prompts.
+        """
+        bundles = (bundle for unit in units for bundle in candidates_of(unit, config, tokenizer))
+        limit = config.examples.max_prompt_length
+        examples, excluded = sifted(bundles, limit, as_a_whole=config.needs_whole_groups)
+        units_kept = groupby(examples, key=lambda example: example.item_id)
+        ordered = [sorted(kept, key=lambda example: (example.prompt_ids, example.group)) for _, kept in units_kept]
+        return [example for kept in ordered for example in kept], excluded
 
     def card_facts(self, config: TrainingConfig, datasets: Sequence[str]) -> Mapping[str, Any]:
         """A prompt with a narrator about a quarrel of ours, and licences; see StudyTraining."""

@@ -1,20 +1,32 @@
-"""Training on pairs of opinions: a study's part of training, see training.config.StudyTraining."""
+"""Training on pairs of opinions: a study's part of training, see training.config.StudyTraining.
 
-from collections.abc import Mapping, Sequence
+Of two opinions of one thread one has more votes: which is more popular? A group is a pair in one order of its options:
+the neutral prompt, which is its anchor, and the one with a stated belief. A pair is asked in both orders, so that "1"
+and "2" are right equally often. It is left out whole where one of its prompts cannot be asked: an order or a framing
+alone would teach a position, or the belief's side.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from evenhand.errors import DataError
+from evenhand.records import normalised
 from studies.pluraleval import pocket
 from studies.pluraleval.prompts import ask, numbered
-from studies.pluraleval.responses import ResponseSettings
+from studies.pluraleval.records import Pairing, ReferenceSet, ResponseFactors
+from studies.pluraleval.responses import CHOICES, Asker, ResponseSettings
 from studies.pluraleval.section import PluralEvalSection
 from studies.pluraleval.sources import WILDSCOPE, load_references, side_of
-from studies.unit_sets import refuse_repeats
-from training.config import TrainingConfig
-from training.examples import Example, Excluded
-from training.pluraleval.examples import N_PROMPTS, Pair, make_pair_examples, pair_set_hash, pairs_of, settings_of
+from studies.study import StudySection
+from studies.unit_sets import refuse_repeats, set_hash
+from training.config import StudyTraining, TrainingConfig
+from training.examples import Candidate, Example, Excluded, OneTokenAnswers, sifted
 
+N_PROMPTS = 4  # of a pair: two framings in two orders
+NO_BELIEF = "its pair has no belief, so it is asked in one framing alone"
 FOR_SAMPLING = ("generation_tokens", "ranking_tokens", "choice_tokens")
 SOURCES = {
     pocket.DATASET: "written for Evenhand (Apache-2.0); nobody in it is real",
@@ -27,7 +39,76 @@ OPINIONS = ("A shared fence needs a shared decision.", "Each side of a fence bel
 BELIEF = "I think each side of a fence belongs to its owner."
 
 
-class PluralEvalTraining:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """Two opinions of a thread with unequal votes, by their positions in the reference set."""
+
+    thread_set: ReferenceSet
+    more: int
+    less: int
+    pairing: Pairing  # that drew it; the first where both did
+
+    @property
+    def pair_id(self) -> str:
+        """Unique within a folder of reference sets."""
+        return f"{self.thread_set.thread.thread_id} {self.more}-{self.less}"
+
+    @property
+    def post(self) -> str:
+        """The post's text, by which two threads count as the same."""
+        return normalised(self.thread_set.thread.post)
+
+    @property
+    def dataset(self) -> str:
+        """The thread's."""
+        return self.thread_set.thread.dataset
+
+
+def settings_of(section: StudySection) -> ResponseSettings:
+    """Which pairs are asked about, and of which threads."""
+    assert isinstance(section, PluralEvalSection)
+    assert section.responses is not None
+    return section.responses
+
+
+def pairs_of(references: Iterable[ReferenceSet], settings: ResponseSettings) -> list[Pair]:
+    """The pairs that a responses run with these settings asks about; those that two pairings draw count once."""
+    pairs: dict[tuple[str, int, int], Pair] = {}
+    for thread_set in references:
+        asker = Asker(thread_set, settings)
+        for pairing in settings.pairings:
+            for more, less in asker.pairs_of(pairing):
+                pair = Pair(thread_set=thread_set, more=more, less=less, pairing=pairing)
+                pairs.setdefault((thread_set.thread.thread_id, more, less), pair)
+    return list(pairs.values())
+
+
+def opinions_of(pair: Pair) -> list[object]:
+    """Everything of a pair that its prompts and label are made of."""
+    more, less = pair.thread_set.clusters[pair.more], pair.thread_set.clusters[pair.less]
+    return [pair.pairing, pair.more, pair.less, more.summary, more.votes, less.summary, less.votes, less.belief]
+
+
+def candidates_of(pair: Pair, settings: ResponseSettings, answers: OneTokenAnswers) -> list[Candidate]:
+    """The prompts of a pair, for each order of its options: neutral, and biased if the less popular opinion has a
+    belief. Right is the option with more votes.
+    """
+    examples = []
+    for is_swapped in (False, True):
+        for prompt in Asker(pair.thread_set, settings).pair(pair.pairing, pair.more, pair.less, is_swapped):
+            assert isinstance(prompt.factors, ResponseFactors)
+            example = answers.example(
+                prompt,
+                item_id=pair.pair_id,
+                right=prompt.factors.votes.index(max(prompt.factors.votes)),
+                group=f"{pair.pair_id} {'swapped' if is_swapped else 'as it is'}",
+                is_anchor=prompt.factors.framing == "neutral",
+            )
+            examples.append(example)
+    return [(example, "" if len(examples) == N_PROMPTS else NO_BELIEF) for example in examples]
+
+
+class PluralEvalTraining(StudyTraining):
     """Pairs of opinions, each asked in two framings and two orders. Splits go by thread."""
 
     called = "pairs"
@@ -74,17 +155,10 @@ class PluralEvalTraining:
             )
         return pairs
 
-    def check_presence(self, section: PluralEvalSection) -> None:
-        """Without reading the reference sets; see StudyTraining."""
-        section.inputs()
-
-    def dataset_of(self, unit: Pair) -> str:
-        """The thread's."""
-        return unit.thread_set.thread.dataset
-
     def content_hash(self, units: Sequence[Pair]) -> str:
         """Over posts, opinions and votes."""
-        return pair_set_hash(units)
+        threads = groupby(units, key=lambda pair: pair.thread_set)
+        return set_hash([asdict(one.thread), [opinions_of(pair) for pair in pairs]] for one, pairs in threads)
 
     def refuse_test_data(self, units: Sequence[Pair], section: PluralEvalSection) -> None:
         """Raises DataError for a held-out thread, also where it has a training thread's id; see StudyTraining."""
@@ -106,15 +180,13 @@ class PluralEvalTraining:
         """n_threads: of how many threads the pairs are."""
         return {"n_threads": len({unit.post for unit in units})}
 
-    def notes(self, units: Sequence[Pair]) -> list[str]:
-        """None."""
-        return []
-
     def examples(
         self, units: Sequence[Pair], config: TrainingConfig, tokenizer: Any
     ) -> tuple[list[Example], list[Excluded]]:
-        """An example for each prompt; see StudyTraining."""
-        return make_pair_examples(units, config, tokenizer)
+        """The examples pair by pair; see StudyTraining."""
+        answers = OneTokenAnswers(tokenizer, CHOICES, config.examples, config.model.chat_template_args)
+        bundles = (candidates_of(pair, settings_of(config.study), answers) for pair in units)
+        return sifted(bundles, config.examples.max_prompt_length, as_a_whole=True)
 
     def card_facts(self, config: TrainingConfig, datasets: Sequence[str]) -> Mapping[str, Any]:
         """A prompt with a belief about a post of ours, and licences; see StudyTraining."""

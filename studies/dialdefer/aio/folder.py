@@ -14,11 +14,9 @@ import yaml
 
 from evenhand.config import Closed, parse_config, read_yaml
 from evenhand.errors import ConfigError, DataError
-from evenhand.jsonl import write_json, write_whole
+from evenhand.files import locked, shipped_yaml, write_json, write_whole
 from evenhand.records import digest
 from evenhand.run_directory import read_json
-from evenhand.shipped_yaml import shipped_yaml
-from evenhand.sources.fetching import locked
 from studies.dialdefer.aio.replies import OTHER, POSTER, Turn, dialogue, turns_in, unfit
 
 POSTS, TRANSCRIPTS, READINGS, CHECKS = "posts", "transcripts", "readings", "check"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.errors import DataError
-from evenhand.jsonl import write_json, write_jsonl, write_whole
+from evenhand.files import write_json, write_jsonl, write_whole
 from evenhand.markdown import table
 from evenhand.sources.raw_files import json_records
 from studies.dialdefer.aio.folder import ITEMS_FOLDER, POSTS, PROMPTS, READINGS, TRANSCRIPTS, RawFolder

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from evenhand.errors import ConfigError
-from evenhand.shipped_yaml import shipped_yaml
+from evenhand.files import shipped_yaml
 
 MARK = "[REDACTED]"
 WORDS = Path(__file__).with_name("words.yaml")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evenhand.errors import ConfigError, DataError
-from evenhand.jsonl import write_json
+from evenhand.files import write_json
 from evenhand.sources.fetching import say
 from studies.dialdefer.aio.folder import POSTS, RawFolder
 from studies.dialdefer.aio.pii import needs, redact

@@ -8,9 +8,8 @@ from typing import Any
 
 from tqdm import tqdm
 
-from evenhand.checksum import sha256_of
 from evenhand.errors import DataError
-from evenhand.jsonl import write_jsonl
+from evenhand.files import sha256_of, write_jsonl
 from evenhand.records import digest
 from evenhand.sources.fetching import Hosts, Origin, SourceFile, fetch, source_files
 from studies.built_folder import MANIFEST_FILE, building, changed_files, finish, is_built, read_manifest

@@ -7,7 +7,7 @@ from pathlib import Path
 from textwrap import TextWrapper
 from typing import Any
 
-from evenhand.shipped_yaml import shipped_yaml
+from evenhand.files import shipped_yaml
 from evenhand.sources.fetching import Origin
 from studies.dialdefer import release
 from studies.dialdefer.records import Item

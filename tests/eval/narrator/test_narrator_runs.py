@@ -16,7 +16,7 @@ from eval.results import Results
 from eval.scorecard.command import main as scorecard_main
 from evenhand.completions import every_completion, exclude
 from evenhand.errors import DataError
-from evenhand.jsonl import read_jsonl, write_jsonl
+from evenhand.files import read_jsonl, write_jsonl
 from evenhand.records import Prompt
 from evenhand.run_directory import finish
 from studies.narrator.prompts import narrator_prompts

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.checksum import sha256_of
 from evenhand.errors import DataError
+from evenhand.files import sha256_of
 from evenhand.sources.fetching import Origin, SourceFile, fetch, source_files
 from studies.dialdefer import release as published
 from studies.dialdefer.unified.catalogue import RELEASE
@@ -327,7 +327,7 @@ def test_a_file_system_without_locks_is_told_and_used(
 
     monkeypatch.setattr(fcntl, "flock", unsupported)
     bring(server, tmp_path)
-    assert "cannot be locked here (No locks available); let no other process" in capsys.readouterr().err
+    assert "cannot be locked here (No locks available); run one process" in capsys.readouterr().err
 
 
 def test_files_put_there_by_hand_are_hashed_checked_and_of_no_known_revision(tmp_path: Path) -> None:

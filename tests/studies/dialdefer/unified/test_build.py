@@ -176,7 +176,7 @@ def test_an_id_that_occurs_twice_stops_the_build(tmp_path):
 @pytest.mark.campaign
 def test_a_build_that_was_killed_is_continued_to_the_same_tables(small, tmp_path):
     out, raw = tmp_path / "killed", small.parent / "raw"
-    command = [sys.executable, "-m", "evenhand.command", "build", "unified", "--out", str(out), "--raw", str(raw)]
+    command = [sys.executable, "-m", "evenhand.cli.command", "build", "unified", "--out", str(out), "--raw", str(raw)]
     command += ["--any-revision", "--split", "resample", "--datasets", *NAMES]
     command += ["--size", *(f"{name}=6" for name in NAMES if name != "truthfulqa")]
     process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)

@@ -1,0 +1,104 @@
+"""`evenhand VERB ...`: one console command. What a verb needs is imported only when it is called."""
+
+import sys
+from collections.abc import Callable, Sequence
+
+from evenhand.config import did_you_mean
+from evenhand.terminal import run_main
+
+VERBS = {
+    "show": "print the exact prompt a model would get for an item and condition",
+    "keys": "every key of a config: its default, what it may be, what it does",
+    "build": "write a dataset's items to a folder",
+    "fetch": "bring a config's models to the cache, for nodes without internet",
+    "doctor": "what would stop a job, and what memory and time it will take",
+    "sample": "ask a model every prompt of a config; continues what was cut off",
+    "train": "fine-tune with QLoRA: SFT, DPO, ours (on GPUs: accelerate launch -m training)",
+    "merge": "merge a trained adapter into a standalone checkpoint, and check it",
+    "status": "how far every run below a folder has come, and what is wrong there",
+    "score": "measures with intervals, of sampling runs or of verdicts from anywhere",
+    "compare": "before and after: changes with paired intervals, and a report",
+    "report": "report.html of one run or several",
+    "scorecard": "a base and its arms, one row each: every study's figures, changes, cost",
+    "reproduce": "ask a sampling run again from its directory alone; what differs",
+    "annotate": "a page on which people label what a judge said; and how well it agrees with them",
+    "demo": "the whole loop on the embedded model: sample, train, merge, sample again, compare",
+}
+
+
+def every_verb() -> dict[str, str]:
+    """What each verb is for: those above, and those that a study brings."""
+    from studies.registry import STUDIES
+
+    return VERBS | {name: verb.purpose for study in STUDIES.values() for name, verb in study.verbs.items()}
+
+
+def entry_of(verb: str) -> Callable[[Sequence[str]], None]:
+    """The function that takes a verb's words."""
+    match verb:
+        case "show":
+            from studies.show import main
+        case "keys":
+            from evenhand.cli.keys import main
+        case "build":
+            from studies.build import main
+        case "fetch":
+            from studies.fetch import main
+        case "doctor":
+            from evenhand.cli.doctor.command import main
+        case "sample":
+            from inference.__main__ import main
+        case "train":
+            from training.__main__ import main
+        case "merge":
+            from training.merge import main
+        case "status":
+            from evenhand.cli.status.command import main
+        case "score":
+            from eval.__main__ import score_main as main
+        case "compare":
+            from eval.__main__ import compare_main as main
+        case "report":
+            from eval.__main__ import report_main as main
+        case "scorecard":
+            from eval.scorecard.command import main
+        case "reproduce":
+            from evenhand.cli.reproduce import main
+        case "annotate":
+            from eval.annotation.command import main
+        case "demo":
+            from evenhand.cli.demo import main
+        case _:
+            from studies.registry import STUDIES, load_part
+
+            where = {name: (key, part.command) for key, study in STUDIES.items() for name, part in study.verbs.items()}
+            main = load_part(*where[verb])
+    return main
+
+
+def usage() -> str:
+    """The command's help text."""
+    verbs = "\n".join(f"  {verb:<10}{purpose}" for verb, purpose in every_verb().items())
+    return (
+        "usage: evenhand VERB [arguments]\n\n"
+        "Does a language-model judge bend to who is speaking? Measure it, train it out, measure again.\n\n"
+        f"{verbs}\n\n"
+        "`evenhand VERB --help` explains one verb. Configs are YAML files under configs/; key=value words override."
+    )
+
+
+def main() -> None:
+    """The console command."""
+    words = sys.argv[1:]
+    if not words or words[0] in ("-h", "--help", "help"):
+        print(usage())
+        sys.exit(0 if words else 2)
+    verb, arguments = words[0], words[1:]
+    if verb not in VERBS and verb not in every_verb():
+        print(f"error: unknown verb '{verb}'. {did_you_mean(verb, list(every_verb()))}", file=sys.stderr)
+        sys.exit(2)
+    sys.exit(run_main(entry_of(verb), arguments))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,260 @@
+"""`evenhand doctor`: each thing that would stop a job has its ✗ and the way out; what cannot be known is a ?."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from evenhand import device
+from evenhand.checkpoints import ModelConfig
+from evenhand.cli.doctor import command, machine_checks, speeds
+from evenhand.cli.doctor.check import Check, Examined, ok, unknown
+from evenhand.cli.doctor.command import examined, main
+from evenhand.cli.doctor.comparison_time import comparison_check
+from evenhand.cli.doctor.hub_checks import hub_check
+from evenhand.cli.doctor.model_checks import find_model
+from evenhand.embedded import embedded_model_path
+from evenhand.machine import Gpu
+from tests.made.places import CONFIGS, ROOT
+
+A100 = Gpu("NVIDIA A100-SXM4-80GB", 80.0, "580.65.06")
+OLD = Gpu("NVIDIA A100-SXM4-80GB", 80.0, "535.104.05")
+SIGNS = (
+    "CUDA_VISIBLE_DEVICES",
+    "SLURM_JOB_GPUS",
+    "SLURM_STEP_GPUS",
+    "SLURM_GPUS_ON_NODE",
+    "ACCELERATE_MIXED_PRECISION",
+)
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A machine to be pretended: machine(gpus, build of torch, GPUs that torch sees, variables)."""
+
+    def pretend(
+        gpus: tuple[Gpu, ...] = (), build: str | None = "13.0", seen: int = 0, **variables: str
+    ) -> dict[str, Check]:
+        for name in SIGNS:
+            monkeypatch.delenv(name, raising=False)
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        for module in (device, speeds):
+            monkeypatch.setattr(module, "gpus", lambda: gpus)
+        for module in (device, machine_checks):
+            monkeypatch.setattr(module, "torch_cuda_build", lambda: build)
+        monkeypatch.setattr(machine_checks, "visible_gpus", lambda: tuple(gpu.name for gpu in gpus[:seen]))
+        return {}
+
+    return pretend
+
+
+def states(named_gpu: str | None = None) -> dict[str, Check]:
+    return {check.subject: check for check in machine_checks.machine_checks(named_gpu)}
+
+
+def test_a_login_node_without_gpus_is_in_order_with_a_torch_for_gpus(machine: Any) -> None:
+    machine()
+    found = states("a100")
+    assert {check.state for check in found.values()} == {"ok", "unknown"}
+    assert found["GPU"].state == "unknown"
+    assert "driver" not in found, "there is none to look at"
+
+
+def test_a_gpu_that_torch_sees_is_in_order(machine: Any) -> None:
+    machine((A100,), seen=1)
+    found = states()
+    assert {check.state for check in found.values()} == {"ok"}
+    assert found["GPU"].says == "1: NVIDIA A100-SXM4-80GB (80 GiB)"
+    assert found["driver"].says == "580.65.06; torch's build for CUDA 13.0 needs 580 or newer"
+
+
+def test_a_torch_for_cpus_is_wrong_where_a_gpu_is_meant_and_only_there(machine: Any) -> None:
+    machine(build=None)
+    assert states()["torch"].state == "ok"
+    for gpus, named in (((A100,), None), ((), "a100")):
+        machine(gpus, build=None)
+        found = states(named)["torch"]
+        assert (found.state, found.fix) == ("wrong", "make venv-cuda")
+    machine((A100,), build=None, CUDA_VISIBLE_DEVICES="")
+    assert states()["torch"].state == "ok", "the user means the CPU"
+
+
+def test_a_driver_too_old_for_the_build_is_wrong_for_itself_and_for_what_torch_sees(machine: Any) -> None:
+    machine((OLD,))
+    found = states()
+    assert found["driver"].state == found["GPU"].state == "wrong"
+    assert "needs 580 or newer" in found["driver"].says
+    assert found["driver"].fix == "make venv-cuda"
+
+
+def test_a_job_that_was_given_a_gpu_and_sees_none_is_wrong_with_the_words_of_the_run_that_would_refuse(
+    machine: Any,
+) -> None:
+    machine(SLURM_JOB_GPUS="0")
+    found = states()["GPU"]
+    assert found.state == "wrong"
+    assert found.says == device.refusal(device.device_facts(n_visible=0))
+
+
+@pytest.fixture
+def online(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A Hub that may be asked, and an empty cache; the cache's folder."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("huggingface_hub.get_token", lambda: "hf_made_up")
+    monkeypatch.setattr("evenhand.cli.doctor.model_checks.cached_snapshot", lambda name, revision: None)
+    return tmp_path
+
+
+def refused(kind: str, status: int) -> Exception:
+    import huggingface_hub.errors
+
+    response = httpx.Response(status, request=httpx.Request("GET", "https://hub.invalid"))
+    error = getattr(huggingface_hub.errors, kind)
+    made: Exception = error("refused", response=response)
+    return made
+
+
+def answer(monkeypatch: pytest.MonkeyPatch, method: str, reply: object) -> None:
+    """Have the Hub's client reply, or fail."""
+
+    def asked(*_: Any, **__: Any) -> object:
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+    monkeypatch.setattr(f"huggingface_hub.HfApi.{method}", asked)
+
+
+def test_a_hub_that_is_offline_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer(monkeypatch, "whoami", AssertionError("asked"))
+    answer(monkeypatch, "auth_check", AssertionError("asked"))
+    monkeypatch.setattr("huggingface_hub.get_session", lambda: pytest.fail("asked"))
+    assert (hub_check().state, hub_check().says[:17]) == ("unknown", "HF_HUB_OFFLINE=1:")
+    found = find_model(ModelConfig(name="nobody/nothing"))
+    assert found.checks[0].state == "wrong"
+    assert "run `evenhand fetch CONFIG`" in found.checks[0].says
+
+
+@pytest.mark.parametrize(
+    ("reply", "state", "says"),
+    [
+        ({"name": "ann"}, "ok", "answers to ann"),
+        (refused("HfHubHTTPError", 401), "wrong", "refuses the token"),
+        (ConnectionError(), "unknown", "is not reached (ConnectionError)"),
+    ],
+)
+def test_the_hub_answers_or_refuses_the_token_or_is_out_of_reach(
+    reply: object, state: str, says: str, online: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer(monkeypatch, "whoami", reply)
+    assert hub_check().state == state
+    assert says in hub_check().says
+
+
+@pytest.mark.parametrize("token", [None, "hf_made_up"])
+def test_without_a_connection_the_hub_is_unknown_and_a_model_of_it_is_told_as_missing(
+    token: str | None, online: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:1")  # where nobody listens
+    monkeypatch.setattr("huggingface_hub.get_token", lambda: token)
+    monkeypatch.setenv("HF_TOKEN", "hf_made_up")
+    monkeypatch.setenv("NO_PROXY", "*")
+    assert (hub_check().state, hub_check().says) == ("unknown", "http://127.0.0.1:1 is not reached (ConnectError)")
+    found = find_model(ModelConfig(name="google/gemma-3-12b-it"))
+    assert found.checks[0].state == "wrong"
+    assert "check the connection and run again" in found.checks[0].says
+
+
+@pytest.mark.parametrize(
+    ("reply", "state", "says"),
+    [
+        (None, "ok", "is not in the cache yet; the Hub gives it to you"),
+        (refused("GatedRepoError", 403), "wrong", "Accept its licence at https://huggingface.co/google/gemma-3-12b-it"),
+        (refused("RepositoryNotFoundError", 404), "wrong", "the hub knows no such model"),
+    ],
+)
+def test_a_model_that_is_not_in_the_cache_is_asked_for_and_gated_terms_are_told(
+    reply: object, state: str, says: str, online: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer(monkeypatch, "auth_check", reply)
+    found = find_model(ModelConfig(name="google/gemma-3-12b-it"))
+    assert found.checks[0].state == state
+    assert says in found.checks[0].says
+    assert found.size is not None, "by the table of the shipped configs' models"
+    assert found.owed["google/gemma-3-12b-it"] / 2**30 == pytest.approx(21.9, abs=0.1)
+
+
+@pytest.fixture
+def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No machine to look at."""
+    monkeypatch.setattr(command, "machine_checks", lambda named_gpu: [ok("Python", "3.11.7")])
+    monkeypatch.setattr(command, "cache_checks", lambda owed: [])
+    monkeypatch.setattr(command, "hub_check", lambda: unknown("Hub", "not asked"))
+
+
+def test_one_wrong_thing_is_exit_code_1_and_what_is_not_known_is_none(
+    quiet: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main([])
+    assert capsys.readouterr().out.endswith("1 ✓, 0 ✗, 1 ? (not to be known here)\n")
+    (tmp_path / "broken.yaml").write_text("benchmark: [pocket]")
+    with pytest.raises(SystemExit) as ended:
+        main([str(tmp_path / "broken.yaml"), "--json"])
+    assert ended.value.code == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["ok"] is False
+    (check,) = found["configs"][str(tmp_path / "broken.yaml")]["checks"]
+    assert (check["subject"], check["state"]) == ("config", "wrong")
+    assert "names no study. The sections are: dialdefer, narrator" in check["says"]
+
+
+SHIPPED_CONFIGS = sorted(CONFIGS.glob("*/*.yaml"))
+KINDS = {"training": "training", "serving": "serving", "accelerate": ""}
+
+
+@pytest.fixture(scope="module")
+def cached() -> None:
+    """The embedded model is in the cache, as after any run on it."""
+    embedded_model_path()
+
+
+@pytest.mark.usefixtures("cached")
+@pytest.mark.parametrize("path", SHIPPED_CONFIGS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_every_shipped_config_is_examined(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    found = examined([str(path.relative_to(ROOT))], None)
+    assert found.kind == KINDS.get(path.parent.name, "sampling")
+    subjects = [check.subject for check in found.checks]
+    assert ("config" in subjects) == (path.parent.name == "accelerate")
+    if "pocket" in path.stem:
+        assert {check.state for check in found.checks} == {"ok"}
+
+
+def test_a_whole_comparison_is_every_arm_with_its_seeds_and_every_sampling_of_each_judge() -> None:
+    def job(kind: str, hours: float, n_gpus: int) -> Examined:
+        return Examined(kind=kind, checks=[ok("data", "there"), ok("time", "", seconds=hours * 3600, n_gpus=n_gpus)])
+
+    arms, asked = [job("training", 2, 4), job("training", 1, 1)], job("sampling", 0.5, 2)
+    check = comparison_check([asked, *arms], 3)
+    assert check.figures == {"device_hours": 3 * (8 + 1) + (1 + 3 * 2) * 1}
+    assert "34 device-hours, 27 of training and 7 of sampling" in check.says
+    assert comparison_check([asked, *arms], 3, job("training", 5, 1)).figures == {"device_hours": 34 + 5}
+    untimed = Examined(kind="sampling", checks=[unknown("time", "needs the data")])
+    assert comparison_check([asked, untimed, *arms], 3).state == "unknown"
+
+
+def test_the_machine_is_looked_at_without_torch() -> None:
+    code = (
+        "import sys\n"
+        "from evenhand.cli.doctor.command import main\n"
+        "try: main([])\n"
+        "except SystemExit: pass\n"
+        "print(sorted({'torch', 'transformers', 'vllm'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"

@@ -1,0 +1,79 @@
+"""`evenhand keys`: what it prints is a config, whole, and says of every key what its schema says."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+import yaml
+from pydantic import BaseModel
+
+from evenhand.cli.keys import comments, keys_text, main
+from evenhand.config import models_in, parse_config
+from inference.config import sampling_schema
+from studies.dialdefer.section import Variant
+from training.config import METHODS, training_schema
+
+SCHEMAS: dict[str, type[BaseModel]] = {
+    "sample": sampling_schema("dialdefer"),
+    **{method: training_schema(method, "dialdefer") for method in METHODS},
+}
+POCKET = {"dataset": "pocket", "split": "train"}
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_what_is_printed_is_a_config_once_the_required_keys_have_values(name):
+    tree = yaml.safe_load(keys_text(SCHEMAS[name]))
+    tree |= {"name": "x", "model": tree["model"] | {"name": "embedded"}}
+    short = {"name": "x", "model": {"name": "embedded"}}
+    tree["dialdefer"]["benchmarks"] = [POCKET]
+    short["dialdefer"] = {"benchmarks": [POCKET]}
+    if name != "sample":
+        assert tree["method"] == name
+        tree["optimiser"]["learning_rate"] = 0.1
+        short |= {"method": name, "optimiser": {"learning_rate": 0.1}}
+    if name == "own_c1":  # compares prompts with each other, which the defaults keep apart
+        for one in (tree, short):
+            one["optimiser"] = one["optimiser"] | {"order": "whole_items"}
+    assert parse_config(SCHEMAS[name], tree, "printed") == parse_config(SCHEMAS[name], short, "short")
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_every_key_of_every_section_is_there_once_and_is_explained(name):
+    text = keys_text(SCHEMAS[name])
+    keys = Counter(re.findall(r"^[ #-]*(\w+):", text, re.MULTILINE))
+    wanted = Counter(key for section in sections_of(SCHEMAS[name]) for key in section.model_fields)
+    assert {key: keys[key] for key in wanted} == wanted
+    for section in sections_of(SCHEMAS[name]):
+        for key, field in section.model_fields.items():
+            is_told = comments(section).get(key) or models_in(field.annotation) or section is Variant
+            assert is_told or key in ("kind", "method"), f"{section.__name__}.{key} has no comment"
+
+
+def sections_of(schema: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    yield schema
+    for field in schema.model_fields.values():
+        for inner in models_in(field.annotation):
+            yield from sections_of(inner)
+
+
+def test_it_says_what_the_schema_says_and_what_a_key_may_be(capsys):
+    main(["sample"])
+    lines = capsys.readouterr().out.splitlines()
+    assert "name:  # required; of the run directory, before the digest: letters, digits, ._-" in lines
+    assert "  n: 1  # at least 1; samples per prompt" in lines
+    assert "format: chat  # chat | raw; raw: bare text without a chat template" in lines
+    assert "  top_p: 1.0  # above 0 and at most 1; nucleus sampling; 1 leaves nothing out" in lines
+    assert "  # or: Any OpenAI-compatible server." in lines
+    assert "  # kind: openai" in lines
+    assert max(map(len, lines)) <= 120
+
+
+def test_a_method_is_of_training(capsys):
+    main(["train", "simpo"])
+    printed = capsys.readouterr().out
+    assert "gamma: 1.0  # at least 0; the margin, in units of beta x log-probability" in printed
+    assert "target: soft" not in printed
+    with pytest.raises(SystemExit):
+        main(["sample", "simpo"])
+    assert "'simpo' is nothing to sample; take one of dialdefer, narrator" in capsys.readouterr().err

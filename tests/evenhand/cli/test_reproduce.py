@@ -1,0 +1,288 @@
+"""`evenhand reproduce RUN`: asked again from the directory alone, and what is said to differ, for every study."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand import provenance as facts
+from evenhand.cli.reproduce import main
+from evenhand.errors import ConfigError, DataError, ModelError
+from evenhand.records import Prompt
+from evenhand.run_directory import read_json, read_plan_lines
+from inference import sampling
+from inference.config import parse_sampling_config
+from inference.rerun import prepare
+from inference.sampling import sample
+from studies.registry import STUDIES
+from tests.made.pluraleval_models import OWN, everything, model
+from tests.made.pocket_judge import AnsweringEngine, perfect, stage_run
+from tests.made.read_back import completions_of
+from tests.toy_study import KEY, TOY
+
+Answers = Callable[[Prompt], str]
+
+N_ITEMS = 10
+
+
+def verdict(choice: int) -> str:
+    return f'{{"chosen_answer": "{choice}"}}'
+
+
+def accepts(prompt: Prompt) -> str:
+    return verdict(1)
+
+
+def answered_by(monkeypatch: pytest.MonkeyPatch, answers: Answers) -> AnsweringEngine:
+    """Whatever is sampled from now on is answered so."""
+    engine = AnsweringEngine(answers)
+    monkeypatch.setattr(sampling, "open_engine", lambda config, prompts: engine)
+    monkeypatch.setattr(sampling, "model_facts", lambda config: {"name": "scripted", "checkpoint_hash": "c0"})
+    return engine
+
+
+def sampled(root: Path, **changes: Any) -> Path:
+    section = {"benchmarks": [{"dataset": "pocket", "n_items": N_ITEMS}]}
+    tree = {
+        "name": "toy",
+        "model": {"name": "scripted"},
+        "dialdefer": section,
+        "engine": {"kind": "transformers"},
+        "run": {"root": str(root)},
+        **changes,
+    }
+    return sample(parse_sampling_config(tree, "made.yaml"))
+
+
+def reproduced(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[str, dict[str, Any], Path]:
+    """(what was printed, what was written, the last re-run's directory)."""
+    capsys.readouterr()
+    main(words)
+    out = capsys.readouterr().out
+    file = Path(out.rpartition("written: ")[2].strip())
+    return out, json.loads(file.read_text()), file.parent
+
+
+def flips_of(found: dict[str, Any]) -> dict[str, float]:
+    return {row["condition"]: row["rate"] for row in found["verdicts"]}
+
+
+def test_a_deterministic_engine_flips_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    engine = answered_by(monkeypatch, accepts)
+    path = sampled(tmp_path)
+    out, found, again = reproduced(capsys, str(path))
+    assert again.parent == path.parent
+    assert again.name.startswith("toy-again1-")
+    assert len(engine.asked) == 2 * len(list(read_plan_lines(path))), "everything was asked again"
+    assert set(flips_of(found).values()) == {0.0}
+    assert [row["n_differing"] for row in found["replies"]] == [0.0] * 5
+    assert re.search(rf"^all +{4 * N_ITEMS} +0 +0 +0\.0 +\[0\.0, ", out, re.MULTILINE)
+    assert "nothing differs of code, packages, device, engine and model" in out
+    (dds,) = [row for row in found["headline"] if row["figure"] == "own-C1 DDS"]
+    assert (dds["before"], dds["after"], dds["change"]) == (0.0, 0.0, 0.0)
+
+
+def test_planted_differences_are_found_exactly_by_condition_and_in_the_headline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answered_by(monkeypatch, accepts)
+    path = sampled(tmp_path)
+    lines = list(read_plan_lines(path))
+    turned = {line["prompt_hash"] for line in lines if line["condition"] == "c2_incorrect"}
+    turned = set(sorted(turned)[:3])
+    unread = next(line["prompt_hash"] for line in lines if line["condition"] == "c1_true")
+
+    def other(prompt: Prompt) -> str:
+        if prompt.prompt_hash == unread:
+            return "well"
+        return verdict(2 if prompt.prompt_hash in turned else 1)
+
+    answered_by(monkeypatch, other)
+    out, found, _ = reproduced(capsys, str(path))
+    rates = {row["condition"]: (row["n_differing"], row["n_prompts"], row["n_left_out"]) for row in found["verdicts"]}
+    assert rates["all"] == (3, 4 * N_ITEMS - 1, 1)
+    assert rates["c2_incorrect"] == (3, N_ITEMS, 0)
+    assert rates["c1_true"] == (0, N_ITEMS - 1, 1)
+    assert found["replies"][0]["n_differing"] == 4, "the unread one differs in its words"
+    dds = next(row for row in found["headline"] if row["figure"] == "own-C1 DDS")
+    assert dds["change"] == pytest.approx(-20), "−30 of c2_incorrect; the unread c1_true counts as wrong, +10"
+    assert "own-C1 DDS" in out
+
+
+def test_what_differs_in_environment_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answered_by(monkeypatch, accepts)
+    path = sampled(tmp_path)
+    then = read_json(path / "provenance.json")
+    monkeypatch.setattr(facts, "package_versions", lambda: {**then["packages"], "torch": "9.9"})
+    monkeypatch.setattr(facts, "code_state", lambda folder: {"commit": "abc", "dirty": False})
+    monkeypatch.setattr(sampling, "model_facts", lambda config: {"name": "scripted", "checkpoint_hash": "c1"})
+    out, found, again = reproduced(capsys, str(path), "engine.batch_size=3")
+    (differences,) = found["environment"].values()
+    named = {one["what"]: (one["base"], one["after"]) for one in differences}
+    assert named["torch"] == (then["packages"]["torch"], "9.9")
+    assert named["code.commit"][1] == "abc"
+    assert named["engine.batch_size"] == ("16", "3")
+    assert f"Warning: model.checkpoint_hash: c0 then, c1 in {again.name}" in out
+
+
+def test_a_drawn_part_is_held_against_the_same_units_of_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answered_by(monkeypatch, accepts)
+    path = sampled(tmp_path)
+    engine = answered_by(monkeypatch, accepts)
+    out, found, again = reproduced(capsys, str(path), "--sample", "4", "--n", "2")
+    assert "Only 4 of its 10 units were asked again" in out
+    assert len({prompt.item_id for prompt in engine.asked}) == 4, "both re-runs ask the same units"
+    assert len(engine.asked) == 2 * 4 * 4
+    assert again.name.startswith("toy-again2-of4-")
+    assert [row["n_prompts"] for row in found["verdicts"]] == [16, 4, 4, 4, 4]
+    assert {row["n_units"] for row in found["headline"]} == {4}
+    assert len(found["reruns"]) == 2
+
+
+def test_a_rerun_that_was_cut_off_is_continued(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answered_by(monkeypatch, accepts)
+    path = sampled(tmp_path)
+
+    def dies(prompt: Prompt) -> str:
+        raise ModelError("the engine died")
+
+    answered_by(monkeypatch, dies)
+    with pytest.raises(ModelError, match="the engine died"):
+        main([str(path)])
+    answered_by(monkeypatch, accepts)
+    _, found, again = reproduced(capsys, str(path))
+    assert len(list(path.parent.iterdir())) == 2
+    assert len(completions_of(again)) == len(list(read_plan_lines(path)))
+    assert set(flips_of(found).values()) == {0.0}
+
+
+def test_what_is_not_the_run_any_more_is_refused_before_a_model_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answered_by(monkeypatch, accepts)
+    path = sampled(tmp_path)
+    with pytest.raises(ConfigError, match="a run is asked again as it was"):
+        prepare(path, ["sampling.max_tokens=4"])
+    with pytest.raises(DataError, match="its data have changed since"):
+        prepare(path, ["dialdefer.benchmarks[0].n_items=9"])
+    with pytest.raises(DataError, match="this code makes other prompts of 10 of its units"):
+        prepare(path, ["dialdefer.prompts.template=matched"])
+    with pytest.raises(
+        ConfigError, match=r"(?s)cannot be asked again from here: truthfulqa: set `root`.*lie elsewhere now"
+    ):
+        prepare(path, ["dialdefer.benchmarks[0].dataset=truthfulqa"])
+
+    def gone(config: object) -> dict[str, str]:
+        raise ModelError("model 'runs/gone': no such folder")
+
+    monkeypatch.setattr(sampling, "model_facts", gone)
+    with pytest.raises(ModelError, match=r"no such folder\n  Where the same model or data lie elsewhere now"):
+        prepare(path)
+    (path / "DONE.json").unlink()
+    with pytest.raises(DataError, match="is not complete; continue it with `evenhand sample"):
+        prepare(path)
+
+
+def test_a_training_run_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("method: sft\n")
+    with pytest.raises(DataError, match="only sampling runs are reproduced"):
+        main([str(tmp_path)])
+
+
+def test_the_revision_that_was_resolved_is_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answered_by(monkeypatch, accepts)
+    monkeypatch.setattr(sampling, "model_facts", lambda config: {"name": "owner/model", "revision": "f00d"})
+    path = sampled(tmp_path, model={"name": "owner/model"})
+    assert prepare(path).config.model.revision == "f00d"
+
+
+def test_the_rerun_lies_beside_the_run_wherever_that_was_moved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answered_by(monkeypatch, accepts)
+    moved = tmp_path / "elsewhere" / "inference" / "run"
+    moved.parent.mkdir(parents=True)
+    sampled(tmp_path / "runs").rename(moved)
+    monkeypatch.chdir(moved.parent)
+    _, _, again = reproduced(capsys, "run")
+    assert again.resolve().parent == moved.parent
+    assert list((tmp_path / "runs" / "inference").iterdir()) == []
+
+
+def narrator(root: Path) -> Path:
+    section = {"corpus": {"dataset": "pocket-conflicts", "n_conversations": 2}}
+    tree = {"name": "n", "model": {"name": "m"}, "narrator": section, "verdict": "answer", "run": {"root": str(root)}}
+    return sample(parse_sampling_config(tree, "made.yaml"))
+
+
+def toy(root: Path) -> Path:
+    return sample(
+        parse_sampling_config(
+            {"name": "t", "model": {"name": "m"}, KEY: {}, "verdict": "answer", "run": {"root": str(root)}}, "made.yaml"
+        )
+    )
+
+
+def first_option(prompt: Prompt) -> str:
+    return prompt.answer_space[0]
+
+
+@pytest.mark.parametrize(
+    ("make", "answers", "other", "planted"),
+    [
+        (narrator, first_option, lambda prompt: prompt.answer_space[-1], 1.0),
+        (toy, first_option, lambda prompt: "no" if prompt.factors.step else "yes", 0.5),
+    ],
+    ids=["narrator", "toy, whose second prompt hangs on the first reply"],
+)
+def test_verdicts_of_other_studies(
+    make: Callable[[Path], Path],
+    answers: Answers,
+    other: Answers,
+    planted: float,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setitem(STUDIES, KEY, TOY)
+    answered_by(monkeypatch, answers)
+    path = make(tmp_path)
+    assert flips_of(reproduced(capsys, str(path))[1])["all"] == 0
+    answered_by(monkeypatch, other)
+    _, found, _ = reproduced(capsys, str(path), "engine.block_size=64")
+    assert flips_of(found)["all"] == planted
+    assert found["headline"]
+
+
+@pytest.mark.parametrize("stage", ["references", "responses", "judgements"])
+def test_every_stage_of_pluraleval(
+    stage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sections = {
+        "references": {"references": {"threads": {"dataset": "pocket-threads"}, "alpha": 0.2}},
+        "responses": {"responses": OWN},
+        "judgements": {"judgements": {"responses": None}},
+    }
+    engine = AnsweringEngine(model(everything) if stage == "responses" else perfect)
+    path = stage_run(tmp_path, monkeypatch, sections[stage], engine)
+    out, found, _ = reproduced(capsys, str(path))
+    assert found["replies"][0]["n_differing"] == 0
+    assert found["replies"][0]["n_prompts"] > 0
+    if stage == "references":
+        assert "Re-run flip rate: none, since no reply of this run is a verdict" in out
+        assert "Headline estimates: none to hold against each other" in out
+    else:
+        assert flips_of(found)["all"] == 0
+    if stage == "responses":
+        assert found["headline"]

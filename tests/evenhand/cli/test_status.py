@@ -1,0 +1,197 @@
+"""`evenhand status`: a line for every run below a folder, in words or JSON, once or again and again."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from eval.dialdefer.runs import load_run
+from evenhand.cli.status import command
+from evenhand.cli.status.command import main
+from evenhand.cli.status.printed import printed
+from evenhand.cli.status.progress import Progress
+from evenhand.errors import DataError
+from evenhand.terminal import run_main
+from tests.made.made_runs import made_items, make_run, rewrite, say
+from tests.made.places import ROOT
+
+ITEMS = made_items("pocket", 3)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A folder with a complete run and an unfinished one."""
+    make_run(tmp_path / "runs" / "inference", lambda prompt: say(1), items=ITEMS, name="whole")
+    make_run(tmp_path / "runs" / "inference", lambda prompt: say(1), items=ITEMS, name="part", leave_out=5)
+    return tmp_path / "runs"
+
+
+def test_every_run_below_a_folder_has_its_line(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main([str(root)])
+    head, part, whole, count = capsys.readouterr().out.splitlines()
+    assert head.split() == ["run", "done", "rate", "time", "left", "last", "write", "held", "by"]
+    assert part.split()[:7] == ["sampling", f"{root}/inference/part-0000", "7", "of", "12", "answers", "(58%)"]
+    assert whole.split()[:9] == [
+        *("sampling", f"{root}/inference/whole-0000", "12", "of", "12", "answers", "(100%)", "–", "complete"),
+    ]  # fmt: skip
+    assert count == "1 of 2 complete"
+
+
+def test_a_run_is_named_by_itself_and_twice_is_once(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    part, whole = (root / "inference" / name for name in ("part-0000", "whole-0000"))
+    shutil.copytree(part, part / "backup")  # what lies in a run is no run
+    main([str(part), str(whole), str(part), "--json"])
+    stages = json.loads(capsys.readouterr().out)
+    assert [(Path(stage["path"]).name, stage["done"], stage["planned"], stage["state"]) for stage in stages] == [
+        ("part-0000", 7, 12, "unfinished"),
+        ("whole-0000", 12, 12, "complete"),
+    ]
+
+
+def test_what_is_unknown_is_a_dash_and_what_is_wrong_has_its_own_line() -> None:
+    unknown = Progress(kind="training", path=Path("run"), state="unfinished", counts="steps")
+    known = Progress(
+        kind="training",
+        path=Path("other"),
+        state="unfinished",
+        counts="steps",
+        done=0,
+        planned=8,
+        per_second=0.5,
+        seconds_left=7300.0,
+        written_s_ago=3.0,
+        holder="process 1 on node07",
+        silent_s=240.0,
+        note="the last error",
+    )
+    _, first, second, note, _ = printed([unknown, known]).splitlines()
+    assert first.split() == ["training", "run", "–", "–", "–", "–", "nobody"]
+    assert " ".join(second.split()) == (
+        "training other 0 of 8 steps (0%) 1800/h 2.0 h 3 s ago process 1 on node07, silent for 4 min"
+    )
+    assert note == "  the last error"
+
+
+def test_watching_looks_again_and_sees_runs_that_begin_meanwhile(
+    root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        waited.append(seconds)
+        if len(waited) == 2:
+            raise KeyboardInterrupt
+        make_run(root / "inference", lambda prompt: say(1), items=ITEMS, name="new")
+
+    monkeypatch.setattr(command, "time", SimpleNamespace(sleep=sleep))
+    main([str(root), "--watch", "7", "--json"])
+    looks = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert waited == [7.0, 7.0]
+    assert [[Path(stage["path"]).name for stage in stages] for stages in looks] == [
+        ["part-0000", "whole-0000"],
+        ["new-0000", "part-0000", "whole-0000"],
+    ]
+
+
+@pytest.mark.parametrize("seconds", ["0", "-3", "inf"])
+def test_a_time_that_is_none_is_refused(seconds: str, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([str(root), f"--watch={seconds}"])
+    assert "no time to wait" in capsys.readouterr().err
+
+
+def test_a_folder_without_runs_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_main(main, [str(tmp_path)]) == 2
+    assert "there is no run in it" in capsys.readouterr().err
+    with pytest.raises(DataError, match="no such folder"):
+        main([str(tmp_path / "absent")])
+
+
+def changed(file: Path, change: Callable[[str], str]) -> None:
+    file.write_text(change(file.read_text()))
+
+
+def with_another_plan(run: Path) -> None:
+    """The plan and DONE.json of a smaller run, whose every prompt this one has answered."""
+    other = make_run(run.parents[2] / "other", lambda prompt: say(1), items=ITEMS[:2])
+    for name in ("plan.jsonl", "DONE.json"):
+        shutil.copy(other / name, run / name)
+
+
+def with_a_negative_sample(run: Path) -> None:
+    rewrite(run, lambda lines: [{**line, "sample_index": -1} for line in lines])
+
+
+def leaving_out(item_id: object) -> Callable[[Path], None]:
+    def leave_out(run: Path) -> None:
+        (run / "excluded").mkdir()
+        (run / "excluded" / "0.jsonl").write_text(json.dumps({"item_id": item_id, "reason": "too long"}) + "\n")
+
+    return leave_out
+
+
+DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {  # what was done → the file that is named
+    "no DONE.json": (lambda run: (run / "DONE.json").unlink(), "damaged-0000"),
+    "an empty DONE.json": (lambda run: (run / "DONE.json").write_text(""), "DONE.json"),
+    "a DONE.json of nothing": (lambda run: (run / "DONE.json").write_text("{}"), "DONE.json"),
+    "half a plan": (lambda run: changed(run / "plan.jsonl", lambda text: text[: len(text) // 2]), "plan.jsonl"),
+    "another run's plan": (with_another_plan, "provenance.json"),
+    "other items": (
+        lambda run: changed(run / "provenance.json", lambda text: text.replace('set_hash": "', 'set_hash": "0')),
+        "provenance.json",
+    ),
+    "an item left out afterwards": (leaving_out("pocket-0"), "excluded"),
+    "a list left out": (leaving_out([]), "excluded/0.jsonl:1"),
+    "sample -1": (with_a_negative_sample, "completions"),
+    "an edited shard": (
+        lambda run: [changed(shard, lambda text: text.replace("because", "since")) for shard in run.glob("c*/*.jsonl")],
+        "completions",
+    ),
+    "a shard less": (lambda run: [shard.unlink() for shard in run.glob("completions/*.jsonl")], "damaged-0000"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_run_was_scored_or_called_complete_or_hid_the_others(
+    damage: str, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = make_run(root / "inference", lambda prompt: say(1), items=ITEMS, name="damaged")
+    change, names = DAMAGES[damage]
+    change(run)
+    with pytest.raises(DataError, match=names):
+        load_run(run)
+    main([str(root), "--json"])
+    states = {Path(stage["path"]).name: stage for stage in json.loads(capsys.readouterr().out)}
+    assert {name: stage["state"] for name, stage in states.items()} == {
+        "damaged-0000": "unfinished",
+        "part-0000": "unfinished",
+        "whole-0000": "complete",
+    }
+    assert names in f"{run} {states['damaged-0000']['note']}"
+
+
+def test_a_file_that_no_check_foresees_hides_no_other_run(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    training = root / "training" / "arm-0000"
+    training.mkdir(parents=True)
+    (training / "config.yaml").write_text("method: sft")
+    (training / "provenance.json").write_text("[]")
+    (training / "training.lease").write_text("[]")
+    (training / "metrics.jsonl").write_text('{"step": 1, "seconds": 1, "epoch": 1e-320}\n')
+    main([str(root)])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1] == "1 of 3 complete"
+    assert "OverflowError" in next(line for line in lines if "arm-0000: a file of it is damaged" in line)
+
+
+def test_it_loads_no_library_that_takes_seconds(root: Path) -> None:
+    code = (
+        "import sys; from evenhand.cli.status.command import main; main(sys.argv[1:]); "
+        "print({'torch', 'transformers', 'numpy'} & sys.modules.keys())"
+    )
+    done = subprocess.run([sys.executable, "-c", code, root], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "set()"
