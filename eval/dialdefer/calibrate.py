@@ -14,8 +14,17 @@ from typing import Any
 import numpy as np
 
 from eval.dialdefer.measures import ACCEPT, C1, REJECT, TIE, FloatArray
-from eval.dialdefer.panels import BOTH_ORDERS, Judge, Panel, named, variant_of, with_both_orders
-from eval.dialdefer.runs import JudgedRun, judge_of_run, load_run
+from eval.dialdefer.panels import (
+    BOTH_ORDERS,
+    Judge,
+    JudgedRun,
+    Panel,
+    judge_of_run,
+    load_run,
+    named,
+    variant_of,
+    with_both_orders,
+)
 from eval.dialdefer.scores import AIO, own_panels
 from eval.estimates.comparability import config_differences
 from evenhand.errors import DataError

@@ -22,14 +22,15 @@ from eval.dialdefer.panels import (
     MAIN_ROLES,
     POSITION,
     SHIFT,
+    JudgedRun,
     Panel,
     answered,
     deference,
     further_pair,
+    judge_of_run,
     pair_of,
     variant_of,
 )
-from eval.dialdefer.runs import JudgedRun, judge_of_run
 from eval.estimates.changes import Change, Compared, Paired, change_in
 from eval.estimates.estimate import Drawing, Measure, OverDatasets, drawing_of
 from eval.report.tables import percent

@@ -11,8 +11,7 @@ import pandas as pd
 from eval.dialdefer import items, scores, tables
 from eval.dialdefer.card import FIGURES, CardEvaluation
 from eval.dialdefer.measures import DENOMINATORS, MANY_UNREADABLE, PARSERS
-from eval.dialdefer.panels import BOTH_ORDERS, Judge, setting_panels
-from eval.dialdefer.runs import JudgedRun, judge_of_run, load_run
+from eval.dialdefer.panels import BOTH_ORDERS, Judge, JudgedRun, judge_of_run, load_run, setting_panels
 from eval.dialdefer.tables import arm_words, counted_words, reading_words
 from eval.dialdefer.verdict_files import COLUMNS_HELP, EXTERNAL, LAYOUT, load_external
 from eval.estimates.changes import Change, Score

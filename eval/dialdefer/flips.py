@@ -11,8 +11,16 @@ from typing import Any
 import numpy as np
 
 from eval.dialdefer import measures
-from eval.dialdefer.panels import BOTH_ORDERS, Panel, grouped, refuse_unequal_items, variant_of
-from eval.dialdefer.runs import JudgedRun, item_texts, load_run
+from eval.dialdefer.panels import (
+    BOTH_ORDERS,
+    JudgedRun,
+    Panel,
+    grouped,
+    item_texts,
+    load_run,
+    refuse_unequal_items,
+    variant_of,
+)
 from eval.dialdefer.scores import own_panels
 from eval.estimates.comparability import differences, refuse_serious, say_differences
 from eval.report.page import TEMPLATES

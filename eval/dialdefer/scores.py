@@ -17,6 +17,7 @@ from eval.dialdefer.panels import (
     MAIN_ROLES,
     SCORED,
     Judge,
+    JudgedRun,
     Panel,
     answered,
     further_pair,
@@ -29,7 +30,6 @@ from eval.dialdefer.panels import (
     variant_of,
     with_c1_of,
 )
-from eval.dialdefer.runs import JudgedRun
 from eval.estimates.changes import Change, Compared, Score, adjusted, change_in, scores_frame
 from eval.estimates.estimate import Drawing, Drawn, Estimate, estimate, without_interval
 from eval.estimates.resampling import mcnemar_p

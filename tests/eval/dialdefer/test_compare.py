@@ -10,8 +10,7 @@ import pytest
 
 from eval.__main__ import compare_main, report_main
 from eval.dialdefer.measures import ACCEPT, ERROR, REJECT
-from eval.dialdefer.panels import pair_of
-from eval.dialdefer.runs import load_run
+from eval.dialdefer.panels import load_run, pair_of
 from eval.dialdefer.scores import arm_differences, changes_over
 from eval.estimates.changes import Change, Compared
 from eval.estimates.comparability import differences

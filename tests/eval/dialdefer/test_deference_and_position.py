@@ -14,10 +14,10 @@ from eval.dialdefer.panels import (
     SHIFT,
     Panel,
     both_orders,
+    load_run,
     margin_observed,
     order_observed,
 )
-from eval.dialdefer.runs import load_run
 from eval.dialdefer.scores import changes_over, records
 from eval.estimates.changes import Compared
 from eval.estimates.estimate import Drawing, Drawn, Measure, Observed, estimate

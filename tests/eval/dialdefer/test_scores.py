@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from eval.dialdefer.runs import load_run
+from eval.dialdefer.panels import load_run
 from eval.estimates.resampling import mcnemar_p
 from evenhand.errors import DataError
 from evenhand.records import Prompt

@@ -11,8 +11,7 @@ import pytest
 
 from eval.__main__ import score_main
 from eval.dialdefer.measures import NoVerdict
-from eval.dialdefer.panels import variant_of
-from eval.dialdefer.runs import load_run
+from eval.dialdefer.panels import load_run, variant_of
 from eval.dialdefer.verdict_files import LAYOUT, item_key, load_external
 from evenhand.errors import DataError
 from evenhand.records import Prompt

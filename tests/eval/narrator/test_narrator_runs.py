@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from eval.__main__ import report_main, score_main
-from eval.dialdefer.runs import load_run
+from eval.dialdefer.panels import load_run
 from eval.narrator.answers import STATES
 from eval.narrator.judged_runs import load_narrator_run
 from eval.narrator.measures import ALL, Levels, effects

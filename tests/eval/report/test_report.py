@@ -11,9 +11,9 @@ import pytest
 from matplotlib.figure import Figure
 
 from eval.__main__ import report_main
-from eval.dialdefer import runs as dialdefer_runs
+from eval.dialdefer import panels as dialdefer_runs
 from eval.dialdefer.flips import flip_examples
-from eval.dialdefer.runs import load_run
+from eval.dialdefer.panels import load_run
 from eval.report.page import PARTS
 from evenhand.errors import DataError
 from evenhand.records import Prompt
