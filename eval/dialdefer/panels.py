@@ -1,4 +1,4 @@
-"""A finished run → verdicts → arrays of items × conditions × samples, a panel for each arm and dataset → observations."""
+"""A finished run → verdicts → arrays of items × conditions × samples, a panel an arm and dataset → observations."""
 
 import math
 from collections import defaultdict
