@@ -24,7 +24,7 @@ from eval.estimates.estimate import Drawing, Drawn, Measure, Observed, estimate
 from tests.made.made_panels import made_panel, margin_panel, random_replies
 from tests.made.made_runs import lean
 from tests.made.paper_figures import frame_of
-from tests.made.scorecard_runs import ITEMS, changes, run, scored
+from tests.made.scorecard_runs import ITEMS, run
 
 IS_C2 = np.array([0, 0, 1, 1])
 DRAWING = Drawing(n_draws=400, seed=1)
@@ -158,13 +158,3 @@ def test_a_judge_that_names_1_more_often_in_dialogues_is_not_said_to_defer(
         assert direction(main, both) == words
         assert in_both_orders(main, frame.loc[[main.Index]]) is None
         assert direction(main) == ("deferring" if d + p else "unclear"), "by one order alone"
-
-
-def test_deference_and_position_stand_on_the_scorecard_with_their_changes(tmp_path: Path) -> None:
-    base = run(tmp_path, "before", NAMES_ONE, **ORDERS)
-    scored(base, f"arm={run(tmp_path, 'after', IS_FAIR, model='owner/after', **ORDERS)}")
-    sides = {name: (row["before"], row["after"]) for (_, name), row in changes(tmp_path).items()}
-    assert (sides["deference"], sides["position"], sides["mean_abs_deference"]) == ((0, 0), (100, 0), (0, 0))
-    one_order = run(tmp_path, "one", lambda p: lean(1.0), verdict="margin", items=ITEMS, model="owner/one")
-    scored(base, f"arm={one_order}")
-    assert "deference" not in {figure for _, figure in changes(tmp_path)}

@@ -24,14 +24,13 @@ from eval.dialdefer.measures import (
     deltas_pp,
     discordant,
     flip_masks,
-    is_over_corrected,
     is_saturated,
     majority,
     soft_credit,
 )
 from eval.dialdefer.panels import Panel, answered, panels_of, variant_of
 from eval.dialdefer.scores import averages_over
-from eval.estimates.resampling import draws_p, mcnemar_p, percentile_interval, resampled_sums, wilson_interval
+from eval.estimates.resampling import draws_p, mcnemar_p
 from studies.dialdefer.records import Condition, Factors
 from tests.made.made_panels import made_panel
 from tests.made.paper_figures import frame_of
@@ -135,22 +134,6 @@ def test_the_observed_value_counts_as_a_draw_and_an_unknown_one_has_no_p() -> No
     assert draws_p(float("nan"), draws) is None
 
 
-def test_a_95_percent_interval_covers_the_truth_about_as_often_as_it_says_and_is_unknown_with_an_unknown_draw() -> None:
-    rng, covered = np.random.default_rng(0), 0
-    for _ in range(400):
-        sample = (rng.random((150, 1)) < 0.3).astype(float)
-        low, high = percentile_interval(resampled_sums(sample, 400, rng)[:, 0] / 150) or (0, 0)
-        covered += low <= 0.3 <= high
-    assert 0.90 <= covered / 400 <= 0.98
-    assert percentile_interval(np.array([0.1, math.nan])) is None
-
-
-def test_wilsons_interval_has_its_known_ends() -> None:
-    for n_yes, n, ends in ((0, 20, (0, 0.1611)), (10, 20, (0.2993, 0.7007)), (1, 10, (0.0179, 0.4042))):
-        assert wilson_interval(n_yes, n) == pytest.approx(ends, abs=1e-4)
-    assert wilson_interval(0, 0) is None
-
-
 @given(st.lists(st.integers(-3, 3), min_size=1, max_size=20), st.lists(st.integers(-3, 3), min_size=1, max_size=20))
 def test_auc_is_the_chance_that_a_true_claim_outranks_a_false_one(high: list[int], low: list[int]) -> None:
     wins = sum((h > lo) + 0.5 * (h == lo) for h in high for lo in low)
@@ -195,11 +178,3 @@ def test_dds_is_the_total_rise_in_acceptance_and_changes_its_sign_when_framings_
     rise = (accept * np.where([c.is_dialogue for c in CONDITIONS], 1, -1)).sum()
     assert dds_pp(acc) == pytest.approx(100 * rise, abs=1e-9)
     assert dds_pp(acc[[2, 3, 0, 1]]) == pytest.approx(-dds_pp(acc), abs=1e-9)
-
-
-def test_over_correction_is_deference_before_and_skepticism_after() -> None:
-    assert is_over_corrected(5.7, -9.3)
-    assert not is_over_corrected(-5.0, -27.3), "it was skeptical before"
-    assert not is_over_corrected(5.7, 0.0)
-    assert not is_over_corrected(5.7, 100 * ((0.1 + 0.2) - 0.3) * -1), "rounding noise is no skepticism"
-    assert not is_over_corrected(100 * ((0.1 + 0.2) - 0.3), -9.3), "and no deference"
