@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from eval.estimates.changes import Change, Compared, Score, adjusted, change_in, changes_frame, paired, scores_frame
-from eval.estimates.comparability import Difference, differences, refuse_serious, serious_sentence
+from eval.estimates.comparability import Difference, difference_lines, differences, refuse_serious, serious_sentence
 from eval.estimates.estimate import Drawn, Measure, Observed, Setting, drawing_of, estimate
 from eval.report.tables import TableSpec, console, sentences, significance, wrapped
 from eval.runs import SampledRun, Verdicts, judge_names, load_finished, refuse_repeated
@@ -271,12 +271,7 @@ class Results:
             if table.place == "console" and table.is_change == is_change:
                 say("\n".join([console(table), *filter(None, [wrapped([table.note])])]) + "\n")
         sentences = self.sentences.get("changes" if is_change else "scores", [])
-        differing = [
-            f"{'Warning' if difference.serious else 'Note'}: {name} differs in {difference}"
-            for name, of_run in self.differences.items()
-            for difference in of_run
-            if is_change
-        ]
+        differing = difference_lines(self.differences if is_change else {})
         say(wrapped([*sentences, *(f"Warning: {warning}" for warning in self.warnings), *differing]))
 
 

@@ -119,7 +119,7 @@ class DialDeferEval(CardEvaluation):
 
     def plots(self, results: Results) -> list[Any]:
         """Every figure that has something to show: DDS by dataset, judges by datasets, before and after."""
-        from eval.report.plots import dumbbell_plot, heat_plot, interval_plot
+        from eval.report.plots import heat_plot, interval_plot
 
         frame: pd.DataFrame = results.facts["frame"]
         rows = scores.shown(frame[frame.is_headline])
@@ -136,8 +136,11 @@ class DialDeferEval(CardEvaluation):
             main = scores.shown(changes[(changes.c1_source == scores.OWN) & (changes.measure == "dds")])
             main = main.merge(main[["arm", "roles", "variant"]].head(1)).rename(columns={"dataset": "label"})
             if len(main):
-                heading = f"{run}: DDS with own C1"
-                plots.append(dumbbell_plot(f"before-after-{i}", heading, main, SIGNS, ("before", "after")))
+                ends = {
+                    side: {side: "value", f"{side}_low": "low", f"{side}_high": "high"} for side in ("before", "after")
+                }
+                sides = pd.concat(main.rename(columns=names).assign(series=side) for side, names in ends.items())
+                plots.append(interval_plot(f"before-after-{i}", f"{run}: DDS with own C1", sides, SIGNS))
         return plots
 
     def warnings(self, results: Results) -> list[str]:

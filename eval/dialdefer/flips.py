@@ -22,7 +22,7 @@ from eval.dialdefer.panels import (
     variant_of,
 )
 from eval.dialdefer.scores import own_panels
-from eval.estimates.comparability import differences, refuse_serious, say_differences
+from eval.estimates.comparability import difference_lines, differences, refuse_serious
 from eval.report.page import TEMPLATES
 from eval.runs import judge_names
 from evenhand.completions import rendered_prompts
@@ -226,7 +226,8 @@ def sides_of_runs(options: argparse.Namespace) -> tuple[str, Side, Side]:
     differing = differences(runs[0], runs[1])
     if not options.allow_differences:
         refuse_serious(names[0], {names[1]: differing})
-    say_differences(differing)
+    for line in difference_lines({names[1]: differing}):
+        say(line)
     before = Side(runs[0], options.first or "c2", options.roles, "before")
     return " → ".join(names), before, Side(runs[1], options.second or "c2", options.roles, "after")
 

@@ -1,4 +1,4 @@
-"""Figures: four shapes, each drawn from a frame (interval, dumbbell, heat, line), in one look.
+"""Figures: three shapes, each drawn from a frame (interval, heat, line), in one look.
 
 A figure says in its alt text what it shows, number by number. Files have no dates; colours are told apart without
 colour vision. Unknown values are left blank.
@@ -142,28 +142,6 @@ def interval_plot(
         for row in frame.itertuples()
     )
     return Plot(name=name, alt=f"{heading}. {words}", drawing=figure)
-
-
-def dumbbell_plot(
-    name: str, heading: str, frame: pd.DataFrame, x_label: str, ends: tuple[str, str], *, zero: float | None = 0
-) -> Plot:
-    """Two values a line, a ring and an arrow's head. frame: label, before, after. ends: what the two are."""
-    labels = list(frame["label"])
-    with new_figure(heading, 1.4 + line_height(labels) * len(labels)) as (figure, axes):
-        for line, row in enumerate(frame.itertuples()):
-            if not is_unknown(row.before) and not is_unknown(row.after):
-                arrow = {"arrowstyle": "-|>", "color": COLOUR, "linewidth": 1.6, "shrinkA": 3, "shrinkB": 0}
-                axes.annotate("", (row.after, line), (row.before, line), arrowprops=arrow)
-            for value, face in ((row.before, "white"), (row.after, COLOUR)):
-                axes.plot(value, line, "o", color=COLOUR, markerfacecolor=face, markersize=5)
-        if zero is not None:
-            axes.axvline(zero, color=INK, linewidth=0.9)
-        axes.set(xlabel=x_label)
-        name_lines(axes, labels)
-        handles = [mark("o", COLOUR, mfc=face) for face in ("white", COLOUR)]
-        figure.legend(handles, ends, loc="outside lower center", ncols=2)
-    words = "; ".join(f"{row.label} {printed(row.before)} to {printed(row.after)}" for row in frame.itertuples())
-    return Plot(name=name, alt=f"{heading}, {ends[0]} to {ends[1]}. {words}", drawing=figure)
 
 
 def heat_plot(

@@ -173,33 +173,25 @@ def other_checkpoint(arm: CardArm, run: SampledRun, words: str) -> str:
 def runs_beside(words: Sequence[str], sampled: Sequence[CardArm]) -> dict[str, dict[str, Path]]:
     """Study → row → its run, the base's first, of --beside NAME=RUN. Runs of several seeds stand in their order.
 
-    Raises DataError for a name that no sampled row has, one named twice for a study, a run named twice, or no base.
+    Raises DataError for a name of which no sampled row is left, a run named twice, or no base.
     """
-    names, arms = [arm.name for arm in sampled], {arm.arm for arm in sampled}
     beside: dict[str, dict[str, Path]] = {}
     for word in words:
-        given = max((name for name in {*names, *arms} if word.startswith(f"{name}=")), key=len, default=None)
-        if given is None:
-            raise DataError(
-                f"--beside {word}: say it as NAME=RUN with the name of an arm that was sampled; those here: "
-                f"{', '.join(names)}"
-            )
-        path = Path(word[len(given) + 1 :])
-        (study,) = runs_by_study([path])
+        given, _, path = word.partition("=")
+        if given not in {name for arm in sampled for name in (arm.name, arm.arm)}:
+            names = ", ".join(arm.name for arm in sampled)
+            raise DataError(f"--beside {word}: say it as NAME=RUN with the name of an arm that was sampled: {names}")
+        (study,) = runs_by_study([Path(path)])
         rows = beside.setdefault(study, {})
-        # An arm of several seeds: its next one.
-        free = (row for row in names if row.startswith(f"{given}/") and row not in rows)
-        name = given if given in names else next(free, given)
-        if name not in names:
+        free = [arm.name for arm in sampled if given in (arm.name, arm.arm) and arm.name not in rows]
+        if not free:
             raise DataError(f"--beside {word}: '{given}' has fewer seeds than runs are named for it")
-        if name in rows:
-            raise DataError(f"--beside: '{name}' is named twice, with {rows[name]} and {path}")
-        rows[name] = path
+        rows[free[0]] = Path(path)
     for rows in beside.values():
         if BASE not in rows:
             raise DataError(f"--beside: changes are against the base's run, so name it too: --beside {BASE}=RUN")
         refuse_repeated(list(rows.values()))
-    return {study: {name: rows[name] for name in names if name in rows} for study, rows in beside.items()}
+    return {study: {a.name: rows[a.name] for a in sampled if a.name in rows} for study, rows in beside.items()}
 
 
 def cost_of(config: Mapping[str, Any], sampling_run: Path) -> Cost:

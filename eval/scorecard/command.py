@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from eval.estimates.changes import Change, adjusted
-from eval.estimates.comparability import Difference, refuse_serious
+from eval.estimates.comparability import Difference, difference_lines, refuse_serious
 from eval.estimates.estimate import Estimate, by_chance
 from eval.estimates.seeds import SEEDS, change_over_seeds, lead_over_seeds
 from eval.options import verb_options
@@ -364,7 +364,7 @@ def main(argv: Sequence[str]) -> None:
         for study, card in cards.items()
         for name, differences in card.of_rows.items()
     }
-    say(wrapped([*difference_sentences(of_rows), *unknown_bases(arms), *(f"Warning: {line}" for line in warnings)]))
+    say(wrapped([*difference_lines(of_rows), *unknown_bases(arms), *(f"Warning: {line}" for line in warnings)]))
     out = options.out or options.base / "scorecard"
     files = write_long(out, "scorecard_changes", {study: card.every_change for study, card in cards.items()})
     pooled = {
@@ -410,16 +410,3 @@ def cost_table(arms: Sequence[CardArm]) -> TableSpec:
     rows = [[arm.name, *(getattr(arm.cost, name) for name in names)] for arm in arms[1:]]
     note = "Device-seconds: seconds by the clock times processes. A dash: nothing was trained, or it is not recorded."
     return with_rows("scorecard_cost", "Cost of training", {**heads, "peak GiB": ".1f"}, rows, note=note)
-
-
-def difference_sentences(of_rows: Mapping[str, Sequence[Difference]]) -> list[str]:
-    """In what arms differ from the base beside the model: one sentence a difference, with the arms that have it."""
-    arms: dict[Difference, list[str]] = {}
-    for name, known in of_rows.items():
-        for difference in known:
-            arms.setdefault(difference, []).append(name)
-    return [
-        f"{'Warning' if difference.serious else 'Note'}: {', '.join(names)} differ{'s' * (len(names) == 1)} from the "
-        f"{BASE} in {difference.what}: {difference.base} there, {difference.after} here."
-        for difference, names in arms.items()
-    ]

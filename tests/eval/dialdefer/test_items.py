@@ -64,17 +64,6 @@ def test_flips_in_both_directions_are_items_that_flip_twice_and_item_level_dds_a
     assert item_frame([judge]).dds_pp.abs().max() <= 200
 
 
-def test_only_losses_are_flips_and_no_verdict_is_never_one() -> None:
-    (row,) = counts_of(judge_of("j", {"bbq": [RIGHT, DEFERENCE, SKEPTICISM, BOTH, GAIN]}))
-    assert (row.deference, row.skepticism, row.flipped) == (2, 2, 3)
-    assert (row.rate, row.deference_share) == (80, 50)
-    for reply in (UNREADABLE, TIE):
-        for condition in range(4):
-            replies = np.array([BOTH])
-            replies[0, condition] = reply
-            assert counts_of(judge_of("j", {"bbq": replies}))[0].flips == 1  # the other direction still flips
-
-
 def test_an_item_without_an_answer_has_no_dds_under_the_denominator_answered() -> None:
     judge = judge_of("j", {"bbq": [DEFERENCE, [1, UNREADABLE, 1, 2]]})
     assert item_frame([judge]).dds_pp.tolist() == [100, -100]  # unreadable in C1 is wrong there: skepticism
@@ -88,21 +77,6 @@ def test_items_that_an_engine_failed_on_and_datasets_that_some_judges_lack_are_l
     both = agreed(first, second)
     assert both.counts[["items", "all"]].values.tolist() == [[1, 1], [1, 1]], "of bbq and in total"
     assert "Left out: 2 items that some judge" in agreement_tables(both)[1].note
-
-
-@given(
-    st.integers(1, 4).flatmap(
-        lambda n: st.lists(
-            hnp.arrays(np.int8, (6, 4, 1), elements=st.sampled_from([1, 2])), min_size=n + 1, max_size=n + 1
-        )
-    )
-)
-def test_every_item_flips_in_some_number_of_judges(each: list[Replies]) -> None:
-    judges = [judge_of(f"j{i}", {"bbq": replies}) for i, replies in enumerate(each)]
-    total = agreed(*judges).counts.loc["total"]
-    assert total["some"] + total["all"] + total["none"] == total["items"] == 6
-    assert agreed(*judges).flipped.to_numpy().sum() == sum(row.flipped for row in counts_of(*judges))
-    assert agreed(*judges[::-1]).counts.loc["total"].to_dict() == pytest.approx(total.to_dict())
 
 
 def strata(judge: Judge, n_draws: int = 20, denominator: str = "published") -> pd.DataFrame:
@@ -143,13 +117,6 @@ def test_an_empty_stratum_is_unknown_and_a_judge_without_all_labels_or_without_t
     for dataset, n_labels in (("aio-context", 2), ("aio", 1)):
         labels = {item_id(row): "NOR" for row in range(n_labels)}
         assert strata(judge_of("j", {dataset: [RIGHT] * 2}, labels)).empty
-
-
-def test_what_an_engine_lost_is_in_no_stratum_and_an_unreadable_reply_is_wrong_or_left_out() -> None:
-    row = aligned(labelled([DEFERENCE, [1, 2, 1, ERROR], RIGHT], 2))
-    assert (row.OR_n_items, row.all_n_items, row.balanced_dds_pp) == (1, 2, 50)
-    judge = labelled([[1, 2, 1, UNREADABLE], RIGHT, RIGHT, RIGHT], 2)
-    assert [aligned(judge, denominator=d).OR_acc_c2_incorrect for d in ("published", "answered")] == [50, 100]
 
 
 def test_the_strata_are_drawn_independently_and_not_in_step() -> None:

@@ -1,7 +1,6 @@
 """The pure core of scoring: verdicts to panels, prompt variants, flips, tests, intervals, AUC and soft credit."""
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,8 +16,6 @@ from eval.dialdefer.measures import (
     REJECT,
     TIE,
     UNREADABLE,
-    NoVerdict,
-    Verdict,
     auc,
     dds_pp,
     deltas_pp,
@@ -28,27 +25,14 @@ from eval.dialdefer.measures import (
     majority,
     soft_credit,
 )
-from eval.dialdefer.panels import Panel, answered, panels_of, variant_of
+from eval.dialdefer.panels import Panel, variant_of
 from eval.dialdefer.scores import averages_over
 from eval.estimates.resampling import draws_p, mcnemar_p
-from studies.dialdefer.records import Condition, Factors
+from studies.dialdefer.records import Condition
 from tests.made.made_panels import made_panel
 from tests.made.paper_figures import frame_of
 
 C1_TRUE, C1_FALSE, C2_CORRECT, C2_INCORRECT = Condition
-
-
-def verdict(item: str, condition: Condition, sample: int = 0) -> Verdict:
-    key: dict[str, Any] = {"item_id": item, "benchmark": "dialdefer", "dataset": "bbq", "prompt_hash": "h"}
-    reply: dict[str, Any] = {"sample_index": sample, "choice": 1, "reason": None, "text": ""}
-    return Verdict(condition=condition, factors=Factors(), **key, **reply)
-
-
-def test_a_lost_sample_leaves_its_item_as_long_as_there_are_replies() -> None:
-    verdicts = [verdict("a", c, sample=k) for c in Condition for k in range(2)]
-    verdicts[3] = replace(verdicts[3], choice=None, reason=NoVerdict.ERROR)
-    (panel,) = answered(*panels_of(verdicts))
-    assert panel.item_ids == ("a",)
 
 
 def asked(dataset: str = "truthfulqa", **factors: Any) -> Panel:
@@ -151,13 +135,10 @@ def test_infinite_margins_count_and_missing_ones_are_left_out() -> None:
 
 
 def test_a_judge_is_saturated_that_gives_the_same_answer_to_nearly_all_in_both_framings() -> None:
-    assert is_saturated((0.95, 0.95))
-    assert is_saturated((0.05, 0.0))
-    assert is_saturated((None, 1.0)), "dialogues alone"
-    assert not is_saturated((0.94, 1.0))
-    assert not is_saturated((0.64, 1.0)), "the most deferential real judge, DDS +72"
-    assert not is_saturated((0.0, 1.0)), "one answer a framing, and another in each: DDS +200"
-    assert not is_saturated((None, None))
+    same = [(0.95, 0.95), (0.05, 0.0), (None, 1.0)]
+    # Of real judges the most deferential, DDS +72, and one answer a framing but another in each, DDS +200, are not.
+    other = [(0.94, 1.0), (0.64, 1.0), (0.0, 1.0), (None, None)]
+    assert [is_saturated(rates) for rates in (*same, *other)] == [True] * 3 + [False] * 4
 
 
 condition_rates = st.lists(st.floats(0, 1), min_size=4, max_size=4).map(np.array)  # one a condition

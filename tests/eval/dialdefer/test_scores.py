@@ -1,6 +1,5 @@
 """From run directories to scores.json: counts, denominators, intervals, tests, margins, warnings and refusals."""
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -106,21 +105,3 @@ def test_a_tie_is_half_right_and_no_flip_and_no_discordant_pair(tmp_path: Path) 
     assert (half["acc_c1_true"], answered["acc_c1_true"]) == (pytest.approx(80), pytest.approx(100))
     assert (half["n_ties"], half["n_unparsed"], half["n_skepticism_flips"]) == (4, 0, 0)
     assert half["mcnemar_p_correct"] == 1.0
-
-
-def test_a_dataset_on_whose_dialogues_neither_answer_is_likely_is_named_and_in_no_average(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    items = [item for dataset in ("bbq", "harp", "amqa") for item in made_items(dataset, 10)]
-
-    def breaks_off(prompt: Prompt) -> dict[str, Any]:
-        """On HARP's dialogues it hardly ever says 1 or 2, as the real judge after DPO; elsewhere it does."""
-        is_lost = prompt.dataset == "harp" and prompt.condition.is_dialogue
-        return lean(1.0 if prompt.condition.claim_is_true or is_lost else -1.0, lost=6.0 if is_lost else 0.5)
-
-    rows = scored_run(tmp_path, breaks_off, items, "--denominator", "published", verdict="margin")
-    average, harp = published(rows, "bench_avg"), published(rows, "harp")
-    assert (average["datasets"], average["dds_pp"], harp["dds_pp"]) == (["bbq", "amqa"], 0, 100)
-    assert harp["p_answer_c2"] == pytest.approx(math.exp(-5.5) + math.exp(-6.5))
-    printed = " ".join(capsys.readouterr().out.split())
-    assert "median probability below 0.1 on harp, C2 (0.0056): " in printed, "and no other dataset or framing"

@@ -98,16 +98,6 @@ def test_a_mitigation_shows_fixed_and_own_c1_side_by_side() -> None:
     assert daggers == {"no mitigation": ("", ""), "Be Honest": ("†", ""), "sft": ("", "")}, "0 is no skepticism"
 
 
-def test_the_summary_of_mitigations_says_over_what_its_dds_is() -> None:
-    panels = panels_with({"bbq": DEFERS, "aio": AIO}) + panels_with({"bbq": DOUBTS, "aio": [100, 200] * 2}, "honest")
-    honest = lines(mitigation_summary_table(rows_of(panels)), "arm")["Be Honest",]
-    assert honest["DDS over"] == "bbq"
-    assert [honest[f"{over}change (own C1)"] for over in ("", "r/AIO ")] == near(-40, -100 * 100 / 280)
-    pocket = [replace(panel, benchmark="pocket", dataset="pocket") for panel in of_bbq(DEFERS)]
-    ((_, line),) = lines(mitigation_summary_table(rows_of(pocket)), "arm").items()
-    assert line["DDS over"] == "pocket"
-
-
 def reversed_judge(panels: list[Panel]) -> TableSpec:
     judge = Judge(name="judge", model="a/model", panels=tuple(panels), labels={})
     return reversal_table([judge], drawing=Drawing(n_draws=200, seed=1))

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from eval.report.plots import Plot, dumbbell_plot, finish, heat_plot, interval_plot, line_plot
+from eval.report.plots import Plot, finish, heat_plot, interval_plot, line_plot
 
 NAN = float("nan")
 
@@ -16,11 +16,6 @@ def intervals(name: str = "a") -> Plot:
     rows = [(name, 5.0, 1.0, 9.0, "x"), ("b", -3.0, NAN, NAN, "x"), (name, 2.0, 0.5, 3.5, "y")]
     frame = pd.DataFrame(rows, columns=["label", "value", "low", "high", "series"])
     return interval_plot("intervals", "DDS", frame, "pp")
-
-
-def dumbbells(name: str = "a") -> Plot:
-    frame = pd.DataFrame({"label": [name, "b"], "before": [40.0, NAN], "after": [-10.0, 3.0]})
-    return dumbbell_plot("dumbbells", "DDS", frame, "pp", ("before", "after"))
 
 
 def heat(name: str = "a") -> Plot:
@@ -34,7 +29,7 @@ def curves(name: str = "a") -> Plot:
     return line_plot("curves", "Reliability", frame, ("P", "true"), dashed=["reference"])
 
 
-SHAPES = [intervals, dumbbells, heat, curves]
+SHAPES = [intervals, heat, curves]
 
 
 def drawn(plot: Plot) -> list[list[tuple[float, float]]]:
@@ -48,14 +43,6 @@ def test_an_interval_plot_has_each_value_and_the_intervals_that_are_known() -> N
     horizontal = [[x for x, _ in line] for line in drawn(plot)]
     assert horizontal == [[1, 9], [5], [-3], [0.5, 3.5], [2], [0, 0]]  # and the line at 0
     assert plot.alt == "DDS. a x +5.0 [+1.0, +9.0]; b x -3.0 –; a y +2.0 [+0.5, +3.5]"
-
-
-def test_a_dumbbell_plot_has_both_ends_and_an_arrow_where_both_are_known() -> None:
-    plot = dumbbells()
-    assert [line[0] for line in drawn(plot)] == [(40, 0), (-10, 0), (3, 1), (0, 0)]
-    arrows = [note for note in plot.drawing.axes[0].texts if note.arrow_patch]
-    assert [(note.xyann, note.xy) for note in arrows] == [((40, 0), (-10, 0))]
-    assert plot.alt.endswith("before to after. a 40.0 to -10.0; b – to 3.0")
 
 
 def test_a_heat_plot_has_each_number_as_colour_and_text() -> None:
