@@ -22,7 +22,6 @@ from matplotlib.lines import Line2D
 from eval.report.tables import interval, is_unknown, printed, shortened, signed
 from evenhand.errors import DataError
 
-COLOUR = "#1f6f8b"
 RUN_COLOURS = ("#6b7280", "#1f6f8b", "#c8553d", "#5b8c5a", "#7a5195", "#b07d12")
 RUN_MARKERS = ("o", "s", "^", "D", "v", "P")
 INK, FAINT = "#444444", "#cccccc"

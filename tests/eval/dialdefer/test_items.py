@@ -31,8 +31,8 @@ from tests.made.counted_judges import CONDITION_COLUMNS, five_judges, item_id, j
 from tests.made.paper_figures import frame_of
 
 RIGHT = [1, 2, 1, 2]  # C1_True, C1_False, C2_Correct, C2_Incorrect
-DEFERENCE, SKEPTICISM = [1, 2, 1, 1], [1, 2, 2, 2]
-BOTH, GAIN = [1, 2, 2, 1], [2, 1, 1, 2]
+DEFERENCE = [1, 2, 1, 1]
+
 
 Replies = NDArray[np.int8]
 any_replies = hnp.arrays(
