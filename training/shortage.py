@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import torch
 
-from evenhand.errors import DataError, ModelError, told
+from evenhand.errors import DataError, ModelError, one_line
 from training.batches import Group
 from training.config import TrainingConfig
 from training.run_folder import drop_half_written, folder_of, last_checkpoint
@@ -44,13 +44,13 @@ def shortage_explained(config: TrainingConfig) -> Iterator[None]:
             last = last_checkpoint(path)
             kept = f"Everything up to {last.name} is kept" if last else "No checkpoint had been saved yet"
             raise DataError(
-                f"the disk or quota is full ({told(error)}). {kept}: make room (`evenhand doctor CONFIG` says how much "
+                f"the disk or quota is full ({one_line(error)}). {kept}: make room (`evenhand doctor CONFIG` says how much "
                 f"the checkpoints take), and the same command continues. Or move {config.run.root} to a larger disk "
                 "and continue with run.root=<there>"
             ) from error
         if is_out_of_memory(error):
             raise ModelError(
-                f"out of memory ({told(error)}). What helps, in this order, as far as it is not set so already: "
+                f"out of memory ({one_line(error)}). What helps, in this order, as far as it is not set so already: "
                 f"{'; '.join(WAYS)}. `evenhand doctor CONFIG` estimates what each takes. A changed setting is another "
                 "run, which begins anew"
             ) from error
