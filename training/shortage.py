@@ -44,9 +44,9 @@ def shortage_explained(config: TrainingConfig) -> Iterator[None]:
             last = last_checkpoint(path)
             kept = f"Everything up to {last.name} is kept" if last else "No checkpoint had been saved yet"
             raise DataError(
-                f"the disk or quota is full ({one_line(error)}). {kept}: make room (`evenhand doctor CONFIG` says how much "
-                f"the checkpoints take), and the same command continues. Or move {config.run.root} to a larger disk "
-                "and continue with run.root=<there>"
+                f"the disk or quota is full ({one_line(error)}). {kept}: make room (`evenhand doctor CONFIG` says how "
+                "much the checkpoints take), and the same command continues. Or move "
+                f"{config.run.root} to a larger disk and continue with run.root=<there>"
             ) from error
         if is_out_of_memory(error):
             raise ModelError(
